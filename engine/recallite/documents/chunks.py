@@ -21,6 +21,7 @@ from recallite.text.chunking import (
     front_matter,
     page_starts,
     properties_text,
+    with_properties,
 )
 from recallite.text.chunking.bounds import context_of, short_name, short_values
 
@@ -60,10 +61,8 @@ def cut(
     pages = loaded.pages or []
     if loaded.markdown:
         values, begin = front_matter(text) if loaded.exact else ({}, 0)
-        said = properties_text(values, without={"title"})
-        pieces = chunk_markdown(
-            text, lambda: embedder.token_starts([text])[0], _SIZE, begin=begin, properties=said
-        )  # fmt: skip
+        pieces = chunk_markdown(text, lambda: embedder.token_starts([text])[0], _SIZE, begin=begin)
+        pieces = with_properties(pieces, text, properties_text(values, without={"title"}), _SIZE)
     else:
         if loaded.exact and not pages:
             pages = page_starts(text) if "\f" in text else []

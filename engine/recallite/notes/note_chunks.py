@@ -17,7 +17,14 @@ from recallite.notes.config import WorkspaceConfig
 from recallite.notes.editable.markdown import is_memory_file, searchable_text
 from recallite.notes.rules import source_label, written_at
 from recallite.remember.document_writing import NewChunk, NewDocument
-from recallite.text.chunking import LEAST_TOKENS, ChunkSize, chunk_markdown, front_matter, properties_text
+from recallite.text.chunking import (
+    LEAST_TOKENS,
+    ChunkSize,
+    chunk_markdown,
+    front_matter,
+    properties_text,
+    with_properties,
+)
 from recallite.text.chunking.bounds import context_of, short_name, short_values
 from recallite.text.decoding import decode
 
@@ -40,8 +47,9 @@ def to_document(
     memories = is_memory_file(text)
     # Each section of a file of memories is one.
     size = ChunkSize(config.chunking.tokens, config.chunking.overlap, least_tokens=0 if memories else LEAST_TOKENS)
-    said = "" if memories else properties_text(metadata, without={"title"})
-    chunks = chunk_markdown(text, lambda: _token_starts(engine, text), size, begin=begin, properties=said)
+    chunks = chunk_markdown(text, lambda: _token_starts(engine, text), size, begin=begin)
+    if not memories:
+        chunks = with_properties(chunks, text, properties_text(metadata, without={"title"}), size)
     stated_title = metadata.get("title")
     own_title = short_name(stated_title) if isinstance(stated_title, str) and stated_title.strip() else None
     first = next((short_name(chunk.headings[0]) for chunk in chunks if chunk.headings), None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, NamedTuple
@@ -48,38 +48,36 @@ class Chunk(Struct, frozen=True):
     properties: str = ""
 
 
-def chunk_markdown(
-    text: str, token_starts: TokenStarts, size: ChunkSize, *, begin: int = 0, properties: str = ""
-) -> list[Chunk]:
+def chunk_markdown(text: str, token_starts: TokenStarts, size: ChunkSize, *, begin: int = 0) -> list[Chunk]:
     """Chunks of a Markdown document from `begin` on, the end of its front matter if that is metadata.
 
-    What the front matter says (`properties`) is said by the first chunk too if it is short, else, or if nothing
-    follows it, by chunks of its own.
-
     A chunk holds parts of two sections only if one of them has fewer than `size.least_tokens`; a heading with nothing
-    under it goes with the section that follows. Within a section blocks stay whole where they fit. `token_starts` are the characters at which the tokens of
-    `text` begin, ascending, or a function that gives them, asked where a section may be too large. The chunks' spans
-    cover every character that is no whitespace, but for a byte order mark; both ends of the spans ascend, and no span
-    has more than `size.max_tokens` tokens.
+    under it goes with the section that follows. Within a section blocks stay whole where they fit. `token_starts` are
+    the characters at which the tokens of `text` begin, ascending, or a function that gives them, asked where a section
+    may be too large or too small. The chunks' spans cover every character that is no whitespace, but for a byte order
+    mark; both ends of the spans ascend, and no span has more than `size.max_tokens` tokens.
     """
     lines = Lines(text)
     first = lines.number(begin) - 1 if begin < len(text) else len(lines)
     measure = _Measure(text, lines, token_starts, size)
-    chunks = _chunks(measure, _joined(measure, markdown_sections(text, lines, first)))
-    if properties and chunks and len(properties) <= _MOST_SAID_CHARS:
-        return [structs.replace(chunks[0], properties=properties), *chunks[1:]]
-    return [*_of_front_matter(measure, properties), *chunks]
+    return _chunks(measure, _joined(measure, markdown_sections(text, lines, first)))
 
 
-def _of_front_matter(measure: _Measure, properties: str) -> Iterator[Chunk]:
-    """The chunks that say what the front matter says, all at its place."""
-    span = front_matter_span(measure.text) if properties else None
+def with_properties(chunks: Sequence[Chunk], text: str, properties: str, size: ChunkSize) -> list[Chunk]:
+    """Chunks of a Markdown document that also say what its front matter says: if that is short, the first does, else,
+    or if there is none, chunks of its own do.
+    """
+    span = front_matter_span(text) if properties else None
     if span is None:
-        return
-    lines = measure.lines.number(span[0]), max(measure.lines.number(span[0]), measure.lines.number(span[1]) - 1)
-    # The tokens of this text were not counted; names and numbers have 2 characters a token.
-    for part in textwrap.wrap(properties, max(2 * measure.size.max_tokens, 2), break_on_hyphens=False):
-        yield Chunk(part, span[0], span[1], lines)
+        return [*chunks]
+    if chunks and len(properties) <= _MOST_SAID_CHARS:
+        return [structs.replace(chunks[0], properties=properties), *chunks[1:]]
+    begin, end, _ = span
+    lines = Lines(text)
+    numbers = lines.number(begin), max(lines.number(begin), lines.number(end) - 1)
+    # Names and numbers, of which properties are full, have 2 characters a token.
+    parts = textwrap.wrap(properties, max(2 * size.max_tokens, 2), break_on_hyphens=False)
+    return [*(Chunk(part, begin, end, numbers) for part in parts), *chunks]
 
 
 def chunk_plain(text: str, token_starts: TokenStarts, size: ChunkSize) -> list[Chunk]:

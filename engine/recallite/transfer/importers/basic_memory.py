@@ -20,11 +20,15 @@ from recallite.text.chunking.line_numbers import Lines
 from recallite.transfer.importers.entries import Entries, FoundLink, FoundMemory
 from recallite.transfer.importers.notes import (
     Note,
+    Section,
+    blanked,
     kept_metadata,
     notes_below,
+    same_name,
     sections_of,
     tags_in,
     without_code,
+    without_hidden,
 )
 from recallite.transfer.importers.notes import context_in as context_of_section
 from recallite.transfer.importers.sources import Source
@@ -53,11 +57,13 @@ def read(path: Path) -> Entries:
         if isinstance(note, FileTrouble):
             yield note
             continue
+        note, hidden = without_hidden(note)
+        yield from hidden
         reader = _Reader(note)
-        for record, line in reader.records():
+        for record, line, times in reader.records():
             for name in reader.names:
                 firsts.setdefault(name, record.id or "")
-            yield FoundMemory(record=record, path=note.path, line=line)
+            yield FoundMemory(record=record, path=note.path, line=line, times=times)
         links += reader.links
     seen = set()
     for link in links:
@@ -92,50 +98,56 @@ class _Reader:
         self.links: list[_Reference] = []
         self._lines = Lines(note.text)
 
-    def records(self) -> Iterator[tuple[NewRecord, int]]:
-        """Its memories, each with its line."""
+    def records(self) -> Iterator[tuple[NewRecord, int, int]]:
+        """Its memories, each with its line and how often it stands there."""
         text = self._note.text
         # Code is blanked, and places stay.
         plain = " " * self._note.begin + without_code(text)[self._note.begin :]
         observations = [match for match in _OBSERVATION.finditer(plain) if not _NO_CATEGORY.fullmatch(match[1].strip())]
         relations = [*_RELATION.finditer(plain)]
-        yield from self._sections(_without(text, [match.span() for match in (*observations, *relations)]))
+        rest = blanked(text, [match.span() for match in (*observations, *relations)])
+        named = ("tags", "title", "permalink", *(["type"] if self._note.metadata.get("type") == "note" else []))
+        sections = sections_of(self._note._replace(text=rest), without=named)
+        context = self._title
+        if observations and [section.start < self._note.begin for section in sections] == [True]:
+            # A note of nothing but observations: the first says the properties.
+            context, sections = f"{self._title} ({sections[0].text})", []
+        for section in sections:
+            yield self._section(section), section.line, section.times
         for match in observations:
-            yield (
-                self._observation(match[1].strip(), " ".join(text[match.start(2) : match.end()].split())),
-                self._line(match),
-            )
+            said = " ".join(text[match.start(2) : match.end()].split())
+            yield self._observation(match[1].strip(), said, context), self._line(match), 1
+            context = self._title
         for match in relations:
             kind = (match[1] or match[2] or match[3]).strip()
-            target, context = match[4].partition("|")[0].strip(), (match[5] or "").strip()
+            target, remark = match[4].partition("|")[0].strip(), (match[5] or "").strip()
             if kind in _BARE_RELATIONS:
                 self._refer(None, target, self._line(match))
                 continue
-            record = self._relation(kind, target, context)
-            yield record, self._line(match)
+            record = self._relation(kind, target, remark)
+            yield record, self._line(match), 1
             self._refer(record.id, self._permalink, self._line(match))
             self._refer(record.id, target, self._line(match))
 
-    def _sections(self, rest: str) -> Iterator[tuple[NewRecord, int]]:
-        for section in sections_of(self._note._replace(text=rest)):
-            text = "\n".join(line.rstrip() for line in section.text.splitlines())
-            record = self._record(
-                id=section.id.replace(self._note.path, self._permalink, 1),
-                text=re.sub(r"\n{3,}", "\n\n", text).strip(),
-                context=context_of_section(self._title, section),
-                tags=tuple(dict.fromkeys((*self._tags, *tags_in(section.text)))),
-                metadata={"headings": list(section.headings)},
-            )
-            yield record, section.line
-            for target in _WIKILINK.findall(without_code(section.text)):
-                self._refer(record.id, target.partition("|")[0].partition("#")[0].strip(), section.line)
+    def _section(self, section: Section) -> NewRecord:
+        text = "\n".join(line.rstrip() for line in section.text.splitlines())
+        record = self._record(
+            id=section.id.replace(self._note.path, self._permalink, 1),
+            text=re.sub(r"\n{3,}", "\n\n", text).strip(),
+            context=context_of_section(self._title, section),
+            tags=tuple(dict.fromkeys((*self._tags, *tags_in(section.text)))),
+            metadata={"headings": list(section.headings)},
+        )
+        for target in _WIKILINK.findall(without_code(section.text)):
+            self._refer(record.id, target.partition("|")[0].partition("#")[0].strip(), section.line)
+        return record
 
-    def _observation(self, category: str, text: str) -> NewRecord:
+    def _observation(self, category: str, text: str, context: str) -> NewRecord:
         own_tags = [tag for run in _TAG.findall(text) for tag in tags_of(run.split("#"))]
         return self._record(
             id=f"{self._permalink}/observations/{category}/{_digest(text)}",
-            text=text,
-            context=self._title,
+            text=f"[{category}] {text}",
+            context=context,
             topic=self._title,
             tags=tuple(dict.fromkeys((*self._tags, *own_tags))),
             metadata={"category": category},
@@ -166,17 +178,8 @@ class _Reader:
         return self._lines.number(match.start())
 
 
-def _without(text: str, spans: list[tuple[int, int]]) -> str:
-    """A text with spaces in place of some of its parts, which do not overlap."""
-    parts, done = [], 0
-    for begin, end in sorted(spans):
-        parts += [text[done:begin], re.sub(r"[^\n]", " ", text[begin:end])]
-        done = max(done, end)
-    return "".join([*parts, text[done:]])
-
-
 def _folded(name: str) -> str:
-    return name.rpartition("::")[2].strip("/ ").removesuffix(".md").casefold()
+    return same_name(name.rpartition("::")[2].strip("/ ").removesuffix(".md"))
 
 
 def _digest(text: str) -> str:

@@ -16,7 +16,7 @@ class FoundMemory(Struct, frozen=True, kw_only=True):
     """A memory. Its `record.id` is that of the source, which no other memory there has; `path` is where it stood.
 
     `changes` says that it may be edited there and read again, `authority` whose word it is; None: as the source is
-    declared.
+    declared. `times` is how often it is said there.
     """
 
     record: NewRecord
@@ -24,6 +24,7 @@ class FoundMemory(Struct, frozen=True, kw_only=True):
     line: int | None = None
     changes: bool | None = None
     authority: Authority | None = None
+    times: int = 1
 
 
 class FoundLink(Struct, frozen=True, kw_only=True):

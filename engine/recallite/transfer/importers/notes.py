@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 import re
 import stat
+import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,9 +19,10 @@ from recallite.embedding.places import measure_of
 from recallite.errors import InvalidInput, RecalliteError
 from recallite.model.reports import FileTrouble
 from recallite.system.folders import kind_of, printable, read_steady
-from recallite.text.chunking import ChunkSize, chunk_markdown, front_matter
+from recallite.text.chunking import ChunkSize, chunk_markdown, front_matter, properties_text, with_properties
 from recallite.text.chunking.bounds import context_of, short_name, short_values
 from recallite.text.decoding import decode
+from recallite.transfer.importers.entries import LeftOut
 from recallite.transfer.importers.files import files_below
 from recallite.transfer.importers.values import cleaned, time_of
 
@@ -33,6 +35,17 @@ _CREATED = ("created", "created_at", "date created", "creation date", "date")
 _TITLES = re.compile(r"^ {0,3}#{1,6}(?:[ \t].*)?$", re.MULTILINE)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _has_words = re.compile(r"\w").search
+# What Obsidian does not show, and blocks that its plug-ins replace with what they find.
+_COMMENT = re.compile(r"%%.*?%%|<!--.*?-->", re.DOTALL)
+_QUERY = re.compile(
+    r"^ {0,3}(`{3,}|~{3,})[ \t]*(?:dataview(?:js)?|tasks|query|base)\b.*?(?:^ {0,3}\1[^\n]*|\Z)",
+    re.MULTILINE | re.DOTALL,
+)
+# What another file or a program puts in: an embedded file, the fields of a template and the labels before them.
+_PUT_IN = re.compile(
+    r"!\[\[[^\[\]\n]*\]\]|!\[\]\([^()\n]*\)|(?:^[ \t>*+-]*[^:\n]{0,80}:[*_: \t]*)?(?:\{\{.*?\}\}|<%.*?%>)",
+    re.MULTILINE | re.DOTALL,
+)
 _CODE = re.compile(r"^ {0,3}(```|~~~).*?(?:^ {0,3}\1|\Z)|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 _TAG = re.compile(r"(?<!\S)#([\w/-]*[^\W\d][\w/-]*)")
 
@@ -60,18 +73,29 @@ class Note(NamedTuple):
 
 
 class Section(NamedTuple):
-    """A part of a note. `id` is made of the note's path and the headings, so it stays when the text is edited."""
+    """A part of a note. `id` is made of the note's path and the headings, so it stays when the text is edited.
+
+    The first says the properties of the note too; one of a note that has nothing else has them as its text. `times` is
+    how often it stands there.
+    """
 
     id: str
     text: str
     headings: tuple[str, ...]
     start: int
     line: int
+    properties: str = ""
+    times: int = 1
 
 
 def name_of(path: str) -> str:
     """The name of a file without folders and ending."""
     return path.rpartition("/")[2].rpartition(".")[0]
+
+
+def same_name(name: str) -> str:
+    """A name as others are compared with it: macOS writes the names of files decomposed, and links are composed."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
 
 
 def day_of(path: str) -> datetime | None:
@@ -127,24 +151,44 @@ def _read(folder: Path, path: str) -> Iterator[Note | FileTrouble]:
     yield Note(printable(path), text, metadata, begin, changed_at)
 
 
-def sections_of(note: Note) -> list[Section]:
-    """The sections of a note, each cut if it has more than 1,000 tokens; those without words are left out."""
-    sections = []
+def without_hidden(note: Note) -> tuple[Note, list[LeftOut]]:
+    """A note with spaces in place of its comments and queries, and how many they were."""
+    spans = {
+        "comments": [match.span() for match in _COMMENT.finditer(without_code(note.text), note.begin)],
+        "queries": [match.span() for match in _QUERY.finditer(note.text, note.begin)],
+    }
+    text = blanked(note.text, [span for of_kind in spans.values() for span in of_kind])
+    return note._replace(text=text), [LeftOut(kind, len(of_kind)) for kind, of_kind in spans.items() if of_kind]
+
+
+def sections_of(note: Note, *, without: Collection[str] = ()) -> list[Section]:
+    """The sections of a note, each cut if it has more than 1,000 tokens, and its properties but for those named.
+
+    A section without words of its own is left out, and one that is repeated word for word below the same headings is
+    there once.
+    """
+    sections: dict[tuple[tuple[str, ...], str], Section] = {}
     seen: Counter[tuple[str, ...]] = Counter()
-    for chunk in chunk_markdown(note.text, lambda: measure_of("none")([note.text])[0], _SIZE, begin=note.begin):
-        headings = tuple(short_name(heading) for heading in chunk.headings)
-        if not _has_words(_TITLES.sub("", chunk.text)):
+    said = properties_text(note.metadata, without=without)
+    # Without the sections that say nothing: the first of the others says the properties.
+    chunks = chunk_markdown(note.text, lambda: measure_of("none")([note.text])[0], _SIZE, begin=note.begin)
+    chunks = [chunk for chunk in chunks if _has_words(_PUT_IN.sub("", _TITLES.sub("", chunk.text)))]
+    for chunk in with_properties(chunks, note.text, said, _SIZE):
+        headings, text = tuple(short_name(heading) for heading in chunk.headings), chunk.text.strip()
+        if (headings, text) in sections:
+            same = sections[headings, text]
+            sections[headings, text] = same._replace(times=same.times + 1)
             continue
         seen[headings] += 1
         nth = f"~{seen[headings]}" if seen[headings] > 1 else ""
         id = _CONTROL.sub(" ", "#".join((note.path, *headings)) + nth)
-        sections.append(Section(id, chunk.text.strip(), headings, chunk.start, chunk.lines[0]))
-    return sections
+        sections[headings, text] = Section(id, text, headings, chunk.start, chunk.lines[0], chunk.properties)
+    return list(sections.values())
 
 
 def context_in(title: str | None, section: Section) -> str | None:
-    """Title and headings, as a header of the text."""
-    return context_of(None if title is None else short_name(title), section.headings)
+    """Title and headings, as a header of the text, and the properties that its first section says."""
+    return context_of(None if title is None else short_name(title), section.headings, section.properties)
 
 
 def kept_metadata(metadata: Mapping[str, Any], *names: str) -> dict[str, Any]:
@@ -159,7 +203,16 @@ def tags_in(text: str) -> list[str]:
 
 def without_code(text: str) -> str:
     """A text with spaces in place of code."""
-    return _CODE.sub(lambda code: re.sub(r"[^\n]", " ", code[0]), text)
+    return blanked(text, [match.span() for match in _CODE.finditer(text)])
+
+
+def blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """A text with spaces in place of some of its parts; its lines stay."""
+    parts, done = [], 0
+    for begin, end in sorted(spans):
+        parts += [text[done:begin], re.sub(r"[^\n]", " ", text[max(begin, done) : end])]
+        done = max(done, end)
+    return "".join([*parts, text[done:]])
 
 
 def _check(status: os.stat_result) -> None:

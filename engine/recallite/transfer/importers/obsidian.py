@@ -1,6 +1,7 @@
 """Obsidian vaults: a memory for each section of a note, with the note's properties, and a link for each wikilink.
 
-Hidden folders (`.obsidian`, `.trash`), the folder of templates and drawings of Excalidraw are passed over. A link goes
+A note that has only properties is a memory of them. Hidden folders (`.obsidian`, `.trash`), folders of templates,
+drawings of Excalidraw, comments, queries of plug-ins, and notes that only embed others are passed over. A link goes
 from the section that it stands in to the heading that it names, else to the first section of the note. Links to notes
 that there are not are left out. https://help.obsidian.md/links, https://help.obsidian.md/properties
 """
@@ -19,7 +20,7 @@ from recallite.errors import InvalidInput
 from recallite.model.records import NewRecord
 from recallite.model.reports import FileTrouble
 from recallite.system.folders import read_regular
-from recallite.transfer.importers.entries import Entries, FoundLink, FoundMemory
+from recallite.transfer.importers.entries import Entries, FoundLink, FoundMemory, LeftOut
 from recallite.transfer.importers.json_items import json_value
 from recallite.transfer.importers.notes import (
     ENDINGS,
@@ -28,9 +29,11 @@ from recallite.transfer.importers.notes import (
     context_in,
     kept_metadata,
     notes_below,
+    same_name,
     sections_of,
     tags_in,
     without_code,
+    without_hidden,
 )
 from recallite.transfer.importers.sources import Source
 from recallite.transfer.importers.values import label_of, tags_of
@@ -45,16 +48,21 @@ def read(path: Path) -> Entries:
     """The memories of a vault, of a folder of one, or of one note; then the links."""
     skipped = _templates(path)
     vault, links = _Vault(), []
-    for note in notes_below(path, lambda inner: not (skipped and inner.startswith(skipped))):
+    for note in notes_below(path, lambda inner: not inner.startswith(skipped)):
         if isinstance(note, FileTrouble):
             yield note
             continue
         if _DRAWING in note.metadata:
+            yield LeftOut("drawings")
             continue
-        sections = sections_of(note)
+        note, hidden = without_hidden(note)
+        yield from hidden
+        sections = sections_of(note, without=_TAGS)
+        if not sections and note.text[note.begin :].strip():
+            yield LeftOut("notes without words of their own")
         vault.add(note, sections)
         for section in sections:
-            yield FoundMemory(record=_record(note, section), path=note.path, line=section.line)
+            yield FoundMemory(record=_record(note, section), path=note.path, line=section.line, times=section.times)
             links += [
                 _Reference(section.id, note.path, section.line, *reference) for reference in _references(section.text)
             ]
@@ -90,9 +98,9 @@ class _Vault:
             for heading in section.headings:
                 by_heading.setdefault(_folded(heading), section.id)
         self._sections[note.path] = by_heading
-        self._paths[note.name.casefold()].append(note.path)
+        self._paths[same_name(note.name)].append(note.path)
         for alias in _aliases(note.metadata):
-            self._aliases.setdefault(alias.casefold(), note.path)
+            self._aliases.setdefault(same_name(alias), note.path)
 
     def links(self, references: list[_Reference]) -> Iterator[FoundLink]:
         seen = set()
@@ -113,8 +121,8 @@ class _Vault:
 
     def _note(self, name: str, beside: str) -> str | None:
         """The note of that path or name: as Obsidian does, the one beside, else the one with the shortest path."""
-        plain = name.removesuffix(".md").casefold()
-        folder = posixpath.dirname(beside).casefold()
+        plain = same_name(name.removesuffix(".md"))
+        folder = same_name(posixpath.dirname(beside))
         full = posixpath.normpath(posixpath.join(folder, plain))
         paths = [
             path
@@ -123,7 +131,7 @@ class _Vault:
         ]
         near = [path for path in paths if _bare(path) in (plain, full)]
         best = min(near or paths, key=lambda path: (path.count("/"), path), default=None)
-        return best or self._aliases.get(name.casefold())
+        return best or self._aliases.get(same_name(name))
 
 
 def _record(note: Note, section: Section) -> NewRecord:
@@ -170,23 +178,27 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(inner)
 
 
-def _templates(vault: Path) -> str | None:
-    """The folder of templates, if the vault has one, with a slash."""
-    try:
-        settings = json_value(read_regular(vault / ".obsidian" / "templates.json"))
-    except (OSError, InvalidInput):
-        return None
-    folder = settings.get("folder") if isinstance(settings, dict) else None
-    return folder.strip("/") + "/" if isinstance(folder, str) and folder.strip("/") else None
+def _templates(vault: Path) -> tuple[str, ...]:
+    """The folders of templates that the vault has, of Obsidian and of the plug-in Templater, each with a slash."""
+    folders = []
+    for path, name in (("templates.json", "folder"), ("plugins/templater-obsidian/data.json", "templates_folder")):
+        try:
+            settings = json_value(read_regular(vault / ".obsidian" / path))
+        except (OSError, InvalidInput):
+            continue
+        folder = settings.get(name) if isinstance(settings, dict) else None
+        if isinstance(folder, str) and folder.strip("/"):
+            folders.append(folder.strip("/") + "/")
+    return tuple(folders)
 
 
 def _bare(path: str) -> str:
-    return path.rpartition(".")[0].casefold()
+    return same_name(path.rpartition(".")[0])
 
 
 def _folded(heading: str) -> str:
     """A heading as links write it: without marks that a link cannot have."""
-    return " ".join(re.sub(r"[#|^:\[\]\\]", " ", heading).split()).casefold()
+    return same_name(" ".join(re.sub(r"[#|^:\[\]\\]", " ", heading).split()))
 
 
 SOURCE = Source(read, "the folder of an Obsidian vault", authority="user", changes=True, local_ids=True)

@@ -19,6 +19,7 @@ from recallite.model.reports import FileTrouble
 from recallite.transfer.importers.entries import Entries, FoundMemory
 from recallite.transfer.importers.notes import (
     Note,
+    Section,
     context_in,
     kept_metadata,
     notes_below,
@@ -42,8 +43,8 @@ def read(path: Path) -> Entries:
         if isinstance(note, FileTrouble):
             yield note
         else:
-            for record, line in _records(note):
-                yield FoundMemory(record=record, path=note.path, line=line)
+            for record, section in _records(note):
+                yield FoundMemory(record=record, path=note.path, line=section.line, times=section.times)
 
 
 def _is_memory(path: str) -> bool:
@@ -51,8 +52,8 @@ def _is_memory(path: str) -> bool:
     return lower in _ROOT_FILES or (lower.startswith(_FOLDER) and not lower.startswith(_DREAMS))
 
 
-def _records(note: Note) -> Iterator[tuple[NewRecord, int]]:
-    sections = sections_of(note)
+def _records(note: Note) -> Iterator[tuple[NewRecord, Section]]:
+    sections = sections_of(note, without={"tags"})
     title = note.name if note.path.startswith(_FOLDER) else None
     created_at, about = note.created_at, kept_metadata(note.metadata, "tags", "path", "headings")
     for section in sections:
@@ -82,7 +83,7 @@ def _records(note: Note) -> Iterator[tuple[NewRecord, int]]:
                 created_at=created_at,
                 metadata={**about, **place},
             ),
-            section.line,
+            section,
         )
 
 

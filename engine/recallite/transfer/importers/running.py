@@ -16,6 +16,7 @@ from recallite.model import checks
 from recallite.model.authority import Authority, speaking_as
 from recallite.model.records import NewRecord, OnExisting, Plain, Record
 from recallite.model.reports import FileTrouble
+from recallite.plugin import engine_of
 from recallite.remember.prepare import as_record, prepare
 from recallite.store.store import Progress
 from recallite.transfer.importers.entries import Entry, FoundLink, FoundMemory, LeftOut
@@ -140,6 +141,20 @@ class Run:
         self._created += self._write_each(fresh, "error")
         self._updated += self._write_each(changed, "version")
         self._unchanged += len(memories) - len(fresh) - len(changed)
+        self._count_times({id: entry for id, entry in memories.items() if entry.times > 1})
+
+    def _count_times(self, memories: Mapping[str, FoundMemory]) -> None:
+        """Store how often memories are said at their source, those that were stored earlier too."""
+        if not memories or self._dry_run:
+            return
+        engine = engine_of(self._memory)
+        with engine.atomic() as writer:
+            rows = writer.records.find_ids([*memories], engine.scope)
+            known = writer.occurrences.of([*rows.values()])
+            for id, row_id in rows.items():
+                more = memories[id].times - 1 - len(known.get(row_id, ()))
+                said_at = checks.time_or(memories[id].record.created_at, "created_at", checks.now_us())
+                writer.occurrences.add([(row_id, said_at, None)] * more)
 
     def _changes(self, entry: FoundMemory) -> bool:
         return self._source.changes if entry.changes is None else entry.changes

@@ -6,14 +6,17 @@ first memory of each of its two entities. https://github.com/modelcontextprotoco
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from recallite.model.records import NewRecord
 from recallite.model.reports import FileTrouble
+from recallite.system.messages import shown
 from recallite.transfer.importers.entries import Entries, FoundLink, FoundMemory
 from recallite.transfer.importers.files import lines_of
 from recallite.transfer.importers.sources import Source
@@ -22,8 +25,8 @@ from recallite.transfer.importers.values import label_of
 
 class _Entity(Struct, tag_field="type", tag="entity", rename="camel"):
     name: str
-    entity_type: str = ""
-    observations: list[str] = []
+    entity_type: str | None = ""
+    observations: list[Any] | None = []
 
 
 class _Relation(Struct, tag_field="type", tag="relation", rename="camel"):
@@ -38,6 +41,7 @@ _decode = msgspec.json.Decoder(_Entity | _Relation).decode
 def read(path: Path) -> Entries:
     """The memories of a `memory.jsonl`."""
     firsts: dict[str, str] = {}  # the first memory of each entity
+    relations: list[tuple[str, str, str, int]] = []  # which may stand before their entities
     for number, raw in lines_of(path):
         try:
             line = _decode(raw)
@@ -45,23 +49,34 @@ def read(path: Path) -> Entries:
             yield FileTrouble(path=path.name, line=number, reason=f"not an entity or a relation: {fault}")
             continue
         if isinstance(line, _Entity):
-            name, kind = label_of(line.name), {"entity_type": line.entity_type} if line.entity_type else {}
-            metadata = {"entity": line.name, **kind}
-            for observation in line.observations or [
-                f"{line.name} is a {line.entity_type}" if line.entity_type else line.name
-            ]:
-                id = _id(line.name, observation)
-                firsts.setdefault(line.name, id)
-                record = NewRecord(id=id, text=observation, context=name, topic=name, metadata=metadata)
-                yield FoundMemory(record=record, path=path.name, line=number)
+            for entry in _observations(line, path.name, number):
+                if isinstance(entry, FoundMemory):
+                    firsts.setdefault(line.name, entry.record.id or "")
+                yield entry
             continue
         id = _id(line.from_, line.relation_type, line.to)
         text = f"{line.from_} {line.relation_type.replace('_', ' ')} {line.to}"
         metadata = {"from": line.from_, "to": line.to, "relation_type": line.relation_type}
         yield FoundMemory(record=NewRecord(id=id, text=text, metadata=metadata), path=path.name, line=number)
-        for end in (line.from_, line.to):
+        relations.append((id, line.from_, line.to, number))
+    for id, *ends, number in relations:
+        for end in ends:
             if end in firsts:
                 yield FoundLink(source=id, target=firsts[end], type="elaborates", path=path.name, line=number)
+
+
+def _observations(entity: _Entity, path: str, line: int) -> Iterator[FoundMemory | FileTrouble]:
+    """The memories of an entity; one without observations is a memory of its type."""
+    name, kind = label_of(entity.name), entity.entity_type
+    stated = [text for text in entity.observations or () if isinstance(text, str) and text.strip()]
+    for place, other in enumerate(entity.observations or (), 1):
+        if not (isinstance(other, str) and other.strip()):
+            reason = f"observation {place} of {shown(entity.name)} is {shown(other)}, no text: it is left out"
+            yield FileTrouble(path=path, line=line, reason=reason)
+    metadata = {"entity": entity.name, **({"entity_type": kind} if kind else {})}
+    for text in stated or [f"{entity.name} is a {kind}" if kind else entity.name]:
+        record = NewRecord(id=_id(entity.name, text), text=text, context=name, topic=name, metadata=metadata)
+        yield FoundMemory(record=record, path=path, line=line)
 
 
 def _id(*parts: str) -> str:
