@@ -1,6 +1,6 @@
 """basic-memory: Markdown notes with observations and relations.
 
-An observation, `- [category] text #tag (context)`, is a memory whose topic is the note; a relation,
+An observation, `- [category] text #tag (context)`, is a memory "category: text" whose topic is the note; a relation,
 `- relation_type [[Target]] (context)`, is a memory that says it, linked to both its notes. What else a section has is a
 memory, and other wikilinks are links. Ids are made of permalinks. https://docs.basicmemory.com/guides/knowledge-format,
 https://github.com/basicmachines-co/basic-memory/blob/main/src/basic_memory/markdown/plugins.py
@@ -146,7 +146,7 @@ class _Reader:
         own_tags = [tag for run in _TAG.findall(text) for tag in tags_of(run.split("#"))]
         return self._record(
             id=f"{self._permalink}/observations/{category}/{_digest(text)}",
-            text=f"[{category}] {text}",
+            text=f"{category}: {text}",
             context=context,
             topic=self._title,
             tags=tuple(dict.fromkeys((*self._tags, *own_tags))),

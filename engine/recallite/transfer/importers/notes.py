@@ -175,14 +175,17 @@ def sections_of(note: Note, *, without: Collection[str] = ()) -> list[Section]:
     chunks = [chunk for chunk in chunks if _has_words(_PUT_IN.sub("", _TITLES.sub("", chunk.text)))]
     for chunk in with_properties(chunks, note.text, said, _SIZE):
         headings, text = tuple(short_name(heading) for heading in chunk.headings), chunk.text.strip()
-        if (headings, text) in sections:
-            same = sections[headings, text]
-            sections[headings, text] = same._replace(times=same.times + 1)
+        own = _TITLES.sub("", text).strip()  # only the first below a heading has that of the section around it
+        if same := sections.get((headings, own)):
+            sections[headings, own] = same._replace(times=same.times + 1)
             continue
-        seen[headings] += 1
-        nth = f"~{seen[headings]}" if seen[headings] > 1 else ""
+        if chunk.start < note.begin:
+            nth = "~properties"
+        else:
+            seen[headings] += 1
+            nth = f"~{seen[headings]}" if seen[headings] > 1 else ""
         id = _CONTROL.sub(" ", "#".join((note.path, *headings)) + nth)
-        sections[headings, text] = Section(id, text, headings, chunk.start, chunk.lines[0], chunk.properties)
+        sections[headings, own] = Section(id, text, headings, chunk.start, chunk.lines[0], chunk.properties)
     return list(sections.values())
 
 
