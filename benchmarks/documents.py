@@ -1,0 +1,379 @@
+"""python -m benchmarks.documents: how well documents are read, a table for each format, and beside other libraries.
+
+    pip install -e '.[documents]' html-to-markdown markdownify liteparse pdfplumber markitdown ...
+    python -m benchmarks.documents --data DIR [--before FOLDER] [--only READER ...] [--render]
+
+`DIR` holds checkouts of the projects whose test files are read: mozilla/readability, docling-project/docling,
+microsoft/markitdown and tabulapdf/tabula-java, with the data set of the ICDAR 2013 table competition. `--before` names
+a checkout whose readers are measured too. A reader runs in a process of its own; what fails or takes more than
+60 s on a file has read nothing of it.
+
+Words are runs of letters and digits, without case. Recall is the share of the reference's words that were read,
+precision that of the words read which are the reference's, order the length of their longest common subsequence over
+that of the reference. A cell is right if some table of the text has it in a row with the same cells before it, under
+the same heading.
+"""
+
+from __future__ import annotations
+
+import argparse
+import html
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from statistics import fmean
+from typing import Any, NamedTuple
+from xml.etree import ElementTree
+
+from benchmarks import saving
+
+__all__ = ["main", "markdown"]
+
+_WORD = re.compile(r"\w+")
+_ADDRESS = re.compile(r"<!--.*?-->|!\[[^\]]*\]\([^)]*\)|\]\(<?[^)\s]*>?\)", re.DOTALL)
+_SECONDS = 60
+Table = list[list[str]]
+
+
+class Sample(NamedTuple):
+    """A file to read, the text that it holds (None if only its tables are known), and its tables."""
+
+    file: Path
+    text: str | None
+    tables: list[Table]
+
+
+# ── the samples ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def samples(data: Path, kind: str) -> list[Sample]:
+    """Return the files of a format that have a reference."""
+    return list({"html": _pages, "docx": _word, "pdf": _pdf, "pdf tables": _icdar}[kind](data))
+
+
+def _pages(data: Path) -> Iterator[Sample]:
+    """Real pages of the web; what Firefox's reader keeps of them is the reference."""
+    for folder in sorted((data / "readability" / "test" / "test-pages").iterdir()):
+        expected = (folder / "expected.html").read_text(encoding="utf-8")
+        yield Sample(folder / "source.html", _text_of_html(expected), tables_of_html(expected))
+
+
+def _word(data: Path) -> Iterator[Sample]:
+    """Word documents; the reference is docling's own output, corrected by nobody."""
+    base = data / "docling" / "tests" / "data" / "docx"
+    for file in sorted((base / "sources").glob("*.docx")):
+        expected = base / "groundtruth" / f"{file.name}.md"
+        if expected.exists():
+            yield _from_markdown(file, expected.read_text(encoding="utf-8"))
+
+
+def _pdf(data: Path) -> Iterator[Sample]:
+    """PDFs with text; the references are docling's output and what markitdown's tests expect."""
+    base = data / "docling" / "tests" / "data" / "pdf"
+    for file in sorted((base / "sources").glob("*.pdf")):
+        expected = base / "groundtruth" / f"{file.stem}.md"
+        if expected.exists():
+            yield _from_markdown(file, expected.read_text(encoding="utf-8"))
+    base = data / "markitdown" / "packages" / "markitdown" / "tests" / "test_files"
+    for file in sorted(base.glob("*.pdf")):
+        expected = base / "expected_outputs" / f"{file.stem}.md"
+        if expected.exists():
+            yield _from_markdown(file, expected.read_text(encoding="utf-8"))
+
+
+def _icdar(data: Path) -> Iterator[Sample]:
+    """The tables of the ICDAR 2013 competition: reports of the EU and the US, tables marked by hand."""
+    for expected in sorted((data / "tabula-java").rglob("*-str.xml")):
+        file = expected.with_name(expected.name.replace("-str.xml", ".pdf"))
+        if file.exists():
+            tables = [_marked(table) for table in ElementTree.parse(expected).getroot().iter("table")]
+            yield Sample(file, None, [table for table in tables if len(table) > 1])
+
+
+def _marked(table: ElementTree.Element) -> Table:
+    cells: dict[tuple[int, int], str] = {}
+    for region in table.iter("region"):
+        down, across = int(region.get("row-increment") or 0), int(region.get("col-increment") or 0)
+        for cell in region.iter("cell"):
+            place = int(cell.get("start-row") or 0) + down, int(cell.get("start-col") or 0) + across
+            cells[place] = cell.findtext("content") or ""
+    height, width = (1 + max((place[axis] for place in cells), default=-1) for axis in (0, 1))
+    return [[cells.get((row, column), "") for column in range(width)] for row in range(height)]
+
+
+def _from_markdown(file: Path, text: str) -> Sample:
+    tables = tables_of_markdown(text)
+    return Sample(file, html.unescape(text), tables)
+
+
+def _text_of_html(text: str) -> str:
+    from selectolax.lexbor import LexborHTMLParser
+
+    body = LexborHTMLParser(text).body
+    return "" if body is None else body.text(separator=" ")
+
+
+def tables_of_html(text: str) -> list[Table]:
+    """Return the tables of data as grids, by the table model of HTML: a merged cell is only where it begins."""
+    from selectolax.lexbor import LexborHTMLParser
+
+    tables = []
+    for node in LexborHTMLParser(text).css("table"):
+        if any(inner != node for inner in node.css("table, h1, h2, h3, ul, ol, pre, blockquote")):
+            continue
+        taken: dict[tuple[int, int], str] = {}
+        for row, line in enumerate(node.css("tr")):
+            column = 0
+            for cell in line.css("td, th"):
+                while (row, column) in taken:
+                    column += 1
+                spans = [min(int(cell.attributes.get(name) or 1), 50) for name in ("rowspan", "colspan")]
+                for place in ((row + down, column + across) for down in range(spans[0]) for across in range(spans[1])):
+                    taken[place] = ""
+                taken[row, column] = cell.text(separator=" ")
+                column += spans[1]
+        if taken:
+            height, width = (1 + max(place[axis] for place in taken) for axis in (0, 1))
+            grid = [[taken.get((row, column), "") for column in range(width)] for row in range(height)]
+            # A first row of one cell is a title.
+            tables.append(grid[1:] if sum(bool(cell.strip()) for cell in grid[0]) == 1 else grid)
+    return [table for table in tables if len(table) > 1 and len(table[0]) > 1]
+
+
+# ── the measures ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def tables_of_markdown(text: str) -> list[Table]:
+    """Return the tables of a Markdown text; rows with | and without a line of dashes count too."""
+    tables: list[Table] = [[]]
+    for line in text.splitlines():
+        line = line.lstrip("> ")
+        if " | " not in line and not line.startswith("|"):
+            tables.append([])
+        elif not re.fullmatch(r"[|\s:-]+", line) or not re.search("-", line):
+            inner = re.sub(r"^\s*\|(.*)\|\s*$", r"\1", line)
+            tables[-1].append([cell.replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", inner)])
+    return [table for table in tables if len(table) > 1]
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a Markdown text, without addresses of links and images."""
+    return _WORD.findall(_ADDRESS.sub(" ", text).casefold().replace("_", " "))
+
+
+def longest_common_subsequence(first: list[str], second: list[str]) -> int:
+    """Return its length, by the bits of one number (Hyyrö 2004)."""
+    places: dict[str, int] = {}
+    for place, word in enumerate(first):
+        places[word] = places.get(word, 0) | 1 << place
+    every = (1 << len(first)) - 1
+    row = every
+    for word in second:
+        matched = row & places.get(word, 0)
+        row = ((row + matched) | (row - matched)) & every
+    return len(first) - row.bit_count()
+
+
+def cells_right(expected: list[Table], found: list[Table]) -> tuple[int, int]:
+    """Return how many cells below the first row were found under their heading and in their row, and how many are."""
+    there = Counter(triple for table in found for triple in set(_triples(table)))
+    right = total = 0
+    for table in expected:
+        for triple in _triples(table):
+            total += 1
+            if there[triple] > 0:
+                right += 1
+    return right, total
+
+
+def _triples(table: Table) -> Iterator[tuple[str, str, str]]:
+    """Yield each cell below the headings with its heading and the first cell of its row."""
+    plain = [["".join(words(cell)) for cell in row] for row in table]
+    headings = plain[0]
+    for row in plain[1:]:
+        lead = next(filter(None, row), "")
+        for column, cell in enumerate(row):
+            if cell and column < len(headings):
+                yield headings[column], lead, cell
+
+
+def measured(sample: Sample, text: str) -> dict[str, float]:
+    """Return the figures of one file."""
+    figures: dict[str, float] = {}
+    if sample.text is not None:
+        expected, read = words(sample.text), words(text)
+        common = sum((Counter(expected) & Counter(read)).values())
+        figures["recall"] = common / len(expected) if expected else 1.0
+        figures["precision"] = common / len(read) if read else 0.0
+        figures["order"] = longest_common_subsequence(expected, read) / len(expected) if expected else 1.0
+    figures["right"], figures["cells"] = cells_right(sample.tables, tables_of_markdown(text))
+    return figures
+
+
+# ── the readers ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _ours(kind: str) -> Callable[[Path], str]:
+    from recallite.documents.loaded import Limits
+    from recallite.documents.parser import Parser
+
+    parser = Parser(Limits())
+    return lambda file: parser.load(file.read_bytes(), file.name).text
+
+
+def _html_to_markdown(kind: str) -> Callable[[Path], str]:
+    from html_to_markdown import convert
+
+    return lambda file: convert(file.read_text(encoding="utf-8", errors="replace")).content
+
+
+def _trafilatura(kind: str) -> Callable[[Path], str]:
+    from trafilatura import extract
+
+    def read(file: Path) -> str:
+        text = file.read_text(encoding="utf-8", errors="replace")
+        return extract(text, output_format="markdown", include_tables=True, favor_recall=True) or ""
+
+    return read
+
+
+def _liteparse(kind: str) -> Callable[[Path], str]:
+    from liteparse import LiteParse
+
+    reader = LiteParse(
+        ocr_enabled=False, output_format="markdown", image_mode="off", keep_headers_footers=True, quiet=True
+    )
+    return lambda file: "\n\n".join(page.markdown for page in reader.parse(file.read_bytes()).pages)
+
+
+def _pdfplumber(kind: str) -> Callable[[Path], str]:
+    import pdfplumber
+
+    def read(file: Path) -> str:
+        pieces = []
+        with pdfplumber.open(file) as document:
+            for page in document.pages:
+                pieces.append(page.extract_text() or "")
+                for table in page.extract_tables():
+                    pieces.append("\n".join("| " + " | ".join((cell or "").replace("\n", " ") for cell in row) + " |"
+                                            for row in table))  # fmt: skip
+        return "\n\n".join(pieces)
+
+    return read
+
+
+def _markitdown(kind: str) -> Callable[[Path], str]:
+    from markitdown import MarkItDown
+
+    reader = MarkItDown()
+    return lambda file: str(reader.convert(file).text_content)
+
+
+READERS: dict[str, dict[str, Callable[[str], Callable[[Path], str]]]] = {
+    "html": {"html-to-markdown": _html_to_markdown, "trafilatura": _trafilatura, "markitdown": _markitdown},
+    "docx": {"markitdown": _markitdown},
+    "pdf": {"liteparse": _liteparse, "pdfplumber": _pdfplumber, "markitdown": _markitdown},
+    "pdf tables": {"liteparse": _liteparse, "pdfplumber": _pdfplumber, "markitdown": _markitdown},
+}
+
+
+def _read_all(kind: str, reader: str) -> None:
+    """Read the files named on standard input; print a JSON line for each."""
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    read = (_ours if reader == "ours" else READERS[kind][reader])(kind)
+    for line in sys.stdin:
+        began = time.perf_counter()
+        try:
+            text, fault = read(Path(line.strip())), ""
+        except Exception as reason:
+            text, fault = "", f"{type(reason).__name__}: {str(reason)[:200]}"
+        seconds = time.perf_counter() - began
+        print(json.dumps({"text": text, "fault": fault, "seconds": seconds}), file=out, flush=True)
+
+
+def _texts(kind: str, reader: str, files: list[Path], engine: Path | None = None) -> list[dict[str, Any]]:
+    """Return what a reader makes of the files; a file at which its process ends or stalls has an empty text."""
+    done: list[dict[str, Any]] = []
+    paths = [str(engine / "engine"), str(engine / "kernels")] if engine is not None else []
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([*paths, str(Path(__file__).resolve().parents[1])])}
+    while len(done) < len(files):
+        rest = files[len(done) :]
+        command = [sys.executable, "-m", "benchmarks.documents", "--read", kind, reader]
+        try:
+            ran = subprocess.run(command, input="\n".join(map(str, rest)), env=environment, text=True,
+                                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=_SECONDS * 10)  # fmt: skip
+            lines = ran.stdout.splitlines()
+        except subprocess.TimeoutExpired as reason:
+            lines = (reason.stdout or b"").decode().splitlines() if isinstance(reason.stdout, bytes) else []
+        done += [json.loads(line) for line in lines[: len(rest)]]
+        if len(lines) < len(rest):
+            done.append({"text": "", "fault": "its process ended", "seconds": 0.0})
+    return done
+
+
+def _row(scored: list[dict[str, float]], texts: list[dict[str, Any]]) -> dict[str, Any]:
+    row: dict[str, Any] = {"files": len(scored), "errors": sum(bool(text["fault"]) for text in texts)}
+    for name in ("recall", "precision", "order"):
+        if values := [figures[name] for figures in scored if name in figures]:
+            row[name] = fmean(values)
+    total = sum(figures["cells"] for figures in scored)
+    if total:
+        row |= {"cells": int(total), "cells right": sum(figures["right"] for figures in scored) / total}
+    row["seconds"] = sum(text["seconds"] for text in texts)
+    return row
+
+
+def _measure(data: Path, before: Path | None, only: list[str]) -> dict[str, Any]:
+    results: dict[str, Any] = {}
+    for kind, readers in READERS.items():
+        chosen = samples(data, kind)
+        ways = [("ours", None), *([("before", before)] if before is not None else []), *((name, None) for name in readers)]
+        results[kind] = {}
+        for name, engine in ways:
+            if only and name not in only:
+                continue
+            texts = _texts(kind, "ours" if name == "before" else name, [sample.file for sample in chosen], engine)
+            scored = [measured(sample, text["text"]) for sample, text in zip(chosen, texts, strict=True)]
+            results[kind][name] = _row(scored, texts)
+            print(kind, name, json.dumps(results[kind][name]), file=sys.stderr)
+    return results
+
+
+def markdown(run: dict[str, Any]) -> str:
+    """Return the tables of a saved run."""
+    pieces = []
+    for kind, readers in run["results"].items():
+        columns = list(dict.fromkeys(name for row in readers.values() for name in row if name != "files"))
+        files = max((row["files"] for row in readers.values()), default=0)
+        lines = [f"**{kind}**, {files} files", "", "| reader | " + " | ".join(columns) + " |", "|---" * (len(columns) + 1) + "|"]
+        for name, row in readers.items():
+            shown = [f"{row[c]:.3f}" if isinstance(row.get(c), float) else str(row.get(c, "")) for c in columns]
+            lines.append(f"| {name} | " + " | ".join(shown) + " |")
+        pieces.append("\n".join(lines))
+    return "\n\n".join(pieces)
+
+
+def main() -> None:
+    """Measure, save and print."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.documents")
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--before", type=Path)
+    parser.add_argument("--only", nargs="*", default=[])
+    parser.add_argument("--read", nargs=2)
+    parser.add_argument("--render", action="store_true")
+    options = parser.parse_args()
+    if options.read:
+        _read_all(*options.read)
+        return
+    print(json.dumps(_measure(options.data, options.before, options.only), indent=1))
+
+
+if __name__ == "__main__":
+    main()
