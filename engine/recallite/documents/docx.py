@@ -43,10 +43,13 @@ _UNREAD = {
 _OPEN, _CLOSE = "\ue000", "\ue001"
 _MARKED = re.compile(f"<li>((?:<[^>]*>)*){_OPEN}([0-9]+){_CLOSE}")
 # The way back from a note.
-_BACK = re.compile(r' <a href="#(?:footnote|endnote)-ref-[0-9]+">↑</a>')
+_BACK = re.compile(r' <a href="#(?:footnote|endnote|comment)-ref-[0-9]+">↑</a>')
 _ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"),
           (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))  # fmt: skip
 _LEAST_BAR = 12
+_BAR = re.compile(r"word/(header|footer)[0-9]*\.xml")
+_PAGE = re.compile(r"\b(?:NUM)?PAGES?\b")
+_PLACE = re.compile(r"%([1-9])")
 
 
 def load_docx(data: bytes, limits: Limits) -> Loaded:
@@ -128,11 +131,13 @@ def _completed(archive: zipfile.ZipFile) -> tuple[io.BytesIO, list[str]]:
 def _bars(archive: zipfile.ZipFile, kind: str) -> list[str]:
     """Return the different lines of the headers or footers, without page numbers."""
     said: dict[str, None] = {}
-    for name in sorted(filter(re.compile(rf"word/{kind}\d*\.xml").fullmatch, archive.namelist())):
+    for name in sorted(archive.namelist()):
+        if (bar := _BAR.fullmatch(name)) is None or bar[1] != kind:
+            continue
         for paragraph in _part(archive, name).iter(f"{_W}p"):
             fields = " ".join((item.text or "") + (item.get(f"{_W}instr") or "") for item in paragraph.iter())
             text = "".join(item.text or "" for item in paragraph.iter(f"{_W}t")).strip()
-            page = re.search(r"\b(?:NUM)?PAGES?\b", fields) is not None
+            page = _PAGE.search(fields) is not None
             if sum(map(str.isalpha, text)) > (_LEAST_BAR if page else 0):
                 said[text] = None
     return list(said)
@@ -284,7 +289,7 @@ def _label(numbers: _List, counted: dict[int, int], place: int) -> str:
         level = int(match[1]) - 1
         return _written(counted.get(level, numbers.start(level)), numbers.form(level))
 
-    return re.sub(r"%([1-9])", shown, _value(numbers.levels[place].find(f"{_W}lvlText"))).strip()
+    return _PLACE.sub(shown, _value(numbers.levels[place].find(f"{_W}lvlText"))).strip()
 
 
 def _written(number: int, form: str) -> str:

@@ -47,6 +47,7 @@ _STRUCK = re.compile(r"text-decoration(?:-line)?\s*:[^;]*line-through", re.IGNOR
 _FENCE = re.compile(r"^\s*(`{3,}|~{3,})")
 _SECOND_MARK = re.compile(r"^((?:> |\s)*\d+)\) ")
 _ABSOLUTE = re.compile(r"(?:https?|ftp|mailto|tel):", re.IGNORECASE)
+_INTEGER = re.compile(r"-?[0-9]{1,9}")
 _NAME = re.compile(r"[\w-]{1,40}")
 # The main part of a page: letters of its prose, of a sentence; shares of the prose, of links, of comments.
 _LEAST_PROSE, _LEAST_SENTENCE = 300, 80
@@ -62,8 +63,8 @@ _BLOCKS = frozenset(
 _COMMENTS = ", ".join(f"{tag}[{name}*=comment i]" for tag in ("div", "section", "ol", "ul") for name in ("id", "class"))
 _IDEOGRAPH = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _HEADINGS = "h1, h2, h3, h4, h5, h6"
-# A table with one of these, and no heading cell, lays out a page.
-_NO_CELL = f"table, ul, ol, pre, blockquote, {_HEADINGS}"
+# A table with one of these, and no heading cell, lays out a page; so does one row with lists.
+_NO_CELL = f"table, pre, {_HEADINGS}"
 _WIDEST_SPAN, _LARGEST_GRID = 100, 1_000_000
 _FORMULAS = ".katex, .mwe-math-element, mjx-container, math, script[type^='math/tex']"
 _DRAWN_FORMULAS = ".MathJax, .MathJax_Preview, .MathJax_Display, .MathJax_SVG, .MathJax_CHTML"
@@ -371,7 +372,7 @@ def _property(node: Element, name: str) -> str:
 
 
 def _grouped(said: str) -> str:
-    return said if said.isalnum() else f"({said})"
+    return said if len(said) == 1 or said.isdigit() else f"({said})"
 
 
 def _scripted(base: str, mark: str, script: str) -> str:
@@ -518,8 +519,13 @@ def _table(tree: Any, table: Any) -> None:
     height, width = (1 + max((place[axis] for place in grid), default=-1) for axis in (0, 1))
     headed = table.css_first("th, thead") is not None
     inner = [node.tag for node in table.css(_NO_CELL) if node != table]
-    lays_out = table.attributes.get("role") in ("presentation", "none") or width < 2
-    if lays_out or (inner and (not headed or "table" in inner)):
+    lays_out = (
+        table.attributes.get("role") in ("presentation", "none")
+        or width < 2
+        or (bool(inner) and (not headed or "table" in inner))
+        or (height < 2 and table.css_first("ul, ol, blockquote") is not None)
+    )
+    if lays_out:
         for cell in {cell.mem_id: cell for cell, _ in grid.values()}.values():
             table.insert_before(_filled(tree, "div", _children(cell)))
         table.decompose()
@@ -579,7 +585,7 @@ def _grid(rows: list[Any]) -> dict[tuple[int, int], tuple[Any, tuple[int, int]]]
 
 def _number(node: Any, name: str, otherwise: int) -> int:
     stated = (node.attributes.get(name) or "").strip()
-    return int(stated) if re.fullmatch(r"-?[0-9]{1,9}", stated) else otherwise
+    return int(stated) if _INTEGER.fullmatch(stated) else otherwise
 
 
 def _heading_rows(rows: list[Any], grid: dict[tuple[int, int], tuple[Any, tuple[int, int]]], height: int) -> int:
