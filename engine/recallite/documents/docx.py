@@ -41,7 +41,7 @@ _UNREAD = {
 }  # fmt: skip
 # A number of a list stands between these until it is one of HTML.
 _OPEN, _CLOSE = "\ue000", "\ue001"
-_MARKED = re.compile(f"<li>((?:<[^>]*>)*){_OPEN}([0-9]+){_CLOSE}")
+_MARKED = re.compile(f"<li>{_OPEN}([0-9]+){_CLOSE}")
 # The way back from a note.
 _BACK = re.compile(r' <a href="#(?:footnote|endnote|comment)-ref-[0-9]+">↑</a>')
 _ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"),
@@ -64,7 +64,7 @@ def load_docx(data: bytes, limits: Limits) -> Loaded:
         )
     except (zipfile.BadZipFile, KeyError, ElementTree.ParseError, EOFError, ValueError, NotImplementedError) as reason:
         raise DocumentError(f"it is damaged: {type(reason).__name__}: {str(reason)[:200]}") from reason
-    numbered = _MARKED.sub(r'<li value="\2">\1', _BACK.sub("", html.value)).replace(_OPEN, "").replace(_CLOSE, ". ")
+    numbered = _MARKED.sub(r'<li value="\1">', _BACK.sub("", html.value)).replace(_OPEN, "").replace(_CLOSE, ". ")
     text, said = markdown_of(numbered, limits.max_chars)
     if not text.strip():
         raise DocumentError("it holds no text")

@@ -35,15 +35,11 @@ _OPTIONS = ConversionOptions(
 _UNSEEN = "script, style, noscript, template, datalist, map, area, .headerlink"
 _EMBEDDED = "iframe, object, embed, audio, video, canvas, svg, frame"
 _AROUND = "nav, aside, footer, [role=navigation], [role=complementary], [role=contentinfo]"
-_HIDING_STYLE = re.compile(
-    r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|(?:font-size|opacity)\s*:\s*0(?:\.0+)?(?![\d.]))",
-    re.IGNORECASE,
-)
+_NOTHING = ("0", "0%", "0.0", "0px", "0pt", "0em")
+_HIDING_STYLES = (("display", ("none",)), ("visibility", ("hidden", "collapse")), ("font-size", _NOTHING), ("opacity", _NOTHING))
 _TYPED = frozenset("text number email tel url date time month week datetime-local".split())
 # Longer raised text is small print.
 _LONGEST_RAISED = 40
-_PLACED = re.compile(r"vertical-align\s*:\s*(super|sub)\b", re.IGNORECASE)
-_STRUCK = re.compile(r"text-decoration(?:-line)?\s*:[^;]*line-through", re.IGNORECASE)
 _FENCE = re.compile(r"^\s*(`{3,}|~{3,})")
 _SECOND_MARK = re.compile(r"^((?:> |\s)*\d+)\) ")
 _ABSOLUTE = re.compile(r"(?:https?|ftp|mailto|tel):", re.IGNORECASE)
@@ -268,7 +264,7 @@ def _say_in_text(tree: Any) -> None:
         image.replace_with(f" {image.attributes.get('alt') or ''} ")
     _links(tree)
     for node in tree.css("[style*=line-through]"):
-        if _STRUCK.search(node.attributes["style"] or ""):
+        if any("line-through" in _style(node).get(name, "") for name in ("text-decoration", "text-decoration-line")):
             _enclose(tree, node, "del")
     _raised_and_lowered(tree)
     for node in tree.css("figcaption, summary"):
@@ -411,8 +407,14 @@ def _is_hidden(node: Any) -> bool:
         "hidden" in attributes
         or attributes.get("aria-hidden") == "true"
         or (node.tag == "dialog" and "open" not in attributes)
-        or _HIDING_STYLE.search(attributes.get("style") or "") is not None
+        or any(_style(node).get(name) in values for name, values in _HIDING_STYLES)
     )
+
+
+def _style(node: Any) -> dict[str, str]:
+    """Return the declarations of an element's style attribute."""
+    stated = (declaration.partition(":") for declaration in (node.attributes.get("style") or "").lower().split(";"))
+    return {name.strip(): value.replace("!important", "").strip() for name, _, value in stated}
 
 
 def _drop_unseen(tree: Any) -> list[str]:
@@ -486,10 +488,9 @@ def _links(tree: Any) -> None:
 def _raised_and_lowered(tree: Any) -> None:
     """Write superscripts as ^n and subscripts as _n: 10^6 is not 106, and the mark of a note no digit of a number."""
     for node in reversed(tree.css("sup, sub, span[style*=vertical-align]")):
-        placed = _PLACED.search(node.attributes.get("style") or "")
-        how = node.tag if node.tag != "span" else "" if placed is None else placed[1].lower()
+        how = node.tag if node.tag != "span" else _style(node).get("vertical-align", "")
         said = " ".join(node.text().split())
-        if how and said and len(said) <= _LONGEST_RAISED:
+        if how in ("sup", "sub", "super") and said and len(said) <= _LONGEST_RAISED:
             before, after = _text(node.prev)[-1:], _text(node.next)[:1]
             node.replace_with(scripted_text(before, said, after, raised=how.startswith("sup")))
 
