@@ -26,6 +26,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import chain, pairwise
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -203,6 +204,22 @@ def _triples(table: Table) -> Iterator[tuple[str, str, str]]:
                 yield headings[column], lead, cell
 
 
+def neighbours_found(expected: list[Table], found: list[Table]) -> tuple[int, int, int]:
+    """Return how many pairs of neighbouring cells were found, are expected, and were written (Goebel et al. 2012)."""
+    wanted, written = (Counter(chain.from_iterable(map(_neighbours, tables))) for tables in (expected, found))
+    return sum((wanted & written).values()), sum(wanted.values()), sum(written.values())
+
+
+def _neighbours(table: Table) -> Iterator[tuple[str, str, str]]:
+    """Yield each cell with the next one that is not blank to its right, and below it."""
+    plain = [["".join(words(cell)) for cell in row] for row in table]
+    width = max(map(len, plain))
+    columns = [[row[place] if place < len(row) else "" for row in plain] for place in range(width)]
+    for direction, lines in (("right", plain), ("below", columns)):
+        for line in lines:
+            yield from ((direction, *pair) for pair in pairwise(filter(None, line)))
+
+
 def measured(sample: Sample, text: str) -> dict[str, float]:
     """Return the figures of one file."""
     figures: dict[str, float] = {}
@@ -212,7 +229,9 @@ def measured(sample: Sample, text: str) -> dict[str, float]:
         figures["recall"] = common / len(expected) if expected else 1.0
         figures["precision"] = common / len(read) if read else 0.0
         figures["order"] = longest_common_subsequence(expected, read) / len(expected) if expected else 1.0
-    figures["right"], figures["cells"] = cells_right(sample.tables, tables_of_markdown(text))
+    tables = tables_of_markdown(text)
+    figures["right"], figures["cells"] = cells_right(sample.tables, tables)
+    figures["found"], figures["wanted"], figures["written"] = neighbours_found(sample.tables, tables)
     return figures
 
 
@@ -325,7 +344,9 @@ def _row(scored: list[dict[str, float]], texts: list[dict[str, Any]]) -> dict[st
             row[name] = fmean(values)
     total = sum(figures["cells"] for figures in scored)
     if total:
+        found, wanted, written = (sum(figures[name] for figures in scored) for name in ("found", "wanted", "written"))
         row |= {"cells": int(total), "cells right": sum(figures["right"] for figures in scored) / total}
+        row |= {"neighbours found": found / wanted, "of those written": found / max(written, 1)}
     row["seconds"] = sum(text["seconds"] for text in texts)
     return row
 

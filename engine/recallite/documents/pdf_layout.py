@@ -23,8 +23,9 @@ _DIGITS = re.compile(r"\d+")
 _IDEOGRAPH = re.compile("[\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef]")
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _LONGEST_HEADING = 120
-# Columns of text have at least so many lines, of so many characters, which fill so much of the column.
-_COLUMN_LINES, _COLUMN_CHARS, _COLUMN_FILL = 4, 25, 0.55
+# Columns of text have at least so many lines, so many ems long, which fill so much of the column; if the file draws
+# across, as it draws a table, this much.
+_COLUMN_LINES, _COLUMN_EMS, _COLUMN_FILL, _DRAWN_ACROSS_FILL = 4, 12, 0.45, 0.7
 # Gaps, in ems: between cells of a table, and between parts of a line that are said apart.
 CELL_GAP = 0.9
 _APART = 1.5
@@ -140,23 +141,26 @@ def _are_columns(left: list[_Part], right: list[_Part]) -> bool:
     """Whether both sides are columns of a text, and not of a table."""
     if min(len(_rows(left)), len(_rows(right))) < _COLUMN_LINES:
         return False
-    if _is_prose(left) and _is_prose(right):
+    sides = [side for _, side in sorted([(part.order, 0) for part in left] + [(part.order, 1) for part in right])]
+    turns = sum(one != other for one, other in pairwise(sides))
+    filled = _DRAWN_ACROSS_FILL if turns > 0.5 * len(_rows(left)) else _COLUMN_FILL
+    prose = [_is_prose(side, filled) for side in (left, right)]
+    if all(prose):
         return True
     # A table beside a text is drawn before it or after it, and its lines are not those of the text.
-    orders = [side for _, side in sorted([(part.order, 0) for part in left] + [(part.order, 1) for part in right])]
-    turns = sum(one != other for one, other in pairwise(orders))
     baselines = [part.baseline for part in left]
     beside = fmean(any(abs(part.baseline - other) < 0.2 * part.size for other in baselines) for part in right)
-    return turns == 1 and beside < 0.5 and (_is_prose(left) or _is_prose(right))
+    return any(prose) and turns == 1 and beside < 0.5
 
 
-def _is_prose(parts: list[_Part]) -> bool:
-    width = max(part.right for part in parts) - min(part.left for part in parts)
+def _is_prose(parts: list[_Part], filled: float) -> bool:
+    """Whether these are lines of a text: long, nearly as wide as their column, and hardly ever in cells."""
     rows = _rows(parts)
-    filled = fmean((max(p.right for p in row) - min(p.left for p in row)) / width for row in rows) if width else 0.0
-    return sum(len(part.text) for part in parts) / len(rows) >= _COLUMN_CHARS and filled >= _COLUMN_FILL and (
-        len(parts) < 1.5 * len(rows)
-    )
+    widths = [max(part.right for part in row) - min(part.left for part in row) for row in rows]
+    column = max(part.right for part in parts) - min(part.left for part in parts)
+    size = median(part.size for part in parts)
+    cells = sum(len(part.text) > 2 for part in parts)
+    return column > 0 and fmean(widths) >= max(_COLUMN_EMS * size, filled * column) and cells < 1.5 * len(rows)
 
 
 def _column(rows: list[list[_Part]]) -> Iterator[Line]:
