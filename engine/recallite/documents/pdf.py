@@ -24,6 +24,7 @@ from recallite.documents.pdf_layout import (
     CELL_GAP,
     LINE_END_HYPHEN,
     Line,
+    Word,
     arranged,
     clean,
     compose,
@@ -249,14 +250,21 @@ class _Page:
             if word[2] - before[3] > gap * size or word[3] < before[2] - gap * size:
                 cells.append([])
             cells[-1].append(word)
-        texts: list[tuple[str, tuple[float, float]]] = []
+        texts: list[str] = []
+        edges: list[tuple[float, float]] = []
+        said: list[tuple[Word, ...]] = []
         for cell in cells:
             if text := clean(self._cell(chars, cell[0][0], cell[-1][1])):
-                texts.append((text, (min(word[2] for word in cell), max(word[3] for word in cell))))
+                texts.append(text)
+                edges.append((min(word[2] for word in cell), max(word[3] for word in cell)))
+                pieces = text.split()
+                whole = len(pieces) == len(cell) and gap == CELL_GAP
+                said.append(tuple((piece, word[2], word[3]) for piece, word in zip(pieces, cell)) if whole else ())
         if not texts:
             return None
-        edges = tuple(edge for _, edge in texts)
-        return Line(tuple(text for text, _ in texts), edges[0][0], edges[-1][1], self._baseline(words[0][0]), size, edges)
+        return Line(
+            tuple(texts), edges[0][0], edges[-1][1], self._baseline(words[0][0]), size, tuple(edges), tuple(said)
+        )
 
     def _baseline(self, place: int) -> float:
         x, y = ctypes.c_double(), ctypes.c_double()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, groupby, pairwise
+from itertools import chain, groupby, pairwise, zip_longest
 from statistics import fmean, median
 from typing import NamedTuple
 
@@ -29,16 +29,24 @@ _COLUMN_LINES, _COLUMN_EMS, _COLUMN_FILL, _DRAWN_ACROSS_FILL = 4, 12, 0.45, 0.7
 # Gaps, in ems: between cells of a table, and between parts of a line that are said apart.
 CELL_GAP = 0.9
 _APART = 1.5
-# Rows of a table are at most so many ems apart; lines of one cell so many.
-_ROW_STEP, _LINE_STEP = 3.2, 1.4
+# The least gap between two columns in a row that says them as one; the most between rows of a table; the step to the
+# next line of a cell. All in ems.
+_NARROWEST_GAP, _ROW_GAP, _LINE_STEP = 0.4, 2.4, 1.4
+# Columns are those of one of so many fullest rows, if such a share of the cells is in one column each.
+_FULLEST_ROWS, _IN_ONE_COLUMN = 4, 0.75
 # Headers and footers: in this share of the height at each end, with a gap of so many usual steps, as high but for so
 # many points, on this share of the pages (left and right ones may differ), of three at least.
 _MARGIN, _WIDE_GAP, _SAME_HEIGHT, _RUNNING_PAGES, _LEAST_PAGES = 0.12, 1.3, 4.0, 0.3, 3
 
 
+Word = tuple[str, float, float]
+"""A word, and where it begins and ends."""
+
+
 class Line(NamedTuple):
     """A line of a page: its cells (one, but where there are wide gaps), where it begins and ends, its baseline, the size
-    of its font, and where each cell begins and ends; in points, y grows upward. A table is a line with its Markdown.
+    of its font, where each cell begins and ends, and their words; in points, y grows upward. A table is a line with its
+    Markdown.
     """
 
     cells: tuple[str, ...]
@@ -47,6 +55,7 @@ class Line(NamedTuple):
     baseline: float
     size: float
     edges: tuple[tuple[float, float], ...]
+    words: tuple[tuple[Word, ...], ...] = ()
     is_table: bool = False
 
     @property
@@ -64,6 +73,11 @@ class _Part(NamedTuple):
     baseline: float
     size: float
     order: int
+    words: tuple[Word, ...] = ()
+
+
+_Block = list[_Part]
+"""Parts below each other that are drawn one after the other: the lines of a paragraph, or of a cell."""
 
 
 def clean(text: str) -> str:
@@ -78,12 +92,12 @@ def clean(text: str) -> str:
 def arranged(lines: Sequence[Line]) -> list[Line]:
     """Return the lines of a page in reading order, column by column, and its tables as Markdown."""
     parts = [
-        _Part(text, left, right, line.baseline, line.size, 0)
+        _Part(text, left, right, line.baseline, line.size, 0, words)
         for line in lines
-        for text, (left, right) in zip(line.cells, line.edges, strict=True)
+        for text, (left, right), words in zip_longest(line.cells, line.edges, line.words, fillvalue=())
     ]
     parts = [part._replace(order=place) for place, part in enumerate(parts)]
-    return [line for column in _columns(parts) for line in _column(_rows(column))]
+    return [line for column in _columns(parts) for line in _column(column)]
 
 
 def _rows(parts: Sequence[_Part]) -> list[list[_Part]]:
@@ -163,8 +177,9 @@ def _is_prose(parts: list[_Part], filled: float) -> bool:
     return column > 0 and fmean(widths) >= max(_COLUMN_EMS * size, filled * column) and cells < 1.5 * len(rows)
 
 
-def _column(rows: list[list[_Part]]) -> Iterator[Line]:
+def _column(parts: list[_Part]) -> Iterator[Line]:
     """Yield the lines of a column, tables as one line each."""
+    rows = _block_rows(parts)
     place = 0
     while place < len(rows):
         end = _table_end(rows, place)
@@ -173,8 +188,84 @@ def _column(rows: list[list[_Part]]) -> Iterator[Line]:
             yield table
             place = end
         else:
-            yield from _lines(rows[place])
+            for row in _rows(list(chain.from_iterable(rows[place]))) if _is_interlaced(rows[place]) else _by_blocks(rows[place]):
+                yield from _lines(row)
             place += 1
+
+
+def _by_blocks(row: list[_Block]) -> Iterator[list[_Part]]:
+    for block in row:
+        yield from _rows(block)
+
+
+def _is_interlaced(row: list[_Block]) -> bool:
+    """Whether blocks beside each other are lines that go across, rather than columns."""
+    return all(len(block) == 1 for block in row)
+
+
+def _block_rows(parts: list[_Part]) -> list[list[_Block]]:
+    """Return the blocks of a column row by row: those that overlap in height are beside each other."""
+    rows: list[list[_Block]] = []
+    bottom = 0.0
+    for block in sorted(_blocks(parts), key=lambda block: -_top(block)):
+        if rows and _top(block) > bottom:
+            rows[-1].append(block)
+            bottom = min(bottom, _bottom(block))
+        else:
+            rows.append([block])
+            bottom = _bottom(block)
+    return [line for row in rows for line in _exploded(row)]
+
+
+def _blocks(parts: list[_Part]) -> list[_Block]:
+    blocks: list[_Block] = []
+    for part in sorted(parts, key=lambda part: part.order):
+        before = blocks[-1][-1] if blocks else None
+        if before is not None and _is_next_line(before, part):
+            blocks[-1].append(part)
+        else:
+            blocks.append([part])
+    return blocks
+
+
+def _is_next_line(before: _Part, part: _Part) -> bool:
+    """Whether a part is the next line of a block."""
+    step, size = before.baseline - part.baseline, part.size
+    aligned = (
+        abs(before.left - part.left),
+        abs(before.right - part.right),
+        abs(before.left + before.right - part.left - part.right) / 2,
+    )
+    return (
+        part.order == before.order + 1
+        and abs(before.size - size) < 0.1 * size
+        and 0.5 * size < step < _LINE_STEP * size
+        and min(aligned) < 0.5 * size
+    )
+
+
+def _top(block: _Block) -> float:
+    return max(part.baseline + 0.65 * part.size for part in block)
+
+
+def _bottom(block: _Block) -> float:
+    return min(part.baseline - 0.15 * part.size for part in block)
+
+
+def _exploded(row: list[_Block]) -> Iterator[list[_Block]]:
+    """Yield the rows of a table that is drawn column by column: short lines, each with one at its height beside it."""
+    drawn = any(_RIGHT_TO_LEFT.search(part.text) for block in row for part in block)
+    blocks = sorted(row, key=lambda block: block[0].order if drawn else min(part.left for part in block))
+    tall = [block for block in blocks if len(block) > 1]
+    heights = [part.baseline for block in blocks for part in block]
+    lines = [part for block in tall for part in block]
+    if len(tall) > 1 and max(map(len, tall)) > 2:
+        beside = fmean(sum(abs(part.baseline - height) < 0.2 * part.size for height in heights) > 1 for part in lines)
+        if beside > 0.8 and fmean(part.right - part.left for part in lines) < _COLUMN_EMS * median(p.size for p in lines):
+            for parts in _rows([part for block in blocks for part in block]):
+                yield [[part] for part in parts]
+            return
+    yield blocks
 
 
 def _lines(row: list[_Part]) -> Iterator[Line]:
@@ -203,44 +294,49 @@ def _joined(parts: list[_Part]) -> Line:
 # ── tables ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _is_tabular(row: list[_Part]) -> bool:
+def _is_tabular(row: list[_Block]) -> bool:
     """Whether a row has cells; the mark of an item and its text are none."""
-    cells = [1 for before, part in pairwise(row) if part.left - before.right > CELL_GAP * part.size]
-    return bool(cells) and not (len(row) == 2 and _MARK.fullmatch(row[0].text))
+    ends = [(min(part.left for part in block), max(part.right for part in block), block[0].size) for block in row]
+    gaps = any(after[0] - before[1] > CELL_GAP * after[2] for before, after in pairwise(ends))
+    return gaps and not (len(row) == 2 and _MARK.fullmatch(row[0][0].text))
 
 
-def _table_end(rows: list[list[_Part]], begin: int) -> int:
+def _table_end(rows: list[list[_Block]], begin: int) -> int:
     """Return where the rows end that may be a table which begins there."""
     if not _is_tabular(rows[begin]):
         return begin
-    end, left, right = begin + 1, rows[begin][0].left, rows[begin][-1].right
+    end = begin + 1
+    left, right = _ends(rows[begin])
     while end < len(rows):
         above, row = rows[end - 1], rows[end]
-        step = above[0].baseline - row[0].baseline
-        size = max(row[0].size, above[0].size)
-        if step > _ROW_STEP * size:
+        size = max(row[0][0].size, above[0][0].size)
+        if min(map(_bottom, above)) - max(map(_top, row)) > _ROW_GAP * size:
             break
+        first, last = _ends(row)
         if not _is_tabular(row):
             # A cell alone, or a line of one: within the table, and not nearly as wide.
-            wide = row[-1].right - row[0].left > 0.6 * (right - left)
-            if wide or row[0].left < left - size or row[-1].right > right + size or abs(row[0].size - above[0].size) > 1:
+            wide = last - first > 0.6 * (right - left)
+            if wide or first < left - size or last > right + size or abs(row[0][0].size - above[0][0].size) > 1:
                 break
-        left, right = min(left, row[0].left), max(right, row[-1].right)
+        left, right = min(left, first), max(right, last)
         end += 1
-    while end > begin + 1 and not _is_tabular(rows[end - 1]) and rows[end - 2][0].baseline - rows[end - 1][0].baseline > (
-        _LINE_STEP * rows[end - 1][0].size
+    while end > begin + 1 and not _is_tabular(rows[end - 1]) and (
+        min(map(_bottom, rows[end - 2])) - max(map(_top, rows[end - 1])) > 0.7 * rows[end - 1][0][0].size
     ):
         end -= 1
     return end
 
 
-def _table(rows: list[list[_Part]]) -> Line | None:
+def _ends(row: list[_Block]) -> tuple[float, float]:
+    parts = list(chain.from_iterable(row))
+    return min(part.left for part in parts), max(part.right for part in parts)
+
+
+def _table(blocks: list[list[_Block]]) -> Line | None:
     """Return rows as a table; None if their cells do not stand below each other."""
-    columns = _edges(rows)
-    if len(columns) < 2:
-        return None
-    single = fmean(len(_overlapped(part, columns)) == 1 for row in rows for part in row)
-    if single < 0.75 or sum(_is_tabular(row) for row in rows) < 2:
+    rows = [list(chain.from_iterable(row)) for row in blocks]
+    columns = _edges(blocks)
+    if len(columns) < 2 or sum(map(_is_tabular, blocks)) < 2:
         return None
     grid = _merged([_Row(row, columns) for row in rows])
     if len(grid) < 2 or not _is_aligned(rows, columns):
@@ -249,30 +345,43 @@ def _table(rows: list[list[_Part]]) -> Line | None:
     names = _heading(grid, texts)
     lines = [f"| {' | '.join(cells)} |" for cells in [names, *texts]]
     lines.insert(1, "|" + " --- |" * len(columns))
-    parts = [part for row in rows for part in row]
+    parts = list(chain.from_iterable(rows))
     left, right = min(part.left for part in parts), max(part.right for part in parts)
     return Line(
-        ("\n".join(lines),), left, right, rows[-1][0].baseline, median(part.size for part in parts), ((left, right),), True
-    )
+        ("\n".join(lines),), left, right, min(part.baseline for part in parts), median(part.size for part in parts),
+        ((left, right),), is_table=True,
+    )  # fmt: skip
 
 
-def _edges(rows: list[list[_Part]]) -> list[tuple[float, float]]:
-    """Return where each column begins and ends: those of the fullest row, widened and added to by the others."""
+def _edges(rows: list[list[_Block]]) -> list[tuple[float, float]]:
+    """Return where each column begins and ends, by one of the fullest rows; nothing if most cells fit none so."""
     ordered = sorted(rows, key=lambda row: -len(row))
-    columns = [(part.left, part.right) for part in ordered[0]]
-    for row in ordered[1:]:
-        for part in row:
-            met = _overlapped(part, columns)
-            if len(met) == 1:
-                left, right = columns[met[0]]
-                columns[met[0]] = min(left, part.left), max(right, part.right)
-            elif not met:
-                columns = sorted([*columns, (part.left, part.right)])
-        if any(first[1] > second[0] for first, second in pairwise(columns)):
-            # Widened into each other: the gap is drawn between them again.
-            columns = [
-                (max(left, columns[place - 1][1]) if place else left, right) for place, (left, right) in enumerate(columns)
-            ]
+    parts = [part for row in rows for part in chain.from_iterable(row)]
+    for first in range(min(_FULLEST_ROWS, len(ordered))):
+        columns = _edges_by(ordered[first:] + ordered[:first])
+        if fmean(len(_overlapped(part, columns)) == 1 for part in parts) >= _IN_ONE_COLUMN:
+            return columns
+    return []
+
+
+def _edges_by(rows: list[list[_Block]]) -> list[tuple[float, float]]:
+    """Return where each column begins and ends: those of the first row, widened and added to by the others."""
+    columns: list[tuple[float, float]] = []
+    for left, right in sorted((min(p.left for p in block), max(p.right for p in block)) for block in rows[0]):
+        if columns and left < columns[-1][1]:
+            columns[-1] = columns[-1][0], max(columns[-1][1], right)
+        else:
+            columns.append((left, right))
+    for part in (part for row in rows[1:] for part in chain.from_iterable(row)):
+        met = _overlapped(part, columns)
+        if not met:
+            columns = sorted([*columns, (part.left, part.right)])
+        elif len(met) == 1:
+            place = met[0]
+            # Not into the next column.
+            left = max(part.left, columns[place - 1][1]) if place else part.left
+            right = min(part.right, columns[place + 1][0]) if place + 1 < len(columns) else part.right
+            columns[place] = min(columns[place][0], left), max(columns[place][1], right)
     return columns
 
 
@@ -281,15 +390,36 @@ def _overlapped(part: _Part, columns: Sequence[tuple[float, float]]) -> list[int
     return [place for place, (left, right) in enumerate(columns) if part.left < right - slack and part.right > left + slack]
 
 
+def _parted(part: _Part, columns: Sequence[tuple[float, float]]) -> list[_Part]:
+    """Return a part that stands in several columns column by column, if the gaps between its words tell them apart."""
+    if len(_overlapped(part, columns)) < 2 or len(part.words) < 2:
+        return [part]
+    groups = [[part.words[0]]]
+    for before, word in pairwise(part.words):
+        column, other = (min(range(len(columns)), key=lambda c: _distance(each, columns[c])) for each in (before, word))
+        if column != other and word[1] - before[2] > _NARROWEST_GAP * part.size:
+            groups.append([])
+        groups[-1].append(word)
+    return [
+        part._replace(text=" ".join(word[0] for word in group), left=group[0][1], right=group[-1][2], words=tuple(group))
+        for group in groups
+    ]
+
+
+def _distance(word: Word, column: tuple[float, float]) -> float:
+    middle = (word[1] + word[2]) / 2
+    return max(column[0] - middle, middle - column[1], 0.0)
+
+
 class _Row:
     """A row of a table: the parts in each of its columns."""
 
     def __init__(self, parts: list[_Part], columns: Sequence[tuple[float, float]]) -> None:
         self.cells: list[list[_Part]] = [[] for _ in columns]
         self.spans: dict[int, list[int]] = {}
-        self.baseline, self.bottom = parts[0].baseline, parts[-1].baseline
+        self.baseline, self.bottom = max(p.baseline for p in parts), min(p.baseline for p in parts)
         self.size = parts[0].size
-        for part in parts:
+        for part in (piece for part in parts for piece in _parted(part, columns)):
             met = _overlapped(part, columns) or [min(range(len(columns)), key=lambda c: abs(columns[c][0] - part.left))]
             self.cells[met[0]].append(part)
             if len(met) > 1:
@@ -311,7 +441,7 @@ def _merged(rows: list[_Row]) -> list[_Row]:
         close = step < _LINE_STEP * row.size
         goes_on = row.filled <= above.filled and len(row.filled) < len(above.filled)
         drawn_on = all(row.cells[place][0].order == above.cells[place][-1].order + 1 for place in row.filled & above.filled)
-        if close and goes_on and (step < 0.85 * usual or drawn_on):
+        if close and goes_on and (step < 0.93 * usual or drawn_on):
             _join(above, row)
         elif close and len(merged) == 1 and above.filled < row.filled and not _has_digits(above) and not _has_digits(row):
             _join(row, above, before=True)
