@@ -30,6 +30,7 @@ from recallite.documents.pdf_layout import (
     compose,
     find_headings,
     largest,
+    with_headings_over_pages,
     without_page_number,
     without_running_lines,
 )
@@ -98,7 +99,7 @@ def _loaded(document: pypdfium2.PdfDocument, max_chars: int) -> Loaded:
         page.close()
     if not any(pages):
         raise DocumentError(_no_text(unread))
-    pages = [arranged(lines) for lines in without_running_lines(pages, heights)]
+    pages = with_headings_over_pages([arranged(lines) for lines in without_running_lines(pages, heights)])
     headings = find_headings(pages, _outline(document))
     text, starts = compose(pages, headings)
     information = document.get_metadata_dict(skip_empty=True)
@@ -147,10 +148,11 @@ def _warnings(document: Any, unread: Counter[str], pages: int) -> list[str]:
 def _title(stated: str, text: str, largest: str) -> str | None:
     """Return the stated title, or the largest line of the first page if a program made that title up.
 
-    The words of a title are in the text; those of "untitled" and of the name of a file are not.
+    Most words of a title are in the text; those of "untitled" and of the name of a file are not.
     """
     words = set(_WORDS.findall(stated.casefold()))
-    if words and not words <= set(_WORDS.findall(text.casefold())) and (largest or _MADE_UP.search(stated)):
+    unsaid = len(words - set(_WORDS.findall(text.casefold()))) > 0.5 * len(words)
+    if unsaid and (largest or _MADE_UP.search(stated)):
         stated = ""
     return stated or largest or None
 

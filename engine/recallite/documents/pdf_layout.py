@@ -96,8 +96,39 @@ def arranged(lines: Sequence[Line]) -> list[Line]:
         for line in lines
         for text, (left, right), words in zip_longest(line.cells, line.edges, line.words, fillvalue=())
     ]
-    parts = [part._replace(order=place) for place, part in enumerate(parts)]
+    parts = [part._replace(order=place) for place, part in enumerate(_with_scripts(parts))]
     return [line for column in _columns(parts) for line in _column(column)]
+
+
+def _with_scripts(parts: Iterable[_Part]) -> Iterator[_Part]:
+    """Yield parts joined to the raised and lowered ones that touch them: 10 and a raised 6 are 10^6, and not 106."""
+    held: _Part | None = None
+    scripts = ""
+    for part in parts:
+        step = 0.0 if held is None else part.baseline - held.baseline
+        if held is None or not _touches(held, part) or abs(step) >= 0.6 * held.size:
+            if held is not None:
+                yield held
+            held, scripts = part, ""
+            continue
+        smaller = part.size < 0.9 * held.size
+        beside = held.text[-1].isalnum() and part.text[0].isalnum()
+        mark = ""
+        if smaller and beside and step > 0.15 * held.size:
+            mark = "^"
+        elif beside and held.text[-1].isdigit() and part.text[0].isdigit():
+            mark = "_" if smaller and step < 0 else " " if scripts else ""
+        scripts = mark if smaller else ""
+        full = held if held.size >= part.size else part
+        held = _Part(held.text + mark + part.text, held.left, part.right, full.baseline, full.size, held.order)
+    if held is not None:
+        yield held
+
+
+def _touches(before: _Part, part: _Part) -> bool:
+    return -0.3 * before.size < part.left - before.right < 0.15 * before.size and not (
+        _RIGHT_TO_LEFT.search(before.text) or _RIGHT_TO_LEFT.search(part.text)
+    )
 
 
 def _rows(parts: Sequence[_Part]) -> list[list[_Part]]:
@@ -259,7 +290,7 @@ def _exploded(row: list[_Block]) -> Iterator[list[_Block]]:
     tall = [block for block in blocks if len(block) > 1]
     heights = [part.baseline for block in blocks for part in block]
     lines = [part for block in tall for part in block]
-    if len(tall) > 1 and max(map(len, tall)) > 2:
+    if len(tall) > 1 and max(map(len, tall)) > (2 if len(tall) == len(blocks) else 6):
         beside = fmean(sum(abs(part.baseline - height) < 0.2 * part.size for height in heights) > 1 for part in lines)
         if beside > 0.8 and fmean(part.right - part.left for part in lines) < _COLUMN_EMS * median(p.size for p in lines):
             for parts in _rows([part for block in blocks for part in block]):
@@ -310,7 +341,7 @@ def _table_end(rows: list[list[_Block]], begin: int) -> int:
     while end < len(rows):
         above, row = rows[end - 1], rows[end]
         size = max(row[0][0].size, above[0][0].size)
-        if min(map(_bottom, above)) - max(map(_top, row)) > _ROW_GAP * size:
+        if _gap(above, row) > _ROW_GAP * size:
             break
         first, last = _ends(row)
         if not _is_tabular(row):
@@ -320,11 +351,17 @@ def _table_end(rows: list[list[_Block]], begin: int) -> int:
                 break
         left, right = min(left, first), max(right, last)
         end += 1
-    while end > begin + 1 and not _is_tabular(rows[end - 1]) and (
-        min(map(_bottom, rows[end - 2])) - max(map(_top, rows[end - 1])) > 0.7 * rows[end - 1][0][0].size
-    ):
+    while end > begin + 1 and not _is_tabular(rows[end - 1]):
+        # The last rows of a table may have one cell each; what is further away is a line below it.
+        gaps = [_gap(above, row) for above, row in pairwise(rows[begin:end])]
+        if gaps[-1] <= max(1.2 * median(gaps), 0.3 * rows[end - 1][0][0].size):
+            break
         end -= 1
     return end
+
+
+def _gap(above: list[_Block], row: list[_Block]) -> float:
+    return min(map(_bottom, above)) - max(map(_top, row))
 
 
 def _ends(row: list[_Block]) -> tuple[float, float]:
@@ -338,6 +375,9 @@ def _table(blocks: list[list[_Block]]) -> Line | None:
     columns = _edges(blocks)
     if len(columns) < 2 or sum(map(_is_tabular, blocks)) < 2:
         return None
+    title = ""
+    while len(rows) > 2 and any(_is_title(part, columns) for part in rows[0]):
+        title += " ".join(part.text for part in rows.pop(0)) + "\n\n"
     grid = _merged([_Row(row, columns) for row in rows])
     if len(grid) < 2 or not _is_aligned(rows, columns):
         return None
@@ -348,9 +388,15 @@ def _table(blocks: list[list[_Block]]) -> Line | None:
     parts = list(chain.from_iterable(rows))
     left, right = min(part.left for part in parts), max(part.right for part in parts)
     return Line(
-        ("\n".join(lines),), left, right, min(part.baseline for part in parts), median(part.size for part in parts),
-        ((left, right),), is_table=True,
+        (title + "\n".join(lines),), left, right, min(part.baseline for part in parts), median(part.size for part in parts),
+        tuple(columns), is_table=True,
     )  # fmt: skip
+
+
+def _is_title(part: _Part, columns: list[tuple[float, float]]) -> bool:
+    """Whether a part goes over most of a table, as its title does."""
+    wide = part.right - part.left > 0.5 * (columns[-1][1] - columns[0][0])
+    return wide and len(_overlapped(part, columns)) > 1 and len(_parted(part, columns)) == 1
 
 
 def _edges(rows: list[list[_Block]]) -> list[tuple[float, float]]:
@@ -367,11 +413,13 @@ def _edges(rows: list[list[_Block]]) -> list[tuple[float, float]]:
 def _edges_by(rows: list[list[_Block]]) -> list[tuple[float, float]]:
     """Return where each column begins and ends: those of the first row, widened and added to by the others."""
     columns: list[tuple[float, float]] = []
-    for left, right in sorted((min(p.left for p in block), max(p.right for p in block)) for block in rows[0]):
-        if columns and left < columns[-1][1]:
-            columns[-1] = columns[-1][0], max(columns[-1][1], right)
-        else:
-            columns.append((left, right))
+    blocks = [(min(p.left for p in block), max(p.right for p in block)) for block in rows[0]]
+    for left, right in sorted(blocks, key=lambda ends: ends[1] - ends[0]):
+        inside = [place for place, ends in enumerate(columns) if left < ends[1] and right > ends[0]]
+        if not inside:
+            columns = sorted([*columns, (left, right)])
+        elif len(inside) == 1:
+            columns[inside[0]] = min(left, columns[inside[0]][0]), max(right, columns[inside[0]][1])
     for part in (part for row in rows[1:] for part in chain.from_iterable(row)):
         met = _overlapped(part, columns)
         if not met:
@@ -485,21 +533,50 @@ def _is_aligned(rows: list[list[_Part]], columns: Sequence[tuple[float, float]])
 
 
 def _heading(grid: list[_Row], texts: list[list[str]]) -> list[str]:
-    """Take the row of headings out of a table; empty ones where its first row is one of values."""
+    """Take the row of headings out of a table; empty ones where its first row is one of values, or of a name and one."""
     first = texts[0]
-    pairs = len(first) == 2 and (first[0].endswith(":") or not _has_digits_below(texts))
-    if pairs or _has_digits(grid[0]) and not all(_is_name(cell) for cell in first if cell):
+    if len(first) == 2 and (len(texts) < 3 or first[0].endswith(":") or not all(map(_ends_in_digits, texts[1:]))):
+        return [""] * len(first)
+    if _has_digits(grid[0]) and not all(_is_name(cell) for cell in first if cell):
         return [""] * len(first)
     return texts.pop(0)
 
 
-def _has_digits_below(texts: list[list[str]]) -> bool:
-    return any(char.isdigit() for row in texts[1:] for char in row[-1])
+def _ends_in_digits(row: list[str]) -> bool:
+    return not row[-1] or any(map(str.isdigit, row[-1]))
 
 
 def _is_name(cell: str) -> bool:
     """Whether a cell with digits may be a heading: a year, or words."""
     return sum(map(str.isalpha, cell)) > sum(map(str.isdigit, cell)) or (len(cell) == 4 and cell.isdigit())
+
+
+def with_headings_over_pages(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
+    """Return the pages with the headings of a table repeated where it goes on over the page."""
+    done: list[list[Line]] = []
+    for lines in pages:
+        before = next((page[-1] for page in reversed(done) if page), None)
+        if before is not None and lines and before.is_table and lines[0].is_table and _same_columns(before, lines[0]):
+            names, dashes = before.text[before.text.rindex("\n\n") + 2 if "\n\n" in before.text else 0 :].split("\n")[:2]
+            own, _, *rows = lines[0].text.split("\n")
+            said = rows if own in (names, _blank(names)) else [own, *rows]
+            lines = [lines[0]._replace(cells=("\n".join([names, dashes, *said]),)), *lines[1:]]
+        done.append(list(lines))
+    return done
+
+
+def _same_columns(above: Line, below: Line) -> bool:
+    return len(above.edges) == len(below.edges) and all(
+        one[0] < other[1] and other[0] < one[1] for one, other in zip(above.edges, below.edges, strict=True)
+    )
+
+
+def _blank(row: str) -> str:
+    return "|" + "  |" * _columns_of(row)
+
+
+def _columns_of(row: str) -> int:
+    return row.count("|") - row.count("\\|") - 1
 
 
 # ── all pages ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -651,7 +728,8 @@ class _Layout:
             return _space(before, after) if _goes_on(before, after) else "\n\n"
         step = before.baseline - after.baseline
         if abs(step) < 0.5 * max(before.size, after.size) and after.left >= before.right - 1:
-            return self._beside(before, after, step)
+            digits = before.text[-1].isdigit() and after.text[0].isdigit()
+            return " " if digits or after.left - before.right > 0.15 * before.size else ""
         if step < 0:
             # The next column, or a box beside the text.
             return _space(before, after) if _goes_on(before, after) else "\n\n"
@@ -664,18 +742,6 @@ class _Layout:
         if not self._is_short(before):
             return _space(before, after)
         return "\n\n" if after.left - before.left > 0.8 * before.size else "\n"
-
-    @staticmethod
-    def _beside(before: Line, after: Line, step: float) -> str:
-        """Return the separator of two parts of a row: a raised digit must not become one of the number before it."""
-        if after.left - before.right > 0.15 * before.size:
-            return " "
-        if after.size < 0.9 * before.size and before.text[-1].isalnum() and after.text[0].isalnum():
-            if step < -0.15 * before.size:
-                return "^"
-            if step > 0.05 * before.size and before.text[-1].isdigit():
-                return "_"
-        return " " if before.text[-1].isdigit() and after.text[0].isdigit() else ""
 
     def _is_short(self, line: Line) -> bool:
         """Whether a line ends early, as the last of a paragraph does: the next word would have fitted."""
