@@ -44,6 +44,8 @@ _APART = 1.5
 # A page with a larger share of characters without a code is not text.
 _MOST_UNMAPPED = 0.3
 _SAMPLED_CHARS = 200
+# A character so many ems above or below the one before it is on another line.
+_JUMP = 0.8
 _FILLED = (pdfium.FPDF_FORMFIELD_TEXTFIELD, pdfium.FPDF_FORMFIELD_COMBOBOX, pdfium.FPDF_FORMFIELD_LISTBOX)
 _PASSWORD_FIELD = 1 << 13
 _NOTES = (
@@ -197,9 +199,9 @@ class _Page:
         begin = 0
         for match in _LINE_END.finditer(chars):
             end = match.end() if match[0] == LINE_END_HYPHEN else match.start()
-            line = self._line(chars, begin, end)
-            if line is not None:
-                lines.append(line)
+            for first, last in pairwise([begin, *self._jumps(chars, begin, end), end]):
+                if (line := self._line(chars, first, last)) is not None:
+                    lines.append(line)
             begin = match.end()
         said = "\n".join(line.text for line in lines)
         lines += self._annotations(said)
@@ -232,6 +234,17 @@ class _Page:
         x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
         return self._box[0] - 1 <= x <= self._box[2] + 1 and self._box[1] - 1 <= y <= self._box[3] + 1
 
+    def _jumps(self, chars: str, begin: int, end: int) -> Iterator[int]:
+        """Yield where the text leaves its baseline: PDFium takes a single character below a line for one of it."""
+        before: float | None = None
+        for place in range(begin, end):
+            if chars[place].isspace() or pdfium.FPDFText_IsGenerated(self._text, place) == 1:
+                continue
+            baseline = self._baseline(place)
+            if before is not None and abs(baseline - before) > _JUMP * max(self._size(place), 1.0):
+                yield place
+            before = baseline
+
     def _line(self, chars: str, begin: int, end: int) -> Line | None:
         # The edges of the first and the last character of each word, of the size that the font states for all characters.
         words = []
@@ -244,7 +257,7 @@ class _Page:
                 self._unread["characters outside the page"] += last - first
         if not words:
             return None
-        size = _size(self._text, words[0][0])
+        size = self._size(words[0][0])
         # Words of a right-to-left line are not in the order of their places.
         gap = _APART if _has_right_to_left(chars[begin:end]) else CELL_GAP
         cells = [[words[0]]]
@@ -273,6 +286,12 @@ class _Page:
         pdfium.FPDFText_GetCharOrigin(self._text, place, x, y)
         return self._upright((x.value, y.value, x.value, y.value))[1]
 
+    def _size(self, place: int) -> float:
+        """Return the size of the font of a character in points, as it is drawn."""
+        matrix = pdfium.FS_MATRIX()
+        pdfium.FPDFText_GetMatrix(self._text, place, matrix)
+        return float(pdfium.FPDFText_GetFontSize(self._text, place) * math.hypot(matrix.c, matrix.d))
+
     def _cell(self, chars: str, begin: int, end: int) -> str:
         """Return the text of a cell in reading order, without characters that have no code; 10 with a raised 6 is 10^6."""
         if _has_right_to_left(chars[begin:end]):
@@ -292,7 +311,7 @@ class _Page:
         before = chars[place - 1]
         if not before.isalnum():
             return ""
-        full, size = _size(self._text, place - 1), _size(self._text, place)
+        full, size = self._size(place - 1), self._size(place)
         step = self._baseline(place) - self._baseline(place - 1) if size < 0.9 * full else 0.0
         return "^" if step > 0.15 * full else "_" if step < -0.05 * full and before.isdigit() else ""
 
@@ -385,13 +404,6 @@ def _logical_order(textpage: Any, chars: str, begin: int, end: int) -> str:
         # A space inside such a glyph separates it from left-to-right text, on whichever side that is drawn.
         pieces.append(f" {group[::-1]} " if several and " " in group else group[::-1] if several else group)
     return " ".join("".join(pieces).split())
-
-
-def _size(textpage: Any, place: int) -> float:
-    """Return the size of the font of a character in points, as it is drawn."""
-    matrix = pdfium.FS_MATRIX()
-    pdfium.FPDFText_GetMatrix(textpage, place, matrix)
-    return float(pdfium.FPDFText_GetFontSize(textpage, place) * math.hypot(matrix.c, matrix.d))
 
 
 def _outline(document: Any) -> Iterator[tuple[str, int, int]]:

@@ -617,9 +617,10 @@ def without_running_lines(pages: list[list[Line]], heights: Sequence[tuple[float
 def _outside(lines: list[Line], low: float, high: float, *, top: bool) -> list[Line]:
     """Return the lines in the margin above, or below, the first wide gap."""
     ordered = sorted(lines, key=lambda line: -line.baseline if top else line.baseline)
-    steps = [abs(one.baseline - other.baseline) for one, other in pairwise(ordered)]
-    steps = [step for step in steps if step > 1]
-    usual = median(steps) if steps else 0.0
+    steps = sorted(
+        step for one, other in pairwise(ordered) if (step := abs(one.baseline - other.baseline)) > 0.8 * other.size
+    )
+    usual = steps[len(steps) // 4] if steps else 0.0
     margin = _MARGIN * (high - low)
     for place, (one, other) in enumerate(pairwise(ordered)):
         if (high - one.baseline if top else one.baseline - low) > margin:
