@@ -355,7 +355,11 @@ def _measure(data: Path, before: Path | None, only: list[str]) -> dict[str, Any]
     results: dict[str, Any] = {}
     for kind, readers in READERS.items():
         chosen = samples(data, kind)
-        ways = [("ours", None), *([("before", before)] if before is not None else []), *((name, None) for name in readers)]
+        ways = [
+            ("ours", None),
+            *([("before", before)] if before is not None else []),
+            *((name, None) for name in readers),
+        ]
         results[kind] = {}
         for name, engine in ways:
             if only and name not in only:
@@ -373,7 +377,12 @@ def markdown(run: dict[str, Any]) -> str:
     for kind, readers in run["results"].items():
         columns = list(dict.fromkeys(name for row in readers.values() for name in row if name != "files"))
         files = max((row["files"] for row in readers.values()), default=0)
-        lines = [f"**{kind}**, {files} files", "", "| reader | " + " | ".join(columns) + " |", "|---" * (len(columns) + 1) + "|"]
+        lines = [
+            f"**{kind}**, {files} files",
+            "",
+            "| reader | " + " | ".join(columns) + " |",
+            "|---" * (len(columns) + 1) + "|",
+        ]
         for name, row in readers.items():
             shown = [f"{row[c]:.3f}" if isinstance(row.get(c), float) else str(row.get(c, "")) for c in columns]
             lines.append(f"| {name} | " + " | ".join(shown) + " |")

@@ -28,7 +28,9 @@ PLACE_KEYS = ("path", "title", "headings", "lines", "chars", "page", "last_page"
 _MOST_STATED_BYTES = 65_536
 _TITLE = re.compile(r"\ufeff?\s*+# ++([^\n]*)")
 # A row of headings, the line of dashes below it, and the rows of a Markdown table.
-_TABLE = re.compile(r"^([ \t]*+[^\n|]*+\|[^\n]*+\n[ \t]*+\|?(?:[ \t]*+:?-++:?[ \t]*+\|?)++\r?\n)(?:[^\n|]*+\|[^\n]*+\n?)*+", re.M)
+_TABLE = re.compile(
+    r"^([ \t]*+[^\n|]*+\|[^\n]*+\n[ \t]*+\|?(?:[ \t]*+:?-++:?[ \t]*+\|?)++\r?\n)(?:[^\n|]*+\|[^\n]*+\n?)*+", re.M
+)
 _HAS_NUMBER = re.compile(r"(?<![^\t,;])[\d.]+(?![^\t,;\r\n])")
 _SEPARATED = (".csv", ".tsv")
 _MOST_HEADING_CHARS, _MOST_ROWS_CHARS = 1000, 600
@@ -128,8 +130,10 @@ def _rows_apart(text: str, chunks: Iterable[Chunk], tables: Sequence[_Table]) ->
             said = text[start:stop].rstrip()
             first = chunk.lines[0] + text.count("\n", chunk.start, start)
             lines = (first, first + said.count("\n"))
-            yield chunk if len(places) == 1 and start == chunk.start else structs.replace(
-                chunk, text=said, start=start, end=start + len(said), lines=lines
+            yield (
+                chunk
+                if len(places) == 1 and start == chunk.start
+                else structs.replace(chunk, text=said, start=start, end=start + len(said), lines=lines)
             )
         done = chunk.end
 

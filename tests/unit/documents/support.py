@@ -8,6 +8,7 @@ import zlib
 from typing import NamedTuple
 
 import docx
+import docx.document
 import pypdf
 
 
@@ -123,6 +124,11 @@ def word(*blocks: tuple[str, str], title: str = "", author: str = "", table: lis
         for row, cells in zip(made.rows, table, strict=True):
             for cell, text in zip(row.cells, cells, strict=True):
                 cell.text = text
+    return saved(document)
+
+
+def saved(document: docx.document.Document) -> bytes:
+    """The bytes of a Word document."""
     out = io.BytesIO()
     document.save(out)
     return out.getvalue()

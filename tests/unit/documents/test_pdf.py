@@ -115,7 +115,10 @@ def test_what_stands_above_is_read_first_whenever_it_is_drawn():
 
 
 def test_running_lines_are_said_once_and_break_no_sentence():
-    body = ["The harbour master keeps a list of all the moorings and", "their owners, which is read out each year to the"]
+    body = [
+        "The harbour master keeps a list of all the moorings and",
+        "their owners, which is read out each year to the",
+    ]
     pages = [[Put(72, 800, f"Harbour rules, page {n}", 8), Put(72, 30, "Printed in Visby", 8), *paragraph(72, 740, [
         f"{n} {line}" if not place else line for place, line in enumerate(body)])] for n in (1, 2, 3, 4)]  # fmt: skip
     said = load(pdf(*pages)).text
@@ -145,7 +148,10 @@ def test_a_word_of_a_script_without_spaces_is_not_parted_at_the_end_of_a_line():
 def test_fields_boxes_and_notes_are_read_where_they_stand():
     writer = pypdf.PdfWriter(clone_from=io.BytesIO(pdf([Put(72, 700, "Berth"), Put(72, 680, "Insured")])))
     form = ArrayObject()
-    for kind, name, value, y in (("/Tx", "berth", TextStringObject("C 14"), 698), ("/Btn", "insured", NameObject("/Yes"), 678)):
+    for kind, name, value, y in (
+        ("/Tx", "berth", TextStringObject("C 14"), 698),
+        ("/Btn", "insured", NameObject("/Yes"), 678),
+    ):
         widget = {"/Type": NameObject("/Annot"), "/Subtype": NameObject("/Widget"), "/FT": NameObject(kind),
                   "/T": TextStringObject(name), "/V": value, "/Rect": ArrayObject(map(FloatObject, (140, y, 240, y + 14))),
                   "/F": NumberObject(4)}  # fmt: skip
