@@ -100,13 +100,13 @@ class _Table(NamedTuple):
 def _tables(text: str, path: str, *, markdown: bool) -> list[_Table]:
     """Return the tables of a document, whose headings are said in each chunk of their rows."""
     if markdown:
-        found = [_Table(match[1], match.end(1), match.end()) for match in _TABLE.finditer(text)]
+        tables = [_Table(match[1], match.end(1), match.end()) for match in _TABLE.finditer(text)]
     elif path.lower().endswith(_SEPARATED):
         begin = text.find("\n") + 1
-        found = [_Table(text[:begin], begin, len(text))] if begin and not _HAS_NUMBER.search(text[:begin]) else []
+        tables = [_Table(text[:begin], begin, len(text))] if begin and not _HAS_NUMBER.search(text[:begin]) else []
     else:
-        found = []
-    return [table for table in found if len(table.heading) <= _MOST_HEADING_CHARS]
+        tables = []
+    return [table for table in tables if len(table.heading) <= _MOST_HEADING_CHARS]
 
 
 def _rows_apart(text: str, chunks: Iterable[Chunk], tables: Sequence[_Table]) -> Iterator[Chunk]:
@@ -127,13 +127,13 @@ def _rows_apart(text: str, chunks: Iterable[Chunk], tables: Sequence[_Table]) ->
             while (place := text.find("\n", place + _MOST_ROWS_CHARS, end) + 1) and place < end:
                 places.append(place)
         for start, stop in pairwise([*places, chunk.end]):
-            said = text[start:stop].rstrip()
+            rows = text[start:stop].rstrip()
             first = chunk.lines[0] + text.count("\n", chunk.start, start)
-            lines = (first, first + said.count("\n"))
+            lines = (first, first + rows.count("\n"))
             yield (
                 chunk
                 if len(places) == 1 and start == chunk.start
-                else structs.replace(chunk, text=said, start=start, end=start + len(said), lines=lines)
+                else structs.replace(chunk, text=rows, start=start, end=start + len(rows), lines=lines)
             )
         done = chunk.end
 

@@ -65,12 +65,12 @@ def load_docx(data: bytes, limits: Limits) -> Loaded:
     except (zipfile.BadZipFile, KeyError, ElementTree.ParseError, EOFError, ValueError, NotImplementedError) as reason:
         raise DocumentError(f"it is damaged: {type(reason).__name__}: {str(reason)[:200]}") from reason
     numbered = _MARKED.sub(r'<li value="\1">', _BACK.sub("", html.value)).replace(_OPEN, "").replace(_CLOSE, ". ")
-    text, said = markdown_of(numbered, limits.max_chars)
+    text, lost = markdown_of(numbered, limits.max_chars)
     if not text.strip():
         raise DocumentError("it holds no text")
     title = properties.pop("title", None)
     return Loaded(
-        text=text, media_type=_MEDIA_TYPE, markdown=True, title=title, metadata=properties, warnings=warnings + said
+        text=text, media_type=_MEDIA_TYPE, markdown=True, title=title, metadata=properties, warnings=warnings + lost
     )
 
 
@@ -112,11 +112,11 @@ def _completed(archive: zipfile.ZipFile) -> tuple[io.BytesIO, list[str]]:
         warnings += _write_out(root)
         _number(body, _part(archive, "word/numbering.xml"), _part(archive, "word/styles.xml"))
         headers, footers = _bars(archive, "header"), _bars(archive, "footer")
-        for place, said in enumerate(headers):
-            body.insert(place, _paragraph(said))
+        for place, line in enumerate(headers):
+            body.insert(place, _paragraph(line))
         end = len(body) - (body[-1].tag == f"{_W}sectPr") if len(body) else 0
-        for place, said in enumerate(said for said in footers if said not in headers):
-            body.insert(end + place, _paragraph(said))
+        for place, line in enumerate(line for line in footers if line not in headers):
+            body.insert(end + place, _paragraph(line))
         changed["word/document.xml"] = root
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as written:
@@ -130,7 +130,7 @@ def _completed(archive: zipfile.ZipFile) -> tuple[io.BytesIO, list[str]]:
 
 def _bars(archive: zipfile.ZipFile, kind: str) -> list[str]:
     """Return the different lines of the headers or footers, without page numbers."""
-    said: dict[str, None] = {}
+    lines: dict[str, None] = {}
     for name in sorted(archive.namelist()):
         if (bar := _BAR.fullmatch(name)) is None or bar[1] != kind:
             continue
@@ -139,8 +139,8 @@ def _bars(archive: zipfile.ZipFile, kind: str) -> list[str]:
             text = "".join(item.text or "" for item in paragraph.iter(f"{_W}t")).strip()
             page = _PAGE.search(fields) is not None
             if sum(map(str.isalpha, text)) > (_LEAST_BAR if page else 0):
-                said[text] = None
-    return list(said)
+                lines[text] = None
+    return list(lines)
 
 
 def _write_out(root: Element) -> list[str]:
@@ -150,9 +150,9 @@ def _write_out(root: Element) -> list[str]:
         for place, child in reversed(list(enumerate(list(parent)))):
             kind = child.tag.rpartition("}")[2]
             if child.tag in (f"{_M}oMath", f"{_M}oMathPara"):
-                said = _run(f" ${in_one_line(child)}$ ")
+                run = _run(f" ${in_one_line(child)}$ ")
                 inline = parent.tag in (f"{_W}p", f"{_W}hyperlink", f"{_W}ins", f"{_M}oMathPara")
-                parent[place] = said if inline else _filled("p", said)
+                parent[place] = run if inline else _filled("p", run)
             elif child.tag == f"{_W}ruby":
                 base, reading = (_text(child.find(f"{_W}{name}")) for name in ("rubyBase", "rt"))
                 parent[place] = _run(f"{base}({reading})")[0]
@@ -246,35 +246,39 @@ def _number(body: Element, numbering: Element, styles: Element) -> None:
         if not label:
             continue
         if label.strip(".) ").isdigit() and not heading:
-            said = f"{_OPEN}{counted[place]}{_CLOSE}"  # an item of a list, whose number is set below
+            mark = f"{_OPEN}{counted[place]}{_CLOSE}"  # an item of a list, whose number is set below
         else:
-            said = f"{label} "
-            for given in properties.findall(f"{_W}numPr"):
-                properties.remove(given)
+            mark = f"{label} "
+            for stated in properties.findall(f"{_W}numPr"):
+                properties.remove(stated)
             none = ElementTree.SubElement(properties, f"{_W}numPr")
             ElementTree.SubElement(none, f"{_W}ilvl", {f"{_W}val": "0"})
             ElementTree.SubElement(none, f"{_W}numId", {f"{_W}val": "0"})
-        paragraph.insert(list(paragraph).index(properties) + 1, _run(said))
+        paragraph.insert(list(paragraph).index(properties) + 1, _run(mark))
 
 
 def _list_of(
     properties: Element, style: Element | None, by_id: dict[str, Element], lists: dict[str, _List]
 ) -> tuple[str, int]:
     """Return the list of a paragraph, stated by itself or by its style, and its level in it."""
-    given = properties.find(f"{_W}numPr")
+    numbering = properties.find(f"{_W}numPr")
     seen: set[str] = set()
     name, place = "", None
     while True:
-        if given is not None:
-            name = name or _value(given.find(f"{_W}numId"))
-            stated = _value(given.find(f"{_W}ilvl"))
+        if numbering is not None:
+            name = name or _value(numbering.find(f"{_W}numId"))
+            stated = _value(numbering.find(f"{_W}ilvl"))
             place = int(stated) if stated and place is None else place
-        if name or style is None or (own := style.get(f"{_W}styleId", "")) in seen:
+        if name or style is None or (style_id := style.get(f"{_W}styleId", "")) in seen:
             break
-        seen.add(own)
-        given = style.find(f"{_W}pPr/{_W}numPr")
-        if given is not None and place is None and (inner := lists.get(_value(given.find(f"{_W}numId")))) is not None:
-            named = (at for at, level in inner.levels.items() if _value(level.find(f"{_W}pStyle")) == own)
+        seen.add(style_id)
+        numbering = style.find(f"{_W}pPr/{_W}numPr")
+        if (
+            numbering is not None
+            and place is None
+            and (inner := lists.get(_value(numbering.find(f"{_W}numId")))) is not None
+        ):
+            named = (at for at, level in inner.levels.items() if _value(level.find(f"{_W}pStyle")) == style_id)
             place = next(named, None)
         style = by_id.get(_value(style.find(f"{_W}basedOn")))
     return name, place or 0
@@ -295,12 +299,12 @@ def _label(numbers: _List, counted: dict[int, int], place: int) -> str:
 def _written(number: int, form: str) -> str:
     """Return a number in a form of Word; forms that are not known as a decimal number."""
     if form in ("lowerLetter", "upperLetter") and number > 0:
-        said = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
+        letters = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
     elif form in ("lowerRoman", "upperRoman") and 0 < number < 4000:
-        said, left = "", number
+        letters, left = "", number
         for value, sign in _ROMAN:
-            said += sign * (left // value)
+            letters += sign * (left // value)
             left %= value
     else:
         return f"{number:02}" if form == "decimalZero" else str(number)
-    return said.upper() if form.startswith("upper") else said
+    return letters.upper() if form.startswith("upper") else letters

@@ -42,7 +42,9 @@ _HIDING_STYLES = (
     ("font-size", _NOTHING),
     ("opacity", _NOTHING),
 )
-_TYPED = frozenset("text number email tel url date time month week datetime-local".split())
+_TYPED = frozenset(
+    ("text", "number", "email", "tel", "url", "date", "time", "month", "week", "datetime-local")
+)  # fmt: skip
 # Longer raised text is small print.
 _LONGEST_RAISED = 40
 _FENCE = re.compile(r"^\s*(`{3,}|~{3,})")
@@ -55,12 +57,13 @@ _LEAST_PROSE, _LEAST_SENTENCE = 300, 80
 _PROSE_SHARE = 0.4
 _MAIN_SHARE, _LINK_SHARE, _COMMENTS_AT_MOST = 0.9, 0.6, 0.8
 _FACTS = frozenset(("td", "dd", "li", "pre"))
-_MENUS = frozenset("div section ul ol dl table header form".split())
-_HOLDERS = frozenset("div section article main center form table tbody tr td".split())
-_BLOCKS = frozenset(
-    """address article aside blockquote body caption center dd details div dl dt fieldset figcaption figure footer form
-    h1 h2 h3 h4 h5 h6 header hr li main nav ol p pre section summary table tbody td tfoot th thead tr ul""".split()
-)
+_MENUS = frozenset(("div", "section", "ul", "ol", "dl", "table", "header", "form"))
+_HOLDERS = frozenset(("div", "section", "article", "main", "center", "form", "table", "tbody", "tr", "td"))
+_BLOCK_TAGS = """
+address article aside blockquote body caption center dd details div dl dt fieldset figcaption figure footer form
+h1 h2 h3 h4 h5 h6 header hr li main nav ol p pre section summary table tbody td tfoot th thead tr ul
+"""
+_BLOCKS = frozenset(_BLOCK_TAGS.split())
 _COMMENTS = ", ".join(f"{tag}[{name}*=comment i]" for tag in ("div", "section", "ol", "ul") for name in ("id", "class"))
 _IDEOGRAPH = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _HEADINGS = "h1, h2, h3, h4, h5, h6"
@@ -69,6 +72,10 @@ _NO_CELL = f"table, pre, {_HEADINGS}"
 _WIDEST_SPAN, _LARGEST_GRID = 100, 1_000_000
 _FORMULAS = ".katex, .mwe-math-element, mjx-container, math, script[type^='math/tex']"
 _DRAWN_FORMULAS = ".MathJax, .MathJax_Preview, .MathJax_Display, .MathJax_SVG, .MathJax_CHTML"
+
+
+_Grid = dict[tuple[int, int], tuple[Any, tuple[int, int]]]
+"""The cell at each row and column of a table, and where it begins."""
 
 
 def load_html(data: bytes, max_chars: int, charset: str | None = None) -> Loaded:
@@ -84,9 +91,9 @@ def load_html(data: bytes, max_chars: int, charset: str | None = None) -> Loaded
         warnings += _seen_only(tree)
         for root, beside in _main_parts(tree):
             if not markdown.strip():
-                markdown, said = _converted(root, max_chars)
-                said += beside
-        warnings += said
+                markdown, lost = _converted(root, max_chars)
+                lost += beside
+        warnings += lost
     if not markdown.strip():
         raise DocumentError("it holds no text; a page that a script fills is empty without it")
     return Loaded(
@@ -100,8 +107,8 @@ def markdown_of(html: str, max_chars: int) -> tuple[str, list[str]]:
     if tree.body is None:
         return "", []
     warnings = _seen_only(tree)
-    text, said = _converted(tree.body, max_chars)
-    return text, warnings + said
+    text, lost = _converted(tree.body, max_chars)
+    return text, warnings + lost
 
 
 def _metadata(tree: Any) -> dict[str, Any]:
@@ -121,7 +128,7 @@ def _metadata(tree: Any) -> dict[str, Any]:
 
 
 class _Weight:
-    """How much text is in an element: all of it, that of links, and the prose, which is what is no link and no label."""
+    """The letters of an element: all of them, those of links, and those of prose, which is no link and no label."""
 
     __slots__ = ("links", "prose", "text")
 
@@ -130,12 +137,12 @@ class _Weight:
 
 
 def _main_parts(tree: Any) -> Iterator[tuple[Any, list[str]]]:
-    """Yield the main part of a page, and, in case it holds no text, larger ones; each with what is left out beside it."""
+    """Yield the main part of a page, and larger ones in case it holds no text; each with what is left out beside it."""
     articles = tree.css("article")
     main = tree.css_first("main, [role=main]") or (articles[0] if len(articles) == 1 else None)
     for root in (main, tree.body):
         if root is not None:
-            part = LexborHTMLParser(root.html or "").body
+            part: Any = LexborHTMLParser(root.html or "").body
             before = _letters(part.text())
             for node in part.css(_AROUND):
                 node.decompose()
@@ -199,10 +206,10 @@ def _weights(root: Any) -> dict[int, _Weight]:
             # An ideograph says about as much as five letters.
             weights[node.mem_id] = _Weight(_letters(text) + 4 * len(_IDEOGRAPH.findall(text)))
             continue
-        whole, own = _Weight(), _Weight()
+        whole, direct = _Weight(), _Weight()
         for child in node.iter(include_text=True):
             inner = weights[child.mem_id]
-            for weight in (whole, own) if child.tag not in _BLOCKS else (whole,):
+            for weight in (whole, direct) if child.tag not in _BLOCKS else (whole,):
                 weight.text += inner.text
                 weight.links += inner.links
                 weight.prose += inner.prose
@@ -210,10 +217,10 @@ def _weights(root: Any) -> dict[int, _Weight]:
             whole.links = whole.text
         elif (
             node.tag in _BLOCKS
-            and own.links < 0.5 * own.text
-            and (node.tag in _FACTS or own.text - own.links >= _LEAST_SENTENCE)
+            and direct.links < 0.5 * direct.text
+            and (node.tag in _FACTS or direct.text - direct.links >= _LEAST_SENTENCE)
         ):
-            whole.prose += own.text
+            whole.prose += direct.text
         weights[node.mem_id] = whole
     return weights
 
@@ -223,11 +230,11 @@ def _weights(root: Any) -> dict[int, _Weight]:
 
 def _converted(root: Any, max_chars: int) -> tuple[str, list[str]]:
     """Return an element as Markdown, and what was lost."""
-    tree = LexborHTMLParser(root.html or "")
+    tree: Any = LexborHTMLParser(root.html or "")
     _say_in_text(tree)
     before = _letters(tree.body.text(separator=" "))
     done = convert(tree.body.html, _OPTIONS)
-    text, warnings = done.content, [warning.message for warning in done.warnings]
+    text, warnings = done.content or "", [warning.message for warning in done.warnings]
     if any(str(warning.kind) == "depth_limit_exceeded" for warning in done.warnings):
         lines = (" ".join(line.split()) for line in tree.body.text(separator="\n").split("\n"))
         text = "\n".join(filter(None, lines))
@@ -320,13 +327,13 @@ def _formulas_as_text(tree: Any) -> list[str]:
         stated = node.css_first("[alttext], img[alt]")
         shown = node if node.tag == "math" else node.css_first("math")
         if node.tag == "script" or tex is not None:
-            said = (tex or node).text()
+            formula = (tex or node).text()
         elif stated is not None:
-            said = stated.attributes.get("alttext") or stated.attributes.get("alt") or ""
+            formula = stated.attributes.get("alttext") or stated.attributes.get("alt") or ""
         else:
-            said = "" if shown is None else in_one_line(_element(shown))
-        if said.strip():
-            node.replace_with(f" ${' '.join(said.split())}$ ")
+            formula = "" if shown is None else in_one_line(_element(shown))
+        if formula.strip():
+            node.replace_with(f" ${' '.join(formula.split())}$ ")
         else:
             drawn += 1
     return [f"{drawn:,} formulas are drawn without their text and were not read"] if drawn else []
@@ -343,49 +350,45 @@ def in_one_line(node: Element) -> str:
     """Return a formula of MathML, or of Word (OMML), in one line: x^2, a_i, (a+b)/c, √(x), [1, 2; 3, 4]."""
     kind = node.tag.rpartition("}")[2]
     parts = [child for child in node if not child.tag.endswith("Pr") and "annotation" not in child.tag]
-    said = [in_one_line(part) for part in parts]
-    if kind in ("f", "mfrac") and len(said) == 2:
-        return "/".join(map(_grouped, said))
+    pieces = [in_one_line(part) for part in parts]
+    if kind in ("f", "mfrac") and len(pieces) == 2:
+        return "/".join(map(_grouped, pieces))
     if kind in ("rad", "msqrt", "mroot"):
-        if kind != "msqrt" and len(said) == 2:
-            degree, inner = said if kind == "rad" else reversed(said)
+        if kind != "msqrt" and len(pieces) == 2:
+            degree, inner = pieces if kind == "rad" else reversed(pieces)
             return f"{f'root[{degree}]' if degree else '√'}({inner})"
-        return f"√({''.join(said)})"
-    if kind in ("sSup", "msup", "mover", "limUpp") and len(said) == 2:
-        return _scripted(said[0], "^", said[1])
-    if kind in ("sSub", "msub", "munder", "limLow") and len(said) == 2:
-        return _scripted(said[0], "_", said[1])
-    if kind in ("sSubSup", "msubsup", "munderover") and len(said) == 3:
-        return _scripted(_scripted(said[0], "_", said[1]), "^", said[2])
+        return f"√({''.join(pieces)})"
+    if kind in ("sSup", "msup", "mover", "limUpp") and len(pieces) == 2:
+        return _scripted(pieces[0], "^", pieces[1])
+    if kind in ("sSub", "msub", "munder", "limLow") and len(pieces) == 2:
+        return _scripted(pieces[0], "_", pieces[1])
+    if kind in ("sSubSup", "msubsup", "munderover") and len(pieces) == 3:
+        return _scripted(_scripted(pieces[0], "_", pieces[1]), "^", pieces[2])
     if kind == "nary":
-        low, high, inner = (
-            in_one_line(part) if part is not None else ""
-            for part in map(
-                lambda name: next((part for part in parts if part.tag.endswith("}" + name)), None), ("sub", "sup", "e")
-            )
-        )
+        by_name = {part.tag.rpartition("}")[2]: piece for part, piece in zip(parts, pieces, strict=True)}
+        low, high, inner = (by_name.get(name, "") for name in ("sub", "sup", "e"))
         return _scripted(_scripted(_property(node, "chr") or "∫", "_", low), "^", high) + " " + inner
     if kind in ("d", "mfenced"):
         opened = node.get("open") or _property(node, "begChr") or "("
         closed = node.get("close") or _property(node, "endChr") or ")"
-        return opened + ",".join(said) + closed
+        return opened + ",".join(pieces) + closed
     if kind == "acc":
-        return "".join(said) + (_property(node, "chr") or "\u0302")
+        return "".join(pieces) + (_property(node, "chr") or "\u0302")
     if kind in ("m", "mtable", "eqArr"):
-        return f"[{'; '.join(said)}]" if kind != "eqArr" else "; ".join(said)
+        return f"[{'; '.join(pieces)}]" if kind != "eqArr" else "; ".join(pieces)
     if kind in ("mr", "mtr"):
-        return ", ".join(said)
-    return "".join(said) if parts else node.text or ""
+        return ", ".join(pieces)
+    return "".join(pieces) if parts else node.text or ""
 
 
 def _property(node: Element, name: str) -> str:
     """Return the value of a property of a formula of Word."""
-    found = next((part for part in node.iter() if part.tag.endswith("}" + name)), None)
-    return "" if found is None else next(iter(found.attrib.values()), "")
+    part_named = next((part for part in node.iter() if part.tag.endswith("}" + name)), None)
+    return "" if part_named is None else next(iter(part_named.attrib.values()), "")
 
 
-def _grouped(said: str) -> str:
-    return said if len(said) == 1 or said.isdigit() else f"({said})"
+def _grouped(formula: str) -> str:
+    return formula if len(formula) == 1 or formula.isdigit() else f"({formula})"
 
 
 def _scripted(base: str, mark: str, script: str) -> str:
@@ -442,8 +445,8 @@ def _drop_unseen(tree: Any) -> list[str]:
     for node in tree.css(_EMBEDDED):
         node.decompose()
     hidden = [node for node in tree.css("[hidden], [aria-hidden=true], [style], dialog") if _is_hidden(node)]
-    told = [node for node in hidden if _letters(node.text()) > 1]
-    first = "".join(f"<{node.tag}{f'#{node.id}' if _NAME.fullmatch(node.id or '') else ''}>" for node in told[:1])
+    with_text = [node for node in hidden if _letters(node.text()) > 1]
+    first = "".join(f"<{node.tag}{f'#{node.id}' if _NAME.fullmatch(node.id or '') else ''}>" for node in with_text[:1])
     for node in reversed(hidden):
         node.decompose()
     for button in tree.css("button"):
@@ -452,7 +455,7 @@ def _drop_unseen(tree: Any) -> list[str]:
             button.replace_with(f" {button.text()} ")
         else:
             button.decompose()
-    warnings = [f"{len(told):,} hidden parts were not read, the first in {first}"] if told else []
+    warnings = [f"{len(with_text):,} hidden parts were not read, the first in {first}"] if with_text else []
     if embedded:
         warnings.append(f"{len(embedded):,} embedded parts (frames, films, sounds) were not read")
     return warnings
@@ -475,9 +478,9 @@ def _fields_as_text(tree: Any) -> None:
             field.decompose()
     for choice in tree.css("select"):
         options = choice.css("option")
-        chosen = [option for option in options if "selected" in option.attributes]
+        selected = [option for option in options if "selected" in option.attributes]
         # Without a choice a browser shows the first one of a single choice.
-        shown = chosen or ([] if "multiple" in choice.attributes else options[:1])
+        shown = selected or ([] if "multiple" in choice.attributes else options[:1])
         choice.replace_with(f" {', '.join(' '.join(option.text().split()) for option in shown)} ")
     for field in tree.css("textarea"):
         field.replace_with(f" {field.text()} ")
@@ -506,10 +509,10 @@ def _raised_and_lowered(tree: Any) -> None:
     """Write superscripts as ^n and subscripts as _n: 10^6 is not 106, and the mark of a note no digit of a number."""
     for node in reversed(tree.css("sup, sub, span[style*=vertical-align]")):
         how = node.tag if node.tag != "span" else _style(node).get("vertical-align", "")
-        said = " ".join(node.text().split())
-        if how in ("sup", "sub", "super") and said and len(said) <= _LONGEST_RAISED:
+        script = " ".join(node.text().split())
+        if how in ("sup", "sub", "super") and script and len(script) <= _LONGEST_RAISED:
             before, after = _text(node.prev)[-1:], _text(node.next)[:1]
-            node.replace_with(scripted_text(before, said, after, raised=how.startswith("sup")))
+            node.replace_with(scripted_text(before, script, after, raised=how.startswith("sup")))
 
 
 def _text(node: Any) -> str:
@@ -518,13 +521,13 @@ def _text(node: Any) -> str:
     return (node.text_content if node.tag == "-text" else node.text()) or ""
 
 
-def scripted_text(before: str, said: str, after: str, *, raised: bool) -> str:
+def scripted_text(before: str, script: str, after: str, *, raised: bool) -> str:
     """Return raised or lowered text as it stands in a line between two characters."""
-    ordinal = raised and before.isdigit() and len(said) > 1 and said.isalpha()  # 2nd
-    element = not raised and before.isalpha() and said.isdigit() and not after.isdigit()  # CO2
-    if ordinal or element or not (said[0].isalnum() or said[0] in "+-−"):  # [1]
-        return said
-    return ("^" if raised else "_") + (said if said.isalnum() and not after.isalnum() else f"({said})")
+    ordinal = raised and before.isdigit() and len(script) > 1 and script.isalpha()  # 2nd
+    element = not raised and before.isalpha() and script.isdigit() and not after.isdigit()  # CO2
+    if ordinal or element or not (script[0].isalnum() or script[0] in "+-−"):  # [1]
+        return script
+    return ("^" if raised else "_") + (script if script.isalnum() and not after.isalnum() else f"({script})")
 
 
 def _table(tree: Any, table: Any) -> None:
@@ -551,44 +554,31 @@ def _table(tree: Any, table: Any) -> None:
     heads = _heading_rows(rows, grid, height)
     if heads == 1 and table.css_first("[colspan], [rowspan]") is None:
         return
-    said = {cell.mem_id: " ".join(cell.text(separator=" ").split()) for cell, _ in grid.values()}
+    texts = {cell.mem_id: " ".join(cell.text(separator=" ").split()) for cell, _ in grid.values()}
     first = 0
-    while (
-        first < height - 2
-        and width > 1
-        and len({cell.mem_id for (row, _), (cell, _) in grid.items() if row == first}) == 1
-    ):
+    while first < height - 2 and len({cell.mem_id for (row, _), (cell, _) in grid.items() if row == first}) == 1:
         # A first row of one cell is the title of the table.
         table.insert_before(_filled(tree, "p", _children(grid[first, 0][0])))
         first += 1
     heads = max(heads, first + 1)
-    names = [
-        [said[grid[row, column][0].mem_id] for row in range(first, heads) if (row, column) in grid]
-        for column in range(width)
-    ]
-    made = _filled(
-        tree,
-        "table",
-        [
-            _filled(
-                tree,
-                "tr",
-                [_filled(tree, "th", [" ".join(dict.fromkeys(filter(None, parts))) or " "]) for parts in names],
-            )
-        ],
-    )
+    names = []
+    for column in range(width):
+        cells = [grid[row, column][0] for row in range(first, heads) if (row, column) in grid]
+        names.append(" ".join(dict.fromkeys(filter(None, (texts[cell.mem_id] for cell in cells)))) or " ")
+    made = _filled(tree, "table", [_filled(tree, "tr", [_filled(tree, "th", [name]) for name in names])])
     for row in range(heads, height):
-        cells = []
-        for column in range(width):
-            cell, begin = grid.get((row, column), (None, None))
-            if begin == (row, column):
-                cells.append(_filled(tree, "td", _children(cell)))
-            else:
-                # What holds for several rows is said in each; a number may be their sum.
-                down = cell is not None and begin[1] == column and any(map(str.isalpha, said[cell.mem_id]))
-                cells.append(_filled(tree, "td", [said[cell.mem_id]] if down else []))
-        made.insert_child(_filled(tree, "tr", cells))
+        made.insert_child(_filled(tree, "tr", [_cell(tree, grid, texts, row, column) for column in range(width)]))
     table.replace_with(made)
+
+
+def _cell(tree: Any, grid: _Grid, texts: dict[int, str], row: int, column: int) -> Any:
+    """Return a cell of a table without merged ones: what holds for several rows is said in each."""
+    cell, begin = grid.get((row, column), (None, (row, column)))
+    if cell is not None and begin == (row, column):
+        return _filled(tree, "td", _children(cell))
+    # A number in several rows may be their sum.
+    repeats = cell is not None and begin[1] == column and any(map(str.isalpha, texts[cell.mem_id]))
+    return _filled(tree, "td", [texts[cell.mem_id]] if repeats else [])
 
 
 def _table_of(node: Any) -> Any:
@@ -597,9 +587,9 @@ def _table_of(node: Any) -> Any:
     return node
 
 
-def _grid(rows: list[Any]) -> dict[tuple[int, int], tuple[Any, tuple[int, int]]]:
+def _grid(rows: list[Any]) -> _Grid:
     """Return the cell at each row and column of a table, and where it begins."""
-    grid: dict[tuple[int, int], tuple[Any, tuple[int, int]]] = {}
+    grid: _Grid = {}
     for row, line in enumerate(rows):
         column = 0
         for cell in line.iter():
@@ -623,7 +613,7 @@ def _number(node: Any, name: str, otherwise: int) -> int:
     return int(stated) if _INTEGER.fullmatch(stated) else otherwise
 
 
-def _heading_rows(rows: list[Any], grid: dict[tuple[int, int], tuple[Any, tuple[int, int]]], height: int) -> int:
+def _heading_rows(rows: list[Any], grid: _Grid, height: int) -> int:
     """Return how many rows at the top are headings, at least one."""
     heads = 0
     for row in rows:

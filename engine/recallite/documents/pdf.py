@@ -21,12 +21,6 @@ import pypdfium2.raw as pdfium
 
 from recallite.documents.loaded import Loaded, too_long
 from recallite.documents.pdf_layout import (
-    CELL_GAP,
-    LINE_END_HYPHEN,
-    Line,
-    Word,
-    arranged,
-    clean,
     compose,
     find_headings,
     largest,
@@ -34,17 +28,24 @@ from recallite.documents.pdf_layout import (
     without_page_number,
     without_running_lines,
 )
+from recallite.documents.pdf_page import CELL_GAP, LINE_END_HYPHEN, Line, Word, arranged, clean
 from recallite.errors import DocumentError
 
 _PASSWORD_ERRORS = (pdfium.FPDF_ERR_PASSWORD, pdfium.FPDF_ERR_SECURITY)
 _INFORMATION = {"Author": "author", "Subject": "subject", "Keywords": "keywords"}
 _DATES = {"CreationDate": "created", "ModDate": "modified"}
-# Words of a right-to-left line that are so many ems apart are cells.
+# The gap, in ems, between cells of a right-to-left line.
 _APART = 1.5
 # A page with a larger share of characters without a code is not text.
 _MOST_UNMAPPED = 0.3
 _SAMPLED_CHARS = 200
-# A character so many ems above or below the one before it is on another line.
+_COUNTED = (
+    "characters without a code",
+    "hidden annotations",
+    "attached files and media",
+    "characters outside the page",
+)
+# The step up or down, in ems, from one character to the next that is on another line.
 _JUMP = 0.8
 _FILLED = (pdfium.FPDF_FORMFIELD_TEXTFIELD, pdfium.FPDF_FORMFIELD_COMBOBOX, pdfium.FPDF_FORMFIELD_LISTBOX)
 _PASSWORD_FIELD = 1 << 13
@@ -132,21 +133,14 @@ def _warnings(document: Any, unread: Counter[str], pages: int) -> list[str]:
     """Return what was not read."""
     attachments = [document.get_attachment(place).get_name() for place in range(document.count_attachments())]
     warnings = [f"{name!r} is attached to it and was not read" for name in attachments]
-    for what, said in (
+    for what, message in (
         ("damaged", "{} of {} pages are damaged and were not read"),
         ("drawn", "{} of {} pages hold images and no text"),
         ("unmapped", "{} of {} pages were not read: their fonts do not say which characters they draw"),
     ):
         if unread[what]:
-            warnings.append(said.format(f"{unread[what]:,}", f"{pages:,}"))
-    for what in (
-        "characters without a code",
-        "hidden annotations",
-        "attached files and media",
-        "characters outside the page",
-    ):
-        if unread[what]:
-            warnings.append(f"{unread[what]:,} {what} were not read")
+            warnings.append(message.format(f"{unread[what]:,}", f"{pages:,}"))
+    warnings += [f"{unread[what]:,} {what} were not read" for what in _COUNTED if unread[what]]
     if document.get_formtype() in (pdfium.FORMTYPE_XFA_FULL, pdfium.FORMTYPE_XFA_FOREGROUND):
         warnings.append("it is an XFA form, whose answers may not all be read: print it to PDF")
     return warnings
@@ -208,8 +202,8 @@ class _Page:
                 if (line := self._line(chars, first, last)) is not None:
                     lines.append(line)
             begin = match.end()
-        said = "\n".join(line.text for line in lines)
-        lines += self._annotations(said)
+        page_text = "\n".join(line.text for line in lines)
+        lines += self._annotations(page_text)
         self._text.close()
         return lines
 
@@ -251,7 +245,7 @@ class _Page:
             before = baseline
 
     def _line(self, chars: str, begin: int, end: int) -> Line | None:
-        # The edges of the first and the last character of each word, of the size that the font states for all characters.
+        # The edges of the first and last character of each word, of the size that the font states for all characters.
         words = []
         for match in _WORD.finditer(chars, begin, end):
             first, last = match.span()
@@ -272,18 +266,20 @@ class _Page:
             cells[-1].append(word)
         texts: list[str] = []
         edges: list[tuple[float, float]] = []
-        said: list[tuple[Word, ...]] = []
+        cell_words: list[tuple[Word, ...]] = []
         for cell in cells:
             if text := clean(self._cell(chars, cell[0][0], cell[-1][1])):
                 texts.append(text)
                 edges.append((min(word[2] for word in cell), max(word[3] for word in cell)))
                 pieces = text.split()
                 whole = len(pieces) == len(cell) and gap == CELL_GAP
-                said.append(tuple((piece, word[2], word[3]) for piece, word in zip(pieces, cell)) if whole else ())
+                cell_words.append(
+                    tuple((piece, word[2], word[3]) for piece, word in zip(pieces, cell, strict=False)) if whole else ()
+                )
         if not texts:
             return None
         return Line(
-            tuple(texts), edges[0][0], edges[-1][1], self._baseline(words[0][0]), size, tuple(edges), tuple(said)
+            tuple(texts), edges[0][0], edges[-1][1], self._baseline(words[0][0]), size, tuple(edges), tuple(cell_words)
         )
 
     def _baseline(self, place: int) -> float:
@@ -298,7 +294,7 @@ class _Page:
         return float(pdfium.FPDFText_GetFontSize(self._text, place) * math.hypot(matrix.c, matrix.d))
 
     def _cell(self, chars: str, begin: int, end: int) -> str:
-        """Return the text of a cell in reading order, without characters that have no code; 10 with a raised 6 is 10^6."""
+        """Return the text of a cell in reading order, without characters that have no code; a raised 6 is ^6."""
         if _has_right_to_left(chars[begin:end]):
             return _logical_order(self._text, chars, begin, end)
         pieces = []
@@ -320,7 +316,7 @@ class _Page:
         step = self._baseline(place) - self._baseline(place - 1) if size < 0.9 * full else 0.0
         return "^" if step > 0.15 * full else "_" if step < -0.05 * full and before.isdigit() else ""
 
-    def _annotations(self, said: str) -> Iterator[Line]:
+    def _annotations(self, page_text: str) -> Iterator[Line]:
         """Yield what is filled in and noted, each where it stands; `said` is the text of the page."""
         for place in range(pdfium.FPDFPage_GetAnnotCount(self._page)):
             annotation = pdfium.FPDFPage_GetAnnot(self._page, place)
@@ -328,7 +324,7 @@ class _Page:
             flags = pdfium.FPDFAnnot_GetFlags(annotation)
             rectangle = pdfium.FS_RECTF()
             pdfium.FPDFAnnot_GetRect(annotation, rectangle)
-            text = " ".join(clean(self._said_by(annotation, kind, said)).split())
+            text = " ".join(clean(self._said_by(annotation, kind, page_text)).split())
             if text and flags & (pdfium.FPDF_ANNOT_FLAG_HIDDEN | pdfium.FPDF_ANNOT_FLAG_NOVIEW):
                 self._unread["hidden annotations"] += 1
             elif text:
@@ -341,11 +337,11 @@ class _Page:
             self._unread["attached files and media"] += kind in _MEDIA
             pdfium.FPDFPage_CloseAnnot(annotation)
 
-    def _said_by(self, annotation: Any, kind: int, said: str) -> str:
+    def _said_by(self, annotation: Any, kind: int, page_text: str) -> str:
         if kind == pdfium.FPDF_ANNOT_LINK:
             address = self._address(annotation)
             known = address.partition(":")[2].strip("/")
-            return f"<{address}>" if _ABSOLUTE.match(address) and known not in said else ""
+            return f"<{address}>" if _ABSOLUTE.match(address) and known not in page_text else ""
         if kind != pdfium.FPDF_ANNOT_WIDGET:
             noted = _string(pdfium.FPDFAnnot_GetStringValue, annotation, b"Contents") if kind in _NOTES else ""
             return f"[Note: {noted}]" if noted.strip() and kind != pdfium.FPDF_ANNOT_FREETEXT else noted
@@ -358,7 +354,7 @@ class _Page:
             return ""
         value = _string(pdfium.FPDFAnnot_GetFormFieldValue, form, annotation)
         name = _string(pdfium.FPDFAnnot_GetFormFieldName, form, annotation).rpartition(".")[2]
-        return f"{name}: {value}" if value and name and name.casefold() not in said.casefold() else value
+        return f"{name}: {value}" if value and name and name.casefold() not in page_text.casefold() else value
 
     def _address(self, annotation: Any) -> str:
         action = pdfium.FPDFLink_GetAction(pdfium.FPDFAnnot_GetLink(annotation))
