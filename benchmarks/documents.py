@@ -454,8 +454,11 @@ def markdown(run: dict[str, Any]) -> str:
         lines.append("| --- |" + " ---: |" * len(columns))
         for name, row in readers.items():
             figures = (row.get(column, "") for column in columns)
-            shown = [f"{figure:.3f}".lstrip("0") if column not in ("errors", "seconds") and figure != "" else f"{figure}"
-                     for column, figure in zip(columns, figures, strict=True)]  # fmt: skip
+            counts = ("errors", "seconds")
+            shown = [
+                str(figure) if column in counts or figure == "" else f"{figure:.3f}".removeprefix("0")
+                for column, figure in zip(columns, figures, strict=True)
+            ]
             lines.append(f"| {name} | {' | '.join(shown)} |")
         tables.append("\n".join(lines))
     machine = run["machine"]

@@ -122,7 +122,9 @@ def _rows_apart(text: str, chunks: Iterable[Chunk], tables: Sequence[_Table]) ->
             if end - begin <= _MOST_ROWS_CHARS:
                 continue
             if table.begin < chunk.start:
-                places = [begin]  # without the rows that the chunk before has at its end
+                # Without the rows that the chunk before has at its end.
+                begin = end - len(text[begin:end].lstrip("\r\n"))
+                places = [begin]
             place = begin
             while (place := text.find("\n", place + _MOST_ROWS_CHARS, end) + 1) and place < end:
                 places.append(place)

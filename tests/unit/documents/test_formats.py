@@ -52,8 +52,10 @@ def test_the_main_part_is_taken_where_it_is_marked():
 
 
 def test_raised_and_lowered_characters_keep_their_place():
-    body = """<p>Some 4<sup>3</sup> seeds, 90<sup>2</sup> pence, the 2<sup>nd</sup> of CO<sub>2</sub>, log<sub>2</sub>8, \
-a<span style="vertical-align: super">n+1</span>, noted<sup>[7]</sup>.</p>"""
+    body = (
+        "<p>Some 4<sup>3</sup> seeds, 90<sup>2</sup> pence, the 2<sup>nd</sup> of CO<sub>2</sub>, log<sub>2</sub>8, "
+        "a<span style='vertical-align: super'>n+1</span>, noted<sup>[7]</sup>.</p>"
+    )
     assert html(body).text == "Some 4^3 seeds, 90^2 pence, the 2nd of CO2, log_(2)8, a^(n+1), noted[7]."
 
 
@@ -115,8 +117,10 @@ def test_numbers_of_lists_are_those_of_the_page():
 
 
 def test_addresses_of_links_are_kept_where_they_lead_somewhere():
-    body = """<base href="https://harbour.test/a/"><p><a href="b.html">rules</a> <a href="https://tides.test" title=t>tides</a> \
-<a href="#top">up</a> <a href="javascript:go()">go</a></p>"""
+    body = (
+        "<base href='https://harbour.test/a/'><p><a href='b.html'>rules</a> "
+        "<a href='https://tides.test' title=t>tides</a> <a href='#top'>up</a> <a href='javascript:go()'>go</a></p>"
+    )
     assert html(body).text == (
         "[rules](https://harbour.test/a/b.html) [tides](https://tides.test) [up](https://harbour.test/a/#top) go"
     )
@@ -148,7 +152,8 @@ def test_hidden_text_stays_hidden_in_a_tree_that_is_too_deep():
 def test_lists_of_links_and_comments_beside_an_article_are_left_out_and_said():
     menu = "".join(f"<li><a href='/{n}'>Section number {n}</a>" for n in range(20))
     prose = "<p>" + "The pilot boat meets each ship at the outer buoy and leads it in. " * 12 + "</p>"
-    body = f"<h1>Pilots</h1><div><ul>{menu}</ul></div><div id=text>{prose * 2}<table><tr><th>Ship<th>Fee<tr><td>Gull<td>40</table></div>"
+    table = "<table><tr><th>Ship<th>Fee<tr><td>Gull<td>40</table>"
+    body = f"<h1>Pilots</h1><div><ul>{menu}</ul></div><div id=text>{prose * 2}{table}</div>"
     loaded = html(body + "<div id=comments><p>First! I think that this is all wrong, says somebody.</p></div>")
     assert loaded.text.startswith("# Pilots\n\nThe pilot boat")
     assert loaded.text.endswith("| Gull | 40 |")
@@ -321,8 +326,9 @@ def test_other_encodings_are_guessed_and_said(text, encoding):
 @pytest.mark.parametrize(
     "text",
     [
-        "Le marché a été très animé près de la forêt.", "Der Müller fährt früh über die Brücke.", "Avô e avó já não vão.",
-        "“Harbour” fee – £12", "Färjan går från ön på lördag.", "Città: perché è lì?", "Señal de niebla, ¿sí?",
+        "Le marché a été très animé près de la forêt.", "Der Müller fährt früh über die Brücke.",
+        "Avô e avó já não vão.", "“Harbour” fee – £12", "Färjan går från ön på lördag.", "Città: perché è lì?",
+        "Señal de niebla, ¿sí?",
     ],
 )  # fmt: skip
 def test_short_texts_of_western_europe_are_read_as_such(text):

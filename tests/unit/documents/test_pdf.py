@@ -152,9 +152,9 @@ def test_fields_boxes_and_notes_are_read_where_they_stand():
         ("/Tx", "berth", TextStringObject("C 14"), 698),
         ("/Btn", "insured", NameObject("/Yes"), 678),
     ):
+        box = ArrayObject(map(FloatObject, (140, y, 240, y + 14)))
         widget = {"/Type": NameObject("/Annot"), "/Subtype": NameObject("/Widget"), "/FT": NameObject(kind),
-                  "/T": TextStringObject(name), "/V": value, "/Rect": ArrayObject(map(FloatObject, (140, y, 240, y + 14))),
-                  "/F": NumberObject(4)}  # fmt: skip
+                  "/T": TextStringObject(name), "/V": value, "/Rect": box, "/F": NumberObject(4)}  # fmt: skip
         if kind == "/Btn":
             states = DictionaryObject(
                 {NameObject(state): writer._add_object(StreamObject()) for state in ("/Yes", "/Off")}
