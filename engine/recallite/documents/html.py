@@ -254,12 +254,18 @@ def _letters(text: str) -> int:
 
 def _plain_marks(text: str) -> str:
     """Return Markdown without blanks at line ends, all numbers of lists with a point: the converter alternates them."""
-    fence, closed = "", False
+    fence, closed, before = "", False, ""
     lines: list[str] = []
     for line in text.split("\n"):
         mark = _FENCE.match(line)
         if closed and line.strip():
             lines.append("")
+        if not fence and lines and _IDEOGRAPH.match(line) and _IDEOGRAPH.match(before[-1:]):
+            # The end of a line in the source; one of the page has two blanks before it.
+            before = line
+            lines[-1] += line.rstrip()
+            continue
+        before = line
         closed = bool(fence and mark and mark[1].startswith(fence))
         if mark and (closed or not fence):
             fence = "" if closed else mark[1]
@@ -495,6 +501,8 @@ def _links(tree: Any) -> None:
             address = urljoin(start, (link.attributes.get("href") or "").strip())
         except ValueError:
             address = ""
+        if address.startswith("//"):
+            address = f"https:{address}"
         if not link.text().strip():
             link.decompose()
         elif _ABSOLUTE.match(address):

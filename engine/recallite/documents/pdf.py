@@ -237,10 +237,10 @@ class _Page:
         """Yield where the text leaves its baseline: PDFium takes a single character below a line for one of it."""
         before: float | None = None
         for place in range(begin, end):
-            if chars[place].isspace() or pdfium.FPDFText_IsGenerated(self._text, place) == 1:
+            if chars[place].isspace():
                 continue
             baseline = self._baseline(place)
-            if before is not None and abs(baseline - before) > _JUMP * max(self._size(place), 1.0):
+            if before is not None and abs(step := baseline - before) > 1 and abs(step) > _JUMP * self._size(place):
                 yield place
             before = baseline
 

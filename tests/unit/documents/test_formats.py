@@ -59,6 +59,12 @@ def test_raised_and_lowered_characters_keep_their_place():
     assert html(body).text == "Some 4^3 seeds, 90^2 pence, the 2nd of CO2, log_(2)8, a^(n+1), noted[7]."
 
 
+def test_a_script_without_spaces_gets_none_at_the_end_of_a_line_of_the_source():
+    assert (
+        html("<p>港の規則は\n毎年読まれる。<br>船は朝に\n出る。</p>").text == "港の規則は毎年読まれる。\n船は朝に出る。"
+    )
+
+
 def test_what_is_struck_out_says_so():
     body = "<p><del>Monday</del> Tuesday, <s>9</s> 10, <span style='text-decoration: line-through'>Ann</span> Bo</p>"
     assert html(body).text == "~~Monday~~ Tuesday, ~~9~~ 10, ~~Ann~~ Bo"
