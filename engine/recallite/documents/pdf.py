@@ -39,6 +39,7 @@ _APART = 1.5
 # A page with a larger share of characters without a code is not text.
 _MOST_UNMAPPED = 0.3
 _SAMPLED_CHARS = 200
+_MOST_PAGES_NAMED = 10
 _COUNTED = (
     "characters without a code",
     "hidden annotations",
@@ -68,6 +69,28 @@ _RIGHT_TO_LEFT = ("R", "AL")
 _WORD = re.compile(r"\S+")
 
 
+class _Unread:
+    """What was not read: how many of each kind, and on which pages."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self.page = 0
+        self._pages: dict[str, list[int]] = {}
+
+    def add(self, what: str, count: int = 1) -> None:
+        """Count it on the present page."""
+        self.counts[what] += count
+        pages = self._pages.setdefault(what, [])
+        if pages[-1:] != [self.page]:
+            pages.append(self.page)
+
+    def where(self, what: str) -> str:
+        """Return the pages in parentheses."""
+        pages = [f"{page:,}" for page in self._pages[what]]
+        more = ", ..." if len(pages) > _MOST_PAGES_NAMED else ""
+        return f" (page{'s' if len(pages) > 1 else ''} {', '.join(pages[:_MOST_PAGES_NAMED])}{more})"
+
+
 def load_pdf(data: bytes, password: str | None, max_chars: int) -> Loaded:
     """Return the text of a PDF; raises DocumentError."""
     document = _open(data, password)
@@ -81,22 +104,24 @@ def _loaded(document: pypdfium2.PdfDocument, max_chars: int) -> Loaded:
     document.init_forms()
     pages: list[list[Line]] = []
     heights: list[tuple[float, float]] = []
-    unread: Counter[str] = Counter()
+    unread = _Unread()
     chars = 0
     for number in range(len(document)):
         pages.append([])
+        unread.page = number + 1
         heights.append((0.0, 0.0))
         try:
             page = document[number]
         except pypdfium2.PdfiumError:
-            unread["damaged"] += 1
+            unread.add("damaged")
             continue
         reader = _Page(page, document.formenv, unread)
         lines = reader.lines()
         chars += sum(len(line.text) for line in lines)
         if chars > max_chars:
             raise too_long(max_chars)
-        unread["drawn"] += not lines and _has_images(page)
+        if not lines and _has_images(page):
+            unread.add("drawn")
         pages[number] = without_page_number(lines, number, document.get_page_label(number))
         heights[number] = reader.height
         page.close()
@@ -118,18 +143,18 @@ def _has_images(page: Any) -> bool:
     return any(item.type == pdfium.FPDF_PAGEOBJ_IMAGE for item in page.get_objects(max_depth=3))
 
 
-def _no_text(unread: Counter[str]) -> str:
+def _no_text(unread: _Unread) -> str:
     """Return why no page has text."""
-    if unread["damaged"]:
+    if unread.counts["damaged"]:
         return "it is damaged: its pages cannot be read"
-    if unread["unmapped"]:
+    if unread.counts["unmapped"]:
         return "its fonts do not say which characters they draw: it needs text recognition (OCR) before"
-    if unread["drawn"]:
+    if unread.counts["drawn"]:
         return "it holds images and no text: it needs text recognition (OCR) before"
     return "it holds no text"
 
 
-def _warnings(document: Any, unread: Counter[str], pages: int) -> list[str]:
+def _warnings(document: Any, unread: _Unread, pages: int) -> list[str]:
     """Return what was not read."""
     attachments = [document.get_attachment(place).get_name() for place in range(document.count_attachments())]
     warnings = [f"{name!r} is attached to it and was not read" for name in attachments]
@@ -138,9 +163,11 @@ def _warnings(document: Any, unread: Counter[str], pages: int) -> list[str]:
         ("drawn", "{} of {} pages hold images and no text"),
         ("unmapped", "{} of {} pages were not read: their fonts do not say which characters they draw"),
     ):
-        if unread[what]:
-            warnings.append(message.format(f"{unread[what]:,}", f"{pages:,}"))
-    warnings += [f"{unread[what]:,} {what} were not read" for what in _COUNTED if unread[what]]
+        if unread.counts[what]:
+            warnings.append(message.format(f"{unread.counts[what]:,}", f"{pages:,}") + unread.where(what))
+    warnings += [
+        f"{unread.counts[what]:,} {what} were not read{unread.where(what)}" for what in _COUNTED if unread.counts[what]
+    ]
     if document.get_formtype() in (pdfium.FORMTYPE_XFA_FULL, pdfium.FORMTYPE_XFA_FOREGROUND):
         warnings.append("it is an XFA form, whose answers may not all be read: print it to PDF")
     return warnings
@@ -176,13 +203,14 @@ def _open(data: bytes, password: str | None) -> pypdfium2.PdfDocument:
 class _Page:
     """Reads a page: its lines, turned upright, with what is filled in and noted on it; counts what is not read."""
 
-    def __init__(self, page: Any, form: Any, unread: Counter[str]) -> None:
+    def __init__(self, page: Any, form: Any, unread: _Unread) -> None:
         self._page, self._form, self._unread = page, form, unread
         self._text = page.get_textpage()
         self._count = self._text.count_chars()
         self._unmapped = {
             place for place in range(self._count) if pdfium.FPDFText_HasUnicodeMapError(self._text, place) == 1
         }
+        self._struck = list(self._strikes())
         self._turns = self._quarter_turns()
         self._box = self._upright(page.get_bbox())
         self.height = self._box[1], self._box[3]
@@ -190,7 +218,7 @@ class _Page:
     def lines(self) -> list[Line]:
         """Return the lines of the page in the order in which the file draws them."""
         if len(self._unmapped) > _MOST_UNMAPPED * self._count:
-            self._unread["unmapped"] += 1
+            self._unread.add("unmapped")
             chars = ""
         else:
             chars = "".join(map(self._char, range(self._count)))
@@ -253,7 +281,7 @@ class _Page:
             if self._is_on_page(boxes[0]) or self._is_on_page(boxes[1]):
                 words.append((first, last, min(box[0] for box in boxes), max(box[2] for box in boxes)))
             else:
-                self._unread["characters outside the page"] += last - first
+                self._unread.add("characters outside the page", last - first)
         if not words:
             return None
         size = self._size(words[0][0])
@@ -298,14 +326,36 @@ class _Page:
         if _has_right_to_left(chars[begin:end]):
             return _logical_order(self._text, chars, begin, end)
         pieces = []
+        struck = False
         for place in range(begin, end):
+            if self._struck and self._is_struck(place) != struck and not chars[place].isspace():
+                struck = not struck
+                # The mark that ends it is before the blank.
+                pieces.insert(len(pieces) - (not struck and pieces[-1].isspace()), "~~")
             if place in self._unmapped:
-                self._unread["characters without a code"] += 1
+                self._unread.add("characters without a code")
                 continue
             if chars[place].isdigit() and place > begin and (mark := self._placed(chars, place)):
                 pieces.append(mark)
             pieces.append(chars[place])
-        return "".join(pieces)
+        return "".join(pieces) + "~~" * struck
+
+    def _is_struck(self, place: int) -> bool:
+        left, bottom, right, top = self._text.get_charbox(place)
+        x, y = (left + right) / 2, (bottom + top) / 2
+        return any(box[0] <= x <= box[2] and box[1] <= y <= box[3] for box in self._struck)
+
+    def _strikes(self) -> Iterator[tuple[float, float, float, float]]:
+        """Yield the boxes that a reader has struck out."""
+        for place in range(pdfium.FPDFPage_GetAnnotCount(self._page)):
+            annotation = pdfium.FPDFPage_GetAnnot(self._page, place)
+            if pdfium.FPDFAnnot_GetSubtype(annotation) == pdfium.FPDF_ANNOT_STRIKEOUT:
+                for corner in range(pdfium.FPDFAnnot_CountAttachmentPoints(annotation)):
+                    points = pdfium.FS_QUADPOINTSF()
+                    pdfium.FPDFAnnot_GetAttachmentPoints(annotation, corner, points)
+                    xs, ys = ([getattr(points, f"{axis}{number}") for number in range(1, 5)] for axis in ("x", "y"))
+                    yield min(xs), min(ys), max(xs), max(ys)
+            pdfium.FPDFPage_CloseAnnot(annotation)
 
     def _placed(self, chars: str, place: int) -> str:
         """Return ^ or _ before a digit that is raised, or lowered, beside a digit of full size."""
@@ -317,7 +367,7 @@ class _Page:
         return "^" if step > 0.15 * full else "_" if step < -0.05 * full and before.isdigit() else ""
 
     def _annotations(self, page_text: str) -> Iterator[Line]:
-        """Yield what is filled in and noted, each where it stands; `said` is the text of the page."""
+        """Yield what is filled in and noted, each where it stands; `page_text` is what is drawn."""
         for place in range(pdfium.FPDFPage_GetAnnotCount(self._page)):
             annotation = pdfium.FPDFPage_GetAnnot(self._page, place)
             kind = pdfium.FPDFAnnot_GetSubtype(annotation)
@@ -326,7 +376,7 @@ class _Page:
             pdfium.FPDFAnnot_GetRect(annotation, rectangle)
             text = " ".join(clean(self._said_by(annotation, kind, page_text)).split())
             if text and flags & (pdfium.FPDF_ANNOT_FLAG_HIDDEN | pdfium.FPDF_ANNOT_FLAG_NOVIEW):
-                self._unread["hidden annotations"] += 1
+                self._unread.add("hidden annotations")
             elif text:
                 box = (rectangle.left, rectangle.bottom, rectangle.right, rectangle.top)
                 left, bottom, right, top = self._upright(box)
@@ -334,7 +384,8 @@ class _Page:
                 # The first line of a box of several is at its top.
                 baseline = top - size - 2 if top - bottom > 2.5 * size else bottom + 0.25 * (top - bottom)
                 yield Line((text,), left, right, baseline, size, ((left, right),))
-            self._unread["attached files and media"] += kind in _MEDIA
+            if kind in _MEDIA:
+                self._unread.add("attached files and media")
             pdfium.FPDFPage_CloseAnnot(annotation)
 
     def _said_by(self, annotation: Any, kind: int, page_text: str) -> str:

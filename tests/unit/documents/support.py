@@ -81,9 +81,12 @@ def paragraph(x: float, y: float, lines: list[str], step: float = 14) -> list[Pu
     return [Put(x, y - place * step, line) for place, line in enumerate(lines)]
 
 
+IMAGE = b"q 100 0 0 100 50 600 cm BI /W 1 /H 1 /CS /G /BPC 8 ID \x7f EI Q\n"
+
+
 def image_pdf() -> bytes:
     """A page with a picture and no text."""
-    return raw_pdf(b"q 100 0 0 100 50 600 cm BI /W 1 /H 1 /CS /G /BPC 8 ID \x7f EI Q\n")
+    return raw_pdf(IMAGE)
 
 
 def endless_pdf() -> bytes:

@@ -21,7 +21,7 @@ from recallite.documents.pdf import load_pdf
 from recallite.documents.pdf_layout import Line, compose
 from recallite.errors import DocumentError
 from tests.raising import raises
-from tests.unit.documents.support import Put, encrypted, image_pdf, paragraph, pdf, raw_pdf, written
+from tests.unit.documents.support import IMAGE, Put, encrypted, image_pdf, paragraph, pdf, raw_pdf, written
 
 PROSE = ["The quick brown fox jumps over the lazy dog and", "runs on through the wood until the evening falls",
          "on the hills."]  # fmt: skip
@@ -171,6 +171,21 @@ def test_fields_boxes_and_notes_are_read_where_they_stand():
     assert "[Note: Ask the owner again]" in said
 
 
+def test_what_a_reader_struck_out_says_so():
+    writer = pypdf.PdfWriter(clone_from=io.BytesIO(pdf([Put(72, 700, "Meet at nine sharp")])))
+    points = ArrayObject(map(FloatObject, (112, 712, 135, 712, 112, 696, 135, 696)))
+    writer.pages[0][NameObject("/Annots")] = ArrayObject([writer._add_object(DictionaryObject({
+        NameObject("/Type"): NameObject("/Annot"), NameObject("/Subtype"): NameObject("/StrikeOut"),
+        NameObject("/Rect"): ArrayObject(map(FloatObject, (112, 696, 135, 712))), NameObject("/QuadPoints"): points,
+    }))])  # fmt: skip
+    assert load(written(writer)).text == "Meet at ~~nine~~ sharp"
+
+
+def test_pages_without_text_are_named():
+    loaded = load(raw_pdf(b"BT /F1 11 Tf 50 700 Td (a page of words) Tj ET", IMAGE, IMAGE))
+    assert loaded.warnings == ["2 of 3 pages hold images and no text (pages 2, 3)"]
+
+
 @pytest.mark.parametrize("made_up", ["untitled", "report_final_v3.docx", "Microsoft Word - minutes"])
 def test_a_title_that_a_program_made_up_is_none(made_up):
     loaded = load(pdf([Put(72, 760, "The lighthouse log", 24), *paragraph(72, 700, PROSE)], title=made_up))
@@ -248,7 +263,7 @@ def test_a_damaged_page_is_left_out_and_said():
     whole = pdf([Put(72, 700, "the first page")], [Put(72, 700, "the second page")])
     loaded = load(whole.replace(b"/Kids [4 0 R 6 0 R]", b"/Kids [4 0 R 9 0 R]"))
     assert (loaded.text, loaded.pages) == ("the first page", [0, 14])
-    assert loaded.warnings == ["1 of 2 pages are damaged and were not read"]
+    assert loaded.warnings == ["1 of 2 pages are damaged and were not read (page 2)"]
 
 
 def test_more_text_than_the_limit_is_refused():
