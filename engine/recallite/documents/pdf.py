@@ -70,7 +70,7 @@ _WORD = re.compile(r"\S+")
 
 
 class _Unread:
-    """What was not read: how many of each kind, and on which pages."""
+    """Counts of what was not read, by kind, with the pages."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
@@ -325,7 +325,7 @@ class _Page:
         """Return the text of a cell in reading order, without characters that have no code; a raised 6 is ^6."""
         if _has_right_to_left(chars[begin:end]):
             return _logical_order(self._text, chars, begin, end)
-        pieces = []
+        pieces: list[str] = []
         struck = False
         for place in range(begin, end):
             if self._struck and self._is_struck(place) != struck and not chars[place].isspace():

@@ -188,9 +188,9 @@ class _Layout:
         steps = [above.baseline - below.baseline for above, below in pairwise(lines)]
         near = [step for step, line in zip(steps, lines, strict=False) if 0.5 * line.size < step < 3 * line.size]
         self._step = median(near) if near else 0.0
-        self._ends: dict[int, float] = {}
-        for line in lines:
-            column = round(line.left / 36)
+        self._ends: dict[tuple[int, int], float] = {}
+        for line in (line for line in lines if not line.is_table):
+            column = round(line.left / 36), round(line.size)
             self._ends[column] = max(self._ends.get(column, 0.0), line.right)
 
     def gap(self, before: Line, after: Line, headings: dict[Line, int], turned: bool) -> str:
@@ -221,7 +221,7 @@ class _Layout:
         if line.text.endswith(LINE_END_HYPHEN):
             return False
         column = round(line.left / 36)
-        end = max(self._ends.get(near, 0.0) for near in (column - 1, column, column + 1))
+        end = max(self._ends.get((near, round(line.size)), 0.0) for near in (column - 1, column, column + 1))
         return end - line.right > 0.12 * (end - line.left)
 
 

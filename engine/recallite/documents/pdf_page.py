@@ -196,8 +196,12 @@ def _is_prose(parts: list[_Part], filled: float) -> bool:
     widths = [max(part.right for part in row) - min(part.left for part in row) for row in rows]
     column = max(part.right for part in parts) - min(part.left for part in parts)
     size = median(part.size for part in parts)
-    cells = sum(len(part.text) > 2 for part in parts)
-    return column > 0 and fmean(widths) >= max(_COLUMN_EMS * size, filled * column) and cells < 1.5 * len(rows)
+    if not column or fmean(widths) < max(_COLUMN_EMS * size, filled * column):
+        return False
+    cells = [part.right - part.left for part in parts if len(part.text) > 2]
+    # Several cells in a row are columns of a text if they are long, and leave little free.
+    full = sum(cells) >= _DRAWN_ACROSS_FILL * column * len(rows)
+    return len(cells) < 1.5 * len(rows) or (full and fmean(cells) >= _COLUMN_EMS * size)
 
 
 def _column(parts: list[_Part]) -> Iterator[Line]:
@@ -314,7 +318,7 @@ def _lines(row: list[_Part]) -> Iterator[Line]:
 def _joined(parts: list[_Part]) -> Line:
     cells = [[parts[0]]]
     for before, part in pairwise(parts):
-        if part.left - before.right > _APART * part.size:
+        if part.left - before.right > _APART * part.size and not (part is parts[1] and _MARK.fullmatch(before.text)):
             cells.append([])
         cells[-1].append(part)
     texts = tuple(" ".join(part.text for part in cell) for cell in cells)
@@ -543,7 +547,10 @@ def _is_aligned(rows: list[list[_Part]], columns: Sequence[tuple[float, float]])
 def _heading(grid: list[_Row], texts: list[list[str]]) -> list[str]:
     """Take the row of headings out of a table; empty ones where its first row has values, or a name and its value."""
     first = texts[0]
-    if len(first) == 2 and (len(texts) < 3 or first[0].endswith(":") or not all(map(_ends_in_digits, texts[1:]))):
+    pairs = (
+        len(texts) < 3 or first[0].endswith(":") or _ends_in_digits(first) or not all(map(_ends_in_digits, texts[1:]))
+    )
+    if len(first) == 2 and pairs:
         return [""] * len(first)
     if _has_digits(grid[0]) and not all(_is_name(cell) for cell in first if cell):
         return [""] * len(first)

@@ -57,6 +57,21 @@ def test_columns_are_read_one_after_the_other_however_they_are_drawn():
         assert places == sorted(places)
 
 
+def test_three_columns_drawn_across_are_read_one_after_the_other():
+    puts = [Put(40 + 180 * column, 700 - 13 * line, f"column {column} says in line {line} what it says", 9)
+            for line in range(8) for column in range(3)]  # fmt: skip
+    said = load(pdf([Put(40, 760, "Three columns", 20), *puts])).text
+    places = [said.index(f"column {column} says in line {line}") for column in range(3) for line in range(8)]
+    assert places == sorted(places)
+
+
+def test_the_mark_of_an_item_is_no_cell():
+    items = ["Moor at the buoy only.", "No fires on deck."]
+    puts = [put for number, item in enumerate(items)
+            for put in (Put(60, 700 - 15 * number, f"{number + 1}."), Put(90, 700 - 15 * number, item))]  # fmt: skip
+    assert load(pdf(puts)).text == "1. Moor at the buoy only.\n2. No fires on deck."
+
+
 def test_rows_of_a_table_stay_rows():
     rows = [("Country", "Capital", "Language"), ("Austria", "Vienna", "German"), ("Belgium", "Brussels", "Dutch")]
     puts = [Put(72 + 150 * place, 700 - 20 * number, cell)
