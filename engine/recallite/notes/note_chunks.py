@@ -23,6 +23,7 @@ from recallite.text.chunking import (
     chunk_markdown,
     front_matter,
     properties_text,
+    with_columns,
     with_properties,
 )
 from recallite.text.chunking.bounds import context_of, short_name, short_values
@@ -50,6 +51,7 @@ def to_document(
     chunks = chunk_markdown(text, lambda: _token_starts(engine, text), size, begin=begin)
     if not memories:
         chunks = with_properties(chunks, text, properties_text(metadata, without={"title"}), size)
+        chunks = [*with_columns(chunks, text, "markdown")]
     stated_title = metadata.get("title")
     own_title = short_name(stated_title) if isinstance(stated_title, str) and stated_title.strip() else None
     first = next((short_name(chunk.headings[0]) for chunk in chunks if chunk.headings), None)
@@ -67,7 +69,7 @@ def to_document(
         created_at=written_at(path, mtime_ns, config.timezone),
         chunks=[
             NewChunk(
-                text=searchable_text(chunk.text) if memories else chunk.text,
+                text=searchable_text(chunk.text) if memories else chunk.columns + chunk.text,
                 # Without the file name, so that a renamed file keeps its vectors.
                 context=context_of(own_title, headings, chunk.properties),
                 metadata={

@@ -280,8 +280,11 @@ def _diversify(rows: Sequence[RawSearchRow], mmr_lambda: float) -> list[RawSearc
 
 def _result(row: RawSearchRow, query: str, max_chars: int) -> SearchResult:
     snippet = cut_snippet(row.text, query, max_chars)
+    # The columns of a table stand above the rows of each passage.
+    repeated = max(row.text.count("\n") - (row.end_line - row.start_line), 0)
+    snippet_line = row.start_line + max(snippet.line - repeated, 0)
     return SearchResult(
         path=row.path, start_line=row.start_line, end_line=row.end_line, score=row.score, snippet=snippet.text,
         source=row.source, vector_score=row.vector_score, text_score=row.text_score, text=row.text,
-        headings=row.headings, id=row.chunk_id, snippet_line=row.start_line + snippet.line, confidence=row.confidence,
+        headings=row.headings, id=row.chunk_id, snippet_line=snippet_line, confidence=row.confidence,
     )  # fmt: skip

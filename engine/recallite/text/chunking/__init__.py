@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from recallite.text.chunking.chunker import LEAST_TOKENS, Chunk, chunk_markdown, chunk_plain, with_properties
+from recallite.text.chunking.chunker import (
+    LEAST_TOKENS,
+    Chunk,
+    chunk_markdown,
+    chunk_plain,
+    with_columns,
+    with_properties,
+)
 from recallite.text.chunking.front_matter import front_matter, properties_text
 from recallite.text.chunking.line_numbers import page_starts
 from recallite.text.chunking.packing import ChunkSize
@@ -16,5 +23,6 @@ __all__ = [
     "front_matter",
     "page_starts",
     "properties_text",
+    "with_columns",
     "with_properties",
 ]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise, takewhile
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from msgspec import Struct, structs
 
@@ -31,13 +33,29 @@ LEAST_TOKENS = 50
 # English has 4.5 characters a token: a span of more is not counted.
 _MOST_TOKEN_CHARS = 8
 
+TextKind = Literal["markdown", "separated", "plain"]
+# A row of headings, the line of dashes below it, and the rows of a Markdown table.
+_TABLE = re.compile(
+    r"^([ \t]*+[^\n|]*+\|[^\n]*+\n[ \t]*+\|?(?:[ \t]*+:?-++:?[ \t]*+\|?)++\r?\n)(?:[^\n|]*+\|[^\n]*+\n?)*+",
+    re.MULTILINE,
+)
+# "As follows:" and the items of a Markdown list.
+_LIST = re.compile(
+    r"^([^\s*+>#|-][^\n]{0,199}[:：][ \t\r]*+\n)"
+    r"(?:[ \t\r]*+\n)?(?:[ \t]*+(?:[-*+]|\d{1,9}[.)])[ \t][^\n]*+\n?|[ \t]++\S[^\n]*+\n?|[ \t\r]*+\n(?=[ \t*+\d-]))++",
+    re.MULTILINE,
+)
+_HAS_NUMBER = re.compile(r"(?<![^\t,;])[\d.]+(?![^\t,;\r\n])")
+_MOST_COLUMNS_CHARS, _MOST_ROWS_CHARS = 1000, 600
+
 
 class Chunk(Struct, frozen=True):
     """A passage of a document: `text == document[start:end]`, in characters.
 
     `lines` are the first and the last line, 1-based and inclusive, as an editor counts them; `headings` is the path of
-    headings, outermost first, as plain text. `properties` is what the front matter says, if this chunk says it too; a
-    chunk of the front matter itself has that as its `text`.
+    headings, outermost first, as plain text. `columns` are the row of headings of the table, or what introduces the
+    list, in which it begins. `properties` is what the front matter says, if this chunk says it too; a chunk of the
+    front matter itself has that as its `text`.
     """
 
     text: str
@@ -45,6 +63,7 @@ class Chunk(Struct, frozen=True):
     end: int
     lines: tuple[int, int]
     headings: tuple[str, ...] = ()
+    columns: str = ""
     properties: str = ""
 
 
@@ -78,6 +97,73 @@ def with_properties(chunks: Sequence[Chunk], text: str, properties: str, size: C
     # Names and numbers, of which properties are full, have 2 characters a token.
     parts = textwrap.wrap(properties, max(2 * size.max_tokens, 2), break_on_hyphens=False)
     return [*(Chunk(part, begin, end, numbers) for part in parts), *chunks]
+
+
+class _Rows(NamedTuple):
+    """The rows of a table, or the items of a list: what stands above them, and where they begin and end."""
+
+    columns: str
+    begin: int
+    end: int
+    table: bool
+
+
+def _rows_in(text: str, kind: TextKind) -> list[_Rows]:
+    if kind == "separated":
+        begin = text.find("\n") + 1
+        found = [_Rows(text[:begin], begin, len(text), table=True)]
+        found = found if begin and not _HAS_NUMBER.search(text[:begin]) else []
+    elif kind == "markdown":
+        found = [_Rows(match[1], match.end(1), match.end(), table=True) for match in _TABLE.finditer(text)]
+        found += [_Rows(match[1], match.end(1), match.end(), table=False) for match in _LIST.finditer(text)]
+        found.sort(key=lambda rows: rows.begin)
+    else:
+        found = []
+    return [rows for rows in found if len(rows.columns) <= _MOST_COLUMNS_CHARS]
+
+
+def with_columns(chunks: Iterable[Chunk], text: str, kind: TextKind) -> Iterator[Chunk]:
+    """Chunks that say the columns of the table, or the introduction of the list, in which they begin.
+
+    A long table is cut again between rows: of a thousand tokens of cells none stands out.
+    """
+    all_rows = _rows_in(text, kind)
+    begins = [rows.begin for rows in all_rows]
+    for chunk in _rows_apart(chunks, text, [rows for rows in all_rows if rows.table]):
+        around = all_rows[place - 1] if (place := bisect_right(begins, chunk.start)) else None
+        inside = around is not None and chunk.start < around.end
+        yield structs.replace(chunk, columns=around.columns) if around is not None and inside else chunk
+
+
+def _rows_apart(chunks: Iterable[Chunk], text: str, tables: Sequence[_Rows]) -> Iterator[Chunk]:
+    """Chunks, those of a long table cut again between its rows."""
+    done = 0
+    begins = [table.begin for table in tables]
+    for chunk in chunks:
+        places = [chunk.start]
+        for table in tables[max(bisect_right(begins, chunk.start) - 1, 0) :]:
+            if table.begin >= chunk.end:
+                break
+            begin, end = max(table.begin, chunk.start, done), min(table.end, chunk.end)
+            if end - begin <= _MOST_ROWS_CHARS:
+                continue
+            if table.begin < chunk.start:
+                # Without the rows that the chunk before has at its end.
+                begin = end - len(text[begin:end].lstrip("\r\n"))
+                places = [begin]
+            place = begin
+            while (place := text.find("\n", place + _MOST_ROWS_CHARS, end) + 1) and place < end:
+                places.append(place)
+        for start, stop in pairwise([*places, chunk.end]):
+            rows = text[start:stop].rstrip()
+            first = chunk.lines[0] + text.count("\n", chunk.start, start)
+            lines = (first, first + rows.count("\n"))
+            yield (
+                chunk
+                if len(places) == 1 and start == chunk.start
+                else structs.replace(chunk, text=rows, start=start, end=start + len(rows), lines=lines)
+            )
+        done = chunk.end
 
 
 def chunk_plain(text: str, token_starts: TokenStarts, size: ChunkSize) -> list[Chunk]:

@@ -19,7 +19,14 @@ from recallite.embedding.places import measure_of
 from recallite.errors import InvalidInput, RecalliteError
 from recallite.model.reports import FileTrouble
 from recallite.system.folders import kind_of, printable, read_steady
-from recallite.text.chunking import ChunkSize, chunk_markdown, front_matter, properties_text, with_properties
+from recallite.text.chunking import (
+    ChunkSize,
+    chunk_markdown,
+    front_matter,
+    properties_text,
+    with_columns,
+    with_properties,
+)
 from recallite.text.chunking.bounds import context_of, short_name, short_values
 from recallite.text.decoding import decode
 from recallite.transfer.importers.entries import LeftOut
@@ -173,8 +180,8 @@ def sections_of(note: Note, *, without: Collection[str] = ()) -> list[Section]:
     # Without the sections that say nothing: the first of the others says the properties.
     chunks = chunk_markdown(note.text, lambda: measure_of("none")([note.text])[0], _SIZE, begin=note.begin)
     chunks = [chunk for chunk in chunks if _has_words(_PUT_IN.sub("", _TITLES.sub("", chunk.text)))]
-    for chunk in with_properties(chunks, note.text, said, _SIZE):
-        headings, text = tuple(short_name(heading) for heading in chunk.headings), chunk.text.strip()
+    for chunk in with_columns(with_properties(chunks, note.text, said, _SIZE), note.text, "markdown"):
+        headings, text = tuple(short_name(heading) for heading in chunk.headings), (chunk.columns + chunk.text).strip()
         own = _TITLES.sub("", text).strip()  # only the first below a heading has that of the section around it
         if same := sections.get((headings, own)):
             sections[headings, own] = same._replace(times=same.times + 1)
