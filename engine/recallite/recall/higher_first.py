@@ -3,11 +3,16 @@
 The kernel of a recall orders changes among the best hits only. Hundreds of copies from the web may leave no place among
 these for what the user said: here it is looked up by the keys of the first hits, and put before them. What has no such
 keys, as a long text, is recalled alone if the hits are a crowd, and joins them if it answers.
+
+Nor does a text win by asking the question itself: it is most like the question whatever it says after it. What the user
+said is recalled alone then, and goes first if it probably answers.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
+from difflib import SequenceMatcher
 
 from msgspec import structs
 
@@ -19,11 +24,26 @@ from recallite.recall.request import ANSWER_CONFIDENCE, ANSWER_SHARE, Request
 from recallite.store.supersession_values import Sought, StatementCandidate
 from recallite.store.transaction import Reader
 from recallite.store.values import CHUNK_KIND
+from recallite.text.index_terms import tokenize
 from recallite.text.statements import Pair, Statement, judge_all, statement_of
 from recallite.text.statements.keys import record_keys
+from recallite.text.stopwords import QUESTION_TERMS, STOP_TERMS
 
 # The hits that are looked at, and the statements of each authority that each is compared with.
 _FIRST, _COMPARED = 3, 6
+# The confidence, read and among the user's words alone, from which they go before a text that asks the question. On 126
+# questions of LoCoMo that an agent's text asked and answered wrongly, the user's words went first in 44 % (their answer
+# is the best of them in 42 %); on 120 that it answered rightly and they did not, in 8 %. With .4 it is 60 % and 18 %.
+_ANSWERS = 0.5
+# The share of the first hit's confidence from which the user's goes before any other text. Of 49 answers of an agent
+# that were first on LoCoMo, 2 % fell behind a turn of the user, with .7 4 % and with .5 27 %.
+_AS_SURE = 0.9
+_WORD = re.compile(r"\w+")
+_ASKING = re.compile(r"[^.!?\n]{1,400}\?")
+# The share of a question's words, in their order and from the first, that repeat it without a question mark.
+_REPEATED = 0.8
+# Characters of a text in which a question is looked for.
+_READ_CHARS = 1_000
 
 Ask = Callable[[Request], Sequence[Hit]]
 """A function that recalls the same question with another request."""
@@ -41,11 +61,18 @@ def _may_follow(hit: Hit) -> bool:
 
 
 def put_higher_first(reader: Reader, hits: Hits, request: Request, ask: Ask) -> None:
-    """Put what a higher authority says before the first hit that speaks of the same thing."""
+    """Put what a higher authority says before the first hit that speaks of the same thing, or only asks."""
     places = _places(reader, hits)
-    if not places:
+    if places:
+        _put_stated(hits, places, request, ask)
+    if _may_follow(hits[0]):
+        _put_answer(hits, request, ask)
+    if not places and _may_follow(hits[0]):
         _join_crowd(hits, request, ask)
-        return
+
+
+def _put_stated(hits: Hits, places: dict[str, int], request: Request, ask: Ask) -> None:
+    """Put each record before the hit in its place."""
     by_id = {hit.id: hit for hit in hits}
     missing = tuple(id for id in places if id not in by_id)
     if missing:
@@ -53,6 +80,29 @@ def put_higher_first(reader: Reader, hits: Hits, request: Request, ask: Ask) -> 
     for id, place in sorted(places.items(), key=lambda item: -item[1]):
         if hit := by_id.get(id):
             _put(hits, hit, place)
+
+
+def _put_answer(hits: Hits, request: Request, ask: Ask) -> None:
+    """Put what the user says first if it is about as sure as the first hit, or answers what this only repeats."""
+    least, found = _AS_SURE * hits[0].confidence, [hit for hit in hits[:_FIRST] if hit.authority == "user"]
+    if repeats(hits[0].text, hits.query):
+        only = _narrowed(request, Comparison("authority", "eq", rank_of("user")), 1)
+        least, found = _ANSWERS, [*ask(structs.replace(only, relevant=True))]
+    best = max(found, key=lambda hit: hit.confidence, default=None)
+    if best is not None and best.confidence >= least:
+        _put(hits, next((hit for hit in hits if hit.id == best.id), best), 0)
+
+
+def repeats(text: str, question: str) -> bool:
+    """Whether a text asks a question again: in its words, or in a sentence with a question mark that shares its terms."""
+    text = text[:_READ_CHARS]
+    asked = set(tokenize(question)) - STOP_TERMS - QUESTION_TERMS
+    for sentence in _ASKING.findall(text):
+        if 2 * len(asked.intersection(tokenize(sentence))) >= len(asked) > 0:
+            return True
+    ours, theirs = _WORD.findall(question.lower()), _WORD.findall(text.lower())
+    blocks = SequenceMatcher(None, ours, theirs, autojunk=False).get_matching_blocks()
+    return bool(ours) and blocks[0].a == 0 and sum(block.size for block in blocks) >= _REPEATED * len(ours)
 
 
 def _put(hits: Hits, hit: Hit, place: int) -> None:
