@@ -94,7 +94,7 @@ def _put_answer(hits: Hits, request: Request, ask: Ask) -> None:
 
 
 def repeats(text: str, question: str) -> bool:
-    """Whether a text asks a question again: in its words, or in a sentence with a question mark that shares its terms."""
+    """Whether a text asks a question again: in its words, or in a sentence that ends as one and shares its terms."""
     text = text[:_READ_CHARS]
     asked = set(tokenize(question)) - STOP_TERMS - QUESTION_TERMS
     for sentence in _ASKING.findall(text):

@@ -1,0 +1,320 @@
+"""Instructions: what is to be done from now on, and which of two that govern the same thing holds. Rules for English.
+
+An instruction has an action ("answer"), what it governs ("dates"), a value in each role ("as ISO", "in German") and the
+case that it is for ("before committing", "for this project"). A later one replaces an earlier one only if it plainly
+takes its place: it says the reverse of the very same, gives it another name, number or language, or names what it
+replaces. If it may or may not, the two contradict each other, and both are shown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from functools import lru_cache
+from typing import Protocol, TypeVar
+
+from msgspec import Struct
+
+from recallite.text.lazy_patterns import lazily
+from recallite.text.standing import LANGUAGES, MOST_CHARS, VERBS, standing_of
+from recallite.text.statements import lexicon as lx
+from recallite.text.statements.statement_words import (
+    CLOCK,
+    COMMA,
+    DATE,
+    DAY,
+    IDENTIFIER,
+    MARK,
+    NAME,
+    NUMBER,
+    STOP,
+    UNIT,
+    Word,
+    read_words,
+)
+from recallite.text.statements.verdict import Verdict
+from recallite.text.word_tables import read_tables
+
+_TABLES = read_tables(__file__)
+# What tells that an instruction lasts, beside those which `standing_of` finds.
+_LASTING = lazily(
+    r"\b(?:always|never|don['’]?t|do not|no longer|any ?more|(?:have|need) to|no need|from (?:now|today|here) on"
+    r"|going forward|in (?:the )?future|henceforth|whenever|(?:every|each|any) time|stop \w+ing|avoid|instead of"
+    r"|you (?:may|can))\b",
+    re.IGNORECASE,
+)
+_ONCE = frozenset(_TABLES["once"].split())
+_ALIKE = {verb: line.split()[0] for line in _TABLES["alike"].splitlines() for verb in line.split()}
+_CHOOSING = frozenset(_TABLES["choosing"].split())
+_OF_VALUES, _CASES = frozenset(_TABLES["of_values"].split()), frozenset(_TABLES["cases"].split())
+_UNSAID = lx.FILLERS | lx.ARTICLES | lx.DEFINITE | lx.NOW | frozenset(_TABLES["unsaid"].split())
+_LEADING = _UNSAID | frozenset(_TABLES["leading"].split())
+_FORBIDS = frozenset(("never", "not", "stop", "avoid", "no"))
+_RELEASES = frozenset(("no_longer", "anymore", "not_anymore"))
+_OBLIGES, _ALLOWS = frozenset(("must", "need", "have")), frozenset(("may", "can"))
+_GONE = ("instead_of", "rather", "not", "no_longer")
+_EXACT = frozenset((NUMBER, CLOCK, DATE, DAY, UNIT))
+_NAMES = frozenset((NAME, IDENTIFIER))
+_MOST_KEYS, _MOST_WORDS = 4, 40
+REVERSED, VALUE, REPLACES = "says the reverse", "another value of an instruction", "says what it replaces"
+UNSURE = "another instruction about the same thing"
+REASONS = frozenset((REVERSED, VALUE, REPLACES, UNSURE))
+_SURE, _DOUBTFUL = 0.9, 0.7
+
+
+class Instruction(Struct, frozen=True):
+    """An instruction as read.
+
+    - `action`: its verb, of verbs of one meaning the first; `stance`: 1 to do it, -1 not to, 0 that it need not be or
+      may be
+    - `roles`: the words of what it governs (""), and of each value by its preposition
+    - `case`: the stems of when and for what it holds; empty for always
+    - `gone`: the stems of what it says it replaces
+    - `alone`: whether the text has nothing else
+    """
+
+    action: str
+    stance: int
+    roles: dict[str, tuple[Word, ...]]
+    case: frozenset[str] = frozenset()
+    gone: frozenset[str] = frozenset()
+    alone: bool = True
+
+    def stems(self, role: str) -> frozenset[str]:
+        """The stems of a role."""
+        return frozenset([word.value + word.unit if word.value else word.stem for word in self.roles.get(role, ())])
+
+    def content(self) -> frozenset[tuple[str, str]]:
+        """All that it says of its action, each stem with its role."""
+        said = {(role, stem) for role in self.roles for stem in self.stems(role)}
+        return frozenset(said | {("case", stem) for stem in self.case})
+
+
+class _Told(Protocol):
+    @property
+    def text(self) -> str: ...
+    @property
+    def created_at(self) -> datetime: ...
+    @property
+    def scope(self) -> str: ...
+    @property
+    def pinned(self) -> bool: ...
+
+
+Told = TypeVar("Told", bound=_Told)
+
+
+def in_force(told: Sequence[Told]) -> list[tuple[Told, tuple[Told, ...]]]:
+    """The records of instructions that hold, the newest first, each with those given earlier that it may contradict, which follow it.
+
+    One that a later one of its scope plainly replaces is left out, unless it is pinned. Writes find most of these; not
+    those of turns, of several scopes, and of records that were stored without a comparison.
+    """
+    against: dict[int, list[int]] = {}
+    replaced = set[int]()
+    for later, one in enumerate(told):
+        for earlier, other in enumerate(told):
+            if one.created_at > other.created_at and (verdict := judge_instructions(one.text, other.text)) is not None:
+                if verdict.outcome == "supersedes" and one.scope == other.scope and not other.pinned:
+                    replaced.add(earlier)
+                elif verdict.outcome != "independent":
+                    against.setdefault(later, []).append(earlier)
+    order: dict[int, None] = {}
+    for place in sorted(range(len(told)), key=lambda place: told[place].created_at, reverse=True):
+        order |= dict.fromkeys([place, *against.get(place, ())])
+    return [
+        (told[place], tuple([told[other] for other in against.get(place, ()) if other not in replaced]))
+        for place in order
+        if place not in replaced
+    ]
+
+
+def instruction_keys(text: str) -> tuple[str, ...]:
+    """Names by which instructions about the same thing are found: of the action, and of what is governed."""
+    names: dict[str, None] = {}
+    for instruction in instructions_of(text)[:2]:
+        names[f"do {instruction.action}"] = None
+        for stem in sorted(instruction.stems("") - {"i"}):
+            names[f"on {stem}"] = None
+    return tuple(names)[:_MOST_KEYS]
+
+
+@lru_cache(maxsize=4096)
+def instructions_of(text: str) -> tuple[Instruction, ...]:
+    """The instructions of a text that last, in order."""
+    if len(text) > MOST_CHARS or not (_LASTING.search(text) or standing_of("", text) == "instruction"):
+        return ()
+    sentences: list[list[Word]] = [[]]
+    for word in read_words(text):
+        sentences[-1].append(word)
+        if word.kind == STOP:
+            sentences.append([])
+    found: list[Instruction] = []
+    others = 0
+    for sentence in filter(None, sentences):
+        read = None if sentence[-1].text == "?" or len(sentence) > _MOST_WORDS else _read(sentence)
+        others += read is None
+        found += [] if read is None else [read]
+    if len(found) == 1 and not others:
+        return (*found,)
+    return tuple([Instruction(one.action, one.stance, one.roles, one.case, one.gone, alone=False) for one in found])
+
+
+def _read(words: Sequence[Word]) -> Instruction | None:
+    """The instruction of a sentence; None if it is none that lasts, or has no verb that tells what to do."""
+    texts = [word.text for word in words]
+    if not _ONCE.isdisjoint(texts):
+        return None
+    begin, case, stance = _stance(words, _condition(words))
+    if begin is None:
+        return None
+    place, case_words = begin, list(case)
+    action = _action(words[place])
+    if action is None and words[place - 1].text in ("avoid", "no"):
+        action, place = "use", place - 1
+    if action is None:
+        return None
+    roles: dict[str, list[Word]] = {}
+    gone: list[str] = []
+    role, alone = "", True
+    place += 1
+    while place < len(words):
+        word = words[place]
+        text = word.text
+        follows = words[place + 1].text if place + 1 < len(words) else ""
+        if text in _GONE and roles and (text != "rather" or follows == "than"):
+            role = "gone"
+        elif word.kind == COMMA or text in ("and", "but", "or"):
+            if word.kind == COMMA and follows not in (*_GONE, "or", *_CASES):
+                alone = place + 2 >= len(words) or follows == "please"
+                break
+            if text in ("and", "but") and follows in VERBS:
+                alone = False
+                break
+            role = "" if role == "gone" else role
+        elif text in _RELEASES:
+            stance = 0 if stance >= 0 else stance
+        elif text in _CASES:
+            role = "case"
+        elif role not in ("case", "gone") and text in lx.PREPOSITIONS | {"as"}:
+            role = "case" if text == "for" and follows in ("this", "these", "all") else text
+        elif word.kind not in (STOP, MARK) and text not in _UNSAID:
+            if role == "case":
+                case_words.append(word.stem)
+            elif role == "gone":
+                gone.append(word.stem)
+            else:
+                roles.setdefault(role, []).append(word)
+        place += 1
+    if action == "call" and "" in roles:  # "call me Bob": Bob is the value of what I am called
+        named = [word for word in roles[""] if word.text != "i"]
+        roles |= {"as": roles.get("as", []) + named, "": [word for word in roles[""] if word.text == "i"]}
+    kept = {role: tuple(said) for role, said in roles.items() if said and (role, said[0].text) != ("to", "i")}
+    return Instruction(action, stance, kept, frozenset(case_words), frozenset(gone), alone)
+
+
+def _condition(words: Sequence[Word]) -> int:
+    """The place after a case that leads in: "When I ask for code, ...", "For this project, ..."."""
+    first = next((place for place, word in enumerate(words) if word.text not in _UNSAID and word.kind != COMMA), 0)
+    if words[first].text in _CASES | {"for"}:
+        for place in range(first + 1, len(words) - 1):
+            if words[place].kind == COMMA:
+                return place + 1
+    return 0
+
+
+def _stance(words: Sequence[Word], begin: int) -> tuple[int | None, list[str], int]:
+    """The place of the verb, the stems of the case before it, and what is said of the action."""
+    case = [word.stem for word in words[:begin] if word.kind != COMMA and word.text not in _UNSAID]
+    stance = 1
+    for place in range(begin, len(words)):
+        word = words[place]
+        text = word.text
+        if text in _FORBIDS:
+            stance = -1
+        elif text in _RELEASES:
+            stance = 0
+        elif text in _OBLIGES and place > begin:
+            stance = 0 if stance < 1 and words[place - 1].text != "always" else stance
+        elif text in _ALLOWS:
+            stance = 0 if stance == 1 else stance
+        elif text not in _LEADING and word.kind != COMMA:
+            skipped = {before.text for before in words[begin:place]}
+            told = "you" in skipped or not skipped & lx.SPEAKERS  # "I never answer in German" tells of a habit
+            return (place if told else None), case, stance
+    return None, case, stance
+
+
+def _action(word: Word) -> str | None:
+    """The action that a verb names, also as "answering"; None for any other word."""
+    stem = word.stem
+    for verb in (word.text, stem, stem + "e"):
+        if verb in VERBS:
+            return _ALIKE.get(verb, verb)
+    return None
+
+
+def judge_instructions(new: str, old: str) -> Verdict | None:
+    """The verdict on two texts as instructions, the newer of which was given later; None unless both are some."""
+    ours = instructions_of(new)
+    theirs = instructions_of(old) if ours else ()
+    if not theirs:
+        return None
+    findings = [finding for mine in ours for his in theirs if (finding := _compared(mine, his)) is not None]
+    if not findings:
+        return Verdict("independent", _SURE, "both may hold")
+    sure = next((reason for reason, plain in findings if plain), None)
+    if sure is not None and theirs[0].alone:
+        return Verdict("supersedes", _SURE, sure)
+    return Verdict("contradicts", _DOUBTFUL, sure or findings[0][0])
+
+
+def _compared(new: Instruction, old: Instruction) -> tuple[str, bool] | None:
+    """How an instruction stands against an earlier one, and whether it plainly replaces it; None if both hold."""
+    if new.gone and new.gone & {stem for _, stem in old.content()}:
+        return REPLACES, new.action == old.action and old.stance == 1 and new.case == old.case
+    mine, his = new.content(), old.content()
+    if new.stance != old.stance:
+        if new.action == old.action and mine == his and old.stance != 0:
+            return REVERSED, True
+        if new.stance == 0 or old.stance == 0 or not (mine <= his or his <= mine) or not mine or not his:
+            return None if not (mine and mine == his) else (UNSURE, False)
+        return (UNSURE, False) if new.stems("") == old.stems("") and new.stems("") else None
+    if new.stance != 1 or new.case != old.case:
+        return None
+    return _other_value(new, old)
+
+
+def _other_value(new: Instruction, old: Instruction) -> tuple[str, bool] | None:
+    """How two things to do in the same case stand to each other: of one thing each gives one value."""
+    roles = new.roles.keys() | old.roles.keys()
+    differing = [role for role in roles if new.stems(role) != old.stems(role)]
+    if len(differing) != 1:
+        return None
+    (role,) = differing
+    mine, his = new.roles.get(role, ()), old.roles.get(role, ())
+    if not mine or not his:
+        return None
+    ours, theirs = new.stems(role), old.stems(role)
+    values = [word for word in mine if word.stem not in theirs], [word for word in his if word.stem not in ours]
+    if not all(values):
+        return None
+    one_action = new.action == old.action
+    # "With 4 spaces" and "under 200 words" have one number; "chapter 3" is one of several.
+    if one_action and all(word.kind in _EXACT and word is not some[-1] for some in (mine, his) for word in some
+                          if word.stem not in ours & theirs):  # fmt: skip
+        return VALUE, True
+    if role == "":
+        # "Use tabs for indentation", "keep answers short": the same purpose or the same thing, otherwise.
+        shared = ours & theirs or len(roles) > 1
+        return (UNSURE, False) if one_action and shared and new.action in _CHOOSING else None
+    if role == "to" and new.stems("") and not all(word.kind in _NAMES for some in values for word in some):
+        return None  # "add comments to classes": to functions as well
+    if role not in _OF_VALUES or not (one_action or new.stems("")):
+        return None
+    languages = [all(word.stem in LANGUAGES or word.text in LANGUAGES for word in some) for some in values]
+    if all(languages) or role == "as":
+        return VALUE, one_action
+    kinds = [{word.kind in _NAMES for word in some} for some in values]
+    return (UNSURE, False) if kinds[0] == kinds[1] and not any(languages) else None
