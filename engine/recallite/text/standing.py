@@ -69,6 +69,8 @@ _INSTRUCTION = lazily(
             r"(?:you (?:should|must)|make sure(?: that)?(?: you| to)?) (?:always|never)"
             rf" {_VERB}\b",
             r"i(?:['’]d)?(?: would)? (?:want|like|need|expect) you to (?:always|never)\b",
+            rf"{_VERB} [^.!?;\n]{{1,150}} (?:from (?:now|here|today) on|going forward|henceforth|in (?:the )?future)"
+            r"\s?(?:\Z|[.!;\n])",
         )
     )
     + ")",
@@ -125,7 +127,7 @@ _QUESTION = lazily(r"(?:\A|(?<=[.!?\n]))[^.!?\n]*+\?")
 # The end of a sentence or a line. "Dr. Okafor" and "e.g. this" go on, and so does a long line that is continued in
 # small letters.
 _END = lazily(
-    r"(?<![\s.(][A-Z])(?<![\s.(][A-Z][a-z])(?<!\bMrs)(?<!\b[ei]\.[eg])[.!?;]+[\"”')]*(?:\s+|\Z)"
+    r"(?<!\n\d)(?<![\s.(][A-Z])(?<![\s.(][A-Z][a-z])(?<!\bMrs)(?<!\b[ei]\.[eg])[.!?;]+[\"”')]*(?:\s+|\Z)"
     r"|(?<![^\n]{60})\n\s*|\n\s*(?=[^a-z\s])"
 )
 _ITEM = lazily(r"\s*(?:[-*+•]|\(?\d{1,2}[.)])\s")

@@ -9,16 +9,18 @@ replaces. If it may or may not, the two contradict each other, and both are show
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
-from typing import Protocol, TypeVar
+from itertools import combinations
+from typing import Any, Protocol, TypeVar
 
 from msgspec import Struct
 
 from recallite.text.lazy_patterns import lazily
 from recallite.text.standing import LANGUAGES, MOST_CHARS, VERBS, standing_of
 from recallite.text.statements import lexicon as lx
+from recallite.text.statements.statement import statement_of
 from recallite.text.statements.statement_words import (
     CLOCK,
     COMMA,
@@ -30,10 +32,13 @@ from recallite.text.statements.statement_words import (
     NUMBER,
     STOP,
     UNIT,
+    WORD,
     Word,
     read_words,
 )
 from recallite.text.statements.verdict import Verdict
+from recallite.text.stopwords import STOP_WORDS
+from recallite.text.whose import whose
 from recallite.text.word_tables import read_tables
 
 _TABLES = read_tables(__file__)
@@ -44,6 +49,7 @@ _LASTING = lazily(
     r"|you (?:may|can))\b",
     re.IGNORECASE,
 )
+_SINCE_NOW = lazily(r"\bfrom (?:here|today) on(?:wards?)?\b", re.IGNORECASE)
 _ONCE = frozenset(_TABLES["once"].split())
 _ALIKE = {verb: line.split()[0] for line in _TABLES["alike"].splitlines() for verb in line.split()}
 _CHOOSING = frozenset(_TABLES["choosing"].split())
@@ -53,6 +59,7 @@ _LEADING = _UNSAID | frozenset(_TABLES["leading"].split())
 _FORBIDS = frozenset(("never", "not", "stop", "avoid", "no"))
 _RELEASES = frozenset(("no_longer", "anymore", "not_anymore"))
 _OBLIGES, _ALLOWS = frozenset(("must", "need", "have")), frozenset(("may", "can"))
+_TELLING = frozenset(("always", "never", "not", "please", "should", "must", "may", "can", "to"))
 _GONE = ("instead_of", "rather", "not", "no_longer")
 _EXACT = frozenset((NUMBER, CLOCK, DATE, DAY, UNIT))
 _NAMES = frozenset((NAME, IDENTIFIER))
@@ -61,6 +68,7 @@ REVERSED, VALUE, REPLACES = "says the reverse", "another value of an instruction
 UNSURE = "another instruction about the same thing"
 REASONS = frozenset((REVERSED, VALUE, REPLACES, UNSURE))
 _SURE, _DOUBTFUL = 0.9, 0.7
+_BOTH = Verdict("independent", _SURE, "both may hold")
 
 
 class Instruction(Struct, frozen=True):
@@ -99,6 +107,10 @@ class _Told(Protocol):
     @property
     def scope(self) -> str: ...
     @property
+    def context(self) -> str | None: ...
+    @property
+    def metadata(self) -> Mapping[str, Any]: ...
+    @property
     def pinned(self) -> bool: ...
 
 
@@ -106,28 +118,38 @@ Told = TypeVar("Told", bound=_Told)
 
 
 def in_force(told: Sequence[Told]) -> list[tuple[Told, tuple[Told, ...]]]:
-    """The records of instructions that hold, the newest first, each with those given earlier that it may contradict, which follow it.
+    """The records of instructions that hold, the newest first, each with those given earlier that it may contradict.
 
-    One that a later one of its scope plainly replaces is left out, unless it is pinned. Writes find most of these; not
-    those of turns, of several scopes, and of records that were stored without a comparison.
+    These follow it. One that a later one of its scope plainly replaces is left out, unless it is pinned: a write finds
+    most of these, but compares neither several scopes nor turns, and a policy may compare nothing.
     """
     against: dict[int, list[int]] = {}
     replaced = set[int]()
-    for later, one in enumerate(told):
-        for earlier, other in enumerate(told):
-            if one.created_at > other.created_at and (verdict := judge_instructions(one.text, other.text)) is not None:
-                if verdict.outcome == "supersedes" and one.scope == other.scope and not other.pinned:
-                    replaced.add(earlier)
-                elif verdict.outcome != "independent":
-                    against.setdefault(later, []).append(earlier)
+    times = [one.created_at for one in told]
+    newest = sorted(range(len(told)), key=times.__getitem__, reverse=True)
+    for later, earlier in combinations(newest, 2):
+        one, other = told[later], told[earlier]
+        verdict = judge_instructions(one.text, other.text) if _of_one_person(one, other) else None
+        if verdict is None or verdict.outcome == "independent":
+            continue
+        plain = verdict.outcome == "supersedes" and times[later] > times[earlier]
+        if plain and one.scope == other.scope and not other.pinned:
+            replaced.add(earlier)
+        else:
+            against.setdefault(later, []).append(earlier)
     order: dict[int, None] = {}
-    for place in sorted(range(len(told)), key=lambda place: told[place].created_at, reverse=True):
+    for place in newest:
         order |= dict.fromkeys([place, *against.get(place, ())])
     return [
         (told[place], tuple([told[other] for other in against.get(place, ()) if other not in replaced]))
         for place in order
         if place not in replaced
     ]
+
+
+def _of_one_person(one: _Told, other: _Told) -> bool:
+    speakers = {statement_of(told.text, told.context).speaker for told in (one, other)}
+    return len(speakers) == 1 and whose(one.metadata) == whose(other.metadata)
 
 
 def instruction_keys(text: str) -> tuple[str, ...]:
@@ -146,7 +168,7 @@ def instructions_of(text: str) -> tuple[Instruction, ...]:
     if len(text) > MOST_CHARS or not (_LASTING.search(text) or standing_of("", text) == "instruction"):
         return ()
     sentences: list[list[Word]] = [[]]
-    for word in read_words(text):
+    for word in read_words(_SINCE_NOW.sub("from now on", text)):
         sentences[-1].append(word)
         if word.kind == STOP:
             sentences.append([])
@@ -170,7 +192,10 @@ def _read(words: Sequence[Word]) -> Instruction | None:
     if begin is None:
         return None
     place, case_words = begin, list(case)
-    action = _action(words[place])
+    after = words[place + 1].text if place + 1 < len(words) else ""
+    if after in lx.BE or after in lx.MODALS or after.endswith("ed"):
+        return None  # "work is in Oslo from now on"
+    action = _action(words[place], words[place - 1].text if place else "")
     if action is None and words[place - 1].text in ("avoid", "no"):
         action, place = "use", place - 1
     if action is None:
@@ -210,13 +235,15 @@ def _read(words: Sequence[Word]) -> Instruction | None:
     if action == "call" and "" in roles:  # "call me Bob": Bob is the value of what I am called
         named = [word for word in roles[""] if word.text != "i"]
         roles |= {"as": roles.get("as", []) + named, "": [word for word in roles[""] if word.text == "i"]}
+    if not roles and action not in VERBS:
+        return None  # "never mind"
     kept = {role: tuple(said) for role, said in roles.items() if said and (role, said[0].text) != ("to", "i")}
     return Instruction(action, stance, kept, frozenset(case_words), frozenset(gone), alone)
 
 
 def _condition(words: Sequence[Word]) -> int:
     """The place after a case that leads in: "When I ask for code, ...", "For this project, ..."."""
-    first = next((place for place, word in enumerate(words) if word.text not in _UNSAID and word.kind != COMMA), 0)
+    first = next((at for at, word in enumerate(words) if word.text in _CASES or word.text not in _LEADING), 0)
     if words[first].text in _CASES | {"for"}:
         for place in range(first + 1, len(words) - 1):
             if words[place].kind == COMMA:
@@ -246,13 +273,16 @@ def _stance(words: Sequence[Word], begin: int) -> tuple[int | None, list[str], i
     return None, case, stance
 
 
-def _action(word: Word) -> str | None:
-    """The action that a verb names, also as "answering"; None for any other word."""
-    stem = word.stem
-    for verb in (word.text, stem, stem + "e"):
+def _action(word: Word, before: str) -> str | None:
+    """The action that a verb names, also as "answering"; None for any other word.
+
+    Which words are verbs is not all known: after "always" and the like any is one.
+    """
+    for verb in (word.text, word.stem, word.stem + "e"):
         if verb in VERBS:
             return _ALIKE.get(verb, verb)
-    return None
+    told = before in _TELLING and word.kind == WORD and word.text not in STOP_WORDS
+    return word.stem if told or word.stem in lx.VERBS else None
 
 
 def judge_instructions(new: str, old: str) -> Verdict | None:
@@ -263,7 +293,7 @@ def judge_instructions(new: str, old: str) -> Verdict | None:
         return None
     findings = [finding for mine in ours for his in theirs if (finding := _compared(mine, his)) is not None]
     if not findings:
-        return Verdict("independent", _SURE, "both may hold")
+        return _BOTH
     sure = next((reason for reason, plain in findings if plain), None)
     if sure is not None and theirs[0].alone:
         return Verdict("supersedes", _SURE, sure)
