@@ -17,6 +17,7 @@ from typing import Any, Protocol, TypeVar
 
 from msgspec import Struct
 
+from recallite.text.index_terms import stem_of
 from recallite.text.lazy_patterns import lazily
 from recallite.text.standing import LANGUAGES, MOST_CHARS, VERBS, standing_of
 from recallite.text.statements import lexicon as lx
@@ -59,16 +60,17 @@ _LEADING = _UNSAID | frozenset(_TABLES["leading"].split())
 _FORBIDS = frozenset(("never", "not", "stop", "avoid", "no"))
 _RELEASES = frozenset(("no_longer", "anymore", "not_anymore"))
 _OBLIGES, _ALLOWS = frozenset(("must", "need", "have")), frozenset(("may", "can"))
-_TELLING = frozenset(("always", "never", "not", "please", "should", "must", "may", "can", "to"))
-_GONE = ("instead_of", "rather", "not", "no_longer")
+_TELLING = frozenset(("always", "never", "not", "please", "should", "must", "may", "can", "to", "from_now"))
+_GONE = ("instead_of", "rather", "not", "never", "no_longer")
 _EXACT = frozenset((NUMBER, CLOCK, DATE, DAY, UNIT))
 _NAMES = frozenset((NAME, IDENTIFIER))
 _MOST_KEYS, _MOST_WORDS = 4, 40
 REVERSED, VALUE, REPLACES = "says the reverse", "another value of an instruction", "says what it replaces"
 UNSURE = "another instruction about the same thing"
-REASONS = frozenset((REVERSED, VALUE, REPLACES, UNSURE))
+BESIDE = "instructions that may both hold"
+REASONS = frozenset((REVERSED, VALUE, REPLACES, UNSURE, BESIDE))
 _SURE, _DOUBTFUL = 0.9, 0.7
-_BOTH = Verdict("independent", _SURE, "both may hold")
+_BOTH = Verdict("independent", _SURE, BESIDE)
 
 
 class Instruction(Struct, frozen=True):
@@ -193,9 +195,10 @@ def _read(words: Sequence[Word]) -> Instruction | None:
         return None
     place, case_words = begin, list(case)
     after = words[place + 1].text if place + 1 < len(words) else ""
-    if after in lx.BE or after in lx.MODALS or after.endswith("ed"):
-        return None  # "work is in Oslo from now on"
     action = _action(words[place], words[place - 1].text if place else "")
+    finite = after.endswith(("ed", "s")) and stem_of(after) in lx.VERBS and action not in VERBS
+    if after in lx.BE or after in lx.MODALS or finite:
+        return None  # "work is in Oslo from now on", "lunch costs ten euros"
     if action is None and words[place - 1].text in ("avoid", "no"):
         action, place = "use", place - 1
     if action is None:
@@ -304,6 +307,8 @@ def _compared(new: Instruction, old: Instruction) -> tuple[str, bool] | None:
     """How an instruction stands against an earlier one, and whether it plainly replaces it; None if both hold."""
     if new.gone and new.gone & {stem for _, stem in old.content()}:
         return REPLACES, new.action == old.action and old.stance == 1 and new.case == old.case
+    if new.stance == 1 and old.gone & new.stems("") and new.action == old.action:
+        return UNSURE, False
     mine, his = new.content(), old.content()
     if new.stance != old.stance:
         if new.action == old.action and mine == his and old.stance != 0:
@@ -332,7 +337,7 @@ def _other_value(new: Instruction, old: Instruction) -> tuple[str, bool] | None:
         return None
     one_action = new.action == old.action
     # "With 4 spaces" and "under 200 words" have one number; "chapter 3" is one of several.
-    if one_action and all(word.kind in _EXACT and word is not some[-1] for some in (mine, his) for word in some
+    if one_action and all(word.kind in _EXACT and (word.unit or word is not some[-1]) for some in (mine, his) for word in some
                           if word.stem not in ours & theirs):  # fmt: skip
         return VALUE, True
     if role == "":
@@ -346,5 +351,6 @@ def _other_value(new: Instruction, old: Instruction) -> tuple[str, bool] | None:
     languages = [all(word.stem in LANGUAGES or word.text in LANGUAGES for word in some) for some in values]
     if all(languages) or role == "as":
         return VALUE, one_action
+    # "In Polish" and "in full sentences" are values of two kinds.
     kinds = [{word.kind in _NAMES for word in some} for some in values]
-    return (UNSURE, False) if kinds[0] == kinds[1] and not any(languages) else None
+    return None if role == "in" and (any(languages) or kinds[0].isdisjoint(kinds[1])) else (UNSURE, False)
