@@ -84,11 +84,11 @@ def _put_stated(hits: Hits, places: dict[str, int], request: Request, ask: Ask) 
 
 def _put_answer(hits: Hits, request: Request, ask: Ask) -> None:
     """Put what the user says first if it is about as sure as the first hit, or answers what this only repeats."""
-    least, found = _AS_SURE * hits[0].confidence, [hit for hit in hits[:_FIRST] if hit.authority == "user"]
+    least, mine = _AS_SURE * hits[0].confidence, [hit for hit in hits[:_FIRST] if hit.authority == "user"]
     if repeats(hits[0].text, hits.query):
         only = _narrowed(request, Comparison("authority", "eq", rank_of("user")), 1)
-        least, found = _ANSWERS, [*ask(structs.replace(only, relevant=True))]
-    best = max(found, key=lambda hit: hit.confidence, default=None)
+        least, mine = _ANSWERS, [*ask(structs.replace(only, relevant=True))]
+    best = max(mine, key=lambda hit: hit.confidence, default=None)
     if best is not None and best.confidence >= least:
         _put(hits, next((hit for hit in hits if hit.id == best.id), best), 0)
 
@@ -96,9 +96,9 @@ def _put_answer(hits: Hits, request: Request, ask: Ask) -> None:
 def repeats(text: str, question: str) -> bool:
     """Whether a text asks a question again: in its words, or in a sentence that ends as one and shares its terms."""
     text = text[:_READ_CHARS]
-    asked = set(tokenize(question)) - STOP_TERMS - QUESTION_TERMS
+    terms = set(tokenize(question)) - STOP_TERMS - QUESTION_TERMS
     for sentence in _ASKING.findall(text):
-        if 2 * len(asked.intersection(tokenize(sentence))) >= len(asked) > 0:
+        if 2 * len(terms.intersection(tokenize(sentence))) >= len(terms) > 0:
             return True
     ours, theirs = _WORD.findall(question.lower()), _WORD.findall(text.lower())
     blocks = SequenceMatcher(None, ours, theirs, autojunk=False).get_matching_blocks()

@@ -16,6 +16,7 @@ from itertools import combinations
 from typing import Any, Protocol, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from recallite.text.index_terms import stem_of
 from recallite.text.lazy_patterns import lazily
@@ -45,11 +46,17 @@ from recallite.text.word_tables import read_tables
 _TABLES = read_tables(__file__)
 # What tells that an instruction lasts, beside those which `standing_of` finds.
 _LASTING = lazily(
-    r"\b(?:always|never|don['’]?t|do not|no longer|any ?more|(?:have|need) to|no need|from (?:now|today|here) on"
-    r"|going forward|in (?:the )?future|henceforth|whenever|(?:every|each|any) time|stop \w+ing|avoid|instead of"
-    r"|you (?:may|can))\b",
-    re.IGNORECASE,
+    r"\b(?:always|never|no longer|any ?more|from (?:now|today|here) on|going forward|in (?:the )?future|henceforth"
+    r"|whenever|(?:every|each|any) time|instead of)\b"
+    r"|(?:\A|[.!?;,:\n]\s{0,3})(?:(?:please|also|and|but|so|just),?\s){0,2}"
+    r"(?:don['’]?t|do not|stop \w+ing|avoid|no need|you (?:may|can|(?:do not|don['’]?t|no longer) (?:have|need) to))\b"
 )
+# Every text that it takes has one of these, and few others have.
+_CUES = (
+    "always", "never", "no longer", "any more", "anymore", "from now", "here on", "today on", "forward", "future",
+    "henceforth", "whenever", "every time", "each time", "any time", "instead of", "don't", "don’t", "dont", "do not",
+    "stop ", "avoid", "no need", "you may", "you can",
+)  # fmt: skip
 _SINCE_NOW = lazily(r"\bfrom (?:here|today) on(?:wards?)?\b", re.IGNORECASE)
 _ONCE = frozenset(_TABLES["once"].split())
 _ALIKE = {verb: line.split()[0] for line in _TABLES["alike"].splitlines() for verb in line.split()}
@@ -97,8 +104,8 @@ class Instruction(Struct, frozen=True):
 
     def content(self) -> frozenset[tuple[str, str]]:
         """All that it says of its action, each stem with its role."""
-        said = {(role, stem) for role in self.roles for stem in self.stems(role)}
-        return frozenset(said | {("case", stem) for stem in self.case})
+        stems = {(role, stem) for role in self.roles for stem in self.stems(role)}
+        return frozenset(stems | {("case", stem) for stem in self.case})
 
 
 class _Told(Protocol):
@@ -119,7 +126,7 @@ class _Told(Protocol):
 Told = TypeVar("Told", bound=_Told)
 
 
-def in_force(told: Sequence[Told]) -> list[tuple[Told, tuple[Told, ...]]]:
+def in_force(records: Sequence[Told]) -> list[tuple[Told, tuple[Told, ...]]]:
     """The records of instructions that hold, the newest first, each with those given earlier that it may contradict.
 
     These follow it. One that a later one of its scope plainly replaces is left out, unless it is pinned: a write finds
@@ -127,10 +134,10 @@ def in_force(told: Sequence[Told]) -> list[tuple[Told, tuple[Told, ...]]]:
     """
     against: dict[int, list[int]] = {}
     replaced = set[int]()
-    times = [one.created_at for one in told]
-    newest = sorted(range(len(told)), key=times.__getitem__, reverse=True)
+    times = [one.created_at for one in records]
+    newest = sorted(range(len(records)), key=times.__getitem__, reverse=True)
     for later, earlier in combinations(newest, 2):
-        one, other = told[later], told[earlier]
+        one, other = records[later], records[earlier]
         verdict = judge_instructions(one.text, other.text) if _of_one_person(one, other) else None
         if verdict is None or verdict.outcome == "independent":
             continue
@@ -143,14 +150,14 @@ def in_force(told: Sequence[Told]) -> list[tuple[Told, tuple[Told, ...]]]:
     for place in newest:
         order |= dict.fromkeys([place, *against.get(place, ())])
     return [
-        (told[place], tuple([told[other] for other in against.get(place, ()) if other not in replaced]))
+        (records[place], tuple([records[other] for other in against.get(place, ()) if other not in replaced]))
         for place in order
         if place not in replaced
     ]
 
 
 def _of_one_person(one: _Told, other: _Told) -> bool:
-    speakers = {statement_of(told.text, told.context).speaker for told in (one, other)}
+    speakers = {statement_of(record.text, record.context).speaker for record in (one, other)}
     return len(speakers) == 1 and whose(one.metadata) == whose(other.metadata)
 
 
@@ -167,22 +174,26 @@ def instruction_keys(text: str) -> tuple[str, ...]:
 @lru_cache(maxsize=4096)
 def instructions_of(text: str) -> tuple[Instruction, ...]:
     """The instructions of a text that last, in order."""
-    if len(text) > MOST_CHARS or not (_LASTING.search(text) or standing_of("", text) == "instruction"):
+    if len(text) > MOST_CHARS:
+        return ()
+    lower = text.lower()
+    lasts = any(map(lower.__contains__, _CUES)) and _LASTING.search(lower) is not None
+    if not lasts and standing_of("", text) != "instruction":
         return ()
     sentences: list[list[Word]] = [[]]
     for word in read_words(_SINCE_NOW.sub("from now on", text)):
         sentences[-1].append(word)
         if word.kind == STOP:
             sentences.append([])
-    found: list[Instruction] = []
+    instructions: list[Instruction] = []
     others = 0
     for sentence in filter(None, sentences):
         read = None if sentence[-1].text == "?" or len(sentence) > _MOST_WORDS else _read(sentence)
         others += read is None
-        found += [] if read is None else [read]
-    if len(found) == 1 and not others:
-        return (*found,)
-    return tuple([Instruction(one.action, one.stance, one.roles, one.case, one.gone, alone=False) for one in found])
+        instructions += [] if read is None else [read]
+    if len(instructions) > 1 or others:
+        instructions = [replace(one, alone=False) for one in instructions]
+    return tuple(instructions)
 
 
 def _read(words: Sequence[Word]) -> Instruction | None:
@@ -240,8 +251,9 @@ def _read(words: Sequence[Word]) -> Instruction | None:
         roles |= {"as": roles.get("as", []) + named, "": [word for word in roles[""] if word.text == "i"]}
     if not roles and action not in VERBS:
         return None  # "never mind"
-    kept = {role: tuple(said) for role, said in roles.items() if said and (role, said[0].text) != ("to", "i")}
-    return Instruction(action, stance, kept, frozenset(case_words), frozenset(gone), alone)
+    # "Write to me in Polish" is not written of me.
+    values = {role: tuple(some) for role, some in roles.items() if some and (role, some[0].text) != ("to", "i")}
+    return Instruction(action, stance, values, frozenset(case_words), frozenset(gone), alone)
 
 
 def _condition(words: Sequence[Word]) -> int:
@@ -271,8 +283,8 @@ def _stance(words: Sequence[Word], begin: int) -> tuple[int | None, list[str], i
             stance = 0 if stance == 1 else stance
         elif text not in _LEADING and word.kind != COMMA:
             skipped = {before.text for before in words[begin:place]}
-            told = "you" in skipped or not skipped & lx.SPEAKERS  # "I never answer in German" tells of a habit
-            return (place if told else None), case, stance
+            habit = "you" not in skipped and skipped & lx.SPEAKERS  # "I never answer in German"
+            return (None if habit else place), case, stance
     return None, case, stance
 
 
@@ -284,8 +296,8 @@ def _action(word: Word, before: str) -> str | None:
     for verb in (word.text, word.stem, word.stem + "e"):
         if verb in VERBS:
             return _ALIKE.get(verb, verb)
-    told = before in _TELLING and word.kind == WORD and word.text not in STOP_WORDS
-    return word.stem if told or word.stem in lx.VERBS else None
+    is_told = before in _TELLING and word.kind == WORD and word.text not in STOP_WORDS
+    return word.stem if is_told or word.stem in lx.VERBS else None
 
 
 def judge_instructions(new: str, old: str) -> Verdict | None:
@@ -304,25 +316,26 @@ def judge_instructions(new: str, old: str) -> Verdict | None:
 
 
 def _compared(new: Instruction, old: Instruction) -> tuple[str, bool] | None:
-    """How an instruction stands against an earlier one, and whether it plainly replaces it; None if both hold."""
+    """Return how an instruction stands to an earlier one, and whether it plainly replaces it; None if both hold."""
     if new.gone and new.gone & {stem for _, stem in old.content()}:
         return REPLACES, new.action == old.action and old.stance == 1 and new.case == old.case
     if new.stance == 1 and old.gone & new.stems("") and new.action == old.action:
         return UNSURE, False
     mine, his = new.content(), old.content()
     if new.stance != old.stance:
-        if new.action == old.action and mine == his and old.stance != 0:
-            return REVERSED, True
-        if new.stance == 0 or old.stance == 0 or not (mine <= his or his <= mine) or not mine or not his:
-            return None if not (mine and mine == his) else (UNSURE, False)
-        return (UNSURE, False) if new.stems("") == old.stems("") and new.stems("") else None
+        one_action = new.action == old.action
+        if mine == his:
+            return (REVERSED, True) if one_action and old.stance else (UNSURE, False) if mine else None
+        # The narrower of two is an exception.
+        narrower = one_action and new.stance and old.stance and (mine < his or his < mine)
+        return (UNSURE, False) if narrower and new.stems("") and new.stems("") == old.stems("") else None
     if new.stance != 1 or new.case != old.case:
         return None
     return _other_value(new, old)
 
 
 def _other_value(new: Instruction, old: Instruction) -> tuple[str, bool] | None:
-    """How two things to do in the same case stand to each other: of one thing each gives one value."""
+    """Return how two things to do in the same case stand to each other: of one thing each gives one value."""
     roles = new.roles.keys() | old.roles.keys()
     differing = [role for role in roles if new.stems(role) != old.stems(role)]
     if len(differing) != 1:
@@ -337,8 +350,8 @@ def _other_value(new: Instruction, old: Instruction) -> tuple[str, bool] | None:
         return None
     one_action = new.action == old.action
     # "With 4 spaces" and "under 200 words" have one number; "chapter 3" is one of several.
-    if one_action and all(word.kind in _EXACT and (word.unit or word is not some[-1]) for some in (mine, his) for word in some
-                          if word.stem not in ours & theirs):  # fmt: skip
+    other = [(word, some[-1]) for some in (mine, his) for word in some if word.stem not in ours & theirs]
+    if one_action and all(word.kind in _EXACT and (word.unit or word is not last) for word, last in other):
         return VALUE, True
     if role == "":
         # "Use tabs for indentation", "keep answers short": the same purpose or the same thing, otherwise.

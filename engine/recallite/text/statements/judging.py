@@ -131,8 +131,8 @@ def judge_by_rules(new: Statement, old: Statement, several: frozenset[str] = SEV
         return Verdict("same", 0.97, "the same text but for its case and marks")
     if ((new.canon() and new.canon() == old.canon()) or _same(new, old)) and _adds(new) == _adds(old):
         return Verdict("same", 0.97, "says the same")
-    if (told := judge_instructions(new.text, old.text)) is not None:
-        return told
+    if (verdict := judge_instructions(new.text, old.text)) is not None:
+        return verdict
     if (successor := successor_of(old)) and _states(new, successor):
         return _rated("supersedes", REPLACED)
     foreign = compare_in_other_languages(new, old)

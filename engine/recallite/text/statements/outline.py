@@ -34,7 +34,9 @@ from recallite.text.statements.value_changes import MOST_UNCUED, USES
 _MOST_KEPT = 1 << 15
 # Bits of what two statements say, and others, each of which suffices.
 _SAID = 512
-_TELLS, _EXCHANGED, _ELSEWHERE, _CUED, _DENIES, _AFFIRMS, _FOLLOWS, _TOLD = (1 << _SAID + place for place in range(8))
+_TELLS, _EXCHANGED, _ELSEWHERE, _CUED, _DENIES, _AFFIRMS, _FOLLOWS, _INSTRUCTS = (
+    1 << _SAID + place for place in range(8)
+)
 _SUFFICES = (1 << _SAID + 8) - 1
 # Bits of subjects and of verbs, of which two statements need one each.
 _SUBJECT, _VERB = _SAID + 8, _SAID + 72
@@ -72,11 +74,11 @@ def may_relate(new: Outline, old: Outline) -> bool:
 
 def outline_of_statement(statement: Statement) -> Outline:
     """The outline of a statement."""
-    told = _TOLD if instructions_of(statement.text) else 0
+    instructs = _INSTRUCTS if instructions_of(statement.text) else 0
     if not statement.words:
-        bit = _bit("text", text_key(statement.text)) | told
+        bit = _bit("text", text_key(statement.text)) | instructs
         return Outline(bit, bit)
-    newer = older = _bit("canon", statement.canon()) | told
+    newer = older = _bit("canon", statement.canon()) | instructs
     newer |= _FOLLOWS
     if successor_of(statement):
         older |= _FOLLOWS
