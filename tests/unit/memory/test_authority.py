@@ -140,6 +140,16 @@ def test_a_lower_authority_does_not_come_first_by_asking_the_question_itself(pro
             assert any(hit.authority == "agent" for hit in alone[place])
 
 
+def test_of_two_lower_authorities_the_higher_comes_before_one_that_asks_the_question():
+    with Memory(":memory:") as memory:
+        for true, question, _ in ASKED:
+            with speaking_as("agent"):
+                memory.remember(true)
+            memory.remember(f"{question} Zanzibar.", source=WEB)
+        for true, question, _ in ASKED:
+            assert memory.recall(question)[0].text == true
+
+
 def test_an_answer_of_a_lower_authority_stays_first_if_the_user_gave_none():
     with Memory(":memory:") as memory:
         memory.remember_many([beside for _, _, beside in ASKED])
