@@ -293,6 +293,8 @@ def _action(word: Word, before: str) -> str | None:
 
     Which words are verbs is not all known: after "always" and the like any is one.
     """
+    if word.text.endswith("ed") and word.text != word.stem and word.text not in VERBS:
+        return None  # "handed over": a report
     for verb in (word.text, word.stem, word.stem + "e"):
         if verb in VERBS:
             return _ALIKE.get(verb, verb)

@@ -159,7 +159,7 @@ def record_keys(text: str, context: str | None) -> RecordKeys:
     statement = statement_of(text, context)
     of_text = int.from_bytes(text_key(text), "little", signed=True)
     of_instructions = tuple(map(_hash64, instruction_keys(text)))
-    sought = (of_text, *of_instructions, *keys_of(statement)[: MAX_KEYS - len(of_instructions)])
+    sought = (of_text, *of_instructions, *keys_of(statement))
     short = len(statement.words) <= _MOST_STORED_WORDS
     findable = short or (statement.whole and len(statement.clauses) <= _MOST_STORED_CLAUSES)
     return RecordKeys(sought, sought if findable else (of_text, *of_instructions))
