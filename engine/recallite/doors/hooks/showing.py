@@ -13,6 +13,8 @@ from recallite.model.authority import said_by
 from recallite.model.records import Hit, Record
 from recallite.text.junk import is_junk
 from recallite.text.quoting import NOTICE, quoted
+from recallite.text.standing import standing_part
+from recallite.text.statements.instructions import in_force
 
 if TYPE_CHECKING:
     from recallite.memory import Memory
@@ -51,7 +53,7 @@ def relevant_cut(memory: Memory, event: Event) -> str:
         if len(records) < _MOST and hit.metadata.get("session") != event.session:
             both: list[Record | Hit] = [hit, *_conclusion(memory, hit, event)]
             records |= {record.id: record for record in both if record.id not in state.shown}
-    text, shown = _fitted(memory, [(_RELEVANT, [*records.values()][:_MOST])], _PROMPT_TOKENS)
+    text, shown = _fitted(memory, [(_RELEVANT, _lines([*records.values()][:_MOST]))], _PROMPT_TOKENS)
     if shown:
         state.show(shown)
     return text
@@ -79,7 +81,9 @@ def briefing(memory: Memory, event: Event) -> str:
     others = memory.list(scope=scope, where={"kind": {"ne": "chunk"}}, limit=_FACTS + len(turn_ids) + len(standing))
     known = turn_ids | {record.id for record in standing}
     facts = [record for record in others if record.id not in known][:_FACTS]
-    sections = [(_INSTRUCTIONS, standing), (_OPEN, _open_ends(turns, event.session)), (_ABOUT, facts)]
+    sections = [
+        (_INSTRUCTIONS, _told(standing)), (_OPEN, _lines(_open_ends(turns, event.session))), (_ABOUT, _lines(facts)),
+    ]  # fmt: skip
     text, shown = _fitted(memory, sections, _BRIEFING_TOKENS)
     if event.cause in _ANEW:
         state.begin_anew(shown)
@@ -98,12 +102,12 @@ def _open_ends(turns: Sequence[Record], session: str) -> list[Record]:
     return [record for records in ends[:_SESSIONS] for record in records]
 
 
-def _fitted(
-    memory: Memory, sections: Iterable[tuple[str, Sequence[Record | Hit]]], tokens: int
-) -> tuple[str, list[str]]:
-    """The text of as many records as fit into the tokens, and their ids. Each section first has an equal share."""
-    filled = [(title, [*map(_line, records)], [record.id for record in records]) for title, records in sections]
-    filled = [section for section in filled if section[1]]
+def _fitted(memory: Memory, sections: Iterable[tuple[str, dict[str, str]]], tokens: int) -> tuple[str, list[str]]:
+    """The text of as many records as fit into the tokens, and their ids. Each section first has an equal share.
+
+    A section has a line for each id.
+    """
+    filled = [(title, [*lines.values()], [*lines]) for title, lines in sections if lines]
     counts = [0] * len(filled)
     count_tokens = memory._engine.embedder.count_tokens
     costs = [count_tokens(lines) for _, lines, _ in filled]
@@ -133,13 +137,25 @@ def _text(sections: Sequence[tuple[str, list[str], list[str]]], counts: Sequence
     return "\n".join([*parts, NOTICE])
 
 
-def _line(record: Record | Hit) -> str:
-    text = " ".join(record.text.split())
+def _told(standing: Sequence[Record]) -> dict[str, str]:
+    """The line of each instruction that holds, and of each preference, without the rest of its text."""
+    return {
+        record.id: _line(record, standing_part(record.text), may_contradict=[other.id for other in earlier])
+        for record, earlier in in_force(standing)
+    }
+
+
+def _lines(records: Iterable[Record | Hit]) -> dict[str, str]:
+    return {record.id: _line(record, record.text) for record in records}
+
+
+def _line(record: Record | Hit, text: str, **marks: Sequence[str]) -> str:
+    text = " ".join(text.split())
     source = record.source if isinstance(record.source, str | None) else record.source.id
     return json.dumps(
         {
             "id": record.id, "date": f"{record.valid_from or record.created_at:%Y-%m-%d}",
-            "said_by": said_by(record.authority, source),
+            "said_by": said_by(record.authority, source), **{name: value for name, value in marks.items() if value},
             "text": text if len(text) <= _TEXT_CHARS else text[: _TEXT_CHARS - 1] + "…",
         },
         ensure_ascii=False,
