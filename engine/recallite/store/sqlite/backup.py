@@ -13,6 +13,7 @@ import apsw
 from recallite.errors import InvalidInput, StoreError
 from recallite.store.sqlite.connection import MEMORY, resolve
 from recallite.store.sqlite.faults import as_store_error, reading_failed
+from recallite.store.sqlite.held_files import mark_file
 from recallite.store.sqlite.keys import Key
 from recallite.store.store import Progress
 from recallite.system.atomic_file import Part, unfinished
@@ -70,6 +71,7 @@ def _copy(source: apsw.Connection, part: str, path: str, key: Key | None, on_pro
                 if on_progress is not None:
                     on_progress(steps.page_count - steps.remaining, steps.page_count)
         copy.pragma("journal_mode", "delete")
+        mark_file(copy, copy=True)
     except (apsw.FullError, apsw.CantOpenError, apsw.ReadOnlyError, apsw.IOError, apsw.CorruptError) as fault:
         reading = isinstance(fault, apsw.CorruptError) or getattr(fault, "extendedresult", None) in _READING
         if reading and not (copy is not None and reading_failed(copy)):

@@ -12,6 +12,7 @@ import apsw
 from recallite.errors import NotADatabase, StoreError, WrongKey
 from recallite.model.checks import check_path, encodable
 from recallite.store.sqlite.faults import not_writable, translated
+from recallite.store.sqlite.held_files import mark_file
 from recallite.store.sqlite.keys import Key, refuse_unfit
 from recallite.store.sqlite.schema import APPLICATION_ID, MIGRATIONS, PAGE_SIZE_BYTES, SCHEMA, SCHEMA_VERSION
 from recallite.system.logs import logger
@@ -157,6 +158,8 @@ def _migrate(connection: apsw.Connection) -> None:
         before = connection.pragma("user_version")
         for step in MIGRATIONS[before - 1 :] if before else [SCHEMA]:
             connection.execute(step).fetchall()
+        if before == 0:
+            mark_file(connection, copy=False)
         connection.pragma("application_id", APPLICATION_ID)
         connection.pragma("user_version", SCHEMA_VERSION)
         connection.execute("COMMIT")

@@ -63,7 +63,7 @@ def raise_translated(
         if encrypted and isinstance(fault, apsw.NotADBError):
             raise WrongKey(
                 f"{path} cannot be read with this key: give the one it was encrypted with; the file was left as it is. "
-                "Where the key is right, the beginning of the file is damaged: restore a backup"
+                f"Where the key is right, the beginning of the file is damaged: {restoring(path)}"
             ) from None
         raise as_store_error(fault, path, connection) from fault
     if isinstance(fault, UnicodeDecodeError):  # apsw's, for a TEXT that another program wrote
@@ -93,7 +93,7 @@ def as_store_error(
         case apsw.CorruptError() | apsw.IOError() if _is_damage(fault, connection):
             return StoreCorrupt(
                 f"{path} is damaged ({fault}). Copy the file away, then try: recallite --db {path} verify, "
-                f"recallite --db {path} rebuild, or restore a backup"
+                f"recallite --db {path} rebuild, or put a backup back: {restoring(path)}"
             )
         case apsw.CorruptError():
             return _refused(errno.EIO, path, doing="read", after="nothing was changed")
@@ -116,6 +116,20 @@ def as_store_error(
             return StoreClosed(f"{path} was closed: open a new Memory")
         case _:
             return StoreError(f"{path}: {type(fault).__name__}: {fault}")
+
+
+def removed(path: str) -> StoreError:
+    """The error for a file that is no longer where it was opened."""
+    return StoreError(
+        f"{path} is not there any more: it was removed or renamed while it was open, and nothing was written. Put it "
+        f"back, or a backup: {restoring(path)}",
+        "removed",
+    )
+
+
+def restoring(path: str) -> str:
+    """The command that puts a backup back."""
+    return f"recallite --db {path} restore BACKUP"
 
 
 def reading_failed(connection: apsw.Connection) -> bool:

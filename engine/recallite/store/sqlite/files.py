@@ -11,6 +11,7 @@ from types import TracebackType
 import apsw
 
 from recallite.store.sqlite.connection import MEMORY
+from recallite.store.sqlite.held_files import aside_of
 
 
 def snapshot_of(database: str) -> str:
@@ -23,18 +24,9 @@ def part_of_snapshot(database: str) -> str:
     return f"{database}-index-part"
 
 
-def wal_of(database: str) -> tuple[int, int] | None:
-    """The device and number of the file that is the WAL of a database; None without one."""
-    try:
-        status = os.stat(f"{database}-wal")
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
-
-
 def files_of(path: str) -> list[Path]:
-    """The existing files of a database: itself, its WAL and its index snapshot."""
-    every = (path, f"{path}-wal", snapshot_of(path), part_of_snapshot(path))
+    """The existing files of a database: itself, its WAL, that of a file that it replaced, and its index snapshot."""
+    every = (path, f"{path}-wal", aside_of(path), snapshot_of(path), part_of_snapshot(path))
     return [Path(name) for name in every if Path(name).exists()]
 
 

@@ -1,0 +1,274 @@
+"""Whether the files that connections have open are still those of the path, and whether a WAL is that of its database.
+
+People treat a store as a file: they put a backup in its place, copy one over it or remove it while it is open. SQLite
+does not notice. It goes on with files that nobody finds any more, or mixes the pages of the old WAL with the new
+database, which destroys both.
+
+Before each transaction the metadata of database and WAL are compared. If those of the database have changed, it was a
+checkpoint, or somebody else wrote the file: a row of `meta` tells, which each commit writes. It names the commit, and
+the one on which the WAL was begun. In the database itself there may only be a commit from there on; with any other one
+the WAL is of another file.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import zlib
+from contextlib import suppress
+from typing import NamedTuple
+from urllib.parse import quote
+
+import apsw
+
+from recallite.store.sqlite.faults import removed
+from recallite.store.sqlite.keys import Key
+from recallite.system.descriptors import opened
+from recallite.system.folder_lock import try_lock
+from recallite.system.logs import logger
+
+_log = logger(__name__)
+_READ = "SELECT value FROM meta WHERE key = 'commit'"
+_WRITE = "INSERT INTO meta VALUES ('commit', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+_SALT_BYTES, _SALT_OFFSET = 8, 16
+_NO_SALT = "0" * 2 * _SALT_BYTES
+# While others commit or make checkpoints, what is read of database and WAL may not be of one moment.
+_ATTEMPTS, _PAUSE_SECONDS = 8, 0.005
+
+
+class CommitMark(NamedTuple):
+    """The name of a commit, and of the one before; the salt of the WAL as it began, and the commit before that WAL."""
+
+    name: str = ""
+    before: str = ""
+    salt: str = ""
+    base: str = ""
+
+    def encode(self) -> str:
+        """Its value in `meta`. The checksum tells a page of which a power failure left a part."""
+        text = " ".join(part or "-" for part in self)
+        return f"{text} {zlib.crc32(text.encode()):08x}"
+
+    def began_on(self, salt: str) -> str:
+        """The commit on which the WAL with this salt was begun, if this is the last commit in it."""
+        return self.base if self.salt == salt else self.before
+
+
+class WalState(NamedTuple):
+    """The salt of a WAL, the frames in it, and how many of these are in the database."""
+
+    salt: str
+    frames: int
+    copied: int
+
+    def follows(self, salt: str) -> bool:
+        """Whether this WAL was begun after one with this salt, of which SQLite counts the first half up, or as new."""
+        half = len(_NO_SALT) // 2
+        return salt == _NO_SALT or (salt != "" and int(salt[:half], 16) + 1 == int(self.salt[:half], 16))
+
+
+def all_copied(connection: apsw.Connection) -> bool:
+    """Whether a checkpoint has copied all of the WAL into the database."""
+    with suppress(apsw.Error):
+        state = _state_of(connection)
+        return state.copied >= state.frames
+    return False
+
+
+class HeldFiles:
+    """The files that the connections of a store have open."""
+
+    def __init__(self, database: str, key: Key | None) -> None:
+        self.database, self._key = database, key
+        self._file, self._wal = _file_at(database), _wal_of(database)
+        # The salt of the WAL as the last write transaction began; the mark that it wrote, and that of the last commit.
+        self._salt = _NO_SALT
+        self._written = self._last = CommitMark()
+        # What SQLite's `data_version` was then: with another one somebody else has committed.
+        self._version: int | None = None
+        # The state of the WAL, and the mark in a database that held all of it, as they were last seen.
+        self._seen: tuple[WalState, CommitMark | None] | None = None
+
+    def opened(self, connection: apsw.Connection) -> bool:
+        """Whether the WAL that the first connection has found belongs to the database."""
+        state = _state_of(connection)
+        if state.frames:
+            return self.belong(connection)
+        self._seen = state, _mark_of(connection)
+        return True
+
+    def usable(self, connection: apsw.Connection) -> bool:
+        """Whether a connection, which is in no transaction, may go on: what has changed was done by SQLite.
+
+        Raises StoreError if the database is not there any more.
+        """
+        try:
+            now = _file_at(self.database)
+            if now is None:
+                raise removed(self.database)
+            wal = _wal_of(self.database)
+        except OSError:
+            return True  # SQLite says what is wrong
+        if now == self._file and wal == self._wal:
+            return True
+        if self.moved or wal != self._wal or not self.belong(connection):
+            return False
+        self._file = now
+        return True
+
+    @property
+    def moved(self) -> bool:
+        """Whether another file, or none, has the path of the database."""
+        now = _file_at(self.database)
+        return now is None or self._file is None or now[:2] != self._file[:2]
+
+    def belong(self, connection: apsw.Connection) -> bool:
+        """Whether the WAL that a connection reads was begun on what the database at the path holds.
+
+        True also if that cannot be found out: a WAL may hold what was acknowledged.
+        """
+        for attempt in range(_ATTEMPTS):
+            time.sleep(attempt * _PAUSE_SECONDS)
+            try:
+                state, in_wal = _state_of(connection), _mark_of(connection) or self._last
+            except apsw.Error:
+                return True  # whoever reads on is told what is wrong
+            in_file = self._mark_in_file()
+            if in_file is None:
+                continue
+            if self._fits(in_file, in_wal, state):
+                self._seen = state, in_file
+                return True
+            if state == _state_of(connection):
+                return False
+        return True
+
+    def _fits(self, in_file: CommitMark, in_wal: CommitMark, state: WalState) -> bool:
+        """Whether a database holds what a WAL was begun on, or what a checkpoint has copied from it."""
+        if state.copied < state.frames:
+            base = in_wal.began_on(state.salt)
+            return in_file.name in (base, in_wal.name) or in_file.began_on(state.salt) == base
+        # All of it is in the database, which is read then, or pages of it that were kept: `in_wal` tells nothing.
+        if self._seen is not None and self._seen[0] == state and self._seen[1] is not None:
+            return in_file == self._seen[1]
+        if state.salt == _NO_SALT or not in_file.name or in_file.salt == state.salt:
+            return True
+        return self._last.salt != state.salt and state.follows(in_file.salt)
+
+    def _mark_in_file(self) -> CommitMark | None:
+        """The mark in the database without its WAL; None if it cannot be read, as while a checkpoint writes it."""
+        connection = None
+        try:
+            connection = open_alone(self.database, self._key)
+            return _mark_of(connection)
+        except apsw.Error:
+            return None
+        finally:
+            if connection is not None:
+                connection.close(True)
+
+    def begin(self, connection: apsw.Connection) -> None:
+        """Note the WAL in which a write transaction has begun."""
+        self._salt = _salt_of(connection)
+
+    def mark(self, connection: apsw.Connection, name: str) -> None:
+        """Write the mark of the commit that follows."""
+        version = connection.data_version()
+        before = self._last if version == self._version else _mark_of(connection) or CommitMark()
+        base = before.name if self._salt == _NO_SALT else before.began_on(self._salt)
+        self._written, self._version = CommitMark(name, before.name, self._salt, base), None
+        connection.execute(_WRITE, (self._written.encode(),))
+
+    def committed(self, connection: apsw.Connection) -> None:
+        """Note that the commit has succeeded for which `mark` was called."""
+        self._last, self._version = self._written, connection.data_version()
+
+    def take_wal_away(self, *, keep: bool) -> None:
+        """Rename or remove the WAL that is held, as it is of another file; not one that another process has made since.
+
+        It is kept if it may hold what no file has. Processes that have it open notice, and open the database again.
+        """
+        path = f"{self.database}-wal"
+        try:
+            descriptor = opened(path, os.O_RDWR)
+        except OSError:
+            return
+        try:
+            # All who would take it away lock it first.
+            while try_lock(descriptor) is False:
+                time.sleep(_PAUSE_SECONDS)
+            status = os.fstat(descriptor)
+            if self._wal != (status.st_dev, status.st_ino) or _wal_of(self.database) != self._wal:
+                return
+            # Who opens the database in between finds the whole WAL, and that it does not belong.
+            _unlink(f"{self.database}-shm")
+            with suppress(OSError):  # on a disk that fails, say: whoever opens the database is told
+                if keep:
+                    os.replace(path, aside_of(self.database))
+                    _log.warning("%s was replaced while it was open; what its log held is in %s",
+                                 self.database, aside_of(self.database))  # fmt: skip
+                else:
+                    os.unlink(path)
+            _unlink(f"{self.database}-shm")
+        finally:
+            os.close(descriptor)
+
+
+def aside_of(database: str) -> str:
+    """The path of a WAL that was beside a database and belongs to the file that it replaced."""
+    return f"{database}-wal-of-replaced"
+
+
+def open_alone(database: str, key: Key | None) -> apsw.Connection:
+    """A connection to a database as it is without its WAL, which locks nothing and writes nothing."""
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    connection = apsw.Connection(f"file:{quote(database)}?immutable=1", flags=flags)
+    if key is not None:
+        key.unlock(connection)
+    return connection
+
+
+def mark_file(connection: apsw.Connection, *, copy: bool) -> None:
+    """Give a new file, or a copy, a mark of its own; on a copy no WAL was begun that is beside another file."""
+    name = os.urandom(8).hex()
+    connection.execute(_WRITE, (CommitMark(name, name, "" if copy else _NO_SALT).encode(),))
+
+
+def _file_at(path: str) -> tuple[int, int, int, int, int] | None:
+    """The device, the number, the size and the times of change of a file; None if there is none. Raises OSError."""
+    try:
+        status = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def _wal_of(database: str) -> tuple[int, int] | None:
+    """The device and number of the file that is the WAL of a database; None without one. Raises OSError."""
+    found = _file_at(f"{database}-wal")
+    return None if found is None else found[:2]
+
+
+def _unlink(path: str) -> None:
+    with suppress(OSError):
+        os.unlink(path)
+
+
+def _state_of(connection: apsw.Connection) -> WalState:
+    frames, copied = connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)
+    return WalState(_salt_of(connection), frames, copied)
+
+
+def _salt_of(connection: apsw.Connection) -> str:
+    """The salt of the WAL that a connection writes; zeros while it is empty."""
+    salt: bytes = connection.read("main", 1, _SALT_OFFSET, _SALT_BYTES)[1]
+    return salt.hex()
+
+
+def _mark_of(connection: apsw.Connection) -> CommitMark | None:
+    """The mark that a connection reads: empty where there is none, None where it is damaged."""
+    value = connection.execute(_READ).get
+    if value is None:
+        return CommitMark()
+    mark = CommitMark(*("" if part == "-" else part for part in str(value).split(" ")[:4]))
+    return mark if mark.encode() == value else None
