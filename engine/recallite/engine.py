@@ -275,6 +275,14 @@ class Engine:
         seconds["index"] = perf_counter() - began
         return seconds
 
+    def let_go(self) -> bool:
+        """Close the connections of a file that nobody uses just now, until the next use; False where it is in use.
+
+        Index and model stay. The next use opens the file again, and compares the index with its change feed.
+        """
+        idle = all(background.wait(0) for background in (self.comparing, self.background, self.consolidating))
+        return idle and self.store.let_go()
+
     def close(self) -> None:
         """Stop the background, write pending access counts and the index snapshot, and close the store."""
         for background in (self.comparing, self.background, self.consolidating):

@@ -114,6 +114,10 @@ class Store(ABC):
     def close(self) -> None:
         """Release everything. A second call, or one in a forked child, does nothing."""
 
+    def let_go(self) -> bool:
+        """Close connections that leave files beside the store, until the next use; False where they are in use."""
+        return True
+
     def drop_snapshot(self) -> None:
         """Remove a snapshot of the index that whoever purges a record cannot remove itself."""
         return

@@ -221,12 +221,13 @@ class SqliteStore(Store):
             self._numbers.forget()
 
     def let_go(self) -> bool:
-        """Close the connections, so that nothing lies beside the file, until the next use; False where one is used."""
-        if self.in_memory or not self._lock.acquire(blocking=False):
+        if self.in_memory:
+            return True
+        if not self._lock.acquire(blocking=False):
             return False
         try:
-            if self._depth or self._reading or self._closed or self._current is None:
-                return self._current is None
+            if self._depth or self._reading or self._closed:
+                return False
             self._close_files()
             return True
         finally:
