@@ -31,6 +31,8 @@ class Store(ABC):
     confined_to: str | None = None
     candidates: Literal["auto", "memory", "server"] = "memory"
     """Place where recall finds its candidates; see `ServerOptions`."""
+    read_only = False
+    """Whether it can only be read, as its files are where nothing can be written."""
     in_memory = False
     """Whether the data is lost when the store is closed."""
     reads_scopes = False

@@ -12,7 +12,7 @@ import apsw
 from recallite.errors import NotADatabase, StoreError, WrongKey
 from recallite.model.checks import check_path, encodable
 from recallite.store.sqlite.faults import not_writable, translated
-from recallite.store.sqlite.held_files import mark_file
+from recallite.store.sqlite.held_files import mark_file, open_immutable
 from recallite.store.sqlite.keys import Key, refuse_unfit
 from recallite.store.sqlite.schema import APPLICATION_ID, MIGRATIONS, PAGE_SIZE_BYTES, SCHEMA, SCHEMA_VERSION
 from recallite.system.logs import logger
@@ -63,10 +63,47 @@ def open_connection(
         return _open(path, busy_timeout_ms, durability, readonly, key)
 
 
-def _open(path: str, busy_timeout_ms: int, durability: str, readonly: bool, key: Key | None) -> apsw.Connection:
+def open_unwritable(path: str, *, busy_timeout_ms: int, key: Key | None = None) -> apsw.Connection:
+    """A connection to a store of which neither file nor folder can be written, and no lock may be made there.
+
+    While another process has the store open, SQLite finds what it needs beside it. Else only who writes no lock can
+    read: without a WAL the file is read as it is, and with one its index is made in memory.
+    """
+    _require_sqlite()
+    try:
+        connection = _open(path, busy_timeout_ms, "full", True, key)
+    except StoreError as fault:
+        if not isinstance(fault.__cause__, apsw.CantOpenError):
+            raise
+        connection = _open(path, busy_timeout_ms, "full", True, key, unlocked=True)
+    try:
+        with translated(path, connection, encrypted=key is not None):
+            if not check_ours(connection, path):
+                raise not_writable(path)
+    except BaseException:
+        connection.close(True)
+        raise
+    return connection
+
+
+def _unlocked(path: str, key: Key | None) -> apsw.Connection:
+    """A connection that takes no lock: it has the index of a WAL to itself, and reads a file without one as it is."""
+    wal = f"{path}-wal"
+    if not os.path.exists(wal) or not os.path.getsize(wal):
+        return open_immutable(path)
+    system = "win32-none" if os.name == "nt" else "unix-none"
+    vfs = system if key is None else f"multipleciphers-{system}"
+    connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY, vfs=vfs)
+    connection.execute("PRAGMA locking_mode = exclusive")
+    return connection
+
+
+def _open(
+    path: str, busy_timeout_ms: int, durability: str, readonly: bool, key: Key | None, *, unlocked: bool = False
+) -> apsw.Connection:
     flags = apsw.SQLITE_OPEN_READONLY if readonly else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
     with translated(path):
-        connection = apsw.Connection(path, flags=flags)
+        connection = _unlocked(path, key) if unlocked else apsw.Connection(path, flags=flags)
     try:
         with translated(path, connection, encrypted=key is not None):
             connection.set_busy_timeout(busy_timeout_ms)
@@ -114,6 +151,12 @@ def _claim(connection: apsw.Connection, path: str) -> None:
     """Refuse the file of another program; prepare a new one. Reads before it writes."""
     if connection.readonly("main"):
         raise not_writable(path)
+    if not check_ours(connection, path):
+        connection.pragma("page_size", PAGE_SIZE_BYTES)
+
+
+def check_ours(connection: apsw.Connection, path: str) -> bool:
+    """Refuse the file of another program or of a newer version; False for one that is empty."""
     # In one transaction: another process may be creating the schema.
     connection.execute("BEGIN")
     application_id = connection.pragma("application_id")
@@ -121,8 +164,7 @@ def _claim(connection: apsw.Connection, path: str) -> None:
     tables = connection.execute("SELECT count(*) FROM sqlite_schema").get
     connection.execute("COMMIT")
     if application_id == 0 and version == 0 and tables == 0:
-        connection.pragma("page_size", PAGE_SIZE_BYTES)
-        return
+        return False
     if application_id != APPLICATION_ID:
         raise NotADatabase(
             f"{path} is a database of another program (application id {application_id:#x}, {tables} tables): "
@@ -133,6 +175,7 @@ def _claim(connection: apsw.Connection, path: str) -> None:
             f"{path} has schema {version} and this Recallite knows up to {SCHEMA_VERSION}: upgrade recallite",
             "newer_schema",
         )
+    return True
 
 
 def _use_wal(connection: apsw.Connection, busy_timeout_ms: int) -> None:

@@ -164,10 +164,7 @@ def _refused(number: int, path: str, *, doing: str, after: str) -> StoreError:
 
 def not_writable(path: str) -> StoreError:
     """The error for a file that SQLite could only open for reading."""
-    folder = os.path.dirname(path) or "."
-    # By the effective user: a process that dropped its rights keeps its real user.
-    effective = os.access in os.supports_effective_ids
-    if all(os.access(target, os.W_OK, effective_ids=effective) for target in (path, folder)):
+    if _writable(path) and _writable(os.path.dirname(path) or "."):
         # SQLite opens a file for reading only, whatever the reason.
         return StoreError(
             f"{path} cannot be opened for writing just now, though its permissions allow it: the system may be short "
@@ -175,6 +172,27 @@ def not_writable(path: str) -> StoreError:
             "io",
         )
     return StoreError(f"{path} cannot be written: check the permissions of the file and its folder", "read_only")
+
+
+def is_unwritable(path: str, fault: StoreError) -> bool:
+    """Whether a file could not be opened as it, or its folder, cannot be written, though it is there."""
+    if fault.reason != "read_only" and not isinstance(fault.__cause__, apsw.CantOpenError):
+        return False
+    return os.path.isfile(path) and not (_writable(path) and _writable(os.path.dirname(path) or "."))
+
+
+def only_readable(path: str) -> StoreError:
+    """The error for a write to a file that was opened for reading only."""
+    return StoreError(
+        f"{path} was opened for reading only, as the file, its folder or their file system cannot be written; nothing "
+        "was written. Open it where it can be written, or copy it there",
+        "read_only",
+    )
+
+
+def _writable(path: str) -> bool:
+    # By the effective user: a process that dropped its rights keeps its real user.
+    return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
 
 
 def _is_damage(fault: apsw.Error, connection: apsw.Connection | None) -> bool:

@@ -76,11 +76,11 @@ def all_copied(connection: apsw.Connection) -> bool:
 
 
 class HeldFiles:
-    """The files that the connections of a store have open."""
+    """The files that the connections of a store have open; with `read_only` whatever happens to them is news."""
 
-    def __init__(self, database: str, key: Key | None) -> None:
-        self.database, self._key = database, key
-        self._file, self._wal = _file_at(database), _wal_of(database)
+    def __init__(self, database: str, key: Key | None, *, read_only: bool = False) -> None:
+        self.database, self._key, self._read_only = database, key, read_only
+        self._file, self._wal = _file_at(database), self._wal_now()
         # The salt of the WAL as the last write transaction began; the mark that it wrote, and that of the last commit.
         self._salt = _NO_SALT
         self._written = self._last = CommitMark()
@@ -106,15 +106,20 @@ class HeldFiles:
             now = _file_at(self.database)
             if now is None:
                 raise removed(self.database)
-            wal = _wal_of(self.database)
+            wal = self._wal_now()
         except OSError:
             return True  # SQLite says what is wrong
         if now == self._file and wal == self._wal:
             return True
-        if self.moved or wal != self._wal or not self.belong(connection):
+        if self._read_only or self.moved or wal != self._wal or not self.belong(connection):
             return False
         self._file = now
         return True
+
+    def _wal_now(self) -> tuple[int, ...] | None:
+        """What tells the WAL at the path from another one, and if nothing is written here from what it was."""
+        found = _file_at(f"{self.database}-wal")
+        return found if found is None or self._read_only else found[:2]
 
     @property
     def moved(self) -> bool:
@@ -127,7 +132,7 @@ class HeldFiles:
 
         True also if that cannot be found out: a WAL may hold what was acknowledged.
         """
-        for attempt in range(_ATTEMPTS):
+        for attempt in range(0 if self._read_only else _ATTEMPTS):
             time.sleep(attempt * _PAUSE_SECONDS)
             try:
                 state, in_wal = _state_of(connection), _mark_of(connection) or self._last
@@ -159,7 +164,9 @@ class HeldFiles:
         """The mark in the database without its WAL; None if it cannot be read, as while a checkpoint writes it."""
         connection = None
         try:
-            connection = open_alone(self.database, self._key)
+            connection = open_immutable(self.database)
+            if self._key is not None:
+                self._key.unlock(connection)
             return _mark_of(connection)
         except apsw.Error:
             return None
@@ -198,7 +205,7 @@ class HeldFiles:
             while try_lock(descriptor) is False:
                 time.sleep(_PAUSE_SECONDS)
             status = os.fstat(descriptor)
-            if self._wal != (status.st_dev, status.st_ino) or _wal_of(self.database) != self._wal:
+            if self._wal != (status.st_dev, status.st_ino) or self._wal_now() != self._wal:
                 return
             # Who opens the database in between finds the whole WAL, and that it does not belong.
             _unlink(f"{self.database}-shm")
@@ -219,13 +226,10 @@ def aside_of(database: str) -> str:
     return f"{database}-wal-of-replaced"
 
 
-def open_alone(database: str, key: Key | None) -> apsw.Connection:
+def open_immutable(database: str) -> apsw.Connection:
     """A connection to a database as it is without its WAL, which locks nothing and writes nothing."""
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-    connection = apsw.Connection(f"file:{quote(database)}?immutable=1", flags=flags)
-    if key is not None:
-        key.unlock(connection)
-    return connection
+    return apsw.Connection(f"file:{quote(database)}?immutable=1", flags=flags)
 
 
 def mark_file(connection: apsw.Connection, *, copy: bool) -> None:
@@ -241,12 +245,6 @@ def _file_at(path: str) -> tuple[int, int, int, int, int] | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
-
-
-def _wal_of(database: str) -> tuple[int, int] | None:
-    """The device and number of the file that is the WAL of a database; None without one. Raises OSError."""
-    found = _file_at(f"{database}-wal")
-    return None if found is None else found[:2]
 
 
 def _unlink(path: str) -> None:

@@ -20,8 +20,8 @@ from recallite.store.sql.stats import figures
 from recallite.store.sqlite import erasing, files, fts5, rebuilding
 from recallite.store.sqlite.backup import backup
 from recallite.store.sqlite.checkpoints import Checkpoints
-from recallite.store.sqlite.connection import MEMORY, open_connection, resolve, sqlite_vec_version
-from recallite.store.sqlite.faults import removed, translated
+from recallite.store.sqlite.connection import MEMORY, open_connection, open_unwritable, resolve, sqlite_vec_version
+from recallite.store.sqlite.faults import is_unwritable, only_readable, removed, translated
 from recallite.store.sqlite.held_files import HeldFiles, all_copied, aside_of
 from recallite.store.sqlite.keys import Key, salt_of
 from recallite.store.sqlite.rekeying import remove_unfinished, replace_file
@@ -69,13 +69,13 @@ class SqliteStore(Store):
         self._held: HeldFiles | None = None
         self._current: SqliteTransaction | None = self._open_writer()
         # As SQLite names the file; a connection that another thread uses does not tell it.
-        self._database: str = self._writer.connection.filename
+        self._database: str = "" if self.in_memory else os.path.realpath(self.path)
         if not unfinished:
             self._refuse_unfinished()
         if not self.in_memory:
             remove_unfinished(self._database)
             self.snapshot_path = files.snapshot_of(self._database)
-        if fts and not fts5.exists(self._writer.connection):
+        if fts and not self.read_only and not fts5.exists(self._writer.connection):
             with self.atomic() as writer:
                 fts5.create(writer.connection)
 
@@ -88,6 +88,8 @@ class SqliteStore(Store):
         self.check_usable()
         with self._lock, self._translated(self._writing()):
             self.check_usable()
+            if self.read_only:
+                raise only_readable(self.path)
             connection = self._writer.connection
             if self._depth:
                 self._depth += 1
@@ -410,7 +412,14 @@ class SqliteStore(Store):
 
     def _open_writer(self) -> SqliteTransaction:
         connect = self._opening()
-        connection = connect()
+        try:
+            connection = connect()
+        except StoreError as fault:
+            if self.in_memory or not is_unwritable(self.path, fault):
+                raise
+            self.read_only = True
+            return self._open_unwritable()
+        self.read_only = False
         if not self.in_memory:
             self._held = HeldFiles(connection.filename, self.key)
             if not self._held.opened(connection):
@@ -421,8 +430,16 @@ class SqliteStore(Store):
             self._checkpoints.watch(connection, connect, self._held.usable)
         return SqliteTransaction(connection, self.path, self._numbers, self._vector_type)
 
+    def _open_unwritable(self, beside: SqliteTransaction | None = None) -> SqliteTransaction:
+        connection = open_unwritable(self.path, busy_timeout_ms=self._busy_timeout_ms, key=self.key)
+        if beside is None:
+            self._held = HeldFiles(os.path.realpath(self.path), self.key, read_only=True)
+        return SqliteTransaction(connection, self.path, self._numbers, self._vector_type, beside)
+
     def _open_reader(self) -> SqliteTransaction:
         writer = self._writer
+        if self.read_only:
+            return self._open_unwritable(writer)
         connection = self._opening(readonly=True)()
         return SqliteTransaction(connection, self.path, self._numbers, self._vector_type, beside=writer)
 
