@@ -39,7 +39,7 @@ def backup(store: SqliteStore, target: str | os.PathLike[str], on_progress: Prog
         mode = 0o600 if store.in_memory else stat.S_IMODE(os.stat(store.path).st_mode)
         with unfinished(f"{path.parent}{os.sep}", path.name, beside=_BESIDE) as part:
             with store.exclusive() as source:
-                _copy(source, part.path, str(path), store.key, on_progress)
+                copy_pages(source, part.path, str(path), store.key, on_progress)
             part.finish()
             part.give(mode)
             _put(part.path, path)
@@ -57,8 +57,11 @@ def backup(store: SqliteStore, target: str | os.PathLike[str], on_progress: Prog
     return str(path)
 
 
-def _copy(source: apsw.Connection, part: str, path: str, key: Key | None, on_progress: Progress | None) -> None:
-    """Raises apsw.Error for errors of the store, and StoreError for errors of the target."""
+def copy_pages(source: apsw.Connection, part: str, path: str, key: Key | None, on_progress: Progress | None) -> None:
+    """Copy a database to a file, for `path` in messages.
+
+    Raises apsw.Error for errors of the store, and StoreError for errors of the target.
+    """
     copy = None
     try:
         copy = apsw.Connection(part)

@@ -64,14 +64,14 @@ def open_connection(
 
 
 def open_unwritable(path: str, *, busy_timeout_ms: int, key: Key | None = None) -> apsw.Connection:
-    """A connection to a store of which neither file nor folder can be written, and no lock may be made there.
+    """A connection to a store that writes nothing, neither to the file nor beside it.
 
-    While another process has the store open, SQLite finds what it needs beside it. Else only who writes no lock can
-    read: without a WAL the file is read as it is, and with one its index is made in memory.
+    Without a WAL nobody has the store open, and the file is read as it is. With one, a process that has it open also
+    has made the index of the WAL; else that is made in memory.
     """
     _require_sqlite()
     try:
-        connection = _open(path, busy_timeout_ms, "full", True, key)
+        connection = _open(path, busy_timeout_ms, "full", True, key, unlocked=not os.path.exists(f"{path}-wal"))
     except StoreError as fault:
         if not isinstance(fault.__cause__, apsw.CantOpenError):
             raise
@@ -79,7 +79,7 @@ def open_unwritable(path: str, *, busy_timeout_ms: int, key: Key | None = None) 
     try:
         with translated(path, connection, encrypted=key is not None):
             if not check_ours(connection, path):
-                raise not_writable(path)
+                raise NotADatabase(f"{path} is empty: give the path of a store")
     except BaseException:
         connection.close(True)
         raise

@@ -89,7 +89,10 @@ def as_store_error(
                 f"{path} cannot be written: check the permissions of the file and its folder", "read_only"
             )
         case apsw.NotADBError():
-            return NotADatabase(f"{path} is not a SQLite database: give another path; the file was left as it is")
+            return NotADatabase(
+                f"{path} is not a SQLite database: give another path; the file was left as it is. If it was a store, "
+                f"it is damaged: {restoring(path)}"
+            )
         case apsw.CorruptError() | apsw.IOError() if _is_damage(fault, connection):
             return StoreCorrupt(
                 f"{path} is damaged ({fault}). Copy the file away, then try: recallite --db {path} verify, "

@@ -102,6 +102,7 @@ class SqliteStore(Store):
             # A deferred transaction that reads and then writes fails at once with BUSY, whatever the timeout.
             connection.set_busy_timeout(self._busy_timeout_ms if wait else 0)
             connection.execute("BEGIN IMMEDIATE")
+            connection = self._on_present_file(connection)
             self._depth = 1
             try:
                 self._writer.begin_writing()
@@ -201,6 +202,15 @@ class SqliteStore(Store):
             if not self._held.usable(writer.connection):
                 self._open_again()
         return self._writer.connection
+
+    def _on_present_file(self, connection: apsw.Connection) -> apsw.Connection:
+        """A connection in a write transaction on the file at the path, which was replaced if another waited for it."""
+        while self._held is not None and self._held.moved:
+            connection.execute("ROLLBACK")
+            self._open_again()
+            connection = self._writer.connection
+            connection.execute("BEGIN IMMEDIATE")
+        return connection
 
     def _open_again(self) -> None:
         """Open all connections anew; no page of a WAL that is gone, or not of this file, is copied into it."""
