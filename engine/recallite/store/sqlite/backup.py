@@ -75,6 +75,8 @@ def copy_pages(source: apsw.Connection, part: str, path: str, key: Key | None, o
                     on_progress(steps.page_count - steps.remaining, steps.page_count)
         copy.pragma("journal_mode", "delete")
         mark_file(copy, copy=True)
+        # As in a store: if the copy is written over one, processes that have it open need not let go of it first.
+        copy.pragma("journal_mode", "wal")
     except (apsw.FullError, apsw.CantOpenError, apsw.ReadOnlyError, apsw.IOError, apsw.CorruptError) as fault:
         reading = isinstance(fault, apsw.CorruptError) or getattr(fault, "extendedresult", None) in _READING
         if reading and not (copy is not None and reading_failed(copy)):

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from typing import Any
+from weakref import WeakSet
 
 import apsw
 
-from recallite.errors import InvalidInput, StoreCorrupt, StoreError, WriteUnknown
+from recallite.errors import InvalidInput, StoreCorrupt, StoreError, StoreUnavailable, WriteUnknown
 from recallite.model.reports import ErasureReceipt, Verification
 from recallite.store.sql.copying import unfinished as unfinished_copy
 from recallite.store.sql.lexicon import WordNumbers
@@ -31,6 +32,9 @@ from recallite.store.sqlite.transaction import Reading, SqliteTransaction
 from recallite.store.sqlite.verifying import verify
 from recallite.store.store import Progress, Store
 from recallite.store.values import Erased
+
+# The stores of this process.
+_OPEN: WeakSet[SqliteStore] = WeakSet()
 
 
 class SqliteStore(Store):
@@ -67,9 +71,11 @@ class SqliteStore(Store):
         self._reading: set[SqliteTransaction] = set()
         # The files that the connections have open, where there are any.
         self._held: HeldFiles | None = None
-        self._current: SqliteTransaction | None = self._open_writer()
+        self._current: SqliteTransaction | None = None
         # As SQLite names the file; a connection that another thread uses does not tell it.
         self._database: str = "" if self.in_memory else os.path.realpath(self.path)
+        self._current = self._open_writer()
+        _OPEN.add(self)
         if not unfinished:
             self._refuse_unfinished()
         if not self.in_memory:
@@ -196,11 +202,10 @@ class SqliteStore(Store):
     def _writing(self) -> apsw.Connection:
         """The writer's connection, opened again where its files were removed or replaced."""
         writer = self._writer
-        if not self._depth and self._held is not None:
-            # A program that closes the file with another SQLite library drops all locks of the process, as POSIX has
-            # it, and removes the WAL as if nobody else had the file open.
-            if not self._held.usable(writer.connection):
-                self._open_again()
+        # A program that closes the file with another SQLite library drops all locks of the process, as POSIX has it,
+        # and removes the WAL as if nobody else had the file open.
+        if not self._depth and self._held is not None and not self._held.usable(writer.connection):
+            self._open_again()
         return self._writer.connection
 
     def _on_present_file(self, connection: apsw.Connection) -> apsw.Connection:
@@ -217,8 +222,48 @@ class SqliteStore(Store):
         self.check_usable()  # that of a store that was closed is gone too
         held, writer = self._held, self._writer
         assert held is not None
+        if not held.moved:
+            # All connections of a process to one file share what SQLite knows of its WAL.
+            self._wait_for_readers()
+            for other in self._others():
+                other._step_aside()
         self._leave_files(held, writer)
         _ = self._writer
+
+    def _others(self) -> list[SqliteStore]:
+        """The stores of this process that have the same file open."""
+        return [each for each in [*_OPEN] if each is not self and each._database == self._database and each._current]
+
+    def _wait_for_readers(self) -> None:
+        deadline = time.monotonic() + self._busy_timeout_ms / 1000
+        while self._reading:
+            if time.monotonic() >= deadline:
+                raise StoreUnavailable(
+                    f"{self.path} was replaced, and another thread still reads the old file; nothing was written. "
+                    "Try again when it is done"
+                )
+            time.sleep(0.001)
+
+    def _look(self) -> None:
+        """Notice whether the file was replaced, unless a thread writes, which has looked before."""
+        if self._lock.acquire(blocking=False):
+            try:
+                with suppress(StoreError):
+                    self._writing()
+            finally:
+                self._lock.release()
+
+    def _step_aside(self) -> None:
+        """Close the connections, as those to the old content of a file; the next use opens others."""
+        if not self._lock.acquire(timeout=self._busy_timeout_ms / 1000):
+            raise StoreUnavailable(f"{self.path} was replaced while another thread writes to it: try again")
+        try:
+            if self._depth:
+                raise StoreUnavailable(f"{self.path} was replaced while this thread writes to it: write again")
+            self._wait_for_readers()
+            self._close_connections(checkpoint=False)
+        finally:
+            self._lock.release()
 
     def _close_connections(self, *, checkpoint: bool) -> None:
         """Close all connections but those that are being read from; the next use opens others."""
@@ -421,6 +466,8 @@ class SqliteStore(Store):
         return translated(self.path, connection, encrypted=self.key is not None)
 
     def _open_writer(self) -> SqliteTransaction:
+        for other in self._others():
+            other._look()
         connect = self._opening()
         try:
             connection = connect()
