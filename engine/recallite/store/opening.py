@@ -9,7 +9,7 @@ from typing import Protocol, TypedDict, Unpack
 from recallite.errors import InvalidInput
 from recallite.model.checks import check_path, is_address
 from recallite.store.sqlite.damage import proven_damage
-from recallite.store.sqlite.files import copy_database, files_beside, is_file_of, remove_database, rename_database
+from recallite.store.sqlite.files import files_beside, is_file_of, remove_database, rename_database
 from recallite.store.sqlite.restoring import PutBack, discard, put_back
 from recallite.store.sqlite.store import SqliteStore
 from recallite.store.store import Store
@@ -17,7 +17,6 @@ from recallite.system import plugins
 
 __all__ = [
     "PutBack",
-    "copy_database",
     "discard",
     "files_beside",
     "is_address",

@@ -60,12 +60,12 @@ def restore_store(
     settings = settings or Settings()
     key = named_key(settings.key_file) if key is None else key
     done = put_back(backup, target, key, busy_timeout_ms=settings.busy_timeout_ms, on_progress=on_progress)
-    if discard_old and done.kept is not None:
-        discard(done.kept)
+    if discard_old and done.old_path is not None:
+        discard(done.old_path)
     return RestoreReport(
         path=os.fspath(target),
         backup=os.fspath(backup),
         records=done.records,
-        replaced=None if discard_old else done.kept,
+        replaced=None if discard_old else done.old_path,
         problems=done.problems,
     )

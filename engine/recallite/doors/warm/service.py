@@ -33,19 +33,22 @@ _log = logger(__name__)
 # How long a process without a store waits for one.
 _EMPTY_SECONDS = 60.0
 _MOST_SECONDS_ASLEEP = 60.0
-# A store that nobody has asked for this long is a file like any other, which may be copied, replaced or removed. To open
-# it again takes a millisecond.
+# A store that nobody has used for this long is a file like any other: it may be copied, replaced or removed. Opening it
+# again takes a millisecond.
 _QUIET_SECONDS = 3.0
 
 
 class OpenStore:
-    """A store with its application. `used` is when a request last began or ended, `active` counts those that run."""
+    """A store with its application. `used` is when a request last began or ended, `active` counts those that run;
+    `rests` says that its files are closed, and `ended` is called after each request.
+    """
 
-    def __init__(self, path: str, settings: Settings, ended: Callable[[], None]) -> None:
+    def __init__(self, path: str, settings: Settings) -> None:
         self.path, self.idle_seconds = path, (settings.warm or Warm()).idle_minutes * 60
         self.memory = Memory(path, settings=settings)
         self.api = MemoryApi(self.memory, load=self._load)
-        self.used, self.active, self.rests, self._ended = monotonic(), 0, False, ended
+        self.used, self.active, self.rests = monotonic(), 0, False
+        self.ended: Callable[[], None] = lambda: None
         self.streams: set[anyio.CancelScope] = set()
         self.closing = asyncio.Event()
 
@@ -79,7 +82,7 @@ class OpenStore:
         """Count a request that has ended."""
         self.active -= 1
         self.used = monotonic()
-        self._ended()
+        self.ended()
 
     def _load(self) -> None:
         """Load model and index; kernels are compiled in a process of their own, so that others are answered at once."""
@@ -173,7 +176,8 @@ class Service:
             if store is None:
                 if not os.path.exists(path) and asking.CREATE.lower() not in headers:
                     raise InvalidInput("there is no such store")
-                store = await anyio.to_thread.run_sync(_opened, path, settings, self._changed.set)
+                store = await anyio.to_thread.run_sync(_opened, path, settings)
+                store.ended = self._changed.set
                 self._stores[key] = store
                 self._running[store] = asyncio.create_task(store.run())
                 self._changed.set()
@@ -310,13 +314,13 @@ async def _body(receive: Receive) -> bytes:
             return b"".join(parts)
 
 
-def _opened(path: str, settings: str, ended: Callable[[], None]) -> OpenStore:
+def _opened(path: str, settings: str) -> OpenStore:
     options = load_settings(settings) if settings else Settings()
     if options.warm is not None and not options.warm.use:
         raise InvalidInput("warm.use is false")
     if options.key_file is not None or str(options.embedder).startswith("."):
         raise InvalidInput("the settings name a key, or an embedder by a relative path")
-    return OpenStore(path, options, ended)
+    return OpenStore(path, options)
 
 
 def _file_at(path: str) -> tuple[int, int] | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -46,13 +45,6 @@ def is_file_of(path: Path, database: str) -> bool:
     """Whether an existing path is the database itself, its WAL or its shared memory."""
     paths = [Path(database + ending) for ending in ("", "-wal", "-shm")]
     return any(own_path.exists() and path.samefile(own_path) for own_path in paths)
-
-
-def copy_database(path: Path, target: Path) -> None:
-    """Copy a closed database with its WAL."""
-    for ending in ("", "-wal"):
-        with suppress(FileNotFoundError):
-            shutil.copyfile(f"{path}{ending}", f"{target}{ending}")
 
 
 def rename_database(path: Path, target: Path) -> None:

@@ -23,7 +23,7 @@ import apsw
 
 from recallite.store.sqlite.faults import removed
 from recallite.store.sqlite.keys import Key
-from recallite.system.descriptors import opened
+from recallite.system.descriptors import open_to_overwrite
 from recallite.system.folder_lock import try_lock
 from recallite.system.logs import logger
 
@@ -117,9 +117,9 @@ class HeldFiles:
         return True
 
     def _wal_now(self) -> tuple[int, ...] | None:
-        """What tells the WAL at the path from another one, and if nothing is written here from what it was."""
-        found = _file_at(f"{self.database}-wal")
-        return found if found is None or self._read_only else found[:2]
+        """The numbers that tell the WAL at the path from another one; who only reads also sees what was written."""
+        status = _file_at(f"{self.database}-wal")
+        return status if status is None or self._read_only else status[:2]
 
     @property
     def moved(self) -> bool:
@@ -197,7 +197,7 @@ class HeldFiles:
         """
         path = f"{self.database}-wal"
         try:
-            descriptor = opened(path, os.O_RDWR)
+            descriptor = open_to_overwrite(path)
         except OSError:
             return
         try:
@@ -266,7 +266,9 @@ def _salt_of(connection: apsw.Connection) -> str:
 def _mark_of(connection: apsw.Connection) -> CommitMark | None:
     """The mark that a connection reads: empty where there is none, None where it is damaged."""
     value = connection.execute(_READ).get
-    if value is None:
-        return CommitMark()
-    mark = CommitMark(*("" if part == "-" else part for part in str(value).split(" ")[:4]))
+    return CommitMark() if value is None else _decoded(str(value))
+
+
+def _decoded(value: str) -> CommitMark | None:
+    mark = CommitMark(*("" if part == "-" else part for part in value.split(" ")[:4]))
     return mark if mark.encode() == value else None

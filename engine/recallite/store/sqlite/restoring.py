@@ -33,14 +33,15 @@ from recallite.system.atomic_file import new_file_mode, unfinished
 from recallite.system.descriptors import sync_folder
 
 _BESIDE = ("-journal", "-wal", "-shm")
+_EXAMPLE_CHARS = 120
 
 
 class PutBack(NamedTuple):
-    """The memories that a store holds now, what `rebuild` would mend in it, and the path of the file that it replaced."""
+    """The number of records of a store now, what `rebuild` would mend in it, and the path of the file it replaced."""
 
     records: int
     problems: tuple[Problem, ...]
-    kept: str | None
+    old_path: str | None
 
 
 def put_back(
@@ -61,21 +62,23 @@ def put_back(
     folder, name = os.path.split(path)
     try:
         with unfinished(f"{folder}{os.sep}", name, beside=_BESIDE) as part:
-            with closing(open_unwritable(source, busy_timeout_ms=busy_timeout_ms, key=secret)) as connection:
-                with translated(source, connection, encrypted=secret is not None):
-                    copy_pages(connection, part.path, path, secret, on_progress)
+            with (
+                closing(open_unwritable(source, busy_timeout_ms=busy_timeout_ms, key=secret)) as connection,
+                translated(source, connection, encrypted=secret is not None),
+            ):
+                copy_pages(connection, part.path, path, secret, on_progress)
             records, problems = _checked(part.path, source, key)
             part.finish()
             part.give(stat.S_IMODE(os.stat(path).st_mode) if os.path.exists(path) else new_file_mode())
             with _locked(path, secret, busy_timeout_ms) as whole:
-                kept = _swap(part.path, path, secret, whole=whole)
+                old_path = _swap(part.path, path, secret, whole=whole)
     except OSError as fault:
         reason = "full" if fault.errno in (errno.ENOSPC, errno.EDQUOT) else "failed"
         raise StoreError(f"{path} was not replaced: {fault.strerror}", reason) from fault
     with suppress(OSError):
         os.unlink(snapshot_of(path))
-    _check_opens(path, key, kept)
-    return PutBack(records, problems, kept)
+    _check_opens(path, key, old_path)
+    return PutBack(records, problems, old_path)
 
 
 def _checked(copy: str, source: str, key: str | None) -> tuple[int, tuple[Problem, ...]]:
@@ -88,9 +91,9 @@ def _checked(copy: str, source: str, key: str | None) -> tuple[int, tuple[Proble
         raise
     broken = [problem for problem in report.problems if problem.remedy == RESTORE]
     if broken:
+        example = " ".join(broken[0].examples[0].split())[:_EXAMPLE_CHARS]
         raise StoreCorrupt(
-            f"the backup {source} is damaged ({broken[0].name}: {', '.join(broken[0].examples)}); nothing was changed. "
-            "Give another backup"
+            f"the backup {source} is damaged ({broken[0].name}: {example}); nothing was changed. Give another backup"
         )
     return report.records, report.problems
 
@@ -134,17 +137,17 @@ def _refuse_foreign(connection: apsw.Connection, path: str) -> None:
 
 def _swap(copy: str, path: str, key: Key | None, *, whole: bool) -> str | None:
     """Give a copy the name of a store; returns the path of the old file, which keeps its WAL unless it is `whole`."""
-    kept = None
-    held = HeldFiles(path, key)
+    old_path = None
+    held_files = HeldFiles(path, key)
     if os.path.exists(path):
-        kept = _free_name(path)
+        old_path = _free_name(path)
         for ending in ("",) if whole else ("-wal", ""):
             with suppress(FileNotFoundError):
-                _link(f"{path}{ending}", f"{kept}{ending}")
+                _link(f"{path}{ending}", f"{old_path}{ending}")
     os.replace(copy, path)
-    held.take_wal_away(keep=False)
+    held_files.take_wal_away(keep=False)
     sync_folder(os.path.dirname(path))
-    return kept
+    return old_path
 
 
 def _link(path: str, other: str) -> None:
@@ -159,26 +162,26 @@ def _link(path: str, other: str) -> None:
 def _free_name(path: str) -> str:
     """A path beside a store for the file that is replaced."""
     stem, number = f"{path}-before-{datetime.now(UTC):%Y%m%d-%H%M%S}", 1
-    kept = stem
-    while os.path.lexists(kept):
+    old_path = stem
+    while os.path.lexists(old_path):
         number += 1
-        kept = f"{stem}-{number}"
-    return kept
+        old_path = f"{stem}-{number}"
+    return old_path
 
 
-def _check_opens(path: str, key: str | None, kept: str | None) -> None:
+def _check_opens(path: str, key: str | None, old_path: str | None) -> None:
     """Open the store in its place; if that fails, the disk does, and the old file gets its name again."""
     try:
         with closing(SqliteStore(path, key=key)) as store:
             store.stats("/")
     except StoreError:
-        for ending in () if kept is None else ("-wal", ""):
+        for ending in () if old_path is None else ("-wal", ""):
             with suppress(FileNotFoundError):
-                os.replace(f"{kept}{ending}", f"{path}{ending}")
+                os.replace(f"{old_path}{ending}", f"{path}{ending}")
         raise
 
 
-def discard(kept: str) -> None:
+def discard(old_path: str) -> None:
     """Remove the file that was replaced, with its WAL."""
     for ending in ("", "-wal"):
-        Path(f"{kept}{ending}").unlink(missing_ok=True)
+        Path(f"{old_path}{ending}").unlink(missing_ok=True)

@@ -128,12 +128,12 @@ class SqliteStore(Store):
             self._checkpoints.after_commit(connection)
 
     def _commit(self, connection: apsw.Connection) -> None:
-        held = self._held if self._writer.wrote else None
-        if held is not None:
-            held.mark(connection, f"{self._writer.commit_name:x}")
+        held_files = self._held if self._writer.wrote else None
+        if held_files is not None:
+            held_files.mark(connection, f"{self._writer.commit_name:x}")
         connection.execute("COMMIT")
-        if held is not None:
-            held.committed(connection)
+        if held_files is not None:
+            held_files.committed(connection)
 
     @property
     def nested(self) -> bool:
@@ -220,19 +220,21 @@ class SqliteStore(Store):
     def _open_again(self) -> None:
         """Open all connections anew; no page of a WAL that is gone, or not of this file, is copied into it."""
         self.check_usable()  # that of a store that was closed is gone too
-        held, writer = self._held, self._writer
-        assert held is not None
-        if not held.moved:
+        held_files, writer = self._held, self._writer
+        assert held_files is not None
+        if not held_files.moved:
             # All connections of a process to one file share what SQLite knows of its WAL.
             self._wait_for_readers()
             for other in self._others():
                 other._step_aside()
-        self._leave_files(held, writer)
+        self._leave_files(held_files, writer)
         _ = self._writer
 
     def _others(self) -> list[SqliteStore]:
         """The stores of this process that have the same file open."""
-        return [each for each in [*_OPEN] if each is not self and each._database == self._database and each._current]
+        return [
+            store for store in [*_OPEN] if store is not self and store._database == self._database and store._current
+        ]
 
     def _wait_for_readers(self) -> None:
         deadline = time.monotonic() + self._busy_timeout_ms / 1000
@@ -292,25 +294,25 @@ class SqliteStore(Store):
 
     def _close_files(self) -> None:
         """Close the connections; what they have written is copied into the file, if it is still theirs."""
-        held, writer, usable = self._held, self._current, True
-        if held is not None and writer is not None:
+        held_files, writer, usable = self._held, self._current, True
+        if held_files is not None and writer is not None:
             with suppress(StoreError):  # it is gone: SQLite removes its WAL
-                usable = held.usable(writer.connection)
+                usable = held_files.usable(writer.connection)
             if not usable:
-                self._leave_files(held, writer)
+                self._leave_files(held_files, writer)
         if usable:
             self._close_connections(checkpoint=True)
 
-    def _leave_files(self, held: HeldFiles, writer: SqliteTransaction) -> None:
+    def _leave_files(self, held_files: HeldFiles, writer: SqliteTransaction) -> None:
         """Close connections whose files were removed or replaced, and leave no WAL that would be applied to another."""
-        replaced = not held.belong(writer.connection)
-        if replaced and held.moved:
+        replaced = not held_files.belong(writer.connection)
+        if replaced and held_files.moved:
             with suppress(apsw.Error):  # for who has renamed the old file: it is whole
                 writer.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
         keep = not all_copied(writer.connection)
         self._close_connections(checkpoint=False)
         if replaced:
-            held.take_wal_away(keep=keep)
+            held_files.take_wal_away(keep=keep)
 
     def take_reader(self) -> SqliteTransaction:
         """A connection that nobody reads from."""
@@ -319,16 +321,16 @@ class SqliteStore(Store):
         except IndexError:
             reader = self._open_reader()
         self._reading.add(reader)
-        held = self._held
+        held_files = self._held
         try:
-            if held is None or held.usable(reader.connection):
+            if held_files is None or held_files.usable(reader.connection):
                 return reader
         except BaseException:
             self.give_back(reader, sound=True)
             raise
         self.give_back(reader, sound=False)
         with self._lock:
-            if not self._depth and held is self._held:
+            if not self._depth and held_files is self._held:
                 self._open_again()
         return self.take_reader()
 
