@@ -52,7 +52,7 @@ class IndexFile:
         self._settings = Settings(durability="normal", profile="memweave")
         self._lock = threading.Lock()
         self._engine: Engine | None = None
-        self._identity: tuple[int, ...] | None = None
+        self._identity: tuple[int, int] | None = None
         self._news: list[str] = []
         self._closed = False
         self._runs = FolderLock(self.path.with_name(self.path.name + ".lock"))

@@ -41,6 +41,8 @@ class Store(ABC):
     def __init__(self) -> None:
         self._process = os.getpid()
         self._closed = False
+        # Called when the connections to a file are closed, of which the next may find another file.
+        self.on_let_go: Callable[[], object] = lambda: None
 
     @property
     def encrypted(self) -> bool:

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from recallite import Memory, restore_store
-from recallite.errors import StoreError, WriteUnknown
+from recallite.errors import EmbedderMismatch, StoreError, WriteUnknown
 from recallite.model.records import NewRecord
 from recallite.store.sqlite import held_files
 from recallite.store.sqlite.held_files import CommitMark, aside_of
 from tests.raising import raises
-from tests.unit.memory.support import PLAIN, STORING, unit
+from tests.unit.memory.support import PLAIN, STORING, WordEmbedder, unit
 
 
 def overwritten(source, path):
@@ -105,6 +105,23 @@ def test_a_copy_that_went_on_by_itself_is_no_continuation(path, tmp_path, replac
         replace(copy, path)
         assert memory.recall("chair is red shelf black", limit=1)[0].text == "the shelf of all is black"
         assert "the chair 0 is red" not in texts(memory)
+
+
+@REPLACEMENTS
+def test_the_embedder_of_another_file_is_not_that_of_the_old_one(path, tmp_path, replace):
+    other = str(tmp_path / "other.db")
+    with Memory(other, embedder=WordEmbedder("other", 8)) as memory:
+        memory.remember("the lamp is blue")
+    with Memory(path, embedder=WordEmbedder()) as memory:
+        memory.remember("the chair is red")
+        memory.recall("chair")
+        replace(other, path)
+        with pytest.raises(EmbedderMismatch, match="other"):
+            memory.recall("lamp")
+        with pytest.raises(EmbedderMismatch, match="other"):
+            memory.remember("the desk is green")
+    with Memory(path, embedder=WordEmbedder("other", 8)) as memory:
+        assert texts(memory) == ["the lamp is blue"]
 
 
 def test_what_the_index_has_read_is_compared_with_the_feed_after_files_were_let_go_of(path, tmp_path):

@@ -207,8 +207,8 @@ class Service:
         installed = _file_at(__file__)
         while _file_at(__file__) == installed:
             now = monotonic()
-            for store in [store for store in self._stores.values() if store.rests_at <= now]:
-                await anyio.to_thread.run_sync(store.rest)
+            for quiet in [store for store in self._stores.values() if store.rests_at <= now]:
+                await anyio.to_thread.run_sync(quiet.rest)
             idle = [key for key, store in self._stores.items() if store.ends_at <= now]
             for key in idle:
                 async with self._files[key[0]]:

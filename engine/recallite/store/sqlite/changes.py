@@ -50,7 +50,7 @@ class SqliteChanges(Changes):
         last = self._execute("SELECT sequence, commit_name FROM feed ORDER BY sequence DESC LIMIT 1").get or (0, 0)
         if self._reads:
             self._seen = last
-        return last  # type: ignore[no-any-return]
+        return last
 
     @property
     def _opened(self) -> int:

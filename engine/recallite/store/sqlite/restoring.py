@@ -73,8 +73,8 @@ def put_back(
             with _locked(path, secret, busy_timeout_ms) as whole:
                 old_path = _swap(part.path, path, secret, whole=whole)
     except OSError as fault:
-        reason = "full" if fault.errno in (errno.ENOSPC, errno.EDQUOT) else "failed"
-        raise StoreError(f"{path} was not replaced: {fault.strerror}", reason) from fault
+        full = fault.errno in (errno.ENOSPC, errno.EDQUOT)
+        raise StoreError(f"{path} was not replaced: {fault.strerror}", "full" if full else "failed") from fault
     with suppress(OSError):
         os.unlink(snapshot_of(path))
     _check_opens(path, key, old_path)

@@ -278,6 +278,7 @@ class SqliteStore(Store):
                 connection.close(not checkpoint)
             self._idle.clear()
             self._numbers.forget()
+        self.on_let_go()
 
     def let_go(self) -> bool:
         if self.in_memory:
