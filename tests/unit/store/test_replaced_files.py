@@ -195,6 +195,33 @@ def test_a_write_under_which_the_file_is_replaced_is_not_acknowledged(saved, pat
     assert texts(memory) == ["the desk is green", "the lamp is blue"]
 
 
+def test_what_reads_inside_a_write_under_which_the_file_is_replaced_ends(saved, path):
+    memory, backup = saved
+    store = memory._engine.store
+    with pytest.raises(WriteUnknown), store.atomic() as writer:  # noqa: PT012
+        writer.meta.put_identity("an id")
+        shutil.copyfile(backup, path)
+        with store.read() as reader:
+            assert reader.changes.last() > 0
+    assert texts(memory) == ["the lamp is blue"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_a_child_after_a_fork_leaves_the_connections_of_its_parent_alone(saved, path):
+    memory, backup = saved
+    exchanged(backup, path)
+    child = os.fork()
+    if not child:
+        try:
+            with Memory(path, settings=PLAIN) as own:
+                os._exit(int(texts(own) != ["the lamp is blue"]))
+        except BaseException:
+            os._exit(2)
+    assert os.waitpid(child, 0)[1] == 0
+    memory.remember("the desk is green")
+    assert texts(memory) == ["the desk is green", "the lamp is blue"]
+
+
 @REPLACEMENTS
 def test_close_leaves_a_file_that_replaced_its_own_as_it_is(saved, path, replace):
     memory, backup = saved

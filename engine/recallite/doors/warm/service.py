@@ -70,7 +70,8 @@ class OpenStore:
         except Exception as fault:
             _log.warning("a store was not let go of", exc_info=fault)
             done = False
-        return_freed()
+        if done:
+            return_freed()
         self.rests = done and not self.active and self.used == used
 
     def begin(self) -> None:

@@ -233,7 +233,9 @@ class SqliteStore(Store):
     def _others(self) -> list[SqliteStore]:
         """The stores of this process that have the same file open."""
         return [
-            store for store in [*_OPEN] if store is not self and store._database == self._database and store._current
+            store
+            for store in [*_OPEN]
+            if store is not self and store._database == self._database and store._current and not store.closed
         ]
 
     def _wait_for_readers(self) -> None:
@@ -329,11 +331,22 @@ class SqliteStore(Store):
         except BaseException:
             self.give_back(reader, sound=True)
             raise
+        if self._is_writing():
+            return reader  # the end of the transaction tells
         self.give_back(reader, sound=False)
         with self._lock:
-            if not self._depth and held_files is self._held:
+            if held_files is self._held:
                 self._open_again()
         return self.take_reader()
+
+    def _is_writing(self) -> bool:
+        """Whether this thread is inside a write transaction."""
+        if not self._lock.acquire(blocking=False):
+            return False
+        try:
+            return self._depth > 0
+        finally:
+            self._lock.release()
 
     def give_back(self, reader: SqliteTransaction, *, sound: bool) -> None:
         """Let another read from a connection; one that is not `sound` is closed."""
@@ -462,7 +475,7 @@ class SqliteStore(Store):
             mark = self._writer.copying.mark()
         if mark is not None:
             self._checkpoints.close()
-            self._writer.connection.close()
+            self._close_connections(checkpoint=True)
             raise unfinished_copy(self.path, mark)
 
     def _translated(self, connection: apsw.Connection) -> AbstractContextManager[None]:
