@@ -33,6 +33,7 @@ class SqliteChanges(Changes):
         if any(operation == "reload" for *_, operation in rows):
             self._tx.forget_known()
         sequence = self._tx.connection.last_insert_rowid()  # type: ignore[attr-defined]
+        self._tx.fed = sequence, name  # type: ignore[attr-defined]
         if sequence % _TRIMMED_EVERY < len(rows):
             self._execute("DELETE FROM feed WHERE sequence <= ?", (sequence - KEPT_ROWS,))
 

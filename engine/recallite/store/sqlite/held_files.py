@@ -30,6 +30,8 @@ from recallite.system.logs import logger
 _log = logger(__name__)
 _READ = "SELECT value FROM meta WHERE key = 'commit'"
 _WRITE = "INSERT INTO meta VALUES ('commit', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+_FED = "SELECT (SELECT min(sequence) FROM feed), (SELECT commit_name FROM feed WHERE sequence = ?)"
+_LAST_FED = "SELECT sequence, commit_name FROM feed ORDER BY sequence DESC LIMIT 1"
 _SALT_BYTES, _SALT_OFFSET = 8, 16
 _NO_SALT = "0" * 2 * _SALT_BYTES
 # While others commit or make checkpoints, what is read of database and WAL may not be of one moment.
@@ -61,10 +63,13 @@ class WalState(NamedTuple):
     frames: int
     copied: int
 
-    def follows(self, salt: str) -> bool:
-        """Whether this WAL was begun after one with this salt, of which SQLite counts the first half up, or as new."""
-        half = len(_NO_SALT) // 2
-        return salt == _NO_SALT or (salt != "" and int(salt[:half], 16) + 1 == int(self.salt[:half], 16))
+
+class _Content(NamedTuple):
+    """The mark in a database, the last row of its feed, and whether that goes on from what was known of it."""
+
+    mark: CommitMark
+    last: tuple[int, int] | None
+    goes_on: bool
 
 
 def all_copied(connection: apsw.Connection) -> bool:
@@ -86,15 +91,15 @@ class HeldFiles:
         self._written = self._last = CommitMark()
         # What SQLite's `data_version` was then: with another one somebody else has committed.
         self._version: int | None = None
-        # The state of the WAL, and the mark in a database that held all of it, as they were last seen.
-        self._seen: tuple[WalState, CommitMark | None] | None = None
+        # The state of the WAL, and the mark in the database, as they were last seen; and the last row of the feed.
+        self._seen: tuple[WalState, CommitMark] | None = None
+        self._fed: tuple[int, int] | None = None
 
     def opened(self, connection: apsw.Connection) -> bool:
         """Whether the WAL that the first connection has found belongs to the database."""
-        state = _state_of(connection)
-        if state.frames:
-            return self.belong(connection)
-        self._seen = state, _mark_of(connection)
+        if _state_of(connection).frames and not self.belong(connection):
+            return False
+        self._fed = _last_fed(connection)
         return True
 
     def usable(self, connection: apsw.Connection) -> bool:
@@ -138,41 +143,47 @@ class HeldFiles:
                 state, in_wal = _state_of(connection), _mark_of(connection) or self._last
             except apsw.Error:
                 return True  # whoever reads on is told what is wrong
-            in_file = self._mark_in_file()
-            if in_file is None:
+            content = self._content()
+            if content is None:
                 continue
-            if self._fits(in_file, in_wal, state):
-                self._seen = state, in_file
+            if self._fits(content, in_wal, state):
+                self._seen, self._fed = (state, content.mark), content.last
                 return True
             if state == _state_of(connection):
                 return False
         return True
 
-    def _fits(self, in_file: CommitMark, in_wal: CommitMark, state: WalState) -> bool:
+    def _fits(self, content: _Content, in_wal: CommitMark, state: WalState) -> bool:
         """Whether a database holds what a WAL was begun on, or what a checkpoint has copied from it."""
         if state.copied < state.frames:
             base = in_wal.began_on(state.salt)
-            return in_file.name in (base, in_wal.name) or in_file.began_on(state.salt) == base
+            return content.mark.name in (base, in_wal.name) or content.mark.began_on(state.salt) == base
         # All of it is in the database, which is read then, or pages of it that were kept: `in_wal` tells nothing.
-        if self._seen is not None and self._seen[0] == state and self._seen[1] is not None:
-            return in_file == self._seen[1]
-        if state.salt == _NO_SALT or not in_file.name or in_file.salt == state.salt:
-            return True
-        return self._last.salt != state.salt and state.follows(in_file.salt)
+        if state.frames and self._seen is not None and self._seen[0] == state:
+            return content.mark == self._seen[1]
+        return content.goes_on
 
-    def _mark_in_file(self) -> CommitMark | None:
-        """The mark in the database without its WAL; None if it cannot be read, as while a checkpoint writes it."""
+    def _content(self) -> _Content | None:
+        """The content of the database without its WAL; None if it cannot be read, as while a checkpoint writes it."""
         connection = None
         try:
             connection = open_immutable(self.database)
             if self._key is not None:
                 self._key.unlock(connection)
-            return _mark_of(connection)
+            mark = _mark_of(connection)
+            return None if mark is None else _Content(mark, _last_fed(connection), self._goes_on(connection))
         except apsw.Error:
             return None
         finally:
             if connection is not None:
                 connection.close(True)
+
+    def _goes_on(self, connection: apsw.Connection) -> bool:
+        """Whether the feed has the last row that was seen in it, or has been trimmed since."""
+        if self._fed is None:
+            return True
+        first, name = connection.execute(_FED, (self._fed[0],)).get
+        return name == self._fed[1] or (name is None and first is not None and first > self._fed[0])
 
     def begin(self, connection: apsw.Connection) -> None:
         """Note the WAL in which a write transaction has begun."""
@@ -186,9 +197,10 @@ class HeldFiles:
         self._written, self._version = CommitMark(name, before.name, self._salt, base), None
         connection.execute(_WRITE, (self._written.encode(),))
 
-    def committed(self, connection: apsw.Connection) -> None:
-        """Note that the commit has succeeded for which `mark` was called."""
+    def committed(self, connection: apsw.Connection, fed: tuple[int, int] | None) -> None:
+        """Note that the commit has succeeded for which `mark` was called; `fed` is its last row in the feed."""
         self._last, self._version = self._written, connection.data_version()
+        self._fed = fed or self._fed
 
     def take_wal_away(self, *, keep: bool) -> None:
         """Rename or remove the WAL that is held, as it is of another file; not one that another process has made since.
@@ -267,6 +279,10 @@ def _mark_of(connection: apsw.Connection) -> CommitMark | None:
     """The mark that a connection reads: empty where there is none, None where it is damaged."""
     value = connection.execute(_READ).get
     return CommitMark() if value is None else _decoded(str(value))
+
+
+def _last_fed(connection: apsw.Connection) -> tuple[int, int] | None:
+    return connection.execute(_LAST_FED).get
 
 
 def _decoded(value: str) -> CommitMark | None:

@@ -133,7 +133,7 @@ class SqliteStore(Store):
             held_files.mark(connection, f"{self._writer.commit_name:x}")
         connection.execute("COMMIT")
         if held_files is not None:
-            held_files.committed(connection)
+            held_files.committed(connection, self._writer.fed)
 
     @property
     def nested(self) -> bool:

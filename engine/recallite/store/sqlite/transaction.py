@@ -69,6 +69,8 @@ class SqliteTransaction(Writer):
         self._last_ids: dict[str, int] = {}
         # The name of the commit that a write transaction becomes, a random number, and what had changed before it.
         self.commit_name = 0
+        # The last row that it has added to the feed: its number and that name.
+        self.fed: tuple[int, int] | None = None
         self._changes_before = 0
 
     def begin_writing(self) -> None:
@@ -76,7 +78,7 @@ class SqliteTransaction(Writer):
         if self.connection.data_version() != self._version_before:
             self._known_before = {}
         self._known, self._last_ids = self._known_before, {}
-        self.commit_name = _random()
+        self.commit_name, self.fed = _random(), None
         self._changes_before = self.connection.total_changes()
 
     @property
