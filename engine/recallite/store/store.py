@@ -41,7 +41,7 @@ class Store(ABC):
     def __init__(self) -> None:
         self._process = os.getpid()
         self._closed = False
-        # Called when the connections to a file are closed, of which the next may find another file.
+        # Called when the connections to a file are closed: the next ones may find another file.
         self.on_let_go: Callable[[], object] = lambda: None
 
     @property

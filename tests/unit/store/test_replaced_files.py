@@ -6,6 +6,7 @@ import os
 import shutil
 from pathlib import Path
 
+import apsw
 import pytest
 
 from recallite import Memory, restore_store
@@ -249,6 +250,35 @@ def test_what_the_log_of_an_overwritten_file_held_is_kept_until_a_vacuum(saved, 
     assert aside_of(path) in caplog.text
     memory.store.vacuum()
     assert not os.path.exists(aside_of(path))
+
+
+@pytest.mark.parametrize("looked", [True, False])
+@pytest.mark.parametrize("checkpoint", [apsw.SQLITE_CHECKPOINT_PASSIVE, apsw.SQLITE_CHECKPOINT_TRUNCATE])
+def test_a_file_is_overwritten_when_all_of_its_log_is_in_it(saved, path, checkpoint, looked):
+    """Connections keep pages and the size of the old file then, and read nothing from the log."""
+    memory, backup = saved
+    with memory._engine.store.exclusive() as connection:
+        frames, copied = connection.wal_checkpoint(mode=checkpoint)
+        assert frames == copied
+    if looked:
+        memory.count()
+    shutil.copyfile(backup, path)
+    memory.remember("the desk is green")
+    assert texts(memory) == ["the desk is green", "the lamp is blue"]
+    assert memory.store.verify().ok
+    assert not os.path.exists(aside_of(path))
+
+
+def test_what_others_do_with_a_file_is_not_taken_for_another_file(path, tmp_path):
+    with Memory(path, settings=STORING) as memory, Memory(path, settings=STORING) as other:
+        for number in range(12):
+            memory.remember(f"note {number}")
+            (other.store.vacuum, other._engine.let_go, lambda: other.remember("more"))[number % 3]()
+            with other._engine.store.exclusive() as connection:
+                connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+            assert memory.count() == other.count()
+        assert memory.count() == 16
+    assert [file.name for file in tmp_path.iterdir()] == ["agent.db"]
 
 
 def test_a_change_of_nothing_but_metadata_is_no_other_file(saved, path, tmp_path):

@@ -282,7 +282,8 @@ def _mark_of(connection: apsw.Connection) -> CommitMark | None:
 
 
 def _last_fed(connection: apsw.Connection) -> tuple[int, int] | None:
-    return connection.execute(_LAST_FED).get
+    last: tuple[int, int] | None = connection.execute(_LAST_FED).get
+    return last
 
 
 def _decoded(value: str) -> CommitMark | None:
