@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from itertools import islice
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
+from weakref import WeakMethod
 
 from msgspec import structs
 
@@ -86,16 +87,11 @@ class Engine:
         self._choosing = threading.Lock()
         # Of recalls whose candidates the server finds.
         self.figures = CorpusFigures()
-        # The store's embedder, which is this engine's, once a recall has found it with codes of tokens.
-        self.queried_embedder: EmbedderRow | None = None
-        # The embedder of the stored vectors when it was last read; another process may have changed it since.
-        self.last_embedder: EmbedderRow | None = None
-        # Whether records may wait for vectors; not known at open, so the first write checks.
-        self.may_have_pending = True
+        self._forget_what_was_read()
+        forget = WeakMethod(self._forget_what_was_read)
+        self.store.on_let_go = lambda: (forget() or bool)()
         self._kernels_started = self._has_recalled = False
         self.accesses = AccessLog()
-        # Whether many records may have been written that are not compared yet.
-        self.may_have_uncompared = True
         self.background = Background("judging by the language model")
         self.comparing = Background("comparing memories")
         self.consolidating = Background("extracting facts from episodes")
@@ -103,6 +99,17 @@ class Engine:
             spec, query_cache_size=self.tuning.query_cache_size, token_codes=settings.token_codes
         )
         _log.info("opened %s%s", self.store.path, " (encrypted)" if self.store.encrypted else "")
+
+    def _forget_what_was_read(self) -> None:
+        """Know nothing of the store, as at first: its file may be another one when it is opened again."""
+        # The store's embedder, which is this engine's, once a recall has found it with codes of tokens.
+        self.queried_embedder: EmbedderRow | None = None
+        # The embedder of the stored vectors when it was last read; another process may have changed it since.
+        self.last_embedder: EmbedderRow | None = None
+        # Whether records may wait for vectors; not known at open, so the first write checks.
+        self.may_have_pending = True
+        # Whether many records may have been written that are not compared yet.
+        self.may_have_uncompared = True
 
     @contextmanager
     def atomic(self, locks: Sequence[str] | None = None) -> Iterator[Writer]:
@@ -274,6 +281,14 @@ class Engine:
                 self.index.catch_up(reader)
         seconds["index"] = perf_counter() - began
         return seconds
+
+    def let_go(self) -> bool:
+        """Close the connections of a file that nobody uses just now, until the next use; False where it is in use.
+
+        Index and model stay. The next use opens the file again, and compares the index with its change feed.
+        """
+        idle = all(background.wait(0) for background in (self.comparing, self.background, self.consolidating))
+        return idle and self.store.let_go()
 
     def close(self) -> None:
         """Stop the background, write pending access counts and the index snapshot, and close the store."""

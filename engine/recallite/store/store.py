@@ -31,6 +31,8 @@ class Store(ABC):
     confined_to: str | None = None
     candidates: Literal["auto", "memory", "server"] = "memory"
     """Place where recall finds its candidates; see `ServerOptions`."""
+    read_only = False
+    """Whether it can only be read, as its files are where nothing can be written."""
     in_memory = False
     """Whether the data is lost when the store is closed."""
     reads_scopes = False
@@ -39,6 +41,8 @@ class Store(ABC):
     def __init__(self) -> None:
         self._process = os.getpid()
         self._closed = False
+        # Called when the connections to a file are closed: the next ones may find another file.
+        self.on_let_go: Callable[[], object] = lambda: None
 
     @property
     def encrypted(self) -> bool:
@@ -113,6 +117,10 @@ class Store(ABC):
     @abstractmethod
     def close(self) -> None:
         """Release everything. A second call, or one in a forked child, does nothing."""
+
+    def let_go(self) -> bool:
+        """Close connections that leave files beside the store, until the next use; False where they are in use."""
+        return True
 
     def drop_snapshot(self) -> None:
         """Remove a snapshot of the index that whoever purges a record cannot remove itself."""
