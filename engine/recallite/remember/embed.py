@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -76,6 +77,11 @@ def embed_rows(
             return None
         _accept_given(rows, vectors, identity, codes=embedder.stores_codes)
     wanted = [row for row, vector in zip(rows, vectors, strict=True) if vector is None and row.indexed]
+    if embedder.ahead:
+        for row in wanted:
+            if part := embedder.ahead.get((row.text, row.context)):
+                _give(row, part)
+        wanted = [row for row in wanted if (row.text, row.context) not in embedder.ahead]
     if not wanted or not embedder.enabled:
         return None
     try:
@@ -89,10 +95,34 @@ def embed_rows(
         return fault_text(reason)
     embedder.worked()
     for row, part in zip(wanted, parts, strict=True):
-        row.vectors, row.codes = part.values, part.codes
-        row.refused = part.problem if part.refused else None
-        row.pending = part.problem is not None and not part.refused
+        _give(row, part)
     return retry_reason(parts)
+
+
+def _give(row: Row, part: Parts) -> None:
+    row.vectors, row.codes = part.values, part.codes
+    row.refused = part.problem if part.refused else None
+    row.pending = part.problem is not None and not part.refused
+
+
+@contextmanager
+def embedded_ahead(engine: Engine, rows: Sequence[Row]) -> Iterator[None]:
+    """Embed rows before a transaction; what this thread writes inside finds the vectors of the same texts.
+
+    A text that could not be embedded is not tried again: it waits for its vectors.
+    """
+    wanted = [row for row in rows if row.indexed]
+    if not wanted or not engine.embedder.enabled:
+        yield
+        return
+    problem = embed_rows(engine.embedder, wanted, [None] * len(wanted), identity_for(engine, None))
+    parts = {
+        (row.text, row.context): Parts(row.vectors, row.codes, row.refused or (problem if row.pending else None),
+                                       refused=row.refused is not None)
+        for row in wanted
+    }  # fmt: skip
+    with engine.embedder.keeping(parts):
+        yield
 
 
 def insert_rows(

@@ -6,8 +6,8 @@ as the policy says, what is inserted and what it is connected with.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from itertools import islice
 
 from msgspec import structs
@@ -19,10 +19,10 @@ from recallite.model.records import NewRecord, OnExisting, Record
 from recallite.model.vector_checks import check_vectors
 from recallite.remember.batch import write_one, write_rows
 from recallite.remember.catching_up import MANY, start_comparing
-from recallite.remember.embed import embed_rows, identity_for
+from recallite.remember.embed import embed_rows, embedded_ahead, identity_for
 from recallite.remember.embedded import EmbeddedText, check_embedded
 from recallite.remember.pending import drain_pending
-from recallite.remember.prepare import Arguments, as_record, prepare_all, prepare_batch
+from recallite.remember.prepare import Arguments, as_new_record, as_record, prepare_all, prepare_batch
 from recallite.remember.supersession import KINDS_THAT_LAST, RowRefused
 from recallite.store.columns import RowColumns
 from recallite.store.store import Progress
@@ -64,6 +64,18 @@ def remember_one(
     embed_some_pending(engine, rows)
     start_comparing(engine)
     return record
+
+
+@contextmanager
+def transaction(engine: Engine, items: Sequence[object], *, base: str) -> Iterator[None]:
+    """A transaction of the store, before which items that will be stored in it are embedded."""
+    items = [item for item in map(as_new_record, items) if item.vector is None]
+    rows: Sequence[Row] = []
+    if items:
+        policy, max_chars = check_policy(engine, None), engine.settings.max_text_chars
+        rows = prepare_batch(items, 0, base=base, max_text_chars=max_chars, policy=policy)[0]
+    with embedded_ahead(engine, rows), engine.store.transaction():
+        yield
 
 
 def _write_one(
@@ -146,7 +158,7 @@ def remember_batches(
         ids += [by_place.get(place, "") for place in range(len(rows))]
         if on_progress is not None:
             on_progress(len(ids), total)
-    start_comparing(engine)
+    start_comparing(engine, added=True)
     return ids
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Literal
 
 from recallite.errors import InvalidInput, StoreClosed
@@ -67,6 +67,14 @@ class Store(ABC):
         time, if the store can; else one thread writes at a time. Without `wait`, StoreUnavailable is raised at once if
         another process is writing.
         """
+
+    def doing(self, work: str) -> AbstractContextManager[None]:
+        """Let other processes know that this one does some work, so that they need not."""
+        return nullcontext()
+
+    def is_done_elsewhere(self, work: str) -> bool:
+        """Whether another process, or another thread, does this work."""
+        return False
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

@@ -10,6 +10,7 @@ from recallite import Memory, copy_store
 from recallite.model.policies import WritePolicy
 from recallite.remember import catching_up
 from recallite.remember.catching_up import MANY
+from recallite.system.turnstile import StepSize
 from tests.unit.memory.support import PLAIN
 
 NOW = WritePolicy(compare="now")
@@ -120,13 +121,13 @@ def test_another_process_goes_on(path):
 
 
 def test_a_step_that_fails_is_done_again(memory, monkeypatch):
-    monkeypatch.setattr(catching_up, "_AT_ONCE", 16)
+    monkeypatch.setattr(catching_up, "StepSize", lambda: StepSize(first=8, most=16))
     old, new = PAIRS[0]
     paused(memory).remember_many(dated([old, *unrelated(), new]))
     steps, compare = [], catching_up._compare_next
 
-    def fails_at_the_third(engine, writer, ahead):
-        steps.append(compare(engine, writer, ahead))
+    def fails_at_the_third(*arguments):
+        steps.append(compare(*arguments))
         if len(steps) == 3:
             raise OSError("the disk is gone")
         return steps[-1]
@@ -134,7 +135,7 @@ def test_a_step_that_fails_is_done_again(memory, monkeypatch):
     monkeypatch.setattr(catching_up, "_compare_next", fails_at_the_third)
     with pytest.raises(OSError, match="gone"):
         memory.store.catch_up()
-    assert memory.store.stats().to_compare == MANY + 2 - 32
+    assert memory.store.stats().to_compare == MANY + 2 - steps[0] - steps[1]
     memory.store.catch_up()
     assert (memory.store.stats().to_compare, memory.store.stats().superseded, memory.store.verify().problems) == (
         0,
