@@ -392,7 +392,8 @@ class Memory:
         and processes see nothing of it until then, and wait to write. So name what it stores in `embed`, texts or items
         as `remember_many` takes them: they are embedded before it begins. One transaction inside another is part of it.
         """
-        items = checks.listed(embed, "embed", single=False) if embed else ()
+        checks.check_stream(embed)
+        items = [*embed]
         return write.transaction(self._engine, items, base=self._scope) if items else self._engine.store.transaction()
 
     # ── recall ────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -105,7 +105,12 @@ class RecalliteMemoryService(OnMemory, BaseMemoryService):
 
     def _add(self, scope: str, items: list[NewRecord | None], *, session_id: str | None, whole: bool) -> None:
         memory = self._scoped.scoped(scope)
-        with memory.transaction():
+        given = {(item.metadata or {})["event_id"]: item for item in items if item is not None}
+        there = memory.list(kinds=_EVENT, where={"metadata.event_id": {"in": [*given]}}, limit=None) if given else []
+        for record in there:
+            if not _differ(record, given[record.metadata["event_id"]]):
+                del given[record.metadata["event_id"]]
+        with memory.transaction(embed=given.values()):
             deleted = {record.text for record in memory.list(kinds=_DELETED, limit=None)}
             wanted: dict[str, NewRecord] = {}
             for item in items:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -105,24 +104,21 @@ def _give(row: Row, part: Parts) -> None:
     row.pending = part.problem is not None and not part.refused
 
 
-@contextmanager
-def embedded_ahead(engine: Engine, rows: Sequence[Row]) -> Iterator[None]:
-    """Embed rows before a transaction; what this thread writes inside finds the vectors of the same texts.
+def parts_ahead(engine: Engine, rows: Sequence[Row]) -> dict[tuple[str, str | None], Parts]:
+    """Embed rows before a transaction that stores the same texts, for `EmbedderHandle.keeping`.
 
-    A text that could not be embedded is not tried again: it waits for its vectors.
+    A text that could not be embedded is not tried again there: it waits for its vectors.
     """
     wanted = [row for row in rows if row.indexed]
     if not wanted or not engine.embedder.enabled:
-        yield
-        return
+        return {}
     problem = embed_rows(engine.embedder, wanted, [None] * len(wanted), identity_for(engine, None))
-    parts = {
-        (row.text, row.context): Parts(row.vectors, row.codes, row.refused or (problem if row.pending else None),
-                                       refused=row.refused is not None)
+    return {
+        (row.text, row.context): Parts(
+            row.vectors, row.codes, row.refused or (problem if row.pending else None), refused=row.refused is not None
+        )
         for row in wanted
-    }  # fmt: skip
-    with engine.embedder.keeping(parts):
-        yield
+    }
 
 
 def insert_rows(

@@ -19,14 +19,14 @@ from recallite.model.records import NewRecord, OnExisting, Record
 from recallite.model.vector_checks import check_vectors
 from recallite.remember.batch import write_one, write_rows
 from recallite.remember.catching_up import MANY, start_comparing
-from recallite.remember.embed import embed_rows, embedded_ahead, identity_for
+from recallite.remember.embed import embed_rows, identity_for, parts_ahead
 from recallite.remember.embedded import EmbeddedText, check_embedded
 from recallite.remember.pending import drain_pending
 from recallite.remember.prepare import Arguments, as_new_record, as_record, prepare_all, prepare_batch
 from recallite.remember.supersession import KINDS_THAT_LAST, RowRefused
 from recallite.store.columns import RowColumns
 from recallite.store.store import Progress
-from recallite.store.values import EmbedderRow, Row
+from recallite.store.values import EmbedderRow, Parts, Row
 from recallite.system.messages import shown
 from recallite.system.tracing import traced
 from recallite.text.junk import is_junk
@@ -67,14 +67,16 @@ def remember_one(
 
 
 @contextmanager
-def transaction(engine: Engine, items: Sequence[object], *, base: str) -> Iterator[None]:
+def transaction(engine: Engine, items: Iterable[object], *, base: str) -> Iterator[None]:
     """A transaction of the store, before which items that will be stored in it are embedded."""
-    items = [item for item in map(as_new_record, items) if item.vector is None]
-    rows: Sequence[Row] = []
-    if items:
-        policy, max_chars = check_policy(engine, None), engine.settings.max_text_chars
-        rows = prepare_batch(items, 0, base=base, max_text_chars=max_chars, policy=policy)[0]
-    with embedded_ahead(engine, rows), engine.store.transaction():
+    parts: dict[tuple[str, str | None], Parts] = {}
+    with suppress(RecalliteError):  # what is wrong with an item is told where it is stored
+        lacking = [item for item in map(as_new_record, items) if item.vector is None]
+        if lacking:
+            policy, max_chars = check_policy(engine, None), engine.settings.max_text_chars
+            rows = prepare_all(Arguments(lacking), base=base, max_text_chars=max_chars, policy=policy)
+            parts = parts_ahead(engine, rows)
+    with engine.embedder.keeping(parts), engine.store.transaction():
         yield
 
 
@@ -188,7 +190,7 @@ def embed_some_pending(engine: Engine, rows: Sequence[Row]) -> None:
     columns.take_back()  # rows that were merged or repeated were never inserted
     if any(columns.pending):
         engine.may_have_pending = True
-    elif engine.may_have_pending and any(columns.vectors):
+    elif not engine.store.in_transaction and engine.may_have_pending and any(columns.vectors):
         with suppress(StoreError):
             drain_pending(engine, PENDING_A_WRITE)
 

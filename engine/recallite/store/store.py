@@ -97,6 +97,11 @@ class Store(ABC):
     def in_transaction(self) -> bool:
         """Whether this thread is inside `transaction`."""
 
+    @property
+    @abstractmethod
+    def writing(self) -> bool:
+        """Whether this thread is inside a write transaction, for which others wait."""
+
     @abstractmethod
     def _share(self, inside: bool) -> None:
         """Note that this thread enters or leaves `transaction`."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import structs
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _log = logger(__name__)
 _AROUND_RECALLED = (*TITLES, NOTICE, QUOTES)
 _DURING_A_TURN = ("PreCompact", "PreCompress")
-# Turns of one transaction: other writers wait while they are embedded.
+# Turns of one transaction, for which other writers wait.
 _A_TRANSACTION = 20
 
 
@@ -48,21 +48,31 @@ def take_turns(memory: Memory, event: Event) -> str:
     else:
         turns = [*_given(event)]
     for begin in range(0, len(turns), _A_TRANSACTION):
-        with memory.transaction():  # so that of two hooks at once one reads what the other has left
-            _take(memory, event, turns[begin : begin + _A_TRANSACTION])
+        some = [_Turn(line, record, _clean(memory, record, event)) for line, record in turns[begin:][:_A_TRANSACTION]]
+        there = memory.get([turn.record.id or "" for turn in some])
+        new = [turn.clean for turn in some if turn.clean.text and turn.record.id not in there]
+        with memory.transaction(embed=new):  # so that of two hooks at once one reads what the other has left
+            _take(memory, event, some)
     return ""
 
 
-def _take(memory: Memory, event: Event, turns: list[tuple[int, NewRecord]]) -> None:
+class _Turn(NamedTuple):
+    """A turn with its line in the transcript, as the host has it and as it is stored."""
+
+    line: int
+    record: NewRecord
+    clean: NewRecord
+
+
+def _take(memory: Memory, event: Event, turns: list[_Turn]) -> None:
     """Store some turns, with their lines, but those that another hook has stored since."""
     state = SessionState(memory, event)
-    fresh = [(line, record) for line, record in turns if line > state.lines or not line]
+    fresh = [turn for turn in turns if turn.line > state.lines or not turn.line]
     if not fresh:
         return
     policy = structs.replace(memory.settings.write_policy, recognise_recalled=True)
-    there = memory.get([record.id or "" for _, record in fresh])
-    for _, record in fresh:
-        clean = _clean(memory, record, event)
+    there = memory.get([turn.record.id or "" for turn in fresh])
+    for _, record, clean in fresh:
         if record.id in there or not clean.text:
             continue
         try:
@@ -70,9 +80,9 @@ def _take(memory: Memory, event: Event, turns: list[tuple[int, NewRecord]]) -> N
                 memory.remember(clean, policy=policy)
         except RecalliteError as fault:
             _log.warning("a turn is not stored: %s", fault)
-    if fresh[-1][0]:
-        state.read(fresh[-1][0])
-        TakenTurns(memory, event).add(digest_of(record) for _, record in fresh)
+    if fresh[-1].line:
+        state.read(fresh[-1].line)
+        TakenTurns(memory, event).add(digest_of(turn.record) for turn in fresh)
 
 
 def _transcribed(event: Event) -> Iterator[tuple[int, NewRecord]]:

@@ -91,6 +91,10 @@ class PostgresStore(Store):
     def in_transaction(self) -> bool:
         return self._inside.shared
 
+    @property
+    def writing(self) -> bool:
+        return self._inside.writer is not None
+
     def _share(self, inside: bool) -> None:
         self._inside.shared = inside
 

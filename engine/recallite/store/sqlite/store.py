@@ -30,7 +30,7 @@ from recallite.store.sqlite.transaction import Reading, SqliteTransaction
 from recallite.store.sqlite.verifying import verify
 from recallite.store.store import Progress, Store
 from recallite.store.values import Erased
-from recallite.system.turnstile import Turnstile, gives_way, is_present, present
+from recallite.system.turnstile import Turnstile, gives_way, giving_way, is_present, present
 
 # How long a writer waits before it asks for the lock again: work in the background leaves it free for 10 ms.
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.0005, 0.004
@@ -198,6 +198,10 @@ class SqliteStore(Store):
     def in_transaction(self) -> bool:
         return self._inside == threading.get_ident()
 
+    @property
+    def writing(self) -> bool:
+        return self._holder == threading.get_ident()
+
     def _share(self, inside: bool) -> None:
         self._inside = threading.get_ident() if inside else None
 
@@ -306,15 +310,16 @@ class SqliteStore(Store):
             return verify(reader, on_progress)
 
     def rebuild(self, on_progress: Progress | None = None) -> None:
-        with self.atomic() as writer:
+        with giving_way(), self.atomic() as writer:
             rebuilding.rebuild(writer, on_progress, fts=self._fts)
 
     def vacuum(self) -> int:
         self.check_outside()
         before = files.bytes_on_disk(self.path)
-        with self.atomic() as writer:
+        with giving_way(), self.atomic() as writer:
             rebuilding.drop_unused(writer)
         self._numbers.forget()
+        self._turnstile.wait_until_free()
         self.compact()
         return before - files.bytes_on_disk(self.path)
 
