@@ -48,7 +48,8 @@ class Asking(WordEmbedder):
 
 
 @pytest.fixture
-def asking(tmp_path):
+def asking(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     path = str(tmp_path / "agent.db")
     Memory(path, settings=Settings(embedder="none")).close()
     return Asking(path)

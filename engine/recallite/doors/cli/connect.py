@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -27,6 +28,8 @@ from recallite.errors import InvalidInput
 if TYPE_CHECKING:
     from recallite.doors.mcp.hosts import Change
 
+# How long a turn is tried to be stored; it is kept if that is not possible.
+_LONGEST_SECONDS = running.WAIT_SECONDS - 20
 Project = Annotated[str | None, option("FOLDER", "Only for this project.")]
 DryRun = Annotated[bool, flag("Show the changes, and write nothing.", "--dry-run")]
 Shared = Annotated[str | None, option("/A/B", "A scope that all projects share. Default: each has its own.", "--scope")]
@@ -124,39 +127,54 @@ def hook(
     memories: Memories = False,
 ) -> None:
     """Answer a host's hook, whose JSON is on standard input. It always succeeds, and is silent if it fails."""
-    from recallite.doors.hooks.events import answer, output_of, payload_of
+    from recallite.doors.hooks.events import answer, keeps_turns, output_of, payload_of
     from recallite.system.processes import start_detached
 
-    def ask() -> bytes:
+    def detach(payload: dict[str, Any]) -> None:
+        shared = [] if scope is None else ["--scope", scope]
+        shared += ["--memories"] if memories else []
+        words = [*store_arguments(context), "hook", "turn", "--host", host, *shared, "--wait"]
+        start_detached(command(words), str(Path.home()), json.dumps(payload).encode())
+
+    def ask(tell: Callable[[bytes], None]) -> None:
         payload = payload_of(running.payload(), os.environ.get("CLAUDE_PROJECT_DIR", ""), os.getcwd())
         if event == "turn" and not wait:
-            shared = [] if scope is None else ["--scope", scope]
-            shared += ["--memories"] if memories else []
-            words = [*store_arguments(context), "hook", event, "--host", host, *shared, "--wait"]
-            start_detached(command(words), str(Path.home()), json.dumps(payload).encode())
-            return b""
+            detach(payload)
+            return
         with open_memory(context, create=True) as memory:
-            return output_of(answer(memory, event, host, payload, scope, memories=memories), event, host)
+            memory._engine.comparing.stop()  # it is left to processes that stay
+            text = answer(memory, event, host, payload, scope, memories=memories, patience_seconds=_LONGEST_SECONDS)
+            tell(output_of(text, event, host))  # before the store is closed
+            if event == "session-start" and keeps_turns(memory):
+                detach({})
 
     _print_within(running.WAIT_SECONDS if wait else patience, ask)
 
 
-def _print_within(seconds: float, ask: Callable[[], bytes]) -> None:
-    """Print what `ask` returns, unless it fails or takes longer."""
+def _print_within(seconds: float, ask: Callable[[Callable[[bytes], None]], None]) -> None:
+    """Print what `ask` tells, unless it fails or takes longer."""
     answers: list[bytes] = []
+    told, deadline = threading.Event(), time.monotonic() + seconds
+
+    def tell(answer: bytes) -> None:
+        answers.append(answer)
+        told.set()
 
     def run() -> None:
         try:
-            answers.append(ask())
+            ask(tell)
         except Exception as fault:
             from recallite.system.logs import logger
 
             logger(__name__).debug("the hook failed", exc_info=fault)
+        finally:
+            told.set()
 
     asking = threading.Thread(target=run, daemon=True)
     asking.start()
-    asking.join(seconds)
+    told.wait(seconds)
     with suppress(Exception):
         print("".join(map(bytes.decode, answers)), end="", flush=True)
+    asking.join(max(0.0, deadline - time.monotonic()))
     if asking.is_alive():
         os._exit(0)  # whatever it waits for, the host does not

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,9 +16,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec import structs
 
 from recallite.doors.hooks.events import Event
+from recallite.doors.hooks.kept import Kept, KeptTurns
+from recallite.doors.hooks.memory_files import take_files
 from recallite.doors.hooks.showing import TITLES
-from recallite.doors.hooks.states import SessionState, TakenTurns, digest_of
-from recallite.errors import RecalliteError
+from recallite.doors.hooks.states import SessionState, TakenTurns, digest_of, remove_old_states
+from recallite.errors import RecalliteError, StoreError
 from recallite.model.authority import authority_of_role, speaking_as
 from recallite.model.records import NewRecord
 from recallite.system.logs import logger
@@ -37,8 +40,37 @@ _DURING_A_TURN = ("PreCompact", "PreCompress")
 _A_TRANSACTION = 20
 
 
-def take_turns(memory: Memory, event: Event) -> str:
-    """Store the turns of a session that were not read before; returns the empty text, since nothing is shown."""
+def take_turns(memory: Memory, event: Event, patience_seconds: float, *, memories: bool) -> None:
+    """Keep the turns of an event, and store all that are kept; what cannot be kept is stored at once, or raises."""
+    try:
+        keep_turns(memory, event, memories=memories)
+    except (OSError, StoreError) as fault:
+        _log.warning("a turn is not kept before it is stored: %s", fault)
+        _store(memory, _kept(memory, event, memories=memories))
+    store_turns(memory, patience_seconds)
+
+
+def keep_turns(memory: Memory, event: Event, *, memories: bool) -> None:
+    """Keep the turns of an event until they are stored. Raises OSError and StoreError if they cannot be kept."""
+    kept = _kept(memory, event, memories=memories)
+    if kept.turns or event.transcript:
+        KeptTurns(memory).put(kept)
+
+
+def store_turns(memory: Memory, patience_seconds: float) -> None:
+    """Store the turns that are kept; if the store is locked, try for so long. They stay until they are stored."""
+    KeptTurns(memory).store(partial(_store, memory), patience_seconds)
+
+
+def _kept(memory: Memory, event: Event, *, memories: bool) -> Kept:
+    given = () if event.transcript else (_clean(memory, record, event) for _, record in _given(event))
+    clean = memory.settings.write_policy.clean
+    return Kept(event, [structs.replace(turn, text=clean(turn.text)) for turn in given if turn.text], memories)
+
+
+def _store(memory: Memory, kept: Kept) -> None:
+    """Store the turns of a session that were not read before, and its host's memory files if they are asked for."""
+    event = kept.event
     if event.transcript:
         lines = SessionState(memory, event).lines
         turns = [turn for turn in _transcribed(event) if turn[0] > lines or not turn[0]]
@@ -46,14 +78,18 @@ def take_turns(memory: Memory, event: Event) -> str:
             taken = TakenTurns(memory, event).digests()
             turns = [turn for turn in turns if digest_of(turn[1]) not in taken]
     else:
-        turns = [*_given(event)]
+        turns = [(0, turn) for turn in kept.turns]
     for begin in range(0, len(turns), _A_TRANSACTION):
-        some = [_Turn(line, record, _clean(memory, record, event)) for line, record in turns[begin:][:_A_TRANSACTION]]
+        some = [
+            _Turn(line, record, _clean(memory, record, event) if event.transcript else record)
+            for line, record in turns[begin : begin + _A_TRANSACTION]
+        ]
         there = memory.get([turn.record.id or "" for turn in some])
         new = [turn.clean for turn in some if turn.clean.text and turn.record.id not in there]
         with memory.transaction(embed=new):  # so that of two hooks at once one reads what the other has left
             _take(memory, event, some)
-    return ""
+    if kept.memories and event.transcript:
+        take_files(memory, event)
 
 
 class _Turn(NamedTuple):
@@ -78,9 +114,13 @@ def _take(memory: Memory, event: Event, turns: list[_Turn]) -> None:
         try:
             with speaking_as(authority_of_role(record.context)):
                 memory.remember(clean, policy=policy)
+        except StoreError:  # all of them are tried again
+            raise
         except RecalliteError as fault:
             _log.warning("a turn is not stored: %s", fault)
     if fresh[-1].line:
+        if not state.lines:
+            remove_old_states(memory)
         state.read(fresh[-1].line)
         TakenTurns(memory, event).add(digest_of(turn.record) for turn in fresh)
 
