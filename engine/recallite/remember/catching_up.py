@@ -78,7 +78,8 @@ def _compare_all(engine: Engine, stopped: Callable[[], bool]) -> int:
     while not stopped():
         verdicts: Verdicts = {}
         with engine.store.read() as reader:
-            ahead = _waiting(reader, _READ_AHEAD)
+            # Who reads a store in memory keeps its writers waiting.
+            ahead = _waiting(reader, step.size if engine.store.in_memory else _READ_AHEAD)
             if ahead is None:
                 break
             _judge_ahead(reader, ahead, verdicts, stopped)

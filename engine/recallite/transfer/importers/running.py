@@ -74,7 +74,13 @@ class Run:
     """One import: the batches it takes, and the counts of those before."""
 
     def __init__(
-        self, memory: Memory, name: str, source: Source, scope: str, *, dry_run: bool = False,
+        self,
+        memory: Memory,
+        name: str,
+        source: Source,
+        scope: str,
+        *,
+        dry_run: bool = False,
         batch_size: int | None = None,
     ) -> None:
         self._memory, self._name, self._source = memory, name, source
