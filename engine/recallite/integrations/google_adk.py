@@ -105,12 +105,14 @@ class RecalliteMemoryService(OnMemory, BaseMemoryService):
 
     def _add(self, scope: str, items: list[NewRecord | None], *, session_id: str | None, whole: bool) -> None:
         memory = self._scoped.scoped(scope)
-        given = {(item.metadata or {})["event_id"]: item for item in items if item is not None}
-        there = memory.list(kinds=_EVENT, where={"metadata.event_id": {"in": [*given]}}, limit=None) if given else []
+        by_event = {(item.metadata or {})["event_id"]: item for item in items if item is not None}
+        there = (
+            memory.list(kinds=_EVENT, where={"metadata.event_id": {"in": [*by_event]}}, limit=None) if by_event else []
+        )
         for record in there:
-            if not _differ(record, given[record.metadata["event_id"]]):
-                del given[record.metadata["event_id"]]
-        with memory.transaction(embed=given.values()):
+            if not _differ(record, by_event[record.metadata["event_id"]]):
+                del by_event[record.metadata["event_id"]]
+        with memory.transaction(embed=by_event.values()):
             deleted = {record.text for record in memory.list(kinds=_DELETED, limit=None)}
             wanted: dict[str, NewRecord] = {}
             for item in items:

@@ -119,8 +119,8 @@ class RecalliteProvider(MemoryProvider):
         texts = [("user", user_content), ("assistant", assistant_content)]
         turn = [{"role": role, "content": text} for role, text in texts if text and text.strip()]
         scoped = memory.scoped(self._scope)
-        said = NewRecord(user_content, context="user", source=name or None)
-        remembered = [said] if user_content and user_content.strip() else []
+        spoken = NewRecord(user_content, context="user", source=name or None)
+        remembered = [spoken] if user_content and user_content.strip() else []
         with scoped.transaction(embed=remembered):
             if turn and name:
                 scoped.sessions.open(name, provider="hermes").extend(turn)

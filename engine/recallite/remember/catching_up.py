@@ -144,7 +144,7 @@ class _Turns:
 
 
 def _compare_next(engine: Engine, writer: Writer, most: int, verdicts: Verdicts) -> int:
-    """Compare at most so many of the next records that wait, in their order; returns how many."""
+    """Compare at most `most` of the next records that wait, in their order; returns how many."""
     waiting = _waiting(writer, most)
     if waiting is None:
         return 0

@@ -24,12 +24,12 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-# Where only exclusive locks are, each who waits locks one of so many bytes.
+# Windows has exclusive locks only: each who waits locks one of so many bytes.
 _PLACES = 2**20
 _ATTEMPTS = 4
 _POLL_SECONDS = 0.002
 _AIMED_SECONDS = 0.012
-# Where somebody always waits, the background still gets a turn a second.
+# The background still gets a turn a second if somebody always waits.
 _LONGEST_WAIT_SECONDS = 1.0
 _LONGEST_PAUSE_SECONDS = 1.0
 _gives_way: ContextVar[bool] = ContextVar("gives_way", default=False)
@@ -124,7 +124,7 @@ class Turnstile:
 
 
 class StepSize:
-    """How much work to do in one turn of the background, so that it holds the lock for 10 to 20 ms.
+    """The amount of work for one turn of the background, which is to hold the lock for 10 to 20 ms.
 
     `size` is what the next turn should do; a turn that does less of it sets `count`.
     """

@@ -154,11 +154,11 @@ def hook(
 def _print_within(seconds: float, ask: Callable[[Callable[[bytes], None]], None]) -> None:
     """Print what `ask` tells, unless it fails or takes longer."""
     answers: list[bytes] = []
-    told, deadline = threading.Event(), time.monotonic() + seconds
+    has_answered, deadline = threading.Event(), time.monotonic() + seconds
 
     def tell(answer: bytes) -> None:
         answers.append(answer)
-        told.set()
+        has_answered.set()
 
     def run() -> None:
         try:
@@ -168,11 +168,11 @@ def _print_within(seconds: float, ask: Callable[[Callable[[bytes], None]], None]
 
             logger(__name__).debug("the hook failed", exc_info=fault)
         finally:
-            told.set()
+            has_answered.set()
 
     asking = threading.Thread(target=run, daemon=True)
     asking.start()
-    told.wait(seconds)
+    has_answered.wait(seconds)
     with suppress(Exception):
         print("".join(map(bytes.decode, answers)), end="", flush=True)
     asking.join(max(0.0, deadline - time.monotonic()))

@@ -1,4 +1,4 @@
-"""What hooks keep in the user's own folder: turns until they are stored, and what sessions were shown.
+"""Files of hooks in the user's own folder: turns until they are stored, and the ids of what sessions were shown.
 
 A hook does not wait for others that write. A turn is first kept in a file of its own, redacted as it will be stored and
 encrypted if the store is; it is removed once the turn is stored. A file that is left by a crash, or while the store was
@@ -48,7 +48,7 @@ class Kept(NamedTuple):
     """Whether the host's memory files are read too."""
 
     def encoded(self) -> bytes:
-        """It as JSON, without what the host sent beside its turns."""
+        """The turns as JSON, without what the host sent beside them."""
         event = self.event._replace(prompt="", response="", project=self.event.project._asdict())  # type: ignore[arg-type]
         turns = [
             {"created_at": str(turn.created_at), **{name: getattr(turn, name) for name in _FIELDS}}
@@ -58,7 +58,7 @@ class Kept(NamedTuple):
 
     @classmethod
     def decoded(cls, data: bytes) -> Kept:
-        """What `encoded` gave. Raises ValueError for anything else."""
+        """The turns that `encoded` gave. Raises ValueError for anything else."""
         try:
             fields = json.loads(data)
             event = Event(**{**fields["event"], "project": Project(**fields["event"]["project"])})
@@ -80,7 +80,7 @@ class KeptTurns:
         except OSError:
             return []
 
-    def put(self, kept: Kept) -> None:
+    def put(self, turns: Kept) -> None:
         """Keep turns, so that they survive power loss. Raises OSError, and StoreError if there are too many."""
         folder = _made(self._folder)
         names = self.names()
@@ -91,7 +91,7 @@ class KeptTurns:
                 f"recallite --db {self._memory.path} verify",
                 "full",
             )
-        data = self._memory._engine.store.sealed(kept.encoded())
+        data = self._memory._engine.store.sealed(turns.encoded())
         with unfinished(f"{folder}{os.sep}", "turn") as part:
             with open(part.descriptor, "wb", closefd=False) as file:
                 file.write(data)
@@ -119,14 +119,14 @@ class KeptTurns:
         for path in (self._folder / name for name in self.names()):
             try:
                 data = self._memory._engine.store.unsealed(path.read_bytes(), str(path))
-                kept = Kept.decoded(data or b"")
+                turns = Kept.decoded(data or b"")
             except (OSError, StoreError) as fault:
                 return fault
             except ValueError as fault:
                 _log.warning("%s holds no turn: %s", path, fault)
             else:
                 try:
-                    store(kept)
+                    store(turns)
                 except StoreError as fault:
                     return fault
                 except Exception as fault:  # it would fail again, and keep back those after it

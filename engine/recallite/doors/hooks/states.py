@@ -20,7 +20,7 @@ _DAYS = 30
 
 
 class SessionState:
-    """How far a session was read: up to which line of its transcript. It is kept in the store, with the turns."""
+    """The line up to which the transcript of a session was read, which is in the store with its turns."""
 
     def __init__(self, memory: Memory, event: Event) -> None:
         self._memory, self._name = memory, f"{event.host}/{event.session}"[:200]

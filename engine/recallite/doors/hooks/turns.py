@@ -46,15 +46,15 @@ def take_turns(memory: Memory, event: Event, patience_seconds: float, *, memorie
         keep_turns(memory, event, memories=memories)
     except (OSError, StoreError) as fault:
         _log.warning("a turn is not kept before it is stored: %s", fault)
-        _store(memory, _kept(memory, event, memories=memories))
+        _store(memory, _waiting(memory, event, memories=memories))
     store_turns(memory, patience_seconds)
 
 
 def keep_turns(memory: Memory, event: Event, *, memories: bool) -> None:
     """Keep the turns of an event until they are stored. Raises OSError and StoreError if they cannot be kept."""
-    kept = _kept(memory, event, memories=memories)
-    if kept.turns or event.transcript:
-        KeptTurns(memory).put(kept)
+    waiting = _waiting(memory, event, memories=memories)
+    if waiting.turns or event.transcript:
+        KeptTurns(memory).put(waiting)
 
 
 def store_turns(memory: Memory, patience_seconds: float) -> None:
@@ -62,15 +62,15 @@ def store_turns(memory: Memory, patience_seconds: float) -> None:
     KeptTurns(memory).store(partial(_store, memory), patience_seconds)
 
 
-def _kept(memory: Memory, event: Event, *, memories: bool) -> Kept:
-    given = () if event.transcript else (_clean(memory, record, event) for _, record in _given(event))
+def _waiting(memory: Memory, event: Event, *, memories: bool) -> Kept:
+    turns = [] if event.transcript else [_clean(memory, record, event) for _, record in _given(event)]
     clean = memory.settings.write_policy.clean
-    return Kept(event, [structs.replace(turn, text=clean(turn.text)) for turn in given if turn.text], memories)
+    return Kept(event, [structs.replace(turn, text=clean(turn.text)) for turn in turns if turn.text], memories)
 
 
-def _store(memory: Memory, kept: Kept) -> None:
+def _store(memory: Memory, waiting: Kept) -> None:
     """Store the turns of a session that were not read before, and its host's memory files if they are asked for."""
-    event = kept.event
+    event = waiting.event
     if event.transcript:
         lines = SessionState(memory, event).lines
         turns = [turn for turn in _transcribed(event) if turn[0] > lines or not turn[0]]
@@ -78,7 +78,7 @@ def _store(memory: Memory, kept: Kept) -> None:
             taken = TakenTurns(memory, event).digests()
             turns = [turn for turn in turns if digest_of(turn[1]) not in taken]
     else:
-        turns = [(0, turn) for turn in kept.turns]
+        turns = [(0, turn) for turn in waiting.turns]
     for begin in range(0, len(turns), _A_TRANSACTION):
         some = [
             _Turn(line, record, _clean(memory, record, event) if event.transcript else record)
@@ -88,7 +88,7 @@ def _store(memory: Memory, kept: Kept) -> None:
         new = [turn.clean for turn in some if turn.clean.text and turn.record.id not in there]
         with memory.transaction(embed=new):  # so that of two hooks at once one reads what the other has left
             _take(memory, event, some)
-    if kept.memories and event.transcript:
+    if waiting.memories and event.transcript:
         take_files(memory, event)
 
 
