@@ -24,8 +24,8 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-# Windows has exclusive locks only: each who waits locks one of so many bytes.
-_PLACES = 2**20
+# Windows has exclusive locks only: each who waits locks another byte.
+_BYTES = 2**20
 _ATTEMPTS = 4
 _POLL_SECONDS = 0.002
 _AIMED_SECONDS = 0.012
@@ -159,7 +159,7 @@ def _entered(path: str, beside: str) -> int | None:
             return None
         try:
             if sys.platform == "win32":
-                os.lseek(descriptor, secrets.randbelow(_PLACES), os.SEEK_SET)
+                os.lseek(descriptor, secrets.randbelow(_BYTES), os.SEEK_SET)
                 msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
             else:
                 with suppress(OSError):  # a file of another user has its mode already
@@ -193,9 +193,9 @@ def _remove_if_free(descriptor: int, path: str) -> bool:
     try:
         if sys.platform == "win32":
             os.lseek(descriptor, 0, os.SEEK_SET)
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, _PLACES)
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, _BYTES)
             os.lseek(descriptor, 0, os.SEEK_SET)
-            msvcrt.locking(descriptor, msvcrt.LK_UNLCK, _PLACES)
+            msvcrt.locking(descriptor, msvcrt.LK_UNLCK, _BYTES)
         else:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except (BlockingIOError, PermissionError):

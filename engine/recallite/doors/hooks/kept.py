@@ -22,7 +22,7 @@ from recallite.errors import StoreClosed, StoreError, WrongKey
 from recallite.model.records import NewRecord
 from recallite.store.opening import is_address
 from recallite.system.atomic_file import unfinished
-from recallite.system.descriptors import opened, sync_folder
+from recallite.system.descriptors import open_to_add, sync_folder
 from recallite.system.folder_lock import FolderLock
 from recallite.system.local_socket import is_private
 from recallite.system.logs import logger
@@ -82,10 +82,11 @@ class KeptTurns:
 
     def put(self, turns: Kept) -> None:
         """Keep turns, so that they survive power loss. Raises OSError, and StoreError if there are too many."""
-        folder = _made(self._folder)
-        names = self.names()
-        size = sum((folder / name).stat().st_size for name in names) if len(names) < _MOST_TURNS else _MOST_BYTES
-        if size >= _MOST_BYTES:
+        folder, size, names = _made(self._folder), 0, self.names()
+        for name in names[:_MOST_TURNS]:
+            with suppress(FileNotFoundError):  # it is stored by now
+                size += (folder / name).stat().st_size
+        if size >= _MOST_BYTES or len(names) >= _MOST_TURNS:
             raise StoreError(
                 f"{folder} holds all the turns that it may, {len(names)}: see why none of them can be stored by "
                 f"recallite --db {self._memory.path} verify",
@@ -154,8 +155,7 @@ class Shown:
         note: dict[str, Any] = {"anew": True} if anew else {}
         try:
             _made(self._path.parent)
-            descriptor = opened(self._path, os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if anew else os.O_APPEND))
-            with open(descriptor, "w", encoding="utf-8") as file:
+            with open(open_to_add(self._path, empty=anew), "w", encoding="utf-8") as file:
                 file.write(json.dumps({**note, "shown": [*ids]}) + "\n")
         except OSError as fault:
             _log.debug("what a session was shown is not noted: %s", fault)

@@ -69,12 +69,12 @@ class SqliteStore(Store):
         # The thread that is inside `transaction`, if one is.
         self._inside: int | None = None
         self._checkpoints = Checkpoints()
-        self._turnstile = Turnstile(None if self.in_memory else f"{self.path}-turn", self.path)
         # The WAL that commits go to, by its file; None before the first. With another, readers are opened again.
         self._wal: tuple[int, int] | None = None
         self._writer = self._open_writer()
         # As SQLite names the file; a connection that another thread uses does not tell it.
         self._database: str = self._writer.connection.filename
+        self._turnstile = Turnstile(None if self.in_memory else f"{self._database}-turn", self._database)
         if not unfinished:
             self._refuse_unfinished()
         if not self.in_memory:
@@ -185,10 +185,10 @@ class SqliteStore(Store):
         return True
 
     def doing(self, work: str) -> AbstractContextManager[None]:
-        return nullcontext() if self.in_memory else present(f"{self.path}-{work}", self.path)
+        return nullcontext() if self.in_memory else present(f"{self._database}-{work}", self._database)
 
     def is_done_elsewhere(self, work: str) -> bool:
-        return not self.in_memory and is_present(f"{self.path}-{work}")
+        return not self.in_memory and is_present(f"{self._database}-{work}")
 
     @property
     def nested(self) -> bool:
