@@ -32,7 +32,7 @@ from recallite.system.background import Background
 from recallite.system.logs import logger
 from recallite.system.messages import shown
 from recallite.system.numerics import kernel_errors, kernels
-from recallite.system.turnstile import StepSize
+from recallite.system.turnstile import StepSize, giving_way
 
 if TYPE_CHECKING:
     from recallite.embedding.protocol import Embedder
@@ -113,12 +113,11 @@ class Engine:
         """
         accesses = self.accesses.take(_COUNTS_A_WRITE)
         try:
-            with nullcontext() if step is None else step.turn(), self.store.atomic(locks=locks) as writer:
-                if step is not None:
-                    step.begin()
+            with nullcontext() if step is None else giving_way(), self.store.atomic(locks=locks) as writer:
                 writer.records.touch(accesses)  # before what is read here and returned
                 nested = self.store.nested
-                yield writer
+                with nullcontext() if step is None else step.turn():
+                    yield writer
         except BaseException:
             self.accesses.put_back(accesses)
             raise
