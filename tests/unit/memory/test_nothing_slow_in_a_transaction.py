@@ -15,6 +15,7 @@ from recallite import Memory, NewRecord, Settings
 from recallite.agents.consolidator import Fact
 from recallite.doors import calls
 from recallite.doors.hooks.events import answer
+from recallite.integrations.mem0 import Memory as Mem0
 from recallite.model.policies import WritePolicy
 from recallite.remember.pending import embed_pending
 from tests.unit.memory.support import WordEmbedder
@@ -153,6 +154,12 @@ def judged(memory, folder):
     memory.review.judge()
 
 
+def as_mem0(memory, folder):
+    client = Mem0(memory=memory)
+    (added,) = client.add("Grace dries plums", user_id="grace", infer=False)["results"]
+    client.update(added["id"], text="Grace dries pears")
+
+
 PATHS = {
     "remember": lambda memory, folder: memory.remember("Plums keep for a week"),
     "remember many": lambda memory, folder: memory.remember_many([f"Jar {n} of plums" for n in range(80)]),
@@ -171,6 +178,7 @@ PATHS = {
     "items that were sent": lambda memory, folder: calls.remember_many(memory, ["One plum", {"text": "Two plums"}]),
     "a folder of memories": edited_folder,
     "devices": synced,
+    "mem0": as_mem0,
     "reembed": lambda memory, folder: (memory.remember("Plums"), memory.store.reembed()),
     "rebuild": lambda memory, folder: (memory.remember("Plums"), memory.store.rebuild()),
     "judging": judged,
