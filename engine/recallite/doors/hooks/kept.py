@@ -123,15 +123,15 @@ class KeptTurns:
                 turns = Kept.decoded(data or b"")
             except (OSError, StoreError) as fault:
                 return fault
-            except ValueError as fault:
-                _log.warning("%s holds no turn: %s", path, fault)
+            except ValueError:
+                _log.warning("%s is damaged, and its turn lost", path)
             else:
                 try:
                     store(turns)
                 except StoreError as fault:
                     return fault
                 except Exception as fault:  # it would fail again, and keep back those after it
-                    _log.warning("a turn is not stored", exc_info=fault)
+                    _log.warning("a turn is not stored: %s", type(fault).__name__)
             try:
                 path.unlink(missing_ok=True)
             except OSError as fault:
