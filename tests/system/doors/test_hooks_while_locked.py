@@ -237,6 +237,28 @@ def test_the_command_stores_what_is_kept_once_the_store_is_free(tmp_path, projec
         until(lambda: stored(memory) == ["Row 16 bears dates"])
 
 
+def test_a_turn_is_stored_once_a_store_can_be_opened_again(tmp_path, project, monkeypatch):
+    monkeypatch.setenv("RECALLITE_WARM", "0")
+    settings = tmp_path / "settings.toml"
+    settings.write_text('embedder = "none"\nbusy_timeout_ms = 20\n')
+    monkeypatch.setenv("RECALLITE_SETTINGS", str(settings))
+    path = tmp_path / "agent.db"
+    Memory(path, settings=SETTINGS).close()
+    alone = apsw.Connection(str(path))
+    alone.pragma("locking_mode", "exclusive")
+    alone.execute("BEGIN IMMEDIATE; COMMIT").fetchall()
+    turn = {"session_id": "s1", "cwd": str(project), "prompt": "Row 18 bears lemons", "timestamp": "1"}
+    words = [*command([]), "--db", str(path), "hook", "turn", "--host", "gemini-cli", "--wait"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE) as hook:
+        hook.stdin.write(json.dumps(turn).encode())
+        hook.stdin.close()
+        with pytest.raises(subprocess.TimeoutExpired):
+            hook.wait(4)  # it tries again
+        alone.close()
+    with Memory(path, settings=SETTINGS) as memory:
+        assert stored(memory) == ["Row 18 bears lemons"]
+
+
 def test_the_resident_process_answers_at_once_and_stores_later(warm, project):
     warm.start()
     with Memory(warm.path, settings=SETTINGS) as memory:

@@ -6,8 +6,8 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from shutil import which
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,13 +23,15 @@ from recallite.doors.hooks import connecting, running
 from recallite.doors.hooks.projects import project_of
 from recallite.doors.mcp.hosts import HOSTS
 from recallite.doors.warm.quick import command
-from recallite.errors import InvalidInput
+from recallite.errors import InvalidInput, StoreUnavailable
 
 if TYPE_CHECKING:
     from recallite.doors.mcp.hosts import Change
+    from recallite.memory import Memory
 
 # How long a turn is tried to be stored; it is kept if that is not possible.
 _LONGEST_SECONDS = running.WAIT_SECONDS - 20
+_AGAIN_SECONDS = 0.25
 Project = Annotated[str | None, option("FOLDER", "Only for this project.")]
 DryRun = Annotated[bool, flag("Show the changes, and write nothing.", "--dry-run")]
 Shared = Annotated[str | None, option("/A/B", "A scope that all projects share. Default: each has its own.", "--scope")]
@@ -141,7 +143,7 @@ def hook(
         if event == "turn" and not wait:
             detach(payload)
             return
-        with open_memory(context, create=True) as memory:
+        with _opened(context, _LONGEST_SECONDS if wait else 0.0) as memory:
             memory._engine.comparing.stop()  # it is left to processes that stay
             text = answer(memory, event, host, payload, scope, memories=memories, patience_seconds=_LONGEST_SECONDS)
             tell(output_of(text, event, host))  # before the store is closed
@@ -149,6 +151,22 @@ def hook(
                 detach({})
 
     _print_within(running.WAIT_SECONDS if wait else patience, ask)
+
+
+@contextmanager
+def _opened(context: click.Context, patience_seconds: float) -> Iterator[Memory]:
+    """The store, as soon as no other process has it for itself."""
+    deadline = time.monotonic() + patience_seconds
+    with ExitStack() as stack:
+        while True:
+            try:
+                memory = stack.enter_context(open_memory(context, create=True))
+                break
+            except StoreUnavailable:
+                if time.monotonic() >= deadline:
+                    raise
+                time.sleep(_AGAIN_SECONDS)
+        yield memory
 
 
 def _print_within(seconds: float, ask: Callable[[Callable[[bytes], None]], None]) -> None:
