@@ -190,7 +190,7 @@ def embed_some_pending(engine: Engine, rows: Sequence[Row]) -> None:
     columns.take_back()  # rows that were merged or repeated were never inserted
     if any(columns.pending):
         engine.may_have_pending = True
-    elif not engine.store.in_transaction and engine.may_have_pending and any(columns.vectors):
+    elif not engine.store.writing and engine.may_have_pending and any(columns.vectors):
         with suppress(StoreError):
             drain_pending(engine, PENDING_A_WRITE)
 

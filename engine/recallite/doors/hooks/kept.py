@@ -145,7 +145,7 @@ class Shown:
     def __init__(self, memory: Memory, event: Event) -> None:
         self._path = _folder_of(memory, "shown") / _digest(f"{event.host}/{event.session}")
         self.ids: set[str] = set()
-        with suppress(OSError, ValueError):
+        with suppress(OSError, ValueError, KeyError, TypeError):  # of a line that a crash has cut
             for line in self._path.read_text("utf-8").splitlines():
                 note = json.loads(line)
                 self.ids = {*note["shown"]} if note.get("anew") else self.ids | {*note["shown"]}
