@@ -113,7 +113,10 @@ class Engine:
         """
         accesses = self.accesses.take(_COUNTS_A_WRITE)
         try:
-            with nullcontext() if step is None else giving_way(), self.store.atomic(locks=locks) as writer:
+            with (
+                nullcontext() if step is None else giving_way(rests=step.rests),
+                self.store.atomic(locks=locks) as writer,
+            ):
                 writer.records.touch(accesses)  # before what is read here and returned
                 nested = self.store.nested
                 with nullcontext() if step is None else step.turn():

@@ -34,16 +34,21 @@ _AIMED_SECONDS = 0.01
 _LONGEST_WAIT_SECONDS = 1.0
 _LONGEST_PAUSE_SECONDS = 1.0
 _gives_way: ContextVar[bool] = ContextVar("gives_way", default=False)
+_rests: ContextVar[bool] = ContextVar("rests", default=True)
 
 
 @contextmanager
-def giving_way() -> Iterator[None]:
-    """Mark what this thread does inside as work in the background, before which those who wait go first."""
-    token = _gives_way.set(True)
+def giving_way(*, rests: bool = True) -> Iterator[None]:
+    """Mark what this thread does inside as work in the background, before which those who wait go first.
+
+    It pauses after each turn, unless someone waits for the work: then it `rests` not, and goes on if it keeps nobody up.
+    """
+    tokens = _gives_way.set(True), _rests.set(rests)
     try:
         yield
     finally:
-        _gives_way.reset(token)
+        _gives_way.reset(tokens[0])
+        _rests.reset(tokens[1])
 
 
 def gives_way() -> bool:
@@ -121,7 +126,8 @@ class Turnstile:
 
     def had_turn(self, seconds: float) -> None:
         """Note the end of a turn of the background, which held the lock so long."""
-        self._rests_until = time.monotonic() + min(seconds, _LONGEST_PAUSE_SECONDS)
+        if _rests.get():
+            self._rests_until = time.monotonic() + min(seconds, _LONGEST_PAUSE_SECONDS)
 
 
 class StepSize:
@@ -130,8 +136,10 @@ class StepSize:
     `size` is what the next turn should do; a turn that does less of it sets `count`.
     """
 
-    def __init__(self, first: int = 16, least: int = 1, most: int = 1024) -> None:
-        self.size, self.count, self._least, self._most = first, first, least, most
+    def __init__(self, first: int = 16, least: int = 1, most: int = 1024, *, rests: bool = True) -> None:
+        """`rests`: see `giving_way`."""
+        self.size, self.count, self.rests = first, first, rests
+        self._least, self._most = least, most
 
     @contextmanager
     def turn(self) -> Iterator[None]:

@@ -103,7 +103,7 @@ class Batch:
     """The entries of one transaction, and the counts of those before."""
 
     def __init__(self, engine: Engine, base: str, sight: str) -> None:
-        self._engine, self._step = engine, StepSize(first=64, least=32)
+        self._engine, self._step = engine, StepSize(first=64, least=32, rests=False)
         self._base, self._sight = base, sight
         self._embedder: Embedder | None = None
         self._versions: list[_Item] = []  # closed versions, before the open one

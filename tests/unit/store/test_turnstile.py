@@ -87,6 +87,11 @@ def test_after_a_turn_the_background_pauses_as_long(monkeypatch):
     gate.had_turn(0.015)
     gate.wait_until_free()
     assert slept == [pytest.approx(0.015)]
+    gate, slept[:] = Turnstile(None), []
+    with giving_way(rests=False):  # what a user waits for goes on at once
+        gate.had_turn(0.015)
+    gate.wait_until_free()
+    assert slept == [0.0]
 
 
 def test_the_size_of_a_step_follows_its_time(monkeypatch):

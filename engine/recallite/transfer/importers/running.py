@@ -103,7 +103,7 @@ class Run:
     def take(self, entries: Iterable[Entry], on_progress: Progress | None = None) -> None:
         """Store entries, in batches."""
         for batch in _batches(entries, self._batch_size):
-            with giving_way():
+            with giving_way(rests=False):
                 self._take(batch)
             self._read += sum(isinstance(entry, FoundMemory) for entry in batch)
             if on_progress is not None:
