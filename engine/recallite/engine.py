@@ -6,7 +6,7 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from itertools import islice
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -33,6 +33,7 @@ from recallite.system.background import Background
 from recallite.system.logs import logger
 from recallite.system.messages import shown
 from recallite.system.numerics import kernel_errors, kernels
+from recallite.system.turnstile import StepSize, giving_way
 
 if TYPE_CHECKING:
     from recallite.embedding.protocol import Embedder
@@ -112,14 +113,21 @@ class Engine:
         self.may_have_uncompared = True
 
     @contextmanager
-    def atomic(self, locks: Sequence[str] | None = None) -> Iterator[Writer]:
-        """A write transaction of the store, which also writes some access counts; `locks`: see `Store.atomic`."""
+    def atomic(self, locks: Sequence[str] | None = None, *, step: StepSize | None = None) -> Iterator[Writer]:
+        """A write transaction of the store, which also writes some access counts; `locks`: see `Store.atomic`.
+
+        With `step` it is a turn of work in the background, whose length tells how much to do in the next.
+        """
         accesses = self.accesses.take(_COUNTS_A_WRITE)
         try:
-            with self.store.atomic(locks=locks) as writer:
+            with (
+                nullcontext() if step is None else giving_way(rests=step.rests),
+                self.store.atomic(locks=locks) as writer,
+            ):
                 writer.records.touch(accesses)  # before what is read here and returned
                 nested = self.store.nested
-                yield writer
+                with nullcontext() if step is None else step.turn():
+                    yield writer
         except BaseException:
             self.accesses.put_back(accesses)
             raise

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Literal
 
 from recallite.errors import InvalidInput, StoreClosed
@@ -72,6 +72,14 @@ class Store(ABC):
         another process is writing.
         """
 
+    def doing(self, work: str) -> AbstractContextManager[None]:
+        """Let other processes know that this one does some work, so that they need not."""
+        return nullcontext()
+
+    def is_done_elsewhere(self, work: str) -> bool:
+        """Whether another process, or another thread, does this work."""
+        return False
+
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """A write transaction in which `read` of the same thread sees what was written."""
@@ -92,6 +100,11 @@ class Store(ABC):
     @abstractmethod
     def in_transaction(self) -> bool:
         """Whether this thread is inside `transaction`."""
+
+    @property
+    @abstractmethod
+    def writing(self) -> bool:
+        """Whether this thread is inside a write transaction, for which others wait."""
 
     @abstractmethod
     def _share(self, inside: bool) -> None:

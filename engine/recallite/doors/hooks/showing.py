@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from recallite.doors.hooks.events import Event
-from recallite.doors.hooks.states import SessionState, remove_old_states
+from recallite.doors.hooks.kept import Shown
 from recallite.model.authority import said_by
 from recallite.model.records import Hit, Record
 from recallite.text.junk import is_junk
@@ -41,10 +41,10 @@ def relevant_cut(memory: Memory, event: Event) -> str:
     prompt = event.typed.text
     if not prompt or is_junk(prompt):
         return ""
-    state = SessionState(memory, event)
+    before = Shown(memory, event)
     # A condition on the session's name would be looked for in every memory after every turn.
     hits = memory.recall(
-        prompt[:_PROMPT_CHARS], limit=_MOST + _OWN_TURNS + min(len(state.shown), 50), relevant=True,
+        prompt[:_PROMPT_CHARS], limit=_MOST + _OWN_TURNS + min(len(before.ids), 50), relevant=True,
         scope=event.project.scopes,
     )  # fmt: skip
     records: dict[str, Record | Hit] = {}
@@ -52,10 +52,10 @@ def relevant_cut(memory: Memory, event: Event) -> str:
         # What was said in this session the model still sees.
         if len(records) < _MOST and hit.metadata.get("session") != event.session:
             both: list[Record | Hit] = [hit, *_conclusion(memory, hit, event)]
-            records |= {record.id: record for record in both if record.id not in state.shown}
+            records |= {record.id: record for record in both if record.id not in before.ids}
     text, shown = _fitted(memory, [(_RELEVANT, _lines([*records.values()][:_MOST]))], _PROMPT_TOKENS)
     if shown:
-        state.show(shown)
+        before.add(shown)
     return text
 
 
@@ -70,8 +70,8 @@ def _conclusion(memory: Memory, hit: Hit, event: Event) -> list[Record]:
 
 def briefing(memory: Memory, event: Event) -> str:
     """Instructions of the user, facts, and where the last sessions stopped: for a session that begins."""
-    remove_old_states(memory)
-    state = SessionState(memory, event)
+    before = Shown(memory, event)
+    before.remove_old()
     scope = event.project.scopes
     standing = memory.list(
         scope=scope, where={"standing": {"in": ["instruction", "preference"]}, "authority": "user"}, limit=_STANDING
@@ -85,10 +85,8 @@ def briefing(memory: Memory, event: Event) -> str:
         (_INSTRUCTIONS, _told(standing)), (_OPEN, _lines(_open_ends(turns, event.session))), (_ABOUT, _lines(facts)),
     ]  # fmt: skip
     text, shown = _fitted(memory, sections, _BRIEFING_TOKENS)
-    if event.cause in _ANEW:
-        state.begin_anew(shown)
-    elif shown:
-        state.show(shown)
+    if shown or event.cause in _ANEW:
+        before.add(shown, anew=event.cause in _ANEW)
     return text
 
 

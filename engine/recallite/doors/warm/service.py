@@ -18,6 +18,7 @@ from starlette.responses import Response
 from recallite._version import __version__
 from recallite.compat import load_settings
 from recallite.doors.hooks.running import PATH as HOOKS
+from recallite.doors.hooks.running import WAIT_SECONDS
 from recallite.doors.http.app import MemoryApi
 from recallite.doors.http.failures import error_json, json_response
 from recallite.doors.http.request_checks import Message, Receive, Send
@@ -285,21 +286,20 @@ async def _answer_hook(
     store: OpenStore, fields: str, body: bytes, limiter: anyio.CapacityLimiter, scope: Message, receive: Receive,
     send: Send,
 ) -> None:  # fmt: skip
-    """Answer a host's hook; one whose turns the next one finds in the transcript is answered before it is carried out.
+    """Answer a host's hook. Turns are kept before it is answered, and stored afterwards.
 
-    If turns in the call cannot be stored, the answer is an error, and the client stores them itself.
+    If they cannot be kept, the answer is an error, and the client stores them itself.
     """
-    from recallite.doors.hooks.events import TRANSCRIPTS, answer, output_of, payload_of
+    from recallite.doors.hooks.events import answer, keep, output_of, payload_of, store_kept
 
     event, host, shared, memories, folder, current = fields.split("\0")
-    in_background = event == "turn" and host in TRANSCRIPTS
-    if in_background:
-        await Response(b"")(scope, receive, send)
 
     def text() -> str:
-        return answer(
-            store.memory, event, host, payload_of(body, folder, current), shared or None, memories=bool(memories)
-        )
+        payload = payload_of(body, folder, current)
+        if event == "turn":
+            keep(store.memory, host, payload, shared or None, memories=bool(memories))
+            return ""
+        return answer(store.memory, event, host, payload, shared or None)
 
     response = Response(b"")
     try:
@@ -308,9 +308,10 @@ async def _answer_hook(
     except Exception as fault:
         _log.warning("a hook failed", exc_info=fault)
         if event == "turn":
-            response = error_json(503, StoreError("the turns are not stored"))
-    if not in_background:
-        await response(scope, receive, send)
+            response = error_json(503, StoreError("the turns are not kept"))
+    await response(scope, receive, send)
+    if event != "prompt":
+        await anyio.to_thread.run_sync(store_kept, store.memory, WAIT_SECONDS)
 
 
 async def _body(receive: Receive) -> bytes:

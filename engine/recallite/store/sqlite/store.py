@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from functools import partial
 from typing import Any
 from weakref import WeakSet
@@ -32,6 +32,10 @@ from recallite.store.sqlite.transaction import Reading, SqliteTransaction
 from recallite.store.sqlite.verifying import verify
 from recallite.store.store import Progress, Store
 from recallite.store.values import Erased
+from recallite.system.turnstile import Turnstile, gives_way, giving_way, is_present, present
+
+# How long a writer waits before it asks for the lock again: work in the background leaves it free for 10 ms.
+_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.0005, 0.004
 
 # The stores of this process.
 _OPEN: WeakSet[SqliteStore] = WeakSet()
@@ -65,6 +69,8 @@ class SqliteStore(Store):
         self._numbers = WordNumbers()
         self._idle: list[SqliteTransaction] = []
         self._depth = 0
+        # The thread that writes, if one does.
+        self._holder: int | None = None
         # The thread that is inside `transaction`, if one is.
         self._inside: int | None = None
         self._checkpoints = Checkpoints()
@@ -74,6 +80,7 @@ class SqliteStore(Store):
         self._current: SqliteTransaction | None = None
         # As SQLite names the file; a connection that another thread uses does not tell it.
         self._database: str = "" if self.in_memory else os.path.realpath(self.path)
+        self._turnstile = Turnstile(None if self.in_memory else f"{self._database}-turn", self._database)
         self._current = self._open_writer()
         _OPEN.add(self)
         if not unfinished:
@@ -92,7 +99,8 @@ class SqliteStore(Store):
     @contextmanager
     def atomic(self, *, wait: bool = True, locks: Sequence[str] | None = None) -> Iterator[SqliteTransaction]:
         self.check_usable()
-        with self._lock, self._translated(self._writing()):
+        background = wait and gives_way()
+        with self._entered(background=background), self._translated(self._writing()):
             self.check_usable()
             if self.read_only:
                 raise only_readable(self.path)
@@ -105,11 +113,9 @@ class SqliteStore(Store):
                 finally:
                     self._depth -= 1
                 return
-            # A deferred transaction that reads and then writes fails at once with BUSY, whatever the timeout.
-            connection.set_busy_timeout(self._busy_timeout_ms if wait else 0)
-            connection.execute("BEGIN IMMEDIATE")
-            connection = self._on_present_file(connection)
-            self._depth = 1
+            self._begin(wait=wait, background=background)
+            connection, began = self._on_present_file(self._writer.connection), time.monotonic()
+            self._depth, self._holder = 1, threading.get_ident()
             try:
                 self._writer.begin_writing()
                 if self._held is not None:
@@ -122,8 +128,10 @@ class SqliteStore(Store):
                     connection.execute("ROLLBACK")
                 raise
             finally:
-                self._depth = 0
+                self._depth, self._holder = 0, None
                 self._writer.end_writing()
+                if background:
+                    self._turnstile.had_turn(time.monotonic() - began)
             self._check_stored()
             self._checkpoints.after_commit(connection)
 
@@ -135,6 +143,71 @@ class SqliteStore(Store):
         if held_files is not None:
             held_files.committed(connection, self._writer.fed)
 
+    @contextmanager
+    def _entered(self, *, background: bool) -> Iterator[None]:
+        """Hold the lock of this process's threads."""
+        self._enter(background=background and self._holder != threading.get_ident())
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+    def _enter(self, *, background: bool) -> None:
+        """Take the lock of this process's threads. Who has to wait for it goes before the background."""
+        if background:
+            self._turnstile.wait_until_free()
+            while not self._lock.acquire(blocking=False):
+                time.sleep(_LONGEST_PAUSE_SECONDS)
+                self._turnstile.wait_until_free()
+        elif not self._lock.acquire(blocking=False):
+            with self._turnstile.waiting():
+                self._lock.acquire()
+
+    def _begin(self, *, wait: bool, background: bool) -> None:
+        """Take the write lock. Who has to wait for it goes before what other processes do in the background."""
+        deadline, pause = time.monotonic() + self._busy_timeout_ms / 1000, _FIRST_PAUSE_SECONDS
+        with ExitStack() as waiting:
+            while not self._has_begun():
+                if not wait or time.monotonic() >= deadline:
+                    raise apsw.BusyError("another process is writing")
+                if background:
+                    self._let_pass(pause)
+                else:
+                    if pause == _FIRST_PAUSE_SECONDS:
+                        waiting.enter_context(self._turnstile.waiting())
+                    time.sleep(pause)
+                # SQLite itself would ask ten times a second only, after a while.
+                pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+
+    def _let_pass(self, seconds: float) -> None:
+        """Let this process's threads write, and whoever waits in another one."""
+        self._lock.release()
+        try:
+            time.sleep(seconds)
+            self._turnstile.wait_until_free()
+        finally:
+            self._lock.acquire()
+        self.check_usable()
+
+    def _has_begun(self) -> bool:
+        """Whether a write transaction could begin at once."""
+        connection = self._writer.connection
+        connection.set_busy_timeout(0)
+        try:
+            # A deferred transaction that reads and then writes fails at once with BUSY, whatever the timeout.
+            connection.execute("BEGIN IMMEDIATE")
+        except apsw.BusyError:
+            return False
+        finally:
+            connection.set_busy_timeout(self._busy_timeout_ms)
+        return True
+
+    def doing(self, work: str) -> AbstractContextManager[None]:
+        return nullcontext() if self.in_memory else present(f"{self._database}-{work}", self._database)
+
+    def is_done_elsewhere(self, work: str) -> bool:
+        return not self.in_memory and is_present(f"{self._database}-{work}")
+
     @property
     def nested(self) -> bool:
         return self._depth > 1
@@ -142,6 +215,10 @@ class SqliteStore(Store):
     @property
     def in_transaction(self) -> bool:
         return self._inside == threading.get_ident()
+
+    @property
+    def writing(self) -> bool:
+        return self._holder == threading.get_ident()
 
     def _share(self, inside: bool) -> None:
         self._inside = threading.get_ident() if inside else None
@@ -388,15 +465,16 @@ class SqliteStore(Store):
             return verify(reader, on_progress)
 
     def rebuild(self, on_progress: Progress | None = None) -> None:
-        with self.atomic() as writer:
+        with giving_way(), self.atomic() as writer:
             rebuilding.rebuild(writer, on_progress, fts=self._fts)
 
     def vacuum(self) -> int:
         self.check_outside()
         before = files.bytes_on_disk(self.path)
-        with self.atomic() as writer:
+        with giving_way(), self.atomic() as writer:
             rebuilding.drop_unused(writer)
         self._numbers.forget()
+        self._turnstile.wait_until_free()
         self.compact()
         return before - files.bytes_on_disk(self.path)
 
