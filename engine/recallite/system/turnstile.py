@@ -41,7 +41,7 @@ _rests: ContextVar[bool] = ContextVar("rests", default=True)
 def giving_way(*, rests: bool = True) -> Iterator[None]:
     """Mark what this thread does inside as work in the background, before which those who wait go first.
 
-    It pauses after each turn, unless someone waits for the work: then it `rests` not, and goes on if it keeps nobody up.
+    It pauses after each turn. Work that a user waits for does not rest: it goes on if nobody waits for the lock.
     """
     tokens = _gives_way.set(True), _rests.set(rests)
     try:
