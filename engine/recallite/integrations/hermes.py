@@ -20,7 +20,7 @@ from recallite.integrations.common import needed, scope_segment
 from recallite.memory import Memory
 from recallite.model.authority import speaking_as
 from recallite.model.checks import MAX_QUERY_CHARS
-from recallite.model.records import Hit
+from recallite.model.records import Hit, NewRecord
 
 with needed("hermes"):
     from agent.memory_provider import MemoryProvider
@@ -119,11 +119,13 @@ class RecalliteProvider(MemoryProvider):
         texts = [("user", user_content), ("assistant", assistant_content)]
         turn = [{"role": role, "content": text} for role, text in texts if text and text.strip()]
         scoped = memory.scoped(self._scope)
-        with scoped.transaction():
+        spoken = NewRecord(user_content, context="user", source=name or None)
+        remembered = [spoken] if user_content and user_content.strip() else []
+        with scoped.transaction(embed=remembered):
             if turn and name:
                 scoped.sessions.open(name, provider="hermes").extend(turn)
-            if user_content and user_content.strip():
-                scoped.remember(user_content, context="user", source=name or None)
+            for record in remembered:
+                scoped.remember(record)
 
     def get_tool_schemas(self) -> list[dict[str, Any]]:
         """The tool `recallite_memory`."""

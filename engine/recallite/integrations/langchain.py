@@ -124,10 +124,11 @@ class RecalliteVectorStore(OnMemory, VectorStore):
             self._id(id): {"text": text, "metadata": {"id": id, "metadata": data}, "kind": KIND}
             for text, data, id in zip(listed, beside, named, strict=True)
         }
-        with self._documents.transaction(), speaking_as("document"):
+        with speaking_as("document"):
             self._documents.remember_many(
-                [{"id": id, **item} for id, item in items.items()], policy=as_given(self.memory), on_existing="replace"
-            )
+                [{"id": id, **item} for id, item in items.items()], batch_size=max(1, len(items)),
+                policy=as_given(self.memory), on_existing="replace",
+            )  # fmt: skip
         return named
 
     def delete(self, ids: list[str] | None = None, **_: Any) -> bool:
