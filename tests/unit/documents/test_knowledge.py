@@ -520,3 +520,18 @@ def test_a_file_of_any_time_is_ingested(memory, folder, moment_s):
     report = memory.knowledge.ingest(folder)
     assert any(each.source.endswith("far.md") and each.outcome == "created" for each in report.documents)
     assert memory.store.verify().ok
+
+
+def test_what_only_front_matter_says_is_found(tmp_path):
+    (tmp_path / "release.md").write_text("---\ndescription: How the shop reaches the Narvik cluster\n---\nRun make.\n")
+    (tmp_path / "Ada.md").write_text("---\nworks at: Kiruna mine\nphone: 555-0199\n---\n")
+    (tmp_path / "empty.md").write_text("---\ndraft:\n---\n")
+    with Memory(":memory:", embedder="none") as memory:
+        done = memory.knowledge.ingest(tmp_path)
+        assert [(os.path.basename(each.source), each.reason) for each in done.skipped] == [
+            ("empty.md", "it holds no text")
+        ]
+        (release,) = memory.knowledge.search("Narvik", limit=1)
+        assert (release.text, release.source.lines) == ("Run make.", (4, 4))
+        (ada,) = memory.knowledge.search("Kiruna", limit=1)
+        assert (ada.text, ada.context, ada.source.lines) == ("works at: Kiruna mine; phone: 555-0199", "Ada", (2, 3))

@@ -524,3 +524,28 @@ def test_a_snippet_keeps_words_whole():
 )
 def test_matched_words_are_marked_in_any_form(text, query, marked):
     assert [text[start:stop] for start, stop in highlight(text, query)] == marked
+
+
+def test_front_matter_is_found_at_its_lines_or_with_the_first_section(tmp_path):
+    written(tmp_path, crane="---\nowner: Port of Narvik\nbuilt: 1987\n---\n# Crane\n\nIt lifts forty tonnes.\n")
+    written(tmp_path, ada="---\nphone: 555-0199\nworks at: Kiruna mine\n---\n")
+    with Workspace(tmp_path, WorkspaceConfig.from_dict(KEYWORD), embedder="none") as workspace:
+        (crane,) = workspace.search("Narvik", max_results=1)
+        assert (crane.path, crane.start_line, crane.end_line) == ("memory/crane.md", 5, 7)
+        (ada,) = workspace.search("Kiruna", max_results=1)
+        assert (ada.path, ada.start_line, ada.end_line) == ("memory/ada.md", 2, 3)
+        assert ada.text == "phone: 555-0199; works at: Kiruna mine"
+
+
+def test_a_row_of_a_long_table_is_found_with_its_columns_and_its_own_lines(tmp_path):
+    rows = [f"| Boat{n} | Skipper{n % 9} | {n} |" for n in range(150)]
+    text = "# Fleet\n\n| Boat | Skipper | Berth |\n|---|---|---|\n" + "\n".join(rows) + "\n"
+    written(tmp_path, fleet=text)
+    with Workspace(tmp_path, WorkspaceConfig.from_dict(KEYWORD), embedder="none") as workspace:
+        (found,) = workspace.search("Boat120", max_results=1)
+        assert found.text.startswith("| Boat | Skipper | Berth |\n|---|---|---|\n| Boat1")
+        lines = text.split("\n")
+        cited = "\n".join(lines[found.start_line - 1 : found.end_line])
+        assert "| Boat120 |" in cited
+        assert found.text.endswith(cited)
+        assert found.snippet_line == found.start_line

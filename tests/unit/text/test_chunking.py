@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recallite.errors import InvalidInput
-from recallite.text.chunking import ChunkSize, chunk_markdown, chunk_plain, page_starts
+from recallite.text.chunking import ChunkSize, chunk_markdown, chunk_plain, page_starts, with_columns, with_properties
 from recallite.text.chunking import line_numbers as lines_module
 from recallite.text.chunking import markdown_sections as markdown_module
 from tests.unit.text.chunks import check, token_starts
@@ -237,3 +237,88 @@ def test_markup_that_would_fill_the_memory_is_cut_by_lines(monkeypatch):
     chunks = cut(text, 40)
     assert all(line in ("- one two", "# A", "") for chunk in chunks for line in chunk.text.split("\n"))
     assert all(chunk.headings == () for chunk in chunks)
+
+
+WORDS = "One two three four five six seven eight nine ten. " * 2
+
+
+def joined(text, max_tokens=60):
+    size = ChunkSize(max_tokens, 0, least_tokens=14)
+    starts = token_starts(text)
+    chunks = chunk_markdown(text, starts, size)
+    check(text, chunks, starts, size)
+    return [(chunk.lines, chunk.headings) for chunk in chunks]
+
+
+def test_a_small_section_goes_with_the_larger_one_before_it():
+    text = f"# Pump\n\n## Parts\n\n{WORDS}\n\n## See also\n\n- Valves\n\n## Service\n\n{WORDS}\n"
+    assert joined(text) == [((1, 9), ("Pump", "Parts")), ((11, 13), ("Pump", "Service"))]
+
+
+def test_a_small_section_goes_with_the_one_after_it_that_is_nearer_or_has_room():
+    text = f"# Pump\n\nIntro.\n\n## Parts\n\n{WORDS}\n\n# Crane\n\nOld.\n\n## Oil\n\n{WORDS}\n"
+    assert joined(text) == [((1, 7), ("Pump", "Parts")), ((9, 15), ("Crane", "Oil"))]
+    full = f"# A\n\n{WORDS * 2}\n\n# B\n\nSmall.\n\n# C\n\n{WORDS}\n"
+    assert joined(full, 48) == [((1, 3), ("A",)), ((5, 11), ("C",))]
+
+
+def test_small_sections_beside_each_other_are_joined_below_the_heading_that_both_have():
+    text = "# Pump\n\n" + "".join(f"## Part {n}\n\nPart {n} is worn out.\n\n" for n in range(6))
+    assert joined(text) == [((1, 9), ("Pump",)), ((11, 17), ("Pump",)), ((19, 25), ("Pump",))]
+
+
+def test_small_sections_below_different_headings_stay_apart():
+    assert joined("# Flush\n\n## Browser\n\nIt listens.\n\n# Evening\n\n## Proxy\n\nIt waits.\n") == [
+        ((1, 5), ("Flush", "Browser")),
+        ((7, 11), ("Evening", "Proxy")),
+    ]
+
+
+def test_a_small_section_that_fits_nowhere_is_a_chunk():
+    text = f"# A\n\n{WORDS * 2}\n\n# B\n\nSmall.\n\n# C\n\n{WORDS * 2}\n"
+    assert joined(text, 46) == [((1, 3), ("A",)), ((5, 7), ("B",)), ((9, 11), ("C",))]
+
+
+def test_short_properties_are_said_by_the_first_chunk_and_others_by_their_own():
+    text = "---\nvendor: Grundfos\nbought: 2021\n---\n# Pump\n\nIt hums.\n\n# Oil\n\nMonthly.\n"
+    begin = text.index("# Pump")
+    size = ChunkSize(40, 0)
+    chunks = chunk_markdown(text, token_starts(text), size, begin=begin)
+    said = "vendor: Grundfos; bought: 2021"
+    assert [chunk.properties for chunk in with_properties(chunks, text, said, size)] == [said, ""]
+    own, *rest = with_properties([], text, said, size)
+    assert (own.text, own.lines, own.headings, rest) == (said, (2, 3), (), [])
+    long = "; ".join(f"name {n}: value {n}" for n in range(30))
+    *parts, first, second = with_properties(chunks, text, long, size)
+    assert " ".join(part.text for part in parts) == long
+    assert {len(part.text) <= 80 for part in parts} == {True}
+    assert [first, second] == chunks
+    assert with_properties(chunks, text, "", size) == chunks
+
+
+def test_later_chunks_of_a_table_say_its_columns_and_lines_of_the_rows():
+    rows = [f"| Boat {n} | Skipper {n % 7} | {n * 3} |" for n in range(120)]
+    text = "# Fleet\n\n| Boat | Skipper | Berth |\n|---|---|---|\n" + "\n".join(rows) + "\n\nThat is all.\n"
+    chunks = [*with_columns(cut(text, 400), text, "markdown")]
+    assert len(chunks) > 4
+    assert chunks[0].columns == ""
+    assert {chunk.columns for chunk in chunks[1:]} == {"| Boat | Skipper | Berth |\n|---|---|---|\n"}
+    lines = text.split("\n")
+    for chunk in chunks:
+        assert text[chunk.start : chunk.end] == chunk.text == "\n".join(lines[chunk.lines[0] - 1 : chunk.lines[1]])
+
+
+def test_later_chunks_of_a_list_say_what_introduces_it():
+    items = [f"- person {n} cleans dock {n * 2}\n  and reports it" for n in range(30)]
+    text = "# Duties\n\nBy day:\n\n" + "\n".join(items) + "\n\n" + WORDS * 20
+    chunks = [*with_columns(cut(text, 60), text, "markdown")]
+    of_list = [chunk.columns for chunk in chunks if chunk.text.startswith("- person")]
+    assert len(of_list) > 3
+    assert set(of_list) == {"By day:\n"}
+    assert chunks[-1].columns == ""
+
+
+def test_values_without_a_row_of_headings_have_no_columns():
+    text = "".join(f"{n},{n * 2}\n" for n in range(400))
+    chunks = chunk_plain(text, token_starts(text), ChunkSize(100, 0))
+    assert {chunk.columns for chunk in with_columns(chunks, text, "separated")} == {""}

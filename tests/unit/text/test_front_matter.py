@@ -107,7 +107,13 @@ def test_whatever_the_library_raises_leaves_the_text_of_the_values(monkeypatch, 
 
 
 def test_properties_as_text_name_what_links_show_and_leave_out_what_says_nothing():
-    values = {"with": ["[[Mira Holm|Mira]]", None], "at": {"city": "Bergen", "floor": 2}, "paid": True, "x": None, "y": "--"}
+    values = {
+        "with": ["[[Mira Holm|Mira]]", None],
+        "at": {"city": "Bergen", "floor": 2},
+        "paid": True,
+        "x": None,
+        "y": "--",
+    }
     assert properties_text(values, without={"paid"}) == "with: Mira; at: city Bergen, floor 2"
     assert properties_text({"a": "two\n lines", "Paid": False}, without={"b"}) == "a: two lines; Paid: false"
     assert properties_text({"x": "", "y": []}) == ""

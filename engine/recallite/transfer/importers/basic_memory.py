@@ -101,8 +101,8 @@ class _Reader:
     def records(self) -> Iterator[tuple[NewRecord, int, int]]:
         """Its memories, each with its line and how often it stands there."""
         text = self._note.text
-        # Code is blanked, and places stay.
-        plain = " " * self._note.begin + without_code(text)[self._note.begin :]
+        # Code and front matter are blanked, and places stay.
+        plain = blanked(without_code(text), [(0, self._note.begin)])
         observations = [match for match in _OBSERVATION.finditer(plain) if not _NO_CATEGORY.fullmatch(match[1].strip())]
         relations = [*_RELATION.finditer(plain)]
         rest = blanked(text, [match.span() for match in (*observations, *relations)])

@@ -159,7 +159,7 @@ class Run:
         if not memories or self._dry_run:
             return
         engine = engine_of(self._memory)
-        with engine.atomic() as writer:
+        with engine.write() as writer:
             rows = writer.records.find_ids([*memories], engine.scope)
             known = writer.occurrences.of([*rows.values()])
             for id, row_id in rows.items():

@@ -69,11 +69,11 @@ def test_observations_are_memories_of_their_note(memory):
         if "category" in record.metadata
     }
     assert said == {
-        "Pour over provides more clarity than French press #brewing#taste": (
+        "method: Pour over provides more clarity than French press #brewing#taste": (
             "Coffee Brewing Methods", ("coffee", "brewing", "taste"), "method",
         ),
-        "Water at 92 °C extracts best (measured in 2024)": ("Coffee Brewing Methods", ("coffee",), "tip"),
-        "Ada drinks it at night": ("Tea", (), "fact"),
+        "tip: Water at 92 °C extracts best (measured in 2024)": ("Coffee Brewing Methods", ("coffee",), "tip"),
+        "fact: Ada drinks it at night": ("Tea", (), "fact"),
     }  # fmt: skip
 
 
@@ -108,3 +108,18 @@ def test_a_second_run_takes_what_is_new(memory, project):
         more.write("- [fact] Bo drinks it too\n")
     done = import_from(memory, "basic-memory", project)
     assert (done.created, done.updated, done.unchanged) == (1, 0, 9)
+
+
+def test_properties_are_said_by_the_first_memory_of_a_note_or_are_one(tmp_path):
+    head = "---\ntitle: {0}\ntype: note\npermalink: {0}\nmaker: {1}\n---\n"
+    (tmp_path / "pump.md").write_text(head.format("pump", "Grundfos") + "- [limit] 4 bar\n- [seal] rubber\n")
+    (tmp_path / "valve.md").write_text(head.format("valve", "Danfoss"))
+    (tmp_path / "pipe.md").write_text("---\ntitle: pipe\ntype: note\npermalink: pipe\n---\n<!-- later -->\n")
+    with Memory(":memory:") as memory:
+        done = import_from(memory, "basic-memory", tmp_path)
+        assert (done.created, done.left_out) == (3, {"comments": 1})
+        assert {(record.text, record.context) for record in memory.list()} == {
+            ("limit: 4 bar", "pump (maker: Grundfos)"),
+            ("seal: rubber", "pump"),
+            ("maker: Danfoss", "valve"),
+        }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import unicodedata
 from datetime import UTC, datetime
 
 import pytest
@@ -75,7 +76,8 @@ def test_a_section_is_a_memory_with_the_properties_of_its_note(memory, vault):
     billing = memory.get("obsidian:Projects/Billing.md")
     assert billing.text == "Billing is written in Go. #golang"
     assert billing.tags == ("project", "work/infra", "golang")
-    assert (billing.context, billing.source) == ("Billing", "Projects/Billing.md")
+    said = "aliases: Invoices; created: 2025-11-02T10:00; status: active; owner: Ada"
+    assert (billing.context, billing.source) == (f"Billing ({said})", "Projects/Billing.md")
     assert billing.created_at == datetime(2025, 11, 2, 10, tzinfo=UTC)
     assert billing.metadata == {
         "created": "2025-11-02T10:00", "status": "active", "owner": "[[Ada]]", "path": "Projects/Billing.md",
@@ -185,3 +187,88 @@ def test_bytes_that_are_not_utf_8_are_reported_and_the_rest_is_taken(memory, tmp
     done = import_from(memory, "obsidian", tmp_path)
     assert done.created == 1
     assert [(each.path, "byte 6 is not UTF-8" in each.reason) for each in done.troubles] == [("Old.md", True)]
+
+
+def noted(folder, **files):
+    """A vault of these notes, by their names."""
+    for name, text in files.items():
+        (folder / f"{name}.md").write_text(text, encoding="utf-8")
+    return folder
+
+
+def test_a_note_that_has_only_properties_is_a_memory_that_links(memory, tmp_path):
+    noted(tmp_path, Ibsen="---\ntrade: carpenter\nknows:\n  - '[[Holm|the smith]]'\ntags: [person]\n---\n")
+    noted(tmp_path, Holm="---\nforge: Nygata 4\n---\n", Empty="---\ntags: [person]\nborn:\n---\n")
+    done = import_from(memory, "obsidian", tmp_path)
+    assert (done.created, done.links, done.troubles) == (2, 1, ())
+    (hit, *_) = memory.recall("Who is a carpenter?", limit=1)
+    assert (hit.text, hit.context, hit.tags) == ("trade: carpenter; knows: the smith", "Ibsen", ("person",))
+    assert import_from(memory, "obsidian", tmp_path).unchanged == 2
+
+
+def test_properties_that_are_long_are_a_memory_beside_the_first_section(memory, tmp_path):
+    summary = "how the ferry is moored when the wind is from the south " * 8
+    noted(tmp_path, Ferry=f"---\nsummary: {summary}\n---\nAsk the harbour master.\n")
+    import_from(memory, "obsidian", tmp_path)
+    said = {record.id: record.text for record in memory.list()}
+    assert said["obsidian:Ferry.md"] == "Ask the harbour master."
+    assert said["obsidian:Ferry.md~properties"].startswith("summary: how the ferry")
+
+
+def test_a_property_that_cannot_be_read_spoils_no_other(memory, tmp_path):
+    noted(tmp_path, Trip="---\nsubject: Ferry: the night boat\ncreated: 2025-02-03\ntags: [sea]\n---\nIt rolled.\n")
+    import_from(memory, "obsidian", tmp_path)
+    (record,) = memory.list()
+    assert (record.text, record.tags, record.created_at) == ("It rolled.", ("sea",), datetime(2025, 2, 3, tzinfo=UTC))
+    assert record.metadata["subject"] == "Ferry: the night boat"
+
+
+def test_comments_queries_embeds_and_templates_are_no_memories_and_are_counted(memory, tmp_path):
+    noted(
+        tmp_path,
+        Stall="We sell rope.\n\n%%\nperhaps nets\n%%\n<!-- or hooks -->\n\n```dataview\nLIST FROM #sale\n```\n",
+        Board="## Map\n\n![[harbour.canvas]]\n\n![](chart.png)\n",
+        Form="# {{title}}\n\nDay: {{date}}\nWho: <% tp.user.name() %>\n",
+        Code="Write `%% so %%`:\n\n```\n<!-- kept -->\n```\n",
+    )
+    done = import_from(memory, "obsidian", tmp_path)
+    assert {record.text for record in memory.list()} == {
+        "We sell rope.",
+        "Write `%% so %%`:\n\n```\n<!-- kept -->\n```",
+    }
+    assert done.left_out == {"comments": 2, "queries": 1, "notes without words of their own": 2}
+
+
+def test_the_folder_of_templates_of_a_plug_in_is_skipped(memory, vault):
+    settings = vault / ".obsidian/plugins/templater-obsidian/data.json"
+    settings.parent.mkdir(parents=True)
+    settings.write_text('{"templates_folder": "Forms"}')
+    (vault / "Forms").mkdir()
+    (vault / "Forms/day.md").write_text("What did you do today?")
+    assert import_from(memory, "obsidian", vault).created == 4
+
+
+def test_a_section_that_is_written_several_times_is_one_memory_with_as_many_occurrences(memory, tmp_path):
+    pump = "## Pump\n\nThe pump runs at night.\n\n"
+    noted(tmp_path, Log=f"# Log\n\n{pump}## Valve\n\nIt is shut.\n\n{pump}{pump}## Pump\n\nIt runs at noon.\n")
+    assert import_from(memory, "obsidian", tmp_path).created == 3
+    counted = {record.id: record.occurrences for record in memory.list()}
+    assert counted == {
+        "obsidian:Log.md#Log#Pump": 3, "obsidian:Log.md#Log#Valve": 1, "obsidian:Log.md#Log#Pump~2": 1,
+    }  # fmt: skip
+    noted(tmp_path, Log=(tmp_path / "Log.md").read_text() + f"\n{pump}")
+    assert import_from(memory, "obsidian", tmp_path).unchanged == 3
+    assert memory.get("obsidian:Log.md#Log#Pump").occurrences == 4
+    assert import_from(memory, "obsidian", tmp_path).unchanged == 3
+    assert memory.get("obsidian:Log.md#Log#Pump").occurrences == 4
+
+
+@pytest.mark.parametrize(("file", "link"), [("NFD", "NFC"), ("NFC", "NFD")])
+def test_names_of_files_and_links_are_one_name_however_their_marks_are_written(memory, tmp_path, file, link):
+    def named(form, name):
+        return unicodedata.normalize(form, name)
+
+    noted(tmp_path, **{named(file, "Smørbrød på Blåøya"): "Open.\n\n## " + named(file, "Étage") + "\n\nTwo.\n"})
+    noted(tmp_path, Plan=named(link, "See [[smørbrød på blåøya]].\n\n# B\n\n[x](Smørbrød%20på%20Blåøya.md#Étage)\n"))
+    assert import_from(memory, "obsidian", tmp_path).links == 2
+    assert len(memory.neighbors("obsidian:Plan.md#B", direction="out")) == 1

@@ -74,3 +74,23 @@ def test_an_unknown_system_and_a_missing_file_are_named(memory, tmp_path):
         import_from(memory, "nothing", tmp_path)
     with pytest.raises(InvalidInput, match="there is no"):
         import_from(memory, "server-memory", tmp_path / "none")
+
+
+def test_a_relation_may_stand_before_its_entities(memory, graph):
+    graph.write_text("".join(reversed(LINES.splitlines(keepends=True))))
+    assert import_from(memory, "server-memory", graph).links == 2
+
+
+def test_an_observation_that_is_no_text_loses_itself_only(memory, graph):
+    lines = [
+        {"type": "entity", "name": "Bo", "entityType": "person", "observations": [None, "sails", 4, " "]},
+        {"type": "entity", "name": "Cy", "entityType": None, "observations": None},
+    ]
+    graph.write_text("\n".join(map(json.dumps, lines)))
+    done = import_from(memory, "server-memory", graph)
+    assert {record.text for record in memory.list()} == {"sails", "Cy"}
+    assert [(each.line, each.reason.partition(",")[0]) for each in done.troubles] == [
+        (1, "observation 1 of 'Bo' is None"),
+        (1, "observation 3 of 'Bo' is 4"),
+        (1, "observation 4 of 'Bo' is ' '"),
+    ]
