@@ -263,15 +263,18 @@ def test_a_small_section_goes_with_the_one_after_it_that_is_nearer_or_has_room()
 
 
 def test_small_sections_beside_each_other_are_joined_below_the_heading_that_both_have():
-    text = "# Pump\n\n" + "".join(f"## Part {n}\n\nPart {n} is worn out.\n\n" for n in range(6))
-    assert joined(text) == [((1, 9), ("Pump",)), ((11, 17), ("Pump",)), ((19, 25), ("Pump",))]
+    text = "# Pump\n\n" + "".join(f"## Part {n}\n\nPart {n} is worn out.\n\n" for n in range(6)) + f"# B\n\n{WORDS}\n"
+    assert joined(text) == [((1, 9), ("Pump",)), ((11, 17), ("Pump",)), ((19, 25), ("Pump",)), ((27, 29), ("B",))]
 
 
 def test_small_sections_below_different_headings_stay_apart():
-    assert joined("# Flush\n\n## Browser\n\nIt listens.\n\n# Evening\n\n## Proxy\n\nIt waits.\n") == [
-        ((1, 5), ("Flush", "Browser")),
-        ((7, 11), ("Evening", "Proxy")),
-    ]
+    text = f"# A\n\n{WORDS}\n\n# Flush\n\n## Browser\n\nIt listens.\n\n# Evening\n\n## Proxy\n\nIt waits.\n"
+    assert joined(text) == [((1, 3), ("A",)), ((5, 9), ("Flush", "Browser")), ((11, 15), ("Evening", "Proxy"))]
+
+
+def test_notes_that_are_all_small_stay_as_they_are():
+    text = "# Cache\n\nValkey.\n\n# Queue\n\nKafka.\n"
+    assert joined(text) == [((1, 3), ("Cache",)), ((5, 7), ("Queue",))]
 
 
 def test_a_small_section_that_fits_nowhere_is_a_chunk():

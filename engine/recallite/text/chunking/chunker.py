@@ -210,13 +210,17 @@ def _joined(measure: _Measure, sections: Iterable[Section]) -> list[_Part]:
     """The sections of a document, small ones joined.
 
     They are joined with those beside or below them that are small too, else with the larger neighbour that is nearer in
-    the tree of headings. "See also" and its like were a third of the passages of a handbook.
+    the tree of headings: "See also" and its like were a third of the passages of a handbook. Where all are small, each
+    is a note on one thing, and is found better alone.
     """
     filled = [section for section in sections if section.blocks]
     begins = [measure.lines.start(section.blocks[0].first) for section in filled]
+    spans = pairwise([*begins, len(measure.text)])
+    alone = [_Part(*section, *span, measure.small(*span)) for section, span in zip(filled, spans, strict=True)]
+    if all(part.small for part in alone):
+        return alone
     runs: list[_Part] = []
-    for (headings, blocks), (begin, end) in zip(filled, pairwise([*begins, len(measure.text)]), strict=True):
-        part = _Part(headings, blocks, begin, end, len(filled) > 1 and measure.small(begin, end))
+    for part in alone:
         before = runs[-1] if runs else None
         if before is not None and before.small and part.small and _common(before, part) >= len(before.headings) - 1:
             part = _both(measure, runs.pop(), part)

@@ -43,15 +43,16 @@ _TITLES = re.compile(r"^ {0,3}#{1,6}(?:[ \t].*)?$", re.MULTILINE)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _has_words = re.compile(r"\w").search
 # What Obsidian does not show, and blocks that its plug-ins replace with what they find.
-_COMMENT = re.compile(r"%%.*?%%|<!--.*?-->", re.DOTALL)
+_COMMENTS = (("%%", "%%"), ("<!--", "-->"))
 _QUERY = re.compile(
-    r"^ {0,3}(`{3,}|~{3,})[ \t]*(?:dataview(?:js)?|tasks|query|base)\b.*?(?:^ {0,3}\1[^\n]*|\Z)",
+    r"^ {0,3}(`{3,}|~{3,})[ \t]*+(?:dataview(?:js)?|tasks|query|base)\b.*?(?:^ {0,3}\1[^\n]*+|\Z)",
     re.MULTILINE | re.DOTALL,
 )
 # What another file or a program puts in: an embedded file, the fields of a template and the labels before them.
 _PUT_IN = re.compile(
-    r"!\[\[[^\[\]\n]*\]\]|!\[\]\([^()\n]*\)|(?:^[ \t>*+-]*[^:\n]{0,80}:[*_: \t]*)?(?:\{\{.*?\}\}|<%.*?%>)",
-    re.MULTILINE | re.DOTALL,
+    r"!\[\[[^\[\]\n]*+\]\]|!\[\]\([^()\n]*+\)|"
+    r"(?:^[ \t>*+-]*+[^:\n]{0,80}:[*_: \t]*+)?(?:\{\{[^{}\n]*+\}\}|<%[^%\n]*+%>)",
+    re.MULTILINE,
 )
 _CODE = re.compile(r"^ {0,3}(```|~~~).*?(?:^ {0,3}\1|\Z)|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 _TAG = re.compile(r"(?<!\S)#([\w/-]*[^\W\d][\w/-]*)")
@@ -161,11 +162,22 @@ def _read(folder: Path, path: str) -> Iterator[Note | FileTrouble]:
 def without_hidden(note: Note) -> tuple[Note, list[LeftOut]]:
     """A note with spaces in place of its comments and queries, and how many they were."""
     spans = {
-        "comments": [match.span() for match in _COMMENT.finditer(without_code(note.text), note.begin)],
+        "comments": _comments(without_code(note.text), note.begin),
         "queries": [match.span() for match in _QUERY.finditer(note.text, note.begin)],
     }
     text = blanked(note.text, [span for of_kind in spans.values() for span in of_kind])
     return note._replace(text=text), [LeftOut(kind, len(of_kind)) for kind, of_kind in spans.items() if of_kind]
+
+
+def _comments(text: str, begin: int) -> list[tuple[int, int]]:
+    """The spans of comments that are closed."""
+    spans = []
+    for opening, closing in _COMMENTS:
+        at = text.find(opening, begin)
+        while at >= 0 and (end := text.find(closing, at + len(opening))) >= 0:
+            spans.append((at, end + len(closing)))
+            at = text.find(opening, end + len(closing))
+    return spans
 
 
 def sections_of(note: Note, *, without: Collection[str] = ()) -> list[Section]:
