@@ -16,6 +16,7 @@ from recallite.remember.document_writing import NewChunk
 from recallite.text.chunking import (
     LEAST_TOKENS,
     ChunkSize,
+    TextKind,
     chunk_markdown,
     chunk_plain,
     front_matter,
@@ -70,7 +71,7 @@ def cut(
             pages = page_starts(text) if "\f" in text else []
         pieces = chunk_plain(text, lambda: embedder.token_starts([text])[0], _SIZE)
     shared = repeated(metadata)
-    kind = "markdown" if loaded.markdown else "separated" if path.lower().endswith(_SEPARATED) else "plain"
+    kind: TextKind = "markdown" if loaded.markdown else "separated" if path.lower().endswith(_SEPARATED) else "plain"
     chunks = []
     for chunk in with_columns(pieces, text, kind):
         headings = [short_name(heading) for heading in chunk.headings]

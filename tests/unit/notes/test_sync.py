@@ -82,7 +82,7 @@ def test_front_matter_becomes_metadata_and_title(notes, folder):
     write(folder, "fm.md", "---\ntitle: Plans\nowner: Ann\npath: not this\n---\n# Now\n\nGo.\n")
     notes.index()
     (row,) = [row for row in dump(notes)["chunks"] if row[0] == "fm.md"]
-    assert row[3] == "Plans > Now"
+    assert row[3] == "Plans > Now (owner: Ann; path: not this)"
     assert {"title": "Plans", "owner": "Ann", "path": "fm.md"}.items() <= row[4].items()
 
 

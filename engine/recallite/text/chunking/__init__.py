@@ -5,6 +5,7 @@ from __future__ import annotations
 from recallite.text.chunking.chunker import (
     LEAST_TOKENS,
     Chunk,
+    TextKind,
     chunk_markdown,
     chunk_plain,
     with_columns,
@@ -18,6 +19,7 @@ __all__ = [
     "LEAST_TOKENS",
     "Chunk",
     "ChunkSize",
+    "TextKind",
     "chunk_markdown",
     "chunk_plain",
     "front_matter",

@@ -38,7 +38,7 @@ def context_of(title: str | None, headings: Sequence[str], properties: str = "")
     path = [heading for heading in headings if heading.strip()]
     if title is not None and path[:1] != [title]:
         path.insert(0, title)
-    said = " > ".join(path)[:_MOST_CONTEXT_CHARS].rstrip()
+    context = " > ".join(path)[:_MOST_CONTEXT_CHARS].rstrip()
     if properties:
-        said = f"{said} ({properties})" if said else properties
-    return said or None
+        context = f"{context} ({properties})" if context else properties
+    return context or None

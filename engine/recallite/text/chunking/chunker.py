@@ -111,15 +111,15 @@ class _Rows(NamedTuple):
 def _rows_in(text: str, kind: TextKind) -> list[_Rows]:
     if kind == "separated":
         begin = text.find("\n") + 1
-        found = [_Rows(text[:begin], begin, len(text), table=True)]
-        found = found if begin and not _HAS_NUMBER.search(text[:begin]) else []
+        headed = begin > 0 and _HAS_NUMBER.search(text[:begin]) is None
+        all_rows = [_Rows(text[:begin], begin, len(text), table=True)] if headed else []
     elif kind == "markdown":
-        found = [_Rows(match[1], match.end(1), match.end(), table=True) for match in _TABLE.finditer(text)]
-        found += [_Rows(match[1], match.end(1), match.end(), table=False) for match in _LIST.finditer(text)]
-        found.sort(key=lambda rows: rows.begin)
+        all_rows = [_Rows(match[1], match.end(1), match.end(), table=True) for match in _TABLE.finditer(text)]
+        all_rows += [_Rows(match[1], match.end(1), match.end(), table=False) for match in _LIST.finditer(text)]
+        all_rows.sort(key=lambda rows: rows.begin)
     else:
-        found = []
-    return [rows for rows in found if len(rows.columns) <= _MOST_COLUMNS_CHARS]
+        all_rows = []
+    return [rows for rows in all_rows if len(rows.columns) <= _MOST_COLUMNS_CHARS]
 
 
 def with_columns(chunks: Iterable[Chunk], text: str, kind: TextKind) -> Iterator[Chunk]:
@@ -210,8 +210,8 @@ def _joined(measure: _Measure, sections: Iterable[Section]) -> list[_Part]:
     """The sections of a document, small ones joined.
 
     They are joined with those beside or below them that are small too, else with the larger neighbour that is nearer in
-    the tree of headings: "See also" and its like were a third of the passages of a handbook. Where all are small, each
-    is a note on one thing, and is found better alone.
+    the tree of headings: "See also" and its like were a third of the passages of a handbook. If all are small,
+    they stay alone: each is about one thing, and is found better so.
     """
     filled = [section for section in sections if section.blocks]
     begins = [measure.lines.start(section.blocks[0].first) for section in filled]
@@ -226,16 +226,16 @@ def _joined(measure: _Measure, sections: Iterable[Section]) -> list[_Part]:
             part = _both(measure, runs.pop(), part)
         runs.append(part)
     parts: list[_Part] = []
-    held: _Part | None = None
+    to_next: _Part | None = None
     for place, part in enumerate(runs):
-        if held is not None:
-            part, held = _both(measure, held, part), None
+        if to_next is not None:
+            part, to_next = _both(measure, to_next, part), None
         if part.small:
             # Of two that are as near, the one before.
             beside = sorted([*parts[-1:], *runs[place + 1 : place + 2]], key=lambda other: -_common(part, other))
             nearest = next((other for other in beside if _may_join(measure, part, other)), None)
             if nearest is not None and nearest.begin > part.begin:
-                held = part
+                to_next = part
                 continue
             if nearest is not None:
                 part = _both(measure, parts.pop(), part)

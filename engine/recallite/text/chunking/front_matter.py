@@ -30,9 +30,9 @@ _MOST_READ_ALONE = 1_000
 def front_matter(text: str) -> tuple[dict[str, Any], int]:
     """The values of the front matter, and where the body begins; ({}, 0) where there is none.
 
-    Values are JSON values by the rules of YAML 1.2: dates, times and `yes` are strings. Where the block as a whole is
-    no valid mapping, each property is read alone, and one that cannot be read is the text that stands there: one that
-    breaks the rules of YAML, has aliases or tags (`!!int`), or is nested deeper than 16. A block longer than 65,536
+    Values are JSON values by the rules of YAML 1.2: dates, times and `yes` are strings. If the block is no valid
+    mapping, its properties are read one by one. A property that breaks the rules of YAML, has aliases or tags
+    (`!!int`), or is nested deeper than 16, has the text that stands there as its value. A block longer than 65,536
     characters, or most of whose lines begin no property, is left in the body.
     """
     span = front_matter_span(text)
@@ -76,15 +76,15 @@ def properties_text(values: Mapping[str, Any], *, without: Collection[str] = ())
 
     Links are written as the names that they show.
     """
-    said = [(name, _said(value)) for name, value in values.items() if name.casefold() not in without]
-    return "; ".join(f"{' '.join(name.split())}: {value}" for name, value in said if value)
+    texts = [(name, _text(value)) for name, value in values.items() if name.casefold() not in without]
+    return "; ".join(f"{' '.join(name.split())}: {text}" for name, text in texts if text)
 
 
-def _said(value: Any) -> str:
+def _text(value: Any) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{name} {said}" for name, inner in value.items() if (said := _said(inner)))
+        return ", ".join(f"{name} {text}" for name, inner in value.items() if (text := _text(inner)))
     if isinstance(value, list):
-        return ", ".join(filter(None, map(_said, value)))
+        return ", ".join(filter(None, map(_text, value)))
     if value is None or isinstance(value, bool):
         return "" if value is None else str(value).lower()
     text = " ".join(_link(r"\1", str(value)).split())

@@ -115,8 +115,8 @@ class _Reader:
         for section in sections:
             yield self._section(section), section.line, section.times
         for match in observations:
-            said = " ".join(text[match.start(2) : match.end()].split())
-            yield self._observation(match[1].strip(), said, context), self._line(match), 1
+            statement = " ".join(text[match.start(2) : match.end()].split())
+            yield self._observation(match[1].strip(), statement, context), self._line(match), 1
             context = self._title
         for match in relations:
             kind = (match[1] or match[2] or match[3]).strip()

@@ -188,15 +188,15 @@ def sections_of(note: Note, *, without: Collection[str] = ()) -> list[Section]:
     """
     sections: dict[tuple[tuple[str, ...], str], Section] = {}
     seen: Counter[tuple[str, ...]] = Counter()
-    said = properties_text(note.metadata, without=without)
+    properties = properties_text(note.metadata, without=without)
     # Without the sections that say nothing: the first of the others says the properties.
     chunks = chunk_markdown(note.text, lambda: measure_of("none")([note.text])[0], _SIZE, begin=note.begin)
     chunks = [chunk for chunk in chunks if _has_words(_PUT_IN.sub("", _TITLES.sub("", chunk.text)))]
-    for chunk in with_columns(with_properties(chunks, note.text, said, _SIZE), note.text, "markdown"):
+    for chunk in with_columns(with_properties(chunks, note.text, properties, _SIZE), note.text, "markdown"):
         headings, text = tuple(short_name(heading) for heading in chunk.headings), (chunk.columns + chunk.text).strip()
-        own = _TITLES.sub("", text).strip()  # only the first below a heading has that of the section around it
-        if same := sections.get((headings, own)):
-            sections[headings, own] = same._replace(times=same.times + 1)
+        words = _TITLES.sub("", text).strip()  # only the first below a heading has that of the section around it
+        if same := sections.get((headings, words)):
+            sections[headings, words] = same._replace(times=same.times + 1)
             continue
         if chunk.start < note.begin:
             nth = "~properties"
@@ -204,7 +204,7 @@ def sections_of(note: Note, *, without: Collection[str] = ()) -> list[Section]:
             seen[headings] += 1
             nth = f"~{seen[headings]}" if seen[headings] > 1 else ""
         id = _CONTROL.sub(" ", "#".join((note.path, *headings)) + nth)
-        sections[headings, own] = Section(id, text, headings, chunk.start, chunk.lines[0], chunk.properties)
+        sections[headings, words] = Section(id, text, headings, chunk.start, chunk.lines[0], chunk.properties)
     return list(sections.values())
 
 
