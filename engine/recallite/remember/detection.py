@@ -13,7 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, field
 
 from recallite.model.checks import now_us
 from recallite.model.policies import WritePolicy
@@ -91,6 +91,8 @@ class _Compared(Struct, gc=False):
     others: Sequence[Known]
     places: Sequence[int]
     relations: tuple[Relation, ...] = ()
+    # The further times at which the texts of the row and of others were said before it, by public id.
+    said: dict[str, set[int]] = field(default_factory=dict)
 
 
 class Detection:
@@ -123,9 +125,10 @@ class Detection:
         self._formers: dict[bytes, list[Known]] = {}
         self._superseded: set[str] = set()
         self._changed: set[str] = set()
-        # The times at which records were said again, and the ids of those that rows of this batch have said again
-        # since rows were judged ahead.
+        # The times at which rows of this batch said records again, the times of texts before the present row, and the
+        # ids of those that were said again since rows were judged ahead.
         self._again: dict[str, set[int]] = {}
+        self._said: dict[str, set[int]] = {}
         self._told_again: set[str] = set()
         # What was found for rows to come, and the place up to which rows were read.
         self._ahead: dict[int, _Compared] = {}
@@ -178,8 +181,12 @@ class Detection:
         return self._compares(self._rows[place])
 
     def claim(self, known: Known) -> Claim:
-        """Return the claim of a record, with the times at which rows of this batch said it again."""
-        return Claim.of(known, self._again.get(known.public_id, ()))
+        """Return the claim of a record, with the times at which its text was said before the present row."""
+        return self._claim(known, self._said)
+
+    def _claim(self, known: Known, said: dict[str, set[int]]) -> Claim:
+        public_id = known.public_id
+        return Claim.of(known, (*self._again.get(public_id, ()), *said.get(public_id, ())))
 
     def told_at(self, known: Known) -> int:
         """Return the time at which a record was said last, in microseconds."""
@@ -246,6 +253,7 @@ class Detection:
             (stored,) = self._stored([place], 2 * _MOST if self._superseded else _MOST)
             compared = self._candidates(place, stored, place)
             self._judge([compared])
+        self._said = compared.said
         return compared.relations
 
     def _is_current(self, compared: _Compared) -> bool:
@@ -311,7 +319,9 @@ class Detection:
                 before = (
                     earlier
                     for earlier in reversed(listed)
-                    if earlier < place and (earlier >= done or earlier in written)
+                    if earlier < place
+                    and (earlier >= done or earlier in written)
+                    and self._rows[earlier].public_id not in self._superseded
                 )
                 for earlier in islice(before, _MOST_OF_A_KEY):
                     shared[earlier] = shared.get(earlier, 0) + weight
@@ -338,14 +348,8 @@ class Detection:
         self._find_said_before(near)
         judged: list[tuple[_Compared, Known]] = []
         pairs: list[Pair] = []
-        claims: dict[str, Claim] = {}
         for compared, other in near:
-            sides = []
-            for known in (other, compared.row):
-                claim = claims.get(known.public_id)
-                if claim is None:
-                    claim = claims[known.public_id] = self.claim(known)
-                sides.append((known, claim))
+            sides = [(known, self._claim(known, compared.said)) for known in (other, compared.row)]
             (old, earlier), (new, later) = sorted(sides, key=lambda side: side[1].told_at[-1])
             apart = earlier.told_at[-1] != later.told_at[-1]
             both_ways = apart and later.told_at[0] <= earlier.told_at[-1]
@@ -385,7 +389,8 @@ class Detection:
                 others = (other for other, of in zip(compared.others, listed[1:], strict=True) if of == key)
                 for other in (*others, *before.get(key, ()), *self._formers.get(key, ())):
                     if known.public_id != other.public_id and _is_same(known, other):
-                        self._again.setdefault(known.public_id, set()).update(self.claim(other).told_at)
+                        said = compared.said.setdefault(known.public_id, set())
+                        said.update(self._claim(other, {}).told_at)
 
     def _verdicts_on(self, pairs: Sequence[Pair]) -> list[Verdict]:
         """The verdicts on pairs; those that were made before are not made again."""
