@@ -92,7 +92,7 @@ class _Compared(Struct, gc=False):
     places: Sequence[int]
     relations: tuple[Relation, ...] = ()
     # The further times at which the texts of the row and of others were said before it, by public id.
-    said: dict[str, set[int]] = field(default_factory=dict)
+    times: dict[str, set[int]] = field(default_factory=dict)
 
 
 class Detection:
@@ -128,7 +128,7 @@ class Detection:
         # The times at which rows of this batch said records again, the times of texts before the present row, and the
         # ids of those that were said again since rows were judged ahead.
         self._again: dict[str, set[int]] = {}
-        self._said: dict[str, set[int]] = {}
+        self._before: dict[str, set[int]] = {}
         self._told_again: set[str] = set()
         # What was found for rows to come, and the place up to which rows were read.
         self._ahead: dict[int, _Compared] = {}
@@ -182,11 +182,11 @@ class Detection:
 
     def claim(self, known: Known) -> Claim:
         """Return the claim of a record, with the times at which its text was said before the present row."""
-        return self._claim(known, self._said)
+        return self._claim(known, self._before)
 
-    def _claim(self, known: Known, said: dict[str, set[int]]) -> Claim:
+    def _claim(self, known: Known, before: dict[str, set[int]]) -> Claim:
         public_id = known.public_id
-        return Claim.of(known, (*self._again.get(public_id, ()), *said.get(public_id, ())))
+        return Claim.of(known, (*self._again.get(public_id, ()), *before.get(public_id, ())))
 
     def told_at(self, known: Known) -> int:
         """Return the time at which a record was said last, in microseconds."""
@@ -253,7 +253,7 @@ class Detection:
             (stored,) = self._stored([place], 2 * _MOST if self._superseded else _MOST)
             compared = self._candidates(place, stored, place)
             self._judge([compared])
-        self._said = compared.said
+        self._before = compared.times
         return compared.relations
 
     def _is_current(self, compared: _Compared) -> bool:
@@ -349,7 +349,7 @@ class Detection:
         judged: list[tuple[_Compared, Known]] = []
         pairs: list[Pair] = []
         for compared, other in near:
-            sides = [(known, self._claim(known, compared.said)) for known in (other, compared.row)]
+            sides = [(known, self._claim(known, compared.times)) for known in (other, compared.row)]
             (old, earlier), (new, later) = sorted(sides, key=lambda side: side[1].told_at[-1])
             apart = earlier.told_at[-1] != later.told_at[-1]
             both_ways = apart and later.told_at[0] <= earlier.told_at[-1]
@@ -389,8 +389,7 @@ class Detection:
                 others = (other for other, of in zip(compared.others, listed[1:], strict=True) if of == key)
                 for other in (*others, *before.get(key, ()), *self._formers.get(key, ())):
                     if known.public_id != other.public_id and _is_same(known, other):
-                        said = compared.said.setdefault(known.public_id, set())
-                        said.update(self._claim(other, {}).told_at)
+                        compared.times.setdefault(known.public_id, set()).update(self._claim(other, {}).told_at)
 
     def _verdicts_on(self, pairs: Sequence[Pair]) -> list[Verdict]:
         """The verdicts on pairs; those that were made before are not made again."""
