@@ -334,29 +334,31 @@ class Detection:
         each other. What was said before another and again after it is judged both ways: if that replaced it, it now
         replaces that.
         """
-        near: list[tuple[_Compared, Known]] = []
+        near: list[tuple[_Compared, Known, tuple[bool, bool]]] = []
         for compared in rows:
             outline = _outline(compared.row)
-            near += (
-                (compared, other)
-                for other in compared.others
-                if may_relate(outline, _outline(other)) or may_relate(_outline(other), outline)
-            )
+            for other in compared.others:
+                known_outline = _outline(other)
+                may_replace = may_relate(outline, known_outline), may_relate(known_outline, outline)
+                if may_replace[0] or may_replace[1]:
+                    near.append((compared, other, may_replace))
             self._give_way()
         if not near:
             return
         self._find_said_before(near)
         judged: list[tuple[_Compared, Known]] = []
         pairs: list[Pair] = []
-        for compared, other in near:
-            sides = [(known, self._claim(known, compared.times)) for known in (other, compared.row)]
-            (old, earlier), (new, later) = sorted(sides, key=lambda side: side[1].told_at[-1])
-            apart = earlier.told_at[-1] != later.told_at[-1]
-            both_ways = apart and later.told_at[0] <= earlier.told_at[-1]
-            for newer, older in ((new, old), (old, new))[: 1 + both_ways]:
-                if may_relate(_outline(newer), _outline(older)):
+        for compared, other, may_replace in near:
+            told_at = self._claim(compared.row, compared.times).told_at
+            other_told_at = self._claim(other, compared.times).told_at
+            is_newer, apart = told_at[-1] >= other_told_at[-1], told_at[-1] != other_told_at[-1]
+            later, earlier = (told_at, other_told_at) if is_newer else (other_told_at, told_at)
+            both_ways = apart and later[0] <= earlier[-1]
+            for row_is_new in (is_newer, not is_newer)[: 1 + both_ways]:
+                if may_replace[not row_is_new]:
+                    new, old = (compared.row, other) if row_is_new else (other, compared.row)
                     judged.append((compared, other))
-                    pairs.append(Pair(_statement(newer), _statement(older), None, apart))
+                    pairs.append(Pair(_statement(new), _statement(old), None, apart))
         cosines = self._cosines([(compared.row, other) for compared, other in judged])
         pairs = [pair._replace(cosine=cosine) for pair, cosine in zip(pairs, cosines, strict=True)]
         relations: dict[tuple[str, str], Relation] = {}
@@ -366,18 +368,18 @@ class Detection:
             replaces = verdict.outcome == "supersedes"
             if before is None or (replaces and before.verdict.outcome not in ("supersedes", "same")):
                 relations[ends] = Relation(other, verdict, pair.cosine)
-        for compared, other in near:
+        for compared, other, _ in near:
             relation = relations.get((compared.row.public_id, other.public_id))
             if relation is not None and relation.verdict.outcome != "independent":
                 compared.relations += (relation,)
 
-    def _find_said_before(self, near: Sequence[tuple[_Compared, Known]]) -> None:
+    def _find_said_before(self, near: Sequence[tuple[_Compared, Known, object]]) -> None:
         """Add the times at which records before each row had the same text, superseded ones among them."""
-        rows = [*{compared.row.public_id: compared for compared, _ in near}.values()]
+        rows = [*{compared.row.public_id: compared for compared, *_ in near}.values()]
         keys = [[known.content_hash[:KEY_BYTES] for known in (compared.row, *compared.others)] for compared in rows]
         sought = {SoughtText(key, compared.row.scope, compared.row.kind)
                   for compared, listed in zip(rows, keys, strict=True) for key in listed}  # fmt: skip
-        stored = {other.record_id for _, other in near if isinstance(other, StatementCandidate)}
+        stored = {other.record_id for _, other, _ in near if isinstance(other, StatementCandidate)}
         before: dict[bytes, list[Known]] = {}
         for former in self._writer.statements.superseded_of_text([*sought], stored):
             before.setdefault(former.content_hash[:KEY_BYTES], []).append(former)
