@@ -250,11 +250,11 @@ def _both(measure: _Measure, one: _Part, two: _Part) -> _Part:
 
 
 def _may_join(measure: _Measure, small: _Part, other: _Part) -> bool:
-    """Whether a small part and its neighbour stand below one heading or at the top, and fit into a chunk.
+    """Whether a small part and its neighbour fit into a chunk, and no heading above either is lost.
 
-    One that is cut anyway takes it at its end.
+    A neighbour that is cut anyway takes it at its end.
     """
-    at_top = len(small.headings) <= 1 and len(other.headings) <= 1
+    at_top = len(small.headings) <= 1 and (not other.small or len(other.headings) <= 1)
     begin, end = min(small.begin, other.begin), max(small.end, other.end)
     cut_anyway = other.begin < small.begin and not measure.fits(other.begin, other.end)
     return (at_top or _common(small, other) > 0) and (cut_anyway or measure.fits(begin, end))

@@ -19,6 +19,7 @@ from recallite.transfer.exporters.notes import (
     imported_path,
     path_of,
     safe_name,
+    says_properties,
     shared_tags,
     title_of,
 )
@@ -46,7 +47,7 @@ def _render(memories: Memories, groups: NoteGroups, path: str, records: list[Rec
     relations += _links(memories, groups, records)
     blocks = [
         *([] if any(begins_with_heading(record.text) for record in records) else [f"# {title}"]),
-        *(record.text for record in records if not _is_observation(record) and not _is_relation(record)),
+        *(record.text for record in records if not _stands_elsewhere(record)),
         _list("## Observations", [_observation(record, shared) for record in records if _is_observation(record)]),
         _list("## Relations", relations),
     ]
@@ -80,11 +81,16 @@ def _is_observation(record: Record) -> bool:
     return record.topic is not None and not _is_relation(record)
 
 
+def _stands_elsewhere(record: Record) -> bool:
+    """Whether a memory is written below a heading of its own, or by the properties of the note."""
+    return _is_observation(record) or _is_relation(record) or says_properties(record, "basic-memory")
+
+
 def _observation(record: Record, shared: list[str]) -> str:
     category = record.metadata.get("category")
-    category = category if isinstance(category, str) else record.kind
-    category = re.sub(r"[\[\]()\n]", " ", category).strip() or "note"
-    text = " ".join(record.text.split())
+    stated = category if isinstance(category, str) else record.kind
+    category = re.sub(r"[\[\]()\n]", " ", stated).strip() or "note"
+    text = " ".join(record.text.split()).removeprefix(f"{stated}: ")
     tags = [f"#{_NO_WORD.sub('-', tag)}" for tag in record.tags if tag not in shared and f"#{tag}" not in text]
     return " ".join([f"- [{category if len(category) > 1 else 'note'}]", text, *tags])
 

@@ -13,6 +13,7 @@ import yaml
 from recallite.errors import InvalidInput
 from recallite.model.records import Record
 from recallite.transfer.exporters.targets import Memories, Written
+from recallite.transfer.importers.notes import PROPERTIES
 
 _UNSAFE = re.compile(r'[<>:"\\|?*#^\[\]\x00-\x1f\x7f/]+')
 _RESERVED = re.compile(r"(?i)(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)")
@@ -127,6 +128,11 @@ def shared_tags(records: Iterable[Record]) -> list[str]:
     """The tags that all memories have."""
     first, *others = [record.tags for record in records]
     return [tag for tag in first if all(tag in tags for tags in others)]
+
+
+def says_properties(record: Record, system: str) -> bool:
+    """Whether a memory was imported from the properties of a note of that system, which the note has again."""
+    return imported_path(record, system) is not None and record.id.endswith(PROPERTIES)
 
 
 def _note_text(properties: Mapping[str, Any], blocks: Iterable[str]) -> str:

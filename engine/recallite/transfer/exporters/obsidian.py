@@ -17,6 +17,7 @@ from recallite.transfer.exporters.notes import (
     folder_of,
     imported_path,
     path_of,
+    says_properties,
     shared_tags,
 )
 from recallite.transfer.exporters.targets import Memories, Target
@@ -50,7 +51,11 @@ def _render(memories: Memories, groups: NoteGroups, path: str, records: list[Rec
         tagged = {*shared, *tags_in(record.text)} >= {*record.tags}
         return _OF_SECTION | ({"tags"} if tagged else set())
 
-    return Note({**properties, "links": links}, [record.text for record in records], kept)
+    return Note(
+        {**properties, "links": links},
+        [record.text for record in records if not says_properties(record, "obsidian")],
+        kept,
+    )
 
 
 def _of_sections(first: Record, shared: list[str]) -> dict[str, Any]:

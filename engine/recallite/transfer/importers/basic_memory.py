@@ -44,6 +44,8 @@ _RELATION = re.compile(
 _WIKILINK = re.compile(r"\[\[([^\[\]\n]+)\]\]")
 _CLOCK = r"\d{1,3}:\d\d(?::\d\d)?(?:[.,]\d{1,3})?"
 _NO_CATEGORY = re.compile(rf"|[xX]|[^\w]|_|{_CLOCK}(?:\s+-\s+{_CLOCK})?")
+# Notes that name no category have these: by convention, or since we exported them.
+_NO_KIND = frozenset({"note", "memory"})
 _TAG = re.compile(r"(?<!\S)#(\S+)")
 # These say no more than a link does.
 _BARE_RELATIONS = frozenset({"links_to", "links to", "relates_to", "relates to"})
@@ -106,7 +108,13 @@ class _Reader:
         observations = [match for match in _OBSERVATION.finditer(plain) if not _NO_CATEGORY.fullmatch(match[1].strip())]
         relations = [*_RELATION.finditer(plain)]
         rest = blanked(text, [match.span() for match in (*observations, *relations)])
-        named = ("tags", "title", "permalink", *(["type"] if self._note.metadata.get("type") == "note" else []))
+        named = (
+            "tags",
+            "title",
+            "permalink",
+            "created",
+            *(["type"] if self._note.metadata.get("type") == "note" else []),
+        )
         sections = sections_of(self._note._replace(text=rest), without=named)
         context = self._title
         if observations and [section.start < self._note.begin for section in sections] == [True]:
@@ -146,7 +154,7 @@ class _Reader:
         own_tags = [tag for run in _TAG.findall(text) for tag in tags_of(run.split("#"))]
         return self._record(
             id=f"{self._permalink}/observations/{category}/{_digest(text)}",
-            text=f"{category}: {text}",
+            text=text if category in _NO_KIND else f"{category}: {text}",
             context=context,
             topic=self._title,
             tags=tuple(dict.fromkeys((*self._tags, *own_tags))),

@@ -34,6 +34,8 @@ from recallite.transfer.importers.files import files_below
 from recallite.transfer.importers.values import cleaned, time_of
 
 ENDINGS = (".md", ".markdown")
+PROPERTIES = "~properties"
+"""How the id ends of a memory that says the properties of its note."""
 _MAX_BYTES = 10_000_000
 # As documents are cut, but nothing is said twice: each part is a memory of its own.
 _SIZE = ChunkSize(max_tokens=1000, target_tokens=500, overlap_tokens=0)
@@ -199,7 +201,7 @@ def sections_of(note: Note, *, without: Collection[str] = ()) -> list[Section]:
             sections[headings, words] = same._replace(times=same.times + 1)
             continue
         if chunk.start < note.begin:
-            nth = "~properties"
+            nth = PROPERTIES
         else:
             seen[headings] += 1
             nth = f"~{seen[headings]}" if seen[headings] > 1 else ""

@@ -57,7 +57,7 @@ def read(path: Path) -> Entries:
             continue
         note, hidden = without_hidden(note)
         yield from hidden
-        sections = sections_of(note, without=_TAGS)
+        sections = sections_of(note, without=(*_TAGS, "created"))
         if not sections and note.text[note.begin :].strip():
             yield LeftOut("notes without words of their own")
         vault.add(note, sections)

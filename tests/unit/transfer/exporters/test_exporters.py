@@ -215,3 +215,23 @@ def test_a_text_that_begins_with_a_tag_is_an_entry_of_its_own(tmp_path):
         import_from(memory, "openclaw", tmp_path / "workspace")
         entries = [text.partition("## 14:02\n\n")[2] for text in _texts(memory)]
         assert sorted(entries) == ["#rota Ada is on call", "Bo is in Oslo"]
+
+
+@pytest.mark.parametrize("system", ["obsidian", "basic-memory"])
+def test_what_properties_say_comes_back_as_it_was(tmp_path, system):
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    for name, text in {
+        "Only": "---\ntitle: Only\nforge: Nygata 4\ntags: [smith]\n---\n",
+        "Long": f"---\ntitle: Long\nsummary: {'how the ferry is moored ' * 20}\n---\n# Long\n\nAsk the master.\n",
+        "First": "---\ntitle: First\nowner: Bo\n---\n# First\n\nIt hums.\n\n## Oil\n\n- [kind] thin\n- [use] monthly\n",
+    }.items():
+        (vault / f"{name}.md").write_text(text)
+    stored = []
+    for folder, to in ((vault, tmp_path / "one"), (tmp_path / "one", tmp_path / "two")):
+        with Memory(":memory:", embedder="none") as memory:
+            import_from(memory, system, folder)
+            stored.append({(record.id, record.text, record.context) for record in memory.list()})
+            export_to(memory, system, to)
+    assert stored[0] == stored[1]
+    assert len(stored[0]) == (6 if system == "basic-memory" else 5)

@@ -92,3 +92,11 @@ def test_an_edited_entry_is_a_version(workspace):
 def test_a_folder_that_is_no_workspace_is_refused(tmp_path):
     with Memory(":memory:") as memory, pytest.raises(InvalidInput, match="neither MEMORY"):
         import_from(memory, "openclaw", tmp_path)
+
+
+def test_an_entry_that_is_written_again_is_one_memory(workspace):
+    entry = "## Browser\n\nThe test browser listens on 9333.\n\n"
+    (workspace / "memory/2026-03-22.md").write_text(f"# Flush\n\n{entry}# Flush\n\n{entry}# Flush\n\n{entry}")
+    with Memory(":memory:") as memory:
+        assert import_from(memory, "openclaw", workspace).created == 7
+        assert memory.get("openclaw:memory/2026-03-22.md#Flush#Browser").occurrences == 3
