@@ -35,7 +35,7 @@ from recallite.transfer.importers.values import cleaned, time_of
 
 ENDINGS = (".md", ".markdown")
 PROPERTIES = "~properties"
-"""How the id ends of a memory that says the properties of its note."""
+"""The end of the id of a memory that says the properties of its note."""
 _MAX_BYTES = 10_000_000
 # As documents are cut, but nothing is said twice: each part is a memory of its own.
 _SIZE = ChunkSize(max_tokens=1000, target_tokens=500, overlap_tokens=0)
