@@ -41,7 +41,7 @@ _decode = msgspec.json.Decoder(_Entity | _Relation).decode
 def read(path: Path) -> Entries:
     """The memories of a `memory.jsonl`."""
     firsts: dict[str, str] = {}  # the first memory of each entity
-    relations: list[tuple[str, str, str, int]] = []  # which may stand before their entities
+    relations: list[tuple[str, str, str, int | None]] = []  # which may stand before their entities
     for number, raw in lines_of(path):
         try:
             line = _decode(raw)
@@ -65,7 +65,7 @@ def read(path: Path) -> Entries:
                 yield FoundLink(source=id, target=firsts[end], type="elaborates", path=path.name, line=number)
 
 
-def _observations(entity: _Entity, path: str, line: int) -> Iterator[FoundMemory | FileTrouble]:
+def _observations(entity: _Entity, path: str, line: int | None) -> Iterator[FoundMemory | FileTrouble]:
     """The memories of an entity; one without observations is a memory of its type."""
     name, kind = label_of(entity.name), entity.entity_type
     stated = [text for text in entity.observations or () if isinstance(text, str) and text.strip()]
