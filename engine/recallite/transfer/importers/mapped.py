@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from recallite.errors import InvalidInput
+from recallite.model.checks import ENDS
 from recallite.model.records import NewRecord
 from recallite.model.reports import FileTrouble
 from recallite.system.folders import open_regular
@@ -164,7 +165,7 @@ def _converted(field: str, value: Any) -> Any:
         case "metadata" if isinstance(value, dict):
             converted = value
         case "created_at" | "valid_from" | "valid_until" | "expires_at":
-            converted = time_of(value)
+            converted = time_of(value, end=field in ENDS)
         case "importance" | "position":
             converted = _number(field, value)
         case "pinned":
