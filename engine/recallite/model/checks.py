@@ -267,6 +267,15 @@ def moments_of(value: object, name: str, field: str) -> tuple[int, int]:
     return begin + ends, min(begin + length - 1 + ends, LATEST_US)
 
 
+def offset_us(value: object) -> int:
+    """The microseconds by which the zone of a time is ahead of UTC: 0 for one that names none."""
+    if isinstance(value, str):
+        with suppress(ValueError):
+            value = datetime.fromisoformat(value)
+    offset = value.utcoffset() if isinstance(value, datetime) else None
+    return 0 if offset is None else offset // _MICROSECOND
+
+
 def time_or(value: object, name: str, otherwise: int) -> int:
     """A moment as `check_time` takes it; `otherwise` for None."""
     moment = check_time(value, name)

@@ -29,6 +29,12 @@ _MOST_CHARS = 120
 _DAY, _WEEK = timedelta(days=1), timedelta(days=7)
 _NUMBER = re.compile(r"\d+|-?\d{9,}(?:\.\d+)?", re.ASCII)
 _COMPACT = re.compile(r"(\d{4})(\d\d)(\d\d)(?:[T_ -]?(\d\d)(\d\d)(\d\d)?)?", re.ASCII)
+_NUMERIC = re.compile(r"(?<![\d/-])(\d\d?)[/-](\d\d?)[/-]\d{4}(?!\d)", re.ASCII)
+_ISO_WEEK = re.compile(r"\d{4}-?W\d\d", re.ASCII)
+_ISO_MOMENT = re.compile(
+    r"\d{4}-?\d\d-?\d\d(?:[Tt _]\d\d|-\d\d[\d:])|\d{4}-?W\d\d-?\d[Tt ]\d\d", re.ASCII
+)
+_INITIAL = re.compile(r"(?:^|(?<=[/_]))[a-z]")  # the keys of zones have capitals: America/Argentina/Buenos_Aires
 _ORDINAL = re.compile(r"(\d{4})-?(\d{3})", re.ASCII)
 _ZONED_DAY = re.compile(r"(\d{4}-\d\d-\d\d)(Z|[+-]\d\d:\d\d)", re.ASCII)  # as XML Schema writes it
 _ZONE_BESIDE = re.compile(r"(?<=[\dZ])\[[A-Za-z_/]+\]$")  # 2024-03-05T14:30+01:00[Europe/Paris]
@@ -242,7 +248,7 @@ def _order(value: object) -> bool | None:
         (value,) = value
     if not isinstance(value, str):
         return None
-    numbers = re.match(r"\D*(\d\d?)[/-](\d\d?)[/-]\d{4}(?!\d)", value)
+    numbers = _NUMERIC.search(value[:_MOST_CHARS])
     if numbers is None or len(readings_of(value)) != 1 or numbers[1] == numbers[2]:
         return None
     return readings_of(value)[0].begin.day == int(numbers[1])
@@ -326,7 +332,7 @@ def _iso(text: str) -> Written | None:
         pass
     else:
         begin = _day(day).begin
-        return Written(begin, begin + (_WEEK if re.fullmatch(r"\d{4}-?W\d\d", text) else _DAY))
+        return Written(begin, begin + (_WEEK if _ISO_WEEK.fullmatch(text) else _DAY))
     if (ordinal := _ordinal(text)) is not None:
         return ordinal
     if zoned := _ZONED_DAY.fullmatch(text):
@@ -335,7 +341,7 @@ def _iso(text: str) -> Written | None:
     text = _ZONE_BESIDE.sub("", text)
     if dashed := _DASHED.fullmatch(text):
         text = f"{dashed[1]}T{dashed[2]}:{dashed[3]}:{dashed[4] or '00'}"
-    if re.match(r"\d{4}-?\d\d-?\d\d(?:[Tt _]\d\d|-\d\d[\d:])|\d{4}-?W\d\d-?\d[Tt ]\d\d", text) is None:
+    if _ISO_MOMENT.match(text) is None:
         return None
     try:
         return _moment(datetime.fromisoformat(text.replace(" Z", "Z").replace(" +", "+")))
@@ -366,8 +372,7 @@ def _clock(folded: str) -> tuple[timedelta | None, tzinfo, str]:
 def _zone(match: re.Match[str]) -> tzinfo | None:
     name, offset = match["zone"], match["offset"]
     if name is not None and "/" in name:
-        # The keys of the database have capitals: America/Argentina/Buenos_Aires.
-        key = re.sub(r"(?:^|(?<=[/_]))[a-z]", lambda letter: letter[0].upper(), name)
+        key = _INITIAL.sub(lambda letter: letter[0].upper(), name)
         try:
             return ZoneInfo(key)
         except (OSError, KeyError, ValueError):
@@ -481,7 +486,8 @@ def _at(begin: date, end: date, clock: timedelta | None, zone: tzinfo) -> Writte
 
 
 def _moment(moment: datetime) -> Written:
-    moment = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    _ = moment.astimezone(UTC)  # OverflowError outside the years 1 to 9999
     return Written(moment, moment)
 
 

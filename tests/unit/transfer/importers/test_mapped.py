@@ -100,7 +100,7 @@ def test_a_path_that_no_item_has_is_reported(memory, tmp_path):
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ('{"text": "a", "at": "soon"}', "created_at is 'soon': give ISO 8601 or seconds since 1970"),
+        ('{"text": "a", "at": "soon"}', "created_at is 'soon': give a date that means one day"),
         ('{"text": "a", "meta": 3}', "metadata is 3: give an object"),
         ('{"text": 3}', "text is 3: give a text"),
         ('{"body": "a"}', "the item has no 'text', which is to be the text"),
@@ -113,7 +113,7 @@ def test_a_path_that_no_item_has_is_reported(memory, tmp_path):
 )
 def test_an_item_that_cannot_be_taken_is_reported_with_its_line(memory, tmp_path, line, reason):
     path = tmp_path / "a.jsonl"
-    path.write_text(f'{{"text": "good", "at": 0, "meta": {{}}}}\n{line}\n{{"text": "better \\ud800"}}\n')
+    path.write_text(f'{{"text": "good", "at": 1700000000, "meta": {{}}}}\n{line}\n{{"text": "better \\ud800"}}\n')
     done = import_from(memory, "jsonl", path, mapping={"created_at": "at", "metadata": "meta"})
     assert [(each.path, each.line) for each in done.troubles] == [("a.jsonl", 2)]
     assert reason in done.troubles[0].reason
