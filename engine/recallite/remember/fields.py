@@ -47,7 +47,7 @@ def check_expiry(expires_at: object, now: int) -> tuple[int | None, int | None]:
 
 
 def check_unexpired(expires: int | None, created: int) -> None:
-    """Refuse an expiry that is over when the memory is written: nobody would ever see it."""
+    """Refuse an expiry that is over when a memory is created: nobody would ever see it."""
     if expires is not None and expires <= created:
         raise InvalidInput(
             f"expires_at is {to_datetime(expires).isoformat()}, and the memory is of {to_datetime(created).isoformat()}: "

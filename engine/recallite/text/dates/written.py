@@ -69,7 +69,7 @@ _FOLDERS = re.compile(r"(?:^|/)(\d{4})/(\d\d)/(\d\d)$", re.ASCII)
 
 # Words of the names of properties that have the time at which a text was written, and at which it was changed.
 _CREATED = frozenset(
-    "created creation create ctime birthtime written published publish publication pub posted issued angelegt erstellt "
+    "created creation create ctime birthtime written published publish publication pub pubdate posted issued angelegt erstellt "
     "erstelldatum erstellungsdatum cree creee creation creado creada creacion criado criada criacao creato creata "
     "creazione aangemaakt gemaakt publiziert veroffentlicht publie publicado publicada pubblicato gepubliceerd".split()
 )
@@ -77,8 +77,8 @@ _CHANGED = frozenset(
     "modified modification updated update changed change edited edit lastmod mtime geandert aktualisiert modifie "
     "modifiee actualizado modificado atualizado modificato aggiornato gewijzigd bijgewerkt".split()
 )
-_DATED = frozenset("date datetime day time timestamp datum fecha data".split())
-_BESIDE = frozenset("at on in of the last am um le de del di da el il op dc dcterms article og meta iso utc".split())
+_DATED = frozenset("date datetime timestamp datum fecha".split())
+_BESIDE = frozenset("day time data at on in of the last am um le de del di da el il op dc dcterms article og sailthru parsely citation entry dt".split())
 _WORD = re.compile(r"[^\W\d_]+")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
@@ -180,6 +180,12 @@ def line_of(front_matter: str, name: str) -> int | None:
     """Return the line of a property, from 1."""
     lines = enumerate(front_matter.split("\n"), 1)
     return next((number for number, line in lines if line.lstrip("\"' ").startswith(name)), None)
+
+
+def time_named(name: str) -> str | None:
+    """Return "created" for a name of when a page was written (dcterms.created, datePublished), "modified" of a change."""
+    rank = _rank(name)
+    return None if rank is None else "modified" if rank == 2 else "created"
 
 
 def values_in(properties: Mapping[str, Any]) -> Iterator[Any]:
