@@ -20,7 +20,9 @@ from recallite.text.dates.written import time_named
 _CHARSET = re.compile(rb"<meta[^<>]+?charset\s*+=\s*+[\"']?+\s*+([\w:.-]+)", re.IGNORECASE)
 _AROUND = frozenset(("nav", "aside", "footer"))
 _METADATA = {
-    "author": "author", "description": "description", "keywords": "keywords",
+    "author": "author",
+    "description": "description",
+    "keywords": "keywords",
 }
 _JSON_LD_DATE = re.compile(r'"date(Published|Created|Modified)"\s*:\s*"([^"\\]{4,60})"')
 _UNSEEN_TAGS = """

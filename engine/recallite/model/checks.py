@@ -250,7 +250,8 @@ def moments_of(value: object, name: str, field: str) -> tuple[int, int]:
         moment = day_of(moment)
     length = 0
     if isinstance(moment, Period):
-        moment, length = moment.begin, moment.length // _MICROSECOND
+        length = moment.length // _MICROSECOND
+        moment = moment.begin
     if not isinstance(moment, datetime):
         raise InvalidInput(f"{name} is {shown(value)}: give a datetime or a text, e.g. {EXAMPLES}")
     if moment.tzinfo is None or moment.utcoffset() is None:

@@ -40,7 +40,7 @@ def named_time(text: str) -> datetime | Period | None:
         return day_of(now.date() + timedelta(_DAYS[text]))
     if month := _MONTH.fullmatch(text):
         year, number = int(month[1]), int(month[2] or 1)
-        days = sum(monthrange(year, each)[1] for each in ((number,) if month[2] else range(1, 13)))
+        days = sum(monthrange(year, counted)[1] for counted in ((number,) if month[2] else range(1, 13)))
         return Period(datetime(year, number, 1, tzinfo=UTC), timedelta(days))
     length = length_of(text)
     return None if length is None else now - length

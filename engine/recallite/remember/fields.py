@@ -50,7 +50,7 @@ def check_unexpired(expires: int | None, created: int) -> None:
     """Refuse an expiry that is over when a memory is created: nobody would ever see it."""
     if expires is not None and expires <= created:
         raise InvalidInput(
-            f"expires_at is {to_datetime(expires).isoformat()}, and the memory is of {to_datetime(created).isoformat()}: "
+            f"expires_at is {to_datetime(expires).isoformat()}, not after {to_datetime(created).isoformat()}: "
             "no read would ever show it; give a later time, or the earlier created_at of what was said before"
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
@@ -19,16 +20,37 @@ from recallite.text.dates.written import (
 DAY = datetime(2021, 7, 9, tzinfo=UTC)
 AFTERNOON = datetime(2021, 7, 9, 16, 5, tzinfo=UTC)
 NOW = datetime(2025, 1, 1, tzinfo=UTC)
+DAYS = """
+2021-07-09|2021/07/09|2021.07.09|2021_07_09|2021 07 09|20210709|2021-7-9|2021-W27-5|2021W275|2021-190|2021190|
+9.7.2021|09.07.21|July 9, 2021|July 9th, 2021|9 July 2021|9th of July 2021|9-Jul-2021|9-Jul-21|2021-Jul-09|
+Friday, July 9th 2021|Fri 09/07/2021|[[2021-07-09]]|[[Daily/2021-07-09]]|"2021-07-09"|<2021-07-09 Fri>|
+2021-07-09 (Friday)|2021-07-09Z|9. Juli 2021|Freitag, den 9. Juli 2021|9 juillet 2021|vendredi 9 juillet 2021|
+ven. 9 juillet 2021|9 de julio de 2021|viernes, 9 de julio de 2021|9 de julho de 2021|
+sexta-feira, 9 de julho de 2021|venerdì 9 luglio 2021|9 luglio 2021|vrijdag 9 juli 2021|2021年7月9日|2021년 7월 9일
+"""
+TIMES = """
+202107091605|2021-07-09T16:05|2021-07-09 16:05|2021-07-09, 16:05|2021-07-09 4:05 PM|2021-07-09 04:05pm|
+2021/07/09 16:05|20210709T160500Z|20210709-1605|2021-07-09T16-05-00|2021-07-09 16.05 Uhr|9 juillet 2021 à 16h05|
+9. Juli 2021 um 16:05 Uhr|Fri, 09 Jul 2021 16:05:00 GMT|Fri Jul  9 16:05:00 2021|Friday, July 9th 2021, 4:05:00 pm|
+2021-07-09T18:05+02:00|2021-07-09 18:05:00 +0200|2021-07-09 18:05 CEST|2021-07-09 12:05 EDT|
+2021-07-09 18:05 Europe/Berlin|2021-07-09T18:05+02:00[Europe/Paris]|1625846700|1625846700000|
+Fri Jul 09 2021 18:05:00 GMT+0200 (Central European Summer Time)
+"""
+UNREAD = """
+2021-02-29|2021-06-31|2021-13-01|31.06.2021|Thursday, July 9 2021|2021-07-09 25:00|2021-07-09 16:61|
+2021-07-09 16:05 pm|2021-07-09 16:05 IST|July 9|9.7.|tomorrow|3d|soon|next Friday|ca. 1990|~2021|{{date}}|21-07-09|
+09/07/21|44386|7|2021-366|2021-000|2021-Q3|2021-07-01 to 2021-07-09|v2021.07.09|1.2.3|not 9 July 2021|16:05|TBD|-||
+99999999999999999999
+"""
+OTHER_NAMES = """
+1984|2021|2021-07|2021-W27|from 2021-07-09 to 2021-07-11|2021-02-30|12345678|room-12345678|99990101|Q3 2021|
+02-07-2021|a12021-07-091|README
+"""
 
 
 @pytest.mark.parametrize(
     "value",
-    """2021-07-09|2021/07/09|2021.07.09|2021_07_09|2021 07 09|20210709|2021-7-9|2021-W27-5|2021W275|2021-190|2021190|
-    9.7.2021|09.07.21|July 9, 2021|July 9th, 2021|9 July 2021|9th of July 2021|9-Jul-2021|9-Jul-21|2021-Jul-09|
-    Friday, July 9th 2021|Fri 09/07/2021|[[2021-07-09]]|[[Daily/2021-07-09]]|"2021-07-09"|<2021-07-09 Fri>|
-    2021-07-09 (Friday)|2021-07-09Z|9. Juli 2021|Freitag, den 9. Juli 2021|9 juillet 2021|vendredi 9 juillet 2021|
-    ven. 9 juillet 2021|9 de julio de 2021|viernes, 9 de julio de 2021|9 de julho de 2021|
-    sexta-feira, 9 de julho de 2021|venerdì 9 luglio 2021|9 luglio 2021|vrijdag 9 juli 2021|2021年7月9日|2021년 7월 9일""".split("|"),
+    DAYS.strip().split("|"),
 )
 def test_a_day_is_read_however_it_is_written(value):
     assert readings_of(value.strip()) == ((DAY, DAY + timedelta(1)),)
@@ -36,12 +58,7 @@ def test_a_day_is_read_however_it_is_written(value):
 
 @pytest.mark.parametrize(
     "value",
-    """202107091605|2021-07-09T16:05|2021-07-09 16:05|2021-07-09, 16:05|2021-07-09 4:05 PM|2021-07-09 04:05pm|
-    2021/07/09 16:05|20210709T160500Z|20210709-1605|2021-07-09T16-05-00|2021-07-09 16.05 Uhr|9 juillet 2021 à 16h05|
-    9. Juli 2021 um 16:05 Uhr|Fri, 09 Jul 2021 16:05:00 GMT|Fri Jul  9 16:05:00 2021|Friday, July 9th 2021, 4:05:00 pm|
-    2021-07-09T18:05+02:00|2021-07-09 18:05:00 +0200|2021-07-09 18:05 CEST|2021-07-09 12:05 EDT|
-    2021-07-09 18:05 Europe/Berlin|2021-07-09T18:05+02:00[Europe/Paris]|1625846700|1625846700000|
-    Fri Jul 09 2021 18:05:00 GMT+0200 (Central European Summer Time)""".split("|"),
+    TIMES.strip().split("|"),
 )
 def test_a_time_of_day_is_read_with_its_zone_and_else_in_utc(value):
     assert readings_of(value.strip()) == ((AFTERNOON, AFTERNOON),)
@@ -69,16 +86,15 @@ def test_a_month_a_week_and_a_year_are_all_of_their_days(value, begin, days):
 
 @pytest.mark.parametrize(
     "value",
-    """2021-02-29|2021-06-31|2021-13-01|31.06.2021|Thursday, July 9 2021|2021-07-09 25:00|2021-07-09 16:61|
-    2021-07-09 16:05 pm|2021-07-09 16:05 IST|July 9|9.7.|tomorrow|3d|soon|next Friday|ca. 1990|~2021|{{date}}|21-07-09|
-    09/07/21|44386|7|2021-366|2021-000|2021-Q3|2021-07-01 to 2021-07-09|v2021.07.09|1.2.3|not 9 July 2021|16:05|TBD|-||
-    99999999999999999999""".split("|"),
+    UNREAD.strip().split("|"),
 )  # fmt: skip
 def test_what_names_no_day_for_certain_is_not_read(value):
     assert readings_of(value.strip()) == ()
 
 
-@pytest.mark.parametrize("value", [None, True, {}, [], ["2021-07-09", "2021-07-10"], float("nan"), 10**40, -5, 0, "9" * 500])
+@pytest.mark.parametrize(
+    "value", [None, True, {}, [], ["2021-07-09", "2021-07-10"], math.nan, 10**40, -5, 0, "9" * 500]
+)
 def test_values_of_other_kinds_are_no_dates(value):
     assert readings_of(value) == ()
 
@@ -110,11 +126,10 @@ def test_the_name_of_a_file_names_a_day(name, moment):
 
 @pytest.mark.parametrize(
     "name",
-    "1984|2021|2021-07|2021-W27|from 2021-07-09 to 2021-07-11|2021-02-30|12345678|room-12345678|99990101|Q3 2021|"
-    "02-07-2021|a12021-07-091|README".split("|"),
+    OTHER_NAMES.strip().split("|"),
 )
 def test_other_names_name_none(name):
-    assert time_in_name(name) is None
+    assert time_in_name(name.strip()) is None
 
 
 @pytest.mark.parametrize(

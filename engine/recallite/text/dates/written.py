@@ -31,9 +31,7 @@ _NUMBER = re.compile(r"\d+|-?\d{9,}(?:\.\d+)?", re.ASCII)
 _COMPACT = re.compile(r"(\d{4})(\d\d)(\d\d)(?:[T_ -]?(\d\d)(\d\d)(\d\d)?)?", re.ASCII)
 _NUMERIC = re.compile(r"(?<![\d/-])(\d\d?)[/-](\d\d?)[/-]\d{4}(?!\d)", re.ASCII)
 _ISO_WEEK = re.compile(r"\d{4}-?W\d\d", re.ASCII)
-_ISO_MOMENT = re.compile(
-    r"\d{4}-?\d\d-?\d\d(?:[Tt _]\d\d|-\d\d[\d:])|\d{4}-?W\d\d-?\d[Tt ]\d\d", re.ASCII
-)
+_ISO_MOMENT = re.compile(r"\d{4}-?\d\d-?\d\d(?:[Tt _]\d\d|-\d\d[\d:])|\d{4}-?W\d\d-?\d[Tt ]\d\d", re.ASCII)
 _INITIAL = re.compile(r"(?:^|(?<=[/_]))[a-z]")  # the keys of zones have capitals: America/Argentina/Buenos_Aires
 _ORDINAL = re.compile(r"(\d{4})-?(\d{3})", re.ASCII)
 _ZONED_DAY = re.compile(r"(\d{4}-\d\d-\d\d)(Z|[+-]\d\d:\d\d)", re.ASCII)  # as XML Schema writes it
@@ -56,9 +54,9 @@ _ZONES = {
     "z": 0, "ut": 0, "utc": 0, "gmt": 0, "est": -5, "edt": -4, "cst": -6, "cdt": -5, "mst": -7, "mdt": -6, "pst": -8,
     "pdt": -7, "wet": 0, "west": 1, "cet": 1, "cest": 2, "mez": 1, "mesz": 2, "eet": 2, "eest": 3,
 }  # fmt: skip
-_JOINING = frozenset(
-    "the of at on de del da di do das le la les el las il alle a as am den der dem vom um ore op om e t".split()
-)
+_JOINING_WORDS = """
+  the of at on de del da di do das le la les el las il alle a as am den der dem vom um ore op om e t
+"""
 _CJK = str.maketrans({"\u5e74": "-", "\u6708": "-", "\u65e5": " ", "\ub144": "-", "\uc6d4": "-", "\uc77c": " "})
 _DAY_IN_NAME = re.compile(r"(?<![A-Za-z0-9])(\d{4})([-_. ])(\d\d)\2(\d\d)(?![A-Za-z0-9]|[-_.]?\d)", re.ASCII)
 _DAY_FIRST_IN_NAME = re.compile(r"(?<![A-Za-z0-9.])(\d\d?)\.(\d\d?)\.(\d{4})(?![A-Za-z0-9])", re.ASCII)
@@ -68,19 +66,27 @@ _ID_IN_NAME = re.compile(rf"^{_ID}(?![A-Za-z0-9])|(?<![A-Za-z0-9]){_ID}$", re.AS
 _FOLDERS = re.compile(r"(?:^|/)(\d{4})/(\d\d)/(\d\d)$", re.ASCII)
 
 # Words of the names of properties that have the time at which a text was written, and at which it was changed.
-_CREATED = frozenset(
-    "created creation create ctime birthtime written published publish publication pub pubdate posted issued angelegt erstellt "
-    "erstelldatum erstellungsdatum cree creee creation creado creada creacion criado criada criacao creato creata "
-    "creazione aangemaakt gemaakt publiziert veroffentlicht publie publicado publicada pubblicato gepubliceerd".split()
-)
-_CHANGED = frozenset(
-    "modified modification updated update changed change edited edit lastmod mtime geandert aktualisiert modifie "
-    "modifiee actualizado modificado atualizado modificato aggiornato gewijzigd bijgewerkt".split()
-)
-_DATED = frozenset("date datetime timestamp datum fecha".split())
-_BESIDE = frozenset("day time data at on in of the last am um le de del di da el il op dc dcterms article og sailthru parsely citation entry dt".split())
+_CREATED_WORDS = """
+  created creation create ctime birthtime written published publish publication pub pubdate posted issued angelegt
+  erstellt erstelldatum erstellungsdatum cree creee creation creado creada creacion criado criada criacao creato
+  creata creazione aangemaakt gemaakt publiziert veroffentlicht publie publicado publicada pubblicato gepubliceerd
+"""
+_CHANGED_WORDS = """
+  modified modification updated update changed change edited edit lastmod mtime geandert aktualisiert modifie
+  modifiee actualizado modificado atualizado modificato aggiornato gewijzigd bijgewerkt
+"""
+_DATED_WORDS = """
+  date datetime timestamp datum fecha
+"""
+_BESIDE_WORDS = """
+  day time data at on in of the last am um le de del di da el il op dc dcterms article og sailthru parsely citation
+  entry dt
+"""
 _WORD = re.compile(r"[^\W\d_]+")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_CREATED, _CHANGED, _DATED, _BESIDE, _JOINING = (
+    frozenset(words.split()) for words in (_CREATED_WORDS, _CHANGED_WORDS, _DATED_WORDS, _BESIDE_WORDS, _JOINING_WORDS)
+)
 
 
 class Written(NamedTuple):
@@ -111,7 +117,7 @@ def read_written(value: object, *, day_first: bool | None = None) -> Written | N
 
 
 def readings_of(value: object) -> tuple[Written, ...]:
-    """Return what a date can mean: nothing, one time, or two, of which the first is read with the day first.
+    """Return what a date can mean: nothing, one time, or two, the first with the day before the month.
 
     A value is a text, a date, a number of seconds, ms, us or ns since 1970, or a list of one of these. A time without a
     zone is in UTC.
@@ -143,21 +149,21 @@ def stated_time(
 
     `day_first` is asked if a date has two readings.
     """
-    found: dict[bool, Written] = {}
+    times: dict[bool, Written] = {}
     unread: dict[bool, list[Unread]] = {False: [], True: []}
     for changed, name in _names(properties):
         value = properties[name]
-        if changed in found or value is None or isinstance(value, bool) or value in ("", []):
+        if changed in times or value is None or isinstance(value, bool) or value in ("", []):
             continue
         readings = readings_of(value)
         if len(readings) == 2 and (first := day_first()) is not None:
             readings = (readings[not first],)
         if len(readings) == 1 and readings[0].begin <= now + _DAY:
-            found[changed] = readings[0]
+            times[changed] = readings[0]
         else:
             unread[changed].append(Unread(name, value, _why(readings)))
-    faults = [] if False in found else unread[False] or ([] if True in found else unread[True])
-    return found.get(False), found.get(True), faults
+    faults = [] if False in times else unread[False] or ([] if True in times else unread[True])
+    return times.get(False), times.get(True), faults
 
 
 def own_time(
@@ -183,7 +189,7 @@ def line_of(front_matter: str, name: str) -> int | None:
 
 
 def time_named(name: str) -> str | None:
-    """Return "created" for a name of when a page was written (dcterms.created, datePublished), "modified" of a change."""
+    """Return "created" for a name of when a text was written (dcterms.created), "modified" for one of its change."""
     rank = _rank(name)
     return None if rank is None else "modified" if rank == 2 else "created"
 
@@ -227,10 +233,7 @@ def _why(readings: tuple[Written, ...]) -> str:
 
 def _names(properties: Mapping[str, Any]) -> list[tuple[bool, str]]:
     """The names of times, those of the writing first: whether it is of a change, and the name."""
-    ranked = []
-    for name in properties:
-        if (rank := _rank(name)) is not None:
-            ranked.append((rank, name))
+    ranked = [(rank, name) for name in properties if (rank := _rank(name)) is not None]
     return [(rank == 2, name) for rank, name in sorted(ranked, key=lambda pair: pair[0])]
 
 
@@ -397,7 +400,7 @@ def _zone(match: re.Match[str]) -> tzinfo | None:
 @cache
 def _names_of_languages() -> tuple[tuple[Mapping[str, int], Mapping[str, int]], ...]:
     """The months and weekdays of each language, by their names and what these begin with if it is clear."""
-    return tuple((_beginnings(each.months, 3), _beginnings(each.weekdays, 2)) for each in languages())
+    return tuple((_beginnings(names.months, 3), _beginnings(names.weekdays, 2)) for names in languages())
 
 
 def _beginnings(table: Mapping[str, int], least: int) -> dict[str, int]:

@@ -183,7 +183,10 @@ _WANTED = {
     "position": "give a whole number",
     "pinned": "give true or false",
     "tags": "give a list of texts",
-    **dict.fromkeys(("created_at", "valid_from", "valid_until", "expires_at"), "give a date that means one day, as 2024-03-05, or seconds since 1970"),
+    **dict.fromkeys(
+        ("created_at", "valid_from", "valid_until", "expires_at"),
+        "give a date that means one day, as 2024-03-05, or seconds since 1970",
+    ),
 }
 
 

@@ -121,11 +121,11 @@ def _read(folder: Path, path: str, day_first: Callable[[], bool | None]) -> Iter
     metadata, begin = front_matter(text)
     if problem is not None:
         yield FileTrouble(path=printable(path), reason=problem)
-    own, unread = own_time(metadata, path.rpartition(".")[0], day_first)
-    for fault in unread:
-        yield FileTrouble(path=printable(path), line=line_of(text[:begin], fault.name), reason=str(fault))
+    written_at, unread = own_time(metadata, path.rpartition(".")[0], day_first)
+    for date in unread:
+        yield FileTrouble(path=printable(path), line=line_of(text[:begin], date.name), reason=str(date))
     changed_at = time_of(stamp.mtime_ns // 1_000_000_000) or datetime.fromtimestamp(0, UTC)
-    yield Note(printable(path), text, metadata, begin, own or changed_at)
+    yield Note(printable(path), text, metadata, begin, written_at or changed_at)
 
 
 def sections_of(note: Note) -> list[Section]:
