@@ -69,6 +69,11 @@ def test_numbers_and_a_list_of_one_are_read(value):
     assert readings_of(value) == ((AFTERNOON, AFTERNOON),)
 
 
+def test_the_last_day_of_the_calendar_is_read_and_digits_of_other_calendars_are_not():
+    assert readings_of("9999-12-31")[0].end.year == 9999
+    assert readings_of("\u06f1\u06f4\u06f0\u06f3-03-05") == ()
+
+
 def test_dates_and_datetimes_are_taken_as_they_are():
     assert readings_of(date(2021, 7, 9)) == ((DAY, DAY + timedelta(1)),)
     assert readings_of(DAY.astimezone(timezone(timedelta(hours=5)))) == ((DAY, DAY),)
@@ -107,7 +112,7 @@ def test_a_numeric_date_of_two_readings_is_decided_only_by_other_dates_of_its_so
     assert day_first_of([["07/13/2021"]]) is False
     assert day_first_of(["13/07/2021", "07/13/2021"]) is None
     assert day_first_of([]) is None
-    read = read_written("02/07/2021", day_first=True)
+    read = read_written("02/07/2021", lambda: True)
     assert read is not None
     assert read.begin == datetime(2021, 7, 2, tzinfo=UTC)
 

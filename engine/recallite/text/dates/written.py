@@ -47,7 +47,7 @@ _CLOCK = re.compile(
     r"(?P<mark> ?(?:uhr|uur|h\b|(?P<half>[ap])\.? ?m\b\.?))?(?![\d:])"
     r"(?: ?(?P<zone>[a-z]{1,4}(?![a-z/])|[a-z]+/[a-z_/]+))?(?P<offset> ?[+-]\d\d?(?::?\d\d)?)?(?: ?\([^()]*\))?"
 )
-_TOKEN = re.compile(r"\d+|[^\W\d_]+(?:-[^\W\d_]+)*|[^\s,()]")
+_TOKEN = re.compile(r"[0-9]+|[^\W\d_]+(?:-[^\W\d_]+)*|[^\s,()]")
 _ORDINAL_MARK = re.compile(r"(?<=\d)(?:st|nd|rd|th|er|re|de|e|o|a|\u00ba|\u00aa|\u00b0|\.(?= ?[^\W\d]))(?![^\W\d])")
 # Those of RFC 5322, and of central and western Europe; others mean different zones in different countries.
 _ZONES = {
@@ -108,12 +108,16 @@ class Unread(NamedTuple):
         return f"{self.name} is {shown[:60] + '...' if len(shown) > 60 else shown!r}: {self.why}"
 
 
-def read_written(value: object, *, day_first: bool | None = None) -> Written | None:
+def read_written(value: object, day_first: Callable[[], bool | None] = lambda: None) -> Written | None:
     """Return what a date means; None if it is none, or has two readings that `day_first` does not decide."""
-    readings = readings_of(value)
-    if len(readings) == 2 and day_first is not None:
-        return readings[not day_first]
+    readings = _decided(readings_of(value), day_first)
     return readings[0] if len(readings) == 1 else None
+
+
+def _decided(readings: tuple[Written, ...], day_first: Callable[[], bool | None]) -> tuple[Written, ...]:
+    if len(readings) == 2 and (first := day_first()) is not None:
+        return (readings[not first],)
+    return readings
 
 
 def readings_of(value: object) -> tuple[Written, ...]:
@@ -155,9 +159,7 @@ def stated_time(
         value = properties[name]
         if changed in times or value is None or isinstance(value, bool) or value in ("", []):
             continue
-        readings = readings_of(value)
-        if len(readings) == 2 and (first := day_first()) is not None:
-            readings = (readings[not first],)
+        readings = _decided(readings_of(value), day_first)
         if len(readings) == 1 and readings[0].begin <= now + _DAY:
             times[changed] = readings[0]
         else:
@@ -340,8 +342,7 @@ def _iso(text: str) -> Written | None:
     except ValueError:
         pass
     else:
-        begin = _day(day).begin
-        return Written(begin, begin + (_WEEK if _ISO_WEEK.fullmatch(text) else _DAY))
+        return Written(_midnight(day), _midnight(day) + _WEEK) if _ISO_WEEK.fullmatch(text) else _day(day)
     if (ordinal := _ordinal(text)) is not None:
         return ordinal
     if zoned := _ZONED_DAY.fullmatch(text):
@@ -501,7 +502,8 @@ def _moment(moment: datetime) -> Written:
 
 
 def _day(day: date) -> Written:
-    return Written(_midnight(day), _midnight(day) + _DAY)
+    begin = _midnight(day)
+    return Written(begin, begin + _DAY if day < date.max else datetime.max.replace(tzinfo=UTC))
 
 
 def _midnight(day: date) -> datetime:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import datetime
 from typing import Any
@@ -48,12 +48,14 @@ def scope_of(*names: object) -> str:
     return "/" + "/".join("-" if segment in (".", "..") else segment for segment in plain if segment)
 
 
-def time_of(value: object, *, end: bool = False, day_first: bool | None = None) -> datetime | None:
+def time_of(
+    value: object, *, end: bool = False, day_first: Callable[[], bool | None] = lambda: None
+) -> datetime | None:
     """The moment that a value means, or the end of the day that it names; see `readings_of`.
 
-    None for what is no time, or has two readings that `day_first` does not decide.
+    None for what is no time, or has two readings that `day_first`, which is asked then, does not decide.
     """
-    written = read_written(value, day_first=day_first)
+    written = read_written(value, day_first)
     return None if written is None else written.end if end else written.begin
 
 
