@@ -47,6 +47,8 @@ _CLOCK = re.compile(
     r"(?P<mark> ?(?:uhr|uur|h\b|(?P<half>[ap])\.? ?m\b\.?))?(?![\d:])"
     r"(?: ?(?P<zone>[a-z]{1,4}(?![a-z/])|[a-z]+/[a-z_/]+))?(?P<offset> ?[+-]\d\d?(?::?\d\d)?)?(?: ?\([^()]*\))?"
 )
+_LOGGED = re.compile(r"(?<=/\d{4}):", re.ASCII)  # 05/Mar/2024:14:30:00, as web servers write it
+_WHOLE_ID = re.compile(r"(\d{8})(\d{6})(Z|[+-]\d\d:?\d\d)", re.ASCII)
 _TOKEN = re.compile(r"[0-9]+|[^\W\d_]+(?:-[^\W\d_]+)*|[^\s,()]")
 _ORDINAL_MARK = re.compile(r"(?<=\d)(?:st|nd|rd|th|er|re|de|e|o|a|\u00ba|\u00aa|\u00b0|\.(?= ?[^\W\d]))(?![^\W\d])")
 # Those of RFC 5322, and of central and western Europe; others mean different zones in different countries.
@@ -55,9 +57,19 @@ _ZONES = {
     "pdt": -7, "wet": 0, "west": 1, "cet": 1, "cest": 2, "mez": 1, "mesz": 2, "eet": 2, "eest": 3,
 }  # fmt: skip
 _JOINING_WORDS = """
-  the of at on de del da di do das le la les el las il alle a as am den der dem vom um ore op om e t
+  the of at on de del da di do das le la les el las il alle a as am den der dem vom um ore op om e t utc gmt
 """
-_CJK = str.maketrans({"\u5e74": "-", "\u6708": "-", "\u65e5": " ", "\ub144": "-", "\uc6d4": "-", "\uc77c": " "})
+_MARKS = str.maketrans(
+    {
+        **dict.fromkeys("\u2010\u2011\u2012\u2013\u2212", "-"),
+        "\u5e74": "-",
+        "\u6708": "-",
+        "\u65e5": " ",
+        "\ub144": "-",
+        "\uc6d4": "-",
+        "\uc77c": " ",
+    }
+)
 _DAY_IN_NAME = re.compile(r"(?<![A-Za-z0-9])(\d{4})([-_. ])(\d\d)\2(\d\d)(?![A-Za-z0-9]|[-_.]?\d)", re.ASCII)
 _DAY_FIRST_IN_NAME = re.compile(r"(?<![A-Za-z0-9.])(\d\d?)\.(\d\d?)\.(\d{4})(?![A-Za-z0-9])", re.ASCII)
 _BEGINS_WITH_DAY = re.compile(r"(\d{4})([-_.])(\d\d)\2(\d\d)(?!\d)", re.ASCII)
@@ -267,7 +279,7 @@ def _order(value: object) -> bool | None:
 
 def _text(text: str) -> Iterator[Written]:
     """Yield the readings of a text."""
-    text = _unwrapped(unicodedata.normalize("NFKC", text[: _MOST_CHARS + 1]))
+    text = _unwrapped(unicodedata.normalize("NFKC", text[: _MOST_CHARS + 1]).translate(_MARKS))
     if not text or len(text) > _MOST_CHARS:
         return
     if _NUMBER.fullmatch(text):
@@ -277,7 +289,7 @@ def _text(text: str) -> Iterator[Written]:
         yield exact
         return
     # A name of a day contradicts, or decides between, what numbers mean; so all languages are asked.
-    folded = fold(text.translate(_CJK))
+    folded = fold(_LOGGED.sub(" ", text))
     clock, zone, rest = _clock(folded)
     rest = _ORDINAL_MARK.sub(" ", rest)
     seen: dict[tuple[Written, ...], None] = {}
@@ -349,6 +361,7 @@ def _iso(text: str) -> Written | None:
         begin = datetime.fromisoformat(f"{zoned[1]}T00:00{zoned[2]}").astimezone(UTC)
         return Written(begin, begin + _DAY)
     text = _ZONE_BESIDE.sub("", text)
+    text = _WHOLE_ID.sub(r"\1T\2\3", text)
     if dashed := _DASHED.fullmatch(text):
         text = f"{dashed[1]}T{dashed[2]}:{dashed[3]}:{dashed[4] or '00'}"
     if _ISO_MOMENT.match(text) is None:
@@ -420,7 +433,7 @@ def _days(text: str, months: Mapping[str, int], weekdays: Mapping[str, int]) -> 
             numbers.append(token)
         elif token[0].isalpha():
             words.append(token)
-        elif token in "./-_":
+        elif token in "./-_@'":
             marks.add(token)
         else:
             return
