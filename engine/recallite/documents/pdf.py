@@ -11,7 +11,6 @@ import math
 import re
 import unicodedata
 from collections.abc import Iterator
-from datetime import datetime
 from typing import Any
 
 import pypdfium2
@@ -29,6 +28,7 @@ from recallite.documents.pdf_layout import (
     without_page_number,
 )
 from recallite.errors import DocumentError
+from recallite.text.dates.written import read_written
 
 _PASSWORD_ERRORS = (pdfium.FPDF_ERR_PASSWORD, pdfium.FPDF_ERR_SECURITY)
 _INFORMATION = {"Author": "author", "Subject": "subject", "Keywords": "keywords"}
@@ -205,12 +205,6 @@ def _metadata(information: dict[str, str], pages: int) -> dict[str, Any]:
 
 
 def _date(value: str) -> str | None:
-    """Return a PDF date (D:20220403193102+02'00') in ISO 8601; None if it is invalid."""
-    digits = re.match(r"D:(\d{14})(Z|[+-]\d\d'?\d\d)?", value)
-    if digits is None:
-        return None
-    zone = (digits[2] or "").replace("'", "").replace("Z", "+0000")
-    try:
-        return datetime.strptime(digits[1] + zone, "%Y%m%d%H%M%S%z" if zone else "%Y%m%d%H%M%S").isoformat()
-    except ValueError:
-        return None
+    """Return a PDF date (D:20220403193102+02'00') in ISO 8601; one that cannot be read as it is."""
+    written = read_written(value.removeprefix("D:").replace("'", "").replace("Z0000", "Z"))
+    return (clean(value) or None) if written is None else written.begin.isoformat()

@@ -239,8 +239,9 @@ def _set_times(rows: RowColumns, arguments: Arguments, now: int, *, exported: bo
                 check_created(created, now)
     if not exported:
         present = now_us()  # "now" was read after `now`
-        for expires, moment in zip(rows.expires_at, moments, strict=True):
-            check_unexpired(expires, present if moment is None else moment)
+        for expires, life, moment in zip(rows.expires_at, rows.expires_after, moments, strict=True):
+            if life is None:
+                check_unexpired(expires, present if moment is None else moment)
     for until, begins, created in zip(rows.valid_until, rows.valid_from, rows.created_at, strict=True):
         if until is not None:
             check_order(begins, until, created)

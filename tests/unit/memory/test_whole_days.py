@@ -133,3 +133,7 @@ def test_a_day_in_a_text_is_one_of_where_it_was_written(memory, written):
 def test_a_time_of_day_in_a_text_is_one_of_where_it_was_written(memory):
     record = memory.remember("The inspection is tomorrow at 3 pm", created_at="2026-03-05T23:30:00+09:00")
     assert record.valid_from == datetime(2026, 3, 6, 6, tzinfo=UTC)
+
+
+def test_a_life_of_any_length_is_taken(memory):
+    assert memory.remember("A note for a moment", expires_at=timedelta(microseconds=1)).outcome == "created"

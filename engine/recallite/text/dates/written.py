@@ -48,7 +48,7 @@ _CLOCK = re.compile(
     r"(?: ?(?P<zone>[a-z]{1,4}(?![a-z/])|[a-z]+/[a-z_/]+))?(?P<offset> ?[+-]\d\d?(?::?\d\d)?)?(?: ?\([^()]*\))?"
 )
 _LOGGED = re.compile(r"(?<=/\d{4}):", re.ASCII)  # 05/Mar/2024:14:30:00, as web servers write it
-_WHOLE_ID = re.compile(r"(\d{8})(\d{6})(Z|[+-]\d\d:?\d\d)", re.ASCII)
+_WHOLE_ID = re.compile(r"(\d{8})(\d{4}(?:\d\d)?)(Z|[+-]\d\d:?\d\d)", re.ASCII)
 _TOKEN = re.compile(r"[0-9]+|[^\W\d_]+(?:-[^\W\d_]+)*|[^\s,()]")
 _ORDINAL_MARK = re.compile(r"(?<=\d)(?:st|nd|rd|th|er|re|de|e|o|a|\u00ba|\u00aa|\u00b0|\.(?= ?[^\W\d]))(?![^\W\d])")
 # Those of RFC 5322, and of central and western Europe; others mean different zones in different countries.
