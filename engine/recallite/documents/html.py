@@ -18,12 +18,11 @@ from selectolax.lexbor import LexborHTMLParser
 from recallite.documents.loaded import Loaded, too_long
 from recallite.documents.plain import decode
 from recallite.errors import DocumentError
+from recallite.text.dates.written import time_named
 
 _CHARSET = re.compile(rb"<meta[^<>]+?charset\s*+=\s*+[\"']?+\s*+([\w:.-]+)", re.IGNORECASE)
-_METADATA = {
-    "author": "author", "description": "description", "keywords": "keywords", "article:published_time": "created",
-    "article:modified_time": "modified",
-}  # fmt: skip
+_METADATA = {"author": "author", "description": "description", "keywords": "keywords"}
+_JSON_LD_DATE = re.compile(r'"date(Published|Created|Modified)"\s*:\s*"([^"\\]{4,60})"')
 # Deeper trees are read without their structure: the converter returns nothing of what is nested deeper.
 _DEEPEST = 1024
 _OPTIONS = ConversionOptions(
@@ -117,11 +116,27 @@ def _metadata(tree: Any) -> dict[str, Any]:
     if root is not None and root.attributes.get("lang"):
         metadata["language"] = root.attributes["lang"]
     for meta in tree.css("meta[content]"):
-        name = (meta.attributes.get("name") or meta.attributes.get("property") or "").lower()
-        value = (meta.attributes.get("content") or "").strip()
-        if name in _METADATA and value:
-            metadata.setdefault(_METADATA[name], value)
+        attributes = meta.attributes
+        name = (attributes.get("name") or attributes.get("property") or attributes.get("itemprop") or "").lower()
+        value = (attributes.get("content") or "").strip()
+        if value and (known := _METADATA.get(name) or time_named(name)):
+            metadata.setdefault(known, value)
+    for known, value in _dates(tree):
+        metadata.setdefault(known, value)
     return metadata
+
+
+def _dates(tree: Any) -> Iterator[tuple[str, str]]:
+    """Yield the dates of a page that elements and JSON-LD state."""
+    for node in tree.css("time[datetime]"):
+        names = f"{node.attributes.get('itemprop') or ''} {node.attributes.get('class') or ''}".split()
+        if "pubdate" in node.attributes:
+            names.append("published")
+        for known in filter(None, map(time_named, names)):
+            yield known, node.attributes["datetime"] or ""
+    for node in tree.css("script[type='application/ld+json']"):
+        for name, value in _JSON_LD_DATE.findall(node.text() or ""):
+            yield ("modified" if name == "Modified" else "created"), value
 
 
 # ── the main part ────────────────────────────────────────────────────────────────────────────────────────────────────

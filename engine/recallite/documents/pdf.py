@@ -12,7 +12,6 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
@@ -30,6 +29,7 @@ from recallite.documents.pdf_layout import (
 )
 from recallite.documents.pdf_page import CELL_GAP, LINE_END_HYPHEN, Line, Word, arranged, clean
 from recallite.errors import DocumentError
+from recallite.text.dates.written import read_written
 
 _PASSWORD_ERRORS = (pdfium.FPDF_ERR_PASSWORD, pdfium.FPDF_ERR_SECURITY)
 _INFORMATION = {"Author": "author", "Subject": "subject", "Keywords": "keywords"}
@@ -474,12 +474,6 @@ def _metadata(information: dict[str, str], pages: int) -> dict[str, Any]:
 
 
 def _date(value: str) -> str | None:
-    """Return a PDF date (D:20220403193102+02'00') in ISO 8601; None if it is invalid."""
-    digits = re.match(r"D:(\d{14})(Z|[+-]\d\d'?\d\d)?", value)
-    if digits is None:
-        return None
-    zone = (digits[2] or "").replace("'", "").replace("Z", "+0000")
-    try:
-        return datetime.strptime(digits[1] + zone, "%Y%m%d%H%M%S%z" if zone else "%Y%m%d%H%M%S").isoformat()
-    except ValueError:
-        return None
+    """Return a PDF date (D:20220403193102+02'00') in ISO 8601; one that cannot be read as it is."""
+    written = read_written(value.removeprefix("D:").replace("'", "").replace("Z0000", "Z"))
+    return (clean(value) or None) if written is None else written.begin.isoformat()

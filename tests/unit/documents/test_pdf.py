@@ -17,7 +17,7 @@ from pypdf.generic import (
     TextStringObject,
 )
 
-from recallite.documents.pdf import load_pdf
+from recallite.documents.pdf import _date, load_pdf
 from recallite.documents.pdf_layout import Line, compose
 from recallite.errors import DocumentError
 from tests.raising import raises
@@ -284,3 +284,13 @@ def test_a_damaged_page_is_left_out_and_said():
 def test_more_text_than_the_limit_is_refused():
     with raises(DocumentError, "too_large", match="longer than 20 characters"):
         load(pdf(paragraph(72, 700, PROSE)), max_chars=20)
+
+
+@pytest.mark.parametrize(
+    ("stated", "read"),
+    [("D:20210709180500+02'00'", "2021-07-09T18:05:00+02:00"), ("D:20210709160500Z00'00'", "2021-07-09T16:05:00+00:00"),
+     ("D:202107091605-05'00", "2021-07-09T16:05:00-05:00"), ("D:20210709", "2021-07-09T00:00:00+00:00"),
+     ("2021-07-09", "2021-07-09T00:00:00+00:00"), ("D:20210230101010Z", "D:20210230101010Z"), ("", None)],
+)  # fmt: skip
+def test_a_date_is_read_or_kept_to_be_reported(stated, read):
+    assert _date(stated) == read
