@@ -59,10 +59,10 @@ def read(path: Path) -> Entries:
         metadata = {"from": line.from_, "to": line.to, "relation_type": line.relation_type}
         yield FoundMemory(record=NewRecord(id=id, text=text, metadata=metadata), path=path.name, line=number)
         relations.append((id, line.from_, line.to, number))
-    for id, *ends, number in relations:
-        for end in ends:
+    for id, source, target, place in relations:
+        for end in (source, target):
             if end in firsts:
-                yield FoundLink(source=id, target=firsts[end], type="elaborates", path=path.name, line=number)
+                yield FoundLink(source=id, target=firsts[end], type="elaborates", path=path.name, line=place)
 
 
 def _observations(entity: _Entity, path: str, line: int | None) -> Iterator[FoundMemory | FileTrouble]:
