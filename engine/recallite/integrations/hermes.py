@@ -21,6 +21,7 @@ from recallite.memory import Memory
 from recallite.model.authority import speaking_as
 from recallite.model.checks import MAX_QUERY_CHARS
 from recallite.model.records import Hit
+from recallite.transfer.importers.values import cleaned
 
 with needed("hermes"):
     from agent.memory_provider import MemoryProvider
@@ -117,13 +118,13 @@ class RecalliteProvider(MemoryProvider):
             return
         name = session_id or self._session_id
         texts = [("user", user_content), ("assistant", assistant_content)]
-        turn = [{"role": role, "content": text} for role, text in texts if text and text.strip()]
-        scoped = memory.scoped(self._scope)
+        turn = [{"role": role, "content": cleaned(text)} for role, text in texts if text and text.strip()]
+        scoped, said = memory.scoped(self._scope), cleaned(user_content or "")
         with scoped.transaction():
             if turn and name:
                 scoped.sessions.open(name, provider="hermes").extend(turn)
-            if user_content and user_content.strip():
-                scoped.remember(user_content, context="user", source=name or None)
+            if said.strip():
+                scoped.remember(said, context="user", source=name or None)
 
     def get_tool_schemas(self) -> list[dict[str, Any]]:
         """The tool `recallite_memory`."""

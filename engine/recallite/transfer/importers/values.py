@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -27,6 +27,15 @@ def cleaned(text: str) -> str:
             _ = text.isascii() or text.encode()
             return text
     return _UNREADABLE.sub("\ufffd", text)
+
+
+def cleaned_json(value: Any) -> Any:
+    """A value of JSON whose texts, and keys, are `cleaned`; what is no JSON in it stays as it is."""
+    if isinstance(value, str):
+        return cleaned(value)
+    if isinstance(value, Mapping):
+        return {cleaned_json(name): cleaned_json(inner) for name, inner in value.items()}
+    return [*map(cleaned_json, value)] if isinstance(value, list | tuple) else value
 
 
 def label_of(value: object) -> str | None:
