@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from recallite.notes.config import WorkspaceConfig as WorkspaceConfig
     from recallite.notes.workspace import Workspace as Workspace
     from recallite.transfer.copying import copy_store as copy_store
+    from recallite.transfer.restoring import restore_store as restore_store
 
 __all__ = [
     "AsyncMemory",
@@ -39,6 +40,7 @@ __all__ = [
     "__version__",
     "copy_store",
     "errors",
+    "restore_store",
     "tools",
 ]
 
@@ -55,6 +57,7 @@ _HOMES = {
     "Workspace": "recallite.notes.workspace",
     "__version__": "recallite._version",
     "copy_store": "recallite.transfer.copying",
+    "restore_store": "recallite.transfer.restoring",
 }
 
 

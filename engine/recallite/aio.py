@@ -113,12 +113,12 @@ class AsyncMemory(AsyncHandle[Memory]):
         """The settings this memory was opened with."""
         return self._now().settings
 
-    def transaction(self) -> AbstractAsyncContextManager[None]:
+    def transaction(self, *, embed: Iterable[object] = ()) -> AbstractAsyncContextManager[None]:
         """A transaction around several calls, as `Memory.transaction`: `async with memory.transaction(): ...`.
 
         What this task awaits inside is part of it; what other tasks do is not.
         """
-        return self._in_one_thread(Memory.transaction)
+        return self._in_one_thread(lambda memory: memory.transaction(embed=embed))
 
     def scoped(self, scope: str) -> AsyncMemory:
         """The memory bound to a scope; open it first. The handle shares the threads and does not close them."""

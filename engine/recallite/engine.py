@@ -6,10 +6,11 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from itertools import islice
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
+from weakref import WeakMethod
 
 from msgspec import structs
 
@@ -32,6 +33,7 @@ from recallite.system.background import Background
 from recallite.system.logs import logger
 from recallite.system.messages import shown
 from recallite.system.numerics import kernel_errors, kernels
+from recallite.system.turnstile import StepSize, giving_way
 
 if TYPE_CHECKING:
     from recallite.embedding.protocol import Embedder
@@ -86,16 +88,11 @@ class Engine:
         self._choosing = threading.Lock()
         # Of recalls whose candidates the server finds.
         self.figures = CorpusFigures()
-        # The store's embedder, which is this engine's, once a recall has found it with codes of tokens.
-        self.queried_embedder: EmbedderRow | None = None
-        # The embedder of the stored vectors when it was last read; another process may have changed it since.
-        self.last_embedder: EmbedderRow | None = None
-        # Whether records may wait for vectors; not known at open, so the first write checks.
-        self.may_have_pending = True
+        self._forget_what_was_read()
+        forget = WeakMethod(self._forget_what_was_read)
+        self.store.on_let_go = lambda: (forget() or bool)()
         self._kernels_started = self._has_recalled = False
         self.accesses = AccessLog()
-        # Whether many records may have been written that are not compared yet.
-        self.may_have_uncompared = True
         self.background = Background("judging by the language model")
         self.comparing = Background("comparing memories")
         self.consolidating = Background("extracting facts from episodes")
@@ -104,15 +101,33 @@ class Engine:
         )
         _log.info("opened %s%s", self.store.path, " (encrypted)" if self.store.encrypted else "")
 
+    def _forget_what_was_read(self) -> None:
+        """Know nothing of the store, as at first: its file may be another one when it is opened again."""
+        # The store's embedder, which is this engine's, once a recall has found it with codes of tokens.
+        self.queried_embedder: EmbedderRow | None = None
+        # The embedder of the stored vectors when it was last read; another process may have changed it since.
+        self.last_embedder: EmbedderRow | None = None
+        # Whether records may wait for vectors; not known at open, so the first write checks.
+        self.may_have_pending = True
+        # Whether many records may have been written that are not compared yet.
+        self.may_have_uncompared = True
+
     @contextmanager
-    def atomic(self, locks: Sequence[str] | None = None) -> Iterator[Writer]:
-        """A write transaction of the store, which also writes some access counts; `locks`: see `Store.atomic`."""
+    def atomic(self, locks: Sequence[str] | None = None, *, step: StepSize | None = None) -> Iterator[Writer]:
+        """A write transaction of the store, which also writes some access counts; `locks`: see `Store.atomic`.
+
+        With `step` it is a turn of work in the background, whose length tells how much to do in the next.
+        """
         accesses = self.accesses.take(_COUNTS_A_WRITE)
         try:
-            with self.store.atomic(locks=locks) as writer:
+            with (
+                nullcontext() if step is None else giving_way(rests=step.rests),
+                self.store.atomic(locks=locks) as writer,
+            ):
                 writer.records.touch(accesses)  # before what is read here and returned
                 nested = self.store.nested
-                yield writer
+                with nullcontext() if step is None else step.turn():
+                    yield writer
         except BaseException:
             self.accesses.put_back(accesses)
             raise
@@ -274,6 +289,14 @@ class Engine:
                 self.index.catch_up(reader)
         seconds["index"] = perf_counter() - began
         return seconds
+
+    def let_go(self) -> bool:
+        """Close the connections of a file that nobody uses just now, until the next use; False where it is in use.
+
+        Index and model stay. The next use opens the file again, and compares the index with its change feed.
+        """
+        idle = all(background.wait(0) for background in (self.comparing, self.background, self.consolidating))
+        return idle and self.store.let_go()
 
     def close(self) -> None:
         """Stop the background, write pending access counts and the index snapshot, and close the store."""

@@ -55,7 +55,7 @@ __all__ = [
 InputReason: TypeAlias = Literal["value", "text", "vector", "filter", "authority"]
 ConflictReason: TypeAlias = Literal["exists", "superseded"]
 StoreReason: TypeAlias = Literal[
-    "failed", "read_only", "full", "io", "denied", "unsupported", "newer_schema", "no_ciphers"
+    "failed", "read_only", "removed", "full", "io", "denied", "unsupported", "newer_schema", "no_ciphers"
 ]
 UnavailableReason: TypeAlias = Literal["locked", "unreachable", "connection_lost", "timeout"]
 CorruptReason: TypeAlias = Literal["store", "message"]
@@ -136,6 +136,7 @@ class StoreError(RecalliteError):
     """The database file or server cannot do what was asked.
 
     - "read_only": the file cannot be written, or the database server or the rights of its user allow no writing
+    - "removed": the file was removed or renamed while it was open
     - "full": the disk is full or the quota used up; the transaction was rolled back
     - "io": the disk or the system refused to open, read or write the file, which may be intact
     - "denied": the database server refuses the user, the password, the database, or a tenant

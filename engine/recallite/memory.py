@@ -380,19 +380,21 @@ class Memory:
         chained = checks.check_flag(chain, "chain")
         return change.forget(self._engine, [], selected, base=self._scope, receipt=receipt, chain=chained)
 
-    def transaction(self) -> AbstractContextManager[None]:
+    def transaction(self, *, embed: Iterable[object] = ()) -> AbstractContextManager[None]:
         """A transaction around several calls: all that they write is one commit, or nothing if the block raises.
 
-            with memory.transaction():
+            with memory.transaction(embed=[text]):
                 memory.forget(old.id)
                 memory.remember(text, id="profile", on_existing="replace")
 
         What was written is durable when the block ends. Inside it, this thread reads what it has written by id, `list`
         and `count`; recall raises InvalidInput once something was written, and works after the block. Other threads
-        and processes see nothing of it until then, and wait to write: embed long texts before, or keep it short. One
-        transaction inside another is part of it.
+        and processes see nothing of it until then, and wait to write. So name what it stores in `embed`, texts or items
+        as `remember_many` takes them: they are embedded before it begins. One transaction inside another is part of it.
         """
-        return self._engine.store.transaction()
+        checks.check_stream(embed)
+        items = [*embed]
+        return write.transaction(self._engine, items, base=self._scope) if items else self._engine.store.transaction()
 
     # ── recall ────────────────────────────────────────────────────────────────────────────────────────────────────────
 

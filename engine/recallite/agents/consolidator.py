@@ -27,6 +27,7 @@ from recallite.system.asynchrony import AsyncService, awaited
 from recallite.system.logs import logger
 from recallite.system.messages import fault_text, shown
 from recallite.system.tracing import traced
+from recallite.system.turnstile import giving_way
 
 _log = logger(__name__)
 
@@ -182,7 +183,7 @@ class Consolidator(Service):
         rows, identity = prepared
         accesses = engine.accesses.take()
         try:
-            with engine.atomic() as writer:
+            with giving_way(), engine.atomic() as writer:
                 writer.records.touch(accesses)
                 if writer.consolidations.last(cycle.scope) != last:
                     return None

@@ -105,8 +105,8 @@ def remember_many(
     on_existing: OnExisting = "error",
 ) -> list[str]:
     """Store memories, each a text or the fields of a `NewRecord`, all or none; returns their ids."""
-    with memory.transaction():
-        return memory.remember_many(items, policy=policy, on_existing=on_existing)
+    batch_size = max(1, len(items))  # in one transaction, before which they are embedded
+    return memory.remember_many(items, batch_size=batch_size, policy=policy, on_existing=on_existing)
 
 
 def get(memory: Memory, id: str) -> Record:
@@ -203,8 +203,8 @@ def ingest(
 
 def import_(memory: Memory, *, format: str = "jsonl", scope: str = "/", body: bytes = b"") -> Imported:
     """Import what was sent, all of it or nothing. Raises InvalidItem, which names the line."""
-    with memory.transaction():
-        return memory.transfer.import_(io.TextIOWrapper(io.BytesIO(body), "utf-8"), format=format, scope=scope)
+    text = io.TextIOWrapper(io.BytesIO(body), "utf-8")
+    return memory.transfer.import_(text, format=format, scope=scope, whole=True)
 
 
 def check_export(memory: Memory, format: str = "jsonl", vectors: bool = False, **fields: Unpack[FilterFields]) -> None:

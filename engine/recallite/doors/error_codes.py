@@ -32,6 +32,7 @@ _ROWS: tuple[tuple[type[RecalliteError], tuple[Reason | None, ...], Codes], ...]
     (errors.InvalidItem, (None,), _WRONG),
     (errors.NotFound, (None,), Codes(404, 1, INVALID_PARAMS)),
     (errors.StoreError, ("failed", "full", "io", "denied", "unsupported", "newer_schema", "no_ciphers"), _STORE),
+    (errors.StoreError, ("removed",), _LATER),
     (errors.StoreError, ("read_only",), Codes(403, 3)),
     (errors.StoreUnavailable, ("locked", "unreachable", "connection_lost", "timeout"), _LATER),
     (errors.StoreCorrupt, ("store", "message"), _STORE),

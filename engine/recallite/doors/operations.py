@@ -193,7 +193,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "Without --to a superseded memory holds again; with it, an earlier text becomes its newest version. "
         "Nothing is lost.",
         group="links", http="POST /memories/{id}/restore", effect="writes",
-        command=Command(show="id text", arguments={
+        command=Command(run=_WRITE + "restore", arguments={
             "version": Argument(
                 "Of its own versions, from 0; -2 is the one before now; or a time.", "VERSION", "--to"
             )

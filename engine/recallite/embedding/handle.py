@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from recallite.errors import EmbedderError, RecalliteError
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from recallite.embedding.cache import EmbeddedQuery, QueryCache
     from recallite.embedding.places import Measure
     from recallite.embedding.protocol import Embedded, Embedder
+    from recallite.store.values import Parts
 
 
 _log = logger(__name__)
@@ -27,6 +30,10 @@ class Identity(NamedTuple):
     fingerprint: str
     name: str
     dimension: int
+
+
+class _Ahead(threading.local):
+    parts: Mapping[tuple[str, str | None], Parts] = MappingProxyType({})
 
 
 class EmbedderHandle:
@@ -46,6 +53,7 @@ class EmbedderHandle:
         self._failure: RecalliteError | None = None
         self._measure: Measure | None = None
         self._fails = False
+        self._ahead = _Ahead()
 
     @property
     def spec(self) -> object:
@@ -128,6 +136,20 @@ class EmbedderHandle:
         if not self._token_codes:
             return embed_documents(self.get(), texts, contexts), ()
         return embed_document_tokens(self.get(), texts, contexts)
+
+    @property
+    def ahead(self) -> Mapping[tuple[str, str | None], Parts]:
+        """The parts of texts under their contexts that this thread has embedded ahead of a transaction."""
+        return self._ahead.parts
+
+    @contextmanager
+    def keeping(self, parts: Mapping[tuple[str, str | None], Parts]) -> Iterator[None]:
+        """Keep the parts of texts for what this thread writes inside."""
+        before, self._ahead.parts = self._ahead.parts, {**self._ahead.parts, **parts}
+        try:
+            yield
+        finally:
+            self._ahead.parts = before
 
     @property
     def stores_codes(self) -> bool:

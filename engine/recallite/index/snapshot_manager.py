@@ -50,13 +50,17 @@ class SnapshotManager:
     def __init__(self, store: Store, *, enabled: bool, low_memory: bool) -> None:
         self._store = store
         self._wanted = enabled and store.snapshot_path is not None
-        self._low_memory = low_memory and store.snapshot_path is not None
+        self._low_memory = low_memory and store.snapshot_path is not None and not store.read_only
         self._thread: threading.Thread | None = None
 
     @property
     def _enabled(self) -> bool:
         # Mapped arrays cannot be encrypted.
         return self._wanted and not self._store.encrypted
+
+    @property
+    def _writes(self) -> bool:
+        return self._enabled and not self._store.read_only
 
     @property
     def folder(self) -> str | None:
@@ -111,7 +115,7 @@ class SnapshotManager:
 
     def loaded(self, index: MemoryIndex) -> None:
         """Write a snapshot in the background, if the index is large enough."""
-        if self._enabled and len(index.table) >= _SMALLEST and (self._thread is None or not self._thread.is_alive()):
+        if self._writes and len(index.table) >= _SMALLEST and (self._thread is None or not self._thread.is_alive()):
             work = self._save_and_move
             self._thread = threading.Thread(target=work, args=(index,), name="recallite-snapshot", daemon=True)
             self._thread.start()
@@ -120,7 +124,7 @@ class SnapshotManager:
         """Wait for a snapshot that is being written; write one if the index has changed much since the last."""
         if self._thread is not None:
             self._thread.join()
-        if self._enabled and self._behind(index):
+        if self._writes and self._behind(index):
             self._save(index)
 
     def _behind(self, index: MemoryIndex) -> bool:

@@ -80,8 +80,10 @@ class RecalliteStorage(OnMemory):
         """
         items = [_item(record) for record in records]
         try:
-            with self.memory.transaction(), speaking_as("agent"):
-                self._records.remember_many(items, policy=self._policy, on_existing="replace")
+            with speaking_as("agent"):
+                self._records.remember_many(
+                    items, batch_size=max(1, len(items)), policy=self._policy, on_existing="replace"
+                )
         except InvalidItem as fault:
             vectors = [item["vector"] for item in items if item["vector"] is not None]
             if fault.error.reason == "vector" and (mismatch := self._mismatch(vectors)):

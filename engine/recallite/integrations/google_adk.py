@@ -106,7 +106,12 @@ class RecalliteMemoryService(OnMemory, BaseMemoryService):
 
     def _add(self, scope: str, items: list[NewRecord | None], *, session_id: str | None, whole: bool) -> None:
         memory = self._scoped.scoped(scope)
-        with memory.transaction():
+        by_event = {(item.metadata or {})["event_id"]: item for item in items if item is not None}
+        of_events: dict[str, Any] = {"metadata.event_id": {"in": [*by_event]}}
+        for record in memory.list(kinds=_EVENT, where=of_events, limit=None) if by_event else ():
+            if not _differ(record, by_event[record.metadata["event_id"]]):
+                del by_event[record.metadata["event_id"]]
+        with memory.transaction(embed=by_event.values()):
             deleted = {record.text for record in memory.list(kinds=_DELETED, limit=None)}
             wanted: dict[str, NewRecord] = {}
             for item in items:

@@ -20,7 +20,7 @@ from recallite.integrations.common import needed, scope_segment
 from recallite.memory import Memory
 from recallite.model.authority import speaking_as
 from recallite.model.checks import MAX_QUERY_CHARS
-from recallite.model.records import Hit
+from recallite.model.records import Hit, NewRecord
 from recallite.transfer.importers.values import cleaned
 
 with needed("hermes"):
@@ -119,12 +119,14 @@ class RecalliteProvider(MemoryProvider):
         name = session_id or self._session_id
         texts = [("user", user_content), ("assistant", assistant_content)]
         turn = [{"role": role, "content": cleaned(text)} for role, text in texts if text and text.strip()]
-        scoped, said = memory.scoped(self._scope), cleaned(user_content or "")
-        with scoped.transaction():
+        scoped = memory.scoped(self._scope)
+        spoken = NewRecord(cleaned(user_content or ""), context="user", source=name or None)
+        remembered = [spoken] if spoken.text.strip() else []
+        with scoped.transaction(embed=remembered):
             if turn and name:
                 scoped.sessions.open(name, provider="hermes").extend(turn)
-            if said.strip():
-                scoped.remember(said, context="user", source=name or None)
+            for record in remembered:
+                scoped.remember(record)
 
     def get_tool_schemas(self) -> list[dict[str, Any]]:
         """The tool `recallite_memory`."""

@@ -126,10 +126,11 @@ class RecalliteVectorStore(OnMemory, VectorStore):
         if not len(listed) == len(beside) == len(named):
             raise InvalidInput(f"{len(listed)} texts with {len(beside)} metadatas and {len(named)} ids: give one each")
         items = {self._id(id): _item(text, id, data) for text, data, id in zip(listed, beside, named, strict=True)}
-        with self._documents.transaction(), speaking_as("document"):
+        with speaking_as("document"):
             self._documents.remember_many(
-                [{"id": id, **item} for id, item in items.items()], policy=as_given(self.memory), on_existing="replace"
-            )
+                [{"id": id, **item} for id, item in items.items()], batch_size=max(1, len(items)),
+                policy=as_given(self.memory), on_existing="replace",
+            )  # fmt: skip
         return named
 
     def delete(self, ids: list[str] | None = None, **_: Any) -> bool:

@@ -188,15 +188,20 @@ class RecalliteStore(OnMemory, BaseStore):
         """Carry out the operations, with their vectors, and return the results."""
         renews = (self.ttl_config or {}).get("refresh_on_read", False)
         writes = bool(plan.puts) or renews
-        transaction: AbstractContextManager[None] = self._items.transaction() if writes else nullcontext()
+        items = [
+            self._item(id, plan.puts[id], metadata, plan.texts[id], vectors) for id, metadata in plan.metadata.items()
+        ]
+        if writes and plan.queries and vectors is None:
+            self._items.embed(plan.queries)  # so that the searches find them embedded
+        transaction: AbstractContextManager[None] = self._items.transaction(embed=items) if writes else nullcontext()
         with transaction:
             read: list[str] = []
-            items = self._got([op for op in plan.ops if isinstance(op, GetOp)])
+            got = self._got([op for op in plan.ops if isinstance(op, GetOp)])
             results: list[Result] = []
             for op in plan.ops:
                 records: Sequence[Record | Hit] = ()
                 if isinstance(op, GetOp):
-                    item = items.get(self._id(op))
+                    item = got.get(self._id(op))
                     records = [] if item is None else [item]
                     results.append(None if item is None else Item(**_fields(item)))
                 elif isinstance(op, SearchOp):
@@ -209,7 +214,7 @@ class RecalliteStore(OnMemory, BaseStore):
                     read += [record.id for record in records]
             if read:
                 self._items.update(read, renew=True)
-            self._put(plan, vectors)
+            self._put(plan, items)
         return results
 
     def _id(self, op: GetOp | PutOp) -> str:
@@ -222,12 +227,9 @@ class RecalliteStore(OnMemory, BaseStore):
         records = self._items.get(map(self._id, ops))
         return {id: record for id, record in records.items() if record.expires_at is None or record.expires_at > now}
 
-    def _put(self, plan: _Plan, vectors: _Vectors | None) -> None:
+    def _put(self, plan: _Plan, items: list[dict[str, Any]]) -> None:
         if gone := [id for id, op in plan.puts.items() if op.value is None]:
             self._items.forget(gone, missing_ok=True)
-        items = [
-            self._item(id, plan.puts[id], metadata, plan.texts[id], vectors) for id, metadata in plan.metadata.items()
-        ]
         if items:
             self._items.remember_many(items, policy=self._policy, on_existing="replace")
 

@@ -120,7 +120,8 @@ class RecalliteMemoryBlock(BaseMemoryBlock[str]):
         return "\n".join(map(_text, spoken[-self.retrieval_context_window :]))[-MAX_QUERY_CHARS:]
 
     def _remember(self, messages: Sequence[ChatMessage]) -> None:
-        with self._scoped.transaction():
+        texts = [{"text": text, "context": message.role.value} for message in messages if (text := _text(message))]
+        with self._scoped.transaction(embed=texts):
             items: list[dict[str, Any]] = []
             positions: dict[str, int] = {}
             for message in messages:

@@ -28,7 +28,7 @@ from recallite.integrations.mem0_values import (
     where_of,
 )
 from recallite.model.authority import authority_of_role, speaking_as
-from recallite.model.records import Record
+from recallite.model.records import NewRecord, Record
 from recallite.system.logs import logger
 from recallite.system.messages import shown
 from recallite.transfer.importers.values import cleaned
@@ -183,7 +183,8 @@ class Memory(OnMemory):
         wanted = data if text is None else text
         if wanted is None and metadata is None and expiration_date is _UNSET:
             raise InvalidInput("At least one of text, metadata, or expiration_date must be provided.")
-        with self._scoped.transaction():
+        stated = [] if wanted is None else [NewRecord(wanted, context=self._existing(memory_id).context)]
+        with self._scoped.transaction(embed=stated):
             record = self._existing(memory_id)
             changes: dict[str, Any] = {} if wanted is None else {"text": wanted}
             merged = {**record.metadata, **_without_identity(metadata or {})}
@@ -247,7 +248,8 @@ class Memory(OnMemory):
 
     def _store(self, items: list[tuple[str, dict[str, Any]]], scope: str, *, infer: bool) -> list[dict[str, Any]]:
         results = []
-        with self._scoped.transaction():
+        stated = [NewRecord(text, context=metadata.get("actor_id")) for text, metadata in items]
+        with self._scoped.transaction(embed=stated):
             for text, metadata in items:
                 stored = {key: value for key, value in metadata.items() if key != "created_at"}
                 with speaking_as(authority_of_role(metadata.get("role"))):

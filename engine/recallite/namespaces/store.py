@@ -50,6 +50,8 @@ class MemoryStore(Namespace):
             notes.append(f"facts are not extracted from episodes: {engine.consolidating.failure}")
         if figures["vector_extension"] is None:
             notes.append("sqlite-vec cannot be loaded: SQL has no vector functions; Python measures vectors instead")
+        if engine.store.read_only:
+            notes.append("the store is where nothing can be written: it is open for reading only")
         encrypted = engine.store.encrypted
         if encrypted and engine.settings.index_snapshot:
             notes.append("the store is encrypted: no index is kept beside it, every process loads its own")

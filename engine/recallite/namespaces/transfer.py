@@ -46,10 +46,14 @@ class MemoryTransfer(Namespace):
         format: str | None = None,
         scope: str = "/",
         authority: Authority = "user",
-        batch_size: int = 1024,
+        batch_size: int | None = None,
+        whole: bool = False,
         on_progress: Progress | None = None,
     ) -> Imported:
         """Read memories from a file or a text stream, one transaction per batch; formats as for `export`.
+
+        Without a `batch_size` a transaction takes 10 to 20 ms, so that others write meanwhile. With `whole` all is read
+        first, and stored in one transaction or not at all.
 
         The ids of JSON lines are kept; a memory whose id exists already is skipped and counted. `scope` is put before
         the scopes of the file. No memory becomes the word of a higher `authority`: give "web" for a file of somebody
@@ -65,7 +69,8 @@ class MemoryTransfer(Namespace):
                 base=checks.join_scopes(self._scope, scope) or "/",
                 sight=self._scope,
                 format=format,
-                batch_size=checks.check_count(batch_size, "batch_size"),
+                batch_size=None if batch_size is None else checks.check_count(batch_size, "batch_size"),
+                whole=checks.check_flag(whole, "whole"),
                 on_progress=on_progress,
             )
 

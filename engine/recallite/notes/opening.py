@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from msgspec import structs
 
@@ -21,7 +20,7 @@ from recallite.model.model_address import ModelAddress
 from recallite.model.settings import Settings
 from recallite.notes.config import WorkspaceConfig
 from recallite.remote.model_protocol import LanguageModel
-from recallite.store.opening import copy_database, files_beside, proven_damage, remove_database, rename_database
+from recallite.store.opening import files_beside, proven_damage, remove_database, rename_database
 from recallite.system.folder_lock import FolderLock
 
 # The JIT kernels take 60 MB and 0.1 s to load. They save 4 ms of a search that lists 4,000 files in 30 ms, 3 ms with
@@ -53,8 +52,7 @@ class IndexFile:
         self._settings = Settings(durability="normal", profile="memweave")
         self._lock = threading.Lock()
         self._engine: Engine | None = None
-        self._identity: tuple[int, ...] | None = None
-        self._copy: TemporaryDirectory[str] | None = None
+        self._identity: tuple[int, int] | None = None
         self._news: list[str] = []
         self._closed = False
         self._runs = FolderLock(self.path.with_name(self.path.name + ".lock"))
@@ -82,8 +80,7 @@ class IndexFile:
             yield locked
 
     def engine(self, *, writing: bool = False) -> Engine:
-        """The engine on the current file: one that was deleted or replaced is opened again. A file that cannot be
-        written is read from a copy, except for `writing`.
+        """The engine on the current file: one that was deleted or replaced is opened again.
 
         Raises StoreClosed after `close`, and StoreError if the disk says so.
         """
@@ -95,7 +92,7 @@ class IndexFile:
             if self._engine is None:
                 self._engine = self._open()
                 self._identity = self._now()
-            if writing and self._copy is not None:
+            if writing and self._engine.store.read_only:
                 raise StoreError(_FIXED.format(self.path, "it or its folder is read-only"), "read_only")
             return self._engine
 
@@ -109,14 +106,14 @@ class IndexFile:
             if self._engine is not engine:
                 return True
             same = self._now() == self._identity
-            copied = self._copy is not None
+            fixed = engine.store.read_only
             self._let_go(engine)
             if not same:
                 return True
             reason = proven_damage(str(self.path), fault)
             if reason is None:
                 return True
-            if copied or not self._own:
+            if fixed or not self._own:
                 return False
             with self._holding(self._making):
                 if self._now() == self._identity:  # else another process has done it
@@ -139,12 +136,9 @@ class IndexFile:
     def _let_go(self, engine: Engine) -> None:
         self._engine = None
         engine.close()
-        if self._copy is not None:
-            self._copy.cleanup()
-            self._copy = None
 
-    def _now(self) -> tuple[int, ...] | None:
-        """The identity of the file, of one that is read from a copy also its state; None if there is no file.
+    def _now(self) -> tuple[int, int] | None:
+        """The identity of the file; None if there is none.
 
         Where the system does not tell, it is taken as unchanged.
         """
@@ -154,15 +148,13 @@ class IndexFile:
             return None
         except OSError:
             return self._identity
-        return (status.st_dev, status.st_ino, *((status.st_mtime_ns, status.st_size) if self._copy is not None else ()))
+        return status.st_dev, status.st_ino
 
     def _open(self) -> Engine:
         _make_folder(self.path.parent, private=self._own)
         try:
             return self._open_as_it_is()
         except StoreError as fault:
-            if self._is_fixed(fault):
-                return self._open_copy()
             if self._damage(fault) is None:
                 raise
         # Another process may have found the same, and be making a new one.
@@ -184,39 +176,17 @@ class IndexFile:
         aside = move_aside(self.path)
         self._news.append(f"the index was damaged ({reason}) and a new one is made; the damaged one is {aside}")
 
-    def _is_fixed(self, fault: StoreError) -> bool:
-        """Whether the file can only be read. SQLite writes beside a file even to read it."""
-        if not os.path.isfile(self.path):
-            return False
-        fixed = not all(os.access(path, os.W_OK) for path in (self.path, self.path.parent))
-        return fault.reason == "read_only" or (fault.reason == "failed" and fixed)
-
-    def _open_copy(self) -> Engine:
-        try:
-            self._copy = TemporaryDirectory(prefix="recallite-")
-            copy = Path(self._copy.name) / "index.db"
-            copy_database(self.path, copy)
-            return self._open_as_it_is(copy)
-        except BaseException as fault:
-            if self._copy is not None:
-                self._copy.cleanup()
-            self._copy = None
-            if isinstance(fault, OSError):
-                message = f"{self.path} can be neither written nor read: {fault.strerror}"
-                raise _refused(fault, message, self.path) from fault
-            raise
-
-    def _open_as_it_is(self, copy: Path | None = None) -> Engine:
+    def _open_as_it_is(self) -> Engine:
         if self._own:  # a folder from somebody else could point the index at any file
             for file in (self.path.parent, *files_beside(self.path)):
                 if file.is_symlink():
                     raise InvalidInput(_LINK.format(file))
-        engine = Engine(copy or self.path, self.spec, self._settings, self._language_model)
+        engine = Engine(self.path, self.spec, self._settings, self._language_model)
         engine.tuning = structs.replace(engine.tuning, kernels_from=_SMALL)
         try:
             with engine.store.read() as reader:
                 ours = reader.meta.is_index()
-            if not ours:
+            if not ours and not engine.store.read_only:
                 with engine.store.atomic() as writer:
                     ours = writer.meta.claim_as_index()
             if not ours:

@@ -3,11 +3,16 @@
 The kernel of a recall orders changes among the best hits only. Hundreds of copies from the web may leave no place among
 these for what the user said: here it is looked up by the keys of the first hits, and put before them. What has no such
 keys, as a long text, is recalled alone if the hits are a crowd, and joins them if it answers.
+
+Nor does a text win by asking the question itself: it is most like the question whatever it says after it. What the user
+said is recalled alone then, and goes first if it probably answers.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
+from difflib import SequenceMatcher
 
 from msgspec import structs
 
@@ -19,11 +24,27 @@ from recallite.recall.request import ANSWER_CONFIDENCE, ANSWER_SHARE, Request
 from recallite.store.supersession_values import Sought, StatementCandidate
 from recallite.store.transaction import Reader
 from recallite.store.values import CHUNK_KIND
+from recallite.text.index_terms import tokenize
 from recallite.text.statements import Pair, Statement, judge_all, statement_of
 from recallite.text.statements.keys import record_keys
+from recallite.text.stopwords import QUESTION_TERMS, STOP_TERMS
 
 # The hits that are looked at, and the statements of each authority that each is compared with.
 _FIRST, _COMPARED = 3, 6
+# The confidence, read and among the words of higher authorities alone, from which these go before a text that asks the
+# question. Of 126 questions of LoCoMo that an agent's text asked and answered wrongly, the user's words went first in
+# 40 % (their answer is the best of them in 42 %); of 120 that it answered rightly and they did not, in 8 %. With .4 it
+# was 55 % and 18 %.
+_ANSWERS = 0.5
+# The share of the first hit's confidence from which the user's goes before any other text. Of 49 answers of an agent
+# that were first on LoCoMo, 2 % fell behind a turn of the user, with .7 4 % and with .5 27 %.
+_AS_SURE = 0.9
+_WORD = re.compile(r"\w+")
+_ASKING = re.compile(r"[^.!?\n]{1,400}\?")
+# The share of a question's words, in their order and from the first, that repeat it without a question mark.
+_REPEATED = 0.8
+# Characters of a text in which a question is looked for.
+_READ_CHARS = 1_000
 
 Ask = Callable[[Request], Sequence[Hit]]
 """A function that recalls the same question with another request."""
@@ -41,11 +62,18 @@ def _may_follow(hit: Hit) -> bool:
 
 
 def put_higher_first(reader: Reader, hits: Hits, request: Request, ask: Ask) -> None:
-    """Put what a higher authority says before the first hit that speaks of the same thing."""
+    """Put what a higher authority says before the first hit that speaks of the same thing, or only asks."""
     places = _places(reader, hits)
-    if not places:
+    if places:
+        _put_stated(hits, places, request, ask)
+    if _may_follow(hits[0]):
+        _put_answer(hits, request, ask)
+    if not places and _may_follow(hits[0]):
         _join_crowd(hits, request, ask)
-        return
+
+
+def _put_stated(hits: Hits, places: dict[str, int], request: Request, ask: Ask) -> None:
+    """Put each record before the hit in its place."""
     by_id = {hit.id: hit for hit in hits}
     missing = tuple(id for id in places if id not in by_id)
     if missing:
@@ -53,6 +81,30 @@ def put_higher_first(reader: Reader, hits: Hits, request: Request, ask: Ask) -> 
     for id, place in sorted(places.items(), key=lambda item: -item[1]):
         if hit := by_id.get(id):
             _put(hits, hit, place)
+
+
+def _put_answer(hits: Hits, request: Request, ask: Ask) -> None:
+    """Put what a higher authority says first if it is about as sure, or answers what the first hit only repeats."""
+    rank = rank_of(hits[0].authority)
+    least, higher = _AS_SURE * hits[0].confidence, [hit for hit in hits[:_FIRST] if rank_of(hit.authority) > rank]
+    if repeats(hits[0].text, hits.query):
+        narrowed = _narrowed(request, Comparison("authority", "gt", rank), _FIRST)
+        least, higher = _ANSWERS, [*ask(structs.replace(narrowed, relevant=True))]
+    best = max(higher, key=lambda hit: hit.confidence, default=None)
+    if best is not None and best.confidence >= least:
+        _put(hits, next((hit for hit in hits if hit.id == best.id), best), 0)
+
+
+def repeats(text: str, question: str) -> bool:
+    """Whether a text asks a question again: in its words, or in a sentence that ends as one and shares its terms."""
+    text = text[:_READ_CHARS]
+    terms = set(tokenize(question)) - STOP_TERMS - QUESTION_TERMS
+    for sentence in _ASKING.findall(text):
+        if 2 * len(terms.intersection(tokenize(sentence))) >= len(terms) > 0:
+            return True
+    ours, theirs = _WORD.findall(question.lower()), _WORD.findall(text.lower())
+    blocks = SequenceMatcher(None, ours, theirs, autojunk=False).get_matching_blocks()
+    return bool(ours) and blocks[0].a == 0 and sum(block.size for block in blocks) >= _REPEATED * len(ours)
 
 
 def _put(hits: Hits, hit: Hit, place: int) -> None:

@@ -2,12 +2,13 @@
 
 Such records wait in the store, in the order of their row ids. Each step compares the next of them as a write of each
 would have, and has them wait no longer, in one transaction: what a crash interrupts is done again, and nothing twice.
+Statements are judged before a step, which then holds the lock for 10 to 20 ms, and gives way to other writers.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -18,19 +19,20 @@ from recallite.engine import Engine
 from recallite.model.checks import now_us
 from recallite.model.policies import WritePolicy
 from recallite.remember.compared_records import Known
-from recallite.remember.detection import Detection
+from recallite.remember.detection import Detection, Verdicts
 from recallite.remember.effects import Effects
 from recallite.remember.model_judging import start_judging
 from recallite.store.sql.comparisons import read_policy
 from recallite.store.supersession_values import Uncompared
 from recallite.store.transaction import Reader, Writer
-from recallite.store.values import Commit, Row
-from recallite.text.statements.keys import record_keys
+from recallite.store.values import Row
+from recallite.system.turnstile import StepSize
 
 MANY = 64
 """Records from which on a batch is compared later."""
-# Records compared in a transaction, for which another writer waits.
-_AT_ONCE = 256
+# Records judged before the store is locked, to compare some of them at a time in it.
+_READ_AHEAD = 256
+_WORK = "comparing"
 # How long to hold the interpreter's lock, and to give it up: else a recall would wait 5 ms for it, several times.
 _TURN_SECONDS, _PAUSE_SECONDS = 1e-3, 1e-5
 
@@ -46,8 +48,11 @@ def comparing_policies(policy: WritePolicy) -> Callable[[bool], str]:
     return policies.__getitem__
 
 
-def start_comparing(engine: Engine) -> None:
-    """Have the records that wait compared in the background; those of an open transaction wait for a later write."""
+def start_comparing(engine: Engine, *, added: bool = False) -> None:
+    """Have the records that wait compared in the background; those of an open transaction wait for a later write.
+
+    Unless this process has `added` some, another one that is at it goes on alone: two would do the same work.
+    """
     if not engine.may_have_uncompared or engine.store.nested:
         return
     engine.may_have_uncompared = False
@@ -55,43 +60,82 @@ def start_comparing(engine: Engine) -> None:
         waits = reader.uncompared.first(1) is not None
     if waits:
         engine.may_have_uncompared = True
-        with suppress(RuntimeError):  # no thread left: a later write tries again
-            engine.comparing.start(lambda stopped: catch_up(engine, stopped=stopped))
+        if added or engine.comparing.runs or not engine.store.is_done_elsewhere(_WORK):
+            with suppress(RuntimeError):  # no thread left: a later write tries again
+                engine.comparing.start(lambda stopped: catch_up(engine, stopped=stopped))
 
 
 def catch_up(engine: Engine, *, until: int | None = None, stopped: Callable[[], bool] = bool) -> int:
     """Compare all records that wait, or those up to a row id; returns how many there were."""
-    done = 0
-    while not stopped():
-        with engine.store.read() as reader:
-            ahead = _waiting(reader)
-            if ahead is None or (until is not None and ahead.first.first_id > until):
-                break
-            give_way = _Turns()
-            for row in ahead.rows.values():  # parsed before the store is locked
-                record_keys(row.text, row.context)
-                give_way()
-        with engine.atomic() as writer:
-            done += _compare_next(engine, writer, ahead)
+    with engine.store.read() as reader:
+        first = _waiting(reader, 1, until)
+    if first is None:
+        return 0
+    with engine.store.doing(_WORK):
+        done = _compare_all(engine, until, stopped)
     if done and engine.language_model is not None:
         start_judging(engine)
     return done
 
 
-class _Waiting(NamedTuple):
-    """Records that wait to be compared, by their row ids, as of a commit."""
+def _compare_all(engine: Engine, until: int | None, stopped: Callable[[], bool]) -> int:
+    done, step = 0, StepSize()
+    while not stopped():
+        verdicts: Verdicts = {}
+        with engine.store.read() as reader:
+            # Who reads a store in memory keeps its writers waiting.
+            ahead = _waiting(reader, step.size if engine.store.in_memory else _READ_AHEAD, until)
+            if ahead is None:
+                break
+            _judge_ahead(reader, ahead, verdicts, stopped)
+        left = len(ahead.rows)
+        while left > 0 and not stopped():
+            with engine.atomic(step=step) as writer:
+                step.count = _compare_next(engine, writer, step.size, until, verdicts)
+            if not step.count:
+                break
+            left, done = left - step.count, done + step.count
+    return done
 
-    commit: Commit
+
+class _Waiting(NamedTuple):
+    """Records that wait to be compared, by their row ids, under their policy."""
+
     first: Uncompared
     rows: dict[int, Row]
+    policy: WritePolicy
 
 
-def _waiting(reader: Reader) -> _Waiting | None:
-    first = reader.uncompared.first(_AT_ONCE)
-    if first is None:
+def _waiting(reader: Reader, most: int, until: int | None) -> _Waiting | None:
+    first = reader.uncompared.first(most)
+    if first is None or (until is not None and first.first_id > until):
         return None
-    rows = reader.records.rows(range(first.first_id, first.last_id + 1), reader.vectors.active_embedder())
-    return _Waiting(reader.changes.commit(), first, rows)
+    if until is not None:
+        first = first._replace(last_id=min(first.last_id, until))
+    policy = read_policy(first.policy)
+    assert policy is not None  # `first` leaves out those that cannot be read
+    ids = range(first.first_id, first.last_id + 1)
+    rows = reader.records.rows(ids, reader.vectors.active_embedder())
+    for row_id, again in reader.occurrences.of([*rows]).items():
+        rows[row_id].repeated = tuple((occurrence.at, occurrence.text) for occurrence in again)
+    return _Waiting(first, rows, policy)
+
+
+def _judge_ahead(reader: Reader, waiting: _Waiting, verdicts: Verdicts, stopped: Callable[[], bool]) -> None:
+    """Judge records and those that they will be compared with, as far as one can tell before the store is locked.
+
+    This is what takes long. It decides nothing: `_compare_next` compares them again, by then with all that others have
+    written, and finds most verdicts made.
+    """
+    rows, give_way = [*waiting.rows.values()], _Turns()
+    detection = Detection(reader, rows, waiting.policy, give_way, verdicts)
+    for place in range(len(rows)):
+        if stopped():
+            return
+        for relation in detection.compared(place).superseded:
+            detection.superseded(relation.other)
+        detection.wrote(place)
+        give_way()
 
 
 class _Turns:
@@ -106,16 +150,12 @@ class _Turns:
             self._began = time.perf_counter()
 
 
-def _compare_next(engine: Engine, writer: Writer, ahead: _Waiting) -> int:
-    """Compare the next records that wait, in their order; returns how many."""
-    waiting = ahead if writer.changes.matches(ahead.commit) else _waiting(writer)
+def _compare_next(engine: Engine, writer: Writer, most: int, until: int | None, verdicts: Verdicts) -> int:
+    """Compare at most `most` of the next records that wait, in their order; returns how many."""
+    waiting = _waiting(writer, most, until)
     if waiting is None:
         return 0
-    policy = read_policy(waiting.first.policy)
-    assert policy is not None
-    for waiting_id, again in writer.occurrences.of([*waiting.rows]).items():  # a new one is no change of the feed
-        waiting.rows[waiting_id].repeated = tuple((occurrence.at, occurrence.text) for occurrence in again)
-    effects = _compared(engine, writer, waiting.rows, policy)
+    effects = _compared(engine, writer, waiting.rows, waiting.policy, verdicts)
     ids = range(waiting.first.first_id, waiting.first.last_id + 1)
     writer.uncompared.done(waiting.first)
     writer.statements.derive(ids, tell=True)
@@ -139,18 +179,19 @@ def compare_changed(engine: Engine, writer: Writer, record_ids: Sequence[int]) -
         engine.may_have_uncompared = True
     else:
         rows = writer.records.rows(record_ids, writer.vectors.active_embedder())
-        _compared(engine, writer, rows, policy).store()
+        _compared(engine, writer, rows, policy, {}).store()
 
 
-def _compared(engine: Engine, writer: Writer, stored: dict[int, Row], policy: WritePolicy) -> Effects:
+def _compared(
+    engine: Engine, writer: Writer, stored: Mapping[int, Row], policy: WritePolicy, verdicts: Verdicts
+) -> Effects:
     """Compare stored rows, by their row ids and in this order, with others; returns what is to be stored of it."""
     rows, row_ids = [*stored.values()], {row.public_id: row_id for row_id, row in stored.items()}
 
     def row_id(known: Known) -> int:
         return row_ids[known.public_id] if isinstance(known, Row) else known.record_id
 
-    give_way = _Turns()
-    detection = Detection(writer, rows, policy, give_way)
+    detection = Detection(writer, rows, policy, verdicts=verdicts)
     asks = policy.judge and engine.language_model is not None
     effects = Effects(writer, detection, row_id, lambda: None, now_us(), asks=asks)
     for place, row in enumerate(rows):
@@ -159,5 +200,4 @@ def _compared(engine: Engine, writer: Writer, stored: dict[int, Row], policy: Wr
         if detected.same is not None:
             effects.add_repetition(row, detected.same)
         detection.wrote(place)
-        give_way()
     return effects

@@ -7,10 +7,10 @@ in-memory index: a record that another process has just written is among them. R
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from heapq import nlargest
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 from msgspec import Struct
@@ -27,7 +27,7 @@ from recallite.remember.compared_records import (
 )
 from recallite.remember.supersession import KINDS_THAT_LAST
 from recallite.store.supersession_values import Sought, SoughtText, StatementCandidate
-from recallite.store.transaction import Writer
+from recallite.store.transaction import Reader
 from recallite.store.values import Row
 from recallite.text.normalise import KEY_BYTES
 from recallite.text.statements import (
@@ -53,6 +53,10 @@ _MOST = 6
 _MOST_OF_A_KEY = 32
 # Rows whose candidates are read by one statement.
 _AT_ONCE = 256
+
+
+Verdicts: TypeAlias = dict[Hashable, Verdict]
+"""Verdicts on pairs, which depend on nothing but the pair and the policy."""
 
 
 class Relation(NamedTuple):
@@ -98,13 +102,15 @@ class Detection:
 
     def __init__(
         self,
-        writer: Writer,
+        writer: Reader,
         rows: Sequence[Row],
         policy: WritePolicy,
         give_way: Callable[[], object] = bool,
+        verdicts: Verdicts | None = None,
     ) -> None:
-        """`give_way` is called after each row that is read."""
+        """`give_way` is called after each row that is read. `verdicts` are kept for others that judge the same."""
         self._writer, self._rows, self._policy, self._give_way = writer, rows, policy, give_way
+        self._verdicts: Verdicts = {} if verdicts is None else verdicts
         self._now = now_us()
         self._several = several_valued(policy.several_values)
         self._embedder = writer.vectors.active_embedder()
@@ -350,7 +356,7 @@ class Detection:
         cosines = self._cosines([(compared.row, other) for compared, other in judged])
         pairs = [pair._replace(cosine=cosine) for pair, cosine in zip(pairs, cosines, strict=True)]
         relations: dict[tuple[str, str], Relation] = {}
-        for (compared, other), pair, verdict in zip(judged, pairs, judge_all(pairs, self._several), strict=True):
+        for (compared, other), pair, verdict in zip(judged, pairs, self._verdicts_on(pairs), strict=True):
             ends = compared.row.public_id, other.public_id
             before = relations.get(ends)
             replaces = verdict.outcome == "supersedes"
@@ -380,6 +386,17 @@ class Detection:
                 for other in (*others, *before.get(key, ()), *self._formers.get(key, ())):
                     if known.public_id != other.public_id and _is_same(known, other):
                         self._again.setdefault(known.public_id, set()).update(self.claim(other).told_at)
+
+    def _verdicts_on(self, pairs: Sequence[Pair]) -> list[Verdict]:
+        """The verdicts on pairs; those that were made before are not made again."""
+        keys = [
+            (pair.new.text, pair.new.speaker, pair.old.text, pair.old.speaker, pair.cosine, pair.later, self._several)
+            for pair in pairs
+        ]
+        known = self._verdicts
+        unknown = {key: pair for key, pair in zip(keys, pairs, strict=True) if key not in known}
+        known.update(zip(unknown, judge_all([*unknown.values()], self._several), strict=True))
+        return [known[key] for key in keys]
 
     def _cosines(self, pairs: Sequence[tuple[Row, Known]]) -> list[float | None]:
         """The cosine of each pair of which both were embedded in one part."""

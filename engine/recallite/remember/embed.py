@@ -76,6 +76,11 @@ def embed_rows(
             return None
         _accept_given(rows, vectors, identity, codes=embedder.stores_codes)
     wanted = [row for row, vector in zip(rows, vectors, strict=True) if vector is None and row.indexed]
+    if embedder.ahead:
+        for row in wanted:
+            if part := embedder.ahead.get((row.text, row.context)):
+                _give(row, part)
+        wanted = [row for row in wanted if (row.text, row.context) not in embedder.ahead]
     if not wanted or not embedder.enabled:
         return None
     try:
@@ -89,10 +94,31 @@ def embed_rows(
         return fault_text(reason)
     embedder.worked()
     for row, part in zip(wanted, parts, strict=True):
-        row.vectors, row.codes = part.values, part.codes
-        row.refused = part.problem if part.refused else None
-        row.pending = part.problem is not None and not part.refused
+        _give(row, part)
     return retry_reason(parts)
+
+
+def _give(row: Row, part: Parts) -> None:
+    row.vectors, row.codes = part.values, part.codes
+    row.refused = part.problem if part.refused else None
+    row.pending = part.problem is not None and not part.refused
+
+
+def parts_ahead(engine: Engine, rows: Sequence[Row]) -> dict[tuple[str, str | None], Parts]:
+    """Embed rows before a transaction that stores the same texts, for `EmbedderHandle.keeping`.
+
+    A text that could not be embedded is not tried again there: it waits for its vectors.
+    """
+    wanted = [row for row in rows if row.indexed]
+    if not wanted or not engine.embedder.enabled:
+        return {}
+    problem = embed_rows(engine.embedder, wanted, [None] * len(wanted), identity_for(engine, None))
+    return {
+        (row.text, row.context): Parts(
+            row.vectors, row.codes, row.refused or (problem if row.pending else None), refused=row.refused is not None
+        )
+        for row in wanted
+    }
 
 
 def insert_rows(

@@ -6,8 +6,8 @@ as the policy says, what is inserted and what it is connected with.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from itertools import islice
 
 from msgspec import structs
@@ -19,14 +19,14 @@ from recallite.model.records import NewRecord, OnExisting, Record
 from recallite.model.vector_checks import check_vectors
 from recallite.remember.batch import write_one, write_rows
 from recallite.remember.catching_up import MANY, start_comparing
-from recallite.remember.embed import embed_rows, identity_for
+from recallite.remember.embed import embed_rows, identity_for, parts_ahead
 from recallite.remember.embedded import EmbeddedText, check_embedded
 from recallite.remember.pending import drain_pending
-from recallite.remember.prepare import Arguments, as_record, prepare_all, prepare_batch
+from recallite.remember.prepare import Arguments, as_new_record, as_record, prepare_all, prepare_batch
 from recallite.remember.supersession import KINDS_THAT_LAST, RowRefused
 from recallite.store.columns import RowColumns
 from recallite.store.store import Progress
-from recallite.store.values import EmbedderRow, Row
+from recallite.store.values import EmbedderRow, Parts, Row
 from recallite.system.messages import shown
 from recallite.system.tracing import traced
 from recallite.text.junk import is_junk
@@ -64,6 +64,20 @@ def remember_one(
     embed_some_pending(engine, rows)
     start_comparing(engine)
     return record
+
+
+@contextmanager
+def transaction(engine: Engine, items: Iterable[object], *, base: str) -> Iterator[None]:
+    """A transaction of the store, before which items that will be stored in it are embedded."""
+    parts: dict[tuple[str, str | None], Parts] = {}
+    with suppress(RecalliteError):  # what is wrong with an item is told where it is stored
+        lacking = [item for item in map(as_new_record, items) if item.vector is None]
+        if lacking:
+            policy, max_chars = check_policy(engine, None), engine.settings.max_text_chars
+            rows = prepare_all(Arguments(lacking), base=base, max_text_chars=max_chars, policy=policy)
+            parts = parts_ahead(engine, rows)
+    with engine.embedder.keeping(parts), engine.store.transaction():
+        yield
 
 
 def _write_one(
@@ -146,7 +160,7 @@ def remember_batches(
         ids += [by_place.get(place, "") for place in range(len(rows))]
         if on_progress is not None:
             on_progress(len(ids), total)
-    start_comparing(engine)
+    start_comparing(engine, added=True)
     return ids
 
 
@@ -176,7 +190,7 @@ def embed_some_pending(engine: Engine, rows: Sequence[Row]) -> None:
     columns.take_back()  # rows that were merged or repeated were never inserted
     if any(columns.pending):
         engine.may_have_pending = True
-    elif engine.may_have_pending and any(columns.vectors):
+    elif not engine.store.writing and engine.may_have_pending and any(columns.vectors):
         with suppress(StoreError):
             drain_pending(engine, PENDING_A_WRITE)
 

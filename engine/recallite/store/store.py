@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Literal
 
 from recallite.errors import InvalidInput, StoreClosed
@@ -31,6 +31,8 @@ class Store(ABC):
     confined_to: str | None = None
     candidates: Literal["auto", "memory", "server"] = "memory"
     """Place where recall finds its candidates; see `ServerOptions`."""
+    read_only = False
+    """Whether it can only be read, as its files are where nothing can be written."""
     in_memory = False
     """Whether the data is lost when the store is closed."""
     reads_scopes = False
@@ -39,6 +41,8 @@ class Store(ABC):
     def __init__(self) -> None:
         self._process = os.getpid()
         self._closed = False
+        # Called when the connections to a file are closed: the next ones may find another file.
+        self.on_let_go: Callable[[], object] = lambda: None
 
     @property
     def encrypted(self) -> bool:
@@ -68,6 +72,14 @@ class Store(ABC):
         another process is writing.
         """
 
+    def doing(self, work: str) -> AbstractContextManager[None]:
+        """Let other processes know that this one does some work, so that they need not."""
+        return nullcontext()
+
+    def is_done_elsewhere(self, work: str) -> bool:
+        """Whether another process, or another thread, does this work."""
+        return False
+
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """A write transaction in which `read` of the same thread sees what was written."""
@@ -88,6 +100,11 @@ class Store(ABC):
     @abstractmethod
     def in_transaction(self) -> bool:
         """Whether this thread is inside `transaction`."""
+
+    @property
+    @abstractmethod
+    def writing(self) -> bool:
+        """Whether this thread is inside a write transaction, for which others wait."""
 
     @abstractmethod
     def _share(self, inside: bool) -> None:
@@ -113,6 +130,10 @@ class Store(ABC):
     @abstractmethod
     def close(self) -> None:
         """Release everything. A second call, or one in a forked child, does nothing."""
+
+    def let_go(self) -> bool:
+        """Close connections that leave files beside the store, until the next use; False where they are in use."""
+        return True
 
     def drop_snapshot(self) -> None:
         """Remove a snapshot of the index that whoever purges a record cannot remove itself."""

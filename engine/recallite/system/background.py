@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from recallite.system.logs import logger
 from recallite.system.messages import fault_text
+from recallite.system.turnstile import giving_way
 
 Task = Callable[[Callable[[], bool]], object]
 """Takes a function that says whether to stop."""
@@ -34,6 +35,11 @@ class Background:
     def failure(self) -> str | None:
         """The failure of a task that has not succeeded since."""
         return next(iter(self._failures.values()), None)
+
+    @property
+    def runs(self) -> bool:
+        """Whether a task runs, or waits to."""
+        return self._thread is not None
 
     def start(self, task: Task, name: str = "") -> None:
         """Run the task soon, in place of one of the same name that waits."""
@@ -66,7 +72,8 @@ class Background:
                 name = next(iter(self._waiting))
                 task = self._waiting.pop(name)
             try:
-                task(lambda: self._stopped)
+                with giving_way():
+                    task(lambda: self._stopped)
                 self._failures.pop(name, None)
             except Exception as failure:  # of a model, which may raise anything, or of a store that was closed
                 if name not in self._failures and not self._stopped:  # once, until it succeeds

@@ -24,6 +24,14 @@ def create_private(path: str) -> int:
     return opened(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
 
 
+def open_to_add(path: str | os.PathLike[str], *, empty: bool = False) -> int:
+    """A descriptor of a file that is written at its end, made for its owner alone, and emptied first with `empty`.
+
+    Raises OSError.
+    """
+    return opened(path, os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if empty else os.O_APPEND))
+
+
 def opened(path: str | os.PathLike[str], flags: int, *, parent: int | None = None) -> int:
     """A descriptor of what is at a path, or in the open folder `parent`, unless it is a symbolic link; a new file has
     the mode 0600. Raises OSError.

@@ -7,11 +7,14 @@ to do something has to follow "always", so that "Always here for you" and "Never
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from recallite.text.lazy_patterns import lazily
+from recallite.text.stopwords import STOP_WORDS
 from recallite.text.unwanted import addresses_model
 from recallite.text.word_tables import read_tables
 
@@ -28,7 +31,7 @@ _OTHER_KINDS = frozenset(("chunk", "episode", "procedure"))
 # A longer text is a document, of which one sentence may be an instruction to someone else.
 MOST_CHARS = 1_000
 # What is done in one way or another: what follows "always" in an instruction.
-_VERBS = frozenset(read_tables(__file__)["done"].split())
+VERBS = frozenset(read_tables(__file__)["done"].split())
 _VERB = r"([a-z]+)"
 # The start of a sentence, past words that only lead in.
 _START = (
@@ -39,11 +42,8 @@ _NO_NAME = (
     r"(?!(?:back|later|when|if|at|on|in|tomorrow|tonight|today|now|asap|again|before|after|once|an?|the|any|some|or|and|to"
     r"|crazy|old|maybe|by|this|next|every|with|for|monday|tuesday|wednesday|thursday|friday|saturday|sunday)\b)"
 )
-_LANGUAGE = (
-    r"(?:english|german|french|spanish|italian|portuguese|dutch|polish|russian|ukrainian|turkish|arabic|hebrew|hindi"
-    r"|chinese|mandarin|japanese|korean|swedish|norwegian|danish|finnish|greek|czech|romanian|hungarian|vietnamese"
-    r"|bullet points|plain text|markdown|json|full sentences|one sentence)"
-)
+LANGUAGES = frozenset(read_tables(__file__)["languages"].split())
+_LANGUAGE = rf"(?:{'|'.join(sorted(LANGUAGES))}|bullet points|plain text|markdown|json|full sentences|one sentence)"
 _MODAL = (
     r"(?:please |always |never |just |(?:you )?(?:should|must|will|are to) |make sure to |(?:don['’]t|do not) ){0,3}"
 )
@@ -69,6 +69,8 @@ _INSTRUCTION = lazily(
             r"(?:you (?:should|must)|make sure(?: that)?(?: you| to)?) (?:always|never)"
             rf" {_VERB}\b",
             r"i(?:['’]d)?(?: would)? (?:want|like|need|expect) you to (?:always|never)\b",
+            rf"{_VERB} [^.!?;\n]{{1,150}} (?:from (?:now|here|today) on|going forward|henceforth|in (?:the )?future)"
+            r"\s?(?:\Z|[.!;\n])",
         )
     )
     + ")",
@@ -122,6 +124,27 @@ _PREFERRING: tuple[tuple[str, tuple[str, ...]], ...] = (
 _QUOTES = ('"', "`", ">", "\u201c")
 _QUOTED = lazily(r"```.*?(?:```|\Z)|\"[^\"\n]{1,400}\"|“[^”\n]{1,400}”|^ {0,3}>[^\n]*$", re.DOTALL | re.MULTILINE)
 _QUESTION = lazily(r"(?:\A|(?<=[.!?\n]))[^.!?\n]*+\?")
+# The end of a sentence or a line. "Dr. Okafor" and "e.g. this" go on, and so does a long line that is continued in
+# small letters.
+_END = lazily(
+    r"(?<!\n\d)(?<![\s.(][A-Z])(?<![\s.(][A-Z][a-z])(?<!\bMrs)(?<!\b[ei]\.[eg])[.!?;]+[\"”')]*(?:\s+|\Z)"
+    r"|(?<![^\n]{60})\n\s*|\n\s*(?=[^a-z\s])"
+)
+_ITEM = lazily(r"\s*(?:[-*+•]|\(?\d{1,2}[.)])\s")
+_TITLE = lazily(r"\s*#{1,6}\s|[^\n]*:\W*\Z")
+# What begins so limits or explains the sentence before it.
+_GOES_ON = lazily(
+    r"\W*(?:(?:and|or) )?(?:except|unless|but|only|exceptions?|the (?:only )?exception|otherwise|however|until|though"
+    r"|although|because|it|its|they|this|that|these|those|for (?:example|instance)|e\.g\.|i\.e\.|that is)\b",
+    re.IGNORECASE,
+)
+_BACK = lazily(
+    r"\W*(?:and |but |so )?(?:then|otherwise|instead|in (?:that|this|such an?) case|if so|if not)\b", re.IGNORECASE
+)
+_WORD = re.compile(r"[^\W\d_](?:[\w'’-]*\w)?")
+_PRONOUNS = frozenset(("it", "its", "they", "them", "their", "he", "him", "his", "she", "her", "there", "so"))
+_POINTING = frozenset(("this", "that", "these", "those", "such"))
+_LEADING = frozenset(("always", "never", "please", "ever", "going", "forward", "henceforth", "future", "today"))
 _EVERY_SECOND = np.uint64(0x5555_5555_5555_5555)
 
 
@@ -143,6 +166,71 @@ def standing_of(kind: str, text: str, context: str | None = None) -> Standing | 
     if (asking and _PLEASE.search(stated)) or (instructing and any(map(_instructs, _INSTRUCTION.finditer(stated)))):
         return None if addresses_model(text) else "instruction"
     return "preference" if preferring and _PREFERENCE.search(unquoted) else None
+
+
+def standing_part(text: str) -> str:
+    """The sentences of a text that tell what is wanted from now on, and those which they need to be understood.
+
+    The rest was asked for once, or is no wish at all: "Set up the tests. Never run the slow ones unasked." What is left
+    out between two sentences is shown by an ellipsis.
+    """
+    masked = _QUOTED.sub(lambda quoted: "x" * len(quoted[0]), text)
+    ends = [match.end() for match in _END.finditer(masked)]
+    bounds = [(begin, end) for begin, end in pairwise([0, *ends, len(text)]) if text[begin:end].strip()]
+    parts = [masked[begin:end] for begin, end in bounds]
+    wanted = {place for place, part in enumerate(parts) if standing_of("", part.strip()) is not None}
+    for place in sorted(wanted):
+        wanted |= _before(parts, place) | _after(parts, place)
+    runs: list[tuple[int, int]] = []
+    for begin, end in (bounds[place] for place in sorted(wanted)):
+        if runs and runs[-1][1] == begin:
+            begin = runs.pop()[0]
+        runs.append((begin, end))
+    return " … ".join(text[begin:end].strip() for begin, end in runs) or text
+
+
+def _before(parts: Sequence[str], place: int) -> set[int]:
+    """The sentences before one that it needs: what its pronouns stand for, and the heading that it stands under."""
+    needed = set[int]()
+    first = place
+    while first > 0 and _refers(parts[first], parts[first - 1]):
+        first -= 1
+        needed.add(first)
+    for title in range(first - 1, -1, -1):
+        if _TITLE.match(parts[title].rstrip()):
+            return needed | {title}
+        if not (_ITEM.match(parts[title]) and _ITEM.match(parts[first])):
+            break
+    return needed
+
+
+def _after(parts: Sequence[str], place: int) -> set[int]:
+    """The sentences after one that belong to it: what limits or explains it, and the items that it announces."""
+    last = place
+    announces = parts[place].rstrip().endswith(":")
+    while last + 1 < len(parts):
+        opens = announces and (last == place or _ITEM.match(parts[last + 1]))
+        if not opens and (parts[last].count("\n") > 1 or not _GOES_ON.match(parts[last + 1])):
+            break
+        last += 1
+    return {*range(place + 1, last + 1)}
+
+
+def _refers(part: str, before: str) -> bool:
+    """Whether a sentence begins by what was said before, or has a pronoun with nothing in it to stand for."""
+    if _BACK.match(part):
+        return True
+    words, known = _WORD.findall(part.lower()), {*_WORD.findall(before.lower())} - STOP_WORDS
+    named, previous = 0, ""
+    for word, following in pairwise([*words, ""]):
+        if word in _PRONOUNS and named <= 1 and previous != "keep":
+            return True
+        bare = not following or (word != "that" and following in STOP_WORDS)
+        if word in _POINTING and ((named <= 1 and bare) or following in known):
+            return True
+        named += word not in STOP_WORDS and word not in _LEADING
+        previous = word
+    return False
 
 
 def gate_strings() -> dict[str, int]:
@@ -179,4 +267,4 @@ def _has(lower: str, cues: tuple[tuple[str, tuple[str, ...]], ...]) -> bool:
 
 def _instructs(match: re.Match[str]) -> bool:
     """Whether the verb of what was found, if it has one to check, tells how to do something."""
-    return match.lastindex is None or match[match.lastindex].lower() in _VERBS
+    return match.lastindex is None or match[match.lastindex].lower() in VERBS

@@ -26,6 +26,7 @@ from recallite.store.transaction import Reader, Writer
 from recallite.store.values import LinkRow, Row
 from recallite.system.messages import shown
 from recallite.system.tracing import traced
+from recallite.system.turnstile import StepSize
 from recallite.transfer.document_lines import IncomingDocument, check_document, put_document
 from recallite.transfer.formats import Lines, Place, format_of, reading
 from recallite.transfer.line_types import (
@@ -58,7 +59,8 @@ def import_(
     base: str,
     sight: str,
     format: str | None,
-    batch_size: int,
+    batch_size: int | None,
+    whole: bool,
     on_progress: Progress | None,
 ) -> Imported:
     """Store the memories of a file or text stream below the scope `base`; `on_progress(done, total)` counts lines.
@@ -66,8 +68,8 @@ def import_(
     `sight` is the scope of the handle. A memory whose id exists there is skipped; one whose id exists elsewhere in the
     store silently gets another id.
 
-    InvalidItem names the line that stopped the import; batches before it are kept. A memory and its versions are in one
-    batch.
+    InvalidItem names the line that stopped the import; batches before it are kept. Without a `batch_size` a batch takes
+    10 to 20 ms to store; the `whole` may be one. A memory and its versions are in one batch.
     """
     line_format = format_of(source, format)
     limit = engine.settings.max_text_chars
@@ -81,7 +83,7 @@ def import_(
                 batch.add(entry, lines.number)
             except RecalliteError as reason:
                 raise _at_line(lines.number, batch.stored, reason) from reason
-            if entry is None or batch.full(batch_size):
+            if entry is None or (not whole and batch.full(batch_size)):
                 batch.write()
                 if on_progress is not None:
                     on_progress(lines.number, total)
@@ -104,7 +106,7 @@ class Batch:
     """The entries of one transaction, and the counts of those before."""
 
     def __init__(self, engine: Engine, base: str, sight: str) -> None:
-        self._engine = engine
+        self._engine, self._step = engine, StepSize(first=64, least=32, rests=False)
         self._base, self._sight = base, sight
         self._embedder: Embedder | None = None
         self._versions: list[_Item] = []  # closed versions, before the open one
@@ -115,12 +117,12 @@ class Batch:
         self._chars = 0
         self.stored = self.skipped = self.linked = 0
 
-    def full(self, batch_size: int) -> bool:
-        """Whether the batch should be written."""
-        return (
-            len(self._memories) + len(self._links) + len(self._supersessions) + len(self._documents) >= batch_size
-            or self._chars >= _MAX_BATCH_CHARS
-        )
+    def full(self, batch_size: int | None = None) -> bool:
+        """Whether the batch should be written; by the time that one takes if it may have any size."""
+        return len(self) >= (batch_size or self._step.size) or self._chars >= _MAX_BATCH_CHARS
+
+    def __len__(self) -> int:
+        return len(self._memories) + len(self._links) + len(self._supersessions) + len(self._documents)
 
     def add(self, entry: Entry | None, line: int) -> None:
         """Check one entry and keep it; None is the end."""
@@ -189,15 +191,16 @@ class Batch:
         return _Item(line, row, row.public_id, entry.vector, entry.vectors)
 
     def write(self) -> None:
-        """Embed and store the batch, in one transaction."""
-        engine = self._engine
+        """Embed and store the batch, in one transaction: a turn of the background, before which others write."""
+        engine, count = self._engine, len(self)
         memories, links, documents = self._memories, self._links, self._documents
         supersessions = self._supersessions
         self._memories, self._links, self._supersessions, self._documents, self._chars = [], [], [], [], 0
         with engine.store.read() as reader:
             fresh = self._fresh(reader, memories)
         identity = self._embed([item for memory in fresh for item in memory])
-        with engine.atomic() as writer:
+        with engine.atomic(step=self._step) as writer:
+            self._step.count = count
             fresh = self._fresh(writer, fresh)
             rows = [item.row for memory in fresh for item in memory]
             insert_rows(writer, [row for row in rows if row.named], identity)

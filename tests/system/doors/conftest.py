@@ -43,6 +43,12 @@ def warming(folder: Path) -> Iterator[Warm]:
             shutil.rmtree(runtime)
 
 
+@pytest.fixture(autouse=True)
+def _own_data(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have hooks keep their files in a folder of the test's own."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("data")))
+
+
 @pytest.fixture
 def warm(tmp_path: Path) -> Iterator[Warm]:
     """Commands of one test that may use a resident process."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import stat
@@ -50,6 +51,54 @@ def test_writes_of_others_and_another_file_in_the_same_place_are_seen(store):
         memory.remember("The office is in Paris")
     ran = store.command("recall", "office")
     assert (ran.light, "Paris" in ran.out, "Oslo" in ran.out) == (True, True, False)
+
+
+def test_nothing_lies_beside_a_store_that_is_quiet(store):
+    store.start()
+    assert store.command("remember", "The office has a garden").light
+    until(lambda: [path.name for path in Path(store.path).parent.glob("agent.db*")] == ["agent.db"])
+    assert len(running()) == 1
+    ran = store.command("recall", "office garden")
+    assert (ran.light, "garden" in ran.out) == (True, True)
+
+
+@pytest.mark.parametrize("replace", [shutil.copyfile, os.replace])
+def test_a_backup_that_is_put_back_is_what_it_answers_from_and_writes_to(store, tmp_path, replace):
+    backup = str(tmp_path / "backup.db")
+    assert store.command("--no-warm", "backup", backup).code == 0
+    store.start()
+    for colour in ("red", "green"):
+        assert store.command("remember", f"The {colour} chair is in the hall").light
+    replace(backup, store.path)
+    assert store.command("remember", "The lamp is in the attic").light
+    ran = store.command("recall", "chair hall attic", "--relevant")
+    assert (ran.light, "attic" in ran.out, "chair" in ran.out) == (True, True, False)
+    assert store.command("warm", "stop").code == 0
+    with Memory(store.path, settings=PLAIN) as memory:
+        assert memory.store.verify().ok
+        assert [record.text for record in memory.list(limit=1)] == ["The lamp is in the attic"]
+
+
+def test_restore_has_it_let_go_of_the_store(store, tmp_path):
+    backup = str(tmp_path / "backup.db")
+    assert store.command("--no-warm", "backup", backup).code == 0
+    store.start()
+    assert store.command("remember", "The lamp is in the attic").light
+    assert store.command("restore", backup, "--discard", "--yes").code == 0
+    assert [path.name for path in Path(store.path).parent.glob("agent.db*")] == ["agent.db"]
+    ran = store.command("recall", "lamp attic", "--relevant")
+    assert (ran.light, "attic" in ran.out) == (True, False)
+
+
+def test_a_write_after_the_file_was_removed_begins_another_and_is_kept(store):
+    store.start()
+    assert store.command("remember", "The lamp is in the attic").light
+    os.unlink(store.path)
+    assert store.command("recall", "lamp").code == 2
+    assert store.command("remember", "The desk is in the study").code == 0
+    store.command("warm", "stop")
+    with Memory(store.path, settings=PLAIN) as memory:
+        assert [record.text for record in memory.list()] == ["The desk is in the study"]
 
 
 def test_one_process_serves_stores_of_several_folders(store, tmp_path):

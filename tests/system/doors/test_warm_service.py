@@ -71,7 +71,7 @@ def test_a_store_that_opens_slowly_holds_up_no_other_and_is_closed_once_it_is_op
 
 
 @pytest.mark.parametrize("host", ["gemini-cli", "cursor", "opencode"])
-def test_turns_that_came_with_the_call_are_stored_before_it_is_answered(tmp_path, settings, monkeypatch, host):
+def test_turns_that_came_with_the_call_are_kept_before_it_is_answered(tmp_path, settings, monkeypatch, host):
     path = tmp_path / "agent.db"
     Memory(path, settings=Settings(embedder="none")).close()
     payload = {"session_id": "s1", "cwd": str(tmp_path), "prompt": "The staging host is called heron"}

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import pickle
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from recallite import AsyncMemory, Memory, Settings
+from recallite import AsyncMemory, Memory, Settings, restore_store
 from recallite.errors import InvalidInput, NotADatabase, StoreError, StoreUnavailable, WrongKey
 from recallite.store.sqlite.keys import Key
 from tests.raising import raises
@@ -65,6 +66,36 @@ def test_nothing_is_on_the_disk_in_the_clear(path, tmp_path):
         assert memory.store.stats().encrypted
     assert holds(tmp_path, "Zanzibar", "zanzibar", "SQLite format", "CREATE TABLE") == []
     assert len(texts(str(tmp_path / "copy.db"), KEY)) == 300
+
+
+@encrypted
+@pytest.mark.parametrize("replace", [shutil.copyfile, os.replace, None])
+def test_a_backup_takes_the_place_of_an_encrypted_store_that_is_open(locked, tmp_path, replace):
+    with Memory(locked, settings=PLAIN, key=KEY) as memory:
+        backup = memory.store.backup(tmp_path / "copy.db")
+        memory.remember_many([f"The lamp {number} is red" for number in range(20)])
+        memory.recall("lamp")
+        if replace is None:
+            restore_store(backup, locked, key=KEY, settings=PLAIN, discard_old=True)
+        else:
+            replace(backup, locked)
+        assert memory.recall("lamp") == []
+        memory.remember("The desk is green")
+        with Memory(locked, settings=PLAIN, key=KEY) as other:
+            assert other.count() == 2
+    assert sorted(texts(locked, KEY)) == ["The desk is green", SECRET]
+    assert holds(tmp_path, "Zanzibar", "lamp", "desk") == []
+
+
+@encrypted
+def test_a_backup_with_another_key_changes_nothing(locked, tmp_path):
+    with Memory(locked, settings=PLAIN, key=KEY) as memory:
+        backup = memory.store.backup(tmp_path / "copy.db")
+        memory.remember("The desk is green")
+    with pytest.raises(WrongKey, match=r"copy\.db"):
+        restore_store(backup, locked, key=OTHER, settings=PLAIN)
+    assert len(texts(locked, KEY)) == 2
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["agent.db", "copy.db"]
 
 
 @encrypted

@@ -42,6 +42,50 @@ def test_verify_and_rebuild_agree(run, remember, db):
     assert run("verify").code == 0
 
 
+def test_restore_puts_a_backup_back(run, remember, tmp_path, monkeypatch, db):
+    monkeypatch.chdir(tmp_path)
+    remember("The lamp is blue")
+    assert run("backup", "nightly.db").code == 0
+    remember("The chair is red")
+    done = run("restore", "nightly.db")
+    assert (done.code, done.out) == (0, f"1\tmemories, with their versions and chunks, are in {db}\n")
+    (old,) = tmp_path.glob(f"**/{db.name}-before-*")
+    assert str(old) in done.err
+    assert run("list", "--json").json[0]["text"] == "The lamp is blue"
+    assert run("count").out == "1\n"
+    assert run("restore", old, "--discard").code == 2, "it asks, and nobody can answer"
+    assert run("restore", old, "--discard", "--yes", "--json").json["replaced"] is None
+    assert run("count").out == "2\n"
+
+
+def test_restore_tells_a_backup_from_a_memory(run, remember, tmp_path, monkeypatch, db):
+    monkeypatch.chdir(tmp_path)
+    id = remember("The lamp is blue", "--id", "lamp")
+    run("update", id, "--text", "The lamp is green")
+    assert run("restore", "lamp", "--to", "0").out == "lamp\tThe lamp is blue\n"
+    assert run("backup", "lamp").code == 0
+    both = run("restore", "lamp")
+    assert (both.code, "lamp is a memory and a file: give ./lamp" in both.err) == (2, True)
+    assert run("restore", "lamp", "--to", "1").out == "lamp\tThe lamp is green\n"
+    assert run("restore", "./lamp").code == 0
+    assert run("get", "lamp").out.count("blue") == 1
+    missing = run("restore", "./nowhere.db")
+    assert (missing.code, "there is no backup at" in missing.err) == (2, True)
+    assert run("restore", "nothing").code == 1
+    assert run("restore", "lamp", "--to", "0", "--discard").code == 2
+
+
+def test_restore_of_a_store_that_cannot_be_opened(run, remember, tmp_path, monkeypatch, db):
+    monkeypatch.chdir(tmp_path)
+    remember("The lamp is blue")
+    run("backup", "nightly.db")
+    db.write_bytes(bytes(9000))
+    broken = run("list")
+    assert (broken.code, f"recallite --db {db} restore BACKUP" in broken.err) == (3, True)
+    assert run("restore", "nightly.db").code == 0
+    assert run("verify").code == 0
+
+
 def test_vacuum_and_backup(run, remember, tmp_path):
     id = remember("kept")
     assert set(run("vacuum", "--json").json) == {"bytes_freed"}

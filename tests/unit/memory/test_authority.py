@@ -9,6 +9,7 @@ from msgspec import structs
 
 from recallite import Memory, Settings
 from recallite.errors import Conflict, InvalidInput
+from recallite.model.authority import speaking_as
 from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord
 from tests.raising import raises
@@ -116,6 +117,63 @@ def test_a_repetition_by_a_lower_authority_is_no_repetition():
         memory.remember("The office is in Rome.")
         again = memory.remember("The office is in Rome.", policy=WritePolicy(authority="tool"))
         assert (again.outcome, again.occurrences, again.authority) == ("created", 1, "tool")
+
+
+# What the user said, a question that it answers, and what the user said beside it that is no answer.
+ASKED = (
+    ("The gate code is 5511.", "What is the gate code?", "The gate was painted in May."),
+    ("Ruth leads the choir.", "Who leads the choir?", "The choir sings on Mondays."),
+    ("The ferry leaves at eight.", "When does the ferry leave?", "The ferry carries forty cars."),
+    ("We keep the ladder in the shed.", "Where do we keep the ladder?", "The ladder has nine rungs."),
+)
+ASKING = ("{} Zanzibar.", "Q: {} A: Zanzibar", "Somebody asked: {}\nZanzibar, as of today.", "{} {} Zanzibar")
+
+
+@pytest.mark.parametrize("form", ASKING)
+@pytest.mark.parametrize("profile", ["default", "reeve", "hermes", "memweave"])
+def test_a_lower_authority_does_not_come_first_by_asking_the_question_itself(profile, form):
+    with Memory(":memory:", settings=Settings(profile=profile)) as memory:
+        for true, _, beside in ASKED:
+            memory.remember_many([true, beside])
+        with speaking_as("agent"):
+            memory.remember_many([form.format(question, question) for _, question, _ in ASKED])
+        questions = [question for _, question, _ in ASKED]
+        alone = [memory.recall(question, limit=3) for question in questions]
+        answering = [memory.recall(question, relevant=True) for question in questions]
+        batch = memory.recall_many(questions, limit=3)
+        for place, (true, _, _) in enumerate(ASKED):
+            firsts = [hits[0] for hits in (alone[place], answering[place], batch[place])]
+            assert [hit.text for hit in firsts] == [true] * 3, questions[place]
+            assert any(hit.authority == "agent" for hit in alone[place])
+
+
+def test_of_two_lower_authorities_the_higher_comes_before_one_that_asks_the_question():
+    with Memory(":memory:") as memory:
+        for true, question, _ in ASKED:
+            with speaking_as("agent"):
+                memory.remember(true)
+            memory.remember(f"{question} Zanzibar.", source=WEB)
+        for true, question, _ in ASKED:
+            assert memory.recall(question)[0].text == true
+
+
+def test_an_answer_of_a_lower_authority_stays_first_if_the_user_gave_none():
+    with Memory(":memory:") as memory:
+        memory.remember_many([beside for _, _, beside in ASKED])
+        with speaking_as("agent"):
+            answers = [f"{question} {true}" for true, question, _ in ASKED]
+            memory.remember_many(answers)
+        for answer, (_, question, _) in zip(answers, ASKED, strict=True):
+            assert memory.recall(question)[0].text == answer
+
+
+def test_the_users_words_go_before_a_text_that_is_no_surer_an_answer():
+    with Memory(":memory:") as memory:
+        mine = memory.remember("Our goat is called Pepper")
+        with speaking_as("tool"):
+            memory.remember("Name of the goat = Duke")
+        first = memory.recall("What is the name of our goat?")[0]
+        assert (first.id, first.match_reasons[-1]) == (mine.id, "authority")
 
 
 @pytest.mark.parametrize("strategy", ["latest", "replace"])

@@ -8,8 +8,9 @@ import pytest
 
 from recallite import Memory, copy_store
 from recallite.model.policies import WritePolicy
-from recallite.remember import catching_up
+from recallite.remember import catching_up, detection
 from recallite.remember.catching_up import MANY
+from recallite.system.turnstile import StepSize
 from tests.unit.memory.support import PLAIN
 
 NOW = WritePolicy(compare="now")
@@ -120,13 +121,13 @@ def test_another_process_goes_on(path):
 
 
 def test_a_step_that_fails_is_done_again(memory, monkeypatch):
-    monkeypatch.setattr(catching_up, "_AT_ONCE", 16)
+    monkeypatch.setattr(catching_up, "StepSize", lambda: StepSize(first=8, most=16))
     old, new = PAIRS[0]
     paused(memory).remember_many(dated([old, *unrelated(), new]))
     steps, compare = [], catching_up._compare_next
 
-    def fails_at_the_third(engine, writer, ahead):
-        steps.append(compare(engine, writer, ahead))
+    def fails_at_the_third(*arguments):
+        steps.append(compare(*arguments))
         if len(steps) == 3:
             raise OSError("the disk is gone")
         return steps[-1]
@@ -134,13 +135,46 @@ def test_a_step_that_fails_is_done_again(memory, monkeypatch):
     monkeypatch.setattr(catching_up, "_compare_next", fails_at_the_third)
     with pytest.raises(OSError, match="gone"):
         memory.store.catch_up()
-    assert memory.store.stats().to_compare == MANY + 2 - 32
+    assert memory.store.stats().to_compare == MANY + 2 - steps[0] - steps[1]
     memory.store.catch_up()
     assert (memory.store.stats().to_compare, memory.store.stats().superseded, memory.store.verify().problems) == (
         0,
         1,
         (),
     )
+
+
+def test_statements_are_judged_before_the_store_is_locked(path, monkeypatch):
+    memory = Memory(path, settings=PLAIN)
+    judged, judge = {True: 0, False: 0}, detection.judge_all
+
+    def noted(pairs, several):
+        judged[memory._engine.store.writing] += len(pairs)
+        return judge(pairs, several)
+
+    texts = [text for pair in PAIRS for text in pair]
+    paused(memory).remember_many(dated([*texts, *unrelated(200), *texts]))
+    monkeypatch.setattr(detection, "judge_all", noted)
+    memory.store.catch_up()
+    assert len(relations(memory)[0]) >= 4
+    assert 0 < judged[False] > 10 * judged[True]
+    memory.close()
+
+
+def test_a_step_compares_with_what_was_written_after_its_statements_were_judged(memory, monkeypatch):
+    old, new = PAIRS[0]
+    paused(memory).remember_many(dated([old, *unrelated()]))
+    written, judge_ahead = [], catching_up._judge_ahead
+
+    def judged_and_written(*arguments):
+        judge_ahead(*arguments)
+        if not written:
+            written.append(memory.remember(new))
+
+    monkeypatch.setattr(catching_up, "_judge_ahead", judged_and_written)
+    memory.store.catch_up()
+    assert relations(memory)[0] == {(old, new)}
+    assert memory.store.verify().problems == ()
 
 
 def test_what_waits_may_be_changed_and_forgotten(memory):

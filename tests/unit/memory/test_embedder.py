@@ -11,8 +11,9 @@ from recallite import Memory, Settings
 from recallite.embedding import Embedded
 from recallite.errors import EmbedderError, EmbedderMismatch, InvalidInput
 from recallite.model.records import NewRecord
+from recallite.remember import pending
 from tests.raising import raises
-from tests.unit.memory.support import PLAIN, Foreign, WordEmbedder, state, unit
+from tests.unit.memory.support import PLAIN, Foreign, WordEmbedder, raw, state, unit
 
 FAILURES = ["raises", "NaN", "zero", "shape", "rows"]
 
@@ -231,6 +232,22 @@ def test_reembed_moves_to_another_embedder(path):
         assert memory.store.reembed() == 0
         memory.remember("written after")
         assert len(memory.history(ids[0])) == 2
+
+
+def test_vectors_that_an_interrupted_reembed_has_left_harm_nothing_and_go_with_the_next(path, monkeypatch):
+    with Memory(path, embedder=WordEmbedder("old")) as memory:
+        memory.remember_many([f"Jar {number} of plums" for number in range(20)])
+    with Memory(path, embedder=WordEmbedder("new")) as memory:
+        with monkeypatch.context() as interrupted:
+            interrupted.setattr(pending, "_drop_others", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+            with pytest.raises(KeyboardInterrupt):
+                memory.store.reembed()
+        assert memory.recall("Jar 7 of plums")[0].text == "Jar 7 of plums"
+        memory.remember("Jar 20 of plums")
+        assert memory.store.verify().problems == ()
+        assert memory.store.reembed() == 0
+    with raw(path) as file:
+        assert file.execute("SELECT name, active FROM embedder").fetchall() == [("new", 1)]
 
 
 def test_reembed_gives_vectors_to_what_was_stored_without(path):

@@ -37,6 +37,7 @@ def files_of(path):
 def stored(memory):
     """A memory with everything that can hang on one, among two hundred others."""
     others = memory.remember_many([f"The ship {number} left the harbour at {number % 24} h" for number in range(200)])
+    memory.store.catch_up()  # else the files change while they are searched
     record = memory.remember(
         "Zaphod Beeblebrox lives in 42 Xylophone Street", scope="/users/zaphod", tags=["heart-of-gold"],
         metadata={"ssn": "078-05-1120"}, source="chat-of-zaphod", context="Zaphod's neighbour",

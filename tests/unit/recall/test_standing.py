@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from recallite import AsyncMemory, Memory, Settings
+from recallite.model.authority import speaking_as
 from recallite.model.profiles import Profile
 from recallite.model.records import NewRecord
 from recallite.recall.request import recall_arguments
-from tests.unit.memory.support import PLAIN, raw
+from tests.unit.memory.support import ONLY_STORES, PLAIN, raw
 
 DIMENSION = 8
 QUERY = np.eye(DIMENSION, dtype=np.float32)[0]
@@ -230,6 +231,53 @@ def test_bootstrap_has_a_section_of_its_own(memory):
     assert ready.text.count(ALWAYS) == ready.text.count(TEA) == 1
     assert texts(ready.standing) == [ALWAYS, TEA]
     assert texts(ready.records) == ["The report is due on Friday"]
+
+
+def test_bootstrap_quotes_only_what_lasts(memory):
+    whole = "Paint the fence. Never use a brush on plaster. Then water the roses."
+    stored = memory.remember(whole)
+    ready = memory.bootstrap(None, "Decorate the hall")
+    assert '"Never use a brush on plaster."' in ready.text
+    assert "roses" not in ready.text
+    assert texts(ready.standing) == [whole]
+    assert memory.recall("What about the roses?")[0].id == stored.id
+
+
+def test_bootstrap_has_the_later_of_two_instructions_or_both_marked(memory):
+    def told(text, day, **fields):
+        return memory.remember(text, created_at=f"2026-03-{day:02}T00:00:00Z", **fields)
+
+    told("Always use crayons for posters", 1)
+    told("Never add footnotes", 2)
+    told("Always check spelling before sending", 3)
+    told("Use markers for posters from now on", 4)
+    told("Always add footnotes", 5)
+    with speaking_as("agent"):
+        told("Never check spelling before sending", 6)
+    ready = memory.bootstrap(None, "Write the report")
+    section = ready.text.split("## ")[1].splitlines()[1:]
+    assert section[:4] == [
+        '- 2026-03-05: "Always add footnotes"',
+        '- 2026-03-04, may contradict what was asked on 2026-03-01: "Use markers for posters from now on"',
+        '- 2026-03-01: "Always use crayons for posters"',
+        '- 2026-03-03: "Always check spelling before sending"',
+    ]
+
+
+def test_bootstrap_replaces_instructions_that_no_write_compared_but_none_of_another_person_or_scope(memory):
+    for day, text, fields in (
+        (1, "Never add footnotes", {}),
+        (2, "Never use 3 colours", {"metadata": {"user_id": "ana"}}),
+        (3, "Never write in red", {"scope": "/book"}),
+        (4, "Always add footnotes", {}),
+        (5, "Always use 3 colours", {"metadata": {"user_id": "ben"}}),
+        (6, "Always write in red", {}),
+    ):
+        memory.remember(text, created_at=f"2026-03-{day:02}T00:00:00Z", policy=ONLY_STORES, **fields)
+    assert texts(memory.bootstrap(None, "Write the report").standing) == [
+        "Always write in red", "Never write in red", "Always use 3 colours", "Always add footnotes",
+        "Never use 3 colours",
+    ]  # fmt: skip
 
 
 def test_bootstrap_without_them():

@@ -13,7 +13,7 @@ from recallite.model.records import NewRecord
 from tests.raising import raises
 from tests.unit.memory.support import PLAIN, WordEmbedder, unit
 
-MOST_STATEMENTS = 16
+MOST_STATEMENTS = 17
 
 
 def statements_of(memory, write):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recallite.text.standing import standing_of
+from recallite.text.standing import standing_of, standing_part
 
 INSTRUCTIONS = (
     "Always format dates as ISO",
@@ -125,3 +125,36 @@ def test_what_an_assistant_says_is_none(context):
 @pytest.mark.parametrize("kind", ["chunk", "episode", "procedure"])
 def test_documents_events_and_procedures_are_none(kind):
     assert standing_of(kind, "Always format dates as ISO") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("Paint the fence. Always use oil paint outdoors. Then water the roses.", "Always use oil paint outdoors."),
+        ("We paint with rollers; never use a brush on plaster", "never use a brush on plaster"),
+        ("paint the fence\nnever use a brush on plaster\nthen rest", "never use a brush on plaster"),
+        ("Where are the rollers? I prefer oil paint. Order some.", "I prefer oil paint."),
+        ("Paint the fence. Please call me Dr. Sand.", "Please call me Dr. Sand."),
+        (
+            "The ladder is in the shed. Never use it in the rain. Paint the fence.",
+            "The ladder is in the shed. Never use it in the rain.",
+        ),
+        (
+            "Paint the fence. Always use oil paint. Except on plaster. Then rest.",
+            "Always use oil paint. Except on plaster.",
+        ),
+        ("Paint it. When I ask for plans, always include a sketch. Now rest.",
+         "When I ask for plans, always include a sketch."),
+        ("# Colours\nAlways use oil paint.\n# To do\nPaint the fence.", "# Colours\nAlways use oil paint."),
+        ("For plaster:\nnever use a brush\nFor today:\npaint the fence", "For plaster:\nnever use a brush"),
+        ("From now on use this order:\n1. walls\n2. doors\nPaint the fence.",
+         "From now on use this order:\n1. walls\n2. doors"),
+        ("Always use oil paint. Buy rollers. Never use a brush on plaster.",
+         "Always use oil paint. … Never use a brush on plaster."),
+        ('Paint "The Cat. Never use blue. The End" on it. Always use oil paint.', "Always use oil paint."),
+        ("Always use oil paint", "Always use oil paint"),
+        ("Nothing of the kind. Paint the fence.", "Nothing of the kind. Paint the fence."),
+    ],
+)  # fmt: skip
+def test_the_part_that_lasts_is_told_from_what_is_wanted_once(text, part):
+    assert standing_part(text) == part

@@ -168,6 +168,21 @@ def test_not_is_not_the_same() -> None:
     assert outcome("The baby sleeps in our room", "The baby sleeps in her room") != "same"
 
 
+def test_a_question_before_a_statement_states_nothing() -> None:
+    answer = "Where does Ada live? Ada lives in Minsk."
+    assert set(frames_of(statement_of("Ada lives in Minsk."))) == set(frames_of(statement_of(answer)))
+    assert set(keys_of(statement_of("Ada lives in Minsk."))) == set(keys_of(statement_of(answer)))
+    assert outcome("Ada lives in Berlin.", answer) == outcome("Ada lives in Berlin.", "Ada lives in Minsk.")
+    assert keys_of(statement_of("Where does Ada live?")) != ()
+
+
+def test_the_same_answer_to_another_question_is_not_the_same() -> None:
+    assert outcome("Who leads the choir? Ruth.", "Who leads the band? Ruth.") == "independent"
+    assert outcome("Who leads the choir? Ruth.", "Ruth.") == "independent"
+    assert outcome("Who leads the choir? Ruth leads it.", "Who leads the band? Ruth leads it.") == "independent"
+    assert outcome("Who leads the choir? Ruth.", "who leads the choir? Ruth") == "same"
+
+
 def test_who_speaks_is_the_subject() -> None:
     assert outcome("I live in Porto", "Alice moved to Madrid", by=("Alice", None)) == "supersedes"
     assert outcome("I live in Porto", "I live in Lisbon now", by=("Alice", "Bob")) == "independent"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from shutil import which
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,11 +21,16 @@ from recallite.doors.cli.parameters import Command, Group, argument, flag, optio
 from recallite.doors.hooks import connecting, running
 from recallite.doors.hooks.projects import project_of
 from recallite.doors.mcp.hosts import HOSTS
-from recallite.errors import InvalidInput
+from recallite.doors.warm.quick import command
+from recallite.errors import InvalidInput, StoreUnavailable
 
 if TYPE_CHECKING:
     from recallite.doors.mcp.hosts import Change
+    from recallite.memory import Memory
 
+# How long a turn is tried to be stored; it is kept if that is not possible.
+_LONGEST_SECONDS = running.WAIT_SECONDS - 20
+_AGAIN_SECONDS = 0.25
 Project = Annotated[str | None, option("FOLDER", "Only for this project.")]
 DryRun = Annotated[bool, flag("Show the changes, and write nothing.", "--dry-run")]
 Shared = Annotated[str | None, option("/A/B", "A scope that all projects share. Default: each has its own.", "--scope")]
@@ -125,32 +131,65 @@ def hook(
     memories: Memories = False,
 ) -> None:
     """Answer a host's hook, whose JSON is on standard input. It always succeeds, and is silent if it fails."""
-    from recallite.doors.hooks.events import answer, output_of, payload_of
+    from recallite.doors.hooks.events import answer, keeps_turns, output_of, payload_of
+    from recallite.system.processes import start_detached
 
-    def ask() -> bytes:
+    stores = wait or event == "turn"
+
+    def ask(tell: Callable[[bytes], None]) -> None:
         payload = payload_of(running.payload(), os.environ.get("CLAUDE_PROJECT_DIR", ""), os.getcwd())
-        with open_memory(context, create=True) as memory:
-            return output_of(answer(memory, event, host, payload, scope, memories=memories), event, host)
+        with _opened(context, _LONGEST_SECONDS if stores else 0.0) as memory:
+            memory._engine.comparing.stop()  # it is left to processes that stay
+            text = answer(memory, event, host, payload, scope, memories=memories, patience_seconds=_LONGEST_SECONDS)
+            tell(output_of(text, event, host))  # before the store is closed
+            if event == "session-start" and keeps_turns(memory):
+                shared = [] if scope is None else ["--scope", scope]
+                words = [*store_arguments(context), "hook", "turn", "--host", host, *shared, "--wait"]
+                start_detached(command(words), None, b"{}")
 
-    _print_within(running.WAIT_SECONDS if wait or event == "turn" else patience, ask)
+    _print_within(running.WAIT_SECONDS if stores else patience, ask)
 
 
-def _print_within(seconds: float, ask: Callable[[], bytes]) -> None:
-    """Print what `ask` returns, unless it fails or takes longer."""
+@contextmanager
+def _opened(context: click.Context, patience_seconds: float) -> Iterator[Memory]:
+    """The store, as soon as no other process has it for itself."""
+    deadline = time.monotonic() + patience_seconds
+    with ExitStack() as stack:
+        while True:
+            try:
+                memory = stack.enter_context(open_memory(context, create=True))
+                break
+            except StoreUnavailable:
+                if time.monotonic() >= deadline:
+                    raise
+                time.sleep(_AGAIN_SECONDS)
+        yield memory
+
+
+def _print_within(seconds: float, ask: Callable[[Callable[[bytes], None]], None]) -> None:
+    """Print what `ask` tells, unless it fails or takes longer."""
     answers: list[bytes] = []
+    has_answered, deadline = threading.Event(), time.monotonic() + seconds
+
+    def tell(answer: bytes) -> None:
+        answers.append(answer)
+        has_answered.set()
 
     def run() -> None:
         try:
-            answers.append(ask())
+            ask(tell)
         except Exception as fault:
             from recallite.system.logs import logger
 
             logger(__name__).debug("the hook failed", exc_info=fault)
+        finally:
+            has_answered.set()
 
     asking = threading.Thread(target=run, daemon=True)
     asking.start()
-    asking.join(seconds)
+    has_answered.wait(seconds)
     with suppress(Exception):
         print("".join(map(bytes.decode, answers)), end="", flush=True)
+    asking.join(max(0.0, deadline - time.monotonic()))
     if asking.is_alive():
         os._exit(0)  # whatever it waits for, the host does not

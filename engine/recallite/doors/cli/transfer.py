@@ -83,7 +83,9 @@ def import_(
     watch: Annotated[bool, flag("Of --from claude-code and codex: go on with what is written.", "--watch")] = False,
     scope: Annotated[str, option("/A/B", "Put this before the scopes of the file.")] = "/",
     authority: Annotated[str, option("WHO", "Whose word it is at most, such as web for files of others.")] = "user",
-    batch_size: Annotated[int, number("How many memories are written in one transaction.")] = 1024,
+    batch_size: Annotated[
+        int | None, number("How many memories are written in one transaction. Default: what takes 10 to 20 ms.")
+    ] = None,
     overwrite: Annotated[bool, flag("Of a folder: the file wins over a changed store.", "--overwrite")] = False,
     forget_missing: Annotated[bool, flag("Of a folder: forget what was removed from it.", "--forget-missing")] = False,
     yes: Yes = False,
@@ -145,7 +147,7 @@ def _refuse(option: str, others: dict[str, object]) -> None:
 
 def _import_from(
     context: click.Context, system: str, path: str | None, mapping: dict[str, str], *, scope: str, dry_run: bool,
-    batch_size: int,
+    batch_size: int | None,
 ) -> ImportReport:  # fmt: skip
     from recallite.transfer.importers import import_from, sources
     from recallite.transfer.importers.sources import source_named
@@ -171,7 +173,7 @@ def _import_from(
 
 
 def _watch_from(
-    context: click.Context, system: str, path: str | None, *, scope: str, dry_run: bool, batch_size: int
+    context: click.Context, system: str, path: str | None, *, scope: str, dry_run: bool, batch_size: int | None
 ) -> ImportReport:
     from recallite.transfer.importers import watch_from
     from recallite.transfer.importers.sources import source_named

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
 from recallite.doors.cli.command import confirm, prints
 from recallite.doors.cli.ids import whole_id
-from recallite.doors.cli.options import Agent, Id, Ids, Yes, open_memory
-from recallite.doors.cli.output import hint, print_counts, print_pairs, print_rows, progress, stamp
+from recallite.doors.cli.options import Agent, Id, Ids, Yes, chosen_settings, open_memory
+from recallite.doors.cli.output import hint, print_counts, print_pairs, print_rows, print_table, progress, stamp
 from recallite.doors.cli.parameters import argument, flag, number, option
 from recallite.doors.cli.showing import print_id, print_stored
 from recallite.doors.cli.streams import stdin_text
-from recallite.errors import InvalidInput
+from recallite.errors import InvalidInput, RecalliteError
 from recallite.model.records import NewRecord, Record
 from recallite.model.reports import Remembered
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from recallite.agents.consolidator import Cycle
     from recallite.memory import Memory
     from recallite.model.reports import ErasureReceipt, Forgotten
+    from recallite.transfer.restoring import RestoreReport
 
 
 _CLEARED: dict[str, Any] = {
@@ -141,6 +144,64 @@ def supersede(
     olds, news = ([whole_id(memory, id) for id in ids] for ids in ([old, *(also or ())], new))
     memory.supersede(olds, news, reason=reason, strength=strength, at=at)
     return {"old": olds, "new": news, "reason": reason, "strength": strength, "at": at}
+
+
+def _print_restored(done: Record | RestoreReport) -> None:
+    if isinstance(done, Record):
+        print_table("id text")(done)
+        return
+    print_rows(("", ""), [(f"{done.records:,}", f"memories, with their versions and chunks, are in {done.path}")])
+    if done.replaced is not None:
+        hint(f"the file that was there is {done.replaced}: restore it to undo this, or remove it")
+    for problem in done.problems:
+        hint(f"{problem.name}: {problem.count:,}. {problem.remedy}")
+
+
+@prints(_print_restored, operation="restore", without=("id",))
+def restore(
+    context: click.Context,
+    what: Annotated[str, argument("ID|BACKUP", "A memory that was superseded or changed, or the file of a backup.")],
+    discard: Annotated[bool, flag("Of a backup: remove the file that it replaces.", "--discard")] = False,
+    yes: Yes = False,
+    **fields: Any,
+) -> Record | RestoreReport:
+    """Undo a supersession, restore an earlier text, or put a backup back.
+
+    Without --to a superseded memory holds again; with it, an earlier text becomes its newest version. Nothing is lost.
+
+    The file of a backup takes the place of the store, after it was verified; other processes go on with it. The file
+    that it replaces stays beside it, unless --discard is given.
+    """
+    if fields or not _is_backup(context, what):
+        if discard:
+            raise InvalidInput(f"--discard goes with a backup, and there is no file {what}")
+        with open_memory(context) as memory:
+            return memory.restore(whole_id(memory, what), **fields)
+    from recallite.doors.warm.asking import release
+    from recallite.model.environment import default_path
+    from recallite.transfer.restoring import restore_store
+
+    path = default_path() if context.obj is None else context.obj
+    if discard:
+        confirm(f"Remove what is in {path} and not in {what}?", yes)
+    release(path)
+    with progress("copying", "pages") as report:
+        return restore_store(
+            what, path, discard_old=discard, settings=chosen_settings(context), on_progress=report
+        )  # fmt: skip
+
+
+def _is_backup(context: click.Context, what: str) -> bool:
+    """Whether an argument is a file rather than the id of a memory. Raises InvalidInput where it could be either."""
+    is_path = os.path.basename(what) != what
+    if is_path or not os.path.isfile(what):
+        return is_path
+    is_id = False
+    with suppress(RecalliteError), open_memory(context) as memory:  # the store may be damaged
+        is_id = memory.get(what).id == what
+    if is_id:
+        raise InvalidInput(f"{what} is a memory and a file: give ./{what} for the file, or --to with the memory")
+    return True
 
 
 def _print_forgotten(gone: Forgotten) -> None:

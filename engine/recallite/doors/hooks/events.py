@@ -84,19 +84,41 @@ class Event(NamedTuple):
 
 
 def answer(
-    memory: Memory, event: str, host: str, payload: Mapping[str, Any], shared: str | None, *, memories: bool = False
-) -> str:
-    """The text that an event puts into its session; empty for none. With `memories` the host's own files are read."""
+    memory: Memory, event: str, host: str, payload: Mapping[str, Any], shared: str | None, *, memories: bool = False,
+    patience_seconds: float = 0.0,
+) -> str:  # fmt: skip
+    """The text that an event puts into its session; empty for none. With `memories` the host's own files are read.
+
+    Only turns write: if the store is locked they are tried for so long, and then left for a later event.
+    """
     from recallite.doors.hooks.showing import briefing, relevant_cut
-    from recallite.doors.hooks.turns import take_turns
 
-    answers: dict[str, Callable[[Memory, Event], str]] = {
-        "session-start": briefing, "prompt": relevant_cut, "turn": take_turns,
-    }  # fmt: skip
     happened = Event.of(host, payload, shared)
-    text = answers[event](memory, happened)
-    if memories and event == "turn" and happened.transcript:
-        from recallite.doors.hooks.memory_files import take_files
+    if event == "turn":
+        from recallite.doors.hooks.turns import take_turns
 
-        take_files(memory, happened)
-    return text
+        take_turns(memory, happened, patience_seconds, memories=memories)
+        return ""
+    answers: dict[str, Callable[[Memory, Event], str]] = {"session-start": briefing, "prompt": relevant_cut}
+    return answers[event](memory, happened)
+
+
+def keep(memory: Memory, host: str, payload: Mapping[str, Any], shared: str | None, *, memories: bool = False) -> None:
+    """Keep the turns of an event until `store_kept` has stored them. Raises OSError and StoreError."""
+    from recallite.doors.hooks.turns import keep_turns
+
+    keep_turns(memory, Event.of(host, payload, shared), memories=memories)
+
+
+def keeps_turns(memory: Memory) -> bool:
+    """Whether turns are kept that are not stored yet."""
+    from recallite.doors.hooks.kept import KeptTurns
+
+    return bool(KeptTurns(memory).names())
+
+
+def store_kept(memory: Memory, patience_seconds: float) -> None:
+    """Store the turns that are kept; if the store is locked, try for so long."""
+    from recallite.doors.hooks.turns import store_turns
+
+    store_turns(memory, patience_seconds)

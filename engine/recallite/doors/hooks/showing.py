@@ -8,11 +8,13 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from recallite.doors.hooks.events import Event
-from recallite.doors.hooks.states import SessionState, remove_old_states
+from recallite.doors.hooks.kept import Shown
 from recallite.model.authority import said_by
 from recallite.model.records import Hit, Record
 from recallite.text.junk import is_junk
 from recallite.text.quoting import NOTICE, quoted
+from recallite.text.standing import standing_part
+from recallite.text.statements.instructions import in_force
 
 if TYPE_CHECKING:
     from recallite.memory import Memory
@@ -39,10 +41,10 @@ def relevant_cut(memory: Memory, event: Event) -> str:
     prompt = event.typed.text
     if not prompt or is_junk(prompt):
         return ""
-    state = SessionState(memory, event)
+    before = Shown(memory, event)
     # A condition on the session's name would be looked for in every memory after every turn.
     hits = memory.recall(
-        prompt[:_PROMPT_CHARS], limit=_MOST + _OWN_TURNS + min(len(state.shown), 50), relevant=True,
+        prompt[:_PROMPT_CHARS], limit=_MOST + _OWN_TURNS + min(len(before.ids), 50), relevant=True,
         scope=event.project.scopes,
     )  # fmt: skip
     records: dict[str, Record | Hit] = {}
@@ -50,10 +52,10 @@ def relevant_cut(memory: Memory, event: Event) -> str:
         # What was said in this session the model still sees.
         if len(records) < _MOST and hit.metadata.get("session") != event.session:
             both: list[Record | Hit] = [hit, *_conclusion(memory, hit, event)]
-            records |= {record.id: record for record in both if record.id not in state.shown}
-    text, shown = _fitted(memory, [(_RELEVANT, [*records.values()][:_MOST])], _PROMPT_TOKENS)
+            records |= {record.id: record for record in both if record.id not in before.ids}
+    text, shown = _fitted(memory, [(_RELEVANT, _lines([*records.values()][:_MOST]))], _PROMPT_TOKENS)
     if shown:
-        state.show(shown)
+        before.add(shown)
     return text
 
 
@@ -68,8 +70,8 @@ def _conclusion(memory: Memory, hit: Hit, event: Event) -> list[Record]:
 
 def briefing(memory: Memory, event: Event) -> str:
     """Instructions of the user, facts, and where the last sessions stopped: for a session that begins."""
-    remove_old_states(memory)
-    state = SessionState(memory, event)
+    before = Shown(memory, event)
+    before.remove_old()
     scope = event.project.scopes
     standing = memory.list(
         scope=scope, where={"standing": {"in": ["instruction", "preference"]}, "authority": "user"}, limit=_STANDING
@@ -79,12 +81,12 @@ def briefing(memory: Memory, event: Event) -> str:
     others = memory.list(scope=scope, where={"kind": {"ne": "chunk"}}, limit=_FACTS + len(turn_ids) + len(standing))
     known = turn_ids | {record.id for record in standing}
     facts = [record for record in others if record.id not in known][:_FACTS]
-    sections = [(_INSTRUCTIONS, standing), (_OPEN, _open_ends(turns, event.session)), (_ABOUT, facts)]
+    sections = [
+        (_INSTRUCTIONS, _told(standing)), (_OPEN, _lines(_open_ends(turns, event.session))), (_ABOUT, _lines(facts)),
+    ]  # fmt: skip
     text, shown = _fitted(memory, sections, _BRIEFING_TOKENS)
-    if event.cause in _ANEW:
-        state.begin_anew(shown)
-    elif shown:
-        state.show(shown)
+    if shown or event.cause in _ANEW:
+        before.add(shown, anew=event.cause in _ANEW)
     return text
 
 
@@ -98,12 +100,12 @@ def _open_ends(turns: Sequence[Record], session: str) -> list[Record]:
     return [record for records in ends[:_SESSIONS] for record in records]
 
 
-def _fitted(
-    memory: Memory, sections: Iterable[tuple[str, Sequence[Record | Hit]]], tokens: int
-) -> tuple[str, list[str]]:
-    """The text of as many records as fit into the tokens, and their ids. Each section first has an equal share."""
-    filled = [(title, [*map(_line, records)], [record.id for record in records]) for title, records in sections]
-    filled = [section for section in filled if section[1]]
+def _fitted(memory: Memory, sections: Iterable[tuple[str, dict[str, str]]], tokens: int) -> tuple[str, list[str]]:
+    """The text of as many records as fit into the tokens, and their ids. Each section first has an equal share.
+
+    A section has a line for each id.
+    """
+    filled = [(title, [*lines.values()], [*lines]) for title, lines in sections if lines]
     counts = [0] * len(filled)
     count_tokens = memory._engine.embedder.count_tokens
     costs = [count_tokens(lines) for _, lines, _ in filled]
@@ -133,13 +135,25 @@ def _text(sections: Sequence[tuple[str, list[str], list[str]]], counts: Sequence
     return "\n".join([*parts, NOTICE])
 
 
-def _line(record: Record | Hit) -> str:
-    text = " ".join(record.text.split())
+def _told(standing: Sequence[Record]) -> dict[str, str]:
+    """The line of each instruction that holds, and of each preference, without the rest of its text."""
+    return {
+        record.id: _line(record, standing_part(record.text), may_contradict=[other.id for other in earlier])
+        for record, earlier in in_force(standing)
+    }
+
+
+def _lines(records: Iterable[Record | Hit]) -> dict[str, str]:
+    return {record.id: _line(record, record.text) for record in records}
+
+
+def _line(record: Record | Hit, text: str, **marks: Sequence[str]) -> str:
+    text = " ".join(text.split())
     source = record.source if isinstance(record.source, str | None) else record.source.id
     return json.dumps(
         {
             "id": record.id, "date": f"{record.valid_from or record.created_at:%Y-%m-%d}",
-            "said_by": said_by(record.authority, source),
+            "said_by": said_by(record.authority, source), **{name: value for name, value in marks.items() if value},
             "text": text if len(text) <= _TEXT_CHARS else text[: _TEXT_CHARS - 1] + "…",
         },
         ensure_ascii=False,

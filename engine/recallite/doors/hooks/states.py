@@ -1,4 +1,4 @@
-"""The state of a host's session: what it was shown, and up to which line its transcript was read."""
+"""The state of a host's session, up to which line its transcript was read, and the turns that sessions have left."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from recallite.doors.hooks.events import Event
+from recallite.errors import NotFound
 from recallite.model.records import NewRecord
 
 if TYPE_CHECKING:
@@ -19,44 +20,38 @@ _DAYS = 30
 
 
 class SessionState:
-    """The state of a session, kept in the store: every call may come from another process."""
+    """The line up to which the transcript of a session was read, which is in the store with its turns."""
 
     def __init__(self, memory: Memory, event: Event) -> None:
-        self._session = memory.sessions.open(f"{event.host}/{event.session}"[:200], agent=_AGENT)
-        self.shown: set[str] = set()
-        self.lines = 0
-        for message in self._session.messages(limit=None):
-            if message.get("anew"):
-                self.shown.clear()
-            self.shown.update(message.get("shown", ()))
-            self.lines = max(self.lines, message.get("lines", 0))
-
-    def begin_anew(self, shown: Iterable[str]) -> None:
-        """Note that the session has forgotten what it was shown, except for these."""
-        self._session.append({"anew": True, "shown": [*shown]})
-
-    def show(self, shown: Iterable[str]) -> None:
-        """Note what the session is shown."""
-        self._session.append({"shown": [*shown]})
+        self._memory, self._name = memory, f"{event.host}/{event.session}"[:200]
+        try:
+            messages = memory.sessions.get(self._name, agent=_AGENT).messages(limit=None)
+        except NotFound:
+            messages = []
+        self.lines = max((message.get("lines", 0) for message in messages), default=0)
 
     def read(self, lines: int) -> None:
         """Note up to which line the transcript is read."""
-        self._session.append({"lines": lines})
+        self._memory.sessions.open(self._name, agent=_AGENT).append({"lines": lines})
 
 
 class TakenTurns:
     """Digests of the turns that sessions of a project have left: a copy of one brings back none that was forgotten."""
 
     def __init__(self, memory: Memory, event: Event) -> None:
-        self._session = memory.sessions.open(event.project.scope[-200:], agent=_AGENT_OF_TAKEN)
+        self._memory, self._name = memory, event.project.scope[-200:]
 
     def digests(self) -> set[str]:
         """All of them."""
-        return {digest for message in self._session.messages(limit=None) for digest in message.get("taken", ())}
+        try:
+            messages = self._memory.sessions.get(self._name, agent=_AGENT_OF_TAKEN).messages(limit=None)
+        except NotFound:
+            return set()
+        return {digest for message in messages for digest in message.get("taken", ())}
 
     def add(self, digests: Iterable[str]) -> None:
         """Note more of them."""
-        self._session.append({"taken": [*digests]})
+        self._memory.sessions.open(self._name, agent=_AGENT_OF_TAKEN).append({"taken": [*digests]})
 
 
 def digest_of(turn: NewRecord) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,9 +16,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec import structs
 
 from recallite.doors.hooks.events import Event
+from recallite.doors.hooks.kept import Kept, KeptTurn, KeptTurns
+from recallite.doors.hooks.memory_files import take_files
 from recallite.doors.hooks.showing import TITLES
-from recallite.doors.hooks.states import SessionState, TakenTurns, digest_of
-from recallite.errors import RecalliteError
+from recallite.doors.hooks.states import SessionState, TakenTurns, digest_of, remove_old_states
+from recallite.errors import RecalliteError, StoreError
 from recallite.model.authority import Authority, speaking_as
 from recallite.model.records import NewRecord
 from recallite.system.logs import logger
@@ -33,8 +36,62 @@ if TYPE_CHECKING:
 _log = logger(__name__)
 _AROUND_RECALLED = (*TITLES, NOTICE, QUOTES)
 _DURING_A_TURN = ("PreCompact", "PreCompress")
-# Turns of one transaction: other writers wait while they are embedded.
+# Turns of one transaction, for which other writers wait.
 _A_TRANSACTION = 20
+
+
+def take_turns(memory: Memory, event: Event, patience_seconds: float, *, memories: bool) -> None:
+    """Keep the turns of an event, and store all that are kept; what cannot be kept is stored at once, or raises."""
+    try:
+        keep_turns(memory, event, memories=memories)
+    except (OSError, StoreError) as fault:
+        _log.warning("a turn is not kept before it is stored: %s", fault)
+        _store(memory, _waiting(memory, event, memories=memories))
+    store_turns(memory, patience_seconds)
+
+
+def keep_turns(memory: Memory, event: Event, *, memories: bool) -> None:
+    """Keep the turns of an event until they are stored. Raises OSError and StoreError if they cannot be kept."""
+    waiting = _waiting(memory, event, memories=memories)
+    if waiting.turns or event.transcript:
+        KeptTurns(memory).put(waiting)
+
+
+def store_turns(memory: Memory, patience_seconds: float) -> None:
+    """Store the turns that are kept; if the store is locked, try for so long. They stay until they are stored."""
+    KeptTurns(memory).store(partial(_store, memory), patience_seconds)
+
+
+def _waiting(memory: Memory, event: Event, *, memories: bool) -> Kept:
+    clean, turns = memory.settings.write_policy.clean, []
+    for turn in () if event.transcript else _given(event):
+        record = _clean(memory, turn.record, event)
+        if record.text:
+            turns.append(KeptTurn(structs.replace(record, text=clean(record.text)), turn.authority))
+    return Kept(event, turns, memories)
+
+
+def _store(memory: Memory, waiting: Kept) -> None:
+    """Store the turns of a session that were not read before, and its host's memory files if they are asked for."""
+    event = waiting.event
+    if event.transcript:
+        lines = SessionState(memory, event).lines
+        turns = [turn for turn in _transcribed(event) if turn.line > lines or not turn.line]
+        if not lines:  # a new session, which may begin with a copy of another
+            taken = TakenTurns(memory, event).digests()
+            turns = [turn for turn in turns if digest_of(turn.record) not in taken]
+    else:
+        turns = [_Turn(0, *turn) for turn in waiting.turns]
+    for begin in range(0, len(turns), _A_TRANSACTION):
+        some = turns[begin : begin + _A_TRANSACTION]
+        if event.transcript:
+            some = [turn._replace(record=_clean(memory, turn.record, event)) for turn in some]
+        there = memory.get([turn.record.id or "" for turn in some])
+        new = [turn.record for turn in some if turn.record.text and turn.record.id not in there]
+        with memory.transaction(embed=new):  # so that of two hooks at once one reads what the other has left
+            _take(memory, event, some)
+    if waiting.memories and event.transcript:
+        take_files(memory, event)
 
 
 class _Turn(NamedTuple):
@@ -45,22 +102,6 @@ class _Turn(NamedTuple):
     authority: Authority
 
 
-def take_turns(memory: Memory, event: Event) -> str:
-    """Store the turns of a session that were not read before; returns the empty text, since nothing is shown."""
-    if event.transcript:
-        lines = SessionState(memory, event).lines
-        turns = [turn for turn in _transcribed(event) if turn.line > lines or not turn.line]
-        if not lines:  # a new session, which may begin with a copy of another
-            taken = TakenTurns(memory, event).digests()
-            turns = [turn for turn in turns if digest_of(turn.record) not in taken]
-    else:
-        turns = [*_given(event)]
-    for begin in range(0, len(turns), _A_TRANSACTION):
-        with memory.transaction():  # so that of two hooks at once one reads what the other has left
-            _take(memory, event, turns[begin : begin + _A_TRANSACTION])
-    return ""
-
-
 def _take(memory: Memory, event: Event, turns: list[_Turn]) -> None:
     """Store some turns, with their lines, but those that another hook has stored since."""
     state = SessionState(memory, event)
@@ -69,16 +110,19 @@ def _take(memory: Memory, event: Event, turns: list[_Turn]) -> None:
         return
     policy = structs.replace(memory.settings.write_policy, recognise_recalled=True)
     there = memory.get([turn.record.id or "" for turn in fresh])
-    for _, record, authority in fresh:
-        clean = _clean(memory, record, event)
-        if record.id in there or not clean.text:
+    for turn in fresh:
+        if turn.record.id in there or not turn.record.text:
             continue
         try:
-            with speaking_as(authority, declared=True):
-                memory.remember(clean, policy=policy)
+            with speaking_as(turn.authority, declared=True):
+                memory.remember(turn.record, policy=policy)
+        except StoreError:  # all of them are tried again
+            raise
         except RecalliteError as fault:
             _log.warning("a turn is not stored: %s", fault)
     if fresh[-1].line:
+        if not state.lines:
+            remove_old_states(memory)
         state.read(fresh[-1].line)
         TakenTurns(memory, event).add(digest_of(turn.record) for turn in fresh)
 

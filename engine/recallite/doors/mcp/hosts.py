@@ -27,6 +27,8 @@ from recallite.system.folders import read_regular
 
 NAME = "recallite"
 """The name of the server in a configuration."""
+# The header of our table, or of one within it, below the key of a host's servers.
+_HEADER = re.compile(rf"\s*\[\s*([\w-]+)\s*\.\s*{NAME}\s*[.\]]")
 _MOST_BYTES = 1 << 26  # Claude Code keeps all projects in one file
 _FOLDERS = (".claude", ".codex", ".cursor", ".gemini", ".opencode", ".vscode")
 
@@ -295,13 +297,13 @@ def _with_table(text: str, table: str) -> str:
 
 def _without_table(text: str, key: str) -> str:
     """A TOML text without the table of the server, the blank line before it, and the tables within it."""
-    header = re.compile(rf"\s*\[\s*{key}\s*\.\s*{NAME}\s*[.\]]")
     others: list[str] = []
     after: list[str] = []  # comments and blank lines after the last of its values
     is_ours = False
     for line in text.splitlines(keepends=True):
         if line.lstrip().startswith("["):
-            was_ours, is_ours = is_ours, header.match(line) is not None
+            header = _HEADER.match(line)
+            was_ours, is_ours = is_ours, header is not None and header[1] == key
             others += [line_after for line_after in after if not is_ours or line_after.strip()]
             after = []
             if is_ours and not was_ours and others and not others[-1].strip():

@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 
 _DECODER = json.JSONDecoder()
 _SPACE = re.compile(r"[ \t\r\n]*")
-# A string, a comment, or a comma before the end of a list or an object.
-_EXTRAS = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/|,(?=(?:\s|//[^\n]*|/\*.*?\*/)*[}\]])', re.DOTALL)
+# A string, which stays, or a comment; a string, or a comma before the end of a list or an object.
+_COMMENT = re.compile(r'("(?:\\.|[^"\\])*"?)|//[^\n]*|/\*(?:[^*]|\*(?!/))*(?:\*/)?', re.DOTALL)
+_LAST_COMMA = re.compile(r'("(?:\\.|[^"\\])*"?)|,(?=\s*+[}\]])', re.DOTALL)
 
 
 class _Node(NamedTuple):
@@ -53,7 +54,9 @@ def written(value: Any) -> str:
 
 def without_extras(text: str) -> str:
     """A text without comments and commas before an end, which some hosts allow."""
-    return _EXTRAS.sub(lambda match: match[1] or "", text)
+    for extra in (_COMMENT, _LAST_COMMA):
+        text = extra.sub(lambda match: match[1] or "", text)
+    return text
 
 
 def removed(before: Any, after: Any, path: str = "") -> Iterator[str]:

@@ -18,6 +18,7 @@ from starlette.responses import Response
 from recallite._version import __version__
 from recallite.compat import load_settings
 from recallite.doors.hooks.running import PATH as HOOKS
+from recallite.doors.hooks.running import WAIT_SECONDS
 from recallite.doors.http.app import MemoryApi
 from recallite.doors.http.failures import error_json, json_response
 from recallite.doors.http.request_checks import Message, Receive, Send
@@ -35,17 +36,22 @@ _EMPTY_SECONDS = 60.0
 _MOST_SECONDS_ASLEEP = 60.0
 # Hooks that are answered at a time: half of the threads.
 _MOST_HOOKS = 20
+# A store that nobody has used for this long is a file like any other: it may be copied, replaced or removed. Opening it
+# again takes a millisecond.
+_QUIET_SECONDS = 3.0
 
 
 class OpenStore:
-    """A store with its application. `used` is when a request last began or ended, `active` counts those that run."""
+    """A store with its application. `used` is when a request last began or ended, `active` counts those that run;
+    `rests` says that its files are closed, and `ended` is called after each request.
+    """
 
     def __init__(self, path: str, settings: Settings) -> None:
         self.path, self.idle_seconds = path, (settings.warm or Warm()).idle_minutes * 60
         self.memory = Memory(path, settings=settings)
         self.api = MemoryApi(self.memory, load=self._load)
-        self.file = _file_at(path)
-        self.used, self.active = monotonic(), 0
+        self.used, self.active, self.rests = monotonic(), 0, False
+        self.ended: Callable[[], None] = lambda: None
         self.streams: set[anyio.CancelScope] = set()
         self.closing = asyncio.Event()
 
@@ -53,6 +59,34 @@ class OpenStore:
     def ends_at(self) -> float:
         """The time at which it is closed if nobody uses it."""
         return self.used + self.idle_seconds if self.idle_seconds and not self.active else float("inf")
+
+    @property
+    def rests_at(self) -> float:
+        """The time at which it lets go of its files if nobody uses it."""
+        return float("inf") if self.rests or self.active else self.used + _QUIET_SECONDS
+
+    def rest(self) -> None:
+        """Let go of the files, and of the memory that requests have taken; try again later if it is in use."""
+        used = self.used
+        try:
+            done = self.memory._engine.let_go()
+        except Exception as fault:
+            _log.warning("a store was not let go of", exc_info=fault)
+            done = False
+        if done:
+            return_freed()
+        self.rests = done and not self.active and self.used == used
+
+    def begin(self) -> None:
+        """Count a request that begins."""
+        self.active += 1
+        self.used, self.rests = monotonic(), False
+
+    def end(self) -> None:
+        """Count a request that has ended."""
+        self.active -= 1
+        self.used = monotonic()
+        self.ended()
 
     def _load(self) -> None:
         """Load model and index; kernels are compiled in a process of their own, so that others are answered at once."""
@@ -123,7 +157,7 @@ class Service:
             _log.info("a store was not opened: %s", fault)
             await error_json(409, StoreError("this process does not open the store"))(scope, receive, send)
             return
-        store.active += 1
+        store.begin()
         try:
             if scope["path"] == "/mcp/lines":
                 await _Conversation(store).answer(scope, receive, send, headers)
@@ -133,8 +167,8 @@ class Service:
             else:
                 await store.api.application(scope, receive, send)
         finally:
-            store.active -= 1
-            store.used = self._last = monotonic()
+            store.end()
+            self._last = store.used
 
     async def _store(self, headers: dict[str, str]) -> OpenStore:
         """The store that a request names, opened by the first. Raises InvalidInput, StoreError and OSError."""
@@ -143,13 +177,14 @@ class Service:
         key = path, _version_of(settings)
         async with self._files[path]:
             store = self._stores.get(key)
-            if store is not None and store.file != _file_at(path):  # it was removed, or replaced by another
+            if store is not None and not os.path.exists(path):
                 await self._close(key)
                 store = None
             if store is None:
                 if not os.path.exists(path) and asking.CREATE.lower() not in headers:
                     raise InvalidInput("there is no such store")
                 store = await anyio.to_thread.run_sync(_opened, path, settings)
+                store.ended = self._changed.set
                 self._stores[key] = store
                 self._running[store] = asyncio.create_task(store.run())
                 self._changed.set()
@@ -173,13 +208,14 @@ class Service:
         await send({"type": "lifespan.shutdown.complete"})
 
     async def _watch(self) -> None:
-        """Close stores that are idle, and end when there is none, or Recallite was replaced by another version."""
-        installed, returned = _file_at(__file__), self._last
+        """Let go of the files of stores that are quiet, close those that are idle, and end when there is none, or
+        Recallite was replaced by another version.
+        """
+        installed = _file_at(__file__)
         while _file_at(__file__) == installed:
             now = monotonic()
-            if self._last != returned:  # it was used: the first recall of a kind loads more
-                returned = self._last
-                await anyio.to_thread.run_sync(return_freed)
+            for quiet in [store for store in self._stores.values() if store.rests_at <= now]:
+                await anyio.to_thread.run_sync(quiet.rest)
             idle = [key for key, store in self._stores.items() if store.ends_at <= now]
             for key in idle:
                 async with self._files[key[0]]:
@@ -189,7 +225,8 @@ class Service:
             if not self._stores and (idle or ends_at <= now):
                 break
             self._changed.clear()
-            waits = (store.idle_seconds or _MOST_SECONDS_ASLEEP for store in self._stores.values())
+            waits = [store.idle_seconds or _MOST_SECONDS_ASLEEP for store in self._stores.values()]
+            waits += [max(store.rests_at - now, _QUIET_SECONDS / 10) for store in self._stores.values()]
             with anyio.move_on_after(min(ends_at - now, _MOST_SECONDS_ASLEEP, *waits)):
                 await self._changed.wait()
         self._end()
@@ -225,12 +262,11 @@ class _Conversation:
     async def __aiter__(self) -> AsyncIterator[str]:
         rest = b""
         while True:
-            self._store.active -= 1  # an open conversation in which nothing is said keeps no store
+            self._store.end()  # an open conversation in which nothing is said keeps no store
             try:
                 message = await self._receive()
             finally:
-                self._store.active += 1
-                self._store.used = monotonic()
+                self._store.begin()
             *lines, rest = (rest + message.get("body", b"")).split(b"\n")
             for line in lines:
                 yield line.decode("utf-8", "replace")
@@ -250,21 +286,20 @@ async def _answer_hook(
     store: OpenStore, fields: str, body: bytes, limiter: anyio.CapacityLimiter, scope: Message, receive: Receive,
     send: Send,
 ) -> None:  # fmt: skip
-    """Answer a host's hook; one whose turns the next one finds in the transcript is answered before it is carried out.
+    """Answer a host's hook. Turns are kept before it is answered, and stored afterwards.
 
-    If turns in the call cannot be stored, the answer is an error, and the client stores them itself.
+    If they cannot be kept, the answer is an error, and the client stores them itself.
     """
-    from recallite.doors.hooks.events import TRANSCRIPTS, answer, output_of, payload_of
+    from recallite.doors.hooks.events import answer, keep, output_of, payload_of, store_kept
 
     event, host, shared, memories, folder, current = fields.split("\0")
-    in_background = event == "turn" and host in TRANSCRIPTS
-    if in_background:
-        await Response(b"")(scope, receive, send)
 
     def text() -> str:
-        return answer(
-            store.memory, event, host, payload_of(body, folder, current), shared or None, memories=bool(memories)
-        )
+        payload = payload_of(body, folder, current)
+        if event == "turn":
+            keep(store.memory, host, payload, shared or None, memories=bool(memories))
+            return ""
+        return answer(store.memory, event, host, payload, shared or None)
 
     response = Response(b"")
     try:
@@ -273,9 +308,10 @@ async def _answer_hook(
     except Exception as fault:
         _log.warning("a hook failed", exc_info=fault)
         if event == "turn":
-            response = error_json(503, StoreError("the turns are not stored"))
-    if not in_background:
-        await response(scope, receive, send)
+            response = error_json(503, StoreError("the turns are not kept"))
+    await response(scope, receive, send)
+    if event != "prompt":
+        await anyio.to_thread.run_sync(store_kept, store.memory, WAIT_SECONDS)
 
 
 async def _body(receive: Receive) -> bytes:

@@ -43,7 +43,6 @@ from recallite.transfer.line_types import Incoming, LinkLine, SupersessionLine, 
 from recallite.transfer.naming import name_memories
 from recallite.transfer.supersessions import check_supersession, put_supersession
 
-_MEMORIES_A_BATCH = 1024
 _FIELDS_OF_RECORDS = [name for name in Incoming.__struct_fields__ if name in Fields.__struct_fields__]
 
 
@@ -152,7 +151,7 @@ class _Import:
                 links = [LinkLine(source=public_id, **structs.asdict(link)) for link in section.fields.links]
                 self._links += [(path, section.line, link) for link in links]
                 self._superseded += [(path, section.line, public_id, entry) for entry in section.fields.superseded_by]
-            if self._batch.full(_MEMORIES_A_BATCH):
+            if self._batch.full():
                 self._batch.write()
         return digests
 

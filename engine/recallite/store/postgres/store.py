@@ -29,6 +29,7 @@ from recallite.store.sql.rebuilding import drop_unused
 from recallite.store.sql.stats import figures
 from recallite.store.store import Progress, Store
 from recallite.store.values import Erased, TenantRow
+from recallite.system.turnstile import Turnstile, gives_way
 
 _CONNECTIONS_OF_A_WRITER = 3
 
@@ -70,6 +71,7 @@ class PostgresStore(Store):
         )
         self._vector_type = vector_type
         self._inside = _Inside()
+        self._turns = Turnstile(None)
         # A connection of its own for names: see `_add_names`.
         self._naming = threading.Lock()
         # A writer may need a connection to read by, and one for names: all of them waiting for one would wait for ever.
@@ -91,6 +93,10 @@ class PostgresStore(Store):
     def in_transaction(self) -> bool:
         return self._inside.shared
 
+    @property
+    def writing(self) -> bool:
+        return self._inside.writer is not None
+
     def _share(self, inside: bool) -> None:
         self._inside.shared = inside
 
@@ -106,8 +112,11 @@ class PostgresStore(Store):
             raise StoreError(
                 f"{self.path} is a standby, which is only read: give the address of the primary", "read_only"
             )
+        background = wait and gives_way()
+        if background:  # the server gives its locks in the order in which they were asked for
+            self._turns.wait_until_free()
         with self._writers, self._begun(lambda writer: writer.begin_writing(locks, wait=wait)) as (writer, raw):
-            inside.writer, inside.depth = writer, 1
+            inside.writer, inside.depth, began = writer, 1, time.monotonic()
             try:
                 yield writer
                 transaction, mark = writer.changes.own_mark()
@@ -117,6 +126,8 @@ class PostgresStore(Store):
                 raise
             finally:
                 inside.writer, inside.depth = None, 0
+                if background:
+                    self._turns.had_turn(time.monotonic() - began)
 
     @contextmanager
     def _savepoint(

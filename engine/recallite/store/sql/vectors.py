@@ -175,26 +175,38 @@ class Vectors(Repository):
         return {row[0]: parts[row[0]] for row in rows if still.get(row[0]) == row}
 
     def switch_to(self, embedder: EmbedderRow) -> None:
-        """Make `embedder`, which has embedded or refused every record, the active one and drop all others."""
-        self._activate_alone(embedder)
-        self._execute("UPDATE record SET embedding_state = 'embedded' WHERE indexed")
+        """Make `embedder`, which has embedded or refused every record, the active one; `drop` then drops the others."""
+        self._execute("UPDATE embedder SET active = (id = ?)", (embedder.id,))
+        self._tx.changes.append("reload", 0)
+        self._execute("UPDATE record SET embedding_state = 'embedded' WHERE indexed AND embedding_state != 'embedded'")
         self.mark_refused()
+
+    def of_others(self, embedder: EmbedderRow, after: int, limit: int) -> list[int]:
+        """The first vectors of other embedders after a row id, ascending."""
+        return self._column(
+            "SELECT id FROM vector WHERE id > ? AND embedder_id != ? ORDER BY id LIMIT ?", (after, embedder.id, limit)
+        )
+
+    def drop(self, ids: Sequence[int], embedder: EmbedderRow) -> None:
+        """Drop vectors by row id, unless they are this embedder's; without ids the other embedders themselves."""
+        if ids:
+            self._execute(
+                f"DELETE FROM vector WHERE id {IN_ARRAY} AND embedder_id != ?", (self._id_array(ids), embedder.id)
+            )
+        else:
+            self._execute("DELETE FROM embedder WHERE id != ?", (embedder.id,))
 
     def start_over(self, embedder: EmbedderRow) -> None:
         """Make `embedder` the active one and drop all others; records without its vectors wait."""
-        self._activate_alone(embedder)
+        self._execute("DELETE FROM vector WHERE embedder_id != ?", (embedder.id,))
+        self.drop([], embedder)
+        self._execute("UPDATE embedder SET active = true")
+        self._tx.changes.append("reload", 0)
         self._execute(
             "UPDATE record AS r SET embedding_state = 'pending' WHERE embedding_state IN ('embedded', 'refused') "
             f"AND {_WITHOUT}",
             (embedder.id,),
         )
-
-    def _activate_alone(self, embedder: EmbedderRow) -> None:
-        """Make an embedder the active one, and remove the vectors of all others."""
-        self._execute("DELETE FROM vector WHERE embedder_id != ?", (embedder.id,))
-        self._execute("DELETE FROM embedder WHERE id != ?", (embedder.id,))
-        self._execute("UPDATE embedder SET active = true")
-        self._tx.changes.append("reload", 0)
 
     def unsound(self) -> list[int]:
         """Row ids of the records with a vector of the active embedder that is not finite and of unit length."""

@@ -27,7 +27,7 @@ _SHOWN = 5
 _BLOCK = 1000
 REBUILD = "recallite rebuild"
 _OTHER_REMEDIES = {"more than one active embedder": "recallite reembed"}
-RESTORE = "restore a backup, or export what can be read and import it into a new file"
+RESTORE = "recallite restore BACKUP, or export what can be read and import it into a new file"
 
 
 # Names of problems, and statements that find examples of them.

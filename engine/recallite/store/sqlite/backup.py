@@ -13,6 +13,7 @@ import apsw
 from recallite.errors import InvalidInput, StoreError
 from recallite.store.sqlite.connection import MEMORY, resolve
 from recallite.store.sqlite.faults import as_store_error, reading_failed
+from recallite.store.sqlite.held_files import mark_file
 from recallite.store.sqlite.keys import Key
 from recallite.store.store import Progress
 from recallite.system.atomic_file import Part, unfinished
@@ -38,7 +39,7 @@ def backup(store: SqliteStore, target: str | os.PathLike[str], on_progress: Prog
         mode = 0o600 if store.in_memory else stat.S_IMODE(os.stat(store.path).st_mode)
         with unfinished(f"{path.parent}{os.sep}", path.name, beside=_BESIDE) as part:
             with store.exclusive() as source:
-                _copy(source, part.path, str(path), store.key, on_progress)
+                copy_pages(source, part.path, str(path), store.key, on_progress)
             part.finish()
             part.give(mode)
             _put(part.path, path)
@@ -56,8 +57,11 @@ def backup(store: SqliteStore, target: str | os.PathLike[str], on_progress: Prog
     return str(path)
 
 
-def _copy(source: apsw.Connection, part: str, path: str, key: Key | None, on_progress: Progress | None) -> None:
-    """Raises apsw.Error for errors of the store, and StoreError for errors of the target."""
+def copy_pages(source: apsw.Connection, part: str, path: str, key: Key | None, on_progress: Progress | None) -> None:
+    """Copy a database to a file, for `path` in messages.
+
+    Raises apsw.Error for errors of the store, and StoreError for errors of the target.
+    """
     copy = None
     try:
         copy = apsw.Connection(part)
@@ -70,6 +74,9 @@ def _copy(source: apsw.Connection, part: str, path: str, key: Key | None, on_pro
                 if on_progress is not None:
                     on_progress(steps.page_count - steps.remaining, steps.page_count)
         copy.pragma("journal_mode", "delete")
+        mark_file(copy, copy=True)
+        # As in a store: if the copy is written over one, processes that have it open need not let go of it first.
+        copy.pragma("journal_mode", "wal")
     except (apsw.FullError, apsw.CantOpenError, apsw.ReadOnlyError, apsw.IOError, apsw.CorruptError) as fault:
         reading = isinstance(fault, apsw.CorruptError) or getattr(fault, "extendedresult", None) in _READING
         if reading and not (copy is not None and reading_failed(copy)):

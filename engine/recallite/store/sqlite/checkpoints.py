@@ -42,18 +42,25 @@ class Checkpoints:
     def __init__(self) -> None:
         self._open: Callable[[], apsw.Connection] | None = None
         self._connection: apsw.Connection | None = None
+        self._may_copy: Callable[[apsw.Connection], bool] = lambda _: True
         self._background = Background("a checkpoint")
         self._paused = False
         self._wal = _Wal()
         # The pages for which a checkpoint has been started.
         self._copied = 0
 
-    def watch(self, writer: apsw.Connection, open_connection: Callable[[], apsw.Connection]) -> None:
+    def watch(
+        self,
+        writer: apsw.Connection,
+        open_connection: Callable[[], apsw.Connection],
+        may_copy: Callable[[apsw.Connection], bool],
+    ) -> None:
         """Have the commits of a writer counted, in which SQLite then makes no checkpoints any more.
 
-        `open_connection` opens another connection like it, with the same key and durability.
+        `open_connection` opens another connection like it, with the same key and durability; `may_copy` says whether
+        the files of one are still those of the path.
         """
-        self._open, self._wal, self._copied = open_connection, _Wal(), 0
+        self._open, self._may_copy, self._wal, self._copied = open_connection, may_copy, _Wal(), 0
         writer.set_wal_hook(self._wal.committed)
 
     def after_commit(self, writer: apsw.Connection) -> None:
@@ -94,7 +101,7 @@ class Checkpoints:
         if self._connection is None and self._open is not None:
             with suppress(Exception):  # the file is gone, say: the next write says what is wrong
                 self._connection = self._open()
-        if self._connection is not None and not stopped():
+        if self._connection is not None and not stopped() and self._may_copy(self._connection):
             _copy(self._connection)
 
     def _close_connection(self) -> None:

@@ -12,6 +12,7 @@ import apsw
 from recallite.errors import NotADatabase, StoreError, WrongKey
 from recallite.model.checks import check_path, encodable
 from recallite.store.sqlite.faults import not_writable, translated
+from recallite.store.sqlite.held_files import mark_file, open_immutable
 from recallite.store.sqlite.keys import Key, refuse_unfit
 from recallite.store.sqlite.schema import APPLICATION_ID, MIGRATIONS, PAGE_SIZE_BYTES, SCHEMA, SCHEMA_VERSION
 from recallite.system.logs import logger
@@ -62,10 +63,47 @@ def open_connection(
         return _open(path, busy_timeout_ms, durability, readonly, key)
 
 
-def _open(path: str, busy_timeout_ms: int, durability: str, readonly: bool, key: Key | None) -> apsw.Connection:
+def open_unwritable(path: str, *, busy_timeout_ms: int, key: Key | None = None) -> apsw.Connection:
+    """A connection to a store that writes nothing, neither to the file nor beside it.
+
+    Without a WAL nobody has the store open, and the file is read as it is. With one, a process that has it open also
+    has made the index of the WAL; else that is made in memory.
+    """
+    _require_sqlite()
+    try:
+        connection = _open(path, busy_timeout_ms, "full", True, key, unlocked=not os.path.exists(f"{path}-wal"))
+    except StoreError as fault:
+        if not isinstance(fault.__cause__, apsw.CantOpenError):
+            raise
+        connection = _open(path, busy_timeout_ms, "full", True, key, unlocked=True)
+    try:
+        with translated(path, connection, encrypted=key is not None):
+            if not check_ours(connection, path):
+                raise NotADatabase(f"{path} is empty: give the path of a store")
+    except BaseException:
+        connection.close(True)
+        raise
+    return connection
+
+
+def _unlocked(path: str, key: Key | None) -> apsw.Connection:
+    """A connection that takes no lock: it has the index of a WAL to itself, and reads a file without one as it is."""
+    wal = f"{path}-wal"
+    if not os.path.exists(wal) or not os.path.getsize(wal):
+        return open_immutable(path)
+    system = "win32-none" if os.name == "nt" else "unix-none"
+    vfs = system if key is None else f"multipleciphers-{system}"
+    connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY, vfs=vfs)
+    connection.execute("PRAGMA locking_mode = exclusive")
+    return connection
+
+
+def _open(
+    path: str, busy_timeout_ms: int, durability: str, readonly: bool, key: Key | None, *, unlocked: bool = False
+) -> apsw.Connection:
     flags = apsw.SQLITE_OPEN_READONLY if readonly else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
     with translated(path):
-        connection = apsw.Connection(path, flags=flags)
+        connection = _unlocked(path, key) if unlocked else apsw.Connection(path, flags=flags)
     try:
         with translated(path, connection, encrypted=key is not None):
             connection.set_busy_timeout(busy_timeout_ms)
@@ -113,6 +151,12 @@ def _claim(connection: apsw.Connection, path: str) -> None:
     """Refuse the file of another program; prepare a new one. Reads before it writes."""
     if connection.readonly("main"):
         raise not_writable(path)
+    if not check_ours(connection, path):
+        connection.pragma("page_size", PAGE_SIZE_BYTES)
+
+
+def check_ours(connection: apsw.Connection, path: str) -> bool:
+    """Refuse the file of another program or of a newer version; False for one that is empty."""
     # In one transaction: another process may be creating the schema.
     connection.execute("BEGIN")
     application_id = connection.pragma("application_id")
@@ -120,8 +164,7 @@ def _claim(connection: apsw.Connection, path: str) -> None:
     tables = connection.execute("SELECT count(*) FROM sqlite_schema").get
     connection.execute("COMMIT")
     if application_id == 0 and version == 0 and tables == 0:
-        connection.pragma("page_size", PAGE_SIZE_BYTES)
-        return
+        return False
     if application_id != APPLICATION_ID:
         raise NotADatabase(
             f"{path} is a database of another program (application id {application_id:#x}, {tables} tables): "
@@ -132,6 +175,7 @@ def _claim(connection: apsw.Connection, path: str) -> None:
             f"{path} has schema {version} and this Recallite knows up to {SCHEMA_VERSION}: upgrade recallite",
             "newer_schema",
         )
+    return True
 
 
 def _use_wal(connection: apsw.Connection, busy_timeout_ms: int) -> None:
@@ -157,6 +201,8 @@ def _migrate(connection: apsw.Connection) -> None:
         before = connection.pragma("user_version")
         for step in MIGRATIONS[before - 1 :] if before else [SCHEMA]:
             connection.execute(step).fetchall()
+        if before == 0:
+            mark_file(connection, copy=False)
         connection.pragma("application_id", APPLICATION_ID)
         connection.pragma("user_version", SCHEMA_VERSION)
         connection.execute("COMMIT")

@@ -63,7 +63,7 @@ def raise_translated(
         if encrypted and isinstance(fault, apsw.NotADBError):
             raise WrongKey(
                 f"{path} cannot be read with this key: give the one it was encrypted with; the file was left as it is. "
-                "Where the key is right, the beginning of the file is damaged: restore a backup"
+                f"Where the key is right, the beginning of the file is damaged: {restoring(path)}"
             ) from None
         raise as_store_error(fault, path, connection) from fault
     if isinstance(fault, UnicodeDecodeError):  # apsw's, for a TEXT that another program wrote
@@ -89,11 +89,14 @@ def as_store_error(
                 f"{path} cannot be written: check the permissions of the file and its folder", "read_only"
             )
         case apsw.NotADBError():
-            return NotADatabase(f"{path} is not a SQLite database: give another path; the file was left as it is")
+            return NotADatabase(
+                f"{path} is not a SQLite database: give another path; the file was left as it is. If it was a store, "
+                f"it is damaged: {restoring(path)}"
+            )
         case apsw.CorruptError() | apsw.IOError() if _is_damage(fault, connection):
             return StoreCorrupt(
                 f"{path} is damaged ({fault}). Copy the file away, then try: recallite --db {path} verify, "
-                f"recallite --db {path} rebuild, or restore a backup"
+                f"recallite --db {path} rebuild, or put a backup back: {restoring(path)}"
             )
         case apsw.CorruptError():
             return _refused(errno.EIO, path, doing="read", after="nothing was changed")
@@ -116,6 +119,20 @@ def as_store_error(
             return StoreClosed(f"{path} was closed: open a new Memory")
         case _:
             return StoreError(f"{path}: {type(fault).__name__}: {fault}")
+
+
+def removed(path: str) -> StoreError:
+    """The error for a file that is no longer where it was opened."""
+    return StoreError(
+        f"{path} is not there any more: it was removed or renamed while it was open, and nothing was written. Put it "
+        f"back, or a backup: {restoring(path)}",
+        "removed",
+    )
+
+
+def restoring(path: str) -> str:
+    """The command that puts a backup back."""
+    return f"recallite --db {path} restore BACKUP"
 
 
 def reading_failed(connection: apsw.Connection) -> bool:
@@ -150,10 +167,7 @@ def _refused(number: int, path: str, *, doing: str, after: str) -> StoreError:
 
 def not_writable(path: str) -> StoreError:
     """The error for a file that SQLite could only open for reading."""
-    folder = os.path.dirname(path) or "."
-    # By the effective user: a process that dropped its rights keeps its real user.
-    effective = os.access in os.supports_effective_ids
-    if all(os.access(target, os.W_OK, effective_ids=effective) for target in (path, folder)):
+    if _writable(path) and _writable(os.path.dirname(path) or "."):
         # SQLite opens a file for reading only, whatever the reason.
         return StoreError(
             f"{path} cannot be opened for writing just now, though its permissions allow it: the system may be short "
@@ -161,6 +175,27 @@ def not_writable(path: str) -> StoreError:
             "io",
         )
     return StoreError(f"{path} cannot be written: check the permissions of the file and its folder", "read_only")
+
+
+def is_unwritable(path: str, fault: StoreError) -> bool:
+    """Whether a file could not be opened as it, or its folder, cannot be written, though it is there."""
+    if fault.reason != "read_only" and not isinstance(fault.__cause__, apsw.CantOpenError):
+        return False
+    return os.path.isfile(path) and not (_writable(path) and _writable(os.path.dirname(path) or "."))
+
+
+def only_readable(path: str) -> StoreError:
+    """The error for a write to a file that was opened for reading only."""
+    return StoreError(
+        f"{path} was opened for reading only, as the file, its folder or their file system cannot be written; nothing "
+        "was written. Open it where it can be written, or copy it there",
+        "read_only",
+    )
+
+
+def _writable(path: str) -> bool:
+    # By the effective user: a process that dropped its rights keeps its real user.
+    return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
 
 
 def _is_damage(fault: apsw.Error, connection: apsw.Connection | None) -> bool:

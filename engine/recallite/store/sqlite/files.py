@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -11,6 +10,7 @@ from types import TracebackType
 import apsw
 
 from recallite.store.sqlite.connection import MEMORY
+from recallite.store.sqlite.held_files import aside_of
 
 
 def snapshot_of(database: str) -> str:
@@ -23,18 +23,9 @@ def part_of_snapshot(database: str) -> str:
     return f"{database}-index-part"
 
 
-def wal_of(database: str) -> tuple[int, int] | None:
-    """The device and number of the file that is the WAL of a database; None without one."""
-    try:
-        status = os.stat(f"{database}-wal")
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
-
-
 def files_of(path: str) -> list[Path]:
-    """The existing files of a database: itself, its WAL and its index snapshot."""
-    every = (path, f"{path}-wal", snapshot_of(path), part_of_snapshot(path))
+    """The existing files of a database: itself, its WAL, that of a file that it replaced, and its index snapshot."""
+    every = (path, f"{path}-wal", aside_of(path), snapshot_of(path), part_of_snapshot(path))
     return [Path(name) for name in every if Path(name).exists()]
 
 
@@ -54,13 +45,6 @@ def is_file_of(path: Path, database: str) -> bool:
     """Whether an existing path is the database itself, its WAL or its shared memory."""
     paths = [Path(database + ending) for ending in ("", "-wal", "-shm")]
     return any(own_path.exists() and path.samefile(own_path) for own_path in paths)
-
-
-def copy_database(path: Path, target: Path) -> None:
-    """Copy a closed database with its WAL."""
-    for ending in ("", "-wal"):
-        with suppress(FileNotFoundError):
-            shutil.copyfile(f"{path}{ending}", f"{target}{ending}")
 
 
 def rename_database(path: Path, target: Path) -> None:

@@ -37,8 +37,12 @@ def _key_lists(name: str) -> tuple[Table, ...]:
     )  # fmt: skip
 
 
+_MORE = {
+    # Of the commit that wrote a row: a random number, which no other commit has.
+    "feed": "commit_name INTEGER NOT NULL",
+}
 _TABLES = (
-    *TABLES,
+    *(shared.also(_MORE.get(shared.name, "")) for shared in TABLES),
     # The keys of the records that a new one may repeat or supersede: open, and not superseded.
     *_key_lists("statement"),
     # All open records by the first 8 bytes of their hash, which do not depend on case, spaces or quote marks.

@@ -6,13 +6,14 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from functools import partial
 from typing import Any
+from weakref import WeakSet
 
 import apsw
 
-from recallite.errors import InvalidInput, StoreCorrupt, WriteUnknown
+from recallite.errors import InvalidInput, StoreCorrupt, StoreError, StoreUnavailable, WriteUnknown
 from recallite.model.reports import ErasureReceipt, Verification
 from recallite.store.sql.copying import unfinished as unfinished_copy
 from recallite.store.sql.lexicon import WordNumbers
@@ -20,8 +21,9 @@ from recallite.store.sql.stats import figures
 from recallite.store.sqlite import erasing, files, fts5, rebuilding
 from recallite.store.sqlite.backup import backup
 from recallite.store.sqlite.checkpoints import Checkpoints
-from recallite.store.sqlite.connection import MEMORY, open_connection, resolve, sqlite_vec_version
-from recallite.store.sqlite.faults import translated
+from recallite.store.sqlite.connection import MEMORY, open_connection, open_unwritable, resolve, sqlite_vec_version
+from recallite.store.sqlite.faults import is_unwritable, only_readable, removed, translated
+from recallite.store.sqlite.held_files import HeldFiles, all_copied, aside_of
 from recallite.store.sqlite.keys import Key, salt_of
 from recallite.store.sqlite.rekeying import remove_unfinished, replace_file
 from recallite.store.sqlite.schema import SCHEMA_VERSION
@@ -30,6 +32,13 @@ from recallite.store.sqlite.transaction import Reading, SqliteTransaction
 from recallite.store.sqlite.verifying import verify
 from recallite.store.store import Progress, Store
 from recallite.store.values import Erased
+from recallite.system.turnstile import Turnstile, gives_way, giving_way, is_present, present
+
+# How long a writer waits before it asks for the lock again: work in the background leaves it free for 10 ms.
+_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.0005, 0.004
+
+# The stores of this process.
+_OPEN: WeakSet[SqliteStore] = WeakSet()
 
 
 class SqliteStore(Store):
@@ -60,20 +69,26 @@ class SqliteStore(Store):
         self._numbers = WordNumbers()
         self._idle: list[SqliteTransaction] = []
         self._depth = 0
+        # The thread that writes, if one does.
+        self._holder: int | None = None
         # The thread that is inside `transaction`, if one is.
         self._inside: int | None = None
         self._checkpoints = Checkpoints()
-        # The WAL that commits go to, by its file; None before the first. With another, readers are opened again.
-        self._wal: tuple[int, int] | None = None
-        self._writer = self._open_writer()
+        self._reading: set[SqliteTransaction] = set()
+        # The files that the connections have open, where there are any.
+        self._held: HeldFiles | None = None
+        self._current: SqliteTransaction | None = None
         # As SQLite names the file; a connection that another thread uses does not tell it.
-        self._database: str = self._writer.connection.filename
+        self._database: str = "" if self.in_memory else os.path.realpath(self.path)
+        self._turnstile = Turnstile(None if self.in_memory else f"{self._database}-turn", self._database)
+        self._current = self._open_writer()
+        _OPEN.add(self)
         if not unfinished:
             self._refuse_unfinished()
         if not self.in_memory:
             remove_unfinished(self._database)
             self.snapshot_path = files.snapshot_of(self._database)
-        if fts and not fts5.exists(self._writer.connection):
+        if fts and not self.read_only and not fts5.exists(self._writer.connection):
             with self.atomic() as writer:
                 fts5.create(writer.connection)
 
@@ -84,8 +99,11 @@ class SqliteStore(Store):
     @contextmanager
     def atomic(self, *, wait: bool = True, locks: Sequence[str] | None = None) -> Iterator[SqliteTransaction]:
         self.check_usable()
-        with self._lock, self._translated(self._writing()):
+        background = wait and gives_way()
+        with self._entered(background=background), self._translated(self._writing()):
             self.check_usable()
+            if self.read_only:
+                raise only_readable(self.path)
             connection = self._writer.connection
             if self._depth:
                 self._depth += 1
@@ -95,26 +113,100 @@ class SqliteStore(Store):
                 finally:
                     self._depth -= 1
                 return
-            # A deferred transaction that reads and then writes fails at once with BUSY, whatever the timeout.
-            connection.set_busy_timeout(self._busy_timeout_ms if wait else 0)
-            connection.execute("BEGIN IMMEDIATE")
-            self._depth = 1
+            self._begin(wait=wait, background=background)
+            connection, began = self._on_present_file(self._writer.connection), time.monotonic()
+            self._depth, self._holder = 1, threading.get_ident()
             try:
                 self._writer.begin_writing()
-                self._wal = self._wal or files.wal_of(self._database)
+                if self._held is not None:
+                    self._held.begin(connection)
                 with self._undone():
                     yield self._writer
-                    connection.execute("COMMIT")
+                    self._commit(connection)
             except BaseException:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise
             finally:
-                self._depth = 0
+                self._depth, self._holder = 0, None
                 self._writer.end_writing()
-            if self._wal_is_gone():
-                self._check_stored()
+                if background:
+                    self._turnstile.had_turn(time.monotonic() - began)
+            self._check_stored()
             self._checkpoints.after_commit(connection)
+
+    def _commit(self, connection: apsw.Connection) -> None:
+        held_files = self._held if self._writer.wrote else None
+        if held_files is not None:
+            held_files.mark(connection, f"{self._writer.commit_name:x}")
+        connection.execute("COMMIT")
+        if held_files is not None:
+            held_files.committed(connection, self._writer.fed)
+
+    @contextmanager
+    def _entered(self, *, background: bool) -> Iterator[None]:
+        """Hold the lock of this process's threads."""
+        self._enter(background=background and self._holder != threading.get_ident())
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+    def _enter(self, *, background: bool) -> None:
+        """Take the lock of this process's threads. Who has to wait for it goes before the background."""
+        if background:
+            self._turnstile.wait_until_free()
+            while not self._lock.acquire(blocking=False):
+                time.sleep(_LONGEST_PAUSE_SECONDS)
+                self._turnstile.wait_until_free()
+        elif not self._lock.acquire(blocking=False):
+            with self._turnstile.waiting():
+                self._lock.acquire()
+
+    def _begin(self, *, wait: bool, background: bool) -> None:
+        """Take the write lock. Who has to wait for it goes before what other processes do in the background."""
+        deadline, pause = time.monotonic() + self._busy_timeout_ms / 1000, _FIRST_PAUSE_SECONDS
+        with ExitStack() as waiting:
+            while not self._has_begun():
+                if not wait or time.monotonic() >= deadline:
+                    raise apsw.BusyError("another process is writing")
+                if background:
+                    self._let_pass(pause)
+                else:
+                    if pause == _FIRST_PAUSE_SECONDS:
+                        waiting.enter_context(self._turnstile.waiting())
+                    time.sleep(pause)
+                # SQLite itself would ask ten times a second only, after a while.
+                pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+
+    def _let_pass(self, seconds: float) -> None:
+        """Let this process's threads write, and whoever waits in another one."""
+        self._lock.release()
+        try:
+            time.sleep(seconds)
+            self._turnstile.wait_until_free()
+        finally:
+            self._lock.acquire()
+        self.check_usable()
+
+    def _has_begun(self) -> bool:
+        """Whether a write transaction could begin at once."""
+        connection = self._writer.connection
+        connection.set_busy_timeout(0)
+        try:
+            # A deferred transaction that reads and then writes fails at once with BUSY, whatever the timeout.
+            connection.execute("BEGIN IMMEDIATE")
+        except apsw.BusyError:
+            return False
+        finally:
+            connection.set_busy_timeout(self._busy_timeout_ms)
+        return True
+
+    def doing(self, work: str) -> AbstractContextManager[None]:
+        return nullcontext() if self.in_memory else present(f"{self._database}-{work}", self._database)
+
+    def is_done_elsewhere(self, work: str) -> bool:
+        return not self.in_memory and is_present(f"{self._database}-{work}")
 
     @property
     def nested(self) -> bool:
@@ -123,6 +215,10 @@ class SqliteStore(Store):
     @property
     def in_transaction(self) -> bool:
         return self._inside == threading.get_ident()
+
+    @property
+    def writing(self) -> bool:
+        return self._holder == threading.get_ident()
 
     def _share(self, inside: bool) -> None:
         self._inside = threading.get_ident() if inside else None
@@ -147,55 +243,191 @@ class SqliteStore(Store):
         with self._lock, self._translated(self._writer.connection):
             yield self._writer
 
-    def _wal_is_gone(self) -> bool:
-        """Whether the WAL of this store's connections is no longer the one beside the file.
-
-        A program that closes the file with another SQLite library, such as that of `sqlite3`, drops all locks of the
-        process, as POSIX has it, and removes the WAL as if nobody else had the file open.
-        """
-        return self._wal is not None and files.wal_of(self._database) != self._wal
+    @property
+    def _writer(self) -> SqliteTransaction:
+        """The connection that writes; it is opened again where it was let go of."""
+        current = self._current
+        if current is None:
+            with self._lock:
+                if self._current is None:
+                    self.check_usable()
+                    if not os.path.exists(self._database):
+                        raise removed(self._database)
+                    self._current = self._open_writer()
+                current = self._current
+        return current
 
     def _check_stored(self) -> None:
-        """Raise WriteUnknown if the last commit went to a WAL after that was removed, and not before."""
-        last = self._writer.changes.last()
-        self._open_again()
-        if self._writer.changes.last() < last:
-            raise WriteUnknown(
-                f"the write went to a WAL of {self.path} that another SQLite library in this process has removed, and "
-                "is lost: write again. In this process, read the file with apsw; with sqlite3 in another one"
-            )
+        """Raise WriteUnknown if the last commit went to files that others had removed or replaced before."""
+        if self._held is None:
+            return
+        writer = self._writer
+        with suppress(StoreError):
+            if self._held.usable(writer.connection):
+                return
+        commit = writer.changes.commit()
+        with suppress(StoreError):
+            self._open_again()
+            if self._writer.changes.since(commit) is not None:
+                return
+        raise WriteUnknown(
+            f"the write went to files of {self.path} that were removed or replaced meanwhile, and is lost: write "
+            "again. Nobody may write to the file of an open store but SQLite, and another SQLite library, such as that "
+            "of sqlite3, only in another process"
+        )
 
     def _writing(self) -> apsw.Connection:
-        """The writer's connection, opened again where its WAL is gone."""
-        if not self._depth and self._wal_is_gone():
+        """The writer's connection, opened again where its files were removed or replaced."""
+        writer = self._writer
+        # A program that closes the file with another SQLite library drops all locks of the process, as POSIX has it,
+        # and removes the WAL as if nobody else had the file open.
+        if not self._depth and self._held is not None and not self._held.usable(writer.connection):
             self._open_again()
         return self._writer.connection
 
+    def _on_present_file(self, connection: apsw.Connection) -> apsw.Connection:
+        """A connection in a write transaction on the file at the path, which was replaced if another waited for it."""
+        while self._held is not None and self._held.moved:
+            connection.execute("ROLLBACK")
+            self._open_again()
+            connection = self._writer.connection
+            connection.execute("BEGIN IMMEDIATE")
+        return connection
+
     def _open_again(self) -> None:
-        """Open all connections anew; no page of the WAL that is gone is copied, as others may have written since."""
+        """Open all connections anew; no page of a WAL that is gone, or not of this file, is copied into it."""
         self.check_usable()  # that of a store that was closed is gone too
+        held_files, writer = self._held, self._writer
+        assert held_files is not None
+        if not held_files.moved:
+            # All connections of a process to one file share what SQLite knows of its WAL.
+            self._wait_for_readers()
+            for other in self._others():
+                other._step_aside()
+        self._leave_files(held_files, writer)
+        _ = self._writer
+
+    def _others(self) -> list[SqliteStore]:
+        """The stores of this process that have the same file open."""
+        return [
+            store
+            for store in [*_OPEN]
+            if store is not self and store._database == self._database and store._current and not store.closed
+        ]
+
+    def _wait_for_readers(self) -> None:
+        deadline = time.monotonic() + self._busy_timeout_ms / 1000
+        while self._reading:
+            if time.monotonic() >= deadline:
+                raise StoreUnavailable(
+                    f"{self.path} was replaced, and another thread still reads the old file; nothing was written. "
+                    "Try again when it is done"
+                )
+            time.sleep(0.001)
+
+    def _look(self) -> None:
+        """Notice whether the file was replaced, unless a thread writes, which has looked before."""
+        if self._lock.acquire(blocking=False):
+            try:
+                with suppress(StoreError):
+                    self._writing()
+            finally:
+                self._lock.release()
+
+    def _step_aside(self) -> None:
+        """Close the connections, as those to the old content of a file; the next use opens others."""
+        if not self._lock.acquire(timeout=self._busy_timeout_ms / 1000):
+            raise StoreUnavailable(f"{self.path} was replaced while another thread writes to it: try again")
+        try:
+            if self._depth:
+                raise StoreUnavailable(f"{self.path} was replaced while this thread writes to it: write again")
+            self._wait_for_readers()
+            self._close_connections(checkpoint=False)
+        finally:
+            self._lock.release()
+
+    def _close_connections(self, *, checkpoint: bool) -> None:
+        """Close all connections but those that are being read from; the next use opens others."""
+        current, self._current, self._held = self._current, None, None
         with self._checkpoints.paused():
-            for transaction in [self._writer, *self._idle]:
-                transaction.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-                transaction.connection.close(True)
+            for transaction in [*self._idle, *([] if current is None else [current])]:
+                connection = transaction.connection
+                if not checkpoint:
+                    connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+                connection.close(not checkpoint)
             self._idle.clear()
             self._numbers.forget()
-            self._wal = None
-            self._writer = self._open_writer()
+        self.on_let_go()
+
+    def let_go(self) -> bool:
+        if self.in_memory:
+            return True
+        if not self._lock.acquire(blocking=False):
+            return False
+        try:
+            if self._depth or self._reading or self._closed:
+                return False
+            self._close_files()
+            return True
+        finally:
+            self._lock.release()
+
+    def _close_files(self) -> None:
+        """Close the connections; what they have written is copied into the file, if it is still theirs."""
+        held_files, writer, usable = self._held, self._current, True
+        if held_files is not None and writer is not None:
+            with suppress(StoreError):  # it is gone: SQLite removes its WAL
+                usable = held_files.usable(writer.connection)
+            if not usable:
+                self._leave_files(held_files, writer)
+        if usable:
+            self._close_connections(checkpoint=True)
+
+    def _leave_files(self, held_files: HeldFiles, writer: SqliteTransaction) -> None:
+        """Close connections whose files were removed or replaced, and leave no WAL that would be applied to another."""
+        replaced = not held_files.belong(writer.connection)
+        if replaced and held_files.moved:
+            with suppress(apsw.Error):  # for who has renamed the old file: it is whole
+                writer.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+        keep = not all_copied(writer.connection)
+        self._close_connections(checkpoint=False)
+        if replaced:
+            held_files.take_wal_away(keep=keep)
 
     def take_reader(self) -> SqliteTransaction:
         """A connection that nobody reads from."""
-        if self._wal_is_gone():
-            with self._lock:
-                if not self._depth and self._wal_is_gone():
-                    self._open_again()
         try:
-            return self._idle.pop()
+            reader = self._idle.pop()
         except IndexError:
-            return self._open_reader()
+            reader = self._open_reader()
+        self._reading.add(reader)
+        held_files = self._held
+        try:
+            if held_files is None or held_files.usable(reader.connection):
+                return reader
+        except BaseException:
+            self.give_back(reader, sound=True)
+            raise
+        if self._is_writing():
+            return reader  # the end of the transaction tells
+        self.give_back(reader, sound=False)
+        with self._lock:
+            if held_files is self._held:
+                self._open_again()
+        return self.take_reader()
+
+    def _is_writing(self) -> bool:
+        """Whether this thread is inside a write transaction."""
+        if not self._lock.acquire(blocking=False):
+            return False
+        try:
+            return self._depth > 0
+        finally:
+            self._lock.release()
 
     def give_back(self, reader: SqliteTransaction, *, sound: bool) -> None:
         """Let another read from a connection; one that is not `sound` is closed."""
+        self._reading.discard(reader)
         # On a damaged file even the end of a read transaction can fail; such a connection is not used again.
         connection = reader.connection
         try:
@@ -203,7 +435,8 @@ class SqliteStore(Store):
                 connection.execute("COMMIT")
         except apsw.Error:
             sound = False
-        if self._closed or not sound or reader.beside is not self._writer:
+        if self._closed or not sound or reader.beside is not self._current:
+            connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
             connection.close(True)
         else:
             self._idle.append(reader)
@@ -212,7 +445,7 @@ class SqliteStore(Store):
     def exclusive(self) -> Iterator[apsw.Connection]:
         """The writer outside a transaction, for statements that refuse one (VACUUM, checkpoints, backups)."""
         self.check_outside()
-        with self._lock, self._translated(self._writer.connection):
+        with self._lock, self._translated(self._writing()):
             self.check_usable()
             yield self._writer.connection
 
@@ -232,15 +465,16 @@ class SqliteStore(Store):
             return verify(reader, on_progress)
 
     def rebuild(self, on_progress: Progress | None = None) -> None:
-        with self.atomic() as writer:
+        with giving_way(), self.atomic() as writer:
             rebuilding.rebuild(writer, on_progress, fts=self._fts)
 
     def vacuum(self) -> int:
         self.check_outside()
         before = files.bytes_on_disk(self.path)
-        with self.atomic() as writer:
+        with giving_way(), self.atomic() as writer:
             rebuilding.drop_unused(writer)
         self._numbers.forget()
+        self._turnstile.wait_until_free()
         self.compact()
         return before - files.bytes_on_disk(self.path)
 
@@ -248,6 +482,8 @@ class SqliteStore(Store):
         """Rewrite the file without free space and empty its WAL; False where a reader keeps the WAL."""
         with self.exclusive() as connection, self._checkpoints.paused():
             connection.execute("VACUUM").fetchall()
+            with suppress(OSError):
+                os.unlink(aside_of(self._database))
             deadline = time.monotonic() + self._busy_timeout_ms / 1000
             while True:
                 busy: Any = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
@@ -282,7 +518,7 @@ class SqliteStore(Store):
             raise InvalidInput(":memory: is no file, and has no key")
         with self.atomic() as writer:
             writer.snapshot.discard()
-        with self._lock, self._checkpoints.paused(), self._translated(self._writer.connection):
+        with self._lock, self._checkpoints.paused(), self._translated(self._writing()):
             self.check_usable()
             connection = self._writer.connection
             while self._idle:
@@ -295,8 +531,8 @@ class SqliteStore(Store):
                     self.key = made
             finally:
                 connection.close(True)
-                self._wal = None
-                self._writer = self._open_writer()
+                self._current = self._held = None
+                _ = self._writer
 
     def close(self) -> None:
         if os.getpid() != self._process:
@@ -307,9 +543,7 @@ class SqliteStore(Store):
             self.check_outside()
             self._closed = True
             self._checkpoints.close()
-            while self._idle:
-                self._idle.pop().connection.close()
-            self._writer.connection.close()
+            self._close_files()
 
     def _refuse_unfinished(self) -> None:
         mark = None
@@ -319,22 +553,46 @@ class SqliteStore(Store):
             mark = self._writer.copying.mark()
         if mark is not None:
             self._checkpoints.close()
-            self._writer.connection.close()
+            self._close_connections(checkpoint=True)
             raise unfinished_copy(self.path, mark)
 
     def _translated(self, connection: apsw.Connection) -> AbstractContextManager[None]:
         return translated(self.path, connection, encrypted=self.key is not None)
 
     def _open_writer(self) -> SqliteTransaction:
+        for other in self._others():
+            other._look()
         connect = self._opening()
-        connection = connect()
+        try:
+            connection = connect()
+        except StoreError as fault:
+            if self.in_memory or not is_unwritable(self.path, fault):
+                raise
+            self.read_only = True
+            return self._open_unwritable()
+        self.read_only = False
         if not self.in_memory:
-            self._checkpoints.watch(connection, connect)
+            self._held = HeldFiles(connection.filename, self.key)
+            if not self._held.opened(connection):
+                connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+                connection.close(True)
+                self._held.take_wal_away(keep=True)
+                return self._open_writer()
+            self._checkpoints.watch(connection, connect, self._held.usable)
         return SqliteTransaction(connection, self.path, self._numbers, self._vector_type)
 
+    def _open_unwritable(self, beside: SqliteTransaction | None = None) -> SqliteTransaction:
+        connection = open_unwritable(self.path, busy_timeout_ms=self._busy_timeout_ms, key=self.key)
+        if beside is None:
+            self._held = HeldFiles(os.path.realpath(self.path), self.key, read_only=True)
+        return SqliteTransaction(connection, self.path, self._numbers, self._vector_type, beside)
+
     def _open_reader(self) -> SqliteTransaction:
+        writer = self._writer
+        if self.read_only:
+            return self._open_unwritable(writer)
         connection = self._opening(readonly=True)()
-        return SqliteTransaction(connection, self.path, self._numbers, self._vector_type, beside=self._writer)
+        return SqliteTransaction(connection, self.path, self._numbers, self._vector_type, beside=writer)
 
     def _opening(self, *, readonly: bool = False) -> Callable[[], apsw.Connection]:
         """The function that opens a connection; it does not refer to the store."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +55,7 @@ class SqliteTransaction(Writer):
     ) -> None:
         """`beside` is the writer that is open when a reader is opened."""
         self.beside = beside
+        self.opened: int = _random() if beside is None else beside.opened
         self.runs: dict[str, KeptRuns] = {} if beside is None else beside.runs
         super().__init__(connection, path, numbers, SqliteConditions(self.array))
         self.vector_type = vector_type
@@ -65,12 +67,24 @@ class SqliteTransaction(Writer):
         self._version_before: int | None = None
         # The last row id of each table that numbers its rows, read once a transaction.
         self._last_ids: dict[str, int] = {}
+        # The name of the commit that a write transaction becomes, a random number, and what had changed before it.
+        self.commit_name = 0
+        # The last row that it has added to the feed: its number and that name.
+        self.fed: tuple[int, int] | None = None
+        self._changes_before = 0
 
     def begin_writing(self) -> None:
         """Prepare for a write transaction: what earlier ones read holds if no other connection has written since."""
         if self.connection.data_version() != self._version_before:
             self._known_before = {}
         self._known, self._last_ids = self._known_before, {}
+        self.commit_name, self.fed = _random(), None
+        self._changes_before = self.connection.total_changes()
+
+    @property
+    def wrote(self) -> bool:
+        """Whether this write transaction has changed anything."""
+        return self.connection.total_changes() != self._changes_before
 
     def end_writing(self) -> None:
         """Note the end of the write transaction; what was rolled back has been forgotten."""
@@ -115,6 +129,10 @@ class SqliteTransaction(Writer):
             f"INSERT INTO {table} ({column}) SELECT value FROM carray(?) WHERE true ON CONFLICT DO NOTHING",
             (self.array(names),),
         )
+
+
+def _random() -> int:
+    return int.from_bytes(os.urandom(8), "big") >> 1
 
 
 class Reading:

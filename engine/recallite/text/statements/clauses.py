@@ -56,7 +56,7 @@ def clauses_of(words: Sequence[Word], speaker: str) -> tuple[list[Clause], bool]
     """The clauses of a text, and whether each of its parts was read as one."""
     clauses: list[Clause] = []
     whole = True
-    for sentence in _sentences(words):
+    for sentence in sentences_of(words):
         if len(sentence) < len(words) and not clauses and whole and _is_title(sentence):
             continue
         if sentence[-1].text == "?":
@@ -79,7 +79,8 @@ def clauses_of(words: Sequence[Word], speaker: str) -> tuple[list[Clause], bool]
     return clauses, whole
 
 
-def _sentences(words: Sequence[Word]) -> Iterator[Sequence[Word]]:
+def sentences_of(words: Sequence[Word]) -> Iterator[Sequence[Word]]:
+    """The words of each sentence, the mark at its end with it."""
     begin = 0
     for place in [place for place, word in enumerate(words) if word.kind == STOP]:
         if place > begin:

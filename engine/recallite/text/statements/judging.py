@@ -13,6 +13,7 @@ from recallite.text.normalise import text_key
 from recallite.text.statements.clause import Clause
 from recallite.text.statements.clause_changes import FORMER, REPLACED, apart, compare
 from recallite.text.statements.doubts import ELSEWHERE, doubt, spelled_alike
+from recallite.text.statements.instructions import REASONS, judge_instructions
 from recallite.text.statements.lexicon import SEVERAL
 from recallite.text.statements.likelihood import Chance, Ruled, chances_replaced, is_cued
 from recallite.text.statements.other_languages import ANOTHER, ENDED, compare_in_other_languages
@@ -33,8 +34,8 @@ _TOO = frozenset(("too", "also"))
 MOST_REPLACED = 2
 """The most clauses of a statement that the rules replace."""
 _MOST_ADDED = 3
-# Reasons unknown to the fit: its pairs are English, and have no "A was replaced by B" and "I used to".
-_UNFITTED = frozenset((ENDED, ANOTHER, REPLACED, FORMER))
+# Reasons unknown to the fit: its pairs are English, and have no "A was replaced by B", "I used to" and instructions.
+_UNFITTED = REASONS | {ENDED, ANOTHER, REPLACED, FORMER}
 _ENDS = frozenset(("no longer holds", "has ended", "was called off"))
 
 
@@ -88,7 +89,7 @@ def _decided(pair: Pair, rules: Verdict, chance: Chance | None) -> Verdict:
     if rules.outcome != "supersedes" and not sure:
         return rules
     reason = rules.reason if rules.outcome == "supersedes" else "says what changed"
-    doubted = doubt(new, old)
+    doubted = None if reason in REASONS else doubt(new, old)
     # Of 15 such pairs that the fit finds alone, by folds, 14 were replaced.
     overruled = rules.outcome != "supersedes" and doubted is not None and doubted.reason == ELSEWHERE
     if doubted is not None and not (overruled and is_cued(new, old)):
@@ -130,6 +131,8 @@ def judge_by_rules(new: Statement, old: Statement, several: frozenset[str] = SEV
         return Verdict("same", 0.97, "the same text but for its case and marks")
     if ((new.canon() and new.canon() == old.canon()) or _same(new, old)) and _adds(new) == _adds(old):
         return Verdict("same", 0.97, "says the same")
+    if (verdict := judge_instructions(new.text, old.text)) is not None:
+        return verdict
     if (successor := successor_of(old)) and _states(new, successor):
         return _rated("supersedes", REPLACED)
     foreign = compare_in_other_languages(new, old)

@@ -11,6 +11,7 @@ from msgspec import Struct
 from recallite.text.normalise import text_key
 from recallite.text.statements import lexicon as lx
 from recallite.text.statements.clause import Clause
+from recallite.text.statements.instructions import instruction_keys
 from recallite.text.statements.lexicon import SEVERAL
 from recallite.text.statements.over import over_of
 from recallite.text.statements.statement import Statement, statement_of
@@ -144,7 +145,8 @@ def _hash32(text: str) -> int:
 class RecordKeys(Struct, frozen=True, gc=False):
     """Signed 64-bit hashes by which a text finds others, and those by which others find it.
 
-    First is that of the text without case and marks around it; then follow `keys_of` its statement.
+    First is that of the text without case and marks around it; then follow those of its instructions and `keys_of` its
+    statement.
     """
 
     sought: tuple[int, ...]
@@ -156,7 +158,8 @@ def record_keys(text: str, context: str | None) -> RecordKeys:
     """The keys of the record of a text under its context."""
     statement = statement_of(text, context)
     of_text = int.from_bytes(text_key(text), "little", signed=True)
-    sought = (of_text, *keys_of(statement))
+    of_instructions = tuple(map(_hash64, instruction_keys(text)))
+    sought = (of_text, *of_instructions, *keys_of(statement))
     short = len(statement.words) <= _MOST_STORED_WORDS
     findable = short or (statement.whole and len(statement.clauses) <= _MOST_STORED_CLAUSES)
-    return RecordKeys(sought, sought if findable else (of_text,))
+    return RecordKeys(sought, sought if findable else (of_text, *of_instructions))

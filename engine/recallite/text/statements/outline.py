@@ -22,6 +22,7 @@ from recallite.text.statements.clause_changes import (
     tells,
 )
 from recallite.text.statements.evidence import CHANGING
+from recallite.text.statements.instructions import instructions_of
 from recallite.text.statements.judging import MOST_REPLACED, tells_change
 from recallite.text.statements.other_languages import has_words_of_change
 from recallite.text.statements.over import successor_of
@@ -33,10 +34,12 @@ from recallite.text.statements.value_changes import MOST_UNCUED, USES
 _MOST_KEPT = 1 << 15
 # Bits of what two statements say, and others, each of which suffices.
 _SAID = 512
-_TELLS, _EXCHANGED, _ELSEWHERE, _CUED, _DENIES, _AFFIRMS, _FOLLOWS = (1 << _SAID + place for place in range(7))
-_SUFFICES = (1 << _SAID + 7) - 1
+_TELLS, _EXCHANGED, _ELSEWHERE, _CUED, _DENIES, _AFFIRMS, _FOLLOWS, _INSTRUCTS = (
+    1 << _SAID + place for place in range(8)
+)
+_SUFFICES = (1 << _SAID + 8) - 1
 # Bits of subjects and of verbs, of which two statements need one each.
-_SUBJECT, _VERB = _SAID + 7, _SAID + 71
+_SUBJECT, _VERB = _SAID + 8, _SAID + 72
 _SUBJECTS, _VERBS = ((1 << 64) - 1) << _SUBJECT, ((1 << 70) - 1) << _VERB
 _TASTED, _REACHED, _NEW_NEGATED, _OLD_NEGATED = (1 << _VERB + place for place in range(4))
 # Bits of verbs that rules compare by what else is said: of short clauses, and of long ones, for which it takes a cue.
@@ -71,10 +74,11 @@ def may_relate(new: Outline, old: Outline) -> bool:
 
 def outline_of_statement(statement: Statement) -> Outline:
     """The outline of a statement."""
+    instructs = _INSTRUCTS if instructions_of(statement.text) else 0
     if not statement.words:
-        bit = _bit("text", text_key(statement.text))
+        bit = _bit("text", text_key(statement.text)) | instructs
         return Outline(bit, bit)
-    newer = older = _bit("canon", statement.canon())
+    newer = older = _bit("canon", statement.canon()) | instructs
     newer |= _FOLLOWS
     if successor_of(statement):
         older |= _FOLLOWS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 from msgspec import Struct
@@ -9,7 +10,7 @@ from msgspec import Struct
 from recallite.text.index_terms import stem_of
 from recallite.text.lazy_patterns import lazily
 from recallite.text.statements.clause import Clause
-from recallite.text.statements.clauses import clauses_of
+from recallite.text.statements.clauses import clauses_of, sentences_of
 from recallite.text.statements.statement_words import SELF, STOP, Word, read_words
 
 # What says more is hardly replaced as a whole, nor one change: of 5,587 pairs of the fit none has so long a text, and
@@ -28,6 +29,7 @@ class Statement(Struct, gc=False):
 
     - `speaker`: the stem of the name of who says it, "i" where the context names nobody
     - `whole`: whether every part was read as a clause
+    - `question`: whether it only asks; what a text asks beside what it states is not read
     - `negated`: whether one of its clauses is
     - `replaceable`, `replacing`: whether it is as short as the older and the newer statements that the fit was shown
     """
@@ -50,10 +52,9 @@ class Statement(Struct, gc=False):
     elsewhere: object = None
 
     def canon(self) -> tuple[str, ...]:
-        """The forms of its words, which texts that say the same have in common."""
+        """The forms of its words, which texts that say the same have in common; with those of what it asks."""
         if self.canonical is None:
-            forms = [word.value + word.unit if word.value else word.form for word in self.words]
-            self.canonical = tuple([self.speaker if form == SELF else form for form in forms if form])
+            self.canonical = _canon(self.words, self.speaker)
         return self.canonical
 
     def mentions(self) -> frozenset[str]:
@@ -75,7 +76,9 @@ def statement_of(text: str, context: str | None = None, *, much: bool = False) -
 
 
 def _parse(text: str, speaker: str) -> Statement:
-    words = read_words(text)
+    read = read_words(text)
+    words = _stated(read)
+    asks = len(words) < len(read)
     stops = [word.text for word in words if word.kind == STOP]
     if len(stops) > _MOST_SENTENCES + 1:
         return Statement(text, speaker)
@@ -83,11 +86,25 @@ def _parse(text: str, speaker: str) -> Statement:
     sentences = len(stops) + (words[-1].kind != STOP) if words else 0
     question = "?" in stops
     return Statement(
-        text, speaker, tuple(words), tuple(clauses), whole, question,
+        text, speaker, tuple(words), tuple(clauses), whole and not asks, question,
         negated=any(clause.negated for clause in clauses),
-        replaceable=sentences == 1 and not question and len(words) <= _LONGEST_OLD and len(clauses) <= 1,
+        replaceable=sentences == 1 and not question and not asks and len(words) <= _LONGEST_OLD and len(clauses) <= 1,
         replacing=1 <= sentences <= 2 and len(words) <= _LONGEST_NEW and len(clauses) <= _MOST_CLAUSES,
+        canonical=_canon(read, speaker) if asks else None,
     )  # fmt: skip
+
+
+def _canon(words: Sequence[Word], speaker: str) -> tuple[str, ...]:
+    forms = [word.value + word.unit if word.value else word.form for word in words]
+    return tuple([speaker if form == SELF else form for form in forms if form])
+
+
+def _stated(words: list[Word]) -> list[Word]:
+    """The words of a text without its questions, which state nothing; all of them if it only asks."""
+    if not any(word.text == "?" for word in words):
+        return words
+    stated = [word for sentence in sentences_of(words) if sentence[-1].text != "?" for word in sentence]
+    return stated or words
 
 
 def _speaker(context: str | None) -> str:

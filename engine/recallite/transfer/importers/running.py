@@ -18,11 +18,14 @@ from recallite.model.records import NewRecord, OnExisting, Plain, Record
 from recallite.model.reports import FileTrouble
 from recallite.remember.prepare import as_record, prepare
 from recallite.store.store import Progress
+from recallite.system.turnstile import giving_way
 from recallite.transfer.importers.entries import Entry, FoundLink, FoundMemory, LeftOut
 from recallite.transfer.importers.sources import Source, source_named
 
 _MAX_TROUBLES = 1_000
 _MAX_ID_CHARS = 200
+# Memories of a transaction, which takes some 10 ms.
+_BATCH = 128
 _MAX_BATCH_CHARS = 8 << 20
 
 
@@ -51,7 +54,7 @@ def import_from(
     scope: str = "/",
     mapping: Mapping[str, str] | None = None,
     dry_run: bool = False,
-    batch_size: int = 1024,
+    batch_size: int | None = None,
     on_progress: Progress | None = None,
 ) -> ImportReport:
     """Store the memories of another system, named as in `sources()`, below a scope.
@@ -73,11 +76,18 @@ class Run:
     """One import: the batches it takes, and the counts of those before."""
 
     def __init__(
-        self, memory: Memory, name: str, source: Source, scope: str, *, dry_run: bool = False, batch_size: int = 1024
+        self,
+        memory: Memory,
+        name: str,
+        source: Source,
+        scope: str,
+        *,
+        dry_run: bool = False,
+        batch_size: int | None = None,
     ) -> None:
         self._memory, self._name, self._source = memory, name, source
         self._scope, self._dry_run = checks.check_scope(scope), checks.check_flag(dry_run, "dry_run")
-        self._batch_size = checks.check_count(batch_size, "batch_size")
+        self._batch_size = _BATCH if batch_size is None else checks.check_count(batch_size, "batch_size")
         # Two vaults have a note of the same name, and a scoped handle does not see what is outside.
         place = checks.join_scopes(memory.scope, self._scope) if source.local_ids else memory.scope
         self._id_place = "" if place in (None, "/") else f"{place}/"
@@ -97,7 +107,8 @@ class Run:
     def take(self, entries: Iterable[Entry], on_progress: Progress | None = None) -> None:
         """Store entries, in batches."""
         for batch in _batches(entries, self._batch_size):
-            self._take(batch)
+            with giving_way(rests=False):
+                self._take(batch)
             self._read += sum(isinstance(entry, FoundMemory) for entry in batch)
             if on_progress is not None:
                 on_progress(self._read, None)

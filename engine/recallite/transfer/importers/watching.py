@@ -25,7 +25,7 @@ def watch_from(
     path: str | os.PathLike[str] | None = None,
     *,
     scope: str = "/",
-    batch_size: int = 1024,
+    batch_size: int | None = None,
     on_import: Callable[[ImportReport], None] | None = None,
     stop: threading.Event | None = None,
 ) -> ImportReport:

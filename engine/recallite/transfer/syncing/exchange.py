@@ -22,6 +22,7 @@ from recallite.store.opening import is_address
 from recallite.store.sql.synced import SyncedRow
 from recallite.store.transaction import Reader, Writer
 from recallite.system.tracing import traced
+from recallite.system.turnstile import giving_way
 from recallite.transfer.line_types import Embedder
 from recallite.transfer.syncing.device_files import DeviceFiles, DeviceState, Header, new_device
 from recallite.transfer.syncing.merging import Merge
@@ -68,7 +69,8 @@ def sync(engine: Engine, folder: str | os.PathLike[str], *, status: bool) -> Syn
         raise InvalidInput(f"{engine.store.path} is a server, which all devices can use: sync exchanges files")
     exchange = Exchange(engine, DeviceFiles(folder, engine.store))
     if not status:
-        exchange.run()
+        with giving_way():
+            exchange.run()
     return exchange.report()
 
 

@@ -1,0 +1,187 @@
+"""Putting a backup in the place of a store: all of it or nothing, while other processes may have the store open.
+
+The backup is copied beside the store and checked there. Then, while nobody can write, the copy takes the store's name
+in one step. Whoever has the old file open notices before its next transaction: see `held_files`.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+import apsw
+
+from recallite.errors import InvalidInput, StoreCorrupt, StoreError, StoreUnavailable
+from recallite.model.reports import Problem
+from recallite.store.sql.verifying import RESTORE
+from recallite.store.sqlite.backup import copy_pages
+from recallite.store.sqlite.connection import open_unwritable, resolve
+from recallite.store.sqlite.faults import translated
+from recallite.store.sqlite.files import snapshot_of
+from recallite.store.sqlite.held_files import HeldFiles, all_copied
+from recallite.store.sqlite.keys import Key
+from recallite.store.sqlite.schema import APPLICATION_ID
+from recallite.store.sqlite.store import SqliteStore
+from recallite.store.store import Progress
+from recallite.system.atomic_file import new_file_mode, unfinished
+from recallite.system.descriptors import sync_folder
+
+_BESIDE = ("-journal", "-wal", "-shm")
+_EXAMPLE_CHARS = 120
+
+
+class PutBack(NamedTuple):
+    """The number of records of a store now, what `rebuild` would mend in it, and the path of the file it replaced."""
+
+    records: int
+    problems: tuple[Problem, ...]
+    old_path: str | None
+
+
+def put_back(
+    backup: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    key: str | None,
+    *,
+    busy_timeout_ms: int,
+    on_progress: Progress | None = None,
+) -> PutBack:
+    """Replace the store at `target`, if there is one, by a copy of a backup; the old file stays beside it."""
+    source, path = resolve(backup), os.path.realpath(resolve(target))
+    if not os.path.isfile(source):
+        raise InvalidInput(f"there is no backup at {source}: give the file that recallite backup made")
+    if os.path.exists(path) and os.path.samefile(source, path):
+        raise InvalidInput(f"{source} is the store itself: give the file that recallite backup made")
+    secret = None if key is None else Key(key)
+    folder, name = os.path.split(path)
+    try:
+        with unfinished(f"{folder}{os.sep}", name, beside=_BESIDE) as part:
+            with (
+                closing(open_unwritable(source, busy_timeout_ms=busy_timeout_ms, key=secret)) as connection,
+                translated(source, connection, encrypted=secret is not None),
+            ):
+                copy_pages(connection, part.path, path, secret, on_progress)
+            records, problems = _checked(part.path, source, key)
+            part.finish()
+            part.give(stat.S_IMODE(os.stat(path).st_mode) if os.path.exists(path) else new_file_mode())
+            with _locked(path, secret, busy_timeout_ms) as whole:
+                old_path = _swap(part.path, path, secret, whole=whole)
+    except OSError as fault:
+        full = fault.errno in (errno.ENOSPC, errno.EDQUOT)
+        raise StoreError(f"{path} was not replaced: {fault.strerror}", "full" if full else "failed") from fault
+    with suppress(OSError):
+        os.unlink(snapshot_of(path))
+    _check_opens(path, key, old_path)
+    return PutBack(records, problems, old_path)
+
+
+def _checked(copy: str, source: str, key: str | None) -> tuple[int, tuple[Problem, ...]]:
+    """The records of a copy, and what `rebuild` mends; raises StoreError if it is no whole store."""
+    try:
+        with closing(SqliteStore(copy, key=key)) as store:
+            report = store.verify()
+    except StoreError as fault:
+        fault.args = (str(fault).replace(copy, source),)
+        raise
+    broken = [problem for problem in report.problems if problem.remedy == RESTORE]
+    if broken:
+        example = " ".join(broken[0].examples[0].split())[:_EXAMPLE_CHARS]
+        raise StoreCorrupt(
+            f"the backup {source} is damaged ({broken[0].name}: {example}); nothing was changed. Give another backup"
+        )
+    return report.records, report.problems
+
+
+@contextmanager
+def _locked(path: str, key: Key | None, busy_timeout_ms: int) -> Iterator[bool]:
+    """Keep others from writing to a store; yields whether the old file is whole without its WAL."""
+    if not os.path.exists(path):
+        yield True
+        return
+    with closing(apsw.Connection(path)) as writer, closing(apsw.Connection(path)) as copier:
+        for connection in (writer, copier):
+            connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+            connection.set_busy_timeout(busy_timeout_ms)
+        whole = False
+        try:
+            for connection in (writer, copier):
+                if key is not None:
+                    key.unlock(connection)
+                _refuse_foreign(connection, path)
+            writer.execute("BEGIN IMMEDIATE")
+            if HeldFiles(path, key).opened(copier):
+                copier.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+            whole = all_copied(copier)
+        except (apsw.BusyError, apsw.LockedError) as fault:
+            raise StoreUnavailable(
+                f"{path} is locked by another process; nothing was changed. End what writes to it, or try again"
+            ) from fault
+        except apsw.Error:  # it is damaged, or has another key: nobody can write to it
+            pass
+        yield whole
+
+
+def _refuse_foreign(connection: apsw.Connection, path: str) -> None:
+    application_id, tables = connection.pragma("application_id"), connection.execute(
+        "SELECT count(*) FROM sqlite_schema"
+    ).get  # fmt: skip
+    if tables and application_id != APPLICATION_ID:
+        raise InvalidInput(f"{path} is a database of another program: give the path of a store with --db")
+
+
+def _swap(copy: str, path: str, key: Key | None, *, whole: bool) -> str | None:
+    """Give a copy the name of a store; returns the path of the old file, which keeps its WAL unless it is `whole`."""
+    old_path = None
+    held_files = HeldFiles(path, key)
+    if os.path.exists(path):
+        old_path = _free_name(path)
+        for ending in ("",) if whole else ("-wal", ""):
+            with suppress(FileNotFoundError):
+                _link(f"{path}{ending}", f"{old_path}{ending}")
+    os.replace(copy, path)
+    held_files.take_wal_away(keep=False)
+    sync_folder(os.path.dirname(path))
+    return old_path
+
+
+def _link(path: str, other: str) -> None:
+    try:
+        os.link(path, other)
+    except FileNotFoundError:
+        raise
+    except OSError:  # a file system without hard links
+        os.rename(path, other)
+
+
+def _free_name(path: str) -> str:
+    """A path beside a store for the file that is replaced."""
+    stem, number = f"{path}-before-{datetime.now(UTC):%Y%m%d-%H%M%S}", 1
+    old_path = stem
+    while os.path.lexists(old_path):
+        number += 1
+        old_path = f"{stem}-{number}"
+    return old_path
+
+
+def _check_opens(path: str, key: str | None, old_path: str | None) -> None:
+    """Open the store in its place; if that fails, the disk does, and the old file gets its name again."""
+    try:
+        with closing(SqliteStore(path, key=key)) as store:
+            store.stats("/")
+    except StoreError:
+        for ending in () if old_path is None else ("-wal", ""):
+            with suppress(FileNotFoundError):
+                os.replace(f"{old_path}{ending}", f"{path}{ending}")
+        raise
+
+
+def discard(old_path: str) -> None:
+    """Remove the file that was replaced, with its WAL."""
+    for ending in ("", "-wal"):
+        Path(f"{old_path}{ending}").unlink(missing_ok=True)

@@ -1,0 +1,209 @@
+"""A turnstile before a lock: whoever waits for the lock goes through before work in the background.
+
+Other processes know of who waits by a file, which exists meanwhile and of which each has a shared lock. The system
+drops the lock of a process that is killed; the file that it leaves is removed by the next one who finds it free. It
+only orders those who want the other lock: where it cannot be made, or the file system has no locks, the background
+only pauses.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+
+from recallite.system.descriptors import opened
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
+
+# Windows has exclusive locks only: each who waits locks another byte.
+_BYTES = 2**20
+_ATTEMPTS = 4
+_POLL_SECONDS = 0.002
+# Beside it, a commit takes 1 to 5 ms.
+_AIMED_SECONDS = 0.01
+# The background still gets a turn a second if somebody always waits.
+_LONGEST_WAIT_SECONDS = 1.0
+_LONGEST_PAUSE_SECONDS = 1.0
+_gives_way: ContextVar[bool] = ContextVar("gives_way", default=False)
+_rests: ContextVar[bool] = ContextVar("rests", default=True)
+
+
+@contextmanager
+def giving_way(*, rests: bool = True) -> Iterator[None]:
+    """Mark what this thread does inside as work in the background, before which those who wait go first.
+
+    It pauses after each turn. Work that a user waits for does not rest: it goes on if nobody waits for the lock.
+    """
+    tokens = _gives_way.set(True), _rests.set(rests)
+    try:
+        yield
+    finally:
+        _gives_way.reset(tokens[0])
+        _rests.reset(tokens[1])
+
+
+def gives_way() -> bool:
+    """Whether this thread works in the background."""
+    return _gives_way.get()
+
+
+@contextmanager
+def present(path: str | None, beside: str) -> Iterator[None]:
+    """Let `is_present` of other processes know of this one, as far as the file system permits.
+
+    The file at the path is there meanwhile, with the mode of the file `beside`.
+    """
+    descriptor = None if path is None else _entered(path, beside)
+    try:
+        yield
+    finally:
+        if descriptor is not None and path is not None:
+            _leave(descriptor, path)
+
+
+def is_present(path: str | None) -> bool:
+    """Whether somebody is `present` at a path; the file that a killed process has left is removed."""
+    if path is None or not os.path.lexists(path):
+        return False
+    try:
+        descriptor = opened(path, os.O_RDWR)
+    except OSError:
+        return False
+    try:
+        return not _remove_if_free(descriptor, path)
+    except OSError:  # no locks here
+        return False
+    finally:
+        os.close(descriptor)
+
+
+class Turnstile:
+    """The turnstile of a lock for this process's threads and, with a path, for other processes.
+
+    A new file gets the mode of the file `beside`.
+    """
+
+    def __init__(self, path: str | None, beside: str = "") -> None:
+        self._path, self._beside = path, beside
+        self._counting = threading.Lock()
+        self._waiting = 0
+        self._rests_until = 0.0
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Have the background of all processes know that somebody waits for the lock."""
+        with self._counting:
+            self._waiting += 1
+        try:
+            with present(self._path, self._beside):
+                yield
+        finally:
+            with self._counting:
+                self._waiting -= 1
+
+    def is_free(self) -> bool:
+        """Whether nobody waits."""
+        return not self._waiting and not is_present(self._path)
+
+    def wait_until_free(self) -> None:
+        """Wait until nobody waits and the last turn of the background is as long ago as it took.
+
+        After a second it is the background's turn all the same.
+        """
+        time.sleep(max(0.0, self._rests_until - time.monotonic()))
+        deadline = time.monotonic() + _LONGEST_WAIT_SECONDS
+        while not self.is_free() and time.monotonic() < deadline:
+            time.sleep(_POLL_SECONDS)
+
+    def had_turn(self, seconds: float) -> None:
+        """Note the end of a turn of the background, which held the lock so long."""
+        if _rests.get():
+            self._rests_until = time.monotonic() + min(seconds, _LONGEST_PAUSE_SECONDS)
+
+
+class StepSize:
+    """The amount of work for one turn of the background, which is to hold the lock for 10 to 20 ms.
+
+    `size` is what the next turn should do; a turn that does less of it sets `count`.
+    """
+
+    def __init__(self, first: int = 16, least: int = 1, most: int = 1024, *, rests: bool = True) -> None:
+        """`rests`: see `giving_way`."""
+        self.size, self.count, self.rests = first, first, rests
+        self._least, self._most = least, most
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """The work of one turn, from when it has the lock. To end a transaction takes as long for one as for many."""
+        self.count, began = self.size, time.perf_counter()
+        yield
+        if self.count:
+            fitting = int(self.count * _AIMED_SECONDS / max(time.perf_counter() - began, 1e-6))
+            # One turn may have been slow because of another program: the next ones are not much smaller.
+            self.size = max(self._least, self.size // 4, min(fitting, 2 * self.size, self._most))
+
+
+def _entered(path: str, beside: str) -> int | None:
+    """A descriptor of the file with a lock that others may have too; None if there can be none."""
+    for _ in range(_ATTEMPTS):
+        try:
+            descriptor = opened(path, os.O_RDWR | os.O_CREAT)
+        except OSError:
+            return None
+        try:
+            if sys.platform == "win32":
+                os.lseek(descriptor, secrets.randbelow(_BYTES), os.SEEK_SET)
+                msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+            else:
+                with suppress(OSError):  # a file of another user has its mode already
+                    os.fchmod(descriptor, os.stat(beside).st_mode & 0o666)
+                fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            if os.fstat(descriptor).st_nlink:  # else it was removed before it was locked
+                return descriptor
+        except OSError:
+            time.sleep(_POLL_SECONDS / _ATTEMPTS)  # somebody is looking whether it is free
+        os.close(descriptor)
+    return None
+
+
+def _leave(descriptor: int, path: str) -> None:
+    """Drop the lock, and remove the file if nobody else has it."""
+    if sys.platform == "win32":
+        os.close(descriptor)
+        is_present(path)
+        return
+    try:
+        with suppress(OSError):
+            # Not by closing alone: a process that was forked meanwhile has the same lock.
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
+            _remove_if_free(descriptor, path)
+    finally:
+        os.close(descriptor)
+
+
+def _remove_if_free(descriptor: int, path: str) -> bool:
+    """Whether nobody holds the file, which then is removed. Raises OSError where there are no locks."""
+    try:
+        if sys.platform == "win32":
+            os.lseek(descriptor, 0, os.SEEK_SET)
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, _BYTES)
+            os.lseek(descriptor, 0, os.SEEK_SET)
+            msvcrt.locking(descriptor, msvcrt.LK_UNLCK, _BYTES)
+        else:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        return False
+    with suppress(OSError):
+        # Another may have removed it, and a third made a new one.
+        if os.path.samestat(os.fstat(descriptor), os.stat(path, follow_symlinks=False)):
+            os.unlink(path)
+    return True

@@ -1,0 +1,371 @@
+"""Instructions: what is to be done from now on, and which of two that govern the same thing holds. Rules for English.
+
+An instruction has an action ("answer"), what it governs ("dates"), a value in each role ("as ISO", "in German") and the
+case that it is for ("before committing", "for this project"). A later one replaces an earlier one only if it plainly
+takes its place: it says the reverse of the very same, gives it another name, number or language, or names what it
+replaces. If it may or may not, the two contradict each other, and both are shown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import lru_cache
+from itertools import combinations
+from typing import Any, Protocol, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from recallite.text.index_terms import stem_of
+from recallite.text.lazy_patterns import lazily
+from recallite.text.standing import LANGUAGES, MOST_CHARS, VERBS, standing_of
+from recallite.text.statements import lexicon as lx
+from recallite.text.statements.statement import statement_of
+from recallite.text.statements.statement_words import (
+    CLOCK,
+    COMMA,
+    DATE,
+    DAY,
+    IDENTIFIER,
+    MARK,
+    NAME,
+    NUMBER,
+    STOP,
+    UNIT,
+    WORD,
+    Word,
+    read_words,
+)
+from recallite.text.statements.verdict import Verdict
+from recallite.text.stopwords import STOP_WORDS
+from recallite.text.whose import whose
+from recallite.text.word_tables import read_tables
+
+_TABLES = read_tables(__file__)
+# What tells that an instruction lasts, beside those which `standing_of` finds.
+_LASTING = lazily(
+    r"\b(?:always|never|no longer|any ?more|from (?:now|today|here) on|going forward|in (?:the )?future|henceforth"
+    r"|whenever|(?:every|each|any) time|instead of)\b"
+    r"|(?:\A|[.!?;,:\n]\s{0,3})(?:(?:please|also|and|but|so|just),?\s){0,2}"
+    r"(?:don['’]?t|do not|stop \w+ing|avoid|no need|you (?:may|can|(?:do not|don['’]?t|no longer) (?:have|need) to))\b"
+)
+# Every text that it takes has one of these, and few others have.
+_CUES = (
+    "always", "never", "no longer", "any more", "anymore", "from now", "here on", "today on", "forward", "future",
+    "henceforth", "whenever", "every time", "each time", "any time", "instead of", "don't", "don’t", "dont", "do not",
+    "stop ", "avoid", "no need", "you may", "you can",
+)  # fmt: skip
+_SINCE_NOW = lazily(r"\bfrom (?:here|today) on(?:wards?)?\b", re.IGNORECASE)
+_ONCE = frozenset(_TABLES["once"].split())
+_ALIKE = {verb: line.split()[0] for line in _TABLES["alike"].splitlines() for verb in line.split()}
+_CHOOSING = frozenset(_TABLES["choosing"].split())
+_OF_VALUES, _CASES = frozenset(_TABLES["of_values"].split()), frozenset(_TABLES["cases"].split())
+_UNSAID = lx.FILLERS | lx.ARTICLES | lx.DEFINITE | lx.NOW | frozenset(_TABLES["unsaid"].split())
+_LEADING = _UNSAID | frozenset(_TABLES["leading"].split())
+_FORBIDS = frozenset(("never", "not", "stop", "avoid", "no"))
+_RELEASES = frozenset(("no_longer", "anymore", "not_anymore"))
+_OBLIGES, _ALLOWS = frozenset(("must", "need", "have")), frozenset(("may", "can"))
+_TELLING = frozenset(("always", "never", "not", "please", "should", "must", "may", "can", "to", "from_now"))
+_GONE = ("instead_of", "rather", "not", "never", "no_longer")
+_EXACT = frozenset((NUMBER, CLOCK, DATE, DAY, UNIT))
+_NAMES = frozenset((NAME, IDENTIFIER))
+_MOST_KEYS, _MOST_WORDS = 4, 40
+REVERSED, VALUE, REPLACES = "says the reverse", "another value of an instruction", "says what it replaces"
+UNSURE = "another instruction about the same thing"
+BESIDE = "instructions that may both hold"
+REASONS = frozenset((REVERSED, VALUE, REPLACES, UNSURE, BESIDE))
+_SURE, _DOUBTFUL = 0.9, 0.7
+_BOTH = Verdict("independent", _SURE, BESIDE)
+
+
+class Instruction(Struct, frozen=True):
+    """An instruction as read.
+
+    - `action`: its verb, of verbs of one meaning the first; `stance`: 1 to do it, -1 not to, 0 that it need not be or
+      may be
+    - `roles`: the words of what it governs (""), and of each value by its preposition
+    - `case`: the stems of when and for what it holds; empty for always
+    - `gone`: the stems of what it says it replaces
+    - `alone`: whether the text has nothing else
+    """
+
+    action: str
+    stance: int
+    roles: dict[str, tuple[Word, ...]]
+    case: frozenset[str] = frozenset()
+    gone: frozenset[str] = frozenset()
+    alone: bool = True
+
+    def stems(self, role: str) -> frozenset[str]:
+        """The stems of a role."""
+        return frozenset([word.value + word.unit if word.value else word.stem for word in self.roles.get(role, ())])
+
+    def content(self) -> frozenset[tuple[str, str]]:
+        """All that it says of its action, each stem with its role."""
+        stems = {(role, stem) for role in self.roles for stem in self.stems(role)}
+        return frozenset(stems | {("case", stem) for stem in self.case})
+
+
+class _Told(Protocol):
+    @property
+    def text(self) -> str: ...
+    @property
+    def created_at(self) -> datetime: ...
+    @property
+    def scope(self) -> str: ...
+    @property
+    def context(self) -> str | None: ...
+    @property
+    def metadata(self) -> Mapping[str, Any]: ...
+    @property
+    def pinned(self) -> bool: ...
+
+
+Told = TypeVar("Told", bound=_Told)
+
+
+def in_force(records: Sequence[Told]) -> list[tuple[Told, tuple[Told, ...]]]:
+    """The records of instructions that hold, the newest first, each with those given earlier that it may contradict.
+
+    These follow it. One that a later one of its scope plainly replaces is left out, unless it is pinned: a write finds
+    most of these, but compares neither several scopes nor turns, and a policy may compare nothing.
+    """
+    against: dict[int, list[int]] = {}
+    replaced = set[int]()
+    times = [one.created_at for one in records]
+    newest = sorted(range(len(records)), key=times.__getitem__, reverse=True)
+    for later, earlier in combinations(newest, 2):
+        one, other = records[later], records[earlier]
+        verdict = judge_instructions(one.text, other.text) if _of_one_person(one, other) else None
+        if verdict is None or verdict.outcome == "independent":
+            continue
+        plain = verdict.outcome == "supersedes" and times[later] > times[earlier]
+        if plain and one.scope == other.scope and not other.pinned:
+            replaced.add(earlier)
+        else:
+            against.setdefault(later, []).append(earlier)
+    order: dict[int, None] = {}
+    for place in newest:
+        order |= dict.fromkeys([place, *against.get(place, ())])
+    return [
+        (records[place], tuple([records[other] for other in against.get(place, ()) if other not in replaced]))
+        for place in order
+        if place not in replaced
+    ]
+
+
+def _of_one_person(one: _Told, other: _Told) -> bool:
+    speakers = {statement_of(record.text, record.context).speaker for record in (one, other)}
+    return len(speakers) == 1 and whose(one.metadata) == whose(other.metadata)
+
+
+def instruction_keys(text: str) -> tuple[str, ...]:
+    """Names by which instructions about the same thing are found: of the action, and of what is governed."""
+    names: dict[str, None] = {}
+    for instruction in instructions_of(text)[:2]:
+        names[f"do {instruction.action}"] = None
+        for stem in sorted(instruction.stems("") - {"i"}):
+            names[f"on {stem}"] = None
+    return tuple(names)[:_MOST_KEYS]
+
+
+@lru_cache(maxsize=4096)
+def instructions_of(text: str) -> tuple[Instruction, ...]:
+    """The instructions of a text that last, in order."""
+    if len(text) > MOST_CHARS:
+        return ()
+    lower = text.lower()
+    lasts = any(map(lower.__contains__, _CUES)) and _LASTING.search(lower) is not None
+    if not lasts and standing_of("", text) != "instruction":
+        return ()
+    sentences: list[list[Word]] = [[]]
+    for word in read_words(_SINCE_NOW.sub("from now on", text)):
+        sentences[-1].append(word)
+        if word.kind == STOP:
+            sentences.append([])
+    instructions: list[Instruction] = []
+    others = 0
+    for sentence in filter(None, sentences):
+        read = None if sentence[-1].text == "?" or len(sentence) > _MOST_WORDS else _read(sentence)
+        others += read is None
+        instructions += [] if read is None else [read]
+    if len(instructions) > 1 or others:
+        instructions = [replace(one, alone=False) for one in instructions]
+    return tuple(instructions)
+
+
+def _read(words: Sequence[Word]) -> Instruction | None:
+    """The instruction of a sentence; None if it is none that lasts, or has no verb that tells what to do."""
+    texts = [word.text for word in words]
+    if not _ONCE.isdisjoint(texts):
+        return None
+    begin, case, stance = _stance(words, _condition(words))
+    if begin is None:
+        return None
+    place, case_words = begin, list(case)
+    after = words[place + 1].text if place + 1 < len(words) else ""
+    action = _action(words[place], words[place - 1].text if place else "")
+    finite = after.endswith(("ed", "s")) and stem_of(after) in lx.VERBS and action not in VERBS
+    if after in lx.BE or after in lx.MODALS or finite:
+        return None  # "work is in Oslo from now on", "lunch costs ten euros"
+    if action is None and words[place - 1].text in ("avoid", "no"):
+        action, place = "use", place - 1
+    if action is None:
+        return None
+    roles: dict[str, list[Word]] = {}
+    gone: list[str] = []
+    role, alone = "", True
+    place += 1
+    while place < len(words):
+        word = words[place]
+        text = word.text
+        follows = words[place + 1].text if place + 1 < len(words) else ""
+        if text in _GONE and roles and (text != "rather" or follows == "than"):
+            role = "gone"
+        elif word.kind == COMMA or text in ("and", "but", "or"):
+            if word.kind == COMMA and follows not in (*_GONE, "or", *_CASES):
+                alone = place + 2 >= len(words) or follows == "please"
+                break
+            if text in ("and", "but") and follows in VERBS:
+                alone = False
+                break
+            role = "" if role == "gone" else role
+        elif text in _RELEASES:
+            stance = 0 if stance >= 0 else stance
+        elif text in _CASES:
+            role = "case"
+        elif role not in ("case", "gone") and text in lx.PREPOSITIONS | {"as"}:
+            role = "case" if text == "for" and follows in ("this", "these", "all") else text
+        elif word.kind not in (STOP, MARK) and text not in _UNSAID:
+            if role == "case":
+                case_words.append(word.stem)
+            elif role == "gone":
+                gone.append(word.stem)
+            else:
+                roles.setdefault(role, []).append(word)
+        place += 1
+    if action == "call" and "" in roles:  # "call me Bob": Bob is the value of what I am called
+        named = [word for word in roles[""] if word.text != "i"]
+        roles |= {"as": roles.get("as", []) + named, "": [word for word in roles[""] if word.text == "i"]}
+    if not roles and action not in VERBS:
+        return None  # "never mind"
+    # "Write to me in Polish" is not written of me.
+    values = {role: tuple(some) for role, some in roles.items() if some and (role, some[0].text) != ("to", "i")}
+    return Instruction(action, stance, values, frozenset(case_words), frozenset(gone), alone)
+
+
+def _condition(words: Sequence[Word]) -> int:
+    """The place after a case that leads in: "When I ask for code, ...", "For this project, ..."."""
+    first = next((at for at, word in enumerate(words) if word.text in _CASES or word.text not in _LEADING), 0)
+    if words[first].text in _CASES | {"for"}:
+        for place in range(first + 1, len(words) - 1):
+            if words[place].kind == COMMA:
+                return place + 1
+    return 0
+
+
+def _stance(words: Sequence[Word], begin: int) -> tuple[int | None, list[str], int]:
+    """The place of the verb, the stems of the case before it, and what is said of the action."""
+    case = [word.stem for word in words[:begin] if word.kind != COMMA and word.text not in _UNSAID]
+    stance = 1
+    for place in range(begin, len(words)):
+        word = words[place]
+        text = word.text
+        if text in _FORBIDS:
+            stance = -1
+        elif text in _RELEASES:
+            stance = 0
+        elif text in _OBLIGES and place > begin:
+            stance = 0 if stance < 1 and words[place - 1].text != "always" else stance
+        elif text in _ALLOWS:
+            stance = 0 if stance == 1 else stance
+        elif text not in _LEADING and word.kind != COMMA:
+            skipped = {before.text for before in words[begin:place]}
+            habit = "you" not in skipped and skipped & lx.SPEAKERS  # "I never answer in German"
+            return (None if habit else place), case, stance
+    return None, case, stance
+
+
+def _action(word: Word, before: str) -> str | None:
+    """The action that a verb names, also as "answering"; None for any other word.
+
+    Which words are verbs is not all known: after "always" and the like any is one.
+    """
+    if word.text.endswith("ed") and word.text != word.stem and word.text not in VERBS:
+        return None  # "handed over": a report
+    for verb in (word.text, word.stem, word.stem + "e"):
+        if verb in VERBS:
+            return _ALIKE.get(verb, verb)
+    is_told = before in _TELLING and word.kind == WORD and word.text not in STOP_WORDS
+    return word.stem if is_told or word.stem in lx.VERBS else None
+
+
+def judge_instructions(new: str, old: str) -> Verdict | None:
+    """The verdict on two texts as instructions, the newer of which was given later; None unless both are some."""
+    ours = instructions_of(new)
+    theirs = instructions_of(old) if ours else ()
+    if not theirs:
+        return None
+    findings = [finding for mine in ours for his in theirs if (finding := _compared(mine, his)) is not None]
+    if not findings:
+        return _BOTH
+    sure = next((reason for reason, plain in findings if plain), None)
+    if sure is not None and theirs[0].alone:
+        return Verdict("supersedes", _SURE, sure)
+    return Verdict("contradicts", _DOUBTFUL, sure or findings[0][0])
+
+
+def _compared(new: Instruction, old: Instruction) -> tuple[str, bool] | None:
+    """Return how an instruction stands to an earlier one, and whether it plainly replaces it; None if both hold."""
+    if new.gone and new.gone & {stem for _, stem in old.content()}:
+        return REPLACES, new.action == old.action and old.stance == 1 and new.case == old.case
+    if new.stance == 1 and old.gone & new.stems("") and new.action == old.action:
+        return UNSURE, False
+    mine, his = new.content(), old.content()
+    if new.stance != old.stance:
+        one_action = new.action == old.action
+        if mine == his:
+            return (REVERSED, True) if one_action and old.stance else (UNSURE, False) if mine else None
+        # The narrower of two is an exception.
+        narrower = one_action and new.stance and old.stance and (mine < his or his < mine)
+        return (UNSURE, False) if narrower and new.stems("") and new.stems("") == old.stems("") else None
+    if new.stance != 1 or new.case != old.case:
+        return None
+    return _other_value(new, old)
+
+
+def _other_value(new: Instruction, old: Instruction) -> tuple[str, bool] | None:
+    """Return how two things to do in the same case stand to each other: of one thing each gives one value."""
+    roles = new.roles.keys() | old.roles.keys()
+    differing = [role for role in roles if new.stems(role) != old.stems(role)]
+    if len(differing) != 1:
+        return None
+    (role,) = differing
+    mine, his = new.roles.get(role, ()), old.roles.get(role, ())
+    if not mine or not his:
+        return None
+    ours, theirs = new.stems(role), old.stems(role)
+    values = [word for word in mine if word.stem not in theirs], [word for word in his if word.stem not in ours]
+    if not all(values):
+        return None
+    one_action = new.action == old.action
+    # "With 4 spaces" and "under 200 words" have one number; "chapter 3" is one of several.
+    other = [(word, some[-1]) for some in (mine, his) for word in some if word.stem not in ours & theirs]
+    if one_action and all(word.kind in _EXACT and (word.unit or word is not last) for word, last in other):
+        return VALUE, True
+    if role == "":
+        # "Use tabs for indentation", "keep answers short": the same purpose or the same thing, otherwise.
+        shared = ours & theirs or len(roles) > 1
+        return (UNSURE, False) if one_action and shared and new.action in _CHOOSING else None
+    if role == "to" and new.stems("") and not all(word.kind in _NAMES for some in values for word in some):
+        return None  # "add comments to classes": to functions as well
+    if role not in _OF_VALUES or not (one_action or new.stems("")):
+        return None
+    languages = [all(word.stem in LANGUAGES or word.text in LANGUAGES for word in some) for some in values]
+    if all(languages) or role == "as":
+        return VALUE, one_action
+    # "In Polish" and "in full sentences" are values of two kinds.
+    kinds = [{word.kind in _NAMES for word in some} for some in values]
+    return None if role == "in" and (any(languages) or kinds[0].isdisjoint(kinds[1])) else (UNSURE, False)
