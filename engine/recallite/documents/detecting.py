@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 import zipfile
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from recallite.documents.loaded import Kind
 from recallite.errors import DocumentError
@@ -48,6 +48,10 @@ _HTML = re.compile(
     re.IGNORECASE,
 )
 _PDF_WITHIN = 1024
+_MAIL = "an e-mail"
+_HEADER = re.compile(rb"^([A-Za-z][A-Za-z0-9-]*):", re.MULTILINE)
+_HEADERS = re.compile(rb"(?:(?:[A-Za-z][A-Za-z0-9-]*:|[ \t])[^\n]*(?:\n|\Z))+(?:[^\n]*)")
+_NAMES = {"docx": "a Word document"}
 
 
 def detect(data: bytes, name: str, media_type: str | None = None) -> Kind:
@@ -69,6 +73,8 @@ def detect(data: bytes, name: str, media_type: str | None = None) -> Kind:
     for magic, kind in _FOREIGN:
         if data.startswith(magic):
             raise _foreign(kind)
+    if _is_mail(data[:4096]):
+        raise DocumentError(f"it looks like {_MAIL}: save its text, or what is attached to it, as a file of its own")
     extension = PurePosixPath(name.replace("\\", "/")).suffix.lower()
     by_name = BY_EXTENSION.get(extension)
     if by_name in ("pdf", "docx"):
@@ -78,6 +84,34 @@ def detect(data: bytes, name: str, media_type: str | None = None) -> Kind:
     if media_type in _BY_MEDIA_TYPE:
         return _BY_MEDIA_TYPE[media_type]
     return "html" if _HTML.match(data[:4096]) else "text"
+
+
+def looks_like(path: Path) -> str:
+    """The kind of a file that is no text, such as "a PNG image", or of an e-mail; empty for others."""
+    try:
+        with path.open("rb") as stream:
+            start = stream.read(4096)
+            if start.startswith(b"PK\x03\x04"):
+                with zipfile.ZipFile(stream) as archive:
+                    members = set(archive.namelist())
+                return next((_NAMES.get(kind, kind) for member, kind in _ZIPPED if member in members), "a zip archive")
+    except (OSError, zipfile.BadZipFile, ValueError, NotImplementedError):
+        return ""
+    if not start:
+        return "an empty file"
+    if _is_mail(start):
+        return _MAIL
+    if b"%PDF-" in start[:_PDF_WITHIN]:
+        return "a PDF"
+    return next((kind for magic, kind in _FOREIGN if start.startswith(magic)), "")
+
+
+def _is_mail(start: bytes) -> bool:
+    head = re.split(rb"\r?\n\r?\n", start, maxsplit=1)[0]
+    if not _HEADERS.fullmatch(head):
+        return False
+    names = {name.lower() for name in _HEADER.findall(head)}
+    return bool(b"from" in names and names & {b"mime-version", b"received", b"message-id", b"return-path"})
 
 
 def _zipped(data: bytes) -> Kind:

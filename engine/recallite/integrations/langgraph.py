@@ -390,8 +390,8 @@ def _metadata(op: PutOp) -> dict[str, Any]:
     value = dict(op.value)
     if (other := next((key for key in value if not isinstance(key, str)), None)) is not None:
         raise InvalidInput(f"the value of {shown(op.key)} has the key {shown(other)}: keys are str")
-    metadata, types = restorable({"key": op.key, "value": value})
-    return metadata | {"types": types} if types else metadata
+    stored, types = restorable({"key": op.key, "value": value})
+    return {**stored, "types": types} if types else {**stored}
 
 
 def _stored(record: Record | Hit) -> dict[str, Any]:

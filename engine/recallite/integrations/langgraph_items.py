@@ -152,7 +152,7 @@ def _test(path: Sequence[str], operator: str, operand: Any) -> Test:
 
 
 def _under(value: Any, key: str) -> Any:
-    """What is under a key, or, if there is no such key, under those between its dots."""
+    """The value under a key, or, if there is no such key, under those between its dots."""
     if not isinstance(value, Mapping) or key in value or "." not in key:
         return value.get(key) if isinstance(value, Mapping) else None
     first, _, rest = key.partition(".")

@@ -167,7 +167,7 @@ class Batch:
 
     def _item(self, entry: Incoming, line: int) -> _Item:
         settings = self._engine.settings
-        given, entry = entry, self._by_now(entry, line)
+        entry_in_file, entry = entry, self._by_now(entry, line)
         # A line that says whose word it is was exported: its source and context have had their say.
         with nullcontext() if entry.authority is None else speaking_as(entry.authority, declared=True):
             row = prepare(
@@ -175,7 +175,7 @@ class Batch:
                 exported=entry.id is not None,
             )  # fmt: skip
         if entry.id is None:
-            row.public_id = content_id(given, self._base)
+            row.public_id = content_id(entry_in_file, self._base)
         row.updated_at = checks.time_or(entry.updated_at, "updated_at", row.updated_at)
         row.recorded_from = checks.time_or(entry.recorded_from, "recorded_from", row.recorded_from)
         row.recorded_until = checks.check_time(entry.recorded_until, "recorded_until")

@@ -157,7 +157,7 @@ class KeptTurns:
 
 
 class ReadTo:
-    """Where the transcript of a session is read from: the place up to which its turns are stored."""
+    """The place from which the transcript of a session is read: that up to which its turns are stored."""
 
     def __init__(self, memory: Memory, event: Event) -> None:
         self._memory = memory

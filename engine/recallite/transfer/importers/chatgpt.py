@@ -90,17 +90,7 @@ def _conversation(value: Value, file: str) -> Iterator[Entry]:
             record=NewRecord(**record, source=_URL + id, created_at=begun), path=file, line=line,
             authority="user" if of_user else "agent",
         )  # fmt: skip
-    for canvas in canvases.written:
-        if canvas.is_text and canvas.text.strip():
-            record = NewRecord(
-                id=f"{id}:canvas:{canvas.node}", text=canvas.text.strip(), context=label_of(canvas.name),
-                tags=("canvas",), source=_URL + id, created_at=begun, metadata=about,
-            )  # fmt: skip
-            yield FoundMemory(record=record, path=file, line=line, changes=True, authority="agent")
-        else:
-            yield LeftOut("canvases of code")
-    if canvases.missed:
-        yield LeftOut("changes of canvases", canvases.missed)
+    yield from canvases.found(id, about, begun, file, line)
 
 
 class _Canvas:
@@ -141,6 +131,22 @@ class _Canvases:
         for change in map(mapping, array(call.get("updates"))):
             self._change(text_of(change.get("pattern")), change.get("replacement"))
         return True
+
+    def found(
+        self, conversation: str, about: dict[str, Any], at: datetime | None, file: str, line: int
+    ) -> Iterator[Entry]:
+        """The memories of canvases that are text, and the counts of the rest."""
+        for canvas in self.written:
+            if not canvas.is_text or not canvas.text.strip():
+                yield LeftOut("canvases of code")
+                continue
+            record = NewRecord(
+                id=f"{conversation}:canvas:{canvas.node}", text=canvas.text.strip(), context=label_of(canvas.name),
+                tags=("canvas",), source=_URL + conversation, created_at=at, metadata=about,
+            )  # fmt: skip
+            yield FoundMemory(record=record, path=file, line=line, changes=True, authority="agent")
+        if self.missed:
+            yield LeftOut("changes of canvases", self.missed)
 
     def _change(self, pattern: str, replacement: object) -> None:
         """Replace all of a text, or what a pattern without signs of its own stands for: others are not run."""

@@ -198,20 +198,20 @@ class _Artifact(NamedTuple):
 
 def _change_artifact(call: dict[str, Any], artifacts: dict[str, _Artifact]) -> bool:
     """Write or change an artifact as a call of the tool does; False for another call, or one that does not fit."""
-    asked = mapping(call.get("input"))
-    name, command = text_of(asked.get("id")), asked.get("command")
+    arguments = mapping(call.get("input"))
+    name, command = text_of(arguments.get("id")), arguments.get("command")
     if call.get("name") != "artifacts" or not name:
         return False
     before = artifacts.get(name)
     if command in ("create", "rewrite"):
-        title = text_of(asked.get("title")) or (before.title if before else name)
-        is_text = asked["type"] in _TEXTS if "type" in asked else before is None or before.is_text
-        artifacts[name] = _Artifact(title, _exact(asked.get("content")), is_text)
+        title = text_of(arguments.get("title")) or (before.title if before else name)
+        is_text = arguments["type"] in _TEXTS if "type" in arguments else before is None or before.is_text
+        artifacts[name] = _Artifact(title, _exact(arguments.get("content")), is_text)
         return True
-    old = _exact(asked.get("old_str"))
+    old = _exact(arguments.get("old_str"))
     if command != "update" or before is None or not old or old not in before.text:
         return False
-    artifacts[name] = before._replace(text=before.text.replace(old, _exact(asked.get("new_str")), 1))
+    artifacts[name] = before._replace(text=before.text.replace(old, _exact(arguments.get("new_str")), 1))
     return True
 
 

@@ -121,7 +121,7 @@ class _Session:
         yield from self._only_queued(self._waiting)
 
     def state(self) -> dict[str, Any] | None:
-        """Where the session is; None while a prompt is in the queue."""
+        """The state of the session; None while a prompt is in the queue."""
         if self._waiting or self._sent:
             return None
         last = {name: self._last[name] for name in _KEPT if isinstance(self._last.get(name), str)}

@@ -118,7 +118,7 @@ class _Session:
         yield FoundMemory(record=record, path=self._name, line=number, authority=whose)
 
     def state(self) -> dict[str, Any]:
-        """Where the session is."""
+        """The state of the session."""
         return {
             "at": self._at.isoformat(), "id": self._id, "root": self._root, "said": self._said.hex(),
             "position": self._position, "known": self._known, "subagent": self._subagent, "program": self._program,

@@ -1,4 +1,5 @@
-"""The knowledge graph of @modelcontextprotocol/server-memory: a JSON line for each entity and relation.
+"""The knowledge graph of @modelcontextprotocol/server-memory: a JSON line for each entity and relation, or
+what its tool `read_graph` returns.
 
 An entity's observations are memories, whose topic is the entity. A relation is a memory that says it, linked to the
 first memory of each of its two entities. https://github.com/modelcontextprotocol/servers/tree/main/src/memory
@@ -6,6 +7,7 @@ first memory of each of its two entities. https://github.com/modelcontextprotoco
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 
@@ -15,9 +17,9 @@ from msgspec import Struct
 from recallite.model.records import NewRecord
 from recallite.model.reports import FileTrouble
 from recallite.transfer.importers.entries import Entries, FoundLink, FoundMemory
-from recallite.transfer.importers.files import lines_of
+from recallite.transfer.importers.files import json_document, lines_of
 from recallite.transfer.importers.sources import Source
-from recallite.transfer.importers.values import label_of
+from recallite.transfer.importers.values import array, cleaned_json, label_of, mapping
 
 
 class _Entity(Struct, tag_field="type", tag="entity", rename="camel"):
@@ -38,7 +40,7 @@ _decode = msgspec.json.Decoder(_Entity | _Relation).decode
 def read(path: Path) -> Entries:
     """The memories of a `memory.jsonl`."""
     firsts: dict[str, str] = {}  # the first memory of each entity
-    for number, raw in lines_of(path):
+    for number, raw in _lines(path):
         try:
             line = _decode(raw)
         except (msgspec.DecodeError, ValueError, RecursionError) as fault:
@@ -62,6 +64,17 @@ def read(path: Path) -> Entries:
         for end in (line.from_, line.to):
             if end in firsts:
                 yield FoundLink(source=id, target=firsts[end], type="elaborates", path=path.name, line=number)
+
+
+def _lines(path: Path) -> Iterator[tuple[int | None, bytes]]:
+    """The lines of a file; of a graph as `read_graph` returns it, its entities and relations as such."""
+    graph = mapping(json_document(path))
+    if not isinstance(graph.get("entities"), list):
+        yield from lines_of(path)
+        return
+    for kind, key in (("entity", "entities"), ("relation", "relations")):
+        for item in array(graph.get(key)):
+            yield None, msgspec.json.encode({**mapping(cleaned_json(item)), "type": kind})
 
 
 def _id(*parts: str) -> str:

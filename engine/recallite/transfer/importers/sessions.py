@@ -30,7 +30,7 @@ class SessionReader(Protocol):
         """The memories that waited for a further line."""
 
     def state(self) -> dict[str, Any] | None:
-        """What it knows after these lines, as JSON without their texts; None while words wait for a further line."""
+        """Its state after these lines, as JSON without their texts; None while words wait for a further line."""
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on as the reader that had this state."""
