@@ -81,23 +81,30 @@ def _readable(entries: Entries, place: Path, wanted: str) -> Entries:
                 break
     except OSError as fault:
         troubles.append(FileTrouble(path=name, reason=f"it cannot be read further: {fault.strerror or fault}"))
-    if place.is_file() and len(troubles) > _MOST_TOLD and len({trouble.path for trouble in troubles}) == 1:
-        first = troubles[0]
-        where = "" if first.line is None else f"line {first.line}: "
-        reason = f"none of {len(troubles):,} places in it could be read, first {where}{first.reason}"
-        troubles = [FileTrouble(path=name, reason=f"{reason}. {_looks(place)}Give {wanted}")]
-    elif not troubles and not any_entry:
-        troubles = [FileTrouble(path=name, reason=f"there is nothing to import. {_looks(place)}Give {wanted}")]
+    if not any_entry:
+        troubles = [_told_once(troubles, place, name, wanted)] if _is_wrong(troubles, place) else troubles
     yield from troubles
 
 
-def _looks(place: Path) -> str:
-    """A sentence on what a file looks like; empty if that is not clear."""
-    if not place.is_file():
-        return ""
-    if not (kind := looks_like(place)):
-        kind = "one JSON value over several lines, and not a value a line" if is_json_document(place) else ""
-    return f"It looks like {kind}. " if kind else ""
+def _is_wrong(troubles: list[FileTrouble], place: Path) -> bool:
+    """Whether a place in which nothing could be read is another one than was meant."""
+    of_itself = place.is_file() and {trouble.path for trouble in troubles} == {shown_name(place.name)}
+    return not troubles or (of_itself and (len(troubles) > _MOST_TOLD or bool(looks_like(place))))
+
+
+def _told_once(troubles: list[FileTrouble], place: Path, name: str, wanted: str) -> FileTrouble:
+    """One sentence on a place in which nothing could be read."""
+    kind, told = looks_like(place) if place.is_file() else "", "there is nothing to import"
+    if troubles:
+        first = troubles[0]
+        # What reads arrays tells of their first item, which such a file has in another line.
+        if not kind and first.line == 1 and is_json_document(place):
+            kind = "one JSON value over several lines, and not a value a line"
+        where = "" if first.line is None else f"line {first.line}: "
+        count = f" ({len(troubles):,} places)" if len(troubles) > 1 else ""
+        told = f"nothing in it could be read{count}, first {where}{first.reason}"
+    looks = f" It looks like {kind}." if kind else ""
+    return FileTrouble(path=name, reason=f"{told}.{looks} Give {wanted}")
 
 
 def sources() -> dict[str, Source]:
