@@ -94,7 +94,7 @@ def _is_wrong(troubles: list[FileTrouble], place: Path) -> bool:
 
 def _told_once(troubles: list[FileTrouble], place: Path, name: str, wanted: str) -> FileTrouble:
     """One sentence on a place in which nothing could be read."""
-    kind, told = looks_like(place) if place.is_file() else "", "there is nothing to import"
+    kind, reason = looks_like(place) if place.is_file() else "", "there is nothing to import"
     if troubles:
         first = troubles[0]
         # What reads arrays tells of their first item, which such a file has in another line.
@@ -102,9 +102,9 @@ def _told_once(troubles: list[FileTrouble], place: Path, name: str, wanted: str)
             kind = "one JSON value over several lines, and not a value a line"
         where = "" if first.line is None else f"line {first.line}: "
         count = f" ({len(troubles):,} places)" if len(troubles) > 1 else ""
-        told = f"nothing in it could be read{count}, first {where}{first.reason}"
+        reason = f"nothing in it could be read{count}, first {where}{first.reason}"
     looks = f" It looks like {kind}." if kind else ""
-    return FileTrouble(path=name, reason=f"{told}.{looks} Give {wanted}")
+    return FileTrouble(path=name, reason=f"{reason}.{looks} Give {wanted}")
 
 
 def sources() -> dict[str, Source]:
