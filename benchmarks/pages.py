@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks import billion, saving
+from benchmarks import billion, documents, saving
 from benchmarks.harness import report as cases
 from benchmarks.memory_systems import report as memory_systems
 from benchmarks.peers import report as peers
@@ -53,6 +53,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "scaling": lambda: scaling.markdown(_saved("scaling")),
     "large": lambda: scaling.markdown(_saved("large")),
     "billion": lambda: billion.markdown(_saved("scaling"), _saved("embedding"), _saved("write_cost")),
+    "documents": lambda: documents.markdown(_saved("documents")),
     "workspace": lambda: workspace.markdown(_saved("workspace_quality")),
     "peers": lambda: f"{_PICTURE}\n\n{peers.markdown(_saved('peers'))}",
     "peers claims": lambda: peers.claims(_saved("peers")),

@@ -80,7 +80,7 @@ fields: dict[str, st.SearchStrategy[Any]] = {
     "source": st.sampled_from((None, "log", "mail")),
     "position": st.none() | st.integers(0, 9),
     "valid_from": seconds,
-    "expires_at": seconds,
+    "expires_at": st.none() | st.sampled_from((4, 15, 1000)),
     "pinned": st.booleans(),
     "vector": vectors,
 }
@@ -194,7 +194,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     # ── memories ───────────────────────────────────────────────────────────────────────────────────────────────
 
-    @rule(number=handles, text=texts, given=drawn, past=st.sampled_from((None, None, -3600, 30)))
+    @rule(number=handles, text=texts, given=drawn, past=st.sampled_from((None, None, -3600, 3)))
     def remember(self, number: int, text: str, given: dict[str, Any], past: int | None) -> None:
         """One memory; at times it was made before, or dated into the future."""
         self._step("remember")

@@ -6,7 +6,8 @@ import pytest
 
 from tests.attacks.attacks import ATTACKS
 
-_MISSING = [name for name in ("pypdfium2", "mammoth", "selectolax", "resource") if find_spec(name) is None]
+_NEEDED = ("pypdfium2", "mammoth", "selectolax", "html_to_markdown", "resource")
+_MISSING = [name for name in _NEEDED if find_spec(name) is None]
 
 
 @pytest.mark.skipif(bool(_MISSING), reason=f"not installed: {', '.join(_MISSING)}")

@@ -85,8 +85,11 @@ def _passages(hits: Sequence[Hit]) -> list[_Passage]:
         if before is None or not _follows(before.last, hit):
             passages.append(_Passage(hit, hit, hit.text))
             continue
-        repeated = _span(before.last)[1] - _span(hit)[0]
-        joined = hit.text[repeated:] if repeated > 0 else f"\n\n{hit.text}"
+        begin, end = _span(hit)
+        # The headings of a table that it begins in are said in the chunk, and stand above it in the passage.
+        text = hit.text[max(0, len(hit.text) - (end - begin)) :]
+        repeated = _span(before.last)[1] - begin
+        joined = text[repeated:] if repeated > 0 else f"\n\n{text}"
         passages[-1] = _Passage(before.first, hit, before.text + joined)
     return passages
 

@@ -18,29 +18,39 @@ _BY_MEDIA_TYPE: dict[str, Kind] = {
     "text/html": "html", "application/xhtml+xml": "html", "text/markdown": "markdown",
 }  # fmt: skip
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+# What is not read, and what to do instead.
+_OCR = "its text needs text recognition (OCR) before"
+_UNPACK = "unpack it and ingest the folder"
 _FOREIGN = (
-    (b"\x89PNG\r\n", "a PNG image"),
-    (b"\xff\xd8\xff", "a JPEG image"),
-    (b"GIF8", "a GIF image"),
-    (b"II*\x00", "a TIFF image"),
-    (b"MM\x00*", "a TIFF image"),
-    (b"{\\rtf", "a rich text (RTF) file"),
-    (b"\x1f\x8b", "a gzip archive"),
-    (b"7z\xbc\xaf", "a 7z archive"),
-    (b"Rar!", "a RAR archive"),
-    (b"SQLite format 3\x00", "an SQLite database"),
-    (b"\x7fELF", "a program"),
-    (b"MZ\x90", "a program"),
-    (b"OggS", "a sound or a film"),
-    (b"ID3", "a sound"),
-    (b"%!PS", "a PostScript file"),
+    (b"\x89PNG\r\n", "a PNG image", _OCR),
+    (b"\xff\xd8\xff", "a JPEG image", _OCR),
+    (b"GIF8", "a GIF image", _OCR),
+    (b"II*\x00", "a TIFF image", _OCR),
+    (b"MM\x00*", "a TIFF image", _OCR),
+    (b"{\\rtf", "a rich text (RTF) file", "save it as DOCX"),
+    (b"\x1f\x8b", "a gzip archive", _UNPACK),
+    (b"7z\xbc\xaf", "a 7z archive", _UNPACK),
+    (b"Rar!", "a RAR archive", _UNPACK),
+    (b"SQLite format 3\x00", "an SQLite database", "export its tables as CSV"),
+    (b"\x7fELF", "a program", ""),
+    (b"MZ\x90", "a program", ""),
+    (b"OggS", "a sound or a film", "transcribe it before"),
+    (b"ID3", "a sound", "transcribe it before"),
+    (b"%!PS", "a PostScript file", "convert it to PDF"),
 )
 _ZIPPED = (
-    ("word/document.xml", "docx"),
-    ("xl/workbook.xml", "a spreadsheet (XLSX)"),
-    ("ppt/presentation.xml", "a presentation (PPTX)"),
-    ("META-INF/container.xml", "an EPUB book"),
-    ("content.xml", "an OpenDocument file"),
+    ("word/document.xml", "docx", ""),
+    ("xl/workbook.xml", "a spreadsheet (XLSX)", "save each sheet as CSV"),
+    ("xl/workbook.bin", "a spreadsheet (XLSB)", "save each sheet as CSV"),
+    ("ppt/presentation.xml", "a presentation (PPTX)", "save it as PDF"),
+    ("META-INF/container.xml", "an EPUB book", "convert it to HTML or PDF"),
+    ("content.xml", "an OpenDocument file", "save it as DOCX, a table as CSV"),
+)
+# The header of a message (RFC 5322): fields, one of which only programs write.
+_MESSAGE = re.compile(
+    rb"(?:From [^\r\n]*+\r?\n)?+(?:[A-Za-z][A-Za-z-]*+:[^\r\n]*+\r?\n(?:[ \t][^\r\n]*+\r?\n)*+)*?"
+    rb"(?:Message-ID|MIME-Version|Received|Return-Path|DKIM-Signature):",
+    re.IGNORECASE,
 )
 _HTML = re.compile(
     # Possessive: letting a comment also end at a later --> took a minute for 30 comments.
@@ -48,10 +58,6 @@ _HTML = re.compile(
     re.IGNORECASE,
 )
 _PDF_WITHIN = 1024
-_MAIL = "an e-mail"
-_HEADER = re.compile(rb"^([A-Za-z][A-Za-z0-9-]*):", re.MULTILINE)
-_HEADERS = re.compile(rb"(?:(?:[A-Za-z][A-Za-z0-9-]*:|[ \t])[^\n]*(?:\n|\Z))+(?:[^\n]*)")
-_NAMES = {"docx": "a Word document"}
 
 
 def detect(data: bytes, name: str, media_type: str | None = None) -> Kind:
@@ -69,12 +75,14 @@ def detect(data: bytes, name: str, media_type: str | None = None) -> Kind:
     if data.startswith(_OLE):
         if "EncryptedPackage".encode("utf-16-le") in data:
             raise DocumentError("it is an encrypted Office document: save it without a password", "encrypted")
-        raise DocumentError("it looks like an old Office document (.doc, .xls): save it as DOCX or PDF")
-    for magic, kind in _FOREIGN:
+        raise DocumentError("it looks like an old Office document (.doc, .xls, .msg): save it as DOCX or PDF")
+    for magic, kind, remedy in _FOREIGN:
         if data.startswith(magic):
-            raise _foreign(kind)
-    if _is_mail(data[:4096]):
-        raise DocumentError(f"it looks like {_MAIL}: save its text, or what is attached to it, as a file of its own")
+            raise _foreign(kind, remedy)
+    if _MESSAGE.match(data[:4096]):
+        if b"multipart/related" in data[:4096]:
+            raise _foreign("a web archive (MHTML)", "save the page as HTML")
+        raise _foreign("an e-mail (EML)", "save its text as HTML or PDF, and its attachments as files")
     extension = PurePosixPath(name.replace("\\", "/")).suffix.lower()
     by_name = BY_EXTENSION.get(extension)
     if by_name in ("pdf", "docx"):
@@ -94,24 +102,17 @@ def looks_like(path: Path) -> str:
             if start.startswith(b"PK\x03\x04"):
                 with zipfile.ZipFile(stream) as archive:
                     members = set(archive.namelist())
-                return next((_NAMES.get(kind, kind) for member, kind in _ZIPPED if member in members), "a zip archive")
+                kinds = (kind for member, kind, *_ in _ZIPPED if member in members)
+                return next(("a Word document" if kind == "docx" else kind for kind in kinds), "a zip archive")
     except (OSError, zipfile.BadZipFile, ValueError, NotImplementedError):
         return ""
     if not start:
         return "an empty file"
-    if _is_mail(start):
-        return _MAIL
+    if _MESSAGE.match(start):
+        return "an e-mail"
     if b"%PDF-" in start[:_PDF_WITHIN]:
         return "a PDF"
-    return next((kind for magic, kind in _FOREIGN if start.startswith(magic)), "")
-
-
-def _is_mail(start: bytes) -> bool:
-    head = re.split(rb"\r?\n\r?\n", start, maxsplit=1)[0]
-    if not _HEADERS.fullmatch(head):
-        return False
-    names = {name.lower() for name in _HEADER.findall(head)}
-    return bool(b"from" in names and names & {b"mime-version", b"received", b"message-id", b"return-path"})
+    return next((kind for magic, kind, *_ in _FOREIGN if start.startswith(magic)), "")
 
 
 def _zipped(data: bytes) -> Kind:
@@ -120,13 +121,14 @@ def _zipped(data: bytes) -> Kind:
             members = set(archive.namelist())
     except (zipfile.BadZipFile, ValueError, NotImplementedError):
         raise DocumentError("it looks like a damaged DOCX or zip archive") from None
-    for member, kind in _ZIPPED:
+    for member, kind, remedy in _ZIPPED:
         if member in members:
             if kind == "docx":
                 return "docx"
-            raise _foreign(kind)
-    raise DocumentError("it looks like a zip archive; unpack it and ingest the folder")
+            raise _foreign(kind, remedy)
+    raise _foreign("a zip archive", _UNPACK)
 
 
-def _foreign(kind: str) -> DocumentError:
-    return DocumentError(f"it looks like {kind}; PDF, DOCX, HTML, Markdown and text are read")
+def _foreign(kind: str, remedy: str) -> DocumentError:
+    advice = f": {remedy}" if remedy else ""
+    return DocumentError(f"it looks like {kind}, which is not read (PDF, DOCX, HTML, Markdown and text are){advice}")

@@ -1,15 +1,22 @@
-"""DOCX: mammoth converts it to HTML (headings, lists, tables, notes), which is converted to Markdown."""
+"""DOCX: mammoth converts it to HTML, which is converted to Markdown like a page.
+
+What mammoth leaves out is written into the document before: formulas, headers and footers, the numbers of lists and
+headings, text struck out twice, readings of characters (ruby). Its maintainers have declined formulas and numbers.
+"""
 
 from __future__ import annotations
 
 import io
+import re
 import zipfile
+from collections import Counter
 from typing import Any
 from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
 
 import mammoth
 
-from recallite.documents.html import markdown_of
+from recallite.documents.html import in_one_line, markdown_of
 from recallite.documents.loaded import Limits, Loaded
 from recallite.errors import DocumentError
 
@@ -26,6 +33,23 @@ _PROPERTIES = {
 }
 _MOST_MEMBERS = 10_000
 _FLAG_ENCRYPTED = 1
+_W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
+_SPACE = "{http://www.w3.org/XML/1998/namespace}space"
+_UNREAD = {
+    "chart": "charts", "relIds": "diagrams", "OLEObject": "embedded objects", "altChunk": "embedded documents",
+}  # fmt: skip
+# A number of a list stands between these until it is one of HTML.
+_OPEN, _CLOSE = "\ue000", "\ue001"
+_MARKED = re.compile(f"<li>{_OPEN}([0-9]+){_CLOSE}")
+# The way back from a note.
+_BACK = re.compile(r' <a href="#(?:footnote|endnote|comment)-ref-[0-9]+">↑</a>')
+_ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"),
+          (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))  # fmt: skip
+_LEAST_BAR = 12
+_BAR = re.compile(r"word/(header|footer)[0-9]*\.xml")
+_PAGE = re.compile(r"\b(?:NUM)?PAGES?\b")
+_PLACE = re.compile(r"%([1-9])")
 
 
 def load_docx(data: bytes, limits: Limits) -> Loaded:
@@ -34,16 +58,20 @@ def load_docx(data: bytes, limits: Limits) -> Loaded:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             _check_members(archive, limits)
             properties = _properties(archive)
+            completed, warnings = _completed(archive)
         html = mammoth.convert_to_html(
-            io.BytesIO(data), style_map=_STYLES, convert_image=mammoth.images.img_element(lambda image: {})
+            completed, style_map=_STYLES, convert_image=mammoth.images.img_element(lambda image: {})
         )
     except (zipfile.BadZipFile, KeyError, ElementTree.ParseError, EOFError, ValueError, NotImplementedError) as reason:
         raise DocumentError(f"it is damaged: {type(reason).__name__}: {str(reason)[:200]}") from reason
-    text = markdown_of(html.value, limits.max_chars)
+    numbered = _MARKED.sub(r'<li value="\1">', _BACK.sub("", html.value)).replace(_OPEN, "").replace(_CLOSE, ". ")
+    text, lost = markdown_of(numbered, limits.max_chars)
     if not text.strip():
         raise DocumentError("it holds no text")
     title = properties.pop("title", None)
-    return Loaded(text=text, media_type=_MEDIA_TYPE, markdown=True, title=title, metadata=properties)
+    return Loaded(
+        text=text, media_type=_MEDIA_TYPE, markdown=True, title=title, metadata=properties, warnings=warnings + lost
+    )
 
 
 def _check_members(archive: zipfile.ZipFile, limits: Limits) -> None:
@@ -60,8 +88,223 @@ def _check_members(archive: zipfile.ZipFile, limits: Limits) -> None:
 
 
 def _properties(archive: zipfile.ZipFile) -> dict[str, Any]:
-    if "docProps/core.xml" not in archive.namelist():
-        return {}
-    root = ElementTree.fromstring(archive.read("docProps/core.xml"))
+    root = _part(archive, "docProps/core.xml")
     stated = {_PROPERTIES[item.tag]: (item.text or "").strip() for item in root if item.tag in _PROPERTIES}
     return {name: value for name, value in stated.items() if value}
+
+
+def _part(archive: zipfile.ZipFile, name: str) -> Element:
+    """Return the root of a part of the document; an empty element if there is none."""
+    return ElementTree.fromstring(archive.read(name)) if name in archive.namelist() else Element("none")
+
+
+def _completed(archive: zipfile.ZipFile) -> tuple[io.BytesIO, list[str]]:
+    """Return the document with what mammoth leaves out as text of it, and warnings of what is not read."""
+    root = _part(archive, "word/document.xml")
+    body = root.find(f"{_W}body")
+    warnings: list[str] = []
+    changed = {}
+    if body is not None:
+        for name in ("footnotes", "endnotes", "comments"):
+            if len(notes := _part(archive, f"word/{name}.xml")):
+                warnings += _write_out(notes)
+                changed[f"word/{name}.xml"] = notes
+        warnings += _write_out(root)
+        _number(body, _part(archive, "word/numbering.xml"), _part(archive, "word/styles.xml"))
+        headers, footers = _bars(archive, "header"), _bars(archive, "footer")
+        for place, line in enumerate(headers):
+            body.insert(place, _paragraph(line))
+        end = len(body) - (body[-1].tag == f"{_W}sectPr") if len(body) else 0
+        for place, line in enumerate(line for line in footers if line not in headers):
+            body.insert(end + place, _paragraph(line))
+        changed["word/document.xml"] = root
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as written:
+        for member in archive.infolist():
+            if member.filename in changed:
+                written.writestr(member.filename, ElementTree.tostring(changed.pop(member.filename), encoding="utf-8"))
+            elif not member.filename.startswith("word/media/"):
+                written.writestr(member.filename, archive.read(member))
+    return out, warnings
+
+
+def _bars(archive: zipfile.ZipFile, kind: str) -> list[str]:
+    """Return the different lines of the headers or footers, without page numbers."""
+    lines: dict[str, None] = {}
+    for name in sorted(archive.namelist()):
+        if (bar := _BAR.fullmatch(name)) is None or bar[1] != kind:
+            continue
+        for paragraph in _part(archive, name).iter(f"{_W}p"):
+            fields = " ".join((item.text or "") + (item.get(f"{_W}instr") or "") for item in paragraph.iter())
+            text = "".join(item.text or "" for item in paragraph.iter(f"{_W}t")).strip()
+            page = _PAGE.search(fields) is not None
+            if sum(map(str.isalpha, text)) > (_LEAST_BAR if page else 0):
+                lines[text] = None
+    return list(lines)
+
+
+def _write_out(root: Element) -> list[str]:
+    """Write formulas and readings as runs, and take out hidden runs; return warnings of what is not read."""
+    unread: Counter[str] = Counter()
+    for parent in list(root.iter()):
+        for place, child in reversed(list(enumerate(list(parent)))):
+            kind = child.tag.rpartition("}")[2]
+            if child.tag in (f"{_M}oMath", f"{_M}oMathPara"):
+                run = _run(f" ${in_one_line(child)}$ ")
+                inline = parent.tag in (f"{_W}p", f"{_W}hyperlink", f"{_W}ins", f"{_M}oMathPara")
+                parent[place] = run if inline else _filled("p", run)
+            elif child.tag == f"{_W}ruby":
+                base, reading = (_text(child.find(f"{_W}{name}")) for name in ("rubyBase", "rt"))
+                parent[place] = _run(f"{base}({reading})")[0]
+            elif child.tag == f"{_W}dstrike":
+                child.tag = f"{_W}strike"
+            elif child.tag == f"{_W}r" and _is_on(child.find(f"{_W}rPr/{_W}vanish")):
+                unread["hidden texts"] += bool(_text(child).strip())
+                parent.remove(child)
+            elif kind in _UNREAD:
+                unread[_UNREAD[kind]] += 1
+    return [f"{number:,} {what} were not read" for what, number in unread.items() if number]
+
+
+def _is_on(setting: Element | None) -> bool:
+    return setting is not None and setting.get(f"{_W}val", "true") not in ("0", "false", "off")
+
+
+def _text(node: Element | None) -> str:
+    return "" if node is None else "".join(item.text or "" for item in node.iter(f"{_W}t"))
+
+
+def _run(text: str) -> Element:
+    run = Element(f"{_W}r")
+    ElementTree.SubElement(run, f"{_W}t", {_SPACE: "preserve"}).text = text
+    return run
+
+
+def _filled(tag: str, child: Element) -> Element:
+    node = Element(_W + tag)
+    node.append(child)
+    return node
+
+
+def _paragraph(text: str) -> Element:
+    return _filled("p", _run(text))
+
+
+# ── the numbers of lists and headings ────────────────────────────────────────────────────────────────────────────────
+
+
+class _List:
+    """A list: its levels, the kind whose count it shares with others, and the levels at which it begins anew."""
+
+    def __init__(self, item: Element, kinds: dict[str, Element]) -> None:
+        self.kind = _value(item.find(f"{_W}abstractNumId"))
+        self.levels = {_level(level): level for level in kinds.get(self.kind, item).iter(f"{_W}lvl")}
+        self.anew: dict[int, int] = {}
+        for override in item.iter(f"{_W}lvlOverride"):
+            self.levels.update({_level(level): level for level in override.iter(f"{_W}lvl")})
+            if (start := override.find(f"{_W}startOverride")) is not None:
+                self.anew[_level(override)] = int(_value(start) or 1)
+
+    def start(self, place: int) -> int:
+        return int(_value(self.levels[place].find(f"{_W}start")) or 1) if place in self.levels else 1
+
+    def form(self, place: int) -> str:
+        return _value(self.levels[place].find(f"{_W}numFmt")) if place in self.levels else "decimal"
+
+
+def _value(node: Element | None) -> str:
+    return "" if node is None else node.get(f"{_W}val", "")
+
+
+def _level(node: Element) -> int:
+    return int(node.get(f"{_W}ilvl", "0"))
+
+
+def _number(body: Element, numbering: Element, styles: Element) -> None:
+    """Write the number of each numbered paragraph before it, as Word counts: a list goes on after other text."""
+    kinds = {item.get(f"{_W}abstractNumId", ""): item for item in numbering.iter(f"{_W}abstractNum")}
+    lists = {item.get(f"{_W}numId", ""): _List(item, kinds) for item in numbering.iter(f"{_W}num")}
+    by_id = {style.get(f"{_W}styleId", ""): style for style in styles.iter(f"{_W}style")}
+    counts: dict[str, dict[int, int]] = {}
+    for paragraph in body.iter(f"{_W}p"):
+        properties = paragraph.find(f"{_W}pPr")
+        if properties is None or not _text(paragraph).strip():
+            continue
+        style = by_id.get(_value(properties.find(f"{_W}pStyle")))
+        name, place = _list_of(properties, style, by_id, lists)
+        if name not in lists or place not in lists[name].levels:
+            continue
+        numbers = lists[name]
+        counted = counts.setdefault(numbers.kind, {})
+        if place in numbers.anew:
+            counted[place] = numbers.anew.pop(place) - 1
+        counted[place] = counted.get(place, numbers.start(place) - 1) + 1
+        for deeper in [level for level in counted if level > place]:
+            del counted[deeper]
+        label = _label(numbers, counted, place)
+        heading = style is not None and _value(style.find(f"{_W}name")).casefold().startswith("heading")
+        if not label:
+            continue
+        if label.strip(".) ").isdigit() and not heading:
+            mark = f"{_OPEN}{counted[place]}{_CLOSE}"  # an item of a list, whose number is set below
+        else:
+            mark = f"{label} "
+            for stated in properties.findall(f"{_W}numPr"):
+                properties.remove(stated)
+            none = ElementTree.SubElement(properties, f"{_W}numPr")
+            ElementTree.SubElement(none, f"{_W}ilvl", {f"{_W}val": "0"})
+            ElementTree.SubElement(none, f"{_W}numId", {f"{_W}val": "0"})
+        paragraph.insert(list(paragraph).index(properties) + 1, _run(mark))
+
+
+def _list_of(
+    properties: Element, style: Element | None, by_id: dict[str, Element], lists: dict[str, _List]
+) -> tuple[str, int]:
+    """Return the list of a paragraph, stated by itself or by its style, and its level in it."""
+    numbering = properties.find(f"{_W}numPr")
+    seen: set[str] = set()
+    name, place = "", None
+    while True:
+        if numbering is not None:
+            name = name or _value(numbering.find(f"{_W}numId"))
+            stated = _value(numbering.find(f"{_W}ilvl"))
+            place = int(stated) if stated and place is None else place
+        if name or style is None or (style_id := style.get(f"{_W}styleId", "")) in seen:
+            break
+        seen.add(style_id)
+        numbering = style.find(f"{_W}pPr/{_W}numPr")
+        if (
+            numbering is not None
+            and place is None
+            and (inner := lists.get(_value(numbering.find(f"{_W}numId")))) is not None
+        ):
+            named = (at for at, level in inner.levels.items() if _value(level.find(f"{_W}pStyle")) == style_id)
+            place = next(named, None)
+        style = by_id.get(_value(style.find(f"{_W}basedOn")))
+    return name, place or 0
+
+
+def _label(numbers: _List, counted: dict[int, int], place: int) -> str:
+    """Return the label of a paragraph, such as 3. or 2.1 or (b); nothing for a bullet."""
+    if numbers.form(place) in ("bullet", "none"):
+        return ""
+
+    def shown(match: re.Match[str]) -> str:
+        level = int(match[1]) - 1
+        return _written(counted.get(level, numbers.start(level)), numbers.form(level))
+
+    return _PLACE.sub(shown, _value(numbers.levels[place].find(f"{_W}lvlText"))).strip()
+
+
+def _written(number: int, form: str) -> str:
+    """Return a number in a form of Word; forms that are not known as a decimal number."""
+    if form in ("lowerLetter", "upperLetter") and number > 0:
+        letters = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
+    elif form in ("lowerRoman", "upperRoman") and 0 < number < 4000:
+        letters, left = "", number
+        for value, sign in _ROMAN:
+            letters += sign * (left // value)
+            left %= value
+    else:
+        return f"{number:02}" if form == "decimalZero" else str(number)
+    return letters.upper() if form.startswith("upper") else letters

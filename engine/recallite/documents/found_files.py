@@ -19,6 +19,7 @@ _TEXT_EXTENSIONS = frozenset(
 )
 _LEFT_OUT = frozenset(("node_modules", "__pycache__"))
 _DEEPEST = 64
+_NO_DOCUMENT = "its name is not that of a document: save it as one, or name it in include"
 _HIDDEN, _EXCLUDED = "hidden and generated files and folders are left out", "exclude leaves it out"
 
 
@@ -133,7 +134,7 @@ class Walk:
         elif not stat.S_ISREG(mode):
             self._skip(path, f"it is {kind_of(mode)}, not a file")
         elif self._include is None and not _is_document(path):
-            self._skip(path, "its name is not that of a document: name it in include to read it")
+            self._skip(path, _NO_DOCUMENT)
         elif printable(path) != path:
             self._skip(path, "its name is not UTF-8: rename it")
         else:

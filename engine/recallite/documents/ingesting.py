@@ -23,13 +23,14 @@ from recallite.errors import (
     InvalidInput,
     RecalliteError,
 )
-from recallite.model.checks import check_name, check_path, join_scopes, now_us
+from recallite.model.checks import check_name, check_path, check_time, join_scopes, now_us, to_datetime
 from recallite.model.policies import WritePolicy
 from recallite.remember.document_writing import NewChunk, NewDocument, Written, delete_documents, write_documents
 from recallite.store.values import DocumentRow
 from recallite.system.extras import install_command
 from recallite.system.folders import printable
 from recallite.system.messages import shown, without_userinfo
+from recallite.text.dates.written import own_time
 
 Progress = Callable[[int, int | None], None]
 """Called with the number of documents done and their total."""
@@ -201,6 +202,7 @@ class Ingest:
             )  # fmt: skip
             stated, stated_title = stated_by(loaded)
             metadata = {**stated, **content.metadata, **by_caller}
+            created_at, undated = _written(metadata, item.source, content.mtime_ns)
             title = self._options.title or stated_title or _title_of(item)
             chunks = cut(loaded, self._engine.embedder, title=title, path=item.source, metadata=metadata)
         if not chunks:
@@ -208,10 +210,11 @@ class Ingest:
         document = NewDocument(
             scope=self._options.scope, source=item.source, title=title, media_type=loaded.media_type,
             content_hash=digest, chunking=CHUNKING, size_bytes=len(content.data), mtime_ns=content.mtime_ns,
-            inode=content.inode, metadata=metadata, caller_metadata=by_caller, chunks=chunks, created_at=now_us(),
+            inode=content.inode, metadata=metadata, caller_metadata=by_caller, chunks=chunks,
+            created_at=now_us() if created_at is None else created_at,
         )  # fmt: skip
         self._hashes[digest] = item.source
-        self._in_progress[item.source] = document, (*content.warnings, *loaded.warnings)
+        self._in_progress[item.source] = document, (*content.warnings, *loaded.warnings, *undated)
         return document
 
     def _refreshed(self, row: DocumentRow, item: _Item | None, content: _Content) -> NewDocument | None:
@@ -237,7 +240,8 @@ class Ingest:
             mtime_ns=row.mtime_ns if item is None else content.mtime_ns,
             inode=row.inode if item is None else content.inode, metadata=metadata,
             caller_metadata={**_caller_metadata(row), **(self._options.metadata or {})}, chunks=chunks,
-            created_at=min((chunk.created_at for chunk in stored), default=row.created_at),
+            created_at=_written(metadata, source, None)[0]
+            or min((chunk.created_at for chunk in stored), default=row.created_at),
             renamed_from=None if source == row.source else row.source,
         )  # fmt: skip
         if item is not None:
@@ -352,6 +356,14 @@ def stored_metadata(text: str | None) -> dict[str, Any]:
 def is_url(source: str) -> bool:
     """Whether a source is a URL of http or https."""
     return source.lower().startswith(("http://", "https://"))
+
+
+def _written(metadata: dict[str, Any], source: str, mtime_ns: int | None) -> tuple[int | None, list[str]]:
+    """Return when a document was written, as it states, its name says or its file was changed, and dates not read."""
+    moment, unread = own_time(metadata, os.path.splitext(urlsplit(source).path if is_url(source) else source)[0])
+    if moment is None and mtime_ns is not None:
+        moment = min(to_datetime(mtime_ns // 1000), to_datetime(now_us()))
+    return check_time(moment, "created_at"), [str(fault) for fault in unread]
 
 
 def _is_file(row: DocumentRow) -> bool:

@@ -10,8 +10,9 @@ import ctypes
 import math
 import re
 import unicodedata
-from collections.abc import Iterator
-from datetime import datetime
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import pypdfium2
@@ -19,24 +20,75 @@ import pypdfium2.raw as pdfium
 
 from recallite.documents.loaded import Loaded, too_long
 from recallite.documents.pdf_layout import (
-    LINE_END_HYPHEN,
-    Line,
-    clean,
-    columns_apart,
     compose,
     find_headings,
     largest,
+    with_headings_over_pages,
     without_page_number,
+    without_running_lines,
 )
+from recallite.documents.pdf_page import CELL_GAP, LINE_END_HYPHEN, Line, Word, arranged, clean
 from recallite.errors import DocumentError
+from recallite.text.dates.written import read_written
 
 _PASSWORD_ERRORS = (pdfium.FPDF_ERR_PASSWORD, pdfium.FPDF_ERR_SECURITY)
 _INFORMATION = {"Author": "author", "Subject": "subject", "Keywords": "keywords"}
 _DATES = {"CreationDate": "created", "ModDate": "modified"}
-# A gap of this many ems between two words of a line separates cells of a table, or columns.
-_CELL_GAP = 1.5
+# The gap, in ems, between cells of a right-to-left line.
+_APART = 1.5
+# A page with a larger share of characters without a code is not text.
+_MOST_UNMAPPED = 0.3
+_SAMPLED_CHARS = 200
+_MOST_PAGES_NAMED = 10
+_COUNTED = (
+    "characters without a code",
+    "hidden annotations",
+    "attached files and media",
+    "characters outside the page",
+)
+# The step up or down, in ems, from one character to the next that is on another line.
+_JUMP = 0.8
+_FILLED = (pdfium.FPDF_FORMFIELD_TEXTFIELD, pdfium.FPDF_FORMFIELD_COMBOBOX, pdfium.FPDF_FORMFIELD_LISTBOX)
+_PASSWORD_FIELD = 1 << 13
+_NOTES = (
+    pdfium.FPDF_ANNOT_TEXT, pdfium.FPDF_ANNOT_FREETEXT, pdfium.FPDF_ANNOT_HIGHLIGHT, pdfium.FPDF_ANNOT_UNDERLINE,
+    pdfium.FPDF_ANNOT_STRIKEOUT, pdfium.FPDF_ANNOT_SQUIGGLY, pdfium.FPDF_ANNOT_STAMP, pdfium.FPDF_ANNOT_CARET,
+    pdfium.FPDF_ANNOT_SQUARE, pdfium.FPDF_ANNOT_CIRCLE, pdfium.FPDF_ANNOT_LINE, pdfium.FPDF_ANNOT_INK,
+    pdfium.FPDF_ANNOT_POLYGON, pdfium.FPDF_ANNOT_POLYLINE,
+)  # fmt: skip
+_MEDIA = (
+    pdfium.FPDF_ANNOT_FILEATTACHMENT, pdfium.FPDF_ANNOT_SOUND, pdfium.FPDF_ANNOT_MOVIE, pdfium.FPDF_ANNOT_SCREEN,
+    pdfium.FPDF_ANNOT_THREED, pdfium.FPDF_ANNOT_RICHMEDIA,
+)  # fmt: skip
+_ABSOLUTE = re.compile(r"(?:https?|ftp|mailto|tel):", re.IGNORECASE)
+_WORDS = re.compile(r"\w+")
+# Titles that programs state for a document without one.
+_MADE_UP = re.compile(r"^\W*(?:untitled|anonymous|unknown|no title)\b|\.[a-z]{2,5}$|^Microsoft \w+ - ", re.IGNORECASE)
+_LINE_END = re.compile(f"[\r\n]+|{LINE_END_HYPHEN}|$")
 _RIGHT_TO_LEFT = ("R", "AL")
 _WORD = re.compile(r"\S+")
+
+
+class _Unread:
+    """Counts of what was not read, by kind, with the pages."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self.page = 0
+        self._pages: dict[str, list[int]] = {}
+
+    def add(self, what: str, count: int = 1) -> None:
+        """Count it on the present page."""
+        self.counts[what] += count
+        pages = self._pages.setdefault(what, [])
+        if pages[-1:] != [self.page]:
+            pages.append(self.page)
+
+    def where(self, what: str) -> str:
+        """Return the pages in parentheses."""
+        pages = [f"{page:,}" for page in self._pages[what]]
+        more = ", ..." if len(pages) > _MOST_PAGES_NAMED else ""
+        return f" (page{'s' if len(pages) > 1 else ''} {', '.join(pages[:_MOST_PAGES_NAMED])}{more})"
 
 
 def load_pdf(data: bytes, password: str | None, max_chars: int) -> Loaded:
@@ -49,42 +101,88 @@ def load_pdf(data: bytes, password: str | None, max_chars: int) -> Loaded:
 
 
 def _loaded(document: pypdfium2.PdfDocument, max_chars: int) -> Loaded:
+    document.init_forms()
     pages: list[list[Line]] = []
-    drawn = damaged = chars = 0
+    heights: list[tuple[float, float]] = []
+    unread = _Unread()
+    chars = 0
     for number in range(len(document)):
         pages.append([])
+        unread.page = number + 1
+        heights.append((0.0, 0.0))
         try:
             page = document[number]
         except pypdfium2.PdfiumError:
-            damaged += 1
+            unread.add("damaged")
             continue
-        lines = _lines(page)
+        reader = _Page(page, document.formenv, unread)
+        lines = reader.lines()
         chars += sum(len(line.text) for line in lines)
         if chars > max_chars:
             raise too_long(max_chars)
-        drawn += not lines and any(item.type == pdfium.FPDF_PAGEOBJ_IMAGE for item in page.get_objects(max_depth=3))
+        if not lines and _has_images(page):
+            unread.add("drawn")
         pages[number] = without_page_number(lines, number, document.get_page_label(number))
+        heights[number] = reader.height
         page.close()
     if not any(pages):
-        if damaged:
-            raise DocumentError("it is damaged: its pages cannot be read")
-        if drawn:
-            raise DocumentError("it holds images and no text: it needs text recognition (OCR) before")
-        raise DocumentError("it holds no text")
+        raise DocumentError(_no_text(unread))
+    pages = with_headings_over_pages([arranged(lines) for lines in without_running_lines(pages, heights)])
     headings = find_headings(pages, _outline(document))
     text, starts = compose(pages, headings)
     information = document.get_metadata_dict(skip_empty=True)
-    title = clean(information.get("Title", "")) or largest(pages, headings)
+    tables = any(line.is_table for lines in pages for line in lines)
+    return Loaded(
+        text=text, media_type="application/pdf", markdown=bool(headings) or tables, pages=starts,
+        title=_title(clean(information.get("Title", "")), text, largest(pages, headings)),
+        metadata=_metadata(information, len(pages)), warnings=_warnings(document, unread, len(pages)),
+    )  # fmt: skip
+
+
+def _has_images(page: Any) -> bool:
+    return any(item.type == pdfium.FPDF_PAGEOBJ_IMAGE for item in page.get_objects(max_depth=3))
+
+
+def _no_text(unread: _Unread) -> str:
+    """Return why no page has text."""
+    if unread.counts["damaged"]:
+        return "it is damaged: its pages cannot be read"
+    if unread.counts["unmapped"]:
+        return "its fonts do not say which characters they draw: it needs text recognition (OCR) before"
+    if unread.counts["drawn"]:
+        return "it holds images and no text: it needs text recognition (OCR) before"
+    return "it holds no text"
+
+
+def _warnings(document: Any, unread: _Unread, pages: int) -> list[str]:
+    """Return what was not read."""
     attachments = [document.get_attachment(place).get_name() for place in range(document.count_attachments())]
     warnings = [f"{name!r} is attached to it and was not read" for name in attachments]
-    if damaged:
-        warnings.append(f"{damaged:,} of {len(pages):,} pages are damaged and were not read")
-    if drawn:
-        warnings.append(f"{drawn:,} of {len(pages):,} pages hold images and no text")
-    return Loaded(
-        text=text, media_type="application/pdf", markdown=bool(headings), pages=starts, title=title or None,
-        metadata=_metadata(information, len(pages)), warnings=warnings,
-    )  # fmt: skip
+    for what, message in (
+        ("damaged", "{} of {} pages are damaged and were not read"),
+        ("drawn", "{} of {} pages hold images and no text"),
+        ("unmapped", "{} of {} pages were not read: their fonts do not say which characters they draw"),
+    ):
+        if unread.counts[what]:
+            warnings.append(message.format(f"{unread.counts[what]:,}", f"{pages:,}") + unread.where(what))
+    warnings += [
+        f"{unread.counts[what]:,} {what} were not read{unread.where(what)}" for what in _COUNTED if unread.counts[what]
+    ]
+    if document.get_formtype() in (pdfium.FORMTYPE_XFA_FULL, pdfium.FORMTYPE_XFA_FOREGROUND):
+        warnings.append("it is an XFA form, whose answers may not all be read: print it to PDF")
+    return warnings
+
+
+def _title(stated: str, text: str, largest: str) -> str | None:
+    """Return the stated title, or the largest line of the first page if a program made that title up.
+
+    Most words of a title are in the text; those of "untitled" and of the name of a file are not.
+    """
+    words = set(_WORDS.findall(stated.casefold()))
+    unsaid = len(words - set(_WORDS.findall(text.casefold()))) > 0.5 * len(words)
+    if unsaid and (largest or _MADE_UP.search(stated)):
+        stated = ""
+    return stated or largest or None
 
 
 def _open(data: bytes, password: str | None) -> pypdfium2.PdfDocument:
@@ -102,53 +200,234 @@ def _open(data: bytes, password: str | None) -> pypdfium2.PdfDocument:
     return document
 
 
-def _lines(page: Any) -> list[Line]:
-    """Return the lines of a page in the order in which the file draws them, usually column by column."""
-    textpage = page.get_textpage()
-    count = textpage.count_chars()
-    chars = "".join(_char(textpage, place) for place in range(count))
-    lines = []
-    begin = 0
-    for match in re.finditer(f"[\r\n]+|{LINE_END_HYPHEN}|$", chars):
-        end = match.end() if match[0] == LINE_END_HYPHEN else match.start()
-        line = _line(textpage, chars, begin, end)
-        if line is not None:
-            lines.append(line)
-        begin = match.end()
-    textpage.close()
-    return columns_apart(lines)
+class _Page:
+    """Reads a page: its lines, turned upright, with what is filled in and noted on it; counts what is not read."""
+
+    def __init__(self, page: Any, form: Any, unread: _Unread) -> None:
+        self._page, self._form, self._unread = page, form, unread
+        self._text = page.get_textpage()
+        self._count = self._text.count_chars()
+        self._unmapped = {
+            place for place in range(self._count) if pdfium.FPDFText_HasUnicodeMapError(self._text, place) == 1
+        }
+        self._struck = list(self._strikes())
+        self._turns = self._quarter_turns()
+        self._box = self._upright(page.get_bbox())
+        self.height = self._box[1], self._box[3]
+
+    def lines(self) -> list[Line]:
+        """Return the lines of the page in the order in which the file draws them."""
+        if len(self._unmapped) > _MOST_UNMAPPED * self._count:
+            self._unread.add("unmapped")
+            chars = ""
+        else:
+            chars = "".join(map(self._char, range(self._count)))
+        lines = []
+        begin = 0
+        for match in _LINE_END.finditer(chars):
+            end = match.end() if match[0] == LINE_END_HYPHEN else match.start()
+            for first, last in pairwise([begin, *self._jumps(chars, begin, end), end]):
+                if (line := self._line(chars, first, last)) is not None:
+                    lines.append(line)
+            begin = match.end()
+        page_text = "\n".join(line.text for line in lines)
+        lines += self._annotations(page_text)
+        self._text.close()
+        return lines
+
+    def _quarter_turns(self) -> int:
+        """Return by how many quarters the text is turned: that of a wide table may stand upright on its side."""
+        angles: Counter[int] = Counter()
+        for place in range(0, self._count, max(1, self._count // _SAMPLED_CHARS)):
+            if pdfium.FPDFText_IsGenerated(self._text, place) != 1:
+                angles[round(pdfium.FPDFText_GetCharAngle(self._text, place) / (math.pi / 2)) % 4] += 1
+        return angles.most_common(1)[0][0] if angles else 0
+
+    def _upright(self, box: Sequence[float]) -> tuple[float, float, float, float]:
+        left, bottom, right, top = box
+        for _ in range(self._turns):
+            left, bottom, right, top = bottom, -right, top, -left
+        return left, bottom, right, top
+
+    def _char(self, place: int) -> str:
+        if pdfium.FPDFText_IsHyphen(self._text, place) == 1:
+            return LINE_END_HYPHEN
+        return chr(pdfium.FPDFText_GetUnicode(self._text, place))
+
+    def _loose_box(self, place: int) -> tuple[float, float, float, float]:
+        return self._upright(self._text.get_charbox(place, loose=True))
+
+    def _is_on_page(self, box: tuple[float, float, float, float]) -> bool:
+        x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
+        return self._box[0] - 1 <= x <= self._box[2] + 1 and self._box[1] - 1 <= y <= self._box[3] + 1
+
+    def _jumps(self, chars: str, begin: int, end: int) -> Iterator[int]:
+        """Yield where the text leaves its baseline: PDFium takes a single character below a line for one of it."""
+        before: float | None = None
+        for place in range(begin, end):
+            if chars[place].isspace():
+                continue
+            baseline = self._baseline(place)
+            if before is not None and abs(step := baseline - before) > 1 and abs(step) > _JUMP * self._size(place):
+                yield place
+            before = baseline
+
+    def _line(self, chars: str, begin: int, end: int) -> Line | None:
+        # The edges of the first and last character of each word, of the size that the font states for all characters.
+        words = []
+        for match in _WORD.finditer(chars, begin, end):
+            first, last = match.span()
+            boxes = self._loose_box(first), self._loose_box(last - 1)
+            if self._is_on_page(boxes[0]) or self._is_on_page(boxes[1]):
+                words.append((first, last, min(box[0] for box in boxes), max(box[2] for box in boxes)))
+            else:
+                self._unread.add("characters outside the page", last - first)
+        if not words:
+            return None
+        size = self._size(words[0][0])
+        # Words of a right-to-left line are not in the order of their places.
+        gap = _APART if _has_right_to_left(chars[begin:end]) else CELL_GAP
+        cells = [[words[0]]]
+        for before, word in pairwise(words):
+            if word[2] - before[3] > gap * size or word[3] < before[2] - gap * size:
+                cells.append([])
+            cells[-1].append(word)
+        texts: list[str] = []
+        edges: list[tuple[float, float]] = []
+        cell_words: list[tuple[Word, ...]] = []
+        for cell in cells:
+            if text := clean(self._cell(chars, cell[0][0], cell[-1][1])):
+                texts.append(text)
+                edges.append((min(word[2] for word in cell), max(word[3] for word in cell)))
+                pieces = text.split()
+                whole = len(pieces) == len(cell) and gap == CELL_GAP
+                cell_words.append(
+                    tuple((piece, word[2], word[3]) for piece, word in zip(pieces, cell, strict=False)) if whole else ()
+                )
+        if not texts:
+            return None
+        return Line(
+            tuple(texts), edges[0][0], edges[-1][1], self._baseline(words[0][0]), size, tuple(edges), tuple(cell_words)
+        )
+
+    def _baseline(self, place: int) -> float:
+        x, y = ctypes.c_double(), ctypes.c_double()
+        pdfium.FPDFText_GetCharOrigin(self._text, place, x, y)
+        return self._upright((x.value, y.value, x.value, y.value))[1]
+
+    def _size(self, place: int) -> float:
+        """Return the size of the font of a character in points, as it is drawn."""
+        matrix = pdfium.FS_MATRIX()
+        pdfium.FPDFText_GetMatrix(self._text, place, matrix)
+        return float(pdfium.FPDFText_GetFontSize(self._text, place) * math.hypot(matrix.c, matrix.d))
+
+    def _cell(self, chars: str, begin: int, end: int) -> str:
+        """Return the text of a cell in reading order, without characters that have no code; a raised 6 is ^6."""
+        if _has_right_to_left(chars[begin:end]):
+            return _logical_order(self._text, chars, begin, end)
+        pieces: list[str] = []
+        struck = False
+        for place in range(begin, end):
+            if self._struck and self._is_struck(place) != struck and not chars[place].isspace():
+                struck = not struck
+                # The mark that ends it is before the blank.
+                pieces.insert(len(pieces) - (not struck and pieces[-1].isspace()), "~~")
+            if place in self._unmapped:
+                self._unread.add("characters without a code")
+                continue
+            if chars[place].isdigit() and place > begin and (mark := self._placed(chars, place)):
+                pieces.append(mark)
+            pieces.append(chars[place])
+        return "".join(pieces) + "~~" * struck
+
+    def _is_struck(self, place: int) -> bool:
+        left, bottom, right, top = self._text.get_charbox(place)
+        x, y = (left + right) / 2, (bottom + top) / 2
+        return any(box[0] <= x <= box[2] and box[1] <= y <= box[3] for box in self._struck)
+
+    def _strikes(self) -> Iterator[tuple[float, float, float, float]]:
+        """Yield the boxes that a reader has struck out."""
+        for place in range(pdfium.FPDFPage_GetAnnotCount(self._page)):
+            annotation = pdfium.FPDFPage_GetAnnot(self._page, place)
+            if pdfium.FPDFAnnot_GetSubtype(annotation) == pdfium.FPDF_ANNOT_STRIKEOUT:
+                for corner in range(pdfium.FPDFAnnot_CountAttachmentPoints(annotation)):
+                    points = pdfium.FS_QUADPOINTSF()
+                    pdfium.FPDFAnnot_GetAttachmentPoints(annotation, corner, points)
+                    xs, ys = ([getattr(points, f"{axis}{number}") for number in range(1, 5)] for axis in ("x", "y"))
+                    yield min(xs), min(ys), max(xs), max(ys)
+            pdfium.FPDFPage_CloseAnnot(annotation)
+
+    def _placed(self, chars: str, place: int) -> str:
+        """Return ^ or _ before a digit that is raised, or lowered, beside a digit of full size."""
+        before = chars[place - 1]
+        if not before.isalnum():
+            return ""
+        full, size = self._size(place - 1), self._size(place)
+        step = self._baseline(place) - self._baseline(place - 1) if size < 0.9 * full else 0.0
+        return "^" if step > 0.15 * full else "_" if step < -0.05 * full and before.isdigit() else ""
+
+    def _annotations(self, page_text: str) -> Iterator[Line]:
+        """Yield what is filled in and noted, each where it stands; `page_text` is what is drawn."""
+        for place in range(pdfium.FPDFPage_GetAnnotCount(self._page)):
+            annotation = pdfium.FPDFPage_GetAnnot(self._page, place)
+            kind = pdfium.FPDFAnnot_GetSubtype(annotation)
+            flags = pdfium.FPDFAnnot_GetFlags(annotation)
+            rectangle = pdfium.FS_RECTF()
+            pdfium.FPDFAnnot_GetRect(annotation, rectangle)
+            text = " ".join(clean(self._said_by(annotation, kind, page_text)).split())
+            if text and flags & (pdfium.FPDF_ANNOT_FLAG_HIDDEN | pdfium.FPDF_ANNOT_FLAG_NOVIEW):
+                self._unread.add("hidden annotations")
+            elif text:
+                box = (rectangle.left, rectangle.bottom, rectangle.right, rectangle.top)
+                left, bottom, right, top = self._upright(box)
+                size = min(max(top - bottom - 4, 6.0), 10.0)
+                # The first line of a box of several is at its top.
+                baseline = top - size - 2 if top - bottom > 2.5 * size else bottom + 0.25 * (top - bottom)
+                yield Line((text,), left, right, baseline, size, ((left, right),))
+            if kind in _MEDIA:
+                self._unread.add("attached files and media")
+            pdfium.FPDFPage_CloseAnnot(annotation)
+
+    def _said_by(self, annotation: Any, kind: int, page_text: str) -> str:
+        if kind == pdfium.FPDF_ANNOT_LINK:
+            address = self._address(annotation)
+            known = address.partition(":")[2].strip("/")
+            return f"<{address}>" if _ABSOLUTE.match(address) and known not in page_text else ""
+        if kind != pdfium.FPDF_ANNOT_WIDGET:
+            noted = _string(pdfium.FPDFAnnot_GetStringValue, annotation, b"Contents") if kind in _NOTES else ""
+            return f"[Note: {noted}]" if noted.strip() and kind != pdfium.FPDF_ANNOT_FREETEXT else noted
+        if self._form is None:
+            return ""
+        form, field = self._form.raw, pdfium.FPDFAnnot_GetFormFieldType(self._form.raw, annotation)
+        if field in (pdfium.FPDF_FORMFIELD_CHECKBOX, pdfium.FPDF_FORMFIELD_RADIOBUTTON):
+            return "[x]" if pdfium.FPDFAnnot_IsChecked(form, annotation) else "[ ]"
+        if field not in _FILLED or pdfium.FPDFAnnot_GetFormFieldFlags(form, annotation) & _PASSWORD_FIELD:
+            return ""
+        value = _string(pdfium.FPDFAnnot_GetFormFieldValue, form, annotation)
+        name = _string(pdfium.FPDFAnnot_GetFormFieldName, form, annotation).rpartition(".")[2]
+        return f"{name}: {value}" if value and name and name.casefold() not in page_text.casefold() else value
+
+    def _address(self, annotation: Any) -> str:
+        action = pdfium.FPDFLink_GetAction(pdfium.FPDFAnnot_GetLink(annotation))
+        document = self._page.pdf.raw
+        length = pdfium.FPDFAction_GetURIPath(document, action, None, 0)
+        buffer = ctypes.create_string_buffer(max(length, 1))
+        pdfium.FPDFAction_GetURIPath(document, action, buffer, length)
+        return buffer.value.decode("utf-8", "replace")
 
 
-def _char(textpage: Any, place: int) -> str:
-    if pdfium.FPDFText_IsHyphen(textpage, place) == 1:
-        return LINE_END_HYPHEN
-    return chr(pdfium.FPDFText_GetUnicode(textpage, place))
+def _string(get: Any, *arguments: Any) -> str:
+    """Return a string in UTF-16 that PDFium writes into a buffer."""
+    length = get(*arguments, None, 0)
+    if length <= 2:
+        return ""
+    buffer = ctypes.create_string_buffer(length)
+    get(*arguments, ctypes.cast(buffer, ctypes.POINTER(pdfium.FPDF_WCHAR)), length)
+    return buffer.raw[: length - 2].decode("utf-16-le", "replace")
 
 
-def _line(textpage: Any, chars: str, begin: int, end: int) -> Line | None:
-    words = [match.span() for match in _WORD.finditer(chars, begin, end)]
-    if not words:
-        return None
-    size = _size(textpage, words[0][0])
-    # The edges of the first and the last character of each word, of the size that the font states for all characters.
-    boxes = [[textpage.get_charbox(place, loose=True) for place in (first, last - 1)] for first, last in words]
-    cells = [[0]]
-    for place in range(1, len(words)):
-        if boxes[place][0][0] - boxes[place - 1][1][2] > _CELL_GAP * size:
-            cells.append([])
-        cells[-1].append(place)
-    texts: list[tuple[str, tuple[float, float]]] = []
-    for cell in cells:
-        text = clean(_logical_order(textpage, chars, words[cell[0]][0], words[cell[-1]][1]))
-        if text:
-            ends = [box for place in (cell[0], cell[-1]) for box in boxes[place]]
-            texts.append((text, (min(box[0] for box in ends), max(box[2] for box in ends))))
-    if not texts:
-        return None
-    x, y = ctypes.c_double(), ctypes.c_double()
-    pdfium.FPDFText_GetCharOrigin(textpage, words[0][0], x, y)
-    edges = tuple(edge for _, edge in texts)
-    return Line(tuple(text for text, _ in texts), edges[0][0], edges[-1][1], y.value, size, edges)
+def _has_right_to_left(text: str) -> bool:
+    return not text.isascii() and any(unicodedata.bidirectional(char) in _RIGHT_TO_LEFT for char in text)
 
 
 def _logical_order(textpage: Any, chars: str, begin: int, end: int) -> str:
@@ -158,9 +437,6 @@ def _logical_order(textpage: Any, chars: str, begin: int, end: int) -> str:
     whole word in files of WeasyPrint) are in order already and come out reversed; a glyph without a character comes out
     as its number in the font.
     """
-    text = chars[begin:end]
-    if text.isascii() or not any(unicodedata.bidirectional(char) in _RIGHT_TO_LEFT for char in text):
-        return text
     unmapped = any(pdfium.FPDFText_HasUnicodeMapError(textpage, place) == 1 for place in range(begin, end))
     groups: list[tuple[tuple[float, ...], str]] = []
     for place in range(begin, end):
@@ -182,13 +458,6 @@ def _logical_order(textpage: Any, chars: str, begin: int, end: int) -> str:
     return " ".join("".join(pieces).split())
 
 
-def _size(textpage: Any, place: int) -> float:
-    """Return the size of the font of a character in points, as it is drawn."""
-    matrix = pdfium.FS_MATRIX()
-    pdfium.FPDFText_GetMatrix(textpage, place, matrix)
-    return float(pdfium.FPDFText_GetFontSize(textpage, place) * math.hypot(matrix.c, matrix.d))
-
-
 def _outline(document: Any) -> Iterator[tuple[str, int, int]]:
     """Yield the entries of the outline: title, page from 0, level from 1."""
     for entry in document.get_toc(max_depth=6):
@@ -205,12 +474,6 @@ def _metadata(information: dict[str, str], pages: int) -> dict[str, Any]:
 
 
 def _date(value: str) -> str | None:
-    """Return a PDF date (D:20220403193102+02'00') in ISO 8601; None if it is invalid."""
-    digits = re.match(r"D:(\d{14})(Z|[+-]\d\d'?\d\d)?", value)
-    if digits is None:
-        return None
-    zone = (digits[2] or "").replace("'", "").replace("Z", "+0000")
-    try:
-        return datetime.strptime(digits[1] + zone, "%Y%m%d%H%M%S%z" if zone else "%Y%m%d%H%M%S").isoformat()
-    except ValueError:
-        return None
+    """Return a PDF date (D:20220403193102+02'00') in ISO 8601; one that cannot be read as it is."""
+    written = read_written(value.removeprefix("D:").replace("'", "").replace("Z0000", "Z"))
+    return (clean(value) or None) if written is None else written.begin.isoformat()

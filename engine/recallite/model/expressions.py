@@ -160,11 +160,6 @@ def metadata_keys(field: str) -> list[str]:
 
 def _scalar(field: str, value: object, path: str) -> Scalar:
     """The value as stores compare it."""
-    if field in _TIMES:
-        try:
-            return checks.check_time(value, path)
-        except InvalidInput as fault:
-            raise InvalidInput(str(fault), "filter") from None
     if value is None:
         return None
     if field == "authority":
@@ -176,6 +171,14 @@ def _scalar(field: str, value: object, path: str) -> Scalar:
     if isinstance(value, str) and _storable(value):
         return checks.plain_str(value)
     raise InvalidInput(f"{path} is {shown(value)}: give a str, a finite number, a bool or None", "filter")
+
+
+def _moments(field: str, value: object, path: str) -> tuple[int, int]:
+    """The first and last moment of a time: of a day alone, all of it."""
+    try:
+        return checks.moments_of(value, path, field)
+    except InvalidInput as fault:
+        raise InvalidInput(str(fault), "filter") from None
 
 
 def _values(field: str, value: object, path: str) -> tuple[Scalar, ...]:
@@ -194,6 +197,11 @@ Builder: TypeAlias = Callable[[str, object, str], Expression]
 
 def _compared(operator: Literal["eq", "gt", "gte", "lt", "lte"]) -> Builder:
     def build(field: str, value: object, path: str) -> Expression:
+        if field in _TIMES and value is not None:
+            first, last = _moments(field, value, path)
+            if operator == "eq" and first < last:
+                return And((Comparison(field, "gte", first), Comparison(field, "lte", last)))
+            return Comparison(field, operator, last if operator in ("gt", "lte") else first)
         scalar = _scalar(field, value, path)
         if scalar is None and operator != "eq":
             raise InvalidInput(f"{path} is None: compare with eq or ne", "filter")
@@ -203,12 +211,14 @@ def _compared(operator: Literal["eq", "gt", "gte", "lt", "lte"]) -> Builder:
 
 
 def _among(field: str, value: object, path: str) -> Expression:
+    if field in _TIMES and isinstance(value, list | tuple | set | frozenset) and None not in value and value:
+        return Or(tuple(_compared("eq")(field, item, path) for item in value))
     return Comparison(field, "in", _values(field, value, path))
 
 
 def _contains(field: str, value: object, path: str) -> Expression:
     scalar = _scalar(field, value, path)
-    if not isinstance(scalar, str) and not field.startswith("metadata."):
+    if field in _TIMES or (not isinstance(scalar, str) and not field.startswith("metadata.")):
         raise InvalidInput(f"{path} is {shown(value)}: give the str to look for", "filter")
     return Comparison(field, "contains", scalar)
 

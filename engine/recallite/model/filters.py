@@ -32,7 +32,7 @@ class FilterFields(TypedDict, total=False):
     - include_superseded: also memories that others have superseded
 
     Times are aware datetimes, ISO 8601 texts, or texts such as "7d" (seven days ago), "yesterday" and "2026-03". A day
-    or month alone is its first moment in UTC.
+    or month alone is its first moment in UTC for `since`, its last for the others, and all of it in `where`.
     """
 
     scope: str | Sequence[str] | None

@@ -11,8 +11,10 @@ from fnmatch import fnmatchcase
 from zoneinfo import ZoneInfo
 
 from recallite.model.checks import now_us
+from recallite.text.dates.written import time_in_name
 
-_DATED = re.compile(r"(?:^|/)(\d{4})-(\d{2})-(\d{2})\.(?:md|markdown)$", re.ASCII | re.IGNORECASE)
+# The names of OpenClaw's daily files; any other file below memory/ is kept for good.
+_DAILY = re.compile(r"(?:^|/)\d{4}-\d{2}-\d{2}\.(?:md|markdown)$", re.ASCII | re.IGNORECASE)
 _EVERGREEN = ("MEMORY.md", "memory.md")
 _DAY_US = 86_400_000_000
 
@@ -26,19 +28,14 @@ def source_label(path: str) -> str:
 
 
 def dated(path: str) -> date | None:
-    """The day in the name `YYYY-MM-DD.md` of a file, at any depth; None for other names."""
-    match = _DATED.search(path)
-    if match is None:
-        return None
-    try:
-        return date(int(match[1]), int(match[2]), int(match[3]))
-    except ValueError:
-        return None
+    """The day that the name of a file says, at any depth; None for other names."""
+    moment = time_in_name(path.rpartition(".")[0])
+    return None if moment is None else moment.date()
 
 
 def is_evergreen(path: str, patterns: tuple[str, ...] = _EVERGREEN) -> bool:
     """Whether a file never ages: it matches a pattern, or is below `memory/` and its name is not a day."""
-    return _matches(path, patterns) or (path.startswith("memory/") and _DATED.search(path) is None)
+    return _matches(path, patterns) or (path.startswith("memory/") and _DAILY.search(path) is None)
 
 
 def written_at(path: str, mtime_ns: int, timezone: str = "UTC") -> int:

@@ -37,7 +37,9 @@ class Claim(NamedTuple):
     @classmethod
     def of(cls, known: Known, again: Iterable[int] = ()) -> Claim:
         """Return the claim of a record, which was said again at some times that the store does not have yet."""
-        further = (at for at, _ in known.repeated) if isinstance(known, Row) else known.repeated_at
+        further = known.repeated_at if isinstance(known, StatementCandidate) else ()
+        if isinstance(known, Row) and known.repeated:
+            further = tuple(at for at, _ in known.repeated)
         told_at = telling(known.created_at, known.recorded_from, known.valid_from, resolved=known.valid_resolved)
         over_at = known.valid_until if known.valid_resolved else None
         times = tuple(sorted({told_at, *further, *again}))

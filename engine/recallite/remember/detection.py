@@ -13,7 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, field
 
 from recallite.model.checks import now_us
 from recallite.model.policies import WritePolicy
@@ -91,6 +91,8 @@ class _Compared(Struct, gc=False):
     others: Sequence[Known]
     places: Sequence[int]
     relations: tuple[Relation, ...] = ()
+    # The further times at which the texts of the row and of others were said before it, by public id.
+    times: dict[str, set[int]] = field(default_factory=dict)
 
 
 class Detection:
@@ -123,9 +125,10 @@ class Detection:
         self._formers: dict[bytes, list[Known]] = {}
         self._superseded: set[str] = set()
         self._changed: set[str] = set()
-        # The times at which records were said again, and the ids of those that rows of this batch have said again
-        # since rows were judged ahead.
+        # The times at which rows of this batch said records again, the times of texts before the present row, and the
+        # ids of those that were said again since rows were judged ahead.
         self._again: dict[str, set[int]] = {}
+        self._before: dict[str, set[int]] = {}
         self._told_again: set[str] = set()
         # What was found for rows to come, and the place up to which rows were read.
         self._ahead: dict[int, _Compared] = {}
@@ -178,8 +181,12 @@ class Detection:
         return self._compares(self._rows[place])
 
     def claim(self, known: Known) -> Claim:
-        """Return the claim of a record, with the times at which rows of this batch said it again."""
-        return Claim.of(known, self._again.get(known.public_id, ()))
+        """Return the claim of a record, with the times at which its text was said before the present row."""
+        return self._claim(known, self._before)
+
+    def _claim(self, known: Known, before: dict[str, set[int]]) -> Claim:
+        public_id = known.public_id
+        return Claim.of(known, (*self._again.get(public_id, ()), *before.get(public_id, ())))
 
     def told_at(self, known: Known) -> int:
         """Return the time at which a record was said last, in microseconds."""
@@ -246,6 +253,7 @@ class Detection:
             (stored,) = self._stored([place], 2 * _MOST if self._superseded else _MOST)
             compared = self._candidates(place, stored, place)
             self._judge([compared])
+        self._before = compared.times
         return compared.relations
 
     def _is_current(self, compared: _Compared) -> bool:
@@ -311,7 +319,9 @@ class Detection:
                 before = (
                     earlier
                     for earlier in reversed(listed)
-                    if earlier < place and (earlier >= done or earlier in written)
+                    if earlier < place
+                    and (earlier >= done or earlier in written)
+                    and self._rows[earlier].public_id not in self._superseded
                 )
                 for earlier in islice(before, _MOST_OF_A_KEY):
                     shared[earlier] = shared.get(earlier, 0) + weight
@@ -324,35 +334,31 @@ class Detection:
         each other. What was said before another and again after it is judged both ways: if that replaced it, it now
         replaces that.
         """
-        near: list[tuple[_Compared, Known]] = []
+        near: list[tuple[_Compared, Known, tuple[bool, bool]]] = []
         for compared in rows:
             outline = _outline(compared.row)
-            near += (
-                (compared, other)
-                for other in compared.others
-                if may_relate(outline, _outline(other)) or may_relate(_outline(other), outline)
-            )
+            for other in compared.others:
+                known_outline = _outline(other)
+                may_replace = may_relate(outline, known_outline), may_relate(known_outline, outline)
+                if may_replace[0] or may_replace[1]:
+                    near.append((compared, other, may_replace))
             self._give_way()
         if not near:
             return
         self._find_said_before(near)
         judged: list[tuple[_Compared, Known]] = []
         pairs: list[Pair] = []
-        claims: dict[str, Claim] = {}
-        for compared, other in near:
-            sides = []
-            for known in (other, compared.row):
-                claim = claims.get(known.public_id)
-                if claim is None:
-                    claim = claims[known.public_id] = self.claim(known)
-                sides.append((known, claim))
-            (old, earlier), (new, later) = sorted(sides, key=lambda side: side[1].told_at[-1])
-            apart = earlier.told_at[-1] != later.told_at[-1]
-            both_ways = apart and later.told_at[0] <= earlier.told_at[-1]
-            for newer, older in ((new, old), (old, new))[: 1 + both_ways]:
-                if may_relate(_outline(newer), _outline(older)):
+        for compared, other, may_replace in near:
+            told_at = self._claim(compared.row, compared.times).told_at
+            other_told_at = self._claim(other, compared.times).told_at
+            is_newer, apart = told_at[-1] >= other_told_at[-1], told_at[-1] != other_told_at[-1]
+            later, earlier = (told_at, other_told_at) if is_newer else (other_told_at, told_at)
+            both_ways = apart and later[0] <= earlier[-1]
+            for row_is_new in (is_newer, not is_newer)[: 1 + both_ways]:
+                if may_replace[not row_is_new]:
+                    new, old = (compared.row, other) if row_is_new else (other, compared.row)
                     judged.append((compared, other))
-                    pairs.append(Pair(_statement(newer), _statement(older), None, apart))
+                    pairs.append(Pair(_statement(new), _statement(old), None, apart))
         cosines = self._cosines([(compared.row, other) for compared, other in judged])
         pairs = [pair._replace(cosine=cosine) for pair, cosine in zip(pairs, cosines, strict=True)]
         relations: dict[tuple[str, str], Relation] = {}
@@ -362,18 +368,18 @@ class Detection:
             replaces = verdict.outcome == "supersedes"
             if before is None or (replaces and before.verdict.outcome not in ("supersedes", "same")):
                 relations[ends] = Relation(other, verdict, pair.cosine)
-        for compared, other in near:
+        for compared, other, _ in near:
             relation = relations.get((compared.row.public_id, other.public_id))
             if relation is not None and relation.verdict.outcome != "independent":
                 compared.relations += (relation,)
 
-    def _find_said_before(self, near: Sequence[tuple[_Compared, Known]]) -> None:
+    def _find_said_before(self, near: Sequence[tuple[_Compared, Known, object]]) -> None:
         """Add the times at which records before each row had the same text, superseded ones among them."""
-        rows = [*{compared.row.public_id: compared for compared, _ in near}.values()]
+        rows = [*{compared.row.public_id: compared for compared, *_ in near}.values()]
         keys = [[known.content_hash[:KEY_BYTES] for known in (compared.row, *compared.others)] for compared in rows]
         sought = {SoughtText(key, compared.row.scope, compared.row.kind)
                   for compared, listed in zip(rows, keys, strict=True) for key in listed}  # fmt: skip
-        stored = {other.record_id for _, other in near if isinstance(other, StatementCandidate)}
+        stored = {other.record_id for _, other, _ in near if isinstance(other, StatementCandidate)}
         before: dict[bytes, list[Known]] = {}
         for former in self._writer.statements.superseded_of_text([*sought], stored):
             before.setdefault(former.content_hash[:KEY_BYTES], []).append(former)
@@ -385,7 +391,7 @@ class Detection:
                 others = (other for other, of in zip(compared.others, listed[1:], strict=True) if of == key)
                 for other in (*others, *before.get(key, ()), *self._formers.get(key, ())):
                     if known.public_id != other.public_id and _is_same(known, other):
-                        self._again.setdefault(known.public_id, set()).update(self.claim(other).told_at)
+                        compared.times.setdefault(known.public_id, set()).update(self._claim(other, {}).told_at)
 
     def _verdicts_on(self, pairs: Sequence[Pair]) -> list[Verdict]:
         """The verdicts on pairs; those that were made before are not made again."""

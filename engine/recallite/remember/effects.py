@@ -30,7 +30,8 @@ class Effects:
         """`asks` has a language model judge what the rules leave open."""
         self._writer, self._detection, self._now, self._asks = writer, detection, now, asks
         self._row_id, self._insert = row_id, insert
-        self._superseded: list[tuple[Known, Known, Relation]] = []
+        # Old and new records; with the time at which the new one was said again, if it was said before the old one.
+        self._superseded: list[tuple[Known, Known, Relation, int]] = []
         self._repeated: list[tuple[Known, Row]] = []
         self._contradicted: list[tuple[Row, Relation]] = []
         self._undecided: list[tuple[Row, Relation]] = []
@@ -48,7 +49,7 @@ class Effects:
             self._repeated.append((new, row))
             self._detection.said_again(new, row)
         for relation in detected.superseded:
-            self._superseded.append((relation.other, new, relation))
+            self._replace(relation.other, new, relation)
             self._detection.superseded(relation.other)
         for relation in detected.successors:
             self._add_late(row, relation)
@@ -58,7 +59,7 @@ class Effects:
 
     def add_repetition(self, row: Row, same: Relation) -> None:
         """Keep a stored record as the repetition of another, which stands in its place."""
-        self._superseded.append((row, same.other, same))
+        self._replace(row, same.other, same)
         self._detection.superseded(row)
 
     def _add_late(self, row: Row, relation: Relation) -> None:
@@ -66,8 +67,9 @@ class Effects:
         self._insert()
         self._supersede()
         next_, before = self._detection.around(row, self._row_id(relation.other))
-        self._superseded.append((row, next_, relation))
-        self._superseded += ((former, row, relation) for former in before)
+        self._replace(row, next_, relation)
+        for former in before:
+            self._replace(former, row, relation)
         self._detection.superseded(row)
 
     def store(self) -> None:
@@ -97,21 +99,22 @@ class Effects:
                 for old, new in [sorted((row, relation.other), key=self._detection.told_at)]
             )  # fmt: skip
 
+    def _replace(self, old: Known, new: Known, relation: Relation) -> None:
+        """Keep a supersession; if the new one was said before the old one, with the time at which it was said again."""
+        claims = self._detection.claim(new), self._detection.claim(old)
+        again = said_after(*claims) if claims[0].told_at[0] <= claims[1].told_at[-1] else None
+        self._superseded.append((old, new, relation, again or 0))
+
     def _supersede(self) -> None:
         self._writer.supersessions.put([self._supersession(*replaced) for replaced in self._superseded])
         self._superseded = []
 
-    def _supersession(self, old: Known, new: Known, relation: Relation) -> Supersession:
+    def _supersession(self, old: Known, new: Known, relation: Relation, again: int) -> Supersession:
         """Return a supersession, from when on the new record takes the old one's place.
 
         A future date in its text is that of the change. If the old text names a date too, a date stands in place of a
-        date: "The exam is on 5 May", not on the 4th. If the new one was said before the old one, and again after it,
-        that is when.
+        date: "The exam is on 5 May", not on the 4th. What is said again holds from then on.
         """
-        claims = self._detection.claim(new), self._detection.claim(old)
-        again = 0
-        if claims[0].told_at[0] <= claims[1].told_at[-1]:
-            again = said_after(*claims) or 0
         holds_from = max(begins_at(new), begins_at(old), again)
         if new.valid_resolved and not old.valid_resolved:
             holds_from = max(holds_from, new.valid_from or 0)

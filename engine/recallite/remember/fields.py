@@ -51,6 +51,15 @@ def check_expiry(expires_at: object, now: int) -> tuple[int | None, int | None]:
     return now + length, length
 
 
+def check_unexpired(expires: int | None, created: int) -> None:
+    """Refuse an expiry that is over when a memory is created: nobody would ever see it."""
+    if expires is not None and expires <= created:
+        raise InvalidInput(
+            f"expires_at is {to_datetime(expires).isoformat()}, not after {to_datetime(created).isoformat()}: "
+            "no read would ever show it; give a later time, or the earlier created_at of what was said before"
+        )
+
+
 def check_life(expires_at: object) -> timedelta | None:
     """Return the length of life that a timedelta, "30d" or "P30D" (ISO 8601) gives; None for a time."""
     if isinstance(expires_at, str):

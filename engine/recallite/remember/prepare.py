@@ -25,13 +25,22 @@ from recallite.model.checks import (
     encodable,
     join_scopes,
     now_us,
+    offset_us,
     optional_datetime,
     to_datetime,
 )
 from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord, Record
 from recallite.remember.dating import read_times
-from recallite.remember.fields import check_context, check_created, check_expiry, check_ids, check_order, unknown_field
+from recallite.remember.fields import (
+    check_context,
+    check_created,
+    check_expiry,
+    check_ids,
+    check_order,
+    check_unexpired,
+    unknown_field,
+)
 from recallite.remember.uuid7 import uuid7s
 from recallite.store.columns import RowColumns
 from recallite.store.values import CHUNK_KIND, Row
@@ -186,7 +195,7 @@ def prepare_all(
     if not all(rows.indexed):
         _check_left_out(rows, arguments["vector"])
     if not exported:
-        _read_times(rows, rows.reading, policy)
+        _read_times(rows, rows.reading, arguments["created_at"], policy)
     for place in np.flatnonzero(rows.reading.may_be_standing).tolist():
         if not rows.authority[place]:
             rows.standing[place] = standing_of(rows.kind[place], texts[place], contexts[place])
@@ -228,6 +237,11 @@ def _set_times(rows: RowColumns, arguments: Arguments, now: int, *, exported: bo
         for kind, created in zip(rows.kind, rows.created_at, strict=True):
             if not exported and kind != CHUNK_KIND:
                 check_created(created, now)
+    if not exported:
+        present = now_us()  # "now" was read after `now`
+        for expires, life, moment in zip(rows.expires_at, rows.expires_after, moments, strict=True):
+            if life is None:
+                check_unexpired(expires, present if moment is None else moment)
     for until, begins, created in zip(rows.valid_until, rows.valid_from, rows.created_at, strict=True):
         if until is not None:
             check_order(begins, until, created)
@@ -239,12 +253,12 @@ def _check_left_out(rows: RowColumns, vectors: Sequence[Any]) -> None:
             raise InvalidInput("a vector is given with indexed=False, which recall leaves out: leave one of them out")
 
 
-def _read_times(rows: RowColumns, reading: Reading, policy: WritePolicy) -> None:
-    """Set the valid times that texts name, if none is given for the row."""
+def _read_times(rows: RowColumns, reading: Reading, written: Sequence[Any], policy: WritePolicy) -> None:
+    """Set the valid times that texts name, seen from where they were `written`, if none is given for the row."""
     for place in np.flatnonzero(reading.may_have_dates).tolist():
         if rows.valid_from[place] is None and rows.valid_until[place] is None:
             kind, text, created = rows.kind[place], rows.text[place], rows.created_at[place]
-            named = read_times(kind, text, reading.words(place), created, policy)
+            named = read_times(kind, text, reading.words(place), created, policy, offset_us(written[place]))
             if named is not None:
                 rows.valid_from[place], rows.valid_until[place] = named
                 rows.valid_resolved[place] = True

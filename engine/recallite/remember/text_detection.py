@@ -38,7 +38,7 @@ class TextDetection(Detection):
         ]
         return self._alone
 
-    def _find_said_before(self, near: Sequence[tuple[_Compared, Known]]) -> None:
+    def _find_said_before(self, near: Sequence[tuple[_Compared, Known, object]]) -> None:
         """Add no times: of one text, none replaces another."""
 
     def said_again(self, known: Known, row: Row) -> None:

@@ -10,7 +10,7 @@ from recallite.model.environment import named_key
 from recallite.model.records import Plain
 from recallite.model.reports import Problem
 from recallite.model.settings import Settings
-from recallite.store.opening import discard, put_back, shown_path
+from recallite.store.opening import discard, put_back
 from recallite.store.store import Progress
 from recallite.system.tracing import traced
 
@@ -56,7 +56,8 @@ def restore_store(
     check_flag(discard_old, "discard_old")
     for path in (backup, target):
         if is_address(path) or path == ":memory:":
-            raise InvalidInput(f"{shown_path(path)} is no file: restore what the database server has backed up there")
+            what = "the address of a server" if is_address(path) else ":memory:"
+            raise InvalidInput(f"{what} is no file: restore what the database server has backed up there")
     settings = settings or Settings()
     key = named_key(settings.key_file) if key is None else key
     done = put_back(backup, target, key, busy_timeout_ms=settings.busy_timeout_ms, on_progress=on_progress)

@@ -186,7 +186,12 @@ def test_the_process_has_no_network_no_programs_and_writes_no_files():
 
 
 def test_a_missing_library_is_named_with_the_command_that_installs_it(monkeypatch):
-    for library, kind in (("pypdfium2", "pdf"), ("selectolax.lexbor", "html"), ("mammoth", "docx")):
+    for library, kind in (
+        ("pypdfium2", "pdf"),
+        ("selectolax.lexbor", "html"),
+        ("html_to_markdown", "html"),
+        ("mammoth", "docx"),
+    ):
         for name in ("pdf", "html", "docx", "pdf_layout"):
             monkeypatch.delitem(sys.modules, f"recallite.documents.{name}", raising=False)
         monkeypatch.setitem(sys.modules, library, None)
@@ -198,7 +203,7 @@ def test_a_missing_library_is_named_with_the_command_that_installs_it(monkeypatc
 
 
 def test_a_missing_guesser_is_named(monkeypatch, parser):
-    monkeypatch.setitem(sys.modules, "charset_normalizer", None)
+    monkeypatch.setitem(sys.modules, "chardet", None)
     with raises(DocumentError, "parser_missing", match=r"pip install '\.\[documents\]'"):
         parser.load("Größe und Schönheit".encode("latin-1"), "a.txt")
     assert parser.load("Größe".encode(), "a.txt").text == "Größe"

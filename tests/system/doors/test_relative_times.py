@@ -38,6 +38,18 @@ def test_python_tools_and_the_command_line_read_them_alike(path, monkeypatch, ca
     assert capsys.readouterr().out.split()[0] == str(count)
 
 
+def test_until_a_day_holds_the_day_at_every_door(path, monkeypatch, capsys):
+    monkeypatch.setenv("RECALLITE_EMBEDDER", "none")
+    with Memory(path, settings=Settings(embedder="none")) as memory:
+        memory.remember("The fence was painted", created_at="2024-03-05T18:00:00+00:00")
+        for until, count in {"2024-03-05": 1, "2024-03": 1, "2024-03-04": 0}.items():
+            assert memory.count(until=until) == count
+            arguments = {"action": "recall", "query": "fence", "until": until}
+            assert len(tools.call("memory", arguments, memory=memory)["results"]) == count
+            main(["--db", str(path), "count", "--until", until])
+            assert capsys.readouterr().out.split()[0] == str(count)
+
+
 def test_the_server_reads_them(path):
     httpx2 = pytest.importorskip("httpx2")
     pytest.importorskip("starlette", reason="the extra server is not installed")
@@ -48,6 +60,10 @@ def test_the_server_reads_them(path):
             assert httpx2.get(f"{url}/v1/count", params={"since": since}).json() == count
             answer = httpx2.post(f"{url}/v1/recall", json={"query": "fence", "filter": {"since": since}})
             assert len(answer.json()["hits"]) == count
+        assert httpx2.get(f"{url}/v1/count", params={"until": "3 days"}).json() == 1
+        assert httpx2.get(f"{url}/v1/count", params={"until": str(memory.list()[0].created_at.date())}).json() == 1
+        over = httpx2.post(f"{url}/v1/memories", json={"text": "Milk", "expires_at": "yesterday"})
+        assert (over.status_code, "no read would ever show it" in over.text) == (422, True)
         stored = httpx2.post(f"{url}/v1/memories", json={"text": "Milk is in the fridge", "expires_at": "7d"}).json()
         assert datetime.fromisoformat(stored["expires_at"]) > datetime.now(UTC) + timedelta(6)
 

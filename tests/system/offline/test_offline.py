@@ -102,7 +102,7 @@ class Run:
         folder.mkdir()
         text = "Valkey replaced Redis in March"
         (folder / "a.md").write_text(f"# Caching\n\n{text}.\n")
-        if importlib.util.find_spec("selectolax"):
+        if importlib.util.find_spec("html_to_markdown"):
             (folder / "b.html").write_text(
                 f"<html><head><link rel=stylesheet href='https://example.org/a.css'></head><body><h1>Caching</h1>"
                 f"<img src='https://example.org/a.png'><p>{text}.</p></body></html>"
@@ -111,7 +111,7 @@ class Run:
             (folder / "c.pdf").write_bytes(pdf([Put(72, 700, text)]))
         if importlib.util.find_spec("mammoth"):
             (folder / "d.docx").write_bytes(word(("Normal", text)))
-        if importlib.util.find_spec("charset_normalizer"):
+        if importlib.util.find_spec("chardet"):
             (folder / "e.txt").write_bytes("Größe und Maß: Valkey ersetzte Redis im März.\n".encode("cp1252") * 9)
 
     def foreign(self, path: str) -> bool:

@@ -41,7 +41,7 @@ def test_scopes_and_tags_are_counted(run, remember):
 def test_touch(run, remember):
     id = remember("one", "--expires-at", "2100-01-01")
     assert run("touch", id, "--expires-at", "2101-01-01").out == "1\ttouched\n"
-    assert run("get", id, "--json").json["expires_at"].startswith("2101-01-01")
+    assert run("get", id, "--json").json["expires_at"].startswith("2101-01-02")
     assert run("touch", id, "--never", "--json").json == {"touched": 1}
     assert run("get", id, "--json").json["expires_at"] is None
     assert run("touch", id).code == 0

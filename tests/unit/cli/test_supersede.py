@@ -52,7 +52,7 @@ def test_list_and_get_show_intervals(run, moved, remember):
     assert lines[0].split("\t")[4:] == ["2024-03-01..2026-06-10, superseded", OSLO]
     shown = dict(line.split("\t") for line in run("get", old).out.splitlines())
     assert (shown["held_until"], shown["superseded_by"]) == ("2026-06-10T00:00:00Z", new)
-    remember("We use the meeting room on Mondays", "--valid-from", "2026-01-01", "--valid-until", "2026-02-01")
+    remember("We use the meeting room on Mondays", "--valid-from", "2026-01-01", "--valid-until", "2026-01-31")
     assert run("list", "--limit", "1").out.split("\t")[4] == "2026-01-01..2026-02-01"
 
 

@@ -8,6 +8,7 @@ import zlib
 from typing import NamedTuple
 
 import docx
+import docx.document
 import pypdf
 
 
@@ -80,9 +81,12 @@ def paragraph(x: float, y: float, lines: list[str], step: float = 14) -> list[Pu
     return [Put(x, y - place * step, line) for place, line in enumerate(lines)]
 
 
+IMAGE = b"q 100 0 0 100 50 600 cm BI /W 1 /H 1 /CS /G /BPC 8 ID \x7f EI Q\n"
+
+
 def image_pdf() -> bytes:
     """A page with a picture and no text."""
-    return raw_pdf(b"q 100 0 0 100 50 600 cm BI /W 1 /H 1 /CS /G /BPC 8 ID \x7f EI Q\n")
+    return raw_pdf(IMAGE)
 
 
 def endless_pdf() -> bytes:
@@ -123,6 +127,11 @@ def word(*blocks: tuple[str, str], title: str = "", author: str = "", table: lis
         for row, cells in zip(made.rows, table, strict=True):
             for cell, text in zip(row.cells, cells, strict=True):
                 cell.text = text
+    return saved(document)
+
+
+def saved(document: docx.document.Document) -> bytes:
+    """The bytes of a Word document."""
     out = io.BytesIO()
     document.save(out)
     return out.getvalue()

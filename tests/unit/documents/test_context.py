@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from recallite import Memory
@@ -84,3 +86,27 @@ def test_nothing_found_and_no_room(memory):
     assert memory.knowledge.context("penguins", 3) == ""
     with pytest.raises(InvalidInput, match="budget_tokens"):
         memory.knowledge.context("penguins", 0)
+
+
+@pytest.mark.parametrize("name", ["moorings.md", "moorings.csv"])
+def test_each_passage_of_a_table_says_its_headings_and_the_whole_says_them_once(memory, name):
+    rows = [(f"Mooring {n}", ("Ada", "Bo", "Cy")[n % 3], f"{n} m") for n in range(120)]
+    if name.endswith(".md"):
+        written = "# Moorings\n\n| Place | Keeper | Length |\n| --- | --- | --- |\n"
+        written += "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    else:
+        written = "place,keeper,length\n" + "".join(f"{','.join(row)}\n" for row in rows)
+    memory.knowledge.ingest(written.encode(), name=name)
+    chunks = memory.list(kinds=["chunk"], limit=99)
+    assert len(chunks) > 3
+    assert all("eeper" in chunk.text for chunk in chunks)
+    lines = [chunk.metadata["lines"] for chunk in sorted(chunks, key=lambda chunk: chunk.metadata["chars"])]
+    assert lines[0][0] == 1
+    assert lines[-1][1] == written.count("\n")
+    assert all(after[0] == before[1] + 1 for before, after in pairwise(lines))
+    (hit,) = memory.knowledge.search("Mooring 77", limit=1, mode="keyword")
+    first, last = hit.source.lines
+    assert "Mooring 77" in "\n".join(written.splitlines()[first - 1 : last])
+    whole = memory.knowledge.context("Mooring", 100_000, limit=len(chunks))
+    assert whole.count("eeper") == 1
+    assert all(row[0] in whole for row in rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from datetime import UTC, datetime
 
 import pytest
 
@@ -520,3 +521,40 @@ def test_a_file_of_any_time_is_ingested(memory, folder, moment_s):
     report = memory.knowledge.ingest(folder)
     assert any(each.source.endswith("far.md") and each.outcome == "created" for each in report.documents)
     assert memory.store.verify().ok
+
+
+_PAGE = "<html><head>{}</head><body><main><p>The ferry leaves at noon.</p></main></body></html>"
+
+
+@pytest.mark.parametrize(
+    ("data", "name", "day"),
+    [("---\ndate: 9 July 2021\n---\nThe ferry leaves at noon.", "a.md", (2021, 7, 9)),
+     (_PAGE.format('<meta property="article:published_time" content="2021-07-09T16:05:00Z">'), "a.html", (2021, 7, 9)),
+     (_PAGE.format('<meta name="DC.date.issued" content="July 9, 2021">'), "a.html", (2021, 7, 9)),
+     (_PAGE.format('<script type="application/ld+json">{"datePublished": "2021-07-09"}</script>'), "a.html",
+      (2021, 7, 9)),
+     ('<body><main><time class="entry-date" datetime="2021-07-09">Friday</time><p>The ferry leaves.</p></main></body>',
+      "a.html", (2021, 7, 9)),
+     ("The ferry leaves at noon.", "minutes 2021-07-09.txt", (2021, 7, 9))],
+)  # fmt: skip
+def test_a_document_carries_its_own_date(tmp_path, data, name, day):
+    with Memory(":memory:", embedder=WordEmbedder()) as memory:
+        done = memory.knowledge.ingest(data.encode(), name=name)
+        assert done.documents[0].warnings == ()
+        assert {chunk.created_at.date() for chunk in memory.list(kinds=["chunk"])} == {datetime(*day).date()}
+
+
+def test_a_file_without_a_date_is_of_its_last_change(tmp_path):
+    path = tmp_path / "ferry.txt"
+    path.write_text("The ferry leaves at noon.")
+    os.utime(path, (1_600_000_000, 1_600_000_000))
+    with Memory(":memory:", embedder=WordEmbedder()) as memory:
+        memory.knowledge.ingest(path)
+        assert memory.list(kinds=["chunk"])[0].created_at == datetime(2020, 9, 13, 12, 26, 40, tzinfo=UTC)
+
+
+def test_a_date_of_a_document_that_names_no_day_is_a_warning():
+    with Memory(":memory:", embedder=WordEmbedder()) as memory:
+        done = memory.knowledge.ingest(b"---\ndate: 02/07/2021\n---\nThe ferry leaves.", name="a.md")
+        (warning,) = done.documents[0].warnings
+        assert "it may be 2021-07-02 or 2021-02-07" in warning

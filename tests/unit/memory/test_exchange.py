@@ -46,7 +46,7 @@ def fill(memory):
         )
     )
     second = memory.remember("a fact about the sea", scope="/a", source="s", tags=["q"])
-    third = memory.remember("long ago expired", expires_at="2001-01-01T00:00:00Z")
+    third = memory.remember("long ago expired", created_at="2000-01-01T00:00:00Z", expires_at="2001-01-01T00:00:00Z")
     memory.update(first.id, text="the second text")
     memory.update(first.id, text="the third text", context=None)
     memory.update(second.id, importance=1.0)

@@ -78,7 +78,7 @@ def test_it_stays_until_it_is_purged(kept):
 
 def test_a_purge_stays_within_its_scope(memory):
     for scope in ("/", "/a", "/a/b", "/ab"):
-        memory.remember("gone", scope=scope, expires_at=NOW - DAY)
+        memory.remember("gone", scope=scope, created_at=NOW - 2 * DAY, expires_at=NOW - DAY)
     assert memory.scoped("/a").store.purge_expired(scope="/b").records == 1
     assert memory.scoped("/a").store.purge_expired().records == 1
     assert memory.store.purge_expired(scope="/ab").records == 1
@@ -89,7 +89,7 @@ def test_a_purge_stays_within_its_scope(memory):
 
 def test_a_pinned_memory_expires_like_any_other(memory):
     """The time is its owner's own word; pinning guards against merging and pruning."""
-    memory.remember(NewRecord("gone", pinned=True, expires_at=NOW - DAY))
+    memory.remember(NewRecord("gone", pinned=True, created_at=NOW - 2 * DAY, expires_at=NOW - DAY))
     memory.remember(NewRecord("stays", pinned=True))
     assert [record.text for record in memory.list()] == ["stays"]
     assert memory.store.purge_expired().records == 1

@@ -218,7 +218,8 @@ def test_export_and_import_keep_links_topics_and_versions(memory, tmp_path):
 
 async def _async_verbs(path):
     async with AsyncMemory(path, settings=PLAIN) as memory:
-        a, b = (await memory.remember("a")).id, (await memory.remember("b", expires_at="2020-01-01T00:00:00Z")).id
+        a = (await memory.remember("a")).id
+        b = (await memory.remember("b", created_at="2019-01-01", expires_at="2020-01-01T00:00:00Z")).id
         await memory.link(a, b)
         assert await memory.neighbors(a, depth=2) == []
         assert [link.source for link in await memory.neighbors(b, direction="in")] == [a]

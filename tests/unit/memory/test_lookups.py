@@ -68,7 +68,7 @@ def test_one_unknown_id_refuses_all_unless_missing_is_ok(memory):
 def test_scopes_are_counted_as_count_counts(memory):
     for scope, number in {"/": 1, "/a": 2, "/a/b": 3, "/a/b/c": 1, "/ab": 1, "/z": 1}.items():
         memory.remember_many([{"text": f"{scope} {n}", "scope": scope} for n in range(number)])
-    memory.remember("gone by now", scope="/z", expires_at="2020-01-01T00:00:00Z")
+    memory.remember("gone by now", scope="/z", created_at="2019-01-01", expires_at="2020-01-01T00:00:00Z")
     old, new = memory.remember("Ada lives in Oslo", scope="/z/y"), memory.remember("Ada left Oslo", scope="/z/y")
     memory.supersede(old.id, new.id)
     memory.update(new.id, text="Ada has left Oslo")
@@ -103,7 +103,7 @@ def test_a_handle_tells_its_scope(memory):
 def test_tags_are_counted(memory):
     memory.remember("one", tags=["x", "y"], scope="/a")
     two = memory.remember("two", tags=["x"], scope="/b")
-    memory.remember("gone", tags=["x", "never"], expires_at="2020-01-01T00:00:00Z")
+    memory.remember("gone", tags=["x", "never"], created_at="2019-01-01", expires_at="2020-01-01T00:00:00Z")
     memory.update(two.id, text="two and a half")
     assert counts(memory.tags()) == {"x": 2, "y": 1}
     assert counts(memory.tags("/b")) == counts(memory.scoped("/b").tags()) == {"x": 1}

@@ -153,7 +153,8 @@ def test_a_pinned_text_is_kept_when_it_is_replaced(memory):
 def test_an_expired_memory_is_no_topic_and_no_duplicate(memory):
     policy = WritePolicy(merge_strategy="latest", recognise_recalled=True)
     past = datetime.now(UTC) - timedelta(days=1)
-    memory.remember(NewRecord("gone", topic="t", vector=at(1), expires_at=past), policy=policy)
+    gone = NewRecord("gone", topic="t", vector=at(1), created_at=past - timedelta(days=1), expires_at=past)
+    memory.remember(gone, policy=policy)
     assert memory.remember(NewRecord("gone", topic="t", vector=at(1)), policy=policy).outcome == "created"
 
 

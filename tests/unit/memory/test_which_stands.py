@@ -13,8 +13,10 @@ from recallite import Memory, NewRecord
 from recallite.errors import InvalidInput, NotFound
 from recallite.model.authority import AUTHORITIES
 from recallite.model.policies import WritePolicy
+from recallite.remember import catching_up
 from recallite.remember.catching_up import MANY
 from recallite.remember.compared_records import Claim, which_stands
+from recallite.system.turnstile import StepSize
 from tests.unit.memory.support import PLAIN
 from tests.unit.memory.test_catching_up import paused
 
@@ -336,3 +338,22 @@ def test_an_older_line_without_an_id_is_imported_as_what_was_replaced(memory):
         "The Ghent branch opens at four."
     ]
     assert memory.get(now.id).superseded_by == ()
+
+
+@pytest.mark.parametrize("size", [1, 7, 1_000])
+def test_the_history_does_not_depend_on_how_many_are_compared_at_a_time(size, monkeypatch):
+    monkeypatch.setattr(catching_up, "StepSize", lambda: StepSize(size, size, size))
+    draws, found = random.Random(3), []
+    facts = [
+        NewRecord(
+            f"{draws.choice(PEOPLE)} lives in {draws.choice(TOWNS)}.", id=f"fact {number}",
+            created_at=f"2025-03-{1 + number // 8:02d}T10:{number % 8:02d}:00Z",
+        )
+        for number in range(2 * MANY)
+    ]  # fmt: skip
+    for compare in ("now", "later"):
+        with Memory(":memory:", settings=PLAIN) as memory:
+            paused(memory).remember_many(facts, policy=WritePolicy(compare=compare))
+            memory.store.catch_up()
+            found.append({each.id: each.superseded_by for each in memory.list(limit=None, include_superseded=True)})
+    assert found[0] == found[1]

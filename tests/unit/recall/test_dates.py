@@ -185,7 +185,7 @@ def test_last_week_is_seen_from_as_of(memory):
 
 
 def test_an_interval_counts_by_the_share_that_the_question_names(memory):
-    memory.remember(NewRecord("We cooked soup", valid_from="2023-08-07", valid_until="2023-08-14"))
+    memory.remember(NewRecord("We cooked soup", valid_from="2023-08-07", valid_until="2023-08-13"))
     shares = {"on 2023-08-10": 1 / 7, "in August 2023": 1.0, "from 2023-08-12 to 2023-08-20": 2 / 7, "in 2022": 0.0}
     for time, share in shares.items():
         (hit,) = memory.recall(f"What did we cook {time}?")

@@ -41,7 +41,7 @@ def _fill(memory: Memory, others: Memory | None) -> None:
                 created_at=at,
                 source="chat",
                 position=place,
-                expires_at=_START + timedelta(days=2) if place % 17 == 0 else None,
+                expires_at=at + timedelta(days=2) if place % 17 == 0 else None,
             )
         )
     for record in memory.list(where={"position": {"in": [3, 50, 77]}}):

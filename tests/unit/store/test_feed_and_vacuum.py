@@ -187,6 +187,7 @@ def test_vacuum_gives_space_back_and_changes_no_answer(on_disk):
     ids = on_disk.remember_many(
         [{"text": f"number {number} " + "filler " * 100, "vector": unit(number)} for number in range(400)]
     )
+    on_disk.store.catch_up()
     on_disk.forget(ids[20:])
     before = scored(on_disk.recall("number filler", vector=unit(7), limit=20, profile={"half_life_days": 0}))
     size = on_disk.store.stats().bytes_on_disk

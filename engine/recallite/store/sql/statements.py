@@ -304,7 +304,9 @@ def _fields(row: Sequence[Any]) -> tuple[Any, ...]:
     *fields, tags, repeated_at = row
     for place in _FLAGS:
         fields[place] = bool(fields[place])
-    return (*fields, *(() if listed == "[]" else tuple(msgspec.json.decode(listed)) for listed in (tags, repeated_at)))
+    fields.append(() if tags == "[]" else tuple(msgspec.json.decode(tags)))
+    fields.append(() if repeated_at == "[]" else tuple(msgspec.json.decode(repeated_at)))
+    return tuple(fields)
 
 
 def stored_form(version: Stated) -> tuple[bytes, bytes] | None:

@@ -104,11 +104,10 @@ class SqliteStore(Store):
             self.check_usable()
             if self.read_only:
                 raise only_readable(self.path)
-            connection = self._writer.connection
             if self._depth:
                 self._depth += 1
                 try:
-                    with self._undone(), connection:
+                    with self._undone(), self._writer.connection:
                         yield self._writer
                 finally:
                     self._depth -= 1

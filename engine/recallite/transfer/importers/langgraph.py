@@ -54,7 +54,7 @@ def _record(prefix: str, key: str, value: Any, row: dict[str, Any]) -> NewRecord
         scope=scope_of(*namespace),
         source=label_of(prefix),
         created_at=time_of(row["created_at"]),
-        expires_at=time_of(row.get(_EXPIRES)),
+        expires_at=time_of(row.get(_EXPIRES), end=True),
         metadata={"namespace": namespace, "key": key, **rest},
     )
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,10 +17,12 @@ from typing import Any, NamedTuple
 import msgspec
 
 from recallite.errors import InvalidInput
+from recallite.model.checks import ENDS
 from recallite.model.records import NewRecord
 from recallite.model.reports import FileTrouble
 from recallite.system.folders import open_regular
 from recallite.system.messages import shown
+from recallite.text.dates.written import day_first_of
 from recallite.transfer.importers.entries import Entries, FoundMemory
 from recallite.transfer.importers.files import lines_of
 from recallite.transfer.importers.json_items import Item, array_items, begins_array
@@ -29,6 +32,7 @@ from recallite.transfer.line_types import COLUMNS
 
 FIELDS = ("text", "id", *(name for name in COLUMNS if name not in ("text", "id", "authority")))
 """The fields that a mapping may name."""
+_TIMES = ("created_at", "valid_from", "valid_until", "expires_at")
 _WHOLE = "."
 _ABSENT = object()
 _MAX_CELL_CHARS = 4_000_000
@@ -44,6 +48,13 @@ def read(path: Path, mapping: Mapping[str, str]) -> Entries:
     paths = paths_of_fields(mapping)
     unseen = {field: spoken for field, spoken in mapping.items() if field != "text"}
     any_item = False
+
+    @cache
+    def day_first() -> bool | None:
+        """Whether the times of the file are written 25/12/2024: all are asked, once one may be two days."""
+        items = (item.value for item in _items(path, paths) if isinstance(item, _Item))
+        return day_first_of(_at(item, paths[field]) for item in items for field in _TIMES if field in paths)
+
     for item in _items(path, paths):
         if isinstance(item, FileTrouble):
             yield item
@@ -55,7 +66,7 @@ def read(path: Path, mapping: Mapping[str, str]) -> Entries:
             }
             for field in values:
                 unseen.pop(field, None)
-            yield FoundMemory(record=_record(item.value, values, mapping), path=path.name, line=item.line)
+            yield FoundMemory(record=_record(item.value, values, mapping, day_first), path=path.name, line=item.line)
         except (InvalidInput, RecursionError) as fault:
             yield FileTrouble(path=path.name, line=item.line, reason=str(fault))
     if any_item:
@@ -138,10 +149,12 @@ def _at(value: Any, parts: tuple[str, ...]) -> Any:
     return _ABSENT if value is None else value
 
 
-def _record(item: Any, values: Mapping[str, Any], mapping: Mapping[str, str]) -> NewRecord:
+def _record(
+    item: Any, values: Mapping[str, Any], mapping: Mapping[str, str], day_first: Callable[[], bool | None]
+) -> NewRecord:
     if "text" not in values:
         raise InvalidInput(f"the item has no {shown(mapping.get('text', 'text'))}, which is to be the text")
-    fields = {field: _converted(field, value) for field, value in values.items() if "." not in field}
+    fields = {field: _converted(field, value, day_first) for field, value in values.items() if "." not in field}
     beside = {field.removeprefix("metadata."): value for field, value in values.items() if "." in field}
     if "metadata" in fields or beside:
         fields["metadata"] = {**fields.get("metadata", {}), **beside}
@@ -149,7 +162,7 @@ def _record(item: Any, values: Mapping[str, Any], mapping: Mapping[str, str]) ->
     return NewRecord(**fields)
 
 
-def _converted(field: str, value: Any) -> Any:
+def _converted(field: str, value: Any, day_first: Callable[[], bool | None]) -> Any:
     """The argument that a value is; InvalidInput if it is none."""
     converted: Any = None
     match field:
@@ -163,8 +176,8 @@ def _converted(field: str, value: Any) -> Any:
             converted = _tags(value)
         case "metadata" if isinstance(value, dict):
             converted = value
-        case "created_at" | "valid_from" | "valid_until" | "expires_at":
-            converted = time_of(value)
+        case _ if field in _TIMES:
+            converted = time_of(value, end=field in ENDS, day_first=day_first)
         case "importance" | "position":
             converted = _number(field, value)
         case "pinned":
@@ -182,7 +195,10 @@ _WANTED = {
     "position": "give a whole number",
     "pinned": "give true or false",
     "tags": "give a list of texts",
-    **dict.fromkeys(("created_at", "valid_from", "valid_until", "expires_at"), "give ISO 8601 or seconds since 1970"),
+    **dict.fromkeys(
+        _TIMES,
+        "give a date that means one day, as 2024-03-05, or seconds since 1970",
+    ),
 }
 
 

@@ -151,7 +151,7 @@ def _found(item: Any, path: str, line: int | None) -> FoundMemory | LeftOut:
         tags=tags_of(item.get("categories") or ()),
         context=label_of(item.get("actor_id")) or label_of(item.get("role")),
         created_at=time_of(item.get("created_at")),
-        expires_at=time_of(item.get("expiration_date")),
+        expires_at=time_of(item.get("expiration_date"), end=True),
         metadata={**(metadata if isinstance(metadata, dict) else {}), **beside},
     )
     return FoundMemory(record=record, path=path, line=line)

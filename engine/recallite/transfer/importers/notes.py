@@ -10,7 +10,9 @@ import re
 import stat
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, date, datetime
+from contextlib import suppress
+from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,6 +22,7 @@ from recallite.model.reports import FileTrouble
 from recallite.system.folders import kind_of, printable, read_steady
 from recallite.text.chunking import ChunkSize, chunk_markdown, front_matter
 from recallite.text.chunking.bounds import context_of, short_name, short_values
+from recallite.text.dates.written import day_first_of, line_of, own_time, values_in
 from recallite.text.decoding import decode
 from recallite.transfer.importers.files import files_below
 from recallite.transfer.importers.values import cleaned, time_of
@@ -28,8 +31,6 @@ ENDINGS = (".md", ".markdown")
 _MAX_BYTES = 10_000_000
 # As documents are cut, but nothing is said twice: each part is a memory of its own.
 _SIZE = ChunkSize(max_tokens=1000, target_tokens=500, overlap_tokens=0)
-_DAY = re.compile(r"(?:^|/)(\d{4})-(\d\d)-(\d\d)[^/]*$")
-_CREATED = ("created", "created_at", "date created", "creation date", "date")
 _TITLES = re.compile(r"^ {0,3}#{1,6}(?:[ \t].*)?$", re.MULTILINE)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _has_words = re.compile(r"\w").search
@@ -38,25 +39,21 @@ _TAG = re.compile(r"(?<!\S)#([\w/-]*[^\W\d][\w/-]*)")
 
 
 class Note(NamedTuple):
-    """A file: its path below the folder, its text, its front matter and where the body begins."""
+    """A file: its path below the folder, its text, its front matter and where the body begins.
+
+    `created_at` is the time in the front matter, else the day in the name, else the time of the last change.
+    """
 
     path: str
     text: str
     metadata: dict[str, Any]
     begin: int
-    changed_at: datetime
+    created_at: datetime
 
     @property
     def name(self) -> str:
         """The name of the file without its ending."""
         return name_of(self.path)
-
-    @property
-    def created_at(self) -> datetime:
-        """The time in the front matter, else the day in the name, else the last change of the file."""
-        properties = {name.lower(): value for name, value in self.metadata.items()}
-        stated = next((moment for name in _CREATED if (moment := time_of(properties.get(name)))), None)
-        return stated or day_of(self.path) or self.changed_at
 
 
 class Section(NamedTuple):
@@ -74,18 +71,6 @@ def name_of(path: str) -> str:
     return path.rpartition("/")[2].rpartition(".")[0]
 
 
-def day_of(path: str) -> datetime | None:
-    """The first moment (UTC) of the day with which a file's name begins."""
-    match = _DAY.search(path)
-    if match is None:
-        return None
-    try:
-        day = date(int(match[1]), int(match[2]), int(match[3]))
-    except ValueError:
-        return None
-    return datetime(day.year, day.month, day.day, tzinfo=UTC)
-
-
 def notes_below(folder: Path, wanted: Callable[[str], bool] = lambda path: True) -> Iterator[Note | FileTrouble]:
     """The notes below a folder, or the one file, whose paths are wanted, and what could not be read.
 
@@ -94,20 +79,33 @@ def notes_below(folder: Path, wanted: Callable[[str], bool] = lambda path: True)
     if not folder.is_dir():
         if not folder.name.lower().endswith(ENDINGS):
             raise InvalidInput(f"{folder} is no Markdown: give a folder of notes, or a file that ends in .md")
-        yield from _read(folder.parent, folder.name)
+        yield from _read(folder.parent, folder.name, lambda: None)
         return
 
     def is_note(path: str) -> bool:
         return path.lower().endswith(("/", *ENDINGS)) and wanted(path)
 
+    @cache
+    def day_first() -> bool | None:
+        """Whether the notes write 25/12/2024: all of them are asked, once one has a date that may be two days."""
+        return day_first_of(value for path in files_below(folder, is_note) for value in _dates(folder, path))
+
     for path in files_below(folder, is_note, report_links=True):
         if isinstance(path, FileTrouble):
             yield path
         else:
-            yield from _read(folder, path)
+            yield from _read(folder, path, day_first)
 
 
-def _read(folder: Path, path: str) -> Iterator[Note | FileTrouble]:
+def _dates(folder: Path, path: str | FileTrouble) -> Iterator[Any]:
+    """The dates in the front matter of a note."""
+    with suppress(OSError, RecalliteError):
+        steady = None if isinstance(path, FileTrouble) else read_steady(folder, path, _check)
+        if steady is not None:
+            yield from values_in(front_matter(decode(steady[0])[0])[0])
+
+
+def _read(folder: Path, path: str, day_first: Callable[[], bool | None]) -> Iterator[Note | FileTrouble]:
     """The note at a path, and why it cannot be read, or not in full."""
     try:
         steady = read_steady(folder, path, _check)
@@ -121,10 +119,13 @@ def _read(folder: Path, path: str) -> Iterator[Note | FileTrouble]:
     text, problem = decode(data)
     text = cleaned(text)
     metadata, begin = front_matter(text)
-    changed_at = time_of(stamp.mtime_ns / 1e9) or datetime.fromtimestamp(0, UTC)
     if problem is not None:
         yield FileTrouble(path=printable(path), reason=problem)
-    yield Note(printable(path), text, metadata, begin, changed_at)
+    written_at, unread = own_time(metadata, path.rpartition(".")[0], day_first)
+    for date in unread:
+        yield FileTrouble(path=printable(path), line=line_of(text[:begin], date.name), reason=str(date))
+    changed_at = time_of(stamp.mtime_ns // 1_000_000_000) or datetime.fromtimestamp(0, UTC)
+    yield Note(printable(path), text, metadata, begin, written_at or changed_at)
 
 
 def sections_of(note: Note) -> list[Section]:

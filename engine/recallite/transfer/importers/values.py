@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any
+
+from recallite.text.dates.written import read_written
 
 _MAX_LABEL_CHARS = 200
 _MAX_SEGMENT_CHARS = 100
 _UNREADABLE = re.compile("[\x00\ud800-\udfff]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
-_DIGITS = re.compile(r"-?\d{9,}(\.\d+)?")
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-# What is larger counts finer units: seconds reach this in the year 5138, milliseconds in 1973.
-_MOST_SECONDS = 1e11
 
 
 def cleaned(text: str) -> str:
@@ -60,27 +57,15 @@ def scope_of(*names: object) -> str:
     return "/" + "/".join("-" if segment in (".", "..") else segment for segment in plain if segment)
 
 
-def time_of(value: object) -> datetime | None:
-    """A moment: ISO 8601 text, UTC if it names no zone, or a number of seconds, ms, us or ns since 1970.
+def time_of(
+    value: object, *, end: bool = False, day_first: Callable[[], bool | None] = lambda: None
+) -> datetime | None:
+    """The moment that a value means, or the end of the day that it names; see `readings_of`.
 
-    None for what is neither, and outside the years 1 to 9999.
+    None for what is no time, or has two readings that `day_first`, which is asked then, does not decide.
     """
-    try:
-        if isinstance(value, str):
-            value = value.strip()
-            if not _DIGITS.fullmatch(value):
-                moment = datetime.fromisoformat(value)
-                return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
-            value = float(value)
-        if isinstance(value, datetime):
-            return (value if value.tzinfo else value.replace(tzinfo=UTC)).astimezone(UTC)
-        if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
-            return None
-        while abs(value) >= _MOST_SECONDS:
-            value /= 1000
-        return _EPOCH + timedelta(seconds=value)
-    except (ValueError, OverflowError):
-        return None
+    written = read_written(value, day_first)
+    return None if written is None else written.end if end else written.begin
 
 
 def text_of(value: object) -> str:

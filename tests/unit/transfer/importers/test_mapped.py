@@ -100,7 +100,7 @@ def test_a_path_that_no_item_has_is_reported(memory, tmp_path):
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ('{"text": "a", "at": "soon"}', "created_at is 'soon': give ISO 8601 or seconds since 1970"),
+        ('{"text": "a", "at": "soon"}', "created_at is 'soon': give a date that means one day"),
         ('{"text": "a", "meta": 3}', "metadata is 3: give an object"),
         ('{"text": 3}', "text is 3: give a text"),
         ('{"body": "a"}', "the item has no 'text', which is to be the text"),
@@ -113,7 +113,7 @@ def test_a_path_that_no_item_has_is_reported(memory, tmp_path):
 )
 def test_an_item_that_cannot_be_taken_is_reported_with_its_line(memory, tmp_path, line, reason):
     path = tmp_path / "a.jsonl"
-    path.write_text(f'{{"text": "good", "at": 0, "meta": {{}}}}\n{line}\n{{"text": "better \\ud800"}}\n')
+    path.write_text(f'{{"text": "good", "at": 1700000000, "meta": {{}}}}\n{line}\n{{"text": "better \\ud800"}}\n')
     done = import_from(memory, "jsonl", path, mapping={"created_at": "at", "metadata": "meta"})
     assert [(each.path, each.line) for each in done.troubles] == [("a.jsonl", 2)]
     assert reason in done.troubles[0].reason
@@ -132,3 +132,21 @@ def test_an_item_that_is_nested_too_deeply_is_reported(memory, tmp_path):
     path.write_text('{"text": "deep", "x": ' + "[" * 100_000 + "]" * 100_000 + '}\n{"text": "plain"}\n')
     done = import_from(memory, "jsonl", path)
     assert (done.created, [each.line for each in done.troubles]) == (1, [1])
+
+
+@pytest.mark.parametrize(("other", "day"), [("25/12/2021", (2021, 7, 2)), ("12/25/2021", (2021, 2, 7)), ("soon", None)])
+def test_other_times_of_a_file_tell_whether_the_day_comes_first(memory, tmp_path, other, day):
+    path = tmp_path / "log.csv"
+    path.write_text(f"text,at\nThe boat was sold,02/07/2021 16:05\nThe barn was painted,{other}\n")
+    done = import_from(memory, "jsonl", path, mapping={"created_at": "at"})
+    dates = [record.created_at for record in memory.list(where={"text": {"contains": "boat"}})]
+    assert dates == ([] if day is None else [datetime(*day, 16, 5, tzinfo=UTC)])
+    assert [trouble.line for trouble in done.troubles] == ([2, 3] if day is None else [])
+
+
+def test_a_day_that_ends_something_is_meant_whole(memory, tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("text,until,gone\nThe permit holds,2999-03-05,5 March 2999\n")
+    import_from(memory, "jsonl", path, mapping={"valid_until": "until", "expires_at": "gone"})
+    (record,) = memory.list()
+    assert record.valid_until == record.expires_at == datetime(2999, 3, 6, tzinfo=UTC)

@@ -185,3 +185,37 @@ def test_bytes_that_are_not_utf_8_are_reported_and_the_rest_is_taken(memory, tmp
     done = import_from(memory, "obsidian", tmp_path)
     assert done.created == 1
     assert [(each.path, "byte 6 is not UTF-8" in each.reason) for each in done.troubles] == [("Old.md", True)]
+
+
+def test_a_date_is_read_as_the_vault_writes_it(memory, tmp_path):
+    values = ["date created: Friday, July 9th 2021, 9:12:44 am", "created: 202107091430", 'created: "[[2021-07-09]]"',
+              "created:\n  - 2021-07-09", "dateCreated: 9. Juli 2021", "created: soon\ndate: 2021-07-09",
+              "modified: 2021-07-09"]  # fmt: skip
+    for number, value in enumerate(values):
+        (tmp_path / f"{number}.md").write_text(f"---\n{value}\n---\nPear tree {number} was planted.\n", "utf-8")
+    for name in ("2021_07_09.md", "Visit 2021-07-09.md", "202107091605 Idea.md"):
+        (tmp_path / name).write_text(f"{name} is a good name.\n")
+    done = import_from(memory, "obsidian", tmp_path)
+    assert done.troubles == ()
+    assert {f"{record.created_at:%Y-%m-%d}" for record in memory.list(limit=20)} == {"2021-07-09"}
+    assert memory.count() == 10
+
+
+def test_a_date_that_names_no_day_is_reported_with_its_line_and_not_guessed(memory, tmp_path):
+    for name, value in {"2020-05-06.md": "2021-02-30", "Plan.md": "02/07/2021"}.items():
+        path = tmp_path / name
+        path.write_text(f"---\nstatus: open\ncreated: {value}\n---\nThe plan of {name}.\n")
+        os.utime(path, (1_774_096_200, 1_774_096_200))
+    done = import_from(memory, "obsidian", tmp_path)
+    assert [(each.path, each.line) for each in done.troubles] == [("2020-05-06.md", 3), ("Plan.md", 3)]
+    assert "it may be 2021-07-02 or 2021-02-07" in done.troubles[1].reason
+    assert memory.get("obsidian:2020-05-06.md").created_at == datetime(2020, 5, 6, tzinfo=UTC)
+    assert memory.get("obsidian:Plan.md").created_at == datetime(2026, 3, 21, 12, 30, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(("other", "day"), [("25/12/2021", (2021, 7, 2)), ("12/25/2021", (2021, 2, 7))])
+def test_other_dates_of_the_vault_tell_whether_the_day_comes_first(memory, tmp_path, other, day):
+    for name, value in {"a.md": "02/07/2021", "b.md": other}.items():
+        (tmp_path / name).write_text(f"---\ncreated: {value}\n---\nThe plan of {name}.\n")
+    assert import_from(memory, "obsidian", tmp_path).troubles == ()
+    assert memory.get("obsidian:a.md").created_at == datetime(*day, tzinfo=UTC)

@@ -1,0 +1,566 @@
+"""The layout of a PDF page: arranges what is drawn into columns, lines and tables.
+
+None of eleven libraries reads the same files better in words, order and tables together: LiteParse merges rows of
+tables and makes three times the headings, pdfplumber loses a fifth of the words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, groupby, pairwise, repeat
+from statistics import fmean, median
+from typing import NamedTuple
+
+LINE_END_HYPHEN = "\ufffe"
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\xad\ufffe\uffff\ud800-\udfff]")
+_MARK = re.compile(r"[•◦▪‣–—*·oo-]|\(?\d{1,3}[.)]|\(?[a-zA-Z][.)]")
+_RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
+# The least lines of a column of text, their length in ems, and the share of the column that they fill: more where the
+# file draws across two columns, as it draws a table.
+_COLUMN_LINES, _COLUMN_EMS, _COLUMN_FILL, _DRAWN_ACROSS_FILL = 4, 12, 0.45, 0.7
+# Gaps, in ems: between cells of a table, and between parts of a line that are said apart.
+CELL_GAP = 0.9
+_APART = 1.5
+# The least gap between two columns in a row that says them as one; the most between rows of a table; the step to the
+# next line of a cell. All in ems.
+_NARROWEST_GAP, _ROW_GAP, _LINE_STEP = 0.4, 2.4, 1.4
+# How many of the fullest rows may give the columns, and which share of the cells has to be in one column each.
+_FULLEST_ROWS, _IN_ONE_COLUMN = 4, 0.75
+
+Word = tuple[str, float, float]
+"""A word, and where it begins and ends."""
+
+
+class Line(NamedTuple):
+    """A line of a page: its cells (one, but where there are wide gaps), where it begins and ends, its baseline, the
+    size of its font, where each cell begins and ends, and their words; in points, y grows upward. A table is a line
+    with its Markdown.
+    """
+
+    cells: tuple[str, ...]
+    left: float
+    right: float
+    baseline: float
+    size: float
+    edges: tuple[tuple[float, float], ...]
+    words: tuple[tuple[Word, ...], ...] = ()
+    is_table: bool = False
+
+    @property
+    def text(self) -> str:
+        """The text of the line."""
+        return " | ".join(self.cells)
+
+
+class _Part(NamedTuple):
+    """A cell of a drawn line, and its place in the order of drawing."""
+
+    text: str
+    left: float
+    right: float
+    baseline: float
+    size: float
+    order: int
+    words: tuple[Word, ...] = ()
+
+
+_Block = list[_Part]
+"""Parts below each other that are drawn one after the other: the lines of a paragraph, or of a cell."""
+
+
+def clean(text: str) -> str:
+    """Return text without control characters and surrounding white space; a hyphen at the end of the line stays."""
+    hyphen = LINE_END_HYPHEN if text.endswith(LINE_END_HYPHEN) else ""
+    return _CONTROL.sub("", text).strip() + hyphen
+
+
+# ── a page ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def arranged(lines: Sequence[Line]) -> list[Line]:
+    """Return the lines of a page in reading order, column by column, and its tables as Markdown."""
+    parts = [
+        _Part(text, left, right, line.baseline, line.size, 0, words)
+        for line in lines
+        for text, (left, right), words in zip(line.cells, line.edges, line.words or repeat(()), strict=False)
+    ]
+    parts = [part._replace(order=place) for place, part in enumerate(_with_scripts(parts))]
+    return [line for column in _columns(parts) for line in _column(column)]
+
+
+def _with_scripts(parts: Iterable[_Part]) -> Iterator[_Part]:
+    """Yield parts joined to the raised and lowered ones that touch them: 10 and a raised 6 are 10^6, and not 106."""
+    joined: _Part | None = None
+    scripts = ""
+    for part in parts:
+        step = 0.0 if joined is None else part.baseline - joined.baseline
+        if joined is None or not _touches(joined, part) or abs(step) >= 0.6 * joined.size:
+            if joined is not None:
+                yield joined
+            joined, scripts = part, ""
+            continue
+        smaller = part.size < 0.9 * joined.size
+        beside = joined.text[-1].isalnum() and part.text[0].isalnum()
+        mark = ""
+        if smaller and beside and step > 0.15 * joined.size:
+            mark = "^"
+        elif beside and joined.text[-1].isdigit() and part.text[0].isdigit():
+            mark = "_" if smaller and step < 0 else " " if scripts else ""
+        scripts = mark if smaller else ""
+        full = joined if joined.size >= part.size else part
+        joined = _Part(joined.text + mark + part.text, joined.left, part.right, full.baseline, full.size, joined.order)
+    if joined is not None:
+        yield joined
+
+
+def _touches(before: _Part, part: _Part) -> bool:
+    return -0.3 * before.size < part.left - before.right < 0.15 * before.size and not (
+        _RIGHT_TO_LEFT.search(before.text) or _RIGHT_TO_LEFT.search(part.text)
+    )
+
+
+def _rows(parts: Sequence[_Part]) -> list[list[_Part]]:
+    """Return the parts row by row, from the top; raised and lowered parts are in the row of their neighbours."""
+    rows: list[list[_Part]] = []
+    for part in sorted(parts, key=lambda part: (-part.baseline, part.order)):
+        row = rows[-1] if rows else []
+        near = [other for other in row if abs(other.baseline - part.baseline) < 0.45 * max(other.size, part.size)]
+        if near and all(part.left >= other.right - 1 or part.right <= other.left + 1 for other in row):
+            row.append(part)
+        else:
+            rows.append([part])
+    return [sorted(row, key=_place_in_row(row)) for row in rows]
+
+
+def _place_in_row(row: Sequence[_Part]) -> Callable[[_Part], float]:
+    drawn = any(_RIGHT_TO_LEFT.search(part.text) for part in row)
+    return lambda part: part.order if drawn else part.left
+
+
+def _columns(parts: list[_Part]) -> Iterator[list[_Part]]:
+    """Yield the parts of a page column by column: what is above two columns, the left, the right, and what is below."""
+    rows = _rows(parts)
+    lefts = Counter(round(part.left / 3) for part in parts)
+    best: tuple[int, int, int, float] | None = None
+    for place, count in lefts.items():
+        x = 3 * place - 2.0
+        if count + lefts[place - 1] + lefts[place + 1] < _COLUMN_LINES:
+            continue
+        crossing = [any(part.left < x - 1 and part.right > x + 3 for part in row) for row in rows]
+        begin = 0
+        for crosses, run in groupby(crossing):
+            end = begin + len(list(run))
+            if not crosses and (best is None or end - begin > best[1] - best[0]):
+                inside = [part for row in rows[begin:end] for part in row]
+                if _are_columns(
+                    [part for part in inside if part.left < x], [part for part in inside if part.left >= x]
+                ):
+                    best = (begin, end, 0, x)
+            begin = end
+    if best is None:
+        yield parts
+        return
+    begin, end, _, x = best
+    inside = [part for row in rows[begin:end] for part in row]
+    for group in (
+        [part for row in rows[:begin] for part in row],
+        [part for part in inside if part.left < x],
+        [part for part in inside if part.left >= x],
+        [part for row in rows[end:] for part in row],
+    ):
+        if group:
+            yield from _columns(group)
+
+
+def _are_columns(left: list[_Part], right: list[_Part]) -> bool:
+    """Whether both sides are columns of a text, and not of a table."""
+    if min(len(_rows(left)), len(_rows(right))) < _COLUMN_LINES:
+        return False
+    sides = [side for _, side in sorted([(part.order, 0) for part in left] + [(part.order, 1) for part in right])]
+    turns = sum(one != other for one, other in pairwise(sides))
+    filled = _DRAWN_ACROSS_FILL if turns > 0.5 * len(_rows(left)) else _COLUMN_FILL
+    prose = [_is_prose(side, filled) for side in (left, right)]
+    if all(prose):
+        return True
+    # A table beside a text is drawn before it or after it, and its lines are not those of the text.
+    baselines = [part.baseline for part in left]
+    beside = fmean(any(abs(part.baseline - other) < 0.2 * part.size for other in baselines) for part in right)
+    return any(prose) and turns == 1 and beside < 0.5
+
+
+def _is_prose(parts: list[_Part], filled: float) -> bool:
+    """Whether these are lines of a text: long, nearly as wide as their column, and hardly ever in cells."""
+    rows = _rows(parts)
+    widths = [max(part.right for part in row) - min(part.left for part in row) for row in rows]
+    column = max(part.right for part in parts) - min(part.left for part in parts)
+    size = median(part.size for part in parts)
+    if not column or fmean(widths) < max(_COLUMN_EMS * size, filled * column):
+        return False
+    cells = [part.right - part.left for part in parts if len(part.text) > 2]
+    # Several cells in a row are columns of a text if they are long, and leave little free.
+    full = sum(cells) >= _DRAWN_ACROSS_FILL * column * len(rows)
+    return len(cells) < 1.5 * len(rows) or (full and fmean(cells) >= _COLUMN_EMS * size)
+
+
+def _column(parts: list[_Part]) -> Iterator[Line]:
+    """Yield the lines of a column, tables as one line each."""
+    rows = _block_rows(parts)
+    place = 0
+    while place < len(rows):
+        end = _table_end(rows, place)
+        table = _table(rows[place:end]) if end - place > 1 else None
+        if table is not None:
+            yield table
+            place = end
+        else:
+            for row in (
+                _rows(list(chain.from_iterable(rows[place])))
+                if _is_interlaced(rows[place])
+                else _by_blocks(rows[place])
+            ):
+                yield from _lines(row)
+            place += 1
+
+
+def _by_blocks(row: list[_Block]) -> Iterator[list[_Part]]:
+    for block in row:
+        yield from _rows(block)
+
+
+def _is_interlaced(row: list[_Block]) -> bool:
+    """Whether blocks beside each other are lines that go across, rather than columns."""
+    return all(len(block) == 1 for block in row)
+
+
+def _block_rows(parts: list[_Part]) -> list[list[_Block]]:
+    """Return the blocks of a column row by row: those that overlap in height are beside each other."""
+    rows: list[list[_Block]] = []
+    bottom = 0.0
+    for block in sorted(_blocks(parts), key=lambda block: -_top(block)):
+        if rows and _top(block) > bottom:
+            rows[-1].append(block)
+            bottom = min(bottom, _bottom(block))
+        else:
+            rows.append([block])
+            bottom = _bottom(block)
+    return [line for row in rows for line in _exploded(row)]
+
+
+def _blocks(parts: list[_Part]) -> list[_Block]:
+    blocks: list[_Block] = []
+    for part in sorted(parts, key=lambda part: part.order):
+        before = blocks[-1][-1] if blocks else None
+        if before is not None and _is_next_line(before, part):
+            blocks[-1].append(part)
+        else:
+            blocks.append([part])
+    return blocks
+
+
+def _is_next_line(before: _Part, part: _Part) -> bool:
+    """Whether a part is the next line of a block."""
+    step, size = before.baseline - part.baseline, part.size
+    aligned = (
+        abs(before.left - part.left),
+        abs(before.right - part.right),
+        abs(before.left + before.right - part.left - part.right) / 2,
+    )
+    return (
+        part.order == before.order + 1
+        and abs(before.size - size) < 0.1 * size
+        and 0.5 * size < step < _LINE_STEP * size
+        and min(aligned) < 0.5 * size
+    )
+
+
+def _top(block: _Block) -> float:
+    return max(part.baseline + 0.65 * part.size for part in block)
+
+
+def _bottom(block: _Block) -> float:
+    return min(part.baseline - 0.15 * part.size for part in block)
+
+
+def _exploded(row: list[_Block]) -> Iterator[list[_Block]]:
+    """Yield the rows of a table that is drawn column by column: short lines, each with one at its height beside it."""
+    drawn = any(_RIGHT_TO_LEFT.search(part.text) for block in row for part in block)
+    blocks = sorted(row, key=lambda block: block[0].order if drawn else min(part.left for part in block))
+    tall = [block for block in blocks if len(block) > 1]
+    heights = [part.baseline for block in blocks for part in block]
+    lines = [part for block in tall for part in block]
+    if len(tall) > 1 and max(map(len, tall)) > (2 if len(tall) == len(blocks) else 6):
+        beside = fmean(sum(abs(part.baseline - height) < 0.2 * part.size for height in heights) > 1 for part in lines)
+        if beside > 0.8 and fmean(part.right - part.left for part in lines) < _COLUMN_EMS * median(
+            p.size for p in lines
+        ):
+            for parts in _rows([part for block in blocks for part in block]):
+                yield [[part] for part in parts]
+            return
+    yield blocks
+
+
+def _lines(row: list[_Part]) -> Iterator[Line]:
+    """Yield a row as one line; raised and lowered parts are lines of their own."""
+    same_height: list[_Part] = []
+    for part in row:
+        if same_height and (
+            abs(part.baseline - same_height[-1].baseline) > 0.1 * part.size
+            or abs(part.size - same_height[-1].size) > 0.5
+        ):
+            yield _joined(same_height)
+            same_height = []
+        same_height.append(part)
+    yield _joined(same_height)
+
+
+def _joined(parts: list[_Part]) -> Line:
+    cells = [[parts[0]]]
+    for before, part in pairwise(parts):
+        if part.left - before.right > _APART * part.size and not (part is parts[1] and _MARK.fullmatch(before.text)):
+            cells.append([])
+        cells[-1].append(part)
+    texts = tuple(" ".join(part.text for part in cell) for cell in cells)
+    edges = tuple((min(part.left for part in cell), max(part.right for part in cell)) for cell in cells)
+    sizes = [part.size for part in parts]
+    return Line(texts, min(edges)[0], max(edge[1] for edge in edges), parts[0].baseline, median(sizes), edges)
+
+
+# ── tables ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _is_tabular(row: list[_Block]) -> bool:
+    """Whether a row has cells; the mark of an item and its text are none."""
+    ends = [(min(part.left for part in block), max(part.right for part in block), block[0].size) for block in row]
+    gaps = any(after[0] - before[1] > CELL_GAP * after[2] for before, after in pairwise(ends))
+    return gaps and not (len(row) == 2 and _MARK.fullmatch(row[0][0].text))
+
+
+def _table_end(rows: list[list[_Block]], begin: int) -> int:
+    """Return where the rows end that may be a table which begins there."""
+    if not _is_tabular(rows[begin]):
+        return begin
+    end = begin + 1
+    left, right = _ends(rows[begin])
+    while end < len(rows):
+        above, row = rows[end - 1], rows[end]
+        size = max(row[0][0].size, above[0][0].size)
+        if _gap(above, row) > _ROW_GAP * size:
+            break
+        first, last = _ends(row)
+        if not _is_tabular(row):
+            # A cell alone, or a line of one: within the table, and not nearly as wide.
+            wide = last - first > 0.6 * (right - left)
+            if wide or first < left - size or last > right + size or abs(row[0][0].size - above[0][0].size) > 1:
+                break
+        left, right = min(left, first), max(right, last)
+        end += 1
+    while end > begin + 1 and not _is_tabular(rows[end - 1]):
+        # The last rows of a table may have one cell each; what is further away is a line below it.
+        gaps = [_gap(above, row) for above, row in pairwise(rows[begin:end])]
+        if gaps[-1] <= max(1.2 * median(gaps), 0.3 * rows[end - 1][0][0].size):
+            break
+        end -= 1
+    return end
+
+
+def _gap(above: list[_Block], row: list[_Block]) -> float:
+    return min(map(_bottom, above)) - max(map(_top, row))
+
+
+def _ends(row: list[_Block]) -> tuple[float, float]:
+    parts = list(chain.from_iterable(row))
+    return min(part.left for part in parts), max(part.right for part in parts)
+
+
+def _table(blocks: list[list[_Block]]) -> Line | None:
+    """Return rows as a table; None if their cells do not stand below each other."""
+    rows = [list(chain.from_iterable(row)) for row in blocks]
+    columns = _edges(blocks)
+    if len(columns) < 2 or sum(map(_is_tabular, blocks)) < 2:
+        return None
+    title = ""
+    while len(rows) > 2 and any(_is_title(part, columns) for part in rows[0]):
+        title += " ".join(part.text for part in rows.pop(0)) + "\n\n"
+    grid = _merged([_Row(row, columns) for row in rows])
+    if len(grid) < 2 or not _is_aligned(rows, columns):
+        return None
+    texts = [[" ".join(part.text for part in cell).replace("|", "\\|") for cell in row.cells] for row in grid]
+    names = _heading(grid, texts)
+    lines = [f"| {' | '.join(cells)} |" for cells in [names, *texts]]
+    lines.insert(1, "|" + " --- |" * len(columns))
+    parts = list(chain.from_iterable(rows))
+    left, right = min(part.left for part in parts), max(part.right for part in parts)
+    baseline, size = min(part.baseline for part in parts), median(part.size for part in parts)
+    return Line((title + "\n".join(lines),), left, right, baseline, size, tuple(columns), is_table=True)
+
+
+def _is_title(part: _Part, columns: list[tuple[float, float]]) -> bool:
+    """Whether a part goes over most of a table, as its title does."""
+    wide = part.right - part.left > 0.5 * (columns[-1][1] - columns[0][0])
+    return wide and len(_overlapped(part, columns)) > 1 and len(_parted(part, columns)) == 1
+
+
+def _edges(rows: list[list[_Block]]) -> list[tuple[float, float]]:
+    """Return where each column begins and ends, by one of the fullest rows; nothing if most cells fit none so."""
+    ordered = sorted(rows, key=lambda row: -len(row))
+    parts = [part for row in rows for part in chain.from_iterable(row)]
+    for first in range(min(_FULLEST_ROWS, len(ordered))):
+        columns = _edges_by(ordered[first:] + ordered[:first])
+        if fmean(len(_overlapped(part, columns)) == 1 for part in parts) >= _IN_ONE_COLUMN:
+            return columns
+    return []
+
+
+def _edges_by(rows: list[list[_Block]]) -> list[tuple[float, float]]:
+    """Return where each column begins and ends: those of the first row, widened and added to by the others."""
+    columns: list[tuple[float, float]] = []
+    blocks = [(min(p.left for p in block), max(p.right for p in block)) for block in rows[0]]
+    for left, right in sorted(blocks, key=lambda ends: ends[1] - ends[0]):
+        inside = [place for place, ends in enumerate(columns) if left < ends[1] and right > ends[0]]
+        if not inside:
+            columns = sorted([*columns, (left, right)])
+        elif len(inside) == 1:
+            columns[inside[0]] = min(left, columns[inside[0]][0]), max(right, columns[inside[0]][1])
+    for part in (part for row in rows[1:] for part in chain.from_iterable(row)):
+        met = _overlapped(part, columns)
+        if not met:
+            columns = sorted([*columns, (part.left, part.right)])
+        elif len(met) == 1:
+            place = met[0]
+            # Not into the next column.
+            left = max(part.left, columns[place - 1][1]) if place else part.left
+            right = min(part.right, columns[place + 1][0]) if place + 1 < len(columns) else part.right
+            columns[place] = min(columns[place][0], left), max(columns[place][1], right)
+    return columns
+
+
+def _overlapped(part: _Part, columns: Sequence[tuple[float, float]]) -> list[int]:
+    slack = 0.15 * part.size
+    return [
+        place for place, (left, right) in enumerate(columns) if part.left < right - slack and part.right > left + slack
+    ]
+
+
+def _parted(part: _Part, columns: Sequence[tuple[float, float]]) -> list[_Part]:
+    """Return a part that stands in several columns column by column, if the gaps between its words tell them apart."""
+    if len(_overlapped(part, columns)) < 2 or len(part.words) < 2:
+        return [part]
+    groups = [[part.words[0]]]
+    for before, word in pairwise(part.words):
+        if _nearest(before, columns) != _nearest(word, columns) and word[1] - before[2] > _NARROWEST_GAP * part.size:
+            groups.append([])
+        groups[-1].append(word)
+    return [
+        part._replace(
+            text=" ".join(word[0] for word in group), left=group[0][1], right=group[-1][2], words=tuple(group)
+        )
+        for group in groups
+    ]
+
+
+def _nearest(word: Word, columns: Sequence[tuple[float, float]]) -> int:
+    middle = (word[1] + word[2]) / 2
+    return min(range(len(columns)), key=lambda place: max(columns[place][0] - middle, middle - columns[place][1], 0.0))
+
+
+class _Row:
+    """A row of a table: the parts in each of its columns."""
+
+    def __init__(self, parts: list[_Part], columns: Sequence[tuple[float, float]]) -> None:
+        self.cells: list[list[_Part]] = [[] for _ in columns]
+        self.spans: dict[int, list[int]] = {}
+        self.baseline, self.bottom = max(p.baseline for p in parts), min(p.baseline for p in parts)
+        self.size = parts[0].size
+        for piece in chain.from_iterable(_parted(part, columns) for part in parts):
+            met = _overlapped(piece, columns) or [_nearest((piece.text, piece.left, piece.right), columns)]
+            self.cells[met[0]].append(piece)
+            if len(met) > 1:
+                self.spans[met[0]] = met
+
+    @property
+    def filled(self) -> set[int]:
+        return {place for place, cell in enumerate(self.cells) if cell}
+
+
+def _merged(rows: list[_Row]) -> list[_Row]:
+    """Return the rows with lines of one cell joined to the line above, and a heading of several lines to one."""
+    steps = [above.baseline - below.baseline for above, below in pairwise(rows) if len(below.filled) > 1]
+    usual = median(steps) if steps else 0.0
+    merged = rows[:1]
+    for row in rows[1:]:
+        above = merged[-1]
+        step = above.bottom - row.baseline
+        close = step < _LINE_STEP * row.size
+        goes_on = row.filled <= above.filled and len(row.filled) < len(above.filled)
+        drawn_on = all(
+            row.cells[place][0].order == above.cells[place][-1].order + 1 for place in row.filled & above.filled
+        )
+        if close and goes_on and (step < 0.93 * usual or drawn_on):
+            _join(above, row)
+        elif (
+            close and len(merged) == 1 and above.filled < row.filled and not _has_digits(above) and not _has_digits(row)
+        ):
+            _join(row, above, before=True)
+            merged[-1] = row
+        else:
+            merged.append(row)
+    if len(merged) > 2 and merged[0].spans and not _has_digits(merged[1]):
+        # Headings over several columns are said in each of them.
+        for place, met in merged[0].spans.items():
+            for column in met[1:]:
+                merged[0].cells[column] = merged[0].cells[column] or merged[0].cells[place]
+        _join(merged[1], merged[0], before=True)
+        del merged[0]
+    return merged
+
+
+def _join(row: _Row, other: _Row, *, before: bool = False) -> None:
+    for place, cell in enumerate(other.cells):
+        row.cells[place] = cell + row.cells[place] if before else row.cells[place] + cell
+    row.bottom = min(row.bottom, other.bottom)
+
+
+def _has_digits(row: _Row) -> bool:
+    return any(char.isdigit() for cell in row.cells for part in cell for char in part.text)
+
+
+def _is_aligned(rows: list[list[_Part]], columns: Sequence[tuple[float, float]]) -> bool:
+    """Whether cells of each column share an edge or their centre, as those of prose with wide gaps do not."""
+    aligned = 0
+    for place in range(len(columns)):
+        parts = [part for row in rows for part in row if _overlapped(part, columns) == [place]]
+        if len(parts) < 2:
+            aligned += 1
+            continue
+        for shares in ((1.0, 0.0), (0.0, 1.0), (0.5, 0.5)):
+            edges = [shares[0] * part.left + shares[1] * part.right for part in parts]
+            middle = median(edges)
+            near = [abs(edge - middle) < 0.8 * part.size for edge, part in zip(edges, parts, strict=True)]
+            if fmean(near) >= 0.6:
+                aligned += 1
+                break
+    return aligned >= 0.7 * len(columns)
+
+
+def _heading(grid: list[_Row], texts: list[list[str]]) -> list[str]:
+    """Take the row of headings out of a table; empty ones where its first row has values, or a name and its value."""
+    first = texts[0]
+    pairs = (
+        len(texts) < 3 or first[0].endswith(":") or _ends_in_digits(first) or not all(map(_ends_in_digits, texts[1:]))
+    )
+    if len(first) == 2 and pairs:
+        return [""] * len(first)
+    if _has_digits(grid[0]) and not all(_is_name(cell) for cell in first if cell):
+        return [""] * len(first)
+    return texts.pop(0)
+
+
+def _ends_in_digits(row: list[str]) -> bool:
+    return not row[-1] or any(map(str.isdigit, row[-1]))
+
+
+def _is_name(cell: str) -> bool:
+    """Whether a cell with digits may be a heading: a year, or words."""
+    return sum(map(str.isalpha, cell)) > sum(map(str.isdigit, cell)) or (len(cell) == 4 and cell.isdigit())
