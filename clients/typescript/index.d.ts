@@ -551,7 +551,6 @@ export interface Audit {
   records: number
   superseded: number
   findings: Array<Finding>
-  skipped: { [name: string]: string }
 }
 
 export interface Finding {
@@ -569,6 +568,8 @@ export interface Imported {
   records: number
   skipped: number
   links: number
+  warnings: Array<string>
+  warnings_total: number
 }
 
 export interface ClientOptions {

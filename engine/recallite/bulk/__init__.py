@@ -6,10 +6,10 @@ the machines of a Ray cluster (extra `ray`). The results are those of one proces
 """
 
 from recallite.bulk.embedding import Embed
-from recallite.bulk.identity import content_id
 from recallite.bulk.jobs import recall_many, remember_files, remember_many
 from recallite.bulk.recalling import Recall, recall
 from recallite.bulk.writing import Write, write
+from recallite.remember.identity import content_id
 
 __all__ = [
     "Embed",

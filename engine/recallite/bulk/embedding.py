@@ -8,7 +8,6 @@ import msgspec
 from msgspec import structs
 
 from recallite.bulk.arrow import Table, new_records, new_records_table
-from recallite.bulk.identity import content_id
 from recallite.embedding.handle import EmbedderHandle, Identity
 from recallite.embedding.protocol import Embedder
 from recallite.errors import EmbedderError, InvalidInput, InvalidItem, RecalliteError
@@ -19,6 +18,7 @@ from recallite.model.records import NewRecord
 from recallite.model.settings import Settings
 from recallite.remember.embed import embed_rows
 from recallite.remember.embedded import EmbeddedText
+from recallite.remember.identity import content_id
 from recallite.remember.prepare import as_new_record, prepare
 from recallite.remember.write import is_skipped
 from recallite.store.values import Row

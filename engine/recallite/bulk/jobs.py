@@ -12,7 +12,6 @@ from itertools import islice
 from typing import Any, NamedTuple, Unpack
 
 from recallite.bulk.embedding import Embed
-from recallite.bulk.identity import content_id
 from recallite.bulk.input_files import Placed, read_files
 from recallite.bulk.recalling import Recall
 from recallite.bulk.workers import Workers
@@ -27,6 +26,7 @@ from recallite.model.reports import Remembered
 from recallite.model.settings import Settings
 from recallite.plugin import engine_of
 from recallite.recall.request import RecallOptions
+from recallite.remember.identity import content_id
 from recallite.remember.prepare import as_new_record
 from recallite.remember.write import check_policy
 from recallite.store.store import Progress

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 import zipfile
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from recallite.documents.loaded import Kind
 from recallite.errors import DocumentError
@@ -92,6 +92,27 @@ def detect(data: bytes, name: str, media_type: str | None = None) -> Kind:
     if media_type in _BY_MEDIA_TYPE:
         return _BY_MEDIA_TYPE[media_type]
     return "html" if _HTML.match(data[:4096]) else "text"
+
+
+def looks_like(path: Path) -> str:
+    """The kind of a file that is no text, such as "a PNG image", or of an e-mail; empty for others."""
+    try:
+        with path.open("rb") as stream:
+            start = stream.read(4096)
+            if start.startswith(b"PK\x03\x04"):
+                with zipfile.ZipFile(stream) as archive:
+                    members = set(archive.namelist())
+                kinds = (kind for member, kind, *_ in _ZIPPED if member in members)
+                return next(("a Word document" if kind == "docx" else kind for kind in kinds), "a zip archive")
+    except (OSError, zipfile.BadZipFile, ValueError, NotImplementedError):
+        return ""
+    if not start:
+        return "an empty file"
+    if _MESSAGE.match(start):
+        return "an e-mail"
+    if b"%PDF-" in start[:_PDF_WITHIN]:
+        return "a PDF"
+    return next((kind for magic, kind, *_ in _FOREIGN if start.startswith(magic)), "")
 
 
 def _zipped(data: bytes) -> Kind:

@@ -28,6 +28,7 @@ from recallite.model.policies import WritePolicy
 from recallite.remember.document_writing import NewChunk, NewDocument, Written, delete_documents, write_documents
 from recallite.store.values import DocumentRow
 from recallite.system.extras import install_command
+from recallite.system.folders import printable
 from recallite.system.messages import shown, without_userinfo
 from recallite.text.dates.written import own_time
 
@@ -143,9 +144,14 @@ class Ingest:
         self._alone = False
         self._folders.append(target.as_posix().rstrip("/") + "/")
         walk = Walk(target, options.include, options.exclude, recursive=options.recursive)
+        any_file = False
         for file in walk:
+            any_file = True
             yield _Item(file.source, file.inner, file=file)
         self.skipped += walk.skipped
+        if not any_file and not walk.skipped:
+            reason = "no document is in it: PDF, DOCX, HTML, Markdown and text are read"
+            self.skipped.append(Skipped(source=printable(target.as_posix()), reason=reason))
 
     def _new_documents(
         self, items: Sequence[_Item], parser: Parser, on_progress: Progress | None

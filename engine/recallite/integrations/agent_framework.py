@@ -19,6 +19,7 @@ from recallite.integrations.common import (
 )
 from recallite.memory import Memory
 from recallite.model.checks import check_count, check_name, check_scope
+from recallite.transfer.importers.values import cleaned_json
 
 with needed("agent-framework"):
     from agent_framework import (
@@ -94,7 +95,7 @@ class RecalliteHistoryProvider(OnMemory, HistoryProvider):
     def _save(self, session_id: str | None, messages: list[Message]) -> None:
         with self.memory.transaction():
             session = self._sessions.open(_named(session_id), provider="agent-framework")
-            session.extend([_stored(message.to_dict()) for message in messages])
+            session.extend(cleaned_json([_stored(message.to_dict()) for message in messages]))
 
 
 class RecalliteContextProvider(OnMemory, ContextProvider):
@@ -142,7 +143,7 @@ class RecalliteContextProvider(OnMemory, ContextProvider):
         """Remember the texts of the user, with `remember_inputs`."""
         texts = [*_texts(context)] if self._remembers else []
         if texts:
-            await in_thread(self.memory.scoped(self._scope_of(session)).remember_many, texts)
+            await in_thread(self.memory.scoped(self._scope_of(session)).remember_many, cleaned_json(texts))
 
     def _scope_of(self, session: AgentSession) -> str:
         return check_scope(self._scope(session)) if callable(self._scope) else self._scope

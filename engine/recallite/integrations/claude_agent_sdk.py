@@ -17,6 +17,7 @@ from recallite.integrations.common import OnMemory, existing_session, needed, sc
 from recallite.memory import Memory
 from recallite.model.records import NewRecord, Record
 from recallite.system.messages import shown
+from recallite.transfer.importers.values import cleaned_json
 
 with needed("claude-agent-sdk"):
     import anyio.to_thread
@@ -94,7 +95,7 @@ class RecalliteSessionStore(OnMemory, SessionStore):
             session = memory.sessions.open(name, provider="claude")
             if known.created_at not in (None, session.created_at):
                 raise _Stale
-            if session.extend(map(_message_of, entries)) != known.end:
+            if session.extend(map(_message_of, cleaned_json(entries))) != known.end:
                 raise _Stale
             if key.get("subpath"):
                 return session.created_at

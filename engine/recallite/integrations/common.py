@@ -1,15 +1,21 @@
-"""Parts of several integrations: the Memory they stand on, calls in threads, the tool `memory`, ids and policies."""
+"""Parts of several integrations: the Memory they stand on, values that a store takes, threads, the tool `memory`."""
 
 from __future__ import annotations
 
 import asyncio
+import json
+import math
 import os
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
+from datetime import date, datetime, time
+from enum import Enum
 from functools import wraps
 from hashlib import blake2b
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, Self, TypeVar
+from uuid import UUID
 
 from msgspec import structs
 
@@ -18,10 +24,12 @@ from recallite.doors import tools
 from recallite.errors import InvalidInput, NotFound
 from recallite.memory import Memory
 from recallite.model.checks import MAX_QUERY_CHARS
+from recallite.model.expressions import metadata_field
 from recallite.model.policies import WritePolicy
 from recallite.system.extras import install_command
 from recallite.system.messages import shown
 from recallite.text.quoting import NOTICE
+from recallite.transfer.importers.values import cleaned
 
 if TYPE_CHECKING:
     from recallite.embedding.protocol import Embedder
@@ -82,6 +90,98 @@ class OnMemory:
 def as_given(memory: Memory) -> WritePolicy:
     """The write policy of a memory without what it does of itself: a framework finds again what it has stored."""
     return structs.replace(memory.settings.write_policy, **_AS_GIVEN)
+
+
+class Restorable(NamedTuple):
+    """A value as JSON that a store takes, and what JSON has not: `types` has of each such part its type, its path and,
+    if the JSON does not say it, its exact form. `restored` makes the value of them again.
+    """
+
+    json: Any
+    types: list[list[Any]]
+
+
+def restorable(value: object) -> Restorable:
+    """A value whose times and UUIDs are texts, enumerations their values, and dataclasses objects, as orjson has them.
+
+    Times, UUIDs, numbers that JSON has not and texts that no store holds come back as they were; the classes of
+    enumerations and dataclasses do not. What is nothing of these stays, for the store to refuse.
+    """
+    types: list[list[Any]] = []
+    try:
+        return Restorable(_json_of(value, (), types), types)
+    except RecursionError:
+        raise InvalidInput("the value is nested too deep, or holds itself") from None
+
+
+def _json_of(value: Any, path: tuple[str | int, ...], types: list[list[Any]]) -> Any:
+    if isinstance(value, Enum):
+        return _json_of(value.value, path, types)
+    if is_dataclass(value) and not isinstance(value, type):
+        value = {field.name: getattr(value, field.name) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {_json_key(key): _json_of(inner, (*path, _json_key(key)), types) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_json_of(inner, (*path, place), types) for place, inner in enumerate(value)]
+    if isinstance(value, str):
+        if (text := cleaned(value)) != value:
+            types.append(["str", path, json.dumps(value)])
+        return text
+    if isinstance(value, datetime | date | time):
+        types.append([type(value).__name__, path])
+        return value.isoformat()
+    if isinstance(value, UUID):
+        types.append(["UUID", path])
+        return str(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        types.append(["float", path, str(value)])
+        return None
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        types.append(["int", path])
+        return str(value)
+    return value
+
+
+def _json_key(key: Any) -> Any:
+    return cleaned(key) if isinstance(key, str) else key
+
+
+_RESTORED: dict[str, Callable[[str], Any]] = {
+    "str": json.loads, "float": float, "int": int, "UUID": UUID, "datetime": datetime.fromisoformat,
+    "date": date.fromisoformat, "time": time.fromisoformat,
+}  # fmt: skip
+
+
+def restored(value: Any, types: Iterable[Sequence[Any]]) -> Any:
+    """The value that `restorable` was given, with lists for its tuples. Nothing of `value` is changed."""
+    for name, path, *exact in types:
+        value = _with_part(value, path, _RESTORED[name], exact)
+    return value
+
+
+def _with_part(value: Any, path: Sequence[str | int], made: Callable[[str], Any], exact: Sequence[str]) -> Any:
+    if not path:
+        return made(exact[0] if exact else value)
+    copied = value.copy()
+    copied[path[0]] = _with_part(value[path[0]], path[1:], made, exact)
+    return copied
+
+
+def blank_as_dash(item: dict[str, Any]) -> dict[str, Any]:
+    """The item of `remember_many`; a blank text, which no memory has, is a dash that no search finds by its words."""
+    return item if item["text"].strip() else {**item, "text": "-", "indexed": item.get("vector") is not None}
+
+
+def compared(keys: Sequence[str], operator: str, operand: Any) -> dict[str, Any]:
+    """The `where` for what is under these keys of the metadata, one inside the other.
+
+    A key with dots is meant as it is, or as the keys between them.
+    """
+    inner = (part for key in keys for part in key.split("."))
+    names = dict.fromkeys((metadata_field(*keys), metadata_field(*inner)))
+    parts = [{name: {operator: operand}} for name in names]
+    asks_for_none = operator in ("ne", "nin") or (operator == "eq" and operand is None)
+    return parts[0] if len(parts) == 1 else {"and" if asks_for_none else "or": parts}
 
 
 def hashed_id(prefix: str, scope: str, name: str) -> str:

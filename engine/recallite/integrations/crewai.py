@@ -10,13 +10,15 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from recallite.errors import InvalidInput, InvalidItem, NotFound
-from recallite.integrations.common import RANKED_ALONE, OnMemory, as_given, needed, threaded
+from recallite.integrations.common import RANKED_ALONE, OnMemory, as_given, blank_as_dash, needed, threaded
 from recallite.memory import Memory
 from recallite.model.authority import speaking_as
 from recallite.model.checks import check_scope
+from recallite.model.expressions import metadata_field
 from recallite.model.filters import Filter, FilterFields
 from recallite.model.records import Hit, Record
 from recallite.recall.request import MAX_LIMIT
+from recallite.transfer.importers.values import cleaned, cleaned_json
 
 with needed("crewai"):
     from crewai.memory.storage.backend import EmbeddingDimensionMismatchError
@@ -34,7 +36,7 @@ _NEAREST = {
 }  # fmt: skip
 # What a record has that no field of ours is for, beside its metadata.
 _BESIDE = "_crewai"
-_PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]+")
+_PLAIN_KEY = re.compile(r"[^\"\0\ud800-\udfff]*")
 
 
 class RecalliteStorage(OnMemory):
@@ -240,7 +242,7 @@ def _fields(scope: str | None, categories: list[str] | None, where: dict[str, An
 def _where(metadata: dict[str, Any] | None, older_than: datetime | None = None) -> dict[str, Any]:
     """Conditions on the metadata that a filter can express, and on `created_at`."""
     rest = _not_in_where(metadata)
-    where: dict[str, Any] = {f"metadata.{key}": value for key, value in (metadata or {}).items() if key not in rest}
+    where: dict[str, Any] = {metadata_field(key): value for key, value in (metadata or {}).items() if key not in rest}
     if older_than is not None:
         where["created_at"] = {"lt": _aware(older_than)}
     return where
@@ -274,12 +276,14 @@ def _naive(moment: datetime) -> datetime:
 
 def _item(record: MemoryRecord) -> dict[str, Any]:
     beside = {"private": record.private, "last_accessed": _naive(_aware(record.last_accessed)).isoformat()}
-    return {
-        "id": record.id, "text": record.content, "scope": _scope(record.scope), "tags": record.categories,
-        "importance": record.importance, "metadata": {**record.metadata, _BESIDE: beside},
+    if not record.content.strip():
+        beside["content"] = record.content
+    return blank_as_dash({
+        "id": record.id, "text": cleaned(record.content), "scope": _scope(record.scope), "tags": record.categories,
+        "importance": record.importance, "metadata": {**cleaned_json(record.metadata), _BESIDE: beside},
         "created_at": _aware(record.created_at), "source": record.source or None,
         "vector": record.embedding if _direction(record.embedding) else None,
-    }  # fmt: skip
+    })  # fmt: skip
 
 
 def _record(memory: Record | Hit, embedding: list[float] | None = None) -> MemoryRecord:
@@ -289,7 +293,8 @@ def _record(memory: Record | Hit, embedding: list[float] | None = None) -> Memor
     accessed = beside.get("last_accessed")
     source = memory.source if isinstance(memory, Record) else memory.source and memory.source.id
     return MemoryRecord(
-        id=memory.id, content=memory.text, scope=memory.scope, categories=[*memory.tags], metadata=metadata,
-        importance=memory.importance, created_at=created, source=source, private=beside.get("private", False),
-        last_accessed=datetime.fromisoformat(accessed) if accessed else created, embedding=embedding,
+        id=memory.id, content=beside.get("content", memory.text), scope=memory.scope, categories=[*memory.tags],
+        metadata=metadata, importance=memory.importance, created_at=created, source=source,
+        private=beside.get("private", False), embedding=embedding,
+        last_accessed=datetime.fromisoformat(accessed) if accessed else created,
     )  # fmt: skip

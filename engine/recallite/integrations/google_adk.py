@@ -16,6 +16,7 @@ from recallite.model.authority import speaking_as
 from recallite.model.checks import MAX_QUERY_CHARS, check_count
 from recallite.model.records import Hit, NewRecord, Record
 from recallite.system.messages import shown
+from recallite.transfer.importers.values import cleaned, cleaned_json
 
 with needed("google-adk"):
     from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
@@ -170,10 +171,10 @@ def _item(
 ) -> NewRecord | None:
     """An event as a memory; None without a text. Pictures and other data in it are left out."""
     parts = [part for part in content.parts or () if part.inline_data is None]
-    text = " ".join(part.text for part in parts if part.text)
+    text = cleaned(" ".join(part.text for part in parts if part.text))
     if not text.strip():
         return None
-    stored = content.model_copy(update={"parts": parts}).model_dump(mode="json", exclude_none=True)
+    stored = cleaned_json(content.model_copy(update={"parts": parts}).model_dump(mode="json", exclude_none=True))
     metadata = {"event_id": id, "session_id": session_id, "author": author, "content": stored}
     if custom:
         metadata["custom"] = dict(custom)

@@ -21,6 +21,7 @@ from recallite.memory import Memory
 from recallite.model.authority import speaking_as
 from recallite.model.checks import MAX_QUERY_CHARS
 from recallite.model.records import Hit, NewRecord
+from recallite.transfer.importers.values import cleaned
 
 with needed("hermes"):
     from agent.memory_provider import MemoryProvider
@@ -117,10 +118,10 @@ class RecalliteProvider(MemoryProvider):
             return
         name = session_id or self._session_id
         texts = [("user", user_content), ("assistant", assistant_content)]
-        turn = [{"role": role, "content": text} for role, text in texts if text and text.strip()]
+        turn = [{"role": role, "content": cleaned(text)} for role, text in texts if text and text.strip()]
         scoped = memory.scoped(self._scope)
-        spoken = NewRecord(user_content, context="user", source=name or None)
-        remembered = [spoken] if user_content and user_content.strip() else []
+        spoken = NewRecord(cleaned(user_content or ""), context="user", source=name or None)
+        remembered = [spoken] if spoken.text.strip() else []
         with scoped.transaction(embed=remembered):
             if turn and name:
                 scoped.sessions.open(name, provider="hermes").extend(turn)

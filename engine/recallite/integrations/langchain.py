@@ -13,9 +13,13 @@ from recallite.integrations.common import (
     RANKED_ALONE,
     OnMemory,
     as_given,
+    blank_as_dash,
+    compared,
     hashed_id,
     in_thread,
     needed,
+    restorable,
+    restored,
     stored_messages,
     threaded,
 )  # fmt: skip
@@ -25,6 +29,7 @@ from recallite.model.authority import speaking_as
 from recallite.model.records import Hit, Record
 from recallite.recall.request import recall_arguments
 from recallite.system.messages import shown
+from recallite.transfer.importers.values import cleaned, cleaned_json
 
 with needed("langchain"):
     from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
@@ -120,10 +125,7 @@ class RecalliteVectorStore(OnMemory, VectorStore):
         named = [str(uuid.uuid4()) if id is None else id for id in ids or [None] * len(listed)]
         if not len(listed) == len(beside) == len(named):
             raise InvalidInput(f"{len(listed)} texts with {len(beside)} metadatas and {len(named)} ids: give one each")
-        items = {
-            self._id(id): {"text": text, "metadata": {"id": id, "metadata": data}, "kind": KIND}
-            for text, data, id in zip(listed, beside, named, strict=True)
-        }
+        items = {self._id(id): _item(text, id, data) for text, data, id in zip(listed, beside, named, strict=True)}
         with speaking_as("document"):
             self._documents.remember_many(
                 [{"id": id, **item} for id, item in items.items()], batch_size=max(1, len(items)),
@@ -249,23 +251,35 @@ def where_of(filter: Mapping[str, Any] | None) -> dict[str, Any] | None:
         elif not isinstance(key, str) or key.startswith("$"):
             raise InvalidInput(f"filter has {shown(key)}: give a key of the metadata, $and, $or or $not", "filter")
         else:
-            parts.append({f"metadata.metadata.{key}": _compared(key, value)})
+            parts += [
+                compared(("metadata", key), operator, operand) for operator, operand in _comparisons(key, value).items()
+            ]
     return {"and": parts} if parts else {}
 
 
-def _compared(key: str, value: Any) -> dict[str, Any]:
+def _comparisons(key: str, value: Any) -> dict[str, Any]:
+    """The operators on what is under a key, each with its operand; times and UUIDs are compared as texts."""
     if not isinstance(value, Mapping):
-        return {"eq": value}
+        return {"eq": restorable(value).json}
     if unknown := [operator for operator in value if operator not in {f"${operator}" for operator in _OPERATORS}]:
         named = ", ".join(f"${operator}" for operator in _OPERATORS)
         raise InvalidInput(f"filter.{key} has the operator {shown(unknown[0])}: use {named}", "filter")
-    return {operator[1:]: operand for operator, operand in value.items()}
+    return {operator[1:]: restorable(operand).json for operator, operand in value.items()}
+
+
+def _item(text: str, id: str, metadata: dict[str, Any]) -> dict[str, Any]:
+    """A document for `remember_many`."""
+    stored, types = restorable({"id": id, "metadata": metadata, **({} if text.strip() else {"text": text})})
+    return blank_as_dash(
+        {"text": cleaned(text), "metadata": stored | ({"types": types} if types else {}), "kind": KIND}
+    )  # fmt: skip
 
 
 def _document(memory: Record | Hit) -> Document:
     """A document as it was added, or another memory as a document."""
-    if memory.kind == KIND and memory.metadata.keys() == {"id", "metadata"}:
-        return Document(id=memory.metadata["id"], page_content=memory.text, metadata=memory.metadata["metadata"])
+    if memory.kind == KIND and {"id", "metadata"} <= memory.metadata.keys() <= {"id", "metadata", "text", "types"}:
+        added = restored(memory.metadata, memory.metadata.get("types", ()))
+        return Document(id=added["id"], page_content=added.get("text", memory.text), metadata=added["metadata"])
     named = {"scope": memory.scope, "kind": memory.kind, "created_at": memory.created_at.isoformat()}
     return Document(id=memory.id, page_content=memory.text, metadata={**memory.metadata, **named})
 
@@ -361,7 +375,8 @@ class RecalliteChatMessageHistory(OnMemory, BaseChatMessageHistory):
 def _stored(message: BaseMessage) -> dict[str, Any]:
     if not isinstance(message, BaseMessage):
         raise InvalidInput(f"a message is {shown(message)}: give a message of langchain_core.messages")
-    return {"role": _ROLES.get(message.type, message.type), **message.model_dump(mode="json")}
+    stored: dict[str, Any] = cleaned_json(message.model_dump(mode="json"))
+    return {"role": _ROLES.get(message.type, message.type), **stored}
 
 
 def _as_message(stored: dict[str, Any]) -> BaseMessage:

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 from recallite.errors import InvalidInput
-from recallite.integrations.common import RANKED_ALONE, OnMemory, as_given, in_thread, needed
+from recallite.integrations.common import RANKED_ALONE, OnMemory, as_given, in_thread, needed, restorable, restored
 from recallite.integrations.langchain_embedder import LangChainEmbedder
 from recallite.integrations.langgraph_items import (
     INDEXED,
@@ -58,10 +58,11 @@ _SWEEP_MINUTES = 5.0
 
 
 class _Plan(NamedTuple):
-    """The operations of a batch, what it puts by id, the texts of that, and what it asks."""
+    """The operations of a batch, what it puts by id, the metadata and texts of that, and what it asks."""
 
     ops: list[Op]
     puts: dict[str, PutOp]
+    metadata: dict[str, dict[str, Any]]
     texts: dict[str, list[str]]
     queries: list[str]
 
@@ -155,7 +156,7 @@ class RecalliteStore(OnMemory, BaseStore):
         return await in_thread(self._done, plan, vectors)
 
     def _planned(self, ops: Iterable[Op]) -> _Plan:
-        plan = _Plan([*ops], {}, {}, [])
+        plan = _Plan([*ops], {}, {}, {}, [])
         for op in plan.ops:
             if not isinstance(op, GetOp | SearchOp | PutOp | ListNamespacesOp):
                 raise InvalidInput(f"an operation is {shown(op)}: give GetOp, SearchOp, PutOp or ListNamespacesOp")
@@ -165,7 +166,9 @@ class RecalliteStore(OnMemory, BaseStore):
             elif isinstance(op, SearchOp) and op.query and self._ranks:
                 plan.queries.append(op.query)
         for id, op in plan.puts.items():
-            plan.texts[id] = self._fields.texts(op) if self._ranks and op.value is not None else []
+            if op.value is not None:
+                metadata = plan.metadata[id] = _metadata(op)
+                plan.texts[id] = self._fields.texts(op, metadata["value"]) if self._ranks else []
         return plan
 
     def _as_vectors(
@@ -185,7 +188,9 @@ class RecalliteStore(OnMemory, BaseStore):
         """Carry out the operations, with their vectors, and return the results."""
         renews = (self.ttl_config or {}).get("refresh_on_read", False)
         writes = bool(plan.puts) or renews
-        items = [self._item(id, op, plan.texts[id], vectors) for id, op in plan.puts.items() if op.value is not None]
+        items = [
+            self._item(id, plan.puts[id], metadata, plan.texts[id], vectors) for id, metadata in plan.metadata.items()
+        ]
         if writes and plan.queries and vectors is None:
             self._items.embed(plan.queries)  # so that the searches find them embedded
         transaction: AbstractContextManager[None] = self._items.transaction(embed=items) if writes else nullcontext()
@@ -228,12 +233,13 @@ class RecalliteStore(OnMemory, BaseStore):
         if items:
             self._items.remember_many(items, policy=self._policy, on_existing="replace")
 
-    def _item(self, id: str, op: PutOp, texts: list[str], vectors: _Vectors | None) -> dict[str, Any]:
+    def _item(
+        self, id: str, op: PutOp, metadata: dict[str, Any], texts: list[str], vectors: _Vectors | None
+    ) -> dict[str, Any]:
         import numpy as np
 
-        assert op.value is not None
         item: dict[str, Any] = {
-            "id": id, "scope": scope_of(op.namespace), "metadata": {"key": op.key, "value": dict(op.value)},
+            "id": id, "scope": scope_of(op.namespace), "metadata": metadata,
             "expires_at": None if op.ttl is None else timedelta(minutes=op.ttl),
         }  # fmt: skip
         if vectors is not None:
@@ -241,7 +247,7 @@ class RecalliteStore(OnMemory, BaseStore):
             texts = texts if parts else []
             item["vector"] = np.stack(parts) if parts else None
         text = "\n\n".join(texts)[: self.memory.settings.max_text_chars]
-        text = text if text.strip() else op.key.replace("\0", " ")
+        text = text if text.strip() else metadata["key"]
         item["text"] = text if text.strip() else "-"
         return item | {"indexed": bool(texts), "kind": INDEXED if texts else UNINDEXED}
 
@@ -255,7 +261,7 @@ class RecalliteStore(OnMemory, BaseStore):
         scope = scope_of(op.namespace_prefix) if op.namespace_prefix else None
         if conditions.tests:
             every = self._items.list(filter=Filter(scope=scope, where=where, kinds=KINDS), limit=None)
-            passed = [record.id for record in every if all(test(record.metadata["value"]) for test in conditions.tests)]
+            passed = [record.id for record in every if all(test(_stored(record)["value"]) for test in conditions.tests)]
             where = {"id": {"in": passed}}
         vector = None if vectors is None else vectors.queries.get(op.query or "")
         if not self._ranks or not op.query or (vectors is not None and vector is None):
@@ -378,8 +384,25 @@ def _flat(texts: dict[str, list[str]]) -> list[str]:
     return [*dict.fromkeys(text for parts in texts.values() for text in parts)]
 
 
+def _metadata(op: PutOp) -> dict[str, Any]:
+    """The metadata of the record of an item. InvalidInput for a value that is no object with names."""
+    assert op.value is not None
+    value = dict(op.value)
+    if (other := next((key for key in value if not isinstance(key, str)), None)) is not None:
+        raise InvalidInput(f"the value of {shown(op.key)} has the key {shown(other)}: keys are str")
+    stored, types = restorable({"key": op.key, "value": value})
+    return {**stored, "types": types} if types else {**stored}
+
+
+def _stored(record: Record | Hit) -> dict[str, Any]:
+    """The key and the value of an item as they were put."""
+    restored_item: dict[str, Any] = restored(record.metadata, record.metadata.get("types", ()))
+    return restored_item
+
+
 def _fields(record: Record | Hit) -> dict[str, Any]:
+    item = _stored(record)
     return {
-        "namespace": namespace_of(record.scope), "key": record.metadata["key"], "value": record.metadata["value"],
+        "namespace": namespace_of(record.scope), "key": item["key"], "value": item["value"],
         "created_at": record.created_at, "updated_at": record.updated_at,
     }  # fmt: skip

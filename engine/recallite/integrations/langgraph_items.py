@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from recallite.errors import InvalidInput
-from recallite.integrations.common import hashed_id, needed
+from recallite.integrations.common import compared, hashed_id, needed, restorable
 from recallite.system.messages import shown
 
 with needed("langgraph"):
@@ -66,15 +65,13 @@ class Fields:
             paths = ["$"]
         self._paths = None if paths is None else _tokenized(paths)
 
-    def texts(self, op: PutOp) -> list[str]:
-        """The texts of a value that is put; without any it is not indexed."""
-        assert op.value is not None
+    def texts(self, op: PutOp, value: dict[str, Any]) -> list[str]:
+        """The texts of a value that is put, as JSON; without any it is not indexed."""
         if op.index is False:
             return []
         paths = self._paths if op.index is None else _tokenized(op.index)
-        value = dict(op.value)
         texts = [_readable(value)] if paths is None else [t for path in paths for t in get_text_at_path(value, path)]
-        return [text.replace("\0", " ") for text in texts if text.strip()]
+        return [text for text in texts if text.strip()]
 
 
 def _tokenized(paths: object) -> list[Any]:
@@ -104,16 +101,19 @@ class Filters(NamedTuple):
 def parse_filter(filter: Mapping[str, Any] | None) -> Filters:
     """Split a filter into what a `where` can say and tests; InvalidInput names what is wrong.
 
-    Lists, infinite numbers and whole numbers of more than 64 bits are compared by tests.
+    Lists, infinite numbers and whole numbers of more than 64 bits are compared by tests. Times and UUIDs are compared
+    as the texts that are stored of them.
     """
-    compared: list[dict[str, Any]] = []
+    conditions: list[dict[str, Any]] = []
     tests: list[Test] = []
     for path, operator, operand in _comparisons(filter or {}, ()):
-        if _is_plain(operand):
-            compared.append({f"metadata.value.{'.'.join(path)}": {_OPERATORS[operator]: operand}})
+        plain, types = restorable(operand)
+        exact = not any(name in ("str", "float", "int") for name, *_ in types)
+        if exact and (plain is None or isinstance(plain, str | int | float)):
+            conditions.append(compared(("value", *path), _OPERATORS[operator], plain))
         else:
-            tests.append(_test(".".join(path).split("."), operator, operand))
-    return Filters({"and": compared} if compared else {}, tests)
+            tests.append(_test(path, operator, operand))
+    return Filters({"and": conditions} if conditions else {}, tests)
 
 
 def _comparisons(filter: Mapping[Any, Any], path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str, Any]]:
@@ -134,19 +134,10 @@ def _comparisons(filter: Mapping[Any, Any], path: tuple[str, ...]) -> Iterator[t
             yield from _comparisons(value, here)
 
 
-def _is_plain(operand: object) -> bool:
-    """Whether a filter of the store takes it."""
-    if isinstance(operand, float):
-        return math.isfinite(operand)
-    if isinstance(operand, int):
-        return -(2**63) <= operand < 2**63
-    return operand is None or (isinstance(operand, str) and "\0" not in operand)
-
-
 def _test(path: Sequence[str], operator: str, operand: Any) -> Test:
     def holds(value: Any) -> bool:
         for key in path:
-            value = value.get(key) if isinstance(value, Mapping) else None
+            value = _under(value, key)
         if operator in ("$eq", "$ne"):
             return (value == _plain_lists(operand)) is (operator == "$eq")
         if not isinstance(value, int | float):
@@ -158,6 +149,14 @@ def _test(path: Sequence[str], operator: str, operand: Any) -> Test:
         ]
 
     return holds
+
+
+def _under(value: Any, key: str) -> Any:
+    """The value under a key, or, if there is no such key, under those between its dots."""
+    if not isinstance(value, Mapping) or key in value or "." not in key:
+        return value.get(key) if isinstance(value, Mapping) else None
+    first, _, rest = key.partition(".")
+    return _under(value.get(first), rest)
 
 
 def _plain_lists(value: Any) -> Any:

@@ -10,6 +10,7 @@ from recallite.integrations.common import OnMemory, in_thread, needed, threaded
 from recallite.memory import Memory
 from recallite.model.checks import MAX_QUERY_CHARS
 from recallite.model.records import Hit
+from recallite.transfer.importers.values import cleaned
 
 with needed("llama-index"):
     from llama_index.core.base.base_retriever import BaseRetriever
@@ -166,4 +167,6 @@ def _node(hit: Hit) -> NodeWithScore:
 
 def _text(message: ChatMessage) -> str:
     """The text of a message, without pictures and tool calls."""
-    return "\n".join(block.text for block in message.blocks if isinstance(block, TextBlock) and block.text.strip())
+    return cleaned(
+        "\n".join(block.text for block in message.blocks if isinstance(block, TextBlock) and block.text.strip())
+    )

@@ -31,6 +31,7 @@ from recallite.model.authority import authority_of_role, speaking_as
 from recallite.model.records import NewRecord, Record
 from recallite.system.logs import logger
 from recallite.system.messages import shown
+from recallite.transfer.importers.values import cleaned
 
 __all__ = ["AsyncMemory", "Memory"]
 
@@ -110,7 +111,7 @@ class Memory(OnMemory):
             beside = {**shared, "role": message["role"]}
             if message.get("name"):
                 beside["actor_id"] = message["name"]
-            items.append((plain_text(message["content"]), beside))
+            items.append((cleaned(plain_text(message["content"])), beside))
         results = self._store(items, scope_of(ids), infer=infer)
         return {"results": results}
 

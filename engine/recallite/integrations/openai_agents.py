@@ -25,6 +25,7 @@ from recallite.integrations.common import (
 from recallite.memory import Memory
 from recallite.model.checks import check_count, check_name, check_scope
 from recallite.system.messages import shown
+from recallite.transfer.importers.values import cleaned_json
 
 with needed("openai-agents"):
     from agents import Agent, FunctionTool, RunContextWrapper, SessionSettings, TResponseInputItem
@@ -88,10 +89,10 @@ class RecalliteSession(OnMemory):
     def _add_items(self, items: list[TResponseInputItem]) -> None:
         """Store items at the end, all or none; when this returns, they survive power loss.
 
-        Raises TypeError for one that is not JSON.
+        NUL and lone surrogates, as outputs of tools have, become U+FFFD. Raises TypeError for one that is not JSON.
         """
         with self.memory.transaction():
-            self._sessions.open(self.session_id, provider="openai-agents").extend([*items])
+            self._sessions.open(self.session_id, provider="openai-agents").extend(cleaned_json([*items]))
 
     def _pop_item(self) -> TResponseInputItem | None:
         """Remove the last item and return it; None if there is none."""

@@ -13,6 +13,7 @@ value and builds an expression of these, and one line in `OPERATORS`:
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, TypeAlias
 
@@ -33,6 +34,8 @@ FIELDS = (
     "embedding_state", "standing", *_TIMES,
 )  # fmt: skip
 """Fields that `where` compares, besides "tags" and "metadata.<key>"."""
+_KEY = re.compile(r'\.(?:"([^"]*)"|([^".]+))')
+_METADATA = re.compile(rf"metadata(?:{_KEY.pattern})+")
 
 Scalar: TypeAlias = str | int | float | None
 
@@ -133,14 +136,26 @@ def _field(name: object, path: str) -> str:
         if name == "tags" or name in FIELDS:
             return name
         if name.startswith("metadata."):
-            if not all(name.split(".")) or '"' in name or not _storable(name):
+            if not _METADATA.fullmatch(name) or not _storable(name):
                 raise InvalidInput(
-                    f"{path}: {shown(name)} is no path: write metadata.key or metadata.key.key", "filter"
+                    f"{path}: {shown(name)} is no path: write metadata.key or metadata.key.key, "
+                    'and a key with a dot in it as metadata."a.b"',
+                    "filter",
                 )
             return name
     raise InvalidInput(
         f"{path}: unknown field {shown(name)}: use one of {', '.join(FIELDS)}, tags, or metadata.<key>", "filter"
     )
+
+
+def metadata_field(*keys: str) -> str:
+    """The field of `where` for what is under these keys of the metadata, one inside the other."""
+    return "metadata." + ".".join(f'"{key}"' if "." in key or not key else key for key in keys)
+
+
+def metadata_keys(field: str) -> list[str]:
+    """The keys that a field of the metadata names, one inside the other."""
+    return [quoted or plain for quoted, plain in _KEY.findall(field.removeprefix("metadata"))]
 
 
 def _scalar(field: str, value: object, path: str) -> Scalar:

@@ -95,11 +95,16 @@ class Audit(Plain, frozen=True, kw_only=True):
 
 
 class Imported(Plain, frozen=True, kw_only=True):
-    """The result of `import_`: memories stored, memories skipped because they exist, and links restored."""
+    """The result of `import_`: memories stored, memories skipped because they exist, and links restored.
+
+    `warnings` are of lines that were not taken as they are, at most 1,000 of them; `warnings_total` counts all.
+    """
 
     records: int
     skipped: int = 0
     links: int = 0
+    warnings: tuple[str, ...] = ()
+    warnings_total: int = 0
 
 
 class Remembered(Plain, frozen=True, kw_only=True):

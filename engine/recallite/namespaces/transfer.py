@@ -55,9 +55,11 @@ class MemoryTransfer(Namespace):
         Without a `batch_size` a transaction takes 10 to 20 ms, so that others write meanwhile. With `whole` all is read
         first, and stored in one transaction or not at all.
 
-        The ids of JSON lines are kept; a memory whose id exists already is skipped and counted. `scope` is put before
-        the scopes of the file. No memory becomes the word of a higher `authority`: give "web" for a file of somebody
-        else. InvalidItem names the line at which the import stopped; earlier batches stay.
+        The ids of JSON lines are kept, and a memory without one gets that of its content; one whose id exists already
+        is skipped and counted, so an import that was stopped goes on when it is run again. A `created_at` that is to
+        come is taken as now, and told in `warnings`. `scope` is put before the scopes of the file. No memory becomes
+        the word of a higher `authority`: give "web" for a file of somebody else. InvalidItem names the line at which
+        the import stopped; earlier batches stay.
 
         A scoped handle replaces an id that exists outside its scope by another, the same at every import, also in the
         links; the result does not reveal it.

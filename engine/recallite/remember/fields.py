@@ -28,9 +28,14 @@ _MEANT = {
 }  # fmt: skip
 
 
+def is_to_come(created: int, now: int) -> bool:
+    """Whether a time of writing is later than any clock may be by now."""
+    return created > now + _MOST_AHEAD_US
+
+
 def check_created(created: int, now: int) -> None:
     """Refuse a time of writing in the future."""
-    if created > now + _MOST_AHEAD_US:
+    if is_to_come(created, now):
         raise InvalidInput(
             f"created_at is {to_datetime(created).isoformat()}, which is to come: a text that is said later than any "
             "other would be the last word for ever; give the time of what it tells of as valid_from"

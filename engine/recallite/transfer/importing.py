@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from recallite.embedding.handle import Identity
 from recallite.engine import Engine
@@ -17,7 +17,8 @@ from recallite.model.reports import Imported
 from recallite.model.vector_checks import check_vectors
 from recallite.remember.catching_up import comparing_policies, start_comparing
 from recallite.remember.embed import embed_rows, identity_for, insert_rows
-from recallite.remember.fields import check_expiry
+from recallite.remember.fields import check_expiry, is_to_come
+from recallite.remember.identity import content_id
 from recallite.remember.links import LINK_TYPES
 from recallite.remember.prepare import prepare
 from recallite.store.store import Progress
@@ -45,6 +46,7 @@ from recallite.transfer.supersessions import check_occurrences, check_supersessi
 # A line may spell each character of a text as two escapes of six, and carry a megabyte of metadata and vectors.
 _CHARS_PER_CHARACTER = 12
 _OTHER_CHARS = 16_000_000
+_MOST_WARNINGS = 1_000
 # A batch of long texts ends before its items are all there.
 _MAX_BATCH_CHARS = 16_000_000
 # float32 keeps the length of a unit vector to about 1e-7: a larger difference is not from an export.
@@ -66,7 +68,8 @@ def import_(
     """Store the memories of a file or text stream below the scope `base`; `on_progress(done, total)` counts lines.
 
     `sight` is the scope of the handle. A memory whose id exists there is skipped; one whose id exists elsewhere in the
-    store silently gets another id.
+    store silently gets another id. A memory without an id gets that of its content (`content_id`), so an import that
+    was stopped goes on when it is run again. A `created_at` that is to come is taken as now, with a warning.
 
     InvalidItem names the line that stopped the import; batches before it are kept. Without a `batch_size` a batch takes
     10 to 20 ms to store; the `whole` may be one. A memory and its versions are in one batch.
@@ -89,7 +92,10 @@ def import_(
                     on_progress(lines.number, total)
             if entry is None:
                 start_comparing(engine)
-                return Imported(records=batch.stored, skipped=batch.skipped, links=batch.linked)
+                return Imported(
+                    records=batch.stored, skipped=batch.skipped, links=batch.linked, warnings=tuple(batch.warnings),
+                    warnings_total=batch.warnings_total,
+                )  # fmt: skip
 
 
 class _Item(Struct):
@@ -115,7 +121,8 @@ class Batch:
         self._supersessions: list[tuple[int, SupersessionLine, Supersession]] = []
         self._documents: list[IncomingDocument] = []
         self._chars = 0
-        self.stored = self.skipped = self.linked = 0
+        self.stored = self.skipped = self.linked = self.warnings_total = 0
+        self.warnings: list[str] = []
 
     def full(self, batch_size: int | None = None) -> bool:
         """Whether the batch should be written; by the time that one takes if it may have any size."""
@@ -160,12 +167,15 @@ class Batch:
 
     def _item(self, entry: Incoming, line: int) -> _Item:
         settings = self._engine.settings
+        entry_in_file, entry = entry, self._by_now(entry, line)
         # A line that says whose word it is was exported: its source and context have had their say.
         with nullcontext() if entry.authority is None else speaking_as(entry.authority, declared=True):
             row = prepare(
                 entry, base=self._base, max_text_chars=settings.max_text_chars, policy=settings.write_policy,
                 exported=entry.id is not None,
             )  # fmt: skip
+        if entry.id is None:
+            row.public_id = content_id(entry_in_file, self._base)
         row.updated_at = checks.time_or(entry.updated_at, "updated_at", row.updated_at)
         row.recorded_from = checks.time_or(entry.recorded_from, "recorded_from", row.recorded_from)
         row.recorded_until = checks.check_time(entry.recorded_until, "recorded_until")
@@ -189,6 +199,16 @@ class Batch:
         if entry.vectors:
             check_parts(entry.vectors, self._embedder)
         return _Item(line, row, row.public_id, entry.vector, entry.vectors)
+
+    def _by_now(self, entry: Incoming, line: int) -> Incoming:
+        """The entry; one that is said to be of a time to come is of now, with a warning."""
+        created_at = checks.check_time(entry.created_at, "created_at")
+        if created_at is None or not is_to_come(created_at, checks.now_us()):
+            return entry
+        self.warnings_total += 1
+        if len(self.warnings) < _MOST_WARNINGS:
+            self.warnings.append(f"line {line}: created_at is {entry.created_at}, which is to come: taken as now")
+        return structs.replace(entry, created_at=None)
 
     def write(self) -> None:
         """Embed and store the batch, in one transaction: a turn of the background, before which others write."""

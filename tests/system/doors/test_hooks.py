@@ -19,6 +19,8 @@ from recallite import Memory, Settings
 from recallite.doors.hooks import projects
 from recallite.doors.hooks.projects import USER, project_of
 from recallite.doors.warm.quick import command, quick_start
+from recallite.transfer.importers import import_from, sessions
+from recallite.transfer.importers.json_items import json_value
 from tests.limits import LAST_RESORT_SECONDS, until
 from tests.system.doors.hooking import Session, repository, shown, texts
 from tests.system.doors.warming import running
@@ -276,6 +278,37 @@ def test_a_prompt_that_waited_in_the_queue_goes_in_once(memory, project):
     assert sorted(stored(memory)) == [
         ("It is moved.", "agent"), ("Keep the prices", "user"), ("Move the shop to Turin", "user"),
     ]  # fmt: skip
+
+
+def test_a_transcript_is_read_from_the_place_that_is_known(memory, project, monkeypatch):
+    session = Session(memory, project, "s1")
+    session.has("The pump is at bay 4", "Noted, bay 4.")
+    read = []
+    monkeypatch.setattr(sessions, "json_value", lambda line: read.append(line) or json_value(line))
+    before = len(session.transcript.read_bytes())
+    session.has("The valve is at bay 9", "Noted, bay 9.")
+    assert b"".join(line + b"\n" for line in read) == session.transcript.read_bytes()[before:]
+    whole = import_from(memory, "claude-code", session.transcript, dry_run=True)
+    assert (whole.created, whole.unchanged, len(stored(memory))) == (0, 4, 4)
+
+
+@pytest.mark.parametrize("change", ["written anew", "in another file", "damaged note"])
+def test_a_transcript_that_is_not_the_same_is_read_whole(memory, project, change):
+    session = Session(memory, project, "s1")
+    session.has("The pump is at bay 4", "Noted, bay 4.")
+    session.has("The valve is at bay 9", "Noted, bay 9.")
+    if change == "written anew":
+        session.transcript.write_text(session.transcript.read_text().replace("valve", "gauge"))
+    elif change == "in another file":
+        shutil.copy(session.transcript, copy := session.transcript.with_suffix(".copy"))
+        os.replace(copy, session.transcript)
+    else:
+        notes = [*Path(os.environ["XDG_DATA_HOME"]).rglob("read/*")]
+        assert len(notes) == 1
+        notes[0].write_bytes(b"{damaged")
+    session.has("The hatch is at bay 2", "Noted, bay 2.")
+    session.fires("Stop")
+    assert [text for text, _ in stored(memory) if text.endswith("bay 2")] == ["The hatch is at bay 2"]
 
 
 def test_a_link_brings_no_file_from_outside_its_repository(memory, project, tmp_path):

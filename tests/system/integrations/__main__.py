@@ -38,7 +38,7 @@ _LIMIT_S = 600
 def main() -> int:
     """Run what was asked for, print the matrix; 1 if a test failed."""
     options = _arguments()
-    names = options.names or [name for name, each in FRAMEWORKS.items() if _test_file(each).exists()]
+    names = options.names or [name for name, each in FRAMEWORKS.items() if _test_files(each)]
     if unknown := sorted(set(names) - set(FRAMEWORKS)):
         print(f"no such integration: {', '.join(unknown)}; there are {', '.join(FRAMEWORKS)}", file=sys.stderr)
         return 2
@@ -67,8 +67,8 @@ def main() -> int:
     return bool(failed)
 
 
-def _test_file(framework: Framework) -> Path:
-    return ROOT / "tests" / "system" / "integrations" / f"test_{framework.module}.py"
+def _test_files(framework: Framework) -> list[Path]:
+    return sorted((ROOT / "tests" / "system" / "integrations").glob(f"test_{framework.module}*.py"))
 
 
 def _tried(name: str, options: argparse.Namespace) -> tuple[dict[str, Any] | None, str]:
@@ -97,7 +97,11 @@ class _Trial:
         framework = self._framework
         self._install()
         version = self._version()
-        ours = [str(_test_file(framework)), "tests/system/docs/test_snippets.py", "tests/system/docs/test_examples.py"]
+        ours = [
+            *map(str, _test_files(framework)),
+            "tests/system/docs/test_snippets.py",
+            "tests/system/docs/test_examples.py",
+        ]
         ours += ["-k", f"test_{framework.module} or {self._name}.md or {framework.module}_agent"]
         found: dict[str, Any] = {
             "version": version, "python": platform.python_version(), "date": f"{datetime.date.today()}",

@@ -47,7 +47,8 @@ class Framework(NamedTuple):
 
 FRAMEWORKS: dict[str, Framework] = {
     "langgraph": Framework(
-        "LangGraph", "langgraph", "langgraph", "langgraph", "`BaseStore`", needs=("langgraph",),
+        "LangGraph", "langgraph", "langgraph", "langgraph", "`BaseStore`",
+        needs=("langgraph", "langgraph-checkpoint-sqlite"),
         theirs=(
             Theirs(
                 ("tests/test_store.py", "tests/test_async_store.py", "tests/test_ttl.py"),

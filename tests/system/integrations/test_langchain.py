@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from datetime import UTC, datetime
 
 import pytest
 
@@ -216,12 +217,36 @@ def test_what_is_alike_is_passed_over(path):
 
 def test_texts_are_added_all_or_none(store):
     with pytest.raises(InvalidInput):
-        store.add_texts(["apple", " "])
+        store.add_texts(["apple", "pear"], [{}, {"n": {1}}])
     with pytest.raises(InvalidInput, match="2 texts with 1 metadatas and 2 ids: give one each"):
         store.add_texts(["apple", "pear"], [{}])
     with pytest.raises(InvalidInput, match="id is 7: give a str"):
         store.add_texts(["apple"], ids=[7])
     assert store.memory.count() == 0
+
+
+def test_a_blank_text_is_kept_and_takes_nothing_else_with_it(store):
+    store.add_texts(["apple pie", "", " \n"], [{"n": 1}, {"n": 2}, {"n": 3}], ids=["a", "b", "c"])
+    assert texts(store.get_by_ids(["a", "b", "c"])) == ["apple pie", "", " \n"]
+    assert texts(store.similarity_search("apple")) == ["apple pie"]
+    store.delete(["b"])
+    assert store.memory.count() == 2
+
+
+def test_texts_and_metadata_of_any_characters_and_times_are_kept(store):
+    at = datetime(2026, 4, 2, 8, tzinfo=UTC)
+    store.add_texts(["pears\0of\udcff may"], [{"at": at, "raw": "a\0b"}], ids=["p"])
+    (kept,) = store.get_by_ids(["p"])
+    assert (kept.page_content, kept.metadata) == ("pears\ufffdof\ufffd may", {"at": at, "raw": "a\0b"})
+    assert texts(store.similarity_search("pears", filter={"at": {"$gte": at}})) == [kept.page_content]
+
+
+@pytest.mark.parametrize("given", [{"page.no": 4}, {"page.no": {"$gt": 3}}, {"page.no": {"$ne": 5}}])
+def test_a_key_with_a_dot_is_found_as_it_is_and_as_a_path(store, given):
+    store.add_texts(
+        ["one", "two", "three"], [{"page.no": 4}, {"page": {"no": 4}}, {"page.no": 2 if "$gt" in str(given) else 5}]
+    )
+    assert sorted(texts(store.similarity_search("one two three", filter=given))) == ["one", "two"]
 
 
 def test_a_store_is_made_from_texts(path):

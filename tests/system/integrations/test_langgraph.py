@@ -7,8 +7,9 @@ import math
 import operator
 import time
 from collections import Counter
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, TypedDict
+from uuid import UUID
 
 import pytest
 
@@ -216,7 +217,7 @@ def test_namespaces_are_listed_by_conditions(store):
 def test_a_batch_is_one_transaction(store):
     store.put(("a",), "old", {"n": 1})
     with pytest.raises(InvalidInput):
-        store.batch([PutOp(("a",), "old", None), PutOp(("a",), "new", {"n": 2}), PutOp(("a",), "bad", {"n": math.nan})])
+        store.batch([PutOp(("a",), "old", None), PutOp(("a",), "new", {"n": 2}), PutOp(("a",), "bad", {"n": {1}})])
     assert keys(store.search(("a",))) == ["old"]
 
 
@@ -468,13 +469,40 @@ def test_a_memory_may_bring_langchains_embeddings(path):
 
 
 def test_a_value_that_is_no_json_is_refused(store):
-    with pytest.raises(InvalidInput, match="whole numbers have at most 64 bits"):
-        store.put(("a",), "k", {"n": 2**70})
+    with pytest.raises(InvalidInput, match=r"metadata\.value\.n is set"):
+        store.put(("a",), "k", {"n": {1}})
+    with pytest.raises(InvalidInput, match="the value of 'k' has the key 1: keys are str"):
+        store.put(("a",), "k", {1: "one"})
+    endless: dict[str, object] = {}
+    endless["inside"] = endless
+    with pytest.raises(InvalidInput, match="holds itself"):
+        store.put(("a",), "k", endless)
     with pytest.raises(InvalidInput, match="key is 7"):
         store.batch([PutOp(("a",), 7, {"n": 1})])
     with pytest.raises(InvalidInput, match="an operation is 'get'"):
         store.batch(["get"])
     assert store.memory.count() == 0
+
+
+def test_times_and_uuids_come_back_and_are_found_by_their_values(path):
+    at, id = datetime(2026, 4, 2, 8, tzinfo=UTC), UUID(int=7)
+    with RecalliteStore(path) as store:
+        store.put(("visits",), "one", {"at": at, "by": [id], "what": "a walk at the pier"})
+        store.put(("visits",), "two", {"at": at + timedelta(days=1), "by": [id]})
+    with RecalliteStore(path) as store:
+        assert store.get(("visits",), "one").value == {"at": at, "by": [id], "what": "a walk at the pier"}
+        assert keys(store.search(("visits",), filter={"at": at})) == ["one"]
+        assert keys(store.search(("visits",), filter={"at": {"$gt": at}})) == ["two"]
+        assert keys(store.search(("visits",), query="2026-04-03"))[:1] == ["two"]
+
+
+def test_a_key_with_a_dot_is_found_as_it_is_and_as_a_path(store):
+    store.put(("a",), "flat", {"size.cm": 4})
+    store.put(("a",), "deep", {"size": {"cm": 4}})
+    store.put(("a",), "other", {"size": {"cm": 5}, "list": [1]})
+    assert sorted(keys(store.search(("a",), filter={"size.cm": 4}))) == ["deep", "flat"]
+    assert sorted(keys(store.search(("a",), filter={"size.cm": {"$ne": 4}}))) == ["other"]
+    assert sorted(keys(store.search(("a",), filter={"size.cm": {"$gte": 4}}))) == ["deep", "flat", "other"]
 
 
 def test_a_program_written_for_sqlitestore_may_call_setup(tmp_path):

@@ -52,6 +52,14 @@ def test_items_without_a_role_are_kept_as_they_are(memory):
     assert run(session.get_items()) == items
 
 
+def test_an_output_with_characters_that_no_text_has_does_not_end_a_run(memory):
+    session = RecalliteSession("s", memory)
+    listed = {"type": "function_call_output", "call_id": "c1", "output": "src/a.py\0src/b\udcff.py\0"}
+    run(session.add_items([said("which files?"), CALL, listed]))
+    *_, kept = run(session.get_items())
+    assert kept == listed | {"output": "src/a.py\ufffdsrc/b\ufffd.py\ufffd"}
+
+
 def test_the_last_item_is_popped_and_an_empty_session_has_none(memory):
     session = RecalliteSession("s", memory)
     assert run(session.pop_item()) is None

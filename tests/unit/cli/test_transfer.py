@@ -15,7 +15,8 @@ def test_a_store_moves_through_a_pipe_byte_for_byte(run, remember, tmp_path):
     assert (done.code, done.err) == (0, "2 memories exported\n")
     other = tmp_path / "other.db"
     receipt = run("import", "-", "--json", stdin=done.out, store=other)
-    assert (receipt.json, receipt.err) == ({"records": 2, "skipped": 0, "links": 1}, "")
+    counts = {"records": 2, "skipped": 0, "links": 1, "warnings": [], "warnings_total": 0}
+    assert (receipt.json, receipt.err) == (counts, "")
     assert run("export", "-", store=other).out == done.out
     assert run("import", "-", stdin=done.out, store=other).out == "0\timported\n2\talready in the store\n0\tlinks\n"
 
@@ -70,7 +71,10 @@ def test_an_interrupted_import_keeps_earlier_batches(run, db, monkeypatch, capfd
 
     monkeypatch.setattr(sys, "stdin", Stopped("".join(f"memory {n}\n" for n in range(5))))
     assert main(["--db", str(db), "import", "-", "--format", "text", "--batch-size", "2"]) == 130
-    assert capfd.readouterr() == ("", "recallite: Interrupted: stopped; committed batches are kept\n")
+    assert capfd.readouterr() == (
+        "",
+        "recallite: Interrupted: stopped; what is stored stays, and an import run again goes on\n",
+    )
     assert run("count").out == "4\n"
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from recallite import Memory
 from recallite.errors import InvalidInput
+from recallite.model.expressions import metadata_field, metadata_keys
 from recallite.model.records import NewRecord
 from recallite.recall.request import recall_arguments
 from tests.limits import examples
@@ -315,6 +316,26 @@ def test_tags_mean_any_of_them(store, tags):
     assert hits_of(store, tags=tags) == expected(lambda item: alive(item) and bool({*tags} & {*item["tags"]}))
 
 
+@pytest.mark.parametrize(
+    ("where", "texts"),
+    [
+        ({'metadata."size.cm"': 4}, ["flat"]),
+        ({"metadata.size.cm": 4}, ["deep"]),
+        ({'metadata.box."size.cm"': {"gt": 3}}, ["inside"]),
+        ({'metadata.""': "none"}, ["nameless"]),
+        ({'metadata."plain"': {"contains": "x"}}, ["listed"]),
+    ],
+)
+def test_a_quoted_key_may_have_dots(memory, where, texts):
+    memory.remember_many([
+        {"text": "flat", "metadata": {"size.cm": 4}}, {"text": "deep", "metadata": {"size": {"cm": 4}}},
+        {"text": "inside", "metadata": {"box": {"size.cm": 5}}}, {"text": "nameless", "metadata": {"": "none"}},
+        {"text": "listed", "metadata": {"plain": ["x"]}},
+    ])  # fmt: skip
+    assert [record.text for record in memory.list(where=where)] == texts
+    assert metadata_keys(metadata_field("box", "size.cm", "")) == ["box", "size.cm", ""]
+
+
 @pytest.mark.parametrize("kinds", [["note"], ["note", "episode"], ["nothing"]])
 def test_kinds(store, kinds):
     assert hits_of(store, kinds=kinds) == expected(lambda item: alive(item) and item["kind"] in kinds)
@@ -456,6 +477,8 @@ def test_spread_crosses_no_filter(memory):
         {"metadata.": 1},
         {"metadata.a..b": 1},
         {'metadata.a"b': 1},
+        {'metadata."a.b': 1},
+        {'metadata."a"b': 1},
         {"metadata.\ud800": 1},
         {"kind": {"like": "n%"}},
         {"kind": {"gt": None}},

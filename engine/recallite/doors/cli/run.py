@@ -80,7 +80,11 @@ def ended(fault: Exception | KeyboardInterrupt, words: list[str]) -> int:
         _drop_stdout()
         return 0
     if isinstance(fault, KeyboardInterrupt | click.Abort):
-        fail("Interrupted", "stopped; committed batches are kept", as_json=as_json)
+        fail(
+            "Interrupted",
+            "stopped; what is stored stays, and an import run again goes on",
+            as_json=as_json,
+        )
         return INTERRUPTED
     if isinstance(fault, OSError):
         _drop_stdout()

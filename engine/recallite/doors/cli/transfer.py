@@ -62,6 +62,8 @@ def _print_imported(done: Imported | Restored | ImportReport) -> None:
         _hint_troubles(done.troubles)
     else:
         print_counts("imported:records; already in the store:skipped; links")(done)
+        for warning in done.warnings:
+            hint(warning)
 
 
 def _has_troubles(done: Imported | Restored | ImportReport) -> bool:
@@ -92,10 +94,10 @@ def import_(
 ) -> Imported | Restored | ImportReport:
     """Read memories from files, Markdown or another system.
 
-    From JSON lines and CSV, memories whose id is already in the store are skipped; those without an id are stored
-    again. Plain text has no ids. From a folder of Markdown, memories that were changed there are updated. With --from,
-    the files of another system are read, where it keeps them if no path is given; a second run takes what is new, and
-    --watch goes on. See the guide "Memories from elsewhere".
+    From JSON lines, CSV and text, memories whose id is already in the store are skipped, and one without an id gets one
+    derived from its content: an import that was stopped is finished by the same command. From a folder of Markdown,
+    memories that were changed there are updated. With --from, the files of another system are read, where it keeps them
+    if no path is given; a second run takes what is new, and --watch goes on. See the guide "Memories from elsewhere".
 
     The exit status is 1 where something of a folder or of another system could not be read.
     """

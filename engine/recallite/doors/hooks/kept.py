@@ -1,4 +1,4 @@
-"""Files of hooks in the user's own folder: turns until they are stored, and the ids of what sessions were shown.
+"""Files of hooks in the user's own folder: turns until they are stored, how far transcripts are read, what was shown.
 
 A hook does not wait for others that write. A turn is first kept in a file of its own, redacted as it will be stored and
 encrypted if the store is; it is removed once the turn is stored. A file that is left by a crash, or while the store was
@@ -32,12 +32,13 @@ from recallite.text.frames import Typed
 
 if TYPE_CHECKING:
     from recallite.memory import Memory
+    from recallite.transfer.importers.sessions import Sessions
 
 _log = logger(__name__)
 _ENDING = ".turn"
 _MOST_TURNS, _MOST_BYTES = 1_000, 64 << 20
 _AGAIN_SECONDS = 0.25
-_DAYS_SHOWN = 30
+_DAYS_NOTED = 30
 _FIELDS = ("text", "id", "scope", "context", "source", "metadata")
 
 
@@ -155,6 +156,38 @@ class KeptTurns:
         return None
 
 
+class ReadTo:
+    """The place from which the transcript of a session is read: that up to which its turns are stored."""
+
+    def __init__(self, memory: Memory, event: Event) -> None:
+        self._memory = memory
+        self._path = _folder_of(memory, "read") / _digest(f"{event.host}/{event.session}")
+
+    def begin(self, transcript: Sessions, lines: int) -> None:
+        """Have a transcript read from there, if that is the place at which the store has its turns up to a line."""
+        with suppress(OSError, StoreError, ValueError, KeyError, TypeError, AttributeError):
+            sealed = self._path.read_bytes()
+            note = json.loads(self._memory._engine.store.unsealed(sealed, str(self._path)) or b"")
+            if note["stored"] == lines:
+                transcript.go_on(note["mark"])
+
+    def note(self, transcript: Sessions, lines: int) -> None:
+        """Note how far a transcript is read, whose turns are stored up to a line. If that fails all is read again."""
+        try:
+            if (mark := transcript.mark()) is None:
+                return
+            data = self._memory._engine.store.sealed(json.dumps({"stored": lines, "mark": mark}).encode())
+            _made(self._path.parent)
+            with open(open_to_add(self._path, empty=True), "wb") as file:
+                file.write(data)
+        except OSError as fault:
+            _log.debug("how far a transcript is read is not noted: %s", fault)
+
+    def remove_old(self) -> None:
+        """Remove the notes of sessions that have not gone on for a month."""
+        _remove_old(self._path.parent)
+
+
 class Shown:
     """The ids of the memories that a session was shown. They are in no store: a prompt only reads it."""
 
@@ -178,11 +211,15 @@ class Shown:
 
     def remove_old(self) -> None:
         """Remove the notes of sessions that have not gone on for a month."""
-        before = time.time() - _DAYS_SHOWN * 86_400
-        with suppress(OSError):
-            for entry in [*os.scandir(self._path.parent)]:
-                if entry.stat(follow_symlinks=False).st_mtime < before:
-                    os.unlink(entry)
+        _remove_old(self._path.parent)
+
+
+def _remove_old(folder: Path) -> None:
+    before = time.time() - _DAYS_NOTED * 86_400
+    with suppress(OSError):
+        for entry in [*os.scandir(folder)]:
+            if entry.stat(follow_symlinks=False).st_mtime < before:
+                os.unlink(entry)
 
 
 def _folder_of(memory: Memory, what: str) -> Path:

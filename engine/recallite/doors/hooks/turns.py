@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec import structs
 
 from recallite.doors.hooks.events import Event
-from recallite.doors.hooks.kept import Kept, KeptTurn, KeptTurns
+from recallite.doors.hooks.kept import Kept, KeptTurn, KeptTurns, ReadTo
 from recallite.doors.hooks.memory_files import take_files
 from recallite.doors.hooks.showing import TITLES
 from recallite.doors.hooks.states import SessionState, TakenTurns, digest_of, remove_old_states
@@ -28,6 +28,7 @@ from recallite.text.junk import is_junk
 from recallite.text.quoting import NOTICE, QUOTES, without_quotes
 from recallite.text.secrets import redact
 from recallite.transfer.importers.entries import FoundMemory
+from recallite.transfer.importers.sessions import Sessions
 from recallite.transfer.importers.sources import source_named
 
 if TYPE_CHECKING:
@@ -74,9 +75,13 @@ def _waiting(memory: Memory, event: Event, *, memories: bool) -> Kept:
 def _store(memory: Memory, waiting: Kept) -> None:
     """Store the turns of a session that were not read before, and its host's memory files if they are asked for."""
     event = waiting.event
+    transcript, read = None, ReadTo(memory, event)
     if event.transcript:
         lines = SessionState(memory, event).lines
-        turns = [turn for turn in _transcribed(event) if turn.line > lines or not turn.line]
+        transcript = _transcript_of(event)
+        if lines:
+            read.begin(transcript, lines)
+        turns = [turn for turn in _transcribed(event, transcript) if turn.line > lines or not turn.line]
         if not lines:  # a new session, which may begin with a copy of another
             taken = TakenTurns(memory, event).digests()
             turns = [turn for turn in turns if digest_of(turn.record) not in taken]
@@ -90,6 +95,8 @@ def _store(memory: Memory, waiting: Kept) -> None:
         new = [turn.record for turn in some if turn.record.text and turn.record.id not in there]
         with memory.transaction(embed=new):  # so that of two hooks at once one reads what the other has left
             _take(memory, event, some)
+    if transcript is not None and event.cause not in _DURING_A_TURN:  # then a conclusion is still to come
+        read.note(transcript, SessionState(memory, event).lines)
     if waiting.memories and event.transcript:
         take_files(memory, event)
 
@@ -123,16 +130,21 @@ def _take(memory: Memory, event: Event, turns: list[_Turn]) -> None:
     if fresh[-1].line:
         if not state.lines:
             remove_old_states(memory)
+            ReadTo(memory, event).remove_old()
         state.read(fresh[-1].line)
         TakenTurns(memory, event).add(digest_of(turn.record) for turn in fresh)
 
 
-def _transcribed(event: Event) -> Iterator[_Turn]:
-    """The turns of a transcript with their lines. Of what the assistant says between two prompts, the last counts."""
+def _transcript_of(event: Event) -> Sessions:
     growing = source_named(event.host).growing
     assert growing is not None
+    return growing(Path(event.transcript))
+
+
+def _transcribed(event: Event, transcript: Sessions) -> Iterator[_Turn]:
+    """The turns of a transcript with their lines. Of what the assistant says between two prompts, the last counts."""
     conclusion = None
-    for entry in growing(Path(event.transcript)).entries(growing=True):
+    for entry in transcript.entries(growing=True):
         if not isinstance(entry, FoundMemory):
             continue
         record = structs.replace(entry.record, id=f"{event.host}:{entry.record.id}")

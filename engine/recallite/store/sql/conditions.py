@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from recallite.model.expressions import And, Comparison, Expression, Not
+from recallite.model.expressions import And, Comparison, Expression, Not, metadata_keys
 from recallite.model.filters import Filter, Versions
 from recallite.store.sql.repository import IN_ARRAY
 from recallite.store.values import CHUNK_KIND
@@ -104,7 +104,7 @@ class Conditions(ABC):
             )
             return Condition(f"r.id IN ({condition})", (bound,))
         if field.startswith("metadata."):
-            return self.of_metadata(field.split(".")[1:], operator, value)
+            return self.of_metadata(metadata_keys(field), operator, value)
         if field == "standing":
             if operator not in ("eq", "in") or value is None:
                 return self.by_value(field, _STANDING, (), operator, value)

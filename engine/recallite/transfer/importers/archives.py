@@ -23,6 +23,7 @@ _ALWAYS_BYTES = 16 << 20
 _MAX_MEMBERS = 5_000
 _MAX_VALUE_BYTES = 256 << 20
 _BLOCK_BYTES = 1 << 20
+_ENCRYPTED = "it is encrypted: unpack the ZIP file with its password, and give the folder"
 # What reading a damaged, encrypted or oddly compressed member raises.
 _UNREADABLE = (OSError, EOFError, zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError)
 
@@ -129,7 +130,8 @@ def _in_zip(path: Path, prefix: str, wanted: re.Pattern[str]) -> Iterator[Member
             )
         allowed = _Allowance(path.stat().st_size)
         for info in sorted(members, key=lambda member: member.filename):
-            yield Member(prefix + info.filename, partial(_unpacked, archive, info, allowed))
+            problem = _ENCRYPTED if info.flag_bits & 1 else None
+            yield Member(prefix + info.filename, partial(_unpacked, archive, info, allowed), problem)
 
 
 def values_of(member: Member) -> Iterator[Value | FileTrouble]:

@@ -2,7 +2,8 @@
 
 A conversation is a tree of messages, `mapping`; the branch that ends in `current_node` is the one that ChatGPT shows.
 Its messages of the user and the assistant are memories; so are what the assistant saved of the user (messages to "bio")
-and the user's custom instructions, once.
+and the user's custom instructions, once. A document that it wrote beside the conversation (a canvas, by messages to
+"canmore") is one as it was last; canvases of code are left out.
 
 The format is not documented; read here as in https://github.com/pionxzh/chatgpt-exporter (src/api.ts) and
 https://github.com/mitkury/chatgpt-export-parser (docs/chatgpt-data-export-format.md).
@@ -22,14 +23,17 @@ from recallite.model.records import NewRecord
 from recallite.model.reports import FileTrouble
 from recallite.transfer.importers.archives import Value, members_of, values_of
 from recallite.transfer.importers.entries import Entries, Entry, FoundMemory, LeftOut
+from recallite.transfer.importers.json_items import json_value
 from recallite.transfer.importers.sources import Source
-from recallite.transfer.importers.values import array, label_of, labels, mapping, text_of, time_of
+from recallite.transfer.importers.values import array, cleaned, label_of, labels, mapping, text_of, time_of
 
 _FILES = re.compile(r"(^|/)conversations(-\d+)?\.json$", re.IGNORECASE)
 # Citations and links to files, which only ChatGPT shows: private characters around them, or 【1†source】.
 _CITATION = re.compile(
     "[ ]?\ue200[^\ue200\ue201]*\ue201|[ ]?\u3010[^\u3010\u3011†]*†[^\u3010\u3011]*\u3011|[\ue200-\ue206]"
 )
+_EVERYTHING = (".*", r"[\s\S]*", "(?s).*", "^.*$", r"^[\s\S]*$")
+_ESCAPED = re.compile(r"\\([^\w\s])")
 _URL = "https://chatgpt.com/c/"
 
 
@@ -62,12 +66,16 @@ def _conversation(value: Value, file: str) -> Iterator[Entry]:
         yield LeftOut("messages of other branches", other)
     begun = time_of(conversation.get("create_time"))
     about = labels(conversation=id, title=conversation.get("title"), gizmo=conversation.get("gizmo_id"))
-    position = 0
+    position, canvases = 0, _Canvases()
     for node in branch:
         message = mapping(mapping(nodes[node]).get("message"))
         if not message:
             continue
         begun = time_of(message.get("create_time")) or begun
+        if canvases.take(message, node):
+            continue
+        if files := len(array(mapping(message.get("metadata")).get("attachments"))):
+            yield LeftOut("attached files", files)
         instructions = _custom_instructions(message)
         record = instructions or _saved(message, node, about)
         if record is None and (text := _said(message)):
@@ -82,6 +90,75 @@ def _conversation(value: Value, file: str) -> Iterator[Entry]:
             record=NewRecord(**record, source=_URL + id, created_at=begun), path=file, line=line,
             authority="user" if of_user else "agent",
         )  # fmt: skip
+    yield from canvases.found(id, about, begun, file, line)
+
+
+class _Canvas:
+    """A text beside a conversation, as it is so far."""
+
+    def __init__(self, node: str, name: str, text: str, *, is_text: bool) -> None:
+        self.node, self.name, self.text, self.is_text = node, name, text, is_text
+
+
+class _Canvases:
+    """The canvases of a conversation; `missed` counts the changes of one that could not be followed."""
+
+    def __init__(self) -> None:
+        self.written: list[_Canvas] = []
+        self.missed = 0
+
+    def take(self, message: dict[str, Any], node: str) -> bool:
+        """Write or change a canvas as a message to its tool does; False for another message."""
+        recipient = text_of(message.get("recipient"))
+        if recipient not in ("canmore.create_textdoc", "canmore.update_textdoc"):
+            return False
+        content = mapping(message.get("content"))
+        written = _text(message) or text_of(content.get("text"))
+        try:
+            call = mapping(json_value(written.encode()))
+        except InvalidInput:
+            self.missed += 1
+            return True
+        if recipient.endswith("create_textdoc"):
+            is_text = not text_of(call.get("type")).startswith("code")
+            text = call.get("content")
+            self.written.append(
+                _Canvas(
+                    node, text_of(call.get("name")), cleaned(text) if isinstance(text, str) else "", is_text=is_text
+                )
+            )
+            return True
+        for change in map(mapping, array(call.get("updates"))):
+            self._change(text_of(change.get("pattern")), change.get("replacement"))
+        return True
+
+    def found(
+        self, conversation: str, about: dict[str, Any], at: datetime | None, file: str, line: int
+    ) -> Iterator[Entry]:
+        """The memories of canvases that are text, and the counts of the rest."""
+        for canvas in self.written:
+            if not canvas.is_text or not canvas.text.strip():
+                yield LeftOut("canvases of code")
+                continue
+            record = NewRecord(
+                id=f"{conversation}:canvas:{canvas.node}", text=canvas.text.strip(), context=label_of(canvas.name),
+                tags=("canvas",), source=_URL + conversation, created_at=at, metadata=about,
+            )  # fmt: skip
+            yield FoundMemory(record=record, path=file, line=line, changes=True, authority="agent")
+        if self.missed:
+            yield LeftOut("changes of canvases", self.missed)
+
+    def _change(self, pattern: str, replacement: object) -> None:
+        """Replace all of a text, or what a pattern without signs of its own stands for: others are not run."""
+        canvas = self.written[-1] if self.written else None
+        if canvas is None or not isinstance(replacement, str):
+            self.missed += 1
+        elif pattern in _EVERYTHING:
+            canvas.text = cleaned(replacement)
+        elif (plain := _ESCAPED.sub(r"\1", pattern)) and plain in canvas.text:
+            canvas.text = canvas.text.replace(plain, cleaned(replacement), 1)
+        else:
+            self.missed += 1
 
 
 def _branch(nodes: dict[str, Any], last: object) -> list[str]:

@@ -39,6 +39,8 @@ _UNTYPED = (
     "projectsUserTurn", "emailSenderTurn",
 )  # fmt: skip
 _TYPED_SOURCES = (None, "typed", "queued", "suggestion_accepted")
+# What a prompt that stands in the queue's lines alone has from the line before it.
+_KEPT = ("sessionId", "cwd", "gitBranch")
 _BLOCKS = {
     "tool_use": "calls and results of tools", "tool_result": "calls and results of tools",
     "server_tool_use": "calls and results of tools", "thinking": "thoughts of a model",
@@ -117,6 +119,18 @@ class _Session:
         """The prompts that nothing followed."""
         yield from self._only_queued(self._sent)
         yield from self._only_queued(self._waiting)
+
+    def state(self) -> dict[str, Any] | None:
+        """The state of the session; None while a prompt is in the queue."""
+        if self._waiting or self._sent:
+            return None
+        last = {name: self._last[name] for name in _KEPT if isinstance(self._last.get(name), str)}
+        return {"at": self._at.isoformat(), "position": self._position, "last": last}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on where the session was."""
+        self._at, self._position = time_of(state["at"]) or self._at, state["position"]
+        self._last = state["last"]
 
     def _prompt(
         self, number: int, line: dict[str, Any], texts: list[str], sender_fields: dict[str, Any], *, has_result: bool

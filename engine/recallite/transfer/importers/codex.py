@@ -58,7 +58,7 @@ class _Session:
         session_ids = _ID.findall(name)
         self._name, self._at, self._roots = name, changed_at, roots
         self._id = self._root = session_ids[-1] if session_ids else name.rpartition("/")[2].removesuffix(".jsonl")
-        self._said = sha256()
+        self._said = b""
         self._position = 0
         self._known = self._subagent = self._program = False
         self._about: dict[str, Any] = {}
@@ -103,19 +103,35 @@ class _Session:
         if not text:
             yield LeftOut("hidden messages")
             return
-        self._said.update(f"{role}\0{text}\0".encode())
+        self._said = sha256(self._said + f"{role}\0{text}".encode()).digest()
         project = project_name(self._about.get("project"))
         about = (
             self._about if role == "assistant" else {name: it for name, it in self._about.items() if name != "model"}
         )
         record = NewRecord(
-            id=f"{self._root}:{self._said.hexdigest()[:32]}", text=text, context=role, scope=scope_of(project),
+            id=f"{self._root}:{self._said.hex()[:32]}", text=text, context=role, scope=scope_of(project),
             source="/".join(filter(None, ("codex", project, self._id)))[:500], position=self._position,
             created_at=self._at, metadata=about | {"role": role},
         )  # fmt: skip
         self._position += 1
         whose = "agent" if self._program else authority
         yield FoundMemory(record=record, path=self._name, line=number, authority=whose)
+
+    def state(self) -> dict[str, Any]:
+        """The state of the session."""
+        return {
+            "at": self._at.isoformat(), "id": self._id, "root": self._root, "said": self._said.hex(),
+            "position": self._position, "known": self._known, "subagent": self._subagent, "program": self._program,
+            "about": self._about,
+        }  # fmt: skip
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on where the session was."""
+        self._at, self._said = time_of(state["at"]) or self._at, bytes.fromhex(state["said"])
+        self._id, self._root, self._position = state["id"], state["root"], state["position"]
+        self._known, self._subagent, self._program = state["known"], state["subagent"], state["program"]
+        self._about = state["about"]
+        self._roots[self._id] = self._root
 
     def end(self) -> Iterator[Entry]:
         """Yield nothing: no line waits for another."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from recallite.errors import InvalidInput
 from recallite.model.reports import FileTrouble
 from recallite.system.folders import kind_of, open_regular, printable, walk
+from recallite.transfer.importers.json_items import json_value
 
 MAX_LINE_BYTES = 64 << 20
+_MOST_DOCUMENT_BYTES = 256 << 20
 _DEEPEST = 64
 
 
@@ -65,6 +67,30 @@ def lines_of(path: Path) -> Iterator[tuple[int, bytes]]:
             number += 1
             if line := line.removeprefix(b"\xef\xbb\xbf").strip():
                 yield number, line
+
+
+def json_document(path: Path) -> Any:
+    """The value of a file that is one JSON value; None for anything else, such as JSON lines. InvalidInput as below."""
+    try:
+        with open_regular(path) as stream:
+            data = stream.read(_MOST_DOCUMENT_BYTES + 1)
+    except OSError as fault:
+        raise InvalidInput(f"{path} cannot be read: {fault.strerror}") from fault
+    if len(data) > _MOST_DOCUMENT_BYTES or not data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"[")):
+        return None
+    try:
+        return json_value(data.removeprefix(b"\xef\xbb\xbf"))
+    except InvalidInput:
+        return None
+
+
+def is_json_document(path: Path) -> bool:
+    """Whether a file is one JSON value of several lines."""
+    try:
+        value = json_document(path)
+        return value is not None and len([*zip(range(2), lines_of(path), strict=False)]) == 2
+    except InvalidInput:
+        return False
 
 
 def next_line(stream: BinaryIO) -> bytes:

@@ -27,7 +27,7 @@ from recallite.transfer.importers.entries import Entries, FoundMemory
 from recallite.transfer.importers.files import lines_of
 from recallite.transfer.importers.json_items import Item, array_items, begins_array
 from recallite.transfer.importers.sources import Source
-from recallite.transfer.importers.values import cleaned, label_of, scope_of, tags_of, time_of
+from recallite.transfer.importers.values import cleaned, cleaned_json, label_of, scope_of, tags_of, time_of
 from recallite.transfer.line_types import COLUMNS
 
 FIELDS = ("text", "id", *(name for name in COLUMNS if name not in ("text", "id", "authority")))
@@ -158,7 +158,7 @@ def _record(
     beside = {field.removeprefix("metadata."): value for field, value in values.items() if "." in field}
     if "metadata" in fields or beside:
         fields["metadata"] = {**fields.get("metadata", {}), **beside}
-    fields.setdefault("id", sha256(msgspec.json.encode(_plain(item), order="sorted")).hexdigest()[:32])
+    fields.setdefault("id", sha256(msgspec.json.encode(cleaned_json(item), order="sorted")).hexdigest()[:32])
     return NewRecord(**fields)
 
 
@@ -213,15 +213,6 @@ def _number(field: str, value: Any) -> int | float | None:
         return int(value) if field == "position" else float(value)
     except (ValueError, TypeError, OverflowError):
         return None
-
-
-def _plain(value: Any) -> Any:
-    """A value whose texts can be encoded."""
-    if isinstance(value, str):
-        return cleaned(value)
-    if isinstance(value, dict):
-        return {cleaned(name): _plain(inner) for name, inner in value.items()}
-    return [_plain(inner) for inner in value] if isinstance(value, list) else value
 
 
 SOURCE = Source(

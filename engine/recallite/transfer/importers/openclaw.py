@@ -4,6 +4,11 @@ These are MEMORY.md (or memory.md), USER.md and all Markdown below memory/: dail
 the agent is told to be and do (AGENTS.md, SOUL.md, TOOLS.md, ...) and the diary of its dreams are left out.
 https://docs.openclaw.ai/concepts/memory, https://docs.openclaw.ai/concepts/dreaming; saved sessions:
 https://github.com/openclaw/openclaw/blob/main/src/hooks/bundled/session-memory/handler.ts
+
+A message that came through a channel (Telegram, WhatsApp, ...) stands in a saved session with what the gateway writes
+around it, which is cut: blocks of JSON whose title ends in "(untrusted metadata):" or the like, and a bracket with the
+channel, the sender and the time. https://github.com/openclaw/openclaw/blob/main/src/auto-reply/envelope.ts and
+reply/strip-inbound-meta.ts
 """
 
 from __future__ import annotations
@@ -32,6 +37,16 @@ from recallite.transfer.importers.values import label_of, tags_of, time_of
 _ROOT_FILES = ("memory.md", "user.md")
 _FOLDER, _DREAMS = "memory/", "memory/dreaming/"
 _SESSION = re.compile(r"Session: (\d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d)?)(?: UTC)?")
+_UNTRUSTED = re.compile(
+    r"^((?:user|assistant): )?[^\n(]{1,80}\(untrusted\b[^)\n]*\):[ \t]*\n"
+    r"```(?:json)?\n(?:(?!```)[^\n]*\n)*```[ \t]*\n*",
+    re.MULTILINE,
+)
+# A time, or a channel's bracket that has one, before the words of a message; and the id after them.
+_ENVELOPE = re.compile(
+    r"^((?:user|assistant): |\A)?\[(?=[^\[\]\n]*\b\d{4}-\d\d-\d\d[ T]\d\d:\d\d)[^\[\]\n]+\][ \t]*(?=\S)", re.MULTILINE
+)
+_MESSAGE_ID = re.compile(r"[ \t]*\n?[ \t]*\[message_id: [^\[\]\n]*\][ \t]*$", re.MULTILINE)
 _SESSION_FACT = re.compile(r"^[-*] \*\*(Session Key|Session ID|Source)\*\*: (.*)$", re.MULTILINE)
 
 
@@ -55,16 +70,18 @@ def _is_memory(path: str) -> bool:
 def _records(note: Note) -> Iterator[tuple[NewRecord, Section]]:
     sections = sections_of(note, without={"tags"})
     title = note.name if note.path.startswith(_FOLDER) else None
+    saved = False  # whether this is a session
     created_at, about = note.created_at, kept_metadata(note.metadata, "tags", "path", "headings")
     for section in sections:
         facts = {name: value.strip() for name, value in _SESSION_FACT.findall(section.text)}
         title_match = _SESSION.fullmatch(section.headings[0]) if section.headings else None
         if facts and title_match is not None and (saved_at := time_of(title_match[1])):
             # The head of a saved session is no memory of its own.
-            created_at = saved_at
+            created_at, saved = saved_at, True
             about |= {name.lower().replace(" ", "_"): value for name, value in facts.items()}
             continue
-        text, comments = _without_comments(section.text)
+        # A bracket with a time is a person's own elsewhere than in a saved session.
+        text, comments = _without_comments(_without_wrappers(section.text) if saved else section.text)
         if not text:
             continue
         triggers = [label_of(phrase) for name, value in comments if name == "trigger" for phrase in value.split(",")]
@@ -85,6 +102,13 @@ def _records(note: Note) -> Iterator[tuple[NewRecord, Section]]:
             ),
             section,
         )
+
+
+def _without_wrappers(text: str) -> str:
+    """The messages of a session without what a channel's gateway wrote around them."""
+    text = _UNTRUSTED.sub(lambda match: match[1] or "", text)
+    # A bracket that stood behind such a block has the role before it now.
+    return _MESSAGE_ID.sub("", _ENVELOPE.sub(lambda match: match[1] or "", text))
 
 
 def _without_comments(text: str) -> tuple[str, list[tuple[str, str]]]:

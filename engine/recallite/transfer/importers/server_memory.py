@@ -1,4 +1,5 @@
-"""The knowledge graph of @modelcontextprotocol/server-memory: a JSON line for each entity and relation.
+"""The knowledge graph of @modelcontextprotocol/server-memory: a JSON line for each entity and relation, or
+what its tool `read_graph` returns.
 
 An entity's observations are memories, whose topic is the entity. A relation is a memory that says it, linked to the
 first memory of each of its two entities. https://github.com/modelcontextprotocol/servers/tree/main/src/memory
@@ -18,9 +19,9 @@ from recallite.model.records import NewRecord
 from recallite.model.reports import FileTrouble
 from recallite.system.messages import shown
 from recallite.transfer.importers.entries import Entries, FoundLink, FoundMemory
-from recallite.transfer.importers.files import lines_of
+from recallite.transfer.importers.files import json_document, lines_of
 from recallite.transfer.importers.sources import Source
-from recallite.transfer.importers.values import label_of
+from recallite.transfer.importers.values import array, cleaned_json, label_of, mapping
 
 
 class _Entity(Struct, tag_field="type", tag="entity", rename="camel"):
@@ -42,7 +43,7 @@ def read(path: Path) -> Entries:
     """The memories of a `memory.jsonl`."""
     firsts: dict[str, str] = {}  # the first memory of each entity
     relations: list[tuple[str, str, str, int | None]] = []  # which may stand before their entities
-    for number, raw in lines_of(path):
+    for number, raw in _lines(path):
         try:
             line = _decode(raw)
         except (msgspec.DecodeError, ValueError, RecursionError) as fault:
@@ -77,6 +78,17 @@ def _observations(entity: _Entity, path: str, line: int | None) -> Iterator[Foun
     for text in stated or [f"{entity.name} is a {kind}" if kind else entity.name]:
         record = NewRecord(id=_id(entity.name, text), text=text, context=name, topic=name, metadata=metadata)
         yield FoundMemory(record=record, path=path, line=line)
+
+
+def _lines(path: Path) -> Iterator[tuple[int | None, bytes]]:
+    """The lines of a file; of a graph as `read_graph` returns it, its entities and relations as such."""
+    graph = mapping(json_document(path))
+    if not isinstance(graph.get("entities"), list):
+        yield from lines_of(path)
+        return
+    for kind, key in (("entity", "entities"), ("relation", "relations")):
+        for item in array(graph.get(key)):
+            yield None, msgspec.json.encode({**mapping(cleaned_json(item)), "type": kind})
 
 
 def _id(*parts: str) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
+from hashlib import blake2b
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from recallite.errors import InvalidInput
 from recallite.model.reports import FileTrouble
@@ -15,6 +16,8 @@ from recallite.transfer.importers.entries import Entries, Entry
 from recallite.transfer.importers.files import MAX_LINE_BYTES, files_below, next_line
 from recallite.transfer.importers.json_items import json_value
 from recallite.transfer.importers.values import mapping, shown_name, text_of
+
+_CHECKED_BYTES = 4096
 
 
 class SessionReader(Protocol):
@@ -25,6 +28,12 @@ class SessionReader(Protocol):
 
     def end(self) -> Iterator[Entry]:
         """The memories that waited for a further line."""
+
+    def state(self) -> dict[str, Any] | None:
+        """Its state after these lines, as JSON without their texts; None while words wait for a further line."""
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on as the reader that had this state."""
 
 
 class _Place:
@@ -45,6 +54,25 @@ class Sessions:
         self.path, self._names, self._opened = path, names, opened
         self._places: dict[str, _Place] = {}
         self._unread: dict[str, str] = {}  # why files could not be read when they were last tried
+
+    def mark(self) -> dict[str, Any] | None:
+        """The place up to which a single file was read, as JSON for `go_on`; None if there is none to go on from."""
+        place = self._places.get(self.path.name)
+        state = None if place is None else place.reader.state()
+        if place is None or state is None:
+            return None
+        before = _digest_before(self.path, place.bytes)
+        return {"inode": place.inode, "bytes": place.bytes, "lines": place.lines, "before": before, "reader": state}
+
+    def go_on(self, mark: Mapping[str, Any]) -> None:
+        """Read a single file from a mark on, if it is the same file and has only grown; else from its beginning."""
+        file = self.path.stat()
+        if (file.st_ino, _digest_before(self.path, mark["bytes"])) != (mark["inode"], mark["before"]):
+            return
+        reader = self._opened(shown_name(self.path.name), datetime.fromtimestamp(file.st_mtime, UTC))
+        reader.restore(mark["reader"])
+        place = self._places[self.path.name] = _Place(reader, file.st_ino)
+        place.bytes, place.lines = mark["bytes"], mark["lines"]
 
     def entries(self, *, growing: bool = False) -> Entries:
         """The memories of new lines. Of files that are `growing`, a last line without its end waits for it."""
@@ -97,6 +125,13 @@ class Sessions:
             yield from place.reader.line(place.lines, value)
         else:
             yield FileTrouble(path=name, line=place.lines, reason="the line is no object of JSON")
+
+
+def _digest_before(file: Path, place: int) -> str:
+    """The digest of the bytes of a file before a place; of what is there, if the file is shorter."""
+    with open_regular(file) as stream:
+        stream.seek(max(place - _CHECKED_BYTES, 0))
+        return blake2b(stream.read(min(place, _CHECKED_BYTES)), digest_size=16).hexdigest()
 
 
 def project_name(folder: object) -> str:

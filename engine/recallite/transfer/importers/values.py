@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
 from typing import Any
@@ -24,6 +24,15 @@ def cleaned(text: str) -> str:
             _ = text.isascii() or text.encode()
             return text
     return _UNREADABLE.sub("\ufffd", text)
+
+
+def cleaned_json(value: Any) -> Any:
+    """A value of JSON whose texts, and keys, are `cleaned`; what is no JSON in it stays as it is."""
+    if isinstance(value, str):
+        return cleaned(value)
+    if isinstance(value, Mapping):
+        return {cleaned_json(name): cleaned_json(inner) for name, inner in value.items()}
+    return [*map(cleaned_json, value)] if isinstance(value, list | tuple) else value
 
 
 def label_of(value: object) -> str | None:

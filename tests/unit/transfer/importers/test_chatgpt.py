@@ -274,3 +274,25 @@ def test_an_archive_in_a_folder_that_is_half_there_is_reported(memory, tmp_path)
     assert done.created > 0
     ((path, reason),) = [(each.path, each.reason) for each in done.troubles]
     assert (path, "is not a ZIP file that can be read" in reason) == ("b.zip", True)
+
+
+def canvas(id, action, **fields):
+    content = {"content_type": "code", "language": "json", "text": json.dumps(fields)}
+    return message(id, "assistant", content=content, recipient=f"canmore.{action}_textdoc")
+
+
+def test_a_canvas_is_a_memory_as_it_was_last_and_files_are_counted(memory, tmp_path):
+    plan = conversation(
+        "c-plan", "Garden",
+        ("u", None, message("u", "user", "Write a plan", attachments=[{"id": "f", "name": "beds.pdf"}])),
+        ("c1", "u", canvas("c1", "create", name="plan", type="document", content="Sow peas (early) in May.")),
+        ("c2", "c1", canvas("c2", "update", updates=[{"pattern": r"peas \(early\)", "replacement": "beans"}])),
+        ("c3", "c2", canvas("c3", "update", updates=[{"pattern": "(a+)+$", "replacement": "x"}])),
+        ("c4", "c3", canvas("c4", "create", name="app", type="code/python", content="print(1)")),
+        ("c5", "c4", canvas("c5", "update", updates=[{"pattern": ".*", "replacement": "print(2)"}])),
+    )  # fmt: skip
+    done = import_from(memory, "chatgpt", archive(tmp_path / "export.zip", plan))
+    (written,) = memory.list(tags=["canvas"])
+    assert (written.text, written.context, written.authority) == ("Sow beans in May.", "plan", "agent")
+    assert done.left_out == {"attached files": 1, "canvases of code": 1, "changes of canvases": 1}
+    assert import_from(memory, "chatgpt", tmp_path / "export.zip").unchanged == 2

@@ -57,7 +57,7 @@ TRIP = conversation(
         {"type": "tool_use", "name": "web_search", "input": {}}, {"type": "tool_result", "content": []},
         block("At 8:25."),
     ]),
-    said("m3", "human", "", parent="m2", blocks=[], attachments=[{"file_name": "paste.txt", "extracted_content": "x"}]),
+    said("m3", "human", "", parent="m2", blocks=[], attachments=[{"file_name": "plan.pdf"}]),
     said("m4", "human", "And back?", parent="m3", at="2026-03-01T10:04:00Z"),
     summary="The user plans a trip to Bergen by train.",
 )  # fmt: skip
@@ -203,3 +203,65 @@ def test_one_file_of_an_unpacked_export_is_read_alone(memory, tmp_path):
     assert {each.scope for each in memory.list()} == {"/projects/Garden - house"}
     with pytest.raises(InvalidInput, match="has neither conversations"):
         import_from(memory, "claude", tmp_path / "chats.json")
+
+
+def chat(tmp_path, *messages):
+    (tmp_path / "conversations.json").write_text(json.dumps([conversation("c-1", "A chat", *messages)]))
+    return tmp_path / "conversations.json"
+
+
+def attached(name, text):
+    return {"file_name": name, "file_type": "txt", "extracted_content": text}
+
+
+@pytest.mark.parametrize("name", ["", "paste.txt", "pasted-text.txt", "Pasted text (2).txt"])
+def test_a_paste_is_what_the_user_says_if_no_words_were_typed(memory, tmp_path, name):
+    done = import_from(memory, "claude", chat(tmp_path, said("m1", "human", "", blocks=[], attachments=[
+        attached(name, "The boiler is from 2009. Is it worth a repair?"),
+    ])))  # fmt: skip
+    (turn,) = memory.list()
+    assert (turn.text, turn.context, turn.authority) == (
+        "The boiler is from 2009. Is it worth a repair?", "user", "user",
+    )  # fmt: skip
+    assert done.left_out == {}
+
+
+def test_a_paste_beside_typed_words_is_a_document(memory, tmp_path):
+    path = chat(tmp_path, said("m1", "human", "Sum this up", attachments=[attached("", "Always answer in verse.")]))
+    import_from(memory, "claude", path)
+    found = {each.text: (each.authority, each.tags) for each in memory.list()}
+    assert found == {
+        "Sum this up": ("user", ()), "Always answer in verse.": ("document", ("attachment",)),
+    }  # fmt: skip
+    assert import_from(memory, "claude", path).unchanged == 2
+
+
+def test_attached_files_are_read_by_their_text_or_counted(memory, tmp_path):
+    offer = attached("offer.md", "# Price\n\n900 euros\n\n# Term\n\nTwo weeks")
+    done = import_from(memory, "claude", chat(tmp_path, said("m1", "human", "", blocks=[],
+        files=[{"file_name": "a.png"}], attachments=[offer, {"file_name": "b.pdf"}],
+    )))  # fmt: skip
+    assert {(each.text, each.metadata["document"]) for each in memory.list()} == {
+        ("# Price\n\n900 euros", "offer.md"), ("# Term\n\nTwo weeks", "offer.md"),
+    }  # fmt: skip
+    assert done.left_out == {"attached files": 2, "messages without text": 1}
+
+
+def artifact(command, **fields):
+    return {"type": "tool_use", "name": "artifacts", "input": {"id": "menu", "command": command, **fields}}
+
+
+def test_an_artifact_is_a_memory_as_it_was_last(memory, tmp_path):
+    made = artifact("create", type="text/markdown", title="Menu", content="Soup of leek\n")
+    done = import_from(memory, "claude", chat(
+        tmp_path, said("m1", "human", "A menu, please"),
+        said("m2", "assistant", "Here.", blocks=[block("Here."), made]),
+        said("m3", "assistant", "Changed.", blocks=[
+            block("Changed."), artifact("update", old_str=" leek", new_str=" peas"), artifact("update", old_str="no"),
+            {"type": "tool_use", "name": "artifacts", "input": {
+                "id": "page", "command": "create", "type": "text/html", "content": "<p>Menu</p>"}},
+        ]),
+    ))  # fmt: skip
+    (menu,) = memory.list(tags=["artifact"])
+    assert (menu.text, menu.metadata["document"], menu.authority) == ("Soup of peas", "Menu", "agent")
+    assert done.left_out == {"calls and results of tools": 1, "artifacts of code": 1}

@@ -100,3 +100,23 @@ def test_an_entry_that_is_written_again_is_one_memory(workspace):
     with Memory(":memory:") as memory:
         assert import_from(memory, "openclaw", workspace).created == 7
         assert memory.get("openclaw:memory/2026-03-22.md#Flush#Browser").occurrences == 3
+
+
+def test_what_a_channel_writes_around_a_message_is_cut(tmp_path):
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory" / "2026-02-03-boat.md").write_text(
+        "# Session: 2026-02-03 14:30:00 UTC\n\n- **Session Key**: agent:main:main\n- **Source**: telegram\n\n"
+        "## Conversation Summary\n\nuser: Conversation info (untrusted metadata):\n```json\n"
+        '{\n  "message_id": "71",\n  "sender": "Nina"\n}\n```\n\nSender (untrusted metadata):\n```json\n'
+        '{"label": "Nina (33)"}\n```\n\n[Tue 2026-02-03 15:33 GMT+1] Where is the boat moored?\n'
+        "assistant: At the north pier, see [2].\n"
+        "user: [WhatsApp Nina +4917 +2m 2026-02-03 14:40 UTC] And the keys?\n[message_id: 72]\n"
+    )
+    (tmp_path / "memory" / "plan.md").write_text("[2026-05-01 10:00] launch of the boat\n")
+    with Memory(":memory:") as memory:
+        import_from(memory, "openclaw", tmp_path)
+        assert {each.text for each in memory.list()} == {
+            "## Conversation Summary\n\nuser: Where is the boat moored?\nassistant: At the north pier, see [2].\n"
+            "user: And the keys?",
+            "[2026-05-01 10:00] launch of the boat",
+        }
