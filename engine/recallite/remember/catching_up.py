@@ -88,7 +88,7 @@ def _compare_all(engine: Engine, until: int | None, stopped: Callable[[], bool])
             if ahead is None:
                 break
             _judge_ahead(reader, ahead, verdicts, stopped)
-        left = len(ahead.rows)
+        left = ahead.first.last_id - ahead.first.first_id + 1  # some may be superseded or forgotten by now
         while left > 0 and not stopped():
             with engine.atomic(step=step) as writer:
                 step.count = _compare_next(engine, writer, step.size, until, verdicts)

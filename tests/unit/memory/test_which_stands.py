@@ -357,3 +357,12 @@ def test_the_history_does_not_depend_on_how_many_are_compared_at_a_time(size, mo
             memory.store.catch_up()
             found.append({each.id: each.superseded_by for each in memory.list(limit=None, include_superseded=True)})
     assert found[0] == found[1]
+
+
+def test_records_of_which_none_is_current_any_more_wait_no_longer(memory):
+    ids = paused(memory).remember_many(fill())
+    new = memory.remember("All crates are empty.")
+    memory.supersede(ids, new.id)
+    assert memory.store.stats().to_compare == len(ids)
+    assert memory.store.catch_up() == len(ids)
+    assert memory.store.stats().to_compare == 0
