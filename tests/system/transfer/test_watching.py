@@ -14,6 +14,7 @@ import pytest
 from recallite import Memory
 from recallite.errors import InvalidInput
 from recallite.transfer.importers import import_from, watch_from
+from recallite.transfer.importers import sessions as sessions_of_hosts
 from recallite.transfer.importers.claude_code import sessions
 from tests.limits import LAST_RESORT_SECONDS
 
@@ -77,12 +78,12 @@ def test_a_longer_file_in_the_place_of_another_is_read_from_its_beginning(path):
 
 
 def test_a_file_that_cannot_be_read_is_reported_once(path, monkeypatch):
-    def refuse(self, *args):
+    def refuse(*_):
         raise PermissionError(13, "Permission denied")
 
     found = sessions(path)
     with monkeypatch.context() as patched:
-        patched.setattr(type(path), "open", refuse)
+        patched.setattr(sessions_of_hosts, "open_regular", refuse)
         assert [each.reason for each in found.entries(growing=True)] == ["it cannot be read: Permission denied"]
         assert list(found.entries(growing=True)) == []
     assert ids(found.entries(growing=True)) == ["u1", "u2"]

@@ -188,7 +188,7 @@ def only_readable(path: str) -> StoreError:
     """The error for a write to a file that was opened for reading only."""
     return StoreError(
         f"{path} was opened for reading only, as the file, its folder or their file system cannot be written; nothing "
-        "was written. Open it where it can be written, or copy it there",
+        "was written. Check their permissions, or copy it to where it can be written",
         "read_only",
     )
 
