@@ -30,9 +30,10 @@ def test_nothing_to_read_is_said(run, tmp_path, monkeypatch):
     empty = tmp_path / "empty"
     empty.mkdir()
     done = run("knowledge", "ingest", empty)
-    assert (done.code, done.out, done.err) == (
-        1, "", "nothing was ingested: no document that can be read was found\n",
-    )  # fmt: skip
+    assert (done.code, done.out, done.err.splitlines()) == (1, "", [
+        f"skipped {empty}: no document is in it: PDF, DOCX, HTML, Markdown and text are read",
+        "nothing was ingested: no document that can be read was found",
+    ])  # fmt: skip
     (empty / "x.md").write_text("")
     (empty / "x.xyz").write_text("words")
     done = run("knowledge", "ingest", empty)

@@ -46,7 +46,7 @@ _UNTRUSTED = re.compile(
 _ENVELOPE = re.compile(
     r"^((?:user|assistant): |\A)?\[(?=[^\[\]\n]*\b\d{4}-\d\d-\d\d[ T]\d\d:\d\d)[^\[\]\n]+\][ \t]*(?=\S)", re.MULTILINE
 )
-_MESSAGE_ID = re.compile(r"[ \t]*\n?[ \t]*\[message_id: [^\[\]\n]*\][ \t]*$", re.MULTILINE)
+_MESSAGE_ID = re.compile(r"[ \n]?\[message_id: [^\[\]\n]*\][ \t]*$", re.MULTILINE)
 _SESSION_FACT = re.compile(r"^[-*] \*\*(Session Key|Session ID|Source)\*\*: (.*)$", re.MULTILINE)
 
 
