@@ -5,13 +5,12 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-import msgspec
-
 from recallite._version import __version__
 from recallite.doors.calls import in_json
 from recallite.doors.http.requests import ID, request_type
 from recallite.doors.operation import Operation
 from recallite.doors.operations import PREFIX, SERVED
+from recallite.doors.tools.schema import schemas_of
 
 _REF = "#/components/schemas/{name}"
 _ERROR = {
@@ -46,7 +45,7 @@ def description() -> dict[str, Any]:
     """The description of the API."""
     requests = [request_type(operation) for operation in SERVED]
     returned = [in_json(operation.returns) for operation in SERVED if operation.returns is not bytes]
-    schemas = msgspec.json.schema_components([*requests, *returned], ref_template=_REF)[1]
+    schemas = schemas_of([*requests, *returned], _REF)[1]
     paths: dict[str, Any] = {}
     for operation, request in zip(SERVED, requests, strict=True):
         name = request.__name__
@@ -84,5 +83,5 @@ def _answer(operation: Operation) -> dict[str, Any]:
     """The response of an operation that succeeds."""
     if operation.returns is bytes:
         return {"description": "The bytes", **_BYTES}
-    schema = msgspec.json.schema_components([in_json(operation.returns)], ref_template=_REF)[0][0]
+    schema = schemas_of([in_json(operation.returns)], _REF)[0][0]
     return {"description": "Success", "content": {"application/json": {"schema": schema}}}

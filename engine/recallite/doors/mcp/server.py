@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
+from inspect import cleandoc
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote
 
@@ -25,7 +26,7 @@ from recallite.doors.error_codes import INVALID_PARAMS, codes_of
 from recallite.doors.mcp.actions import INSTRUCTIONS, TOOLS, URI, ServerTool, uri_of
 from recallite.doors.tools.action import Call, DocumentAccess
 from recallite.doors.tools.calling import as_text, execute
-from recallite.doors.tools.schema import properties, required
+from recallite.doors.tools.schema import properties, required, schemas_of
 from recallite.errors import EmbedderError, InvalidInput, NotFound, RecalliteError
 from recallite.model.authority import Authority, check_authority
 from recallite.model.checks import check_scope
@@ -259,12 +260,12 @@ def offered(read_only: bool, names: Sequence[str] | None, documents: DocumentAcc
 
 def _described(tool: ServerTool) -> types.Tool:
     schema, name = properties(tool.action), tool.answers.__name__
-    _, answers = msgspec.json.schema_components([tool.answers], ref_template="#/$defs/{name}")
+    _, answers = schemas_of([tool.answers])
     root = dict(answers.pop(name))
     return types.Tool(
         name=tool.name,
         title=tool.title,
-        description=tool.action.__doc__,
+        description=cleandoc(tool.action.__doc__ or ""),
         input_schema={
             "type": "object", "properties": schema, "required": required(tool.action), "additionalProperties": False,
         },

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
+from inspect import cleandoc
 from typing import Any
 
 import msgspec
@@ -13,13 +15,22 @@ from recallite.doors.tools.action import Action
 from recallite.doors.tools.fields import Check
 
 
+def schemas_of(kinds: Sequence[Any], ref_template: str = "#/$defs/{name}") -> tuple[Any, dict[str, Any]]:
+    """The JSON schemas of types, and of their parts by name, whatever of a docstring's indentation msgspec keeps."""
+    roots, parts = msgspec.json.schema_components(kinds, ref_template=ref_template)
+    for part in parts.values():
+        if "description" in part:
+            part["description"] = cleandoc(part["description"])
+    return roots, parts
+
+
 @cache
 def properties(action: type[Action]) -> dict[str, Any]:
     """The JSON schema of each field of an action, without null as an alternative.
 
     Cached, as it takes 3 ms: do not change the result.
     """
-    (_, components) = msgspec.json.schema_components([action])
+    _, components = schemas_of([action])
     schemas: dict[str, Any] = dict(components[action.__name__]["properties"])
     del schemas["action"]
     schemas["scope"] = schemas.pop("scope")  # which every action has, after its own fields
