@@ -61,6 +61,8 @@ def _check_terms(terms: Terms, n: int) -> None:
     check_slices(terms.rows, starts, stops)
     refuse_disorder(terms.rows, starts, stops, n)
     contract.finite("lengths", terms.lengths)
+    if n and terms.lengths.min() < 0.0:
+        raise KernelError("lengths: a length is negative; wanted lengths of 0 or more")
     array("counts", terms.counts, contract.u8, terms.rows.shape[0])
     real("records", terms.records, low=0.0)
     listed = terms.frequencies.shape[0] > 0

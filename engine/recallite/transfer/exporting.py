@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator
+from contextlib import ExitStack
 from datetime import datetime
 from typing import IO, Any
 
@@ -53,8 +54,10 @@ def export(
     `on_progress(done, total)` counts memories.
     """
     line_format = format_of(target, format)
-    catch_up(engine)  # a file says what superseded what, not what waits to be compared
-    with engine.store.read() as reader, writing(target, store=engine.store.path) as stream:
+    with ExitStack() as opened:
+        stream = opened.enter_context(writing(target, store=engine.store.path))
+        catch_up(engine)  # a file says what superseded what, not what waits to be compared
+        reader = opened.enter_context(engine.store.read())
         embedder = reader.vectors.active_embedder()
         total = None if on_progress is None else reader.records.count(filter, 0, versions="open")
         with_vectors = embedder if vectors and line_format == "jsonl" else None

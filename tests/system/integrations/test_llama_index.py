@@ -136,8 +136,10 @@ def test_what_fits_least_is_truncated_first(memory):
 def test_messages_are_kept_all_or_none(memory):
     block = RecalliteMemoryBlock(memory=memory)
     with pytest.raises(InvalidInput):
-        asyncio.run(block.aput([said("one"), said("with a NUL \0")]))
+        asyncio.run(block.aput([said("one"), said("long " * memory.settings.max_text_chars)]))
     assert memory.count() == 0
+    asyncio.run(block.aput([said("one"), said("with a NUL \0")]))
+    assert [record.text for record in memory.list(order="oldest")] == ["one", "with a NUL \ufffd"]
 
 
 @pytest.mark.skipif(

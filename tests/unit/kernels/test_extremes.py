@@ -217,6 +217,8 @@ def test_values_of_an_index(jit, spoilt, seed, checked, profile):
             ends = NARROW.astype(values.dtype) if values.dtype.kind == "f" else WHOLE
             ends = np.append(ends, [-5, 19, 20]) if values.dtype.kind == "i" else ends
             values[some] = generator.choice(ends, int(some.sum())).astype(values.dtype)
+            if checked and spoilt == "lengths":  # the checks refuse negative ones, whose scores depend on rounding
+                values = np.abs(values)
             view = view._replace(**{place: group._replace(**{spoilt: values})})
     found = answers(jit, lambda: recalled(view, make_asking(seed), checked, parameters=parameters(**profile)))
     if found is not None:

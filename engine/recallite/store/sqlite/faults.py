@@ -111,6 +111,8 @@ def as_store_error(
             # SQLite does not keep the errno of the file.
             if (number := why_closed(os.path.dirname(path) or ".")) in (*_SHORT, errno.EIO, errno.ENOSPC):
                 return _refused(number, path, doing="opened", after="nothing was changed")
+            if os.path.isfile(path) and _writable(path) and _writable(os.path.dirname(path) or "."):
+                return not_writable(path)  # several descriptors may be wanting where one could be had
             return StoreError(
                 f"{path} cannot be opened: its folder cannot be written or entered, or the file cannot be read. "
                 "Give another path, or change the permissions"
