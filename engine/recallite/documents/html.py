@@ -257,7 +257,7 @@ def _converted(root: Any, max_chars: int) -> tuple[str, list[str]]:
     text = _plain_marks(text).replace("\x00", "").replace("\xad", "").strip("\n")  # the store refuses NUL
     if len(text) > max_chars:
         raise too_long(max_chars)
-    # Some releases of the converter lost text: what goes missing is told.
+    # Some releases of the converter lost text: report what goes missing.
     if (after := _letters(text)) < 0.9 * before:
         warnings.append(f"{before - after:,} of {before:,} letters were lost in its conversion")
     return text, warnings

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _log = logger(__name__)
 _AROUND_RECALLED = (*TITLES, NOTICE, QUOTES)
 _DURING_A_TURN = ("PreCompact", "PreCompress")
-# Turns of one transaction, for which other writers wait.
+# Turns stored in one transaction: other writers wait for it.
 _A_TRANSACTION = 20
 
 
