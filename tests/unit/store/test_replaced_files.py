@@ -13,6 +13,7 @@ from recallite import Memory, restore_store
 from recallite.errors import EmbedderMismatch, StoreError, WriteUnknown
 from recallite.model.records import NewRecord
 from recallite.store.sqlite import held_files
+from recallite.store.sqlite.changes import SqliteChanges
 from recallite.store.sqlite.held_files import CommitMark, aside_of
 from tests.raising import raises
 from tests.unit.memory.support import PLAIN, STORING, WordEmbedder, unit
@@ -194,6 +195,22 @@ def test_a_write_under_which_the_file_is_replaced_is_not_acknowledged(saved, pat
         replace(backup, path)
     memory.remember("the desk is green")
     assert texts(memory) == ["the desk is green", "the lamp is blue"]
+
+
+def test_a_write_of_which_nothing_can_be_read_is_not_acknowledged(saved, path, monkeypatch):
+    def fails(_):
+        raise apsw.IOError("the disk failed")
+
+    memory, backup = saved
+
+    def write():
+        with memory.transaction():
+            memory.remember("the door is green")
+            exchanged(backup, path)
+            monkeypatch.setattr(SqliteChanges, "commit", fails)
+
+    with pytest.raises(WriteUnknown):
+        write()
 
 
 def test_what_reads_inside_a_write_under_which_the_file_is_replaced_ends(saved, path):
