@@ -61,10 +61,14 @@ def failing(kind, extended=0):
     return fails
 
 
+LINE = '{"text": "new words"}\n'
 WRITES = {
     "remember": lambda memory, _: memory.remember("new words"),
     "remember_many": lambda memory, _: memory.remember_many(["new words", "more words"]),
-    "import": lambda memory, _: memory.transfer.import_(io.StringIO('{"text": "new words"}\n'), format="jsonl"),
+    "import": lambda memory, _: memory.transfer.import_(io.StringIO(LINE), format="jsonl"),
+    "import of a full batch": lambda memory, _: memory.transfer.import_(
+        io.StringIO(LINE), format="jsonl", batch_size=1
+    ),
     "update": lambda memory, kept: memory.update(kept, text="new words", importance=0.9),
     "renew": lambda memory, kept: memory.update(kept, renew=True),
     "restore": lambda memory, kept: memory.restore(kept, 0),
@@ -171,7 +175,7 @@ def test_a_log_that_cannot_be_read_is_taken_for_that_of_its_database(on_disk, mo
     on_disk.remember("kept words")
     store = on_disk._engine.store
     states = iter([held_files._state_of(store._writer.connection)])
-    monkeypatch.setattr(store._held, "_fits", lambda *_: False)
+    monkeypatch.setattr(store._held, "_content", lambda: held_files._Content(held_files.CommitMark(), None, False))
     monkeypatch.setattr(held_files, "_state_of", lambda _: next(states, None) or failing(apsw.IOError)())
     assert store._held.belong(store._writer.connection)
 
