@@ -333,6 +333,30 @@ def test_a_log_after_a_crash_is_applied_to_its_own_file_wherever_that_is(path, t
         assert crashed.store.verify().ok
 
 
+@pytest.mark.parametrize(
+    "torn",
+    ["DELETE FROM meta WHERE key = 'commit'", "UPDATE meta SET value = CAST(x'ff00' AS TEXT) WHERE key = 'commit'"],
+    ids=["missing", "no text"],
+)
+def test_a_log_is_applied_to_its_own_file_though_a_checkpoint_has_torn_the_mark_in_it(path, tmp_path, torn):
+    """In what a power failure leaves of its page SQLite may find no row; the log has all of it."""
+    with Memory(path, settings=STORING) as memory:
+        memory.remember("the lamp is blue")
+    copy = str(tmp_path / "crashed.db")
+    with Memory(path, settings=STORING) as memory:
+        memory.remember("the chair is red")
+        shutil.copyfile(path, copy)
+        shutil.copyfile(f"{path}-wal", f"{path}-kept")
+    connection = apsw.Connection(copy)
+    connection.execute(torn)
+    connection.close()
+    os.rename(f"{path}-kept", f"{copy}-wal")
+    with Memory(copy, settings=STORING) as memory:
+        assert texts(memory) == ["the chair is red", "the lamp is blue"]
+        assert memory.store.verify().problems == ()
+    assert not os.path.exists(aside_of(copy))
+
+
 def test_a_torn_mark_is_no_mark():
     mark = CommitMark("a1", "b2", "00ff", "c3")
     assert held_files._decoded(mark.encode()) == mark

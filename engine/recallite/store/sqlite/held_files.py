@@ -28,7 +28,7 @@ from recallite.system.folder_lock import try_lock
 from recallite.system.logs import logger
 
 _log = logger(__name__)
-_READ = "SELECT value FROM meta WHERE key = 'commit'"
+_READ = "SELECT CAST(value AS BLOB) FROM meta WHERE key = 'commit'"
 _WRITE = "INSERT INTO meta VALUES ('commit', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 _FED = "SELECT (SELECT min(sequence) FROM feed), (SELECT commit_name FROM feed WHERE sequence = ?)"
 _LAST_FED = "SELECT sequence, commit_name FROM feed ORDER BY sequence DESC LIMIT 1"
@@ -280,9 +280,9 @@ def _salt_of(connection: apsw.Connection) -> str:
 
 
 def _mark_of(connection: apsw.Connection) -> CommitMark | None:
-    """The mark that a connection reads: empty where there is none, None where it is damaged."""
-    value = connection.execute(_READ).get
-    return CommitMark() if value is None else _decoded(str(value))
+    """The mark that a connection reads; None where it is damaged, or missing, as from a page that is torn."""
+    value: bytes | None = connection.execute(_READ).get
+    return None if value is None else _decoded(value.decode(errors="replace"))
 
 
 def _last_fed(connection: apsw.Connection) -> tuple[int, int] | None:
