@@ -14,7 +14,7 @@ from recallite.model.records import NewRecord
 from recallite.recall import server_candidates
 from recallite.recall.request import recall_arguments
 from recallite.remember import similar_records as threshold_search
-from tests.unit.memory.support import ONLY_STORES, unit
+from tests.unit.core.memory.support import ONLY_STORES, unit
 
 RECORDS = 400
 DIMENSION = 32
