@@ -45,12 +45,11 @@ def test_the_guide_lists_the_spans_and_attributes_that_are_emitted(tmp_path, tra
 
 
 def test_the_guide_lists_the_loggers_and_levels_of_the_source():
-    homes = (Path(recallite.__file__).parents[1], Path(recallite_kernels.__file__).parents[1])
     found = set()
-    for home, package in zip(homes, ("recallite", "recallite_kernels"), strict=True):
-        for file in (home / package).rglob("*.py"):
-            name = ".".join(file.relative_to(home).with_suffix("").parts)
-            name = "recallite.kernels" if package == "recallite_kernels" else name
+    for home in (Path(recallite.__file__).parents[1], Path(recallite_kernels.__file__).parents[1]):
+        for file in home.rglob("*.py"):
+            name = ".".join(file.relative_to(home).with_suffix("").parts).replace("recallite_", "recallite.", 1)
+            name = "recallite.kernels" if name.startswith("recallite.kernels") else name
             for node in ast.walk(ast.parse(file.read_text("utf-8"))):
                 if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "_log":
                     assert node.attr != "exception", f"{file} logs a message, which may quote a text"

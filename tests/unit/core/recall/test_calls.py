@@ -17,7 +17,7 @@ from recallite.model.records import NewRecord
 from tests.conftest import PLAIN
 from tests.limits import LAST_RESORT_SECONDS
 
-PACKAGE = f"{Path(recallite.__file__).parent}{os.sep}"
+PACKAGE = f"{Path(recallite.__file__).parents[1]}{os.sep}"
 NAMES = ("Amara", "Bela", "Chiyo", "Dov", "Elif", "Farid", "Greta", "Hugo", "Ines", "Jonas")
 THINGS = ("kettle", "ladder", "violin", "printer", "canoe", "camera", "oven", "bicycle", "telescope", "tent")
 

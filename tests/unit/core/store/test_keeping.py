@@ -20,8 +20,8 @@ NUMBERS = range(1, SCHEMA_VERSION + 1)
 # Of the statements that make a schema in PostgreSQL, by its version: servers are not kept as files.
 SHA256_IN_POSTGRESQL = {1: "f6c0eb3a5e69ea6723629343406efe42183e5d53d53e70fc0fd62e320e988e19"}
 TO_DO = (
-    "the schema changed: until 0.1.0 is released, make its store anew (python -m tests.unit.core.store.keeping) or write "
-    "down its new hash; after that, add the change to MIGRATIONS first"
+    "the schema changed: until 0.1.0 is released, make its store anew (python -m tests.unit.core.store.keeping) or "
+    "write down its new hash; after that, add the change to MIGRATIONS first"
 )
 
 
