@@ -11,7 +11,7 @@ from recallite.store.postgres.address import PostgresAddress
 from recallite.store.postgres.connection import Connections
 from recallite.store.postgres.faults import translated
 from recallite.store.postgres.schema import FUNCTIONS, TABLES, TYPES
-from recallite.store.postgres.server_check import APPLICATION, check_server, create_vector
+from recallite.store.postgres.server_check import APPLICATION, check_server
 from recallite.store.postgres.tenant_schema import TENANT_SCHEMA
 from recallite.store.postgres.tenants import renew_privileges, scope_of_user
 from recallite.system.logs import logger
@@ -53,8 +53,6 @@ def prepare(connections: Connections) -> Prepared:
                 "owner brings it up to date by opening it, a tenant cannot",
                 "unsupported",
             )
-        if server.vector is None:
-            create_vector(connection, connections)
         with translated(address), connection.transaction():
             connection.execute(
                 "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"recallite {address.schema}",)
