@@ -33,8 +33,7 @@ def attack(tries: int, seed: int) -> Outcome:
 
 def started() -> PostgresServer:
     """A server that keeps what it acknowledges, with room for all clients."""
-    server = PostgresServer.started(fsync=True, settings={"max_connections": "200"})
-    return server
+    return PostgresServer.started(fsync=True, settings={"max_connections": "200"})
 
 
 def _attack(tries: int, seed: int, folder: Path) -> Outcome:
