@@ -2,7 +2,7 @@
 
 `Store.read()` yields a `Reader` and `Store.atomic()` a `Writer`; the repositories are their attributes. The database
 refuses to write on a reader's own connection. Row ids grow with time and are never reused, but need not be consecutive.
-`tests/unit/store/contract/` holds the promises of every store.
+`tests/unit/core/store/contract/` holds the promises of every store.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from recallite.store.opening import open_store
 from tests.attacks.index_difference import difference
 from tests.limits import LAST_RESORT_SECONDS, until
 from tests.system.postgres.server import PostgresServer
-from tests.unit.store.contract.support import row
+from tests.unit.core.store.contract.support import row
 
 pytest.importorskip("psycopg", reason="psycopg is not installed: the extra `postgres`")
 pytest.importorskip("psycopg_pool", reason="psycopg_pool is not installed: the extra `postgres`")

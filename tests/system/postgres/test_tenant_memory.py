@@ -25,7 +25,7 @@ from recallite.recall.request import recall_arguments
 from recallite_postgres import migrating
 from recallite_postgres.tenant_calls import Tenants
 from recallite_server.http.access_tokens import Tokens
-from tests.unit.memory.support import WordEmbedder
+from tests.unit.core.memory.support import WordEmbedder
 
 _numbers = itertools.count(1)
 TEXTS = (

@@ -14,7 +14,7 @@ from recallite_notes.config import WorkspaceConfig
 from recallite_notes.strategies import RawSearchRow
 from recallite_notes.workspace import Workspace
 from tests.raising import raises
-from tests.unit.memory.support import WordEmbedder
+from tests.unit.core.memory.support import WordEmbedder
 
 KEYWORD = {"query": {"strategy": "keyword"}}
 
