@@ -56,7 +56,6 @@ _schemas: dict[str, str] = {}
 def _server() -> PostgresServer:
     if not _servers:
         _servers.append(PostgresServer.started(fsync=False, settings={"max_connections": "300"}))
-        _servers[0].execute("CREATE EXTENSION vector")
     return _servers[0]
 
 

@@ -124,7 +124,6 @@ def test_after_a_crash_of_one_server_process_everything_is_loaded_again():
     """The server recovers without being started again, and gives the numbers of lost transactions to others."""
     server = PostgresServer.started(fsync=True)
     try:
-        server.execute("CREATE EXTENSION vector")
         address = server.address(schema="notes")
         store, index = open_store(address), MemoryIndex()
         try:

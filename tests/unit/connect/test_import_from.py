@@ -23,12 +23,12 @@ def test_a_mapping_that_is_none_is_named(run, tmp_path):
 
 def test_memories_go_out_in_another_form_and_what_is_lost_is_said(run, remember, tmp_path):
     remember("Ada is on call", "--tag", "team")
-    done = run("export", tmp_path / "memory.jsonl", "--to", "server-memory")
+    done = run("export", tmp_path / "memory.jsonl", "--to", "jsonl", "--map", "text=body")
     assert (done.code, done.out) == (0, "1\texported\n1\ttags, not in this form\n1\tcreated_at, not in this form\n")
     mapping = ("--map", "text=body", "--map", "tags=labels")
     assert run("export", tmp_path / "x.jsonl", "--to", "jsonl", *mapping, "--json").json["records"] == 1
     assert '"labels":["team"]' in (tmp_path / "x.jsonl").read_text()
-    assert "obsidian" in run("export", "--to", "?").out
+    assert "jsonl" in run("export", "--to", "?").out
     assert "without --to jsonl" in run("export", tmp_path / "y.jsonl", "--map", "text=body").err
 
 

@@ -10,7 +10,7 @@ from tests.unit.conftest import db, run  # noqa: F401
 @pytest.mark.parametrize(("kind", "arguments", "other"), [
     ("commands", ("--help",), "recall"),
     ("importers", ("import", "--from", "?"), "obsidian"),
-    ("exporters", ("export", "--to", "?"), "obsidian"),
+    ("exporters", ("export", "--to", "?"), "jsonl"),
 ])  # fmt: skip
 def test_what_cannot_be_imported_is_one_line_of_stderr(run, install, kind, arguments, other):
     install("odd-package", kind, "odd", "odd_package:IT")

@@ -34,6 +34,7 @@ SOURCE = Source(
 )
 asked = []
 TARGET = Target(lambda memories, path: iter(asked.append(dict(memories.mapping)) or ()), "a file", mapped=True)
+NOTES = Target(lambda memories, path: iter(()), "a new folder", folder=True)
 
 
 @pytest.mark.parametrize("registered", ["folders", "Folders"])
@@ -62,6 +63,7 @@ def test_an_address_of_no_package_says_what_to_install():
 def test_fields_are_mapped_by_every_form_that_says_so(install, memory, tmp_path):
     install("acme", "importers", "acme", f"{__name__}:SOURCE")
     install("acme", "exporters", "acme", f"{__name__}:TARGET")
+    install("notes", "exporters", "notes", f"{__name__}:NOTES")
     (tmp_path / "file").touch()
     assert import_from(memory, "acme", tmp_path / "file", mapping={"text": "body"}).created == 1
     export_to(memory, "acme", tmp_path / "out", mapping={"text": "body"})
@@ -69,4 +71,12 @@ def test_fields_are_mapped_by_every_form_that_says_so(install, memory, tmp_path)
     with pytest.raises(InvalidInput, match="nothing to map here: leave it out, or import from acme, jsonl"):
         import_from(memory, "openclaw", tmp_path, mapping={"text": "body"})
     with pytest.raises(InvalidInput, match="nothing to map here: leave it out, or export to acme, jsonl"):
-        export_to(memory, "openclaw", tmp_path / "new", mapping={"text": "body"})
+        export_to(memory, "notes", tmp_path / "new", mapping={"text": "body"})
+
+
+def test_an_export_to_a_folder_with_files_is_refused(install, memory, tmp_path):
+    install("notes", "exporters", "notes", f"{__name__}:NOTES")
+    (tmp_path / "file").touch()
+    with pytest.raises(InvalidInput, match="is there already"):
+        export_to(memory, "notes", tmp_path)
+    assert export_to(memory, "notes", tmp_path / "new").records == 0
