@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recallite.transfer.exporters.running import ExportToReport, export_to
-from recallite.transfer.exporters.targets import Target, targets
+from recallite_connect.exporters.running import ExportToReport, export_to
+from recallite_connect.exporters.targets import Target, targets
 
 __all__ = ["ExportToReport", "Target", "export_to", "targets"]

@@ -16,7 +16,7 @@ from recallite.model.records import Plain, Record
 from recallite.remember.links import SUPERSEDES
 from recallite.store.store import Progress
 from recallite.system import plugins
-from recallite.transfer.exporters.targets import Memories, Target, targets
+from recallite_connect.exporters.targets import Memories, Target, targets
 
 _PAGE = 1_000
 _DEFAULTS: dict[str, object] = {

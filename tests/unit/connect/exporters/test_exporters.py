@@ -10,7 +10,7 @@ import pytest
 from recallite import Memory
 from recallite.errors import InvalidInput
 from recallite.model.records import NewRecord
-from recallite.transfer.exporters import export_to
+from recallite_connect.exporters import export_to
 from recallite_connect.importers import import_from
 
 MAPPING = {

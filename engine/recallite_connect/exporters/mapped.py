@@ -15,8 +15,8 @@ import msgspec
 from recallite.errors import InvalidInput
 from recallite.model.records import Record
 from recallite.system.messages import shown
-from recallite.transfer.exporters.targets import Memories, Target, Written
 from recallite.transfer.formats import writing
+from recallite_connect.exporters.targets import Memories, Target, Written
 from recallite_connect.importers.mapped import paths_of_fields
 
 _PREFIX = "jsonl:"
