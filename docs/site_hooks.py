@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from recallite.model.configuration import SettingInfo
 
 ROOT = Path(__file__).resolve().parents[1]
-PROJECT = ("ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "RELEASING.md", "models/README.md")
+PROJECT = (
+    "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "RELEASING.md", "models/README.md",
+    "benchmarks/training/README.md",
+)  # fmt: skip
 FIGURES = "../benchmarks/results/"
 _REMOTE = re.compile(r'<(?:script|img|iframe)[^>]* src="(https?:[^"]+)"')
 SETTINGS = ROOT / "docs" / "reference" / "settings.md"

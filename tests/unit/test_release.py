@@ -98,11 +98,11 @@ def test_a_wheel_has_the_licences_of_its_models_and_nothing_to_train_them_with(
     models = {"recallite_models/minilm/recallite_minilm.json": "{}"}
     both = tuple(f"models/recallite_models/minilm/{name}" for name in ("LICENSE", "NOTICE"))
     assert list(release.wheel_problems(wheel(tmp_path / "a.whl", models, both))) == []
-    files = {**models, "recallite_models/training/pairs.py": ""}
+    files = {**models, "benchmarks/training/pairs.py": ""}
     assert list(release.wheel_problems(wheel(tmp_path / "b.whl", files, both[:1], "MIT"))) == [
         "b.whl states the licence MIT",
         "b.whl does not list recallite_models/minilm/NOTICE among its licence files",
-        "b.whl has recallite_models/training/pairs.py",
+        "b.whl has benchmarks/training/pairs.py",
     ]
     monkeypatch.setattr(release, "LARGEST_WHEEL_BYTES", 100)
     (problem,) = release.wheel_problems(tmp_path / "a.whl")

@@ -20,11 +20,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from recallite_models.training import facts
-from recallite_models.training.data import Store, plain, read, stores
-from recallite_models.training.facts import by_name
-from recallite_models.training.neighbours import Group, names, near_misses
-from recallite_models.training.pairs import HELD_EPISODES, asked_of_other, embedded_text
+from benchmarks.training import facts
+from benchmarks.training.data import Store, plain, read, stores
+from benchmarks.training.facts import by_name
+from benchmarks.training.neighbours import Group, names, near_misses
+from benchmarks.training.pairs import HELD_EPISODES, asked_of_other, embedded_text
 
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 _SENTENCES, _QUESTIONS = "xinyadu/nqg", "chrischute/squad"

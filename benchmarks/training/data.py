@@ -168,8 +168,8 @@ def qmsum(repositories: Path, split: Split) -> Iterator[Store]:
 
 
 def facts(repositories: Path, split: Split) -> Iterator[Store]:
-    """Stores made by the rules of `recallite_models.training.facts`; they need no repository."""
-    from recallite_models.training import facts as made
+    """Stores made by the rules of `benchmarks.training.facts`; they need no repository."""
+    from benchmarks.training import facts as made
 
     return made.stores(split)
 

@@ -21,7 +21,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from recallite_models.training.data import Question, Split, Store
+from benchmarks.training.data import Question, Split, Store
 
 _FOLDER = Path(__file__).parent / "facts"
 _FILES = ("person", "life", "work", "software")

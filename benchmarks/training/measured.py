@@ -14,11 +14,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.training import data
+from benchmarks.training.measuring import measure_queries
 from recallite import Memory
 from recallite.embedding import Embedder
 from recallite.recall.request import build_request
-from recallite_models.training import data
-from recallite_models.training.measuring import measure_queries
 
 # Conversations of one larger store. Facts contradict those of another store, so they have none.
 _TOGETHER = 12

@@ -21,7 +21,7 @@ choice measured by vector recall alone, without BM25, as (LoCoMo recall@20, Real
   to (0.615, 0.396), SciFact not, and 20 instead of 22 of 25 first tries had their answer first.
 
 These figures are of the original weights. Now the weights are those of recallite-minilm, and last comes the linear map
-that `recallite_models.training.instant` trained.
+that `benchmarks.training.instant` trained.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recallite_models.graph import WIDTH, MiniLM
+from benchmarks.training.graph import WIDTH, MiniLM
 from recallite_models.runtime import load_onnxruntime
 
 FIRST_WORD = 1996
@@ -49,7 +49,7 @@ def token_outputs(weights: Path, name: str) -> NDArray[np.float32]:
     """Every token's own output in "[CLS] token [SEP]": float32 (vocabulary, 384)."""
     from tokenizers import Tokenizer
 
-    from recallite_models.build import load_weights
+    from benchmarks.training.build import load_weights
 
     tokenizer = Tokenizer.from_file(str(weights / "tokenizer.json"))
     first, last = tokenizer.token_to_id("[CLS]"), tokenizer.token_to_id("[SEP]")
@@ -110,8 +110,8 @@ def quantise(vectors: NDArray[np.float64]) -> tuple[NDArray[np.int8], NDArray[np
 
 def manifest(folder: Path, tokenizer: Path, name: str) -> dict[str, Any]:
     """Describe what the folder holds and how to use it; `tokenizer` is the default model's."""
+    from benchmarks.training.build import MAP, SOURCE, TRAINED, WEIGHTS_SHA256, sha256, training
     from recallite_models import DEFAULT
-    from recallite_models.build import MAP, SOURCE, TRAINED, WEIGHTS_SHA256, sha256, training
 
     return {
         "name": "instant",
@@ -144,7 +144,7 @@ def build(weights: Path, out: Path, name: str) -> None:
     The last bits of a float graph differ between machines, and with them a few codes by 1.
     """
     import recallite_models
-    from recallite_models.build import MAP
+    from benchmarks.training.build import MAP
 
     out.mkdir(parents=True, exist_ok=True)
     tokenizer = recallite_models.path().with_name("tokenizer.json")

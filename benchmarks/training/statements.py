@@ -118,7 +118,7 @@ def main() -> None:
     options = parser.parse_args()
     judged = [(pair, pair.judged()) for pair in pairs()]
     made = {
-        "made_by": "python -m recallite_models.training.statements",
+        "made_by": "python -m benchmarks.training.statements",
         "pairs": len(judged),
         "figures": figures(judged)._asdict(),
         "confidences": fit(judged),

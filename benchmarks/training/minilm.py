@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recallite_models.graph import EPSILON, HEADS, LAYERS, WIDTH
+from benchmarks.training.graph import EPSILON, HEADS, LAYERS, WIDTH
 
 if TYPE_CHECKING:
     from torch import Tensor

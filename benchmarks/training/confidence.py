@@ -1,4 +1,4 @@
-"""Fits the confidence of a hit: python -m recallite_models.training.confidence --repositories DIR
+"""Fits the confidence of a hit: python -m benchmarks.training.confidence --repositories DIR
 
 Stores of the "ranking" split, with and without the answers of their questions (`questions.py`), are asked with every
 set of signals that a query may have. For each set a logistic regression makes a chance of the evidence of the ten best
@@ -19,16 +19,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from benchmarks.cached_embedder import cached
+from benchmarks.training.data import SETS, sources
+from benchmarks.training.logistic import fit_logistic
+from benchmarks.training.measuring import measure_queries
+from benchmarks.training.questions import NOTES, Variant, variants
 from recallite import Memory, Settings
 from recallite.embedding import load
 from recallite.recall.confidence import FILE, TextWeights
 from recallite.recall.request import build_request, recall_arguments
 from recallite.recall.slots import lacks, only_asks, slot_of
 from recallite_kernels import EVIDENCE
-from recallite_models.training.data import SETS, sources
-from recallite_models.training.logistic import fit_logistic
-from recallite_models.training.measuring import measure_queries
-from recallite_models.training.questions import NOTES, Variant, variants
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -269,7 +269,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=FILE)
     options = parser.parse_args()
     made: dict[str, Any] = {
-        "made_by": "python -m recallite_models.training.confidence",
+        "made_by": "python -m benchmarks.training.confidence",
         "data": {name: sources()[name]["licence"] for name in DATA},
         "embedders": {}, "words": {}, "figures": {},
     }  # fmt: skip

@@ -1,4 +1,4 @@
-"""python -m recallite_models.training.vocabulary DIR: how common words are, for the IDF of small stores.
+"""python -m benchmarks.training.vocabulary DIR: how common words are, for the IDF of small stores.
 
 Counts in how many turns of conversations and paragraphs of notes each index term occurs, in sources that are pinned in
 `sources.json` and of which no part is asked for in a test: FriendsQA (Apache-2.0), Molweni (Apache-2.0), QMSum (MIT),
@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import recallite.text.vocabulary as shipped
+from benchmarks.training import data
 from recallite.text.index_terms import tokenize
-from recallite_models.training import data
 
 # Terms of fewer texts, or of one source alone, are names, slips and jargon.
 _LEAST_TEXTS, _LEAST_SOURCES = 3, 2

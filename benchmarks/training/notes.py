@@ -1,6 +1,6 @@
 """Stores of short notes on one user, and questions that ask for a note's neighbour: what confidence is fitted on.
 
-The types of facts are those of the split "ranking" (`recallite_models.training.facts`). A store has 4 to 40 facts, as
+The types of facts are those of the split "ranking" (`benchmarks.training.facts`). A store has 4 to 40 facts, as
 notes of the user or about the user. Half of its questions ask for a fact that it has. The others are about the subject
 of a fact that it has and ask for something else (`off`), or ask for a fact that it lacks.
 """
@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from recallite_models.training.facts import OVERLAPS, Kind, by_name, kinds, personal, slot_fillings
+from benchmarks.training.facts import OVERLAPS, Kind, by_name, kinds, personal, slot_fillings
 
 STORES = 200
 _LEAST, _MOST = 4, 40
