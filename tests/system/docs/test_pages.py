@@ -76,11 +76,6 @@ def test_tables_are_the_saved_results(page):
     assert pages.filled(text) == text, "run python -m benchmarks.pages"
 
 
-@pytest.mark.parametrize("plot", pages.PLOTS, ids=name)
-def test_plots_are_the_saved_results(plot):
-    assert plot.read_text("utf-8") == pages.PLOTS[plot](), "run python -m benchmarks.pages"
-
-
 def test_the_reference_has_every_public_name():
     listed = {
         path: pkgutil.resolve_name(path)
