@@ -19,7 +19,7 @@ from benchmarks.harness.case import Case, Context, Figures, Timing
 from benchmarks.harness.measure import seconds
 from recallite import Memory
 from recallite.recall.request import recall_arguments
-from recallite.store.postgres.address import parse_address
+from recallite_postgres.address import parse_address
 
 __all__ = ["CASE", "connected", "literal"]
 

@@ -37,6 +37,7 @@ from recallite.system.turnstile import StepSize, giving_way
 
 if TYPE_CHECKING:
     from recallite.embedding.protocol import Embedder
+    from recallite.memory import Memory
     from recallite.remote.model_protocol import LanguageModel
 
 
@@ -374,3 +375,14 @@ class AccessLog:
 
 
 _NONE = Access(0, 0)
+
+
+class Namespace:
+    """Methods of a memory under a common name, confined to the scope of its handle."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._engine, self._scope, self._owner = memory._engine, memory._scope, memory._owner
+
+    def _require_whole(self, verb: str) -> None:
+        """Raise InvalidInput or StoreError if the handle has a part of the store alone."""
+        self._engine.require_whole(verb, self._scope, owner=self._owner)

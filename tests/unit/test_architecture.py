@@ -75,7 +75,7 @@ def strings(tree: ast.AST) -> list[tuple[str, int]]:
 
 
 DRIVERS = {"apsw": "store/sqlite/", "psycopg": "store/postgres/", "psycopg_pool": "store/postgres/"}
-DATABASES = ("recallite.store.sqlite.", "recallite.store.postgres.")
+DATABASES = ("recallite.store.sqlite.", "recallite_postgres.")
 
 
 def test_imports_point_down():

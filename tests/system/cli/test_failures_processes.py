@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from recallite.doors.cli import main
+from recallite_server.main import main
 from tests.unit.cli.test_failures import failed
 
 

@@ -1,6 +1,6 @@
 """A plugin of pytest for the tests of a framework: leaves tests out, and tells which of the others reach Recallite.
 
-A test reaches Recallite if something outside it calls a function of `recallite.integrations` while the test or its
+A test reaches Recallite if something outside it calls a function of `recallite_connect` while the test or its
 fixtures run, other than what opens, names or closes a memory: a store that is only constructed proves nothing.
 """
 

@@ -15,8 +15,8 @@ import pytest
 from recallite.errors import InvalidInput
 from recallite.model.checks import is_address
 from recallite.store.opening import open_store, store_exists
-from recallite.store.postgres import address as module
-from recallite.store.postgres.address import parse_address
+from recallite_postgres import address as module
+from recallite_postgres.address import parse_address
 
 pytest.importorskip("psycopg", reason="psycopg is not installed: the extra `postgres`")
 

@@ -19,7 +19,7 @@ from tests.system.postgres.server import SUPERUSER
 pytest.importorskip("psycopg", reason="psycopg is not installed: the extra `postgres`")
 pytest.importorskip("psycopg_pool", reason="psycopg_pool is not installed: the extra `postgres`")
 
-from recallite.store.postgres.faults import translated
+from recallite_postgres.faults import translated
 
 
 def execute(connections, connection, statement):

@@ -18,7 +18,7 @@ from tests.unit.store.contract.support import row
 pytest.importorskip("psycopg", reason="psycopg is not installed: the extra `postgres`")
 pytest.importorskip("psycopg_pool", reason="psycopg_pool is not installed: the extra `postgres`")
 
-from recallite.store.postgres import changes
+from recallite_postgres import changes
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recallite.errors import NotADatabase, StoreError
-from recallite.store.postgres.address import parse_address
+from recallite_postgres.address import parse_address
 from tests.raising import raises
 from tests.system.postgres.binaries import OLDEST, debian_binaries
 from tests.system.postgres.server import PostgresServer
@@ -13,9 +13,9 @@ from tests.system.postgres.server import PostgresServer
 pytest.importorskip("psycopg", reason="psycopg is not installed: the extra `postgres`")
 pytest.importorskip("psycopg_pool", reason="psycopg_pool is not installed: the extra `postgres`")
 
-from recallite.store.postgres import connection as connection_module
-from recallite.store.postgres.faults import translated
-from recallite.store.postgres.server_check import check_server, create_vector
+from recallite_postgres import connection as connection_module
+from recallite_postgres.faults import translated
+from recallite_postgres.server_check import check_server, create_vector
 
 NEWEST = 3
 

@@ -15,8 +15,6 @@ pytest.importorskip("psycopg_pool", reason="psycopg_pool is not installed: the e
 
 from recallite import Memory
 from recallite.doors.cli.run import run
-from recallite.doors.http.access_tokens import Tokens
-from recallite.doors.tenants import Tenants
 from recallite.errors import (
     AccessDenied,
     InvalidInput,
@@ -24,7 +22,9 @@ from recallite.errors import (
     StoreError,
 )
 from recallite.recall.request import recall_arguments
-from recallite.store.postgres import migrating
+from recallite_postgres import migrating
+from recallite_postgres.tenant_calls import Tenants
+from recallite_server.http.access_tokens import Tokens
 from tests.unit.memory.support import WordEmbedder
 
 _numbers = itertools.count(1)

@@ -12,7 +12,7 @@ from recallite.agents.sessions import AsyncSession, AsyncSessions, Session, Sess
 from recallite.agents.working import Added, AsyncWorking, Working, WorkingItem
 from recallite.documents.outcomes import Ingested
 from recallite.model.records import Hits, Record
-from recallite.notes.search import SearchResults
+from recallite_notes.search import SearchResults
 
 
 def shown(memory: Memory) -> None:

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import pytest
 from msgspec import structs
 
-from recallite.doors.cli import main, options
+from recallite.doors.cli import options
+from recallite_server.main import main
 from tests.limits import LAST_RESORT_SECONDS
 
 

@@ -9,8 +9,8 @@ import re
 
 import pytest
 
-from recallite.doors.cli.evaluation import _REMEDIES
 from recallite.recall import explain, request
+from recallite_eval.commands import _REMEDIES
 from tests.system.docs.snippets import ROOT
 
 QUESTIONS = """\ufeff{"question": "which database?", "expected": ["We migrated the database to MySQL"]}

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from recallite import Workspace, WorkspaceConfig
-from recallite.doors.cli import main
+from recallite_server.main import main
 from tests.unit.notes.support import write
 
 

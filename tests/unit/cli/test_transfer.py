@@ -4,7 +4,7 @@ import io
 import json
 import sys
 
-from recallite.doors.cli import main
+from recallite_server.main import main
 
 
 def test_a_store_moves_through_a_pipe_byte_for_byte(run, remember, tmp_path):

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from recallite.doors.cli import workspace
+from recallite_notes import commands as workspace
 from tests.endpoint import said, serving
 
 

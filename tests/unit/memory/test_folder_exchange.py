@@ -16,10 +16,10 @@ from msgspec import structs
 from recallite import Memory, Settings
 from recallite.errors import InvalidInput
 from recallite.model.records import NewRecord
-from recallite.notes.editable import safe_folder, to_folder
-from recallite.notes.editable.markdown import Fields, parse_file, render_file
-from recallite.notes.editable.safe_folder import Changed, Folder
 from recallite.system import folders
+from recallite_notes.editable import safe_folder, to_folder
+from recallite_notes.editable.markdown import Fields, parse_file, render_file
+from recallite_notes.editable.safe_folder import Changed, Folder
 from tests.limits import examples
 from tests.unit.memory.support import STORING
 

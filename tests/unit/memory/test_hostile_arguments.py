@@ -13,9 +13,9 @@ import pytest
 from recallite import AsyncMemory, Memory, Settings, tools
 from recallite.errors import InvalidInput, NotFound, RecalliteError
 from recallite.model.records import NewRecord
-from recallite.notes.config import WorkspaceConfig
-from recallite.notes.workspace import Workspace
 from recallite.system import plugins
+from recallite_notes.config import WorkspaceConfig
+from recallite_notes.workspace import Workspace
 from tests.raising import raises
 
 ARRAY = np.array([1.0, 2.0])

@@ -6,7 +6,7 @@ import pytest
 
 import recallite_kernels
 from recallite import Memory, Settings
-from recallite.notes.workspace import Workspace
+from recallite_notes.workspace import Workspace
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from recallite.embedding import RemoteEmbedder
 from recallite.errors import EmbedderError
 from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord
-from recallite.notes.config import WorkspaceConfig
+from recallite_notes.config import WorkspaceConfig
 from tests.endpoint import Clock, refusing, serving
 from tests.unit.memory.support import WordEmbedder
 

@@ -13,10 +13,10 @@ from msgspec.structs import replace
 from recallite import Memory, NewRecord, Settings, Workspace
 from recallite.doors import tools
 from recallite.errors import InvalidInput, RecalliteError
-from recallite.integrations.mem0 import Memory as Mem0
 from recallite.model.authority import said_by, speaking_as
 from recallite.model.policies import WritePolicy
 from recallite.recall import pipeline
+from recallite_connect.mem0 import Memory as Mem0
 from tests.unit.memory.support import ONLY_STORES
 from tests.unit.memory.test_authority import PLACES, STRANGER, TRUE_AND_HOSTILE, WEB
 

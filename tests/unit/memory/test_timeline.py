@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from recallite import Memory
 from recallite.errors import InvalidInput
 from recallite.model.records import NewRecord
-from recallite.review.timeline import timeline
+from recallite_server.timeline import timeline
 from tests.unit.memory.support import STORING
 
 

@@ -11,9 +11,9 @@ import sys
 import pytest
 
 from recallite.errors import InvalidInput
-from recallite.notes.editable.safe_folder import Folder
 from recallite.system import folder_lock as locks
 from recallite.system.atomic_file import unfinished
+from recallite_notes.editable.safe_folder import Folder
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and modes are otherwise there")
 

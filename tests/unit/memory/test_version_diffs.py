@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recallite import Memory
-from recallite.review import version_diffs
-from recallite.review.version_diffs import text_diff
-from recallite.review.version_diffs import version_diffs as diffs_of
+from recallite_server import version_diffs
+from recallite_server.version_diffs import text_diff
+from recallite_server.version_diffs import version_diffs as diffs_of
 from tests.conftest import PLAIN
 
 _WORDS = st.text(alphabet="ab \n.é\U0001f600_", max_size=60)

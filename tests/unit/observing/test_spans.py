@@ -9,7 +9,7 @@ import pytest
 from recallite import AsyncMemory
 from recallite.errors import InvalidInput, NotFound
 from recallite.model.records import NewRecord
-from recallite.namespaces.store import MemoryStore
+from recallite.upkeep import MemoryStore
 from tests.limits import LAST_RESORT_SECONDS
 from tests.raising import raises
 from tests.unit.memory.support import PLAIN, unit

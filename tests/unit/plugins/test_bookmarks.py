@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from recallite.transfer.importers import import_from
+from recallite_connect.importers import import_from
 
 SOURCES = Path(__file__).resolve().parents[3] / "examples" / "plugin" / "src"
 

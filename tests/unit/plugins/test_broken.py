@@ -13,7 +13,7 @@ from recallite.errors import InvalidInput
 from recallite.system import plugins
 from recallite.system.plugins import PluginWarning
 from recallite.transfer.exporters import targets
-from recallite.transfer.importers import sources
+from recallite_connect.importers import sources
 from tests.unit.memory.support import PLAIN
 
 CANNOT = r"'odd' of odd-package \(odd_package:IT\) cannot be imported: ModuleNotFoundError"

@@ -9,7 +9,7 @@ from recallite.model.checks import is_address
 from recallite.model.records import NewRecord
 from recallite.store.opening import open_store, shown_path, store_exists
 from recallite.transfer.exporters import Target, export_to
-from recallite.transfer.importers import FoundMemory, Source, import_from
+from recallite_connect.importers import FoundMemory, Source, import_from
 
 
 class Folders:

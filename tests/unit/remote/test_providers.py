@@ -8,13 +8,13 @@ import sys
 import pytest
 
 from recallite import Memory, Workspace
-from recallite.doors.cli import main
 from recallite.embedding import load
 from recallite.errors import EmbedderError, InvalidInput, LanguageModelError
 from recallite.model.environment import named_language_model
 from recallite.model.model_address import ROUTED, address_of
-from recallite.notes.config import EmbeddingConfig, FlushConfig, WorkspaceConfig
 from recallite.remote.language_model import OpenAICompatible
+from recallite_notes.config import EmbeddingConfig, FlushConfig, WorkspaceConfig
+from recallite_server.main import main
 from tests.endpoint import Answer, embeddings, said
 from tests.raising import raises
 from tests.unit.memory.support import WordEmbedder

@@ -7,8 +7,8 @@ import random
 import pytest
 
 from recallite.model.evaluations import AnsweredQuestion, ConfidenceReport, Evaluation
-from recallite.review.evaluation.comparison import bootstrap_interval, compare, sign_test
-from recallite.review.evaluation.metrics import measure
+from recallite_eval.comparison import bootstrap_interval, compare, sign_test
+from recallite_eval.metrics import measure
 from tests.unit.review import oracle
 
 

@@ -10,8 +10,8 @@ import pytest
 from recallite import Memory
 from recallite.errors import InvalidInput
 from recallite.model.records import NewRecord
-from recallite.review import memory_map
-from recallite.review.memory_map import MemoryMap, principal_axes
+from recallite_server import memory_map
+from recallite_server.memory_map import MemoryMap, principal_axes
 from tests.conftest import PLAIN
 from tests.unit.memory.support import WordEmbedder, unit
 

@@ -8,7 +8,7 @@ import pytest
 from msgspec import structs
 
 from recallite.model.evaluations import Figures
-from recallite.review.evaluation.metrics import mean_figures, measure
+from recallite_eval.metrics import mean_figures, measure
 from tests.unit.review import oracle
 
 

@@ -15,9 +15,6 @@ from recallite.documents.detecting import detect
 from recallite.documents.html import load_html
 from recallite.documents.plain import load_text
 from recallite.errors import RecalliteError
-from recallite.notes.editable import markdown
-from recallite.notes.flushing import _said, _without_empty_headings
-from recallite.notes.snippets import cut_snippet
 from recallite.recall.decomposition import split_question
 from recallite.text.chunking import ChunkSize, chunk_markdown, chunk_plain, front_matter
 from recallite.text.contrast import other_subject, read_statement
@@ -25,10 +22,13 @@ from recallite.text.index_terms import tokenize
 from recallite.text.normalise import content_hash, text_key
 from recallite.text.quotes import Quotation
 from recallite.text.quoting import quoted, unquoted, without_quotes
+from recallite.text.snippets import cut_snippet
 from recallite.text.wrappers import announced, bracket_claims, stripped_head, stripped_tail
 from recallite.transfer.exporting import _on_one_line
 from recallite.transfer.formats import Lines
 from recallite.transfer.line_types import parse
+from recallite_notes.editable import markdown
+from recallite_notes.flushing import _said, _without_empty_headings
 
 from .adversarial import RUNS, attacks, growth, run_of
 from .patterns import METHODS, modules, used_patterns

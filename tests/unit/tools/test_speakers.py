@@ -6,10 +6,10 @@ import pytest
 
 from recallite import Memory, Settings
 from recallite.doors import tools
-from recallite.doors.http.access_tokens import Tokens
 from recallite.model.authority import speaker, speaking_as
 from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord
+from recallite_server.http.access_tokens import Tokens
 from tests.unit.memory.test_authority import STRANGER, TRUE_AND_HOSTILE
 
 

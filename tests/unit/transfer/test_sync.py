@@ -11,8 +11,8 @@ from msgspec import json, msgpack, structs
 from recallite import Memory
 from recallite.errors import InvalidInput
 from recallite.model.checks import LATEST_US
-from recallite.transfer.syncing import exchange
-from recallite.transfer.syncing.states import Known, key_of
+from recallite_connect.sync import exchange
+from recallite_connect.sync.states import Known, key_of
 from tests.unit.memory.support import WordEmbedder
 from tests.unit.transfer.sync_support import PLAIN, Device, carry, dump, settle
 

@@ -1,6 +1,6 @@
 """JSON lines with names of their own: a mapping says at which dotted path each field is written.
 
-The mapping is that of the import (`recallite.transfer.importers.mapped`), so the same one reads the file back.
+The mapping is that of the import (`recallite_connect.importers.mapped`), so the same one reads the file back.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from recallite.model.records import Record
 from recallite.system.messages import shown
 from recallite.transfer.exporters.targets import Memories, Target, Written
 from recallite.transfer.formats import writing
-from recallite.transfer.importers.mapped import paths_of_fields
+from recallite_connect.importers.mapped import paths_of_fields
 
 _PREFIX = "jsonl:"
 _encode = msgspec.json.Encoder().encode

@@ -13,7 +13,7 @@ import yaml
 from recallite.errors import InvalidInput
 from recallite.model.records import Record
 from recallite.transfer.exporters.targets import Memories, Written
-from recallite.transfer.importers.notes import PROPERTIES
+from recallite_connect.importers.notes import PROPERTIES
 
 _UNSAFE = re.compile(r'[<>:"\\|?*#^\[\]\x00-\x1f\x7f/]+')
 _RESERVED = re.compile(r"(?i)(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)")

@@ -21,7 +21,7 @@ from recallite.transfer.exporters.notes import (
     shared_tags,
 )
 from recallite.transfer.exporters.targets import Memories, Target
-from recallite.transfer.importers.notes import tags_in
+from recallite_connect.importers.notes import tags_in
 
 _PLACE = ("path", "note", "headings")
 _DEFAULTS = {

@@ -16,7 +16,7 @@ from recallite.transfer.exporters.notes import (
     title_of,
 )
 from recallite.transfer.exporters.targets import Memories, Target
-from recallite.transfer.importers.notes import tags_in
+from recallite_connect.importers.notes import tags_in
 
 _LONG_TERM = "MEMORY.md"
 _MAX_TRIGGERS = 3

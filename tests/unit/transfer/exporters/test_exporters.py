@@ -11,7 +11,7 @@ from recallite import Memory
 from recallite.errors import InvalidInput
 from recallite.model.records import NewRecord
 from recallite.transfer.exporters import export_to, targets
-from recallite.transfer.importers import import_from
+from recallite_connect.importers import import_from
 
 MAPPING = {
     "text": "body", "id": "uid", "scope": "user.id", "tags": "labels", "created_at": "ts", "metadata": "info",

@@ -11,8 +11,8 @@ from recallite import Memory
 from recallite.errors import InvalidInput
 from recallite.model.authority import speaking_as
 from recallite.model.records import NewRecord
-from recallite.transfer.importers import FoundMemory, Source, import_from
-from recallite.transfer.importers.running import Run
+from recallite_connect.importers import FoundMemory, Source, import_from
+from recallite_connect.importers.running import Run
 
 RULE = "Always write tests first"
 BEGUN = 1_760_000_000.0

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from recallite import Memory
-from recallite.transfer.importers import import_from
+from recallite_connect.importers import import_from
 
 COFFEE_ID = "basic-memory:main/notes/coffee-brewing-methods"
 COFFEE = """\

@@ -10,7 +10,7 @@ import pytest
 
 from recallite import Memory
 from recallite.errors import InvalidInput
-from recallite.transfer.importers import import_from
+from recallite_connect.importers import import_from
 
 ROOT = "00000000-0000-4000-8000-000000000000"
 

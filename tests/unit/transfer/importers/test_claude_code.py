@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from recallite import Memory
-from recallite.transfer.importers import import_from
+from recallite_connect.importers import import_from
 
 SESSION = "0f6c0c1e-2a51-4a3e-9d8b-5d1f4c2f9a10"
 

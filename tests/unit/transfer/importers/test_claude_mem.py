@@ -10,7 +10,7 @@ import pytest
 
 from recallite import Memory
 from recallite.errors import InvalidInput, NotADatabase
-from recallite.transfer.importers import import_from
+from recallite_connect.importers import import_from
 
 # As SessionStore.ts of claude-mem 13 makes it.
 SCHEMA = """

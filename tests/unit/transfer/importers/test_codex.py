@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from recallite import Memory
-from recallite.transfer.importers import import_from
+from recallite_connect.importers import import_from
 
 FIRST, FORK = "019a0000-0000-7000-8000-000000000001", "019a0000-0000-7000-8000-000000000002"
 

@@ -10,9 +10,9 @@ import socket
 import pytest
 
 from recallite.system.folders import open_regular, read_regular
-from recallite.transfer.importers import obsidian
-from recallite.transfer.importers.archives import Member, _opener, values_of
-from recallite.transfer.importers.sessions import Sessions
+from recallite_connect.importers import obsidian
+from recallite_connect.importers.archives import Member, _opener, values_of
+from recallite_connect.importers.sessions import Sessions
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no FIFOs")
 

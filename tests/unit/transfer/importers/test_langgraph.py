@@ -9,7 +9,7 @@ import pytest
 
 from recallite import Memory
 from recallite.errors import InvalidInput, NotADatabase
-from recallite.transfer.importers import import_from
+from recallite_connect.importers import import_from
 
 # As langgraph-checkpoint-sqlite 3.1 leaves it; values are JSON as bytes.
 STORE = """CREATE TABLE store (prefix text NOT NULL, key text NOT NULL, value text NOT NULL,

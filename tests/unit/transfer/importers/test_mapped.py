@@ -9,7 +9,7 @@ import pytest
 
 from recallite import Memory
 from recallite.errors import InvalidInput
-from recallite.transfer.importers import import_from
+from recallite_connect.importers import import_from
 
 ITEMS = [
     {"uid": 7, "body": "Ada is on call", "user": {"id": "ada/b"}, "ts": 1774096200, "labels": ["on-call", "#team"],

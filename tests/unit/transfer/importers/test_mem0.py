@@ -13,7 +13,7 @@ import pytest
 
 from recallite import Memory
 from recallite.errors import InvalidInput
-from recallite.transfer.importers import import_from
+from recallite_connect.importers import import_from
 
 ADA = {
     "id": "e0ad2fab-91ee-45c4-9530-63f1071d58b3", "memory": "Ada works on payments",

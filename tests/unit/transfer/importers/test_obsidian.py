@@ -11,7 +11,7 @@ import pytest
 
 from recallite import Memory
 from recallite.errors import InvalidInput
-from recallite.transfer.importers import import_from, notes
+from recallite_connect.importers import import_from, notes
 
 BILLING = """\
 ---

@@ -8,7 +8,7 @@ import pytest
 
 from recallite import Memory
 from recallite.errors import InvalidInput
-from recallite.transfer.importers import import_from
+from recallite_connect.importers import import_from
 
 FILES = {
     "AGENTS.md": "# AGENTS.md\n\nRead SOUL.md first.",

@@ -10,7 +10,7 @@ import pytest
 
 from recallite import Memory, Settings
 from recallite.errors import InvalidInput
-from recallite.transfer.importers import files, import_from, running
+from recallite_connect.importers import files, import_from, running
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 from recallite import Memory
 from recallite.errors import InvalidInput
-from recallite.transfer.importers import import_from
+from recallite_connect.importers import import_from
 
 LINES = """\
 {"type": "entity", "name": "Ada", "entityType": "person", "observations": ["works on billing", "lives in Oslo"]}

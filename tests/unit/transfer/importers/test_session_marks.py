@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from recallite.transfer.importers import claude_code, codex
-from recallite.transfer.importers.entries import FoundMemory
+from recallite_connect.importers import claude_code, codex
+from recallite_connect.importers.entries import FoundMemory
 from tests.unit.transfer.importers.test_codex import FIRST, TURNS, meta
 
 

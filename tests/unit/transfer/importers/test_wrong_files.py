@@ -8,7 +8,7 @@ import zipfile
 import pytest
 
 from recallite import Memory, Settings
-from recallite.transfer.importers import import_from
+from recallite_connect.importers import import_from
 
 LINES = ("jsonl", "server-memory", "claude-code", "codex")
 
