@@ -696,3 +696,14 @@ def _cut(scope: str, path: str, depth: int | None) -> str:
     above = "" if path == "/" else path
     levels = scope.removeprefix(above).split("/")[1:]
     return above + "".join(f"/{level}" for level in levels[:depth] if level) or "/"
+
+
+class Namespace:
+    """Methods of a memory under a common name, confined to the scope of its handle."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._engine, self._scope, self._owner = memory._engine, memory._scope, memory._owner
+
+    def _require_whole(self, verb: str) -> None:
+        """Raise InvalidInput or StoreError if the handle has a part of the store alone."""
+        self._engine.require_whole(verb, self._scope, owner=self._owner)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from recallite.engine import Namespace
+from recallite.memory import Namespace
 from recallite.model import checks
 from recallite.model.reports import Forgotten, Stats, Verification
 from recallite.store.store import Progress
@@ -32,7 +32,7 @@ class MemoryStore(Namespace):
         figures = engine.store.stats(self._scope)
         with engine.store.read() as reader:
             refused = reader.vectors.refused(self._scope, _REFUSED_SHOWN)
-            index = engine.describe_index(reader) if self._scope == "/" else {}
+            index = engine.index.describe() if self._scope == "/" else {}
             unreadable = reader.uncompared.unreadable() if self._scope == "/" else []
         kernels = numerics.kernels.status()
         notes = [] if engine.embedder.failure is None else [engine.embedder.failure]
@@ -48,15 +48,13 @@ class MemoryStore(Namespace):
             notes.append(f"{waiting} memories wait under a policy that cannot be read: recallite rebuild compares them")
         if engine.consolidating.failure is not None:
             notes.append(f"facts are not extracted from episodes: {engine.consolidating.failure}")
-        if figures["vector_extension"] is None:
+        if figures["vector_extension"] is None and figures["database"].startswith("SQLite"):
             notes.append("sqlite-vec cannot be loaded: SQL has no vector functions; Python measures vectors instead")
         if engine.store.read_only:
             notes.append("the store is where nothing can be written: it is open for reading only")
         encrypted = engine.store.encrypted
         if encrypted and engine.settings.index_snapshot:
             notes.append("the store is encrypted: no index is kept beside it, every process loads its own")
-        if index.get("indexes") == {}:
-            notes.append(f"the server has no indexes to find candidates by: recallite --db {figures['path']} warmup")
         searchable = figures["dimension"] is not None and engine.embedder.enabled and not engine.embedder.failure
         return Stats(
             **figures,

@@ -19,7 +19,7 @@ from recallite.model.reports import Exported, Imported, Restored
 
 if TYPE_CHECKING:
     from recallite.model.reports import FileTrouble
-    from recallite.transfer.exporters import ExportToReport
+    from recallite_connect.exporters import ExportToReport
     from recallite_connect.importers import ImportReport
 
 
@@ -192,7 +192,7 @@ def _watch_from(
 def _export_to(
     context: click.Context, system: str, path: str | None, mapping: dict[str, str], fields: dict[str, Any]
 ) -> ExportToReport:
-    from recallite.transfer.exporters import export_to, targets
+    from recallite_connect.exporters import export_to, targets
 
     if system == "?":
         print_rows(("to", "what"), [(name, target.path) for name, target in sorted(targets().items())])

@@ -253,7 +253,7 @@ def _read(file: str) -> bytes:
 
 def _print_passage(result: SearchResult, query: str, root: Path) -> None:
     """On a terminal the place and the marked passage below it; elsewhere `path:line: passage` on one line."""
-    from recallite.text.snippets import highlight
+    from recallite.recall.snippets import highlight
 
     spans = highlight(result.snippet, query)
     line = result.snippet_line + (result.snippet.count("\n", 0, spans[0][0]) if spans else 0)

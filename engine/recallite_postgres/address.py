@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from typing import Annotated, Literal
+from typing import Annotated
 from urllib.parse import quote, unquote, urlencode
 
 import msgspec
@@ -37,16 +37,12 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     - server_wait_ms: How long an operation waits for a free connection, also while the server restarts or its standby
       takes over.
     - standby_lag_ms: How far a standby may be behind to be read; 0 is no limit.
-    - candidates: Where recall finds its candidates: `memory` in an index in this process, `server` by indexes of the
-      server, which `recallite warmup` makes; `auto` is `memory` up to three million records, and `server` beyond that
-      if its indexes exist.
     """
 
     pool_size: Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)] = 8
     statement_timeout_ms: _Milliseconds = 60_000
     server_wait_ms: Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)] = 30_000
     standby_lag_ms: _Milliseconds = 10_000
-    candidates: Literal["auto", "memory", "server"] = "auto"
 
 
 OPTIONS = ServerOptions.__struct_fields__
@@ -137,8 +133,7 @@ def _checked_options(options: dict[str, str]) -> ServerOptions:
         expected, _, name = str(fault).partition(" - at `$.")
         name = name.rstrip("`")
         number = expected.partition(",")[0].replace("Expected `int`", "a whole number")
-        remedy = "auto, memory or server" if name == "candidates" else number
-        raise InvalidInput(f"path is an address whose parameter {name} is wrong: give {remedy}") from None
+        raise InvalidInput(f"path is an address whose parameter {name} is wrong: give {number}") from None
 
 
 def _checked_schema(name: str) -> str:

@@ -27,11 +27,9 @@ _DEFAULTS = {
 }
 # A process that was stopped inside a transaction holds its locks until then.
 _IDLE_IN_TRANSACTION_MS = 300_000
-# The type `vector` is found where its extension was installed, and no one's temporary table before ours.
+# No one's temporary table is found before ours.
 _CONFIGURE = """
-SELECT set_config('search_path', concat_ws(', ', %(schema)s::text,
-           (SELECT quote_ident(n.nspname) FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
-            WHERE e.extname = 'vector'), 'pg_temp'), false),
+SELECT set_config('search_path', %(schema)s::text || ', pg_temp', false),
        set_config('statement_timeout', %(statement_timeout_ms)s, false),
        set_config('lock_timeout', %(lock_timeout_ms)s, false),
        set_config('idle_in_transaction_session_timeout', %(idle_ms)s, false),
@@ -105,7 +103,7 @@ class Connections:
         self._pool.close()
 
     def configure(self, connection: StoreConnection) -> None:
-        """Set what every connection has; again, once the extension has been created."""
+        """Set what every connection has."""
         if (version := connection.info.server_version // 10_000) < OLDEST_SERVER:
             raise StoreError(
                 f"{self.address} is PostgreSQL {version}: Recallite needs {OLDEST_SERVER} or later. Upgrade "

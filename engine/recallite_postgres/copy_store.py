@@ -285,7 +285,6 @@ def _other_answers(source: Store, target: Store, row_ids: list[int], scope: str)
     by_words = build_request(scope, settings.profile, limit=_HITS, mode="keyword", purpose="inspect")
 
     def answers(store: Store) -> list[Hits]:
-        store.candidates = "memory"  # exact on both sides
         engine = Engine(store.path, None, settings, store=store)
         engine.tuning = structs.replace(engine.tuning, compile_kernels=False)
         hits = recall_queries(engine, texts, vectors, by_vector) if texts else []

@@ -12,7 +12,7 @@ from recallite_postgres.address import PostgresAddress
 from recallite_postgres.connection import Connections
 from recallite_postgres.faults import translated
 from recallite_postgres.schema import FUNCTIONS, TABLES, TYPES
-from recallite_postgres.server_check import APPLICATION, check_server, create_vector
+from recallite_postgres.server_check import APPLICATION, check_server
 from recallite_postgres.tenant_schema import TENANT_SCHEMA
 from recallite_postgres.tenants import renew_privileges, scope_of_user
 
@@ -53,8 +53,6 @@ def prepare(connections: Connections) -> Prepared:
                 "owner brings it up to date by opening it, a tenant cannot",
                 "unsupported",
             )
-        if server.vector is None:
-            create_vector(connection, connections)
         with translated(address), connection.transaction():
             connection.execute(
                 "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"recallite {address.schema}",)

@@ -78,39 +78,4 @@ CREATE AGGREGATE json_group_array(TEXT) (SFUNC = array_append, STYPE = TEXT[], I
     FINALFUNC = listed_as_json);
 CREATE AGGREGATE json_group_array(BIGINT) (SFUNC = array_append, STYPE = BIGINT[], INITCOND = '{}',
     FINALFUNC = listed_as_json);
-
--- For `candidates.py`: the words of a term list, and a vector, as PostgreSQL's indexes take them.
-CREATE FUNCTION term_numbers(terms BYTEA) RETURNS INT[] LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE COST 1000 AS $$
-DECLARE
-    numbers INT[] := '{}';
-    number INT := 0;
-    difference INT;
-BEGIN
-    FOR place IN 0 .. length(terms) / 2 - 1 LOOP
-        difference := get_byte(terms, 2 * place) + 256 * get_byte(terms, 2 * place + 1);
-        IF difference = 0 THEN
-            number := number + 65535;
-        ELSE
-            number := number + difference;
-            numbers := numbers || number;
-        END IF;
-    END LOOP;
-    RETURN numbers;
-END $$;
--- Of float32, sign, exponent and the first 15 of 23 bits of each component; of float16, all.
-CREATE FUNCTION halves(value BYTEA, dimension INT) RETURNS HALFVEC LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-    COST 10000
-    RETURN CASE WHEN length(value) = 2 * dimension THEN
-        (SELECT array_agg((1 - (get_byte(value, i + 1) & 128) / 64)
-                          * (CASE WHEN get_byte(value, i + 1) & 124 = 0 THEN 0 ELSE 4 END
-                             + (get_byte(value, i + 1) & 3) + get_byte(value, i) / 256.0::float8)
-                          * power(2::float8, greatest((get_byte(value, i + 1) & 124) >> 2, 1) - 17))
-         FROM generate_series(0, 2 * dimension - 2, 2) i)::halfvec
-    ELSE
-        (SELECT array_agg((1 - (get_byte(value, i + 3) & 128) / 64)
-                          * ((get_byte(value, i + 2) | 128) + get_byte(value, i + 1) / 256.0::float8)
-                          * power(2::float8, least((get_byte(value, i + 3) & 127) * 2
-                                                   + (get_byte(value, i + 2) >> 7), 141) - 134))
-         FROM generate_series(0, 4 * dimension - 4, 4) i)::halfvec
-    END;
 """

@@ -9,19 +9,14 @@ from psycopg import sql
 
 from recallite.errors import NotADatabase, StoreError
 from recallite_postgres.address import PostgresAddress
-from recallite_postgres.connection import OLDEST_SERVER, Connections, StoreConnection
+from recallite_postgres.connection import StoreConnection
 from recallite_postgres.faults import translated
 
-OLDEST_PGVECTOR = (0, 8)
 APPLICATION = "recallite"
 """The value of the key `application` in the table `meta` of each of our schemas; `schema_version` is beside it."""
-# Two memories that are made in one database at a time create the extension one after the other.
-_EXTENSION_LOCK = 0x7265636F6C6C6563
 _FOUND = """
 SELECT current_setting('server_encoding'),
        pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on',
-       (SELECT extversion FROM pg_extension WHERE extname = 'vector'),
-       (SELECT default_version FROM pg_available_extensions WHERE name = 'vector'),
        has_database_privilege(current_database(), 'CREATE'),
        (SELECT oid FROM pg_namespace WHERE nspname = %(schema)s)
 """
@@ -34,10 +29,9 @@ SELECT has_schema_privilege(%(schema)s, 'USAGE'), has_schema_privilege(%(schema)
 
 
 class FoundServer(NamedTuple):
-    """The state of a server: `schema_version` is None without a memory, `vector` without the extension."""
+    """The state of a server: `schema_version` is None without a memory."""
 
     version: int
-    vector: str | None
     schema_version: int | None
     read_only: bool
 
@@ -52,15 +46,13 @@ def check_server(
     with translated(address):
         row = connection.execute(_FOUND, {"schema": address.schema}).fetchone()
         assert row is not None
-        encoding, read_only, vector, available, may_create, schema = row
+        encoding, read_only, may_create, schema = row
         if encoding != "UTF8":
             raise StoreError(
                 f"{address}: the database has the encoding {encoding}: create one with createdb --encoding=UTF8 "
                 "--template=template0",
                 "unsupported",
             )
-        if vector is not None or available is None or not write:
-            _check_vector(vector, address)
         if write and read_only:
             raise StoreError(
                 f"{address} cannot be written: the server is a standby, or default_transaction_read_only is on. Give "
@@ -82,42 +74,7 @@ def check_server(
                 "newer Recallite; the memory was left as it is",
                 "newer_schema",
             )
-        return FoundServer(connection.info.server_version // 10_000, vector, version, read_only)
-
-
-def create_vector(connection: StoreConnection, connections: Connections) -> None:
-    """Create pgvector's extension if the database lacks it; StoreError says what to ask for if that fails."""
-    address = connections.address
-    with translated(address):
-        try:
-            with connection.transaction():
-                connection.execute("SELECT pg_advisory_xact_lock(%s)", (_EXTENSION_LOCK,))
-                connection.execute("CREATE EXTENSION IF NOT EXISTS vector SCHEMA public")
-        except psycopg.errors.InsufficientPrivilege:
-            raise StoreError(
-                f"{address}: the database lacks the extension vector, and the user may not create it; nothing was "
-                "changed. Ask the administrator for: CREATE EXTENSION vector",
-                "unsupported",
-            ) from None
-        connections.configure(connection)
-        row = connection.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'").fetchone()
-    _check_vector(row[0] if row else None, address)
-
-
-def _check_vector(version: str | None, address: PostgresAddress) -> None:
-    oldest = ".".join(map(str, OLDEST_PGVECTOR))
-    if version is None:
-        raise StoreError(
-            f"{address}: pgvector is not there. Install {oldest} or later on the server (Debian: "
-            f"postgresql-{OLDEST_SERVER}-pgvector or another version's), then in the database: CREATE EXTENSION vector",
-            "unsupported",
-        )
-    if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_PGVECTOR:
-        raise StoreError(
-            f"{address} has pgvector {version}: Recallite needs {oldest} or later. Install it on the server, then in "
-            "the database: ALTER EXTENSION vector UPDATE",
-            "unsupported",
-        )
+        return FoundServer(connection.info.server_version // 10_000, version, read_only)
 
 
 def _schema_version(connection: StoreConnection, address: PostgresAddress, schema: int, write: bool) -> int | None:

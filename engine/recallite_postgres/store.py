@@ -20,7 +20,7 @@ from recallite.store.sql.stats import figures
 from recallite.store.store import Progress, Store
 from recallite.store.values import Erased, TenantRow
 from recallite.system.turnstile import Turnstile, gives_way
-from recallite_postgres import candidate_indexes, erasing, snapshots, tenants, upkeep
+from recallite_postgres import erasing, snapshots, tenants, upkeep
 from recallite_postgres.address import parse_address
 from recallite_postgres.commits import commit
 from recallite_postgres.connection import Connections, StoreConnection
@@ -60,7 +60,6 @@ class PostgresStore(Store):
         self._address = parse_address(address)
         self.path = str(self._address)
         options = self._address.options
-        self.candidates = options.candidates
         self._connections = Connections(
             self._address,
             pool_size=max(options.pool_size, _CONNECTIONS_OF_A_WRITER),
@@ -188,9 +187,9 @@ class PostgresStore(Store):
 
     def stats(self, scope: str) -> dict[str, Any]:
         with self.read() as reader:
-            server, vector, size = reader.connection.execute(
-                "SELECT current_setting('server_version'), (SELECT extversion::text FROM pg_extension "
-                "WHERE extname = 'vector'), (SELECT CAST(sum(pg_total_relation_size(c.oid)) AS BIGINT) FROM pg_class c "
+            server, size = reader.connection.execute(
+                "SELECT current_setting('server_version'), "
+                "(SELECT CAST(sum(pg_total_relation_size(c.oid)) AS BIGINT) FROM pg_class c "
                 "WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r')"
             ).fetchone()
             return {
@@ -198,7 +197,7 @@ class PostgresStore(Store):
                 "bytes_on_disk": size if scope == "/" else None,
                 "schema_version": SCHEMA_VERSION,
                 "database": f"PostgreSQL {server}",
-                "vector_extension": f"pgvector {vector}",
+                "vector_extension": None,
                 "behind_ms": None if self.standby is None else self.standby.behind_ms(reader.connection),
             }
 
@@ -209,14 +208,6 @@ class PostgresStore(Store):
     def rebuild(self, on_progress: Progress | None = None) -> None:
         with self.atomic() as writer:
             upkeep.rebuild(writer, on_progress)
-
-    def make_candidate_indexes(self, on_progress: Progress | None = None) -> list[str]:
-        self.check_outside()
-        if self.confined_to is not None:
-            return []
-        with self.read() as reader:
-            embedder = reader.vectors.active_embedder()
-        return candidate_indexes.make(self._connections, embedder, on_progress)
 
     def vacuum(self) -> int:
         self.check_outside()

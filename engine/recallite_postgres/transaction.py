@@ -7,7 +7,6 @@ from hashlib import blake2b
 from typing import Any
 
 from recallite.errors import StoreUnavailable
-from recallite.store.candidates import CandidateSearch
 from recallite.store.sql.lexicon import WordNumbers
 from recallite.store.sql.repository import insert_sql
 from recallite.store.transaction import Writer
@@ -71,8 +70,6 @@ class PostgresTransaction(Writer):
         self._add_names = add_names
         # The names of what is locked; None in it is the whole memory.
         self._locked: set[str | None] = set()
-        # Policies keep conditions on words from an index on them, and the records of a tenant are few.
-        self.candidates = None if self.confined else CandidateSearch(self)
 
     @property
     def sees_one_commit(self) -> bool:
@@ -81,8 +78,6 @@ class PostgresTransaction(Writer):
     def begin_reading(self) -> None:
         """Begin a transaction that sees one commit."""
         self.reading = True
-        if self.candidates is not None:
-            self.candidates.begin()
         # In one message: the server is waited for once.
         begun = self.connection.raw.execute(
             f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {SEEN_BY_READERS}".encode()
@@ -94,8 +89,6 @@ class PostgresTransaction(Writer):
         """Begin a transaction that sees what others commit, but for what it has locked."""
         self.reading = False
         self.changes.begin()
-        if self.candidates is not None:
-            self.candidates.begin()
         self._locked.clear()
         self.connection.raw.execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
         self.lock(locks, wait=wait)

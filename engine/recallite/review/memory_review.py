@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import IO, Any, Unpack
 
-from recallite.engine import Namespace
+from recallite.memory import Namespace
 from recallite.model.checks import check_count, check_flag
 from recallite.model.evaluations import Evaluation
 from recallite.model.filters import Filter, FilterFields, bound_filter

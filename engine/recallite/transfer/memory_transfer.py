@@ -6,7 +6,7 @@ import os
 from typing import IO, Unpack
 
 from recallite import transfer
-from recallite.engine import Namespace
+from recallite.memory import Namespace
 from recallite.model import checks
 from recallite.model.authority import Authority, check_authority, speaking_as
 from recallite.model.filters import Filter, FilterFields, bound_filter

@@ -37,8 +37,6 @@ from recallite_connect.importers.files import files_below
 from recallite_connect.importers.values import cleaned, time_of
 
 ENDINGS = (".md", ".markdown")
-PROPERTIES = "~properties"
-"""The end of the id of a memory that says the properties of its note."""
 _MAX_BYTES = 10_000_000
 # As documents are cut, but nothing is said twice: each part is a memory of its own.
 _SIZE = ChunkSize(max_tokens=1000, target_tokens=500, overlap_tokens=0)
@@ -202,7 +200,7 @@ def sections_of(note: Note, *, without: Collection[str] = ()) -> list[Section]:
             sections[headings, words] = same._replace(times=same.times + 1)
             continue
         if chunk.start < note.begin:
-            nth = PROPERTIES
+            nth = "~properties"
         else:
             seen[headings] += 1
             nth = f"~{seen[headings]}" if seen[headings] > 1 else ""

@@ -46,14 +46,13 @@ def test_every_case_says_what_it_answers_and_its_saved_result_renders(capsys):
             assert report.markdown(saved)
 
 
-CHEAP = ["documents_small", "embedding", "filters", "recall_cost", "stages", "write_cost"]
-SERVED = ["postgres", "postgres_candidates", "vector_formats"]
+CHEAP = ["documents_small", "embedding", "filters", "postgres", "recall_cost", "stages", "write_cost"]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [*CHEAP, *SERVED])
+@pytest.mark.parametrize("name", CHEAP)
 def test_a_case_runs_on_a_few_lines(name, tmp_path, capsys):
-    if name in SERVED:
+    if name == "postgres":
         pytest.importorskip("psycopg", reason="psycopg is not installed: the extra `postgres`")
     out = tmp_path / "out.json"
     running.main([name, "--records", "300", "--rounds", "2", "--few", "5", "--out", str(out)])

@@ -15,8 +15,8 @@ from recallite.doors.operations import served
 from recallite.errors import InvalidInput, NotFound
 from recallite_server.http.access_tokens import Tokens
 from tests.system.http.serving import serving
-from tests.unit.memory.support import PLAIN
-from tests.unit.memory.test_authority import TRUE_AND_HOSTILE
+from tests.unit.core.memory.support import PLAIN
+from tests.unit.core.memory.test_authority import TRUE_AND_HOSTILE
 
 
 @pytest.fixture

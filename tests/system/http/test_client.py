@@ -91,7 +91,7 @@ def _fields(record):
 
 
 def test_vectors_are_sent_and_read(path):
-    from tests.unit.memory.support import WordEmbedder
+    from tests.unit.core.memory.support import WordEmbedder
 
     with Memory(path, embedder=WordEmbedder()) as memory, serving(memory) as url, Client(url) as client:
         id = client.remember("green tea").id

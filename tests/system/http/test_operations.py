@@ -253,7 +253,7 @@ def test_the_timeline_and_the_versions_of_a_memory(http, on_disk):
 def test_the_map_shows_a_token_its_scope(path):
     from recallite_server.http.access_tokens import Tokens
     from tests.system.http.serving import serving
-    from tests.unit.memory.support import WordEmbedder
+    from tests.unit.core.memory.support import WordEmbedder
 
     with Memory(path, embedder=WordEmbedder()) as memory:
         memory.remember_many(

@@ -21,7 +21,7 @@ from recallite.errors import InvalidInput
 from recallite_server.http.access_tokens import Tokens
 from recallite_server.http.connections import listen
 from tests.limits import LAST_RESORT_SECONDS
-from tests.unit.memory.support import PLAIN
+from tests.unit.core.memory.support import PLAIN
 
 BROWSER = f"{sys.executable} -c pass"
 

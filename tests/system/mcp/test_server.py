@@ -15,8 +15,8 @@ import pytest
 
 from recallite import Memory
 from tests.limits import LAST_RESORT_SECONDS
-from tests.unit.memory.support import PLAIN
-from tests.unit.memory.test_authority import TRUE_AND_HOSTILE
+from tests.unit.core.memory.support import PLAIN
+from tests.unit.core.memory.test_authority import TRUE_AND_HOSTILE
 
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
 

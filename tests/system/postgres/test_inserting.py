@@ -10,7 +10,7 @@ from recallite_postgres.repositories import BY_TEXT
 from tests.limits import LAST_RESORT_SECONDS
 from tests.raising import raises
 from tests.system.postgres.proxy import Proxy
-from tests.unit.store.contract.support import EMBEDDER, row, vector
+from tests.unit.core.store.contract.support import EMBEDDER, row, vector
 
 pytest.importorskip("psycopg", reason="psycopg is not installed: the extra `postgres`")
 pytest.importorskip("psycopg_pool", reason="psycopg_pool is not installed: the extra `postgres`")

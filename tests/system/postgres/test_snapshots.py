@@ -11,7 +11,7 @@ import pytest
 from recallite import Memory, Settings
 from recallite.index import snapshot_manager
 from recallite.model.records import NewRecord
-from tests.unit.memory.support import scored, unit
+from tests.unit.core.memory.support import scored, unit
 
 pytest.importorskip("psycopg", reason="psycopg is not installed: the extra `postgres`")
 pytest.importorskip("psycopg_pool", reason="psycopg_pool is not installed: the extra `postgres`")

@@ -21,8 +21,8 @@ from recallite.store.sqlite.schema import DERIVED
 from recallite.text.index_terms import tokenize
 from recallite_postgres import copy_store as copying
 from recallite_postgres.tenant_calls import Tenants
-from tests.unit.memory.support import raw, scored
-from tests.unit.store.full import fill
+from tests.unit.core.memory.support import raw, scored
+from tests.unit.core.store.full import fill
 
 PLAIN = Settings(embedder="none", index_snapshot=False)
 # Of the file alone: what it derives, and what is each store's own.

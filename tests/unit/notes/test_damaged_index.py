@@ -16,7 +16,7 @@ from recallite.errors import RecalliteError, StoreCorrupt, StoreError
 from recallite.store.sqlite import connection as connecting
 from recallite.store.sqlite.damage import proven_damage
 from recallite_notes.opening import move_aside, moved_aside
-from tests.unit.memory.support import WordEmbedder
+from tests.unit.core.memory.support import WordEmbedder
 from tests.unit.notes.support import config, dump, index_all, write
 
 

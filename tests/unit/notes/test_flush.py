@@ -19,7 +19,7 @@ from recallite_notes.editable.safe_folder import Folder
 from recallite_notes.flushing import new_facts
 from recallite_notes.workspace import Workspace
 from tests.endpoint import Answer, said, serving
-from tests.unit.remote.conftest import NAMES
+from tests.unit.core.remote.conftest import NAMES
 
 TALK = [
     {"role": "user", "content": "We decided to use Valkey instead of Redis."},

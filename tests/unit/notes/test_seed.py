@@ -25,7 +25,7 @@ from recallite_notes.memweave import (
     TemporalDecayConfig,
 )
 from tests.endpoint import said, serving
-from tests.unit.memory.support import WordEmbedder
+from tests.unit.core.memory.support import WordEmbedder
 
 
 @pytest.fixture(autouse=True)

@@ -17,7 +17,7 @@ from recallite_notes import opening, sync
 from recallite_notes import workspace as facade
 from recallite_notes.config import CacheConfig, EmbeddingConfig
 from tests.raising import raises
-from tests.unit.memory.support import WordEmbedder
+from tests.unit.core.memory.support import WordEmbedder
 from tests.unit.notes.support import (
     LONG_AGO_NS,
     chunk_ids,

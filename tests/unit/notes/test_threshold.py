@@ -12,7 +12,7 @@ from recallite.recall.confidence import least_confidence
 from recallite_notes.config import WorkspaceConfig
 from recallite_notes.search import MIN_CONFIDENCE, MIN_SCORE
 from recallite_notes.strategies import RawSearchRow
-from tests.unit.memory.support import WordEmbedder
+from tests.unit.core.memory.support import WordEmbedder
 from tests.unit.notes.support import config, write
 
 

@@ -110,11 +110,9 @@ class Commands(Group):
             return command_of(BY_WORDS[cmd_name])
         groups = COMMAND_GROUPS if cmd_name in COMMAND_GROUPS else every_command_group()
         if cmd_name in groups:
-            within, of_group = f"{cmd_name} ", []
-            for operation in OPERATIONS if groups is COMMAND_GROUPS else every_operation():
-                if operation.words.startswith(within):
-                    of_group.append(operation)
-            commands = {operation.words.removeprefix(within): command_of(operation) for operation in of_group}
+            operations = OPERATIONS if groups is COMMAND_GROUPS else every_operation()
+            members = [operation for operation in operations if operation.words.startswith(f"{cmd_name} ")]
+            commands = {member.words.removeprefix(f"{cmd_name} "): command_of(member) for member in members}
             return Group(help=groups[cmd_name], commands=commands)
         registered = plugins.load("commands", cmd_name)
         return registered if isinstance(registered, click.Command) else command(registered)

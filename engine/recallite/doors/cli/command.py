@@ -122,7 +122,7 @@ def command_of(operation: Operation) -> click.Command:
             click.echo(value)
         elif form.startswith("# "):
             print_counts(form[2:])(value)
-        elif form.startswith("recallite."):
+        elif form.startswith("recallite"):
             imported(form)(value)
         else:
             print_table(form)(value)
