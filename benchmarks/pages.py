@@ -1,4 +1,4 @@
-"""python -m benchmarks.pages: write the saved results into the tables of docs/, and draw them.
+"""python -m benchmarks.pages: write the saved results into the tables of docs/.
 
 A table stands between `<!-- results: NAME -->` and `<!-- end -->`; NAME is a key of `TABLES`, or a case.
 """
@@ -10,17 +10,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks import billion, documents, saving
+from benchmarks import documents, saving
 from benchmarks.harness import report as cases
 from benchmarks.memory_systems import report as memory_systems
 from benchmarks.peers import report as peers
-from benchmarks.quality import boards, plot, workspace
+from benchmarks.quality import boards, workspace
 from benchmarks.quality import report as quality
 from benchmarks.scaling import report as scaling
 from tests.attacks import __main__ as attacks
 from tests.system.integrations import results as integrations
 
-__all__ = ["PAGES", "PLOTS", "TABLES", "filled", "main"]
+__all__ = ["PAGES", "TABLES", "filled", "main"]
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [
@@ -29,13 +29,12 @@ PAGES = [
         "README.md",
         "docs/benchmarks.md",
         "docs/comparison.md",
+        "docs/concepts/confidence.md",
         "docs/resilience.md",
-        "docs/guides/bulk.md",
         "docs/guides/postgres.md",
         "docs/integrations/index.md",
     )
 ]
-_PICTURE = "![Time over recall@10 of each library](../benchmarks/results/peers.svg)"
 _REGION = re.compile(r"(<!-- results: ([\w ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -49,23 +48,18 @@ TABLES: dict[str, Callable[[], str]] = {
     "quality": lambda: quality.markdown(_saved("quality")),
     "boards": lambda: boards.markdown(_saved("quality")),
     "truth": lambda: quality.truth_markdown(_saved("quality")),
+    "reliability": lambda: quality.reliability_markdown(_saved("quality")),
     "quality instant": lambda: quality.markdown(_saved("quality_instant")),
     "scaling": lambda: scaling.markdown(_saved("scaling")),
     "large": lambda: scaling.markdown(_saved("large")),
-    "billion": lambda: billion.markdown(_saved("scaling"), _saved("embedding"), _saved("write_cost")),
     "documents": lambda: documents.markdown(_saved("documents")),
     "workspace": lambda: workspace.markdown(_saved("workspace_quality")),
-    "peers": lambda: f"{_PICTURE}\n\n{peers.markdown(_saved('peers'))}",
+    "peers": lambda: peers.markdown(_saved("peers")),
     "peers claims": lambda: peers.claims(_saved("peers")),
     "memory systems": lambda: memory_systems.markdown(_saved("memory_systems")),
     "memory systems claims": lambda: memory_systems.claims(_saved("memory_systems"), _saved("quality")),
     "integrations": lambda: integrations.markdown(_saved("integrations")),
     "resilience": lambda: attacks.markdown(_saved("resilience")),
-}
-
-PLOTS: dict[Path, Callable[[], str]] = {
-    saving.RESULTS / "quality.svg": lambda: plot.bars(_saved("quality")),
-    saving.RESULTS / "reliability.svg": lambda: plot.reliability(_saved("quality")),
 }
 
 
@@ -83,9 +77,7 @@ def _shown(name: str) -> str:
 
 
 def main() -> None:
-    """Write the pages and the plots."""
-    for path, drawn in PLOTS.items():
-        path.write_text(drawn(), "utf-8")
+    """Write the pages."""
     for page in PAGES:
         page.write_text(filled(page.read_text("utf-8")), "utf-8")
 

@@ -14,22 +14,22 @@ if TYPE_CHECKING:
     from recallite.model.configuration import SettingInfo
 
 ROOT = Path(__file__).resolve().parents[1]
-PROJECT = ("ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "RELEASING.md", "models/README.md")
-FIGURES = "../benchmarks/results/"
+PROJECT = (
+    "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "RELEASING.md", "models/README.md",
+    "benchmarks/training/README.md",
+)  # fmt: skip
 _REMOTE = re.compile(r'<(?:script|img|iframe)[^>]* src="(https?:[^"]+)"')
 SETTINGS = ROOT / "docs" / "reference" / "settings.md"
 _MARKER = re.compile(r"<!-- generated: (\w+) -->(?:.*?<!-- end -->)?", re.DOTALL)
 
 
 def on_files(files: Any, config: Any, **_: object) -> Any:
-    """Add the project's own pages and the plots."""
+    """Add the project's own pages."""
     from mkdocs.structure.files import File
 
     for name in PROJECT:
         text = (ROOT / name).read_text("utf-8").replace("](docs/", "](../")
         files.append(File.generated(config, f"project/{name}", content=text))
-    for plot in sorted((ROOT / "benchmarks" / "results").glob("*.svg")):
-        files.append(File.generated(config, f"figures/{plot.name}", abs_src_path=str(plot)))
     return files
 
 
@@ -37,7 +37,6 @@ def on_page_markdown(markdown: str, page: Any, **_: object) -> str:
     """Fill the markers, and lead links to files outside docs/ to their copies in the site."""
     markdown = _MARKER.sub(lambda marker: GENERATED[marker[1]](), markdown)
     up = "../" * page.file.src_uri.count("/")
-    markdown = markdown.replace(f"]({up}{FIGURES}", f"]({up}figures/")
     for name in PROJECT:
         markdown = markdown.replace(f"]({up}../{name}", f"]({up}project/{name}")
     return markdown
