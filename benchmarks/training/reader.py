@@ -245,7 +245,7 @@ def _used(repositories: Path) -> Iterator[Variant]:
 def _observe(embedder: Any, repositories: Path) -> Observed:
     """Let the questions of the stores be answered, and their first hits read."""
     from recallite import Memory, Settings
-    from recallite.embedding.answer_reader import AnswerReader
+    from recallite.embedding.onnx import AnswerReader
     from recallite.recall.hit_reading import READ
 
     reader = AnswerReader()

@@ -20,23 +20,27 @@ from recallite.errors import EmbedderMismatch, InvalidInput, RecalliteError, Sto
 from recallite.index.memory_index import MemoryIndex
 from recallite.index.snapshot_manager import SnapshotManager
 from recallite.model.checks import now_us, to_datetime
-from recallite.model.environment import language_model_address, named_embedder, named_language_model, tuning
-from recallite.model.model_address import ModelAddress
+from recallite.model.environment import (
+    ModelAddress,
+    language_model_address,
+    named_embedder,
+    named_language_model,
+    tuning,
+)
 from recallite.model.records import Record
 from recallite.model.settings import Settings
 from recallite.store.opening import open_store
 from recallite.store.store import Store
 from recallite.store.transaction import Writer
 from recallite.store.values import Access, EmbedderRow
-from recallite.system.background import Background
-from recallite.system.logs import logger
 from recallite.system.messages import shown
 from recallite.system.numerics import kernel_errors, kernels
-from recallite.system.turnstile import StepSize, giving_way
+from recallite.system.telemetry import logger
+from recallite.system.turnstile import Background, StepSize, giving_way
 
 if TYPE_CHECKING:
     from recallite.embedding.protocol import Embedder
-    from recallite.remote.model_protocol import LanguageModel
+    from recallite.remote.language_model import LanguageModel
 
 
 _log = logger(__name__)

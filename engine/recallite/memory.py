@@ -17,8 +17,6 @@ from recallite.errors import InvalidInput, KernelError
 from recallite.model import checks
 from recallite.model.environment import default_path, named_key
 from recallite.model.filters import Filter, FilterFields, bound_filter
-from recallite.model.policies import WritePolicy
-from recallite.model.profiles import Profile
 from recallite.model.records import (
     Changes,
     Expiry,
@@ -32,12 +30,10 @@ from recallite.model.records import (
     as_seen,
 )
 from recallite.model.reports import Forgotten, ScopeCount, TagCount
-from recallite.model.settings import Settings
+from recallite.model.settings import Profile, Settings, WritePolicy
 from recallite.recall.request import Diversity, Mode, Purpose, RecallOptions, Request, build_request, unknown_argument
 from recallite.system import plugins
-from recallite.system.deferred import Deferred
-from recallite.system.messages import shown
-from recallite.system.suggestions import check_open_files, suggests
+from recallite.system.messages import Deferred, check_open_files, shown, suggests
 
 if TYPE_CHECKING:
     import numpy as np
@@ -58,7 +54,7 @@ if TYPE_CHECKING:
     from recallite.remember import catching_up, change, fields, write
     from recallite.remember import links as linking
     from recallite.remember import supersession as superseding
-    from recallite.remote.model_protocol import LanguageModel
+    from recallite.remote.language_model import LanguageModel
     from recallite.review.memory_review import MemoryReview
     from recallite.store.store import Progress
     from recallite.store.values import Direction

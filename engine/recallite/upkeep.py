@@ -11,8 +11,8 @@ from recallite.model.reports import Forgotten, Stats, Verification
 from recallite.store.store import Progress
 from recallite.system import numerics
 from recallite.system.asynchrony import AsyncService, awaited
-from recallite.system.deferred import Deferred
-from recallite.system.tracing import traced
+from recallite.system.messages import Deferred
+from recallite.system.telemetry import traced
 
 if TYPE_CHECKING:
     from recallite.remember import catching_up, change, pending

@@ -12,9 +12,8 @@ from recallite.embedding.protocol import Embedder
 from recallite.errors import EmbedderError, InvalidInput, InvalidItem, RecalliteError
 from recallite.model.checks import join_scopes
 from recallite.model.environment import named_embedder
-from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord
-from recallite.model.settings import Settings
+from recallite.model.settings import Settings, WritePolicy
 from recallite.remember.embed import embed_rows
 from recallite.remember.embedded import EmbeddedText
 from recallite.remember.identity import content_id

@@ -15,10 +15,9 @@ from recallite.embedding.protocol import Embedder
 from recallite.errors import InvalidInput, InvalidItem, RecalliteError
 from recallite.memory import Memory
 from recallite.model.checks import check_count, check_stream, now_us, to_datetime
-from recallite.model.policies import WritePolicy
 from recallite.model.records import Hits, NewRecord
 from recallite.model.reports import Remembered
-from recallite.model.settings import Settings
+from recallite.model.settings import Settings, WritePolicy
 from recallite.plugin import engine_of
 from recallite.recall.request import RecallOptions
 from recallite.remember.identity import content_id

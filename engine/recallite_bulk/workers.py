@@ -16,8 +16,8 @@ from types import TracebackType
 from typing import Any, Generic, Protocol, TypeVar
 
 from recallite.errors import InvalidInput, RecalliteError, WorkerLost, plain
-from recallite.system.cpus import limit_cpus, usable_cpus
 from recallite.system.messages import shown
+from recallite.system.parallel import limit_cpus, usable_cpus
 from recallite.system.processes import ignore_interrupts, interrupts_held, safe_start
 
 Task = TypeVar("Task")

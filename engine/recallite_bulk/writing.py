@@ -10,10 +10,9 @@ from typing import Self
 from recallite.embedding.protocol import Embedder
 from recallite.errors import InvalidItem
 from recallite.memory import Memory
-from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord
 from recallite.model.reports import Remembered
-from recallite.model.settings import Settings
+from recallite.model.settings import Settings, WritePolicy
 from recallite.plugin import engine_of
 from recallite_bulk.arrow import Table, new_records
 

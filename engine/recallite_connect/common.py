@@ -24,11 +24,10 @@ from recallite.doors import tools
 from recallite.errors import InvalidInput, NotFound
 from recallite.memory import Memory
 from recallite.model.checks import MAX_QUERY_CHARS
-from recallite.model.expressions import metadata_field
-from recallite.model.policies import WritePolicy
-from recallite.system.extras import install_command
-from recallite.system.messages import shown
-from recallite.text.quoting import NOTICE
+from recallite.model.filters import metadata_field
+from recallite.model.settings import WritePolicy
+from recallite.system.messages import install_command, shown
+from recallite.text.quotes import NOTICE
 from recallite_connect.importers.values import cleaned
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from recallite.agents.session_messages import plain_text
 from recallite.errors import InvalidInput, LanguageModelError
 from recallite.model.authority import authority_of_role, speaking_as
 from recallite.model.records import NewRecord, Record
-from recallite.system.logs import logger
 from recallite.system.messages import shown
+from recallite.system.telemetry import logger
 from recallite_connect.common import OnMemory, in_thread
 from recallite_connect.importers.values import cleaned
 from recallite_connect.mem0_values import (

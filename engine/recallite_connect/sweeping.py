@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 
 from recallite.errors import StoreClosed
-from recallite.system.logs import logger
+from recallite.system.telemetry import logger
 
 _log = logger(__name__)
 

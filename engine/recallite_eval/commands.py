@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from recallite.memory import Memory
-    from recallite.model.evaluations import AnsweredQuestion, ConfidenceReport, Evaluation
+    from recallite.model.reports import AnsweredQuestion, ConfidenceReport, Evaluation
     from recallite.store.store import Progress
 
 
@@ -136,7 +136,7 @@ def eval_(
 def _earlier(path: str) -> Evaluation:
     import msgspec
 
-    from recallite.model.evaluations import Evaluation
+    from recallite.model.reports import Evaluation
 
     try:
         return msgspec.json.decode(Path(path).read_bytes(), type=Evaluation)
@@ -146,7 +146,7 @@ def _earlier(path: str) -> Evaluation:
 
 def _against(pairs: list[str] | None) -> dict[str, Any]:
     from recallite.model.filters import FIELD_NAMES
-    from recallite.model.profiles import OPTIONS
+    from recallite.model.settings import OPTIONS
     from recallite.recall.request import RecallOptions
 
     names = dict.fromkeys((*RecallOptions.__annotations__, *FIELD_NAMES, *OPTIONS))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from recallite.model.evaluations import Comparison, Evaluation, Figures
+from recallite.model.reports import Comparison, Evaluation, Figures
 
 # The recall of many hits says what a prompt gets, the reciprocal rank what comes first.
 COMPARED = ("recall", "mrr")

@@ -13,7 +13,8 @@ from recallite.engine import Engine
 from recallite.errors import InvalidInput
 from recallite.model.checks import MAX_QUERY_CHARS, check_count, now_us
 from recallite.model.configuration import Section
-from recallite.model.evaluations import (
+from recallite.model.records import Explanation, Hits
+from recallite.model.reports import (
     AnsweredQuestion,
     ConfidenceReport,
     Evaluation,
@@ -21,7 +22,6 @@ from recallite.model.evaluations import (
     NotStored,
     ThresholdCount,
 )
-from recallite.model.records import Explanation, Hits
 from recallite.recall.explain import explain
 from recallite.recall.pipeline import recall_queries
 from recallite.recall.request import MAX_LIMIT, Request, build_request

@@ -9,7 +9,7 @@ from recallite.model.filters import Filter
 from recallite.model.records import Record
 from recallite.remember.supersession import row_ids
 from recallite.store.transaction import Reader
-from recallite.text.normalise import bare_text, text_key
+from recallite.text.words import bare_text, text_key
 
 _MIN_ID_CHARS, _MAX_ID_CHARS = 4, 64
 _IDS_SHOWN = 5

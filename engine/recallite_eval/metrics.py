@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import structs
 
-from recallite.model.evaluations import Figures
+from recallite.model.reports import Figures
 
 
 def measure(ranks: Sequence[int | None], k: int) -> Figures:

@@ -8,23 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recallite.embedding.places import measure_of
 from recallite.embedding.remote import RemoteEmbedder
+from recallite.embedding.tokens import measure_of
 from recallite.engine import Engine
 from recallite.errors import EmbedderError
-from recallite.model.model_address import ModelAddress
+from recallite.model.environment import ModelAddress
 from recallite.remember.document_writing import NewChunk, NewDocument
-from recallite.text.chunking import (
-    LEAST_TOKENS,
-    ChunkSize,
-    chunk_markdown,
-    front_matter,
-    properties_text,
-    with_columns,
-    with_properties,
-)
-from recallite.text.chunking.bounds import context_of, short_name, short_values
-from recallite.text.decoding import decode
+from recallite.text.chunking import LEAST_TOKENS, ChunkSize, chunk_markdown, with_columns, with_properties
+from recallite.text.front_matter import context_of, decode, front_matter, properties_text, short_name, short_values
 from recallite_notes.config import WorkspaceConfig
 from recallite_notes.editable.markdown import is_memory_file, searchable_text
 from recallite_notes.rules import source_label, written_at

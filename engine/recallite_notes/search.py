@@ -15,13 +15,13 @@ import numpy as np
 from recallite.engine import Engine
 from recallite.errors import InvalidInput
 from recallite.model.checks import check_query, now_us
-from recallite.model.profiles import Profile
 from recallite.model.records import Plain
+from recallite.model.settings import Profile
 from recallite.recall.confidence import is_fitted_for, least_confidence
 from recallite.recall.snippets import cut_snippet
 from recallite.system.messages import shown
 from recallite.system.numerics import kernel_errors, kernels
-from recallite.text.index_terms import tokenize
+from recallite.text.words import tokenize
 from recallite_notes.config import QueryConfig, WorkspaceConfig
 from recallite_notes.rules import age_days, source_label
 from recallite_notes.strategies import (

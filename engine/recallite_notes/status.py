@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from recallite.engine import Engine
 from recallite.errors import RecalliteError
 from recallite.model.checks import now_us
-from recallite.model.model_address import ModelAddress
+from recallite.model.environment import ModelAddress
 from recallite.system.messages import fault_text
 from recallite_notes.config import WorkspaceConfig
 from recallite_notes.note_files import FileProblem, problem_of

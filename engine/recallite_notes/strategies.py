@@ -16,8 +16,7 @@ from recallite.recall.request import MAX_LIMIT, build_request
 from recallite.store.values import CHUNK_KIND
 from recallite.system.messages import shown
 from recallite.system.numerics import kernel_errors
-from recallite.text.index_terms import tokenize
-from recallite.text.stopwords import STOP_TERMS
+from recallite.text.words import STOP_TERMS, tokenize
 from recallite_notes.config import HybridConfig
 from recallite_notes.rules import source_label
 

@@ -10,8 +10,7 @@ from time import monotonic
 from typing import Any
 
 from recallite.errors import InvalidInput, StoreClosed
-from recallite.system.extras import install_command
-from recallite.system.messages import fault_text
+from recallite.system.messages import fault_text, install_command
 from recallite_notes.config import WorkspaceConfig
 from recallite_notes.note_files import ENDINGS
 from recallite_notes.results import IndexResult

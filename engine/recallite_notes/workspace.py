@@ -14,7 +14,7 @@ from recallite.embedding.protocol import Embedder
 from recallite.engine import Engine
 from recallite.errors import InvalidInput, NotADatabase, StoreClosed, StoreCorrupt, StoreError
 from recallite.model.checks import check_name, check_path
-from recallite.remote.model_protocol import LanguageModel
+from recallite.remote.language_model import LanguageModel
 from recallite.store.store import Progress
 from recallite.system.messages import fault_text, shown
 from recallite_notes.config import WorkspaceConfig

@@ -13,8 +13,7 @@ from urllib.parse import quote, unquote, urlencode
 import msgspec
 
 from recallite.errors import InvalidInput
-from recallite.system.extras import install_command
-from recallite.system.messages import shown
+from recallite.system.messages import install_command, shown
 
 DEFAULT_SCHEMA = "recallite"
 # An identifier that needs no quotes: PostgreSQL cuts longer ones to 63 bytes.

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from psycopg import sql
 
 from recallite.errors import NotADatabase, StoreError
-from recallite.system.logs import logger
+from recallite.system.telemetry import logger
 from recallite_postgres.address import PostgresAddress
 from recallite_postgres.connection import Connections
 from recallite_postgres.faults import translated

@@ -20,7 +20,7 @@ from recallite.store.sql.sessions import Sessions, bm25
 from recallite.store.sql.vectors import Vectors
 from recallite.store.values import EmbedderRow, Parts
 from recallite.system.messages import shown
-from recallite.text.index_terms import tokenize
+from recallite.text.words import tokenize
 
 if TYPE_CHECKING:
     from recallite_postgres.transaction import PostgresTransaction

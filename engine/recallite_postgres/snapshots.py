@@ -13,7 +13,7 @@ from contextlib import suppress
 from hashlib import blake2b
 
 from recallite.store.sql.meta import IndexSnapshot
-from recallite.system.user_folder import is_of_user
+from recallite.system.folders import is_of_user
 
 _MOST_BYTES = 8 << 30
 """The most bytes of all snapshots of a user; the newest is kept in any case."""

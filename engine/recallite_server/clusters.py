@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from recallite.text.stopwords import STOP_WORDS
+from recallite.text.words import STOP_WORDS
 
 _LEAST_POINTS, _MOST_CLUSTERS = 12, 10
 _SAMPLE = 5_000

@@ -29,8 +29,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from recallite import Memory, Settings, engine
 from recallite.errors import RecalliteError
 from recallite.index import snapshot_manager
-from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord
+from recallite.model.settings import WritePolicy
 from tests.attacks.stateful_checks import (
     FILTERS,
     check_links,

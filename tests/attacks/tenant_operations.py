@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 
 from recallite import Memory, tools
-from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord, Record
+from recallite.model.settings import WritePolicy
 from recallite.recall.request import recall_arguments
 from recallite.transfer.naming import name_memories
 

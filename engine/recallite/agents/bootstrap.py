@@ -20,11 +20,11 @@ from recallite.errors import InvalidInput
 from recallite.model import checks
 from recallite.model.authority import said_by
 from recallite.model.filters import Filter
-from recallite.model.profiles import resolve_profile
 from recallite.model.records import Hit, Record, SourceRef
+from recallite.model.settings import resolve_profile
 from recallite.store.values import CHUNK_KIND
 from recallite.system.messages import shown
-from recallite.text.quoting import visible
+from recallite.text.quotes import visible
 from recallite.text.standing import standing_part
 from recallite.text.statements.instructions import in_force
 

@@ -15,17 +15,16 @@ from recallite.embedding.handle import Identity
 from recallite.errors import InvalidInput, LanguageModelError
 from recallite.model import checks
 from recallite.model.authority import rank_of
-from recallite.model.policies import Consolidation
 from recallite.model.records import NewRecord, Record, as_seen
+from recallite.model.settings import Consolidation
 from recallite.plugin import EngineHandle
 from recallite.remember.batch import write_rows
 from recallite.store.service_rows import CycleRow
 from recallite.store.transaction import Reader, Writer
 from recallite.store.values import LinkRow, Row
 from recallite.system.asynchrony import AsyncService, awaited
-from recallite.system.logs import logger
 from recallite.system.messages import fault_text, shown
-from recallite.system.tracing import traced
+from recallite.system.telemetry import logger, traced
 from recallite.system.turnstile import giving_way
 
 _log = logger(__name__)

@@ -13,8 +13,8 @@ from recallite.agents.snapshots import Snapshot, SnapshotFields, SnapshotService
 from recallite.agents.tier import AsyncTier, Check, RecordTier, check_amount, optional
 from recallite.errors import InvalidInput
 from recallite.model import checks
-from recallite.model.policies import WritePolicy
 from recallite.model.records import Record, RecordFields
+from recallite.model.settings import WritePolicy
 from recallite.system.asynchrony import awaited
 from recallite.system.messages import shown
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from recallite.text.index_terms import tokenize
-from recallite.text.stopwords import STOP_TERMS
+from recallite.text.words import STOP_TERMS, tokenize
 
 # Dice coefficient of the words. Different errors of one tool, as "no such file" and "permission denied", reach 1/3.
 _ALIKE = 0.5

@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 from recallite.errors import InvalidInput
 from recallite.model import checks
 from recallite.model.records import Record
-from recallite.remote.model_protocol import LanguageModel, ask
+from recallite.remote.language_model import LanguageModel, ask
 
 # About 4,000 tokens of episodes per request; of a long episode only its beginning.
 _CHARS_A_QUESTION = 16_000

@@ -10,8 +10,8 @@ from msgspec import structs
 
 from recallite.agents.tier import AsyncTier, Check, RecordTier, check_str, optional
 from recallite.model import checks
-from recallite.model.policies import WritePolicy
 from recallite.model.records import Record, RecordFields
+from recallite.model.settings import WritePolicy
 from recallite.system.asynchrony import awaited
 
 # The lowest cosine at which a new memory is linked to a stored one, and the most links that it gets.

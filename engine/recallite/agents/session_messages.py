@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from recallite.errors import InvalidInput, NotFound, StoreCorrupt
 from recallite.model import checks
-from recallite.model.policies import WritePolicy
+from recallite.model.settings import WritePolicy
 from recallite.store.service_rows import SessionRow
 from recallite.store.transaction import Reader
 from recallite.system.messages import shown

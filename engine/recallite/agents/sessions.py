@@ -20,8 +20,7 @@ from recallite.store.service_rows import SessionRow
 from recallite.store.transaction import Reader
 from recallite.system.asynchrony import AsyncService, awaited, awaited_service
 from recallite.system.messages import shown
-from recallite.text.index_terms import query_terms, tokenize
-from recallite.text.stopwords import STOP_TERMS
+from recallite.text.words import STOP_TERMS, query_terms, tokenize
 
 
 class SessionInfo(Struct, frozen=True, kw_only=True):

@@ -12,7 +12,7 @@ from recallite.agents.service_base import Service
 from recallite.agents.session_messages import read_messages
 from recallite.errors import InvalidInput
 from recallite.model import checks
-from recallite.model.policies import WritePolicy
+from recallite.model.settings import WritePolicy
 from recallite.remember.uuid7 import uuid7
 from recallite.store.rows import stored_json
 from recallite.store.service_rows import SnapshotRow

@@ -9,8 +9,8 @@ from recallite.agents.service_base import AGENT_SCOPES, Service
 from recallite.errors import InvalidInput, NotFound
 from recallite.model import checks
 from recallite.model.filters import Filter, FilterFields
-from recallite.model.policies import WritePolicy
 from recallite.model.records import Hits, NewRecord, Record, RecordFields, as_seen
+from recallite.model.settings import WritePolicy
 from recallite.recall.request import RecallOptions
 from recallite.remember.fields import check_ids
 from recallite.remember.supersession import row_id

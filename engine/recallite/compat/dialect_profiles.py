@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from recallite.errors import InvalidInput
 from recallite.model.configuration import Count, NonNegative, Share
-from recallite.model.profiles import Formula, Profile
+from recallite.model.settings import Formula, Profile
 from recallite.system.messages import shown
 
 _WEIGHTS_OF_THE_SUM = ("semantic_weight", "recency_weight")

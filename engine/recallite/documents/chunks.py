@@ -19,13 +19,11 @@ from recallite.text.chunking import (
     TextKind,
     chunk_markdown,
     chunk_plain,
-    front_matter,
-    page_starts,
-    properties_text,
     with_columns,
     with_properties,
 )
-from recallite.text.chunking.bounds import context_of, short_name, short_values
+from recallite.text.front_matter import context_of, front_matter, properties_text, short_name, short_values
+from recallite.text.markdown_sections import page_starts
 
 _SIZE = ChunkSize(max_tokens=1000, target_tokens=500, overlap_tokens=100, least_tokens=LEAST_TOKENS)
 CHUNKING = f"knowledge 3: {_SIZE.max_tokens}/{_SIZE.target_tokens}/{_SIZE.overlap_tokens}"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from recallite.model.records import Hit, Hits
-from recallite.text.quoting import NOTICE, visible
+from recallite.text.quotes import NOTICE, visible
 
 _HEAD = "# Knowledge\n\n" + NOTICE.replace("memory", "documents") + "\n"
 _NARROW = 0.9

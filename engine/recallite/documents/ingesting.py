@@ -24,12 +24,11 @@ from recallite.errors import (
     RecalliteError,
 )
 from recallite.model.checks import check_name, check_path, check_time, join_scopes, now_us, to_datetime
-from recallite.model.policies import WritePolicy
+from recallite.model.settings import WritePolicy
 from recallite.remember.document_writing import NewChunk, NewDocument, Written, delete_documents, write_documents
 from recallite.store.values import DocumentRow
-from recallite.system.extras import install_command
 from recallite.system.folders import printable
-from recallite.system.messages import shown, without_userinfo
+from recallite.system.messages import install_command, shown, without_userinfo
 from recallite.text.dates.written import own_time
 
 Progress = Callable[[int, int | None], None]

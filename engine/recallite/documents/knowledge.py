@@ -18,15 +18,15 @@ from recallite.documents.loaded import Limits
 from recallite.documents.outcomes import DeletedDocument, Document, Ingested
 from recallite.errors import InvalidInput, NotFound
 from recallite.model import checks
-from recallite.model.policies import WritePolicy
 from recallite.model.records import Hits
+from recallite.model.settings import WritePolicy
 from recallite.recall.request import RecallOptions
 from recallite.remember.document_writing import delete_documents
 from recallite.remember.write import check_policy
 from recallite.store.values import CHUNK_KIND, DocumentRow
 from recallite.system.asynchrony import AsyncService, awaited
 from recallite.system.messages import shown
-from recallite.system.tracing import traced
+from recallite.system.telemetry import traced
 
 _CONTEXT_HITS = 20
 

@@ -9,7 +9,7 @@ import re
 
 from recallite.documents.loaded import Loaded, too_long
 from recallite.errors import DocumentError
-from recallite.system.extras import install_command
+from recallite.system.messages import install_command
 
 # UTF-32 first: its little-endian byte order mark begins with that of UTF-16.
 _MARKS = (

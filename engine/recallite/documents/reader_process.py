@@ -17,9 +17,8 @@ from msgspec import Struct
 
 from recallite.documents.loaded import Kind, Limits, Loaded
 from recallite.errors import DocumentError, DocumentReason
-from recallite.system.confinement import refusing
-from recallite.system.extras import install_command
-from recallite.system.processes import ignore_interrupts, limit_memory_and_files, limit_processor_time
+from recallite.system.messages import install_command
+from recallite.system.processes import ignore_interrupts, limit_memory_and_files, limit_processor_time, refusing
 
 _LENGTH_BYTES = 8
 _NESTED = 20_000

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from recallite.system.memory_maps import zeros, zeros_on_disk
+from recallite.system.files import zeros, zeros_on_disk
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 

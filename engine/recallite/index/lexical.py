@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from recallite.index.growable import Growable, IndexPart, check_lengths, check_offsets, check_within, filled
 from recallite.store.values import TermBlock
 from recallite.system.numerics import kernels
-from recallite.text.record_words import MOST, NAME
+from recallite.text.reading import MOST, NAME
 
 # Records are short and similar in length: on LoCoMo, RealMem and SciFact these values equal or beat 1.2 and 0.75.
 K1 = 0.9

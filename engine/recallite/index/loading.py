@@ -23,8 +23,8 @@ from recallite.index.vectors import VectorIndex
 from recallite.store.packing import PackedVectors
 from recallite.store.transaction import Reader
 from recallite.store.values import Columns, EmbedderRow, TermBlock, TokenBlock
-from recallite.system.cpus import usable_cpus
-from recallite.system.logs import logger
+from recallite.system.parallel import usable_cpus
+from recallite.system.telemetry import logger
 
 _log = logger(__name__)
 # Opening a second connection takes 1 ms, reading this many vectors 4 ms.

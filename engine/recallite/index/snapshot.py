@@ -32,8 +32,7 @@ from numpy.typing import NDArray
 
 from recallite.index.growable import Growable
 from recallite.store.values import Commit
-from recallite.system.descriptors import copy_at, create_private, read_at, read_into
-from recallite.system.memory_maps import Mapped, private_copy, unload, zeros
+from recallite.system.files import Mapped, copy_at, create_private, private_copy, read_at, read_into, unload, zeros
 from recallite.system.parallel import run_tasks
 
 _MAGIC = b"RcIndex\x08"

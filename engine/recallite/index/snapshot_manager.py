@@ -15,7 +15,7 @@ from recallite.errors import RecalliteError
 from recallite.index import snapshot
 from recallite.store.transaction import Reader
 from recallite.store.values import SnapshotIdentity
-from recallite.system.logs import logger
+from recallite.system.telemetry import logger
 
 if TYPE_CHECKING:
     from recallite.index.memory_index import MemoryIndex

@@ -9,9 +9,8 @@ from msgspec import structs
 
 from recallite.recall.asked_time import NOW, asked_of
 from recallite.recall.request import Request
-from recallite.text.index_terms import query_terms
-from recallite.text.stopwords import QUESTION_TERMS, STOP_TERMS
-from recallite.text.stories import as_story
+from recallite.text.questions import as_story
+from recallite.text.words import QUESTION_TERMS, STOP_TERMS, query_terms
 
 _MOST_KEYWORDS, _LONGEST_KEYWORDS = 3, 60
 

@@ -12,7 +12,7 @@ import numpy as np
 from msgspec import structs
 
 from recallite.index.vectors import shortlist_size
-from recallite.model.profiles import DEFAULT
+from recallite.model.settings import DEFAULT
 from recallite.recall.asking import AskedQuestions, ask
 from recallite.recall.confidence import is_fitted_for, least_confidence
 from recallite.recall.evidence_gaps import Missing, find_gaps, join_gaps
@@ -24,7 +24,7 @@ from recallite.system.parallel import run_tasks, threads
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from recallite.model.profiles import Profile
+    from recallite.model.settings import Profile
     from recallite.recall.query import Queries
     from recallite.recall.request import Request
     from recallite.recall.view import Opened

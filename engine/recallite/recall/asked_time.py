@@ -12,9 +12,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from recallite.recall.dates import spans_of
-from recallite.text.index_terms import query_terms, tokenize
-from recallite.text.past import as_past, in_past_tense
-from recallite.text.stopwords import STOP_TERMS
+from recallite.text.questions import as_past, in_past_tense
+from recallite.text.words import STOP_TERMS, query_terms, tokenize
 
 _FIRST_MOMENT, _LAST_MOMENT = -(2**63), 2**63 - 1
 

@@ -14,9 +14,7 @@ import numpy as np
 from recallite.recall.asked_time import NOW, asked_of
 from recallite.recall.dates import names_time, spans_of
 from recallite.system.numerics import kernels
-from recallite.text.index_terms import placed_terms, query_terms, tokenize
-from recallite.text.stopwords import QUESTION_TERMS, STOP_TERMS
-from recallite.text.vocabulary import share_of
+from recallite.text.words import QUESTION_TERMS, STOP_TERMS, placed_terms, query_terms, share_of, tokenize
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

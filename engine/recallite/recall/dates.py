@@ -11,8 +11,7 @@ from datetime import date, timedelta
 from itertools import pairwise
 from typing import NamedTuple
 
-from recallite.text.dates.language import Language, Mention, fold
-from recallite.text.dates.languages import languages_of, terms_of_times, time_terms
+from recallite.text.dates.languages import Language, Mention, fold, languages_of, terms_of_times, time_terms
 from recallite.text.dates.periods import Time, ranged, years_before
 
 _DAY_US = 86_400_000_000

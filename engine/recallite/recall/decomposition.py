@@ -16,11 +16,10 @@ import msgspec
 
 from recallite.engine import Engine
 from recallite.model.checks import check_query
-from recallite.remote.model_protocol import ask
-from recallite.system.logs import logger
+from recallite.remote.language_model import ask
 from recallite.system.messages import fault_text, shown
-from recallite.text.index_terms import tokenize
-from recallite.text.stopwords import STOP_TERMS
+from recallite.system.telemetry import logger
+from recallite.text.words import STOP_TERMS, tokenize
 
 if TYPE_CHECKING:
     from recallite.recall.request import Request

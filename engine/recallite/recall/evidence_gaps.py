@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from recallite.recall.dates import names_time
 from recallite.recall.slots import SLOTS
-from recallite.text.index_terms import tokenize
-from recallite.text.stopwords import QUESTION_TERMS
+from recallite.text.words import QUESTION_TERMS, tokenize
 
 if TYPE_CHECKING:
     from recallite.recall.request import Request

@@ -18,16 +18,15 @@ from msgspec import structs
 
 from recallite.model.authority import rank_of
 from recallite.model.checks import now_us
-from recallite.model.expressions import And, Comparison
+from recallite.model.filters import And, Comparison
 from recallite.model.records import Hit, Hits
 from recallite.recall.request import ANSWER_CONFIDENCE, ANSWER_SHARE, Request
 from recallite.store.supersession_values import Sought, StatementCandidate
 from recallite.store.transaction import Reader
 from recallite.store.values import CHUNK_KIND
-from recallite.text.index_terms import tokenize
 from recallite.text.statements import Pair, Statement, judge_all, statement_of
 from recallite.text.statements.keys import record_keys
-from recallite.text.stopwords import QUESTION_TERMS, STOP_TERMS
+from recallite.text.words import QUESTION_TERMS, STOP_TERMS, tokenize
 
 # The hits that are looked at, and the statements of each authority that each is compared with.
 _FIRST, _COMPARED = 3, 6

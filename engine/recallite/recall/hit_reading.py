@@ -1,6 +1,6 @@
 """Hits read beside their question: what the cut of `relevant` knows of them more than plain recall does.
 
-A model that reads question and text together (`recallite.embedding.answer_reader`) gives a logit for the first hits,
+A model that reads question and text together (`recallite.embedding.onnx`) gives a logit for the first hits,
 and the confidence is made anew of both. The weights were fitted by `benchmarks.training.reader`, with the vectors
 of the default embedder; with others nothing is read.
 """
@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from recallite.embedding.windows import header
-from recallite.text.lazy_patterns import lazily
+from recallite.embedding.protocol import header
+from recallite.text.patterns import lazily
 
 if TYPE_CHECKING:
     from recallite.store.values import Found
@@ -54,7 +54,7 @@ def read(
     completed, weights = [*confidence], load_weights()
     if embedder != weights.embedder or not _ASKS.search(question):
         return completed
-    from recallite.embedding.answer_reader import load_reader
+    from recallite.embedding.onnx import load_reader
 
     if (reader := load_reader()) is None:
         return completed

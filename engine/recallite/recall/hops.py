@@ -13,9 +13,9 @@ from msgspec import structs
 
 from recallite.model.records import Hit, Hits
 from recallite.recall.request import Request
-from recallite.text.index_terms import tokenize
+from recallite.text.questions import several_steps
 from recallite.text.statements import statement_of
-from recallite.text.steps import several_steps
+from recallite.text.words import tokenize
 
 # Hits that give values, hits that each value brings, hits it is looked for among, and the share of the limit that
 # stays first.

@@ -24,7 +24,7 @@ from recallite.system.numerics import kernels
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from recallite.model.profiles import Profile
+    from recallite.model.settings import Profile
 
 
 # With the best 100 in a new order LoCoMo and RealMem lost 0.01 of recall@20; the first ranks gained as much.

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from recallite.recall.asking import read_question
 from recallite.system.numerics import kernels
-from recallite.text.record_words import ROLES, name_terms
-from recallite.text.stopwords import QUESTION_TERMS
+from recallite.text.reading import ROLES, name_terms
+from recallite.text.words import QUESTION_TERMS
 
 if TYPE_CHECKING:
     from recallite.recall.answering import Answer

@@ -13,8 +13,8 @@ from recallite.model.match_reasons import CHANGE_BIT
 from recallite.recall.answering import Answer
 from recallite.store.supersession_values import telling
 from recallite.store.values import CHUNK_KIND, Found
-from recallite.text.asked_value import asked_value
-from recallite.text.whose import whose
+from recallite.text.questions import asked_value
+from recallite.text.standing import whose
 
 # BEAM's updated values went first for 7 of 10 instead of 4, its MRR fell by .008; LongMemEval-S' newer turn went before
 # the older one for 7 of 9 instead of 6; RealMem and LoCoMo stayed. Near shares of .6 to .95 gave 5 to 7 of 10, and to

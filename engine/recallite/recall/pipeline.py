@@ -31,7 +31,7 @@ from recallite.recall.request import Request
 from recallite.recall.text_evidence import judge
 from recallite.recall.view import Opened, open_view
 from recallite.store.transaction import Reader
-from recallite.system.tracing import span
+from recallite.system.telemetry import span
 
 if TYPE_CHECKING:
     import numpy as np

@@ -15,7 +15,7 @@ from recallite.recall.named import least_before
 from recallite.system.numerics import kernels
 
 if TYPE_CHECKING:
-    from recallite.model.profiles import Profile
+    from recallite.model.settings import Profile
     from recallite.recall.request import Request
 
 # With 0 only 3.5 % of the records without a source reach the top 20 when half of a store's sessions lose theirs.

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from recallite.errors import EmbedderError, EmbedderMismatch, InvalidInput
-from recallite.model.vector_checks import check_vector
+from recallite.model.checks import check_vector
 from recallite.store.values import EmbedderRow
-from recallite.text.index_terms import query_terms
-from recallite.text.stopwords import STOP_TERMS
+from recallite.text.words import STOP_TERMS, query_terms
 
 if TYPE_CHECKING:
     import numpy as np

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recallite.system.numerics import kernels
-from recallite.text.record_words import TAG_ONLY
+from recallite.text.reading import TAG_ONLY
 from recallite.text.standing import ANSWERING
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from recallite.recall.hit_reading import READ, SURE, read
 from recallite.recall.named import SUREST, Name, names_of, surest_of_each
 from recallite.recall.request import ANSWER_CONFIDENCE, ANSWER_SHARE
 from recallite.recall.slots import lacks, only_asks, slot_of
-from recallite.text.index_terms import query_terms, tokenize
+from recallite.text.words import query_terms, tokenize
 
 if TYPE_CHECKING:
     from recallite.recall.query import Queries

@@ -18,8 +18,8 @@ from recallite.embedding.handle import Identity
 from recallite.engine import Engine
 from recallite.model.authority import authority_of
 from recallite.model.checks import now_us, to_datetime
-from recallite.model.policies import WritePolicy
 from recallite.model.records import Contradiction, Link, OnExisting, Outcome, Record
+from recallite.model.settings import WritePolicy
 from recallite.remember.catching_up import comparing_policies
 from recallite.remember.compared_records import Known
 from recallite.remember.detection import NOTHING, Detected, Detection

@@ -16,7 +16,7 @@ from msgspec import structs
 
 from recallite.engine import Engine
 from recallite.model.checks import now_us
-from recallite.model.policies import WritePolicy
+from recallite.model.settings import WritePolicy
 from recallite.remember.compared_records import Known
 from recallite.remember.detection import Detection, Verdicts
 from recallite.remember.effects import Effects

@@ -13,9 +13,9 @@ from recallite.engine import Engine
 from recallite.errors import InvalidInput
 from recallite.model import checks
 from recallite.model.filters import Filter
-from recallite.model.policies import WritePolicy
 from recallite.model.records import Changes, Record
 from recallite.model.reports import Forgotten
+from recallite.model.settings import WritePolicy
 from recallite.remember.catching_up import catch_up, compare_changed, start_comparing
 from recallite.remember.dating import read_times
 from recallite.remember.embed import embed_rows, embedder_of, identity_for
@@ -26,9 +26,9 @@ from recallite.remember.uuid7 import uuid7
 from recallite.store.transaction import Writer
 from recallite.store.values import CHUNK_KIND, Row
 from recallite.system.messages import shown
-from recallite.system.tracing import traced
-from recallite.text.normalise import content_hash
-from recallite.text.record_words import written_words
+from recallite.system.telemetry import traced
+from recallite.text.reading import written_words
+from recallite.text.words import content_hash
 
 # Fields that a write policy redacts, besides metadata.
 _CLEANED = ("text", "context")

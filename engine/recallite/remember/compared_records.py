@@ -12,8 +12,8 @@ from recallite.model.checks import check_time
 from recallite.model.records import Record
 from recallite.store.supersession_values import Occurrence, Standpoint, StatementCandidate, beginning, telling
 from recallite.store.values import Row
+from recallite.text.standing import whose
 from recallite.text.topics import same_topic
-from recallite.text.whose import whose
 
 Known: TypeAlias = Row | StatementCandidate
 """A record that a row is compared with: a row of the batch, or a stored one."""

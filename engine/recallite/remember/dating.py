@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from recallite.model.policies import WritePolicy
+from recallite.model.settings import WritePolicy
 from recallite.store.values import CHUNK_KIND
 from recallite.text.dates.stated import Interval, stated_interval
 

@@ -16,7 +16,7 @@ import numpy as np
 from msgspec import Struct, field
 
 from recallite.model.checks import now_us
-from recallite.model.policies import WritePolicy
+from recallite.model.settings import WritePolicy
 from recallite.remember.compared_records import (
     Claim,
     Known,
@@ -29,7 +29,6 @@ from recallite.remember.supersession import KINDS_THAT_LAST
 from recallite.store.supersession_values import Sought, SoughtText, StatementCandidate
 from recallite.store.transaction import Reader
 from recallite.store.values import Row
-from recallite.text.normalise import KEY_BYTES
 from recallite.text.statements import (
     Outline,
     Pair,
@@ -43,6 +42,7 @@ from recallite.text.statements import (
     statement_of,
 )
 from recallite.text.statements.keys import record_keys
+from recallite.text.words import KEY_BYTES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -11,7 +11,7 @@ import numpy as np
 from recallite.embedding.handle import EmbedderHandle, Identity
 from recallite.engine import Engine
 from recallite.errors import EmbedderError, EmbedderMismatch, InvalidInput
-from recallite.model.vector_checks import check_vectors
+from recallite.model.checks import check_vectors
 from recallite.remember.embedded import EmbeddedText, check_embedded
 from recallite.remember.supersession import supersede_named
 from recallite.store.columns import RowColumns

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from recallite.embedding.handle import Identity
 from recallite.errors import EmbedderMismatch, InvalidInput
-from recallite.model.vector_checks import MAX_PARTS
+from recallite.model.checks import MAX_PARTS
 
 # float32 keeps the length of a unit vector to about 1e-7.
 _UNIT_TOLERANCE = 1e-3

@@ -9,9 +9,8 @@ from difflib import get_close_matches
 import msgspec
 
 from recallite.errors import InvalidInput
-from recallite.model.checks import check_time, encodable, listed, plain_str, to_datetime
+from recallite.model.checks import check_time, encodable, length_of, listed, plain_str, to_datetime
 from recallite.model.records import NewRecord
-from recallite.model.relative_times import length_of
 from recallite.system.messages import shown
 
 MAX_CONTEXT_CHARS = 2_000

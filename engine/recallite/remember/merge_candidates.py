@@ -11,16 +11,15 @@ from msgspec import Struct
 
 from recallite.model.authority import LOWEST_RANK
 from recallite.model.checks import now_us
-from recallite.model.policies import WritePolicy
+from recallite.model.settings import WritePolicy
 from recallite.remember.provenance import claims_hold
 from recallite.remember.similar_records import BatchMatches, Neighbor, ThresholdMatches
 from recallite.store.columns import RowColumns
 from recallite.store.transaction import Reader
 from recallite.store.values import CurrentRecord, Row
-from recallite.text.normalise import KEY_BYTES
-from recallite.text.quotes import Quotation
+from recallite.text.quotes import Claim, Quotation
 from recallite.text.topics import same_topic
-from recallite.text.wrappers import Claim
+from recallite.text.words import KEY_BYTES
 
 SPARE = 6
 """Neighbours fetched beyond those that may be linked: this batch may replace the text of some."""

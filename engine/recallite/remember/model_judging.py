@@ -19,11 +19,11 @@ from recallite.model.records import Record
 from recallite.model.reports import Judged
 from recallite.remember.compared_records import Claim, which_stands
 from recallite.remember.supersession import put_in_place
-from recallite.remote.model_protocol import LanguageModel, ask
+from recallite.remote.language_model import LanguageModel, ask
 from recallite.store.supersession_values import Judgement
 from recallite.store.transaction import Reader, Writer
 from recallite.store.values import LinkRow
-from recallite.system.tracing import traced
+from recallite.system.telemetry import traced
 
 REASON = "language model"
 _PAIRS_A_REQUEST = 8

@@ -29,8 +29,8 @@ from recallite.model.checks import (
     optional_datetime,
     to_datetime,
 )
-from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord, Record
+from recallite.model.settings import WritePolicy
 from recallite.remember.dating import read_times
 from recallite.remember.fields import (
     check_context,
@@ -45,9 +45,9 @@ from recallite.remember.uuid7 import uuid7s
 from recallite.store.columns import RowColumns
 from recallite.store.values import CHUNK_KIND, Row
 from recallite.system.messages import shown
-from recallite.text.normalise import content_hash
 from recallite.text.reading import Reading, read_texts
 from recallite.text.standing import standing_of
+from recallite.text.words import content_hash
 
 _FIELDS = NewRecord.__struct_fields__
 _DEFAULTS = dict(zip(_FIELDS, (None, *NewRecord.__struct_defaults__), strict=True))

@@ -10,8 +10,8 @@ from recallite.model.authority import said_by
 from recallite.model.match_reasons import MATCH_REASONS
 from recallite.model.records import Record
 from recallite.system.numerics import kernels
-from recallite.text.lazy_patterns import lazily
-from recallite.text.wrappers import Claim
+from recallite.text.patterns import lazily
+from recallite.text.quotes import Claim
 
 _NUMBERS = frozenset(["score", "confidence", "relevance", "similarity", "importance", "position", "left_out"])
 _NUMBER = lazily(r"\d+(?:\.\d+)?\s?%?")

@@ -20,7 +20,7 @@ from recallite.store.supersession_values import Standpoint, Supersession, beginn
 from recallite.store.transaction import Reader, Writer
 from recallite.store.values import CHUNK_KIND, Row
 from recallite.system.messages import shown
-from recallite.system.tracing import traced
+from recallite.system.telemetry import traced
 
 KINDS_THAT_LAST = {
     "episode": "an episode, which happened",

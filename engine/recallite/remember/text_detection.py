@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from recallite.model.policies import WritePolicy
+from recallite.model.settings import WritePolicy
 from recallite.remember.compared_records import Known
 from recallite.remember.detection import Detection, _Compared
 from recallite.remember.supersession import KINDS_THAT_LAST
@@ -13,7 +13,7 @@ from recallite.store.columns import RowColumns
 from recallite.store.supersession_values import SoughtText, StatementCandidate
 from recallite.store.transaction import Writer
 from recallite.store.values import Row
-from recallite.text.normalise import KEY_BYTES
+from recallite.text.words import KEY_BYTES
 
 
 class TextDetection(Detection):

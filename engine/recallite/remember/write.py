@@ -14,9 +14,9 @@ from msgspec import structs
 
 from recallite.engine import Engine
 from recallite.errors import EmbedderMismatch, InvalidInput, InvalidItem, RecalliteError
-from recallite.model.policies import WritePolicy
+from recallite.model.checks import check_vectors
 from recallite.model.records import NewRecord, OnExisting, Record
-from recallite.model.vector_checks import check_vectors
+from recallite.model.settings import WritePolicy
 from recallite.remember.batch import write_one, write_rows
 from recallite.remember.catching_up import MANY, start_comparing
 from recallite.remember.embed import embed_rows, identity_for, parts_ahead
@@ -28,7 +28,7 @@ from recallite.store.columns import RowColumns
 from recallite.store.store import Progress
 from recallite.store.values import EmbedderRow, Parts, Row
 from recallite.system.messages import shown
-from recallite.system.tracing import traced
+from recallite.system.telemetry import traced
 from recallite.text.junk import is_junk
 
 # How many pending records are embedded after each write once the embedder works again.

@@ -8,10 +8,9 @@ from typing import IO, Any, Unpack
 
 from recallite.memory import Namespace
 from recallite.model.checks import check_count, check_flag
-from recallite.model.evaluations import Evaluation
 from recallite.model.filters import Filter, FilterFields, bound_filter
 from recallite.model.records import Explanation
-from recallite.model.reports import Audit, Judged
+from recallite.model.reports import Audit, Evaluation, Judged
 from recallite.recall import explain as explaining
 from recallite.recall.request import RecallOptions, build_request
 from recallite.remember import model_judging

@@ -18,7 +18,7 @@ from recallite.remember.catching_up import catch_up
 from recallite.store.store import Progress
 from recallite.store.transaction import Reader
 from recallite.store.values import EmbedderRow, Version
-from recallite.system.tracing import traced
+from recallite.system.telemetry import traced
 from recallite.transfer.document_lines import document_lines
 from recallite.transfer.formats import Place, format_of, writing
 from recallite.transfer.line_types import (

@@ -13,7 +13,7 @@ from typing import IO
 from recallite.errors import InvalidInput, RecalliteError, StoreError
 from recallite.model.checks import check_path
 from recallite.store.opening import is_file_of
-from recallite.system.atomic_file import new_file_mode, unfinished
+from recallite.system.files import new_file_mode, unfinished
 from recallite.system.messages import shown
 
 Place = str | os.PathLike[str] | IO[str]

@@ -13,8 +13,8 @@ from recallite.engine import Engine
 from recallite.errors import InvalidInput, InvalidItem, RecalliteError
 from recallite.model import checks
 from recallite.model.authority import speaking_as
+from recallite.model.checks import check_vectors
 from recallite.model.reports import Imported
-from recallite.model.vector_checks import check_vectors
 from recallite.remember.catching_up import comparing_policies, start_comparing
 from recallite.remember.embed import embed_rows, identity_for, insert_rows
 from recallite.remember.fields import check_expiry, is_to_come
@@ -26,7 +26,7 @@ from recallite.store.supersession_values import Supersession
 from recallite.store.transaction import Reader, Writer
 from recallite.store.values import LinkRow, Row
 from recallite.system.messages import shown
-from recallite.system.tracing import traced
+from recallite.system.telemetry import traced
 from recallite.system.turnstile import StepSize
 from recallite.transfer.document_lines import IncomingDocument, check_document, put_document
 from recallite.transfer.formats import Lines, Place, format_of, reading

@@ -12,7 +12,7 @@ from recallite.model.reports import Problem
 from recallite.model.settings import Settings
 from recallite.store.opening import discard, put_back
 from recallite.store.store import Progress
-from recallite.system.tracing import traced
+from recallite.system.telemetry import traced
 
 __all__ = ["RestoreReport", "restore_store"]
 

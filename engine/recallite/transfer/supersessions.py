@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from recallite.errors import InvalidInput
 from recallite.model import checks
 from recallite.model.filters import Filter
-from recallite.model.policies import WritePolicy
+from recallite.model.settings import WritePolicy
 from recallite.remember.supersession import check_pair, check_reason
 from recallite.store.supersession_values import Occurrence, Supersession
 from recallite.store.transaction import Reader, Writer

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from recallite.model.records import NewRecord
 from recallite.model.reports import FileTrouble
-from recallite.text.chunking.line_numbers import Lines
+from recallite.text.markdown_sections import Lines
 from recallite_connect.importers.entries import Entries, FoundLink, FoundMemory
 from recallite_connect.importers.notes import (
     Note,

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from recallite.errors import InvalidInput
 from recallite.memory import Memory
-from recallite.system.extras import install_command
+from recallite.system.messages import install_command
 from recallite_connect.importers.running import ImportReport, Run
 from recallite_connect.importers.sources import source_named, sources
 

@@ -22,8 +22,8 @@ from msgspec import Struct
 
 from recallite.errors import InvalidInput
 from recallite.store.store import Store
-from recallite.system.atomic_file import unfinished
-from recallite.system.writable_folder import writable_folder
+from recallite.system.files import unfinished
+from recallite.system.folders import writable_folder
 from recallite.transfer.line_types import Embedder
 from recallite_connect.sync.states import Item
 

@@ -21,7 +21,7 @@ from recallite.model.reports import Synced, SyncedDevice
 from recallite.store.opening import is_address
 from recallite.store.sql.synced import SyncedRow
 from recallite.store.transaction import Reader, Writer
-from recallite.system.tracing import traced
+from recallite.system.telemetry import traced
 from recallite.system.turnstile import giving_way
 from recallite.transfer.line_types import Embedder
 from recallite_connect.sync.device_files import DeviceFiles, DeviceState, Header, new_device

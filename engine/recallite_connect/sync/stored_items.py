@@ -20,7 +20,7 @@ from recallite.remember.prepare import metadata_json
 from recallite.store.supersession_values import NamedSupersession, Supersession
 from recallite.store.transaction import Reader, Writer
 from recallite.store.values import CHUNK_KIND, LinkRow, Row, Version
-from recallite.text.normalise import content_hash
+from recallite.text.words import content_hash
 from recallite_connect.sync.states import (
     Item,
     LinkFields,

@@ -18,7 +18,7 @@ from recallite.remember import change
 from recallite.remember.supersession import row_id
 from recallite.store.store import Progress
 from recallite.store.transaction import Writer
-from recallite.system.tracing import traced
+from recallite.system.telemetry import traced
 from recallite.transfer.importing import Batch
 from recallite.transfer.line_types import Incoming, LinkLine, SupersessionLine, written_time
 from recallite.transfer.naming import name_memories

@@ -39,8 +39,8 @@ from recallite.errors import InvalidInput
 from recallite.model.checks import check_name, check_time, optional_datetime
 from recallite.store.values import CHUNK_KIND
 from recallite.system.messages import shown
-from recallite.text.lazy_patterns import lazily
-from recallite.text.quoting import visible
+from recallite.text.patterns import lazily
+from recallite.text.quotes import visible
 from recallite.transfer.line_types import LinkTo, OccurrenceLine, RecordFields
 
 _HEAD = lazily(r"\A---\nrecallite: memories\nscope: (\"[^\n]*\")[ \t]*\n---[ \t]*(?:\n|\Z)")

@@ -13,11 +13,9 @@ from pathlib import Path, PurePosixPath
 
 from recallite.errors import InvalidInput, StoreError
 from recallite.model.checks import check_path
-from recallite.system.atomic_file import new_file_mode, sweep, unfinished
-from recallite.system.folder_lock import FolderLock
-from recallite.system.folders import open_file, walk
+from recallite.system.files import FolderLock, new_file_mode, sweep, unfinished
+from recallite.system.folders import open_file, walk, writable_folder
 from recallite.system.messages import shown
-from recallite.system.writable_folder import writable_folder
 
 OWN = ".recallite"
 """The folder for the files of exports themselves."""

@@ -23,9 +23,9 @@ from recallite.doors.operations import served
 from recallite.errors import InvalidInput, InvalidItem, ServerError, StoreClosed
 from recallite.model import checks
 from recallite.model.filters import FilterFields
-from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord, OnExisting
 from recallite.model.reports import Imported
+from recallite.model.settings import WritePolicy
 from recallite.store.store import Progress
 from recallite_server.client import messages
 from recallite_server.client.messages import Sent, answered, asked, unreachable

@@ -179,7 +179,7 @@ def _print_within(seconds: float, ask: Callable[[Callable[[bytes], None]], None]
         try:
             ask(tell)
         except Exception as fault:
-            from recallite.system.logs import logger
+            from recallite.system.telemetry import logger
 
             logger(__name__).debug("the hook failed", exc_info=fault)
         finally:

@@ -57,7 +57,7 @@ def start(context: click.Context) -> list[dict[str, Any]]:
     from importlib.util import find_spec
 
     from recallite.model.environment import default_path, environment
-    from recallite.system.extras import install_command
+    from recallite.system.messages import install_command
 
     if missing := [name for name in asking.NEEDED if find_spec(name) is None]:
         raise InvalidInput(f"the process needs the package {missing[0]}: {install_command('server')}")

@@ -18,9 +18,9 @@ from msgspec import structs
 from recallite.errors import RecalliteError, StoreError
 from recallite.model.authority import Authority, speaking_as
 from recallite.model.records import NewRecord
-from recallite.system.logs import logger
+from recallite.system.telemetry import logger
 from recallite.text.junk import is_junk
-from recallite.text.quoting import NOTICE, QUOTES, without_quotes
+from recallite.text.quotes import NOTICE, QUOTES, without_quotes
 from recallite.text.secrets import redact
 from recallite_connect.importers.entries import FoundMemory
 from recallite_connect.importers.sessions import Sessions

@@ -19,7 +19,7 @@ from recallite.doors.operation import Operation
 from recallite.doors.operations import PREFIX, served
 from recallite.errors import AccessDenied
 from recallite.memory import Memory
-from recallite.system.logs import logger
+from recallite.system.telemetry import logger
 from recallite_server.http import failures, pages
 from recallite_server.http.access import GRANT, Access, may_write
 from recallite_server.http.access_tokens import Grant, Tokens

@@ -22,8 +22,8 @@ from recallite.errors import (
     StoreUnavailable,
     plain,
 )
-from recallite.system.logs import logger
 from recallite.system.messages import shown
+from recallite.system.telemetry import logger
 
 _log = logger(__name__)
 # Of more fields than these only those like a wrong one are named.

@@ -11,7 +11,7 @@ from starlette.requests import HTTPConnection
 from starlette.types import Receive, Scope, Send
 
 from recallite.errors import ServerError
-from recallite.system.logs import logger
+from recallite.system.telemetry import logger
 from recallite_server.http.failures import Refused
 
 if TYPE_CHECKING:

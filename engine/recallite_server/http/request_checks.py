@@ -18,7 +18,7 @@ from starlette.responses import Response
 from recallite.doors.operations import SCOPE_HEADER
 from recallite.errors import AccessDenied, RecalliteError, ServerError
 from recallite.model.authority import speaking_as
-from recallite.system.logs import logger
+from recallite.system.telemetry import logger
 from recallite_server.http.access import GRANT
 from recallite_server.http.access_tokens import Grant
 from recallite_server.http.connections import MAX_CONNECTIONS

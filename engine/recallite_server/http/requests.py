@@ -20,8 +20,7 @@ from starlette.requests import ClientDisconnect, Request
 from recallite.doors.operation import Operation, kind_of
 from recallite.errors import InvalidInput
 from recallite.model.filters import FIELD_NAMES, Filter
-from recallite.model.policies import WritePolicy
-from recallite.model.profiles import Profile
+from recallite.model.settings import Profile, WritePolicy
 from recallite.system.messages import shown
 from recallite_server.http.failures import Refused, WrongField
 

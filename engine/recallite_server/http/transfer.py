@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 
 from recallite.doors.calls import MEDIA_TYPES
 from recallite.memory import Memory
-from recallite.system.logs import logger
+from recallite.system.telemetry import logger
 
 _log = logger(__name__)
 _PIECE_CHARS = 65_536

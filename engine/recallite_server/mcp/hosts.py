@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from recallite.errors import InvalidInput, StoreError
-from recallite.system.atomic_file import unfinished
-from recallite.system.extras import install_command
+from recallite.system.files import unfinished
 from recallite.system.folders import read_regular
+from recallite.system.messages import install_command
 from recallite_server.mcp import json_text
 from recallite_server.warm.quick import quick_start
 

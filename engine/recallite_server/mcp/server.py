@@ -30,8 +30,8 @@ from recallite.doors.tools.schema import properties, required, schemas_of
 from recallite.errors import EmbedderError, InvalidInput, NotFound, RecalliteError
 from recallite.model.authority import Authority, check_authority
 from recallite.model.checks import check_scope
-from recallite.system.logs import logger
-from recallite.text.quoting import NOTICE, escaped, harmless, quoted
+from recallite.system.telemetry import logger
+from recallite.text.quotes import NOTICE, escaped, harmless, quoted
 
 if TYPE_CHECKING:
     from recallite.memory import Memory

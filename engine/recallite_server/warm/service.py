@@ -20,8 +20,8 @@ from recallite.compat import load_settings
 from recallite.errors import AccessDenied, InvalidInput, RecalliteError, StoreError
 from recallite.memory import Memory
 from recallite.model.settings import Settings, Warm
-from recallite.system.logs import logger
-from recallite.system.memory_maps import return_freed
+from recallite.system.files import return_freed
+from recallite.system.telemetry import logger
 from recallite_server.hooks.running import PATH as HOOKS
 from recallite_server.hooks.running import WAIT_SECONDS
 from recallite_server.http.app import MemoryApi

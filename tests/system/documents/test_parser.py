@@ -16,7 +16,7 @@ from recallite.documents.loaded import Limits
 from recallite.documents.parser import Parser
 from recallite.documents.reader_process import Request
 from recallite.errors import DocumentError
-from recallite.system.confinement import refusing
+from recallite.system.processes import refusing
 from tests.limits import LAST_RESORT_SECONDS, until
 from tests.raising import raises
 from tests.unit.core.documents.support import Put, endless_pdf, pdf, swelling_pdf, word, word_bomb

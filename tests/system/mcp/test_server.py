@@ -27,7 +27,7 @@ from mcp.shared.exceptions import MCPError
 
 from recallite.doors.tools.action import DocumentAccess
 from recallite.errors import InvalidInput
-from recallite.text.quoting import NOTICE, unquoted
+from recallite.text.quotes import NOTICE, unquoted
 from recallite_server.mcp.running import http_application
 from recallite_server.mcp.server import MemoryServer
 

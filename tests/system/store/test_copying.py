@@ -18,7 +18,7 @@ from recallite.store.opening import open_store
 from recallite.store.sql.copying import COPIED
 from recallite.store.sqlite.keys import ciphers_version
 from recallite.store.sqlite.schema import DERIVED
-from recallite.text.index_terms import tokenize
+from recallite.text.words import tokenize
 from recallite_postgres import copy_store as copying
 from recallite_postgres.tenant_calls import Tenants
 from tests.unit.core.memory.support import raw, scored

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from recallite.model.evaluations import AnsweredQuestion, ConfidenceReport, Evaluation
+from recallite.model.reports import AnsweredQuestion, ConfidenceReport, Evaluation
 from recallite_eval.comparison import bootstrap_interval, compare, sign_test
 from recallite_eval.metrics import measure
 from tests.unit.evaluation import oracle

@@ -7,7 +7,7 @@ import random
 import pytest
 from msgspec import structs
 
-from recallite.model.evaluations import Figures
+from recallite.model.reports import Figures
 from recallite_eval.metrics import mean_figures, measure
 from tests.unit.evaluation import oracle
 

@@ -198,7 +198,7 @@ def parsed(operation: Operation, values: Mapping[str, Any]) -> dict[str, Any]:
 
 def duration(text: str, option: str) -> timedelta:
     """A length of time as an option gives it: a number of days, or of another unit that follows it."""
-    from recallite.model.relative_times import length_of
+    from recallite.model.checks import length_of
 
     text = text.strip()
     try:

@@ -82,7 +82,7 @@ def packages_of(extra: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as fault:
-        from recallite.system.extras import install_command
+        from recallite.system.messages import install_command
 
         raise InvalidInput(f"the server needs the package {fault.name}: {install_command(extra)}") from None
 
@@ -123,7 +123,7 @@ def parse_json(text: str | None, option: str, *, kind: type = dict) -> Any:
 
 def parse_overrides(pairs: list[str] | None) -> dict[str, Any]:
     """The options of `--set name=value`."""
-    from recallite.model.profiles import OPTIONS
+    from recallite.model.settings import OPTIONS
 
     return parse_pairs(pairs, "--set", [name for name in OPTIONS if name != "limit"])  # which has its own option
 

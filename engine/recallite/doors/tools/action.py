@@ -14,7 +14,7 @@ from recallite.errors import InvalidInput
 from recallite.model.authority import Authority
 from recallite.model.checks import check_flag, check_path
 from recallite.system.messages import shown
-from recallite.text.quoting import NOTICE
+from recallite.text.quotes import NOTICE
 
 if TYPE_CHECKING:
     from recallite.memory import Memory

@@ -24,7 +24,7 @@ from recallite.doors.tools.memory_results import FoundMemories, FoundMemory, Rem
 from recallite.model.authority import said_by
 from recallite.model.filters import Filter
 from recallite.model.records import Record
-from recallite.text.quoting import NOTICE
+from recallite.text.quotes import NOTICE
 
 INSTRUCTIONS = """\
 Long-term memory that lasts over conversations. Recall before you answer what may depend on what was said before: \

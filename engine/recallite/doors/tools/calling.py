@@ -17,7 +17,7 @@ from recallite.model.authority import Authority, check_authority, speaking_as
 from recallite.model.checks import plain_str
 from recallite.system import plugins
 from recallite.system.messages import shown
-from recallite.text.quoting import quoted
+from recallite.text.quotes import quoted
 
 if TYPE_CHECKING:
     from recallite.memory import Memory

@@ -13,7 +13,7 @@ from recallite.doors.tools.action import Action, Call, Changed, Quotes, Shown, T
 from recallite.doors.tools.fields import DocumentId, DocumentSource, Limit, Metadata, Query
 from recallite.errors import DocumentError, NotFound
 from recallite.model.records import Hit
-from recallite.text.quoting import NOTICE
+from recallite.text.quotes import NOTICE
 
 if TYPE_CHECKING:
     from recallite.documents.outcomes import Ingested

@@ -26,8 +26,8 @@ from recallite.doors.tools.memory_results import FoundMemories, FoundMemory, Rem
 from recallite.doors.tools.schema import allowed_in
 from recallite.errors import NotFound
 from recallite.model.filters import Filter
-from recallite.model.profiles import Profile, resolve_profile
 from recallite.model.records import NewRecord, Record
+from recallite.model.settings import Profile, resolve_profile
 from recallite.system.messages import shown
 
 if TYPE_CHECKING:

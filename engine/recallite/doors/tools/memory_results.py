@@ -11,7 +11,7 @@ from msgspec import UNSET, Struct, UnsetType
 from recallite.doors.tools.action import Call
 from recallite.model.authority import said_by
 from recallite.model.records import Former, Hit, Record, SourceRef
-from recallite.text.quoting import NOTICE
+from recallite.text.quotes import NOTICE
 
 if TYPE_CHECKING:
     from recallite.memory import Memory

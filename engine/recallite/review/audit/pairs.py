@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from recallite.engine import Engine
 from recallite.model.authority import rank_of
 from recallite.model.checks import now_us
-from recallite.model.policies import WritePolicy
 from recallite.model.records import Link, Record
 from recallite.model.reports import Finding
+from recallite.model.settings import WritePolicy
 from recallite.remember.compared_records import Claim, on_one_subject, which_stands
 from recallite.review.audit.findings import MADE_ELSEWHERE, batches, finding_of_pair
 from recallite.store.store import Progress

@@ -13,7 +13,7 @@ from recallite.store.store import Progress
 from recallite.store.transaction import Reader
 from recallite.text.junk import is_junk
 from recallite.text.secrets import find_secrets, strings_of
-from recallite.text.unwanted import addresses_model, passing_time
+from recallite.text.standing import addresses_model, passing_time
 
 # A text that says "next week" is stale after the first, one that was never recalled after the second.
 _PASSED_DAYS = 30

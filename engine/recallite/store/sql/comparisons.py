@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from recallite.errors import InvalidInput
-from recallite.model.policies import WritePolicy
+from recallite.model.settings import WritePolicy
 from recallite.store.rows import read_row, runs_of
 from recallite.store.sql.repository import IN_ARRAY, Repository
 from recallite.store.supersession_values import Judgement, Occurrence, Uncompared

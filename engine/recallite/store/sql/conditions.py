@@ -9,8 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from recallite.model.expressions import And, Comparison, Expression, Not, metadata_keys
-from recallite.model.filters import Filter, Versions
+from recallite.model.filters import And, Comparison, Expression, Filter, Not, Versions, metadata_keys
 from recallite.store.sql.repository import IN_ARRAY
 from recallite.store.values import CHUNK_KIND
 

@@ -12,8 +12,8 @@ from recallite.store.sql.repository import IN_ARRAY, TAGS_SQL
 from recallite.store.sql.term_lists import numbers_in
 from recallite.store.sql.vectors import VECTOR_BYTES
 from recallite.store.store import Progress
-from recallite.text.normalise import content_hash
 from recallite.text.reading import read_texts
+from recallite.text.words import content_hash
 
 if TYPE_CHECKING:
     from recallite.store.transaction import Writer

@@ -14,7 +14,7 @@ from recallite.store.rows import read_row, read_rows
 from recallite.store.service_rows import FoundMessage, SessionRow, SnapshotRow
 from recallite.store.sql.conditions import Condition
 from recallite.store.sql.repository import IN_ARRAY, NO_LIMIT, Repository, within
-from recallite.text.index_terms import tokenize
+from recallite.text.words import tokenize
 
 # FTS5's parameters of BM25.
 _K1, _B = 1.2, 0.75

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from recallite.model.policies import Consolidation
+from recallite.model.settings import Consolidation
 from recallite.store.rows import read_rows
 from recallite.store.service_rows import CycleRow, Recovery, ToolPattern
 from recallite.store.sql.repository import IN_ARRAY, Repository

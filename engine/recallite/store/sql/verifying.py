@@ -19,9 +19,9 @@ from recallite.store.sql.term_lists import packed_lists
 from recallite.store.sql.vectors import VECTOR_BYTES
 from recallite.store.store import Progress
 from recallite.store.transaction import Writer
-from recallite.text.normalise import content_hash
 from recallite.text.reading import read_texts
 from recallite.text.standing import standing_of
+from recallite.text.words import content_hash
 
 _SHOWN = 5
 _BLOCK = 1000

@@ -16,8 +16,7 @@ from recallite.store.sqlite.faults import as_store_error, reading_failed
 from recallite.store.sqlite.held_files import mark_file
 from recallite.store.sqlite.keys import Key
 from recallite.store.store import Progress
-from recallite.system.atomic_file import Part, unfinished
-from recallite.system.descriptors import sync_folder
+from recallite.system.files import Part, sync_folder, unfinished
 
 if TYPE_CHECKING:
     from recallite.store.sqlite.store import SqliteStore

@@ -12,8 +12,8 @@ from time import perf_counter
 
 import apsw
 
-from recallite.system.background import Background
-from recallite.system.logs import logger
+from recallite.system.telemetry import logger
+from recallite.system.turnstile import Background
 
 _log = logger(__name__)
 # Pages of 8 KiB that commits leave in the WAL before they are copied. A commit waits for what the copy has written and

@@ -15,7 +15,7 @@ from recallite.store.sqlite.faults import not_writable, translated
 from recallite.store.sqlite.held_files import mark_file, open_immutable
 from recallite.store.sqlite.keys import Key, refuse_unfit
 from recallite.store.sqlite.schema import APPLICATION_ID, MIGRATIONS, PAGE_SIZE_BYTES, SCHEMA, SCHEMA_VERSION
-from recallite.system.logs import logger
+from recallite.system.telemetry import logger
 
 _log = logger(__name__)
 MEMORY = ":memory:"

@@ -11,7 +11,7 @@ from recallite.store.sql.repository import IN_ARRAY, NO_LIMIT
 from recallite.store.sql.statements import KeysOf
 from recallite.store.sqlite.key_lists import KeyLists
 from recallite.store.values import EmbedderRow, Row
-from recallite.text.normalise import KEY_BYTES
+from recallite.text.words import KEY_BYTES
 
 if TYPE_CHECKING:
     from recallite.store.sqlite.transaction import SqliteTransaction

@@ -14,7 +14,7 @@ import apsw
 
 from recallite.errors import StoreCorrupt, StoreError
 from recallite.store.sqlite.keys import Key, remove_key
-from recallite.system.descriptors import create_private, open_to_overwrite, sync_file, sync_folder
+from recallite.system.files import create_private, open_to_overwrite, sync_file, sync_folder
 
 _WIPED_BYTES = 1 << 20
 

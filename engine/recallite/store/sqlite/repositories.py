@@ -19,7 +19,7 @@ from recallite.store.sqlite.files import part_of_snapshot, snapshot_of
 from recallite.store.sqlite.full_text import Table, bm25
 from recallite.store.sqlite.key_lists import KeyLists
 from recallite.store.values import EmbedderRow
-from recallite.text.index_terms import tokenize
+from recallite.text.words import tokenize
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -29,8 +29,7 @@ from recallite.store.sqlite.keys import Key
 from recallite.store.sqlite.schema import APPLICATION_ID
 from recallite.store.sqlite.store import SqliteStore
 from recallite.store.store import Progress
-from recallite.system.atomic_file import new_file_mode, unfinished
-from recallite.system.descriptors import sync_folder
+from recallite.system.files import new_file_mode, sync_folder, unfinished
 
 _BESIDE = ("-journal", "-wal", "-shm")
 _EXAMPLE_CHARS = 120

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Set
 from typing import NamedTuple, TypeAlias
 
-from recallite.text.lazy_patterns import lazily
+from recallite.text.patterns import lazily
 from recallite.text.statements import lexicon as lx
 from recallite.text.statements.clause import Clause
 from recallite.text.statements.statement import Statement

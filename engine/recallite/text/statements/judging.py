@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import msgspec
 
-from recallite.text.normalise import text_key
 from recallite.text.statements.clause import Clause
 from recallite.text.statements.clause_changes import FORMER, REPLACED, apart, compare
 from recallite.text.statements.doubts import ELSEWHERE, doubt, spelled_alike
@@ -21,6 +20,7 @@ from recallite.text.statements.over import successor_of
 from recallite.text.statements.statement import Statement
 from recallite.text.statements.statement_words import TYPED
 from recallite.text.statements.verdict import Finding, Outcome, Verdict
+from recallite.text.words import text_key
 
 _ORDER: tuple[Outcome, ...] = ("independent", "same", "contradicts", "supersedes")
 FILE = Path(__file__).with_name("confidence.json")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from recallite.text.normalise import text_key
 from recallite.text.statements import lexicon as lx
 from recallite.text.statements.clause import Clause
 from recallite.text.statements.clause_changes import (
@@ -29,6 +28,7 @@ from recallite.text.statements.over import successor_of
 from recallite.text.statements.statement import Statement, statement_of
 from recallite.text.statements.traits import cues_of
 from recallite.text.statements.value_changes import MOST_UNCUED, USES
+from recallite.text.words import text_key
 
 # Some 300 bytes each.
 _MOST_KEPT = 1 << 15

@@ -7,11 +7,11 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from recallite.text.index_terms import stem_of
-from recallite.text.lazy_patterns import lazily
+from recallite.text.patterns import lazily
 from recallite.text.statements.clause import Clause
 from recallite.text.statements.clauses import clauses_of, sentences_of
 from recallite.text.statements.statement_words import SELF, STOP, Word, read_words
+from recallite.text.words import stem_of
 
 # What says more is hardly replaced as a whole, nor one change: of 5,587 pairs of the fit none has so long a text, and
 # of lines of chat those which have take half the time of reading all.

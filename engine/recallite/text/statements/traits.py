@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct, structs
 
-from recallite.text.lazy_patterns import lazily
+from recallite.text.patterns import lazily, read_tables
 from recallite.text.statements import lexicon as lx
 from recallite.text.statements.statement import Statement
 from recallite.text.statements.statement_words import (
@@ -22,7 +22,6 @@ from recallite.text.statements.statement_words import (
     WORD,
     Word,
 )
-from recallite.text.word_tables import read_tables
 
 # Words and phrases that tell of change, by kind; of what changed says the clause in which they stand.
 _CUE_WORDS = read_tables(__file__)

@@ -7,8 +7,8 @@ import pytest
 from recallite import Memory, Settings
 from recallite.agents.tier import RecordFields
 from recallite.errors import InvalidInput, NotFound
-from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord
+from recallite.model.settings import WritePolicy
 from tests.unit.core.memory.support import PLAIN, state, unit
 
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from recallite import Memory, copy_store
-from recallite.model.policies import WritePolicy
+from recallite.model.settings import WritePolicy
 from recallite.remember import catching_up, detection
 from recallite.remember.catching_up import MANY
 from recallite.system.turnstile import StepSize

@@ -11,10 +11,10 @@ import pytest
 
 from recallite import Memory, Settings
 from recallite.errors import InvalidInput
-from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord
+from recallite.model.settings import WritePolicy
 from recallite.remember.write import remember_one
-from recallite.text.quoting import NOTICE
+from recallite.text.quotes import NOTICE
 from tests.unit.core.memory.support import ONLY_STORES, PLAIN, WordEmbedder, unit
 
 LATEST = WritePolicy(merge_strategy="latest", topic_cosine=0.92)

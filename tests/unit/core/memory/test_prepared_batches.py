@@ -11,8 +11,8 @@ from msgspec import structs
 
 from recallite import Memory
 from recallite.errors import InvalidInput, InvalidItem
-from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord
+from recallite.model.settings import WritePolicy
 from recallite.remember.prepare import Arguments, prepare, prepare_all
 from recallite.remember.uuid7 import uuid7s
 from recallite.store.columns import RowColumns

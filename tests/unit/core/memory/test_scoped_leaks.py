@@ -8,8 +8,8 @@ import json
 import pytest
 
 from recallite import Memory, Settings
-from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord
+from recallite.model.settings import WritePolicy
 from recallite.remember import similar_records as threshold_search
 from tests.unit.core.memory.support import unit
 

@@ -12,7 +12,7 @@ import pytest
 from recallite import Memory, NewRecord
 from recallite.errors import InvalidInput, NotFound
 from recallite.model.authority import AUTHORITIES
-from recallite.model.policies import WritePolicy
+from recallite.model.settings import WritePolicy
 from recallite.remember import catching_up
 from recallite.remember.catching_up import MANY
 from recallite.remember.compared_records import Claim, which_stands

@@ -159,10 +159,10 @@ def test_kernels_that_cannot_be_used_are_warned_of(logged, monkeypatch):
 
 def test_recall_builds_no_line_that_is_not_shown(memory, caplog, monkeypatch):
     """The level is asked before anything is put together."""
-    from recallite.system import tracing
+    from recallite.system import telemetry
 
-    monkeypatch.setattr(tracing, "_telemetry_now", lambda: None)
+    monkeypatch.setattr(telemetry, "_telemetry_now", lambda: None)
     caplog.set_level(logging.INFO, logger="recallite")
-    monkeypatch.setattr(tracing, "_Recorded", None)
+    monkeypatch.setattr(telemetry, "_Recorded", None)
     memory.remember("red apple")
     assert len(memory.recall("red")) == 1

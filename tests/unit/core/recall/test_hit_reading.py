@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from recallite import Memory, Settings
-from recallite.embedding import answer_reader
-from recallite.embedding.answer_reader import AnswerReader, load_reader
+from recallite.embedding import onnx
+from recallite.embedding.onnx import AnswerReader, load_reader
 from recallite.recall import hit_reading, text_evidence
 from recallite.recall.hit_reading import READ, SURE, load_weights, read
 
@@ -104,7 +104,7 @@ def test_a_hit_that_was_read_needs_more(facts, monkeypatch, sure, answers):
 
 
 def test_plain_recall_reads_nothing(facts, monkeypatch):
-    monkeypatch.setattr(answer_reader, "load_reader", lambda: pytest.fail("a hit was read"))
+    monkeypatch.setattr(onnx, "load_reader", lambda: pytest.fail("a hit was read"))
     assert facts.recall("Where does the user work?")
     with pytest.raises(pytest.fail.Exception):
         facts.recall("Where does the user work?", relevant=True)
@@ -112,7 +112,7 @@ def test_plain_recall_reads_nothing(facts, monkeypatch):
 
 def test_without_onnxruntime_the_cut_goes_by_confidence_alone(facts, monkeypatch):
     plain = facts.recall("Where does the user work?", limit=1)[0].confidence
-    monkeypatch.setattr(answer_reader, "load_reader", lambda: None)
+    monkeypatch.setattr(onnx, "load_reader", lambda: None)
     assert facts.recall("Where does the user work?", relevant=True)[0].confidence == plain
 
 

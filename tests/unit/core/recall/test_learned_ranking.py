@@ -8,8 +8,8 @@ import pytest
 import recallite_kernels as kernels
 from benchmarks.training.measuring import measure_queries
 from recallite import Memory
-from recallite.model.profiles import DIALECTS, Profile, resolve_profile
 from recallite.model.records import NewRecord
+from recallite.model.settings import DIALECTS, Profile, resolve_profile
 from recallite.recall import answering, plan
 from recallite.recall.learned_ranking import FEATURES, FILE, contributions, load_ranking
 from recallite.recall.plan import SIGNALS

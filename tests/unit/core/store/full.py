@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 
 from recallite import Memory, Settings
-from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord
+from recallite.model.settings import WritePolicy
 from recallite.remember.catching_up import policy_json
 from recallite.store.supersession_values import Judgement
 from recallite.store.values import AccessTokenRow, Parts

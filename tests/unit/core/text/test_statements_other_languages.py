@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recallite.model.policies import WritePolicy
+from recallite.model.settings import WritePolicy
 from recallite.text.statements import judge, keys_of, statement_of
 from recallite.text.statements.clause_changes import REPLACED
 from recallite.text.statements.other_languages import ANOTHER, ENDED

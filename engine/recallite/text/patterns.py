@@ -1,6 +1,8 @@
-"""Regular expressions that are compiled when they are first used: all of them take 0.15 s, and a recall needs few.
+"""Patterns and tables of words, which the modules of texts share: how they are compiled, and how they are read.
 
-A long alternation takes 10 to 20 microseconds a question, to look for the words it needs takes 1: `may_match` does so.
+All regular expressions take 0.15 s to compile, and a recall needs few: each is compiled when it is first used. A long
+alternation takes 10 to 20 microseconds a question, to look for the words it needs takes 1: `may_match` does so. Tables
+of words are in text files beside the modules that read them.
 """
 
 from __future__ import annotations
@@ -8,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import cached_property
+from pathlib import Path
 from typing import cast
 
 _METHODS = ("search", "match", "fullmatch", "split", "findall", "finditer", "sub", "subn")
@@ -42,3 +45,16 @@ def may_match(text: str, words: Iterable[str]) -> bool:
     """
     lower = text.lower()
     return not lower.isascii() or any(map(lower.__contains__, words))
+
+
+def read_tables(module: str) -> dict[str, str]:
+    """The tables of the text file of a module by name: a line `[name]` begins each."""
+    tables: dict[str, str] = {}
+    name = ""
+    for line in Path(module).with_suffix(".txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("["):
+            name = line[1:-1]
+            tables[name] = ""
+        else:
+            tables[name] += f"{line}\n"
+    return tables

@@ -1,6 +1,7 @@
-"""Spans of OpenTelemetry, and lines of the log at level DEBUG, about each operation.
+"""The loggers of Recallite, and spans of OpenTelemetry and lines of the log at level DEBUG about each operation.
 
-OpenTelemetry is not imported here: importing it takes 75 ms. A program that records spans has imported it.
+What they say holds no text of a memory, query or document, no key and no token. OpenTelemetry is not imported here:
+importing it takes 75 ms. A program that records spans has imported it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,15 @@ from types import TracebackType
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from recallite._version import __version__
-from recallite.system.logs import logger
+
+# A library leaves it to the application what is shown.
+logging.getLogger("recallite").addHandler(logging.NullHandler())
+
+
+def logger(module: str) -> logging.Logger:
+    """The logger of a module, below `recallite`: that of `recallite_server.warm` is `recallite.server.warm`."""
+    return logging.getLogger(module.replace("recallite_", "recallite.", 1))
+
 
 Value = str | bool | int | float
 P = ParamSpec("P")
