@@ -14,7 +14,7 @@ from recallite.memory import Memory
 from recallite.model.checks import now_us
 from recallite.model.filters import Filter, FilterFields
 from recallite.plugin import EngineHandle, engine_of
-from recallite.store.sql.overview import Labels
+from recallite.store.sql.record_reading import Labels
 from recallite.store.transaction import Reader
 from recallite.store.values import Commit, EmbedderRow
 from recallite_server.clusters import cluster_names, clusters_of

@@ -19,9 +19,8 @@ from recallite.model.records import NewRecord, Record, as_seen
 from recallite.model.settings import Consolidation
 from recallite.plugin import EngineHandle
 from recallite.remember.batch import write_rows
-from recallite.store.service_rows import CycleRow
 from recallite.store.transaction import Reader, Writer
-from recallite.store.values import LinkRow, Row
+from recallite.store.values import CycleRow, LinkRow, Row
 from recallite.system.asynchrony import AsyncService, awaited
 from recallite.system.messages import fault_text, shown
 from recallite.system.telemetry import logger, traced

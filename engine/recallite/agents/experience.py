@@ -12,7 +12,7 @@ from recallite.agents.error_patterns import error_pattern, similarity_of
 from recallite.agents.service_base import Service
 from recallite.errors import InvalidInput
 from recallite.model import checks
-from recallite.store.rows import stored_json
+from recallite.store.values import stored_json
 from recallite.system.asynchrony import AsyncService, awaited
 from recallite.system.messages import shown
 

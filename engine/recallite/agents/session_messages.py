@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from recallite.errors import InvalidInput, NotFound, StoreCorrupt
 from recallite.model import checks
 from recallite.model.settings import WritePolicy
-from recallite.store.service_rows import SessionRow
 from recallite.store.transaction import Reader
+from recallite.store.values import SessionRow
 from recallite.system.messages import shown
 
 # Messages contain pictures and files as base64.

@@ -16,8 +16,8 @@ from recallite.agents.snapshots import Snapshot, SnapshotFields, SnapshotService
 from recallite.errors import InvalidInput, StoreCorrupt
 from recallite.model import checks
 from recallite.plugin import EngineHandle
-from recallite.store.service_rows import SessionRow
 from recallite.store.transaction import Reader
+from recallite.store.values import SessionRow
 from recallite.system.asynchrony import AsyncService, awaited, awaited_service
 from recallite.system.messages import shown
 from recallite.text.words import STOP_TERMS, query_terms, tokenize

@@ -14,9 +14,8 @@ from recallite.errors import InvalidInput
 from recallite.model import checks
 from recallite.model.settings import WritePolicy
 from recallite.remember.uuid7 import uuid7
-from recallite.store.rows import stored_json
-from recallite.store.service_rows import SnapshotRow
 from recallite.store.transaction import Writer
+from recallite.store.values import SnapshotRow, stored_json
 from recallite.system.messages import shown
 
 

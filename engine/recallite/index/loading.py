@@ -20,7 +20,7 @@ from recallite.index.range_queue import Range, RangeQueue, drain
 from recallite.index.table import RecordTable
 from recallite.index.token_table import TokenIndex
 from recallite.index.vectors import VectorIndex
-from recallite.store.packing import PackedVectors
+from recallite.store.sql.vectors import PackedVectors
 from recallite.store.transaction import Reader
 from recallite.store.values import Columns, EmbedderRow, TermBlock, TokenBlock
 from recallite.system.parallel import usable_cpus

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recallite.index.growable import Growable, IndexPart, check_lengths, check_offsets, check_within, filled
-from recallite.store.packing import PackedVectors
+from recallite.store.sql.vectors import PackedVectors
 from recallite.system.numerics import kernels
 from recallite.system.parallel import blocks
 
@@ -54,7 +54,7 @@ class VectorIndex(IndexPart):
     codes: NDArray[np.int8] = filled("_codes")
     # The value of a step of each vector's codes.
     scales: NDArray[np.float32] = filled("_scales")
-    # The rest that the codes leave of each component: see `store.packing.PackedVectors`.
+    # The rest that the codes leave of each component: see `store.sql.vectors.PackedVectors`.
     residuals: NDArray[np.int8] = filled("_residuals")
     # The record row of each vector; empty while vector i belongs to row i.
     owners_by_place: NDArray[np.int64] = filled("_owners")

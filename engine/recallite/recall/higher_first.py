@@ -21,9 +21,8 @@ from recallite.model.checks import now_us
 from recallite.model.filters import And, Comparison
 from recallite.model.records import Hit, Hits
 from recallite.recall.request import ANSWER_CONFIDENCE, ANSWER_SHARE, Request
-from recallite.store.supersession_values import Sought, StatementCandidate
 from recallite.store.transaction import Reader
-from recallite.store.values import CHUNK_KIND
+from recallite.store.values import CHUNK_KIND, Sought, StatementCandidate
 from recallite.text.statements import Pair, Statement, judge_all, statement_of
 from recallite.text.statements.keys import record_keys
 from recallite.text.words import QUESTION_TERMS, STOP_TERMS, tokenize

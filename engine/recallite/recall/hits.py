@@ -15,9 +15,8 @@ from recallite.model.match_reasons import reasons_by_bits
 from recallite.model.records import Former, Hit, SourceRef
 from recallite.recall.answering import SHOWN, Answer, Trace
 from recallite.recall.plan import SIGNALS
-from recallite.store.supersession_values import FormerRow
 from recallite.store.transaction import Reader
-from recallite.store.values import Found
+from recallite.store.values import FormerRow, Found
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

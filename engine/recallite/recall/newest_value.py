@@ -11,8 +11,7 @@ from collections.abc import Mapping
 
 from recallite.model.match_reasons import CHANGE_BIT
 from recallite.recall.answering import Answer
-from recallite.store.supersession_values import telling
-from recallite.store.values import CHUNK_KIND, Found
+from recallite.store.values import CHUNK_KIND, Found, telling
 from recallite.text.questions import asked_value
 from recallite.text.standing import whose
 

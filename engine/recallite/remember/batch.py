@@ -32,9 +32,8 @@ from recallite.remember.replacing import replace_record
 from recallite.remember.similar_records import ThresholdMatches, index_of, threshold_search
 from recallite.remember.text_detection import TextDetection
 from recallite.store.columns import RowColumns
-from recallite.store.supersession_values import StatementCandidate
 from recallite.store.transaction import Writer
-from recallite.store.values import LinkRow, Row
+from recallite.store.values import LinkRow, Row, StatementCandidate
 from recallite.text.quotes import Quotation
 
 # Searching for this many inside the transaction holds the write lock a few milliseconds longer.

@@ -21,11 +21,10 @@ from recallite.remember.compared_records import Known
 from recallite.remember.detection import Detection, Verdicts
 from recallite.remember.effects import Effects
 from recallite.remember.model_judging import start_judging
-from recallite.store.sql.comparisons import read_policy
+from recallite.store.sql.relations import read_policy
 from recallite.store.store import COMPARING
-from recallite.store.supersession_values import Uncompared
 from recallite.store.transaction import Reader, Writer
-from recallite.store.values import Row
+from recallite.store.values import Row, Uncompared
 from recallite.system.turnstile import StepSize
 
 MANY = 64

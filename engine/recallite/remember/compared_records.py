@@ -10,8 +10,7 @@ import msgspec
 from recallite.model.authority import rank_of
 from recallite.model.checks import check_time
 from recallite.model.records import Record
-from recallite.store.supersession_values import Occurrence, Standpoint, StatementCandidate, beginning, telling
-from recallite.store.values import Row
+from recallite.store.values import Occurrence, Row, Standpoint, StatementCandidate, beginning, telling
 from recallite.text.standing import whose
 from recallite.text.topics import same_topic
 

@@ -26,9 +26,8 @@ from recallite.remember.compared_records import (
     which_stands,
 )
 from recallite.remember.supersession import KINDS_THAT_LAST
-from recallite.store.supersession_values import Sought, SoughtText, StatementCandidate
 from recallite.store.transaction import Reader
-from recallite.store.values import Row
+from recallite.store.values import Row, Sought, SoughtText, StatementCandidate
 from recallite.text.statements import (
     Outline,
     Pair,

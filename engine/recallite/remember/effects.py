@@ -6,9 +6,8 @@ from collections.abc import Callable
 
 from recallite.remember.compared_records import Known, begins_at, said_after
 from recallite.remember.detection import Detected, Detection, Relation
-from recallite.store.supersession_values import Judgement, Supersession
 from recallite.store.transaction import Writer
-from recallite.store.values import LinkRow, Row
+from recallite.store.values import Judgement, LinkRow, Row, Supersession
 
 
 class Effects:

@@ -20,9 +20,8 @@ from recallite.model.reports import Judged
 from recallite.remember.compared_records import Claim, which_stands
 from recallite.remember.supersession import put_in_place
 from recallite.remote.language_model import LanguageModel, ask
-from recallite.store.supersession_values import Judgement
 from recallite.store.transaction import Reader, Writer
-from recallite.store.values import LinkRow
+from recallite.store.values import Judgement, LinkRow
 from recallite.system.telemetry import traced
 
 REASON = "language model"

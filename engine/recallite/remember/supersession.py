@@ -16,9 +16,8 @@ from recallite.model.authority import Authority, authority_of, is_lower, speaker
 from recallite.model.records import Record
 from recallite.remember.compared_records import outranks
 from recallite.remember.fields import check_ids, check_order
-from recallite.store.supersession_values import Standpoint, Supersession, beginning
 from recallite.store.transaction import Reader, Writer
-from recallite.store.values import CHUNK_KIND, Row
+from recallite.store.values import CHUNK_KIND, Row, Standpoint, Supersession, beginning
 from recallite.system.messages import shown
 from recallite.system.telemetry import traced
 

@@ -10,9 +10,8 @@ from recallite.remember.compared_records import Known
 from recallite.remember.detection import Detection, _Compared
 from recallite.remember.supersession import KINDS_THAT_LAST
 from recallite.store.columns import RowColumns
-from recallite.store.supersession_values import SoughtText, StatementCandidate
 from recallite.store.transaction import Writer
-from recallite.store.values import Row
+from recallite.store.values import Row, SoughtText, StatementCandidate
 from recallite.text.words import KEY_BYTES
 
 

@@ -22,9 +22,8 @@ from recallite.remember.identity import content_id
 from recallite.remember.links import LINK_TYPES
 from recallite.remember.prepare import prepare
 from recallite.store.store import Progress
-from recallite.store.supersession_values import Supersession
 from recallite.store.transaction import Reader, Writer
-from recallite.store.values import LinkRow, Row
+from recallite.store.values import LinkRow, Row, Supersession
 from recallite.system.messages import shown
 from recallite.system.telemetry import traced
 from recallite.system.turnstile import StepSize

@@ -9,8 +9,8 @@ from recallite.model import checks
 from recallite.model.filters import Filter
 from recallite.model.settings import WritePolicy
 from recallite.remember.supersession import check_pair, check_reason
-from recallite.store.supersession_values import Occurrence, Supersession
 from recallite.store.transaction import Reader, Writer
+from recallite.store.values import Occurrence, Supersession
 from recallite.system.messages import shown
 from recallite.transfer.line_types import OccurrenceLine, SupersessionLine, written_time
 from recallite.transfer.naming import name_memories

@@ -19,7 +19,7 @@ from recallite.errors import InvalidInput
 from recallite.model.checks import now_us
 from recallite.model.reports import Synced, SyncedDevice
 from recallite.store.opening import is_address
-from recallite.store.sql.synced import SyncedRow
+from recallite.store.sql.meta import SyncedRow
 from recallite.store.transaction import Reader, Writer
 from recallite.system.telemetry import traced
 from recallite.system.turnstile import giving_way

@@ -17,9 +17,8 @@ from recallite.model.records import Link
 from recallite.remember.compared_records import outranks
 from recallite.remember.embed import embedder_of
 from recallite.remember.prepare import metadata_json
-from recallite.store.supersession_values import NamedSupersession, Supersession
 from recallite.store.transaction import Reader, Writer
-from recallite.store.values import CHUNK_KIND, LinkRow, Row, Version
+from recallite.store.values import CHUNK_KIND, LinkRow, NamedSupersession, Row, Supersession, Version
 from recallite.text.words import content_hash
 from recallite_connect.sync.states import (
     Item,

@@ -18,7 +18,7 @@ import pytest
 
 from recallite import AsyncMemory, Memory, Settings, restore_store
 from recallite.errors import InvalidInput, NotADatabase, StoreError, StoreUnavailable, WrongKey
-from recallite.store.sqlite.keys import Key
+from recallite.store.sqlite.encryption import Key
 from tests.raising import raises
 
 CIPHERS = getattr(apsw, "mc_version", None)

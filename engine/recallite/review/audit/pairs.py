@@ -22,8 +22,8 @@ from recallite.model.settings import WritePolicy
 from recallite.remember.compared_records import Claim, on_one_subject, which_stands
 from recallite.review.audit.findings import MADE_ELSEWHERE, batches, finding_of_pair
 from recallite.store.store import Progress
-from recallite.store.supersession_values import Sought
 from recallite.store.transaction import Reader
+from recallite.store.values import Sought
 from recallite.text.statements import judge, several_valued, statement_of
 from recallite.text.statements.keys import record_keys
 

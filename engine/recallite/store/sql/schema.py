@@ -251,7 +251,7 @@ TABLES = (
         codes BLOB NOT NULL
         INDEX token_code_size (length(codes))
     """),
-    # Numbered words, and for each record its words (ascending, packed as `term_lists.py` does) with their counts and
+    # Numbered words, and for each record its words (ascending, packed as `derived.py` does) with their counts and
     # flags (uint8), as `text/reading.py` has them.
     table("term", """
         id SERIAL

@@ -21,8 +21,8 @@ from urllib.parse import quote
 
 import apsw
 
+from recallite.store.sqlite.encryption import Key
 from recallite.store.sqlite.faults import removed
-from recallite.store.sqlite.keys import Key
 from recallite.system.files import open_to_overwrite, try_lock
 from recallite.system.telemetry import logger
 

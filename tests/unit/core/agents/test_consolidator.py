@@ -11,7 +11,7 @@ from recallite import Memory, Settings
 from recallite.agents.consolidator import Cycle
 from recallite.errors import InvalidInput, LanguageModelError
 from recallite.model.settings import Consolidation
-from recallite.store.sql.tiers import Consolidations
+from recallite.store.sql.services import Consolidations
 from tests.unit.core.memory.support import PLAIN, state
 
 AUTOMATIC = Settings(embedder="none", consolidation=Consolidation())

@@ -7,7 +7,7 @@ import pytest
 from recallite import Memory
 from recallite.index.row_filter import RowFilter
 from recallite.model.filters import Filter
-from recallite.store.sql.supersessions import Supersessions
+from recallite.store.sql.relations import Supersessions
 from tests.unit.core.memory.support import PLAIN
 
 

@@ -11,7 +11,7 @@ import pytest
 from recallite import Memory
 from recallite.errors import EmbedderError
 from recallite.index import snapshot_manager
-from recallite.store.sqlite import checkpoints, connection
+from recallite.store.sqlite import connection
 from recallite.store.sqlite.schema import MIGRATIONS, SCHEMA_VERSION
 from recallite_kernels import dispatch
 from tests.unit.core.memory.support import PLAIN, WordEmbedder, unit
@@ -91,14 +91,13 @@ def test_a_snapshot_that_cannot_be_written_is_told(path, logged, monkeypatch):
 
 
 def test_a_checkpoint_is_told_at_debug(path, logged, monkeypatch):
-    monkeypatch.setattr(checkpoints, "_STEP_PAGES", 1)
-    monkeypatch.setattr(checkpoints, "_LEAST_STEP_PAGES", 1)
+    monkeypatch.setattr(connection, "_STEP_PAGES", 1)
+    monkeypatch.setattr(connection, "_LEAST_STEP_PAGES", 1)
     with Memory(path, settings=PLAIN) as memory:
         memory.remember("apple")
         assert memory._engine.store._checkpoints._background.wait(60)
-    told = [each for each in logged() if each[1] == "recallite.store.sqlite.checkpoints"]
-    assert {level for level, _, _ in told} == {"DEBUG"}
-    assert all(message.startswith("checkpoint: ") for _, _, message in told)
+    told = [level for level, name, message in logged() if name == STORE and message.startswith("checkpoint: ")]
+    assert {*told} == {"DEBUG"}
 
 
 def test_a_failing_embedder_is_warned_of_once_until_it_works(logged):

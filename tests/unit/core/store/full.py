@@ -8,8 +8,7 @@ from recallite import Memory, Settings
 from recallite.model.records import NewRecord
 from recallite.model.settings import WritePolicy
 from recallite.remember.catching_up import policy_json
-from recallite.store.supersession_values import Judgement
-from recallite.store.values import AccessTokenRow, Parts
+from recallite.store.values import AccessTokenRow, Judgement, Parts
 from tests.unit.core.memory.support import unit
 
 NOW = 1_750_000_000_000_000

@@ -12,7 +12,7 @@ import pytest
 
 from recallite import Memory, Settings
 from recallite.errors import InvalidInput, RecalliteError, StoreError
-from recallite.store.sqlite import backup as backing_up
+from recallite.store.sqlite import maintenance
 from recallite.system.files import Part
 from tests.raising import raises
 
@@ -48,7 +48,7 @@ def test_of_a_backup_that_fails_nothing_is_left(on_disk, tmp_path, monkeypatch):
     def refuse(*_):
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-    monkeypatch.setattr(backing_up, "sync_folder", refuse)
+    monkeypatch.setattr(maintenance, "sync_folder", refuse)
     with pytest.raises(StoreError, match="Input/output error; nothing was left of the backup"):
         on_disk.store.backup(tmp_path / "copy.db")
     assert not (tmp_path / "copy.db").exists()
@@ -99,7 +99,7 @@ def test_without_hard_links_nothing_is_replaced_either(on_disk, tmp_path, monkey
         raise PermissionError(1, "Operation not permitted")
 
     on_disk.remember("one")
-    monkeypatch.setattr(backing_up.os, "link", refuse)
+    monkeypatch.setattr(maintenance.os, "link", refuse)
     assert texts(on_disk.store.backup(tmp_path / "copy.db")) == ["one"]
 
     def late(done, total):

@@ -16,7 +16,8 @@ from recallite import Memory, Settings
 from recallite.errors import StoreCorrupt, StoreError
 from recallite.model.settings import Consolidation
 from recallite.remember import write
-from recallite.store.sqlite import faults, fts5, held_files
+from recallite.store.sqlite import faults, held_files
+from recallite.store.sqlite import full_text as fts5
 from recallite.store.sqlite import store as sqlite_store
 from recallite.store.sqlite.faults import as_store_error
 from recallite.store.sqlite.store import SqliteStore

@@ -1,6 +1,6 @@
-"""Statements: their keys and frames.
+"""What is derived from the texts of records: words, keys and frames of statements, and what stands.
 
-Keys and frames are derived: `rebuild` makes them from the texts again.
+`rebuild` makes all of it from the texts again.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from hashlib import blake2b
-from itertools import chain
+from itertools import chain, pairwise
 from struct import Struct
 from typing import Any, NamedTuple
 
@@ -16,16 +16,165 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+import recallite_kernels as kernels
+from recallite.errors import StoreCorrupt
 from recallite.model.authority import LOWEST_RANK
 from recallite.store.sql.repository import IN_ARRAY, TAGS_SQL, Repository, json_list
-from recallite.store.supersession_values import (
-    Sought,
-    SoughtText,
-    StatementCandidate,
-)
-from recallite.store.values import CHUNK_KIND
+from recallite.store.values import CHUNK_KIND, Sought, SoughtText, StatementCandidate
+from recallite.text.reading import Reading
+from recallite.text.standing import Standing, standing_of
 from recallite.text.statements import MAX_FRAMES, frames_of, statement_of
 from recallite.text.statements.keys import record_keys
+
+# Term lists as `record_terms` has them: the numbers of a record's words, ascending and packed, and a byte for each.
+# Packed numbers take two bytes each: see `recallite_kernels.pack_ascending`.
+
+CHANGED = (
+    "the words of a record are not what was stored: another program, or the disk, changed them. Run: recallite rebuild"
+)
+
+
+def packed_lists(
+    numbers: NDArray[np.int32], counts: NDArray[np.uint8], offsets: NDArray[np.int64]
+) -> list[tuple[bytes, bytes]]:
+    """The values `terms` and `counts` of records: record i has numbers[offsets[i]:offsets[i + 1]] in any order."""
+    # By record, then by number, in one sort.
+    keys = np.repeat(np.arange(len(offsets) - 1, dtype=np.int64) << 40, np.diff(offsets))
+    keys |= numbers.astype(np.int64) << 8 | counts
+    keys.sort()
+    packed, ends = kernels.pack_ascending((keys >> 8 & 0x7FFFFFFF).astype(np.int32), offsets)
+    terms, sorted_counts = packed.astype("<u2", copy=False).tobytes(), keys.astype(np.uint8).tobytes()
+    return [
+        (terms[2 * begin : 2 * end], sorted_counts[start:stop])
+        for (begin, end), (start, stop) in zip(pairwise(ends.tolist()), pairwise(offsets.tolist()), strict=True)
+    ]
+
+
+def unpacked(terms: bytes, offsets: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Unpack term lists that stand one behind the other, given the offsets of their numbers."""
+    try:
+        return kernels.unpack_ascending(np.frombuffer(terms, "<u2"), offsets)
+    except ValueError:  # an odd number of bytes, or KernelError
+        raise StoreCorrupt(CHANGED) from None
+
+
+def numbers_in(lists: Sequence[bytes]) -> NDArray[np.int32]:
+    """The numbers in values of `terms`, each once."""
+    packed = b"".join(lists)
+    if any(len(numbers) % 2 for numbers in lists):
+        raise StoreCorrupt(CHANGED)
+    ends = np.cumsum([0, *(len(numbers) // 2 for numbers in lists)])
+    # A 0 is only part of a number.
+    ended = np.concatenate([[0], np.cumsum(np.frombuffer(packed, "<u2") != 0)])
+    return np.unique(unpacked(packed, ended[ends]))
+
+
+# Words and their numbers. A record's words are stored once, as numbers, and never tokenised again at open.
+
+_CACHE_WORDS = 250_000
+
+
+class WordNumbers:
+    """The numbers of words that one store has seen, for all of its transactions.
+
+    They hold for an epoch: `vacuum` may drop unused words and begins a new one.
+    """
+
+    def __init__(self) -> None:
+        self.written: dict[str, int] = {}
+        self.epoch = -1
+        self.asked: dict[str, int] = {}
+        self.asked_at: int | None = None
+
+    def forget(self) -> None:
+        """Drop the numbers that were written: the transaction that added words was rolled back."""
+        self.written.clear()
+        self.epoch = -1
+
+
+class Lexicon(Repository):
+    """The words of the store; `record_terms` is derived from them."""
+
+    def lookup(self, words: Sequence[str]) -> dict[str, int]:
+        """The numbers of words; those that no record ever had are absent."""
+        if not words:
+            return {}
+        return dict(self._execute(f"SELECT text, id FROM term WHERE text {IN_ARRAY}", (self._array(words),)))
+
+    def size(self) -> int | None:
+        """The number of words; None if it is not to be known."""
+        return self._number("SELECT count(*) FROM term")
+
+    def recalled(self, words: Sequence[str], generation: int) -> dict[str, int]:
+        """`lookup` with a cache, for queries. `generation` is another whenever numbers may have changed."""
+        cache = self._tx.numbers
+        if cache.asked_at != generation or len(cache.asked) > _CACHE_WORDS:
+            cache.asked, cache.asked_at = {}, generation
+        numbers = cache.asked
+        missing = [word for word in words if word not in numbers]
+        if missing:
+            numbers.update(self.lookup(missing))
+        return {word: numbers[word] for word in words if word in numbers}
+
+    def put_reading(self, ids: Sequence[int], reading: Reading, texts: Sequence[int] | None = None) -> None:
+        """Store the words of records, adding new ones: for ids[i] those of text i of the reading, or of texts[i]."""
+        places, counts, offsets = reading.words_of(texts)
+        self._check_epoch()
+        numbers = self._numbers_of(reading.vocabulary, None if texts is None else np.unique(places))[places]
+        lists = packed_lists(numbers, counts, offsets)
+        self._insert_many(
+            "record_terms",
+            "record_id, terms, counts",
+            [(record_id, *packed) for record_id, packed in zip(ids, lists, strict=True)],
+        )
+
+    def _numbers_of(self, words: Sequence[str], used: NDArray[np.int32] | None) -> NDArray[np.int32]:
+        """Return the number of each word; unknown ones are added if their places are `used`, and are 0 else."""
+        numbers = list(map(self._tx.numbers.written.get, words))
+        wanted = range(len(words)) if used is None else used.tolist()
+        missing = [place for place in wanted if numbers[place] is None]
+        if missing:
+            self._add_missing([words[place] for place in missing])
+            for place in missing:
+                numbers[place] = self._tx.numbers.written[words[place]]
+        return np.array([number or 0 for number in numbers], np.int32)
+
+    def copy(self, record_id: int, to_id: int) -> None:
+        """Give a record the words of another."""
+        self._execute(
+            "INSERT INTO record_terms SELECT ?, terms, counts FROM record_terms WHERE record_id = ?",
+            (to_id, record_id),
+        )
+
+    def drop(self, ids: Sequence[int]) -> None:
+        """Remove the words of records."""
+        self._execute(f"DELETE FROM record_terms WHERE record_id {IN_ARRAY}", (self._id_array(ids),))
+
+    def _read_epoch(self) -> int:
+        return int(self._execute("SELECT value FROM meta WHERE key = 'lexicon_epoch'").get or 0)
+
+    def _check_epoch(self) -> None:
+        epoch = self._tx.known("lexicon_epoch", self._read_epoch)
+        cache = self._tx.numbers
+        if epoch != cache.epoch or len(cache.written) > _CACHE_WORDS:
+            cache.written.clear()
+            cache.epoch = epoch
+
+    def _add_missing(self, words: Iterable[str]) -> None:
+        """Number these words, none of which is in the cache."""
+        cache = self._tx.numbers
+        missing = sorted(words)
+        if not missing:
+            return
+        known = self.lookup(missing)
+        new = [word for word in missing if word not in known]
+        if new:
+            self._tx.add_names("term", "text", new)
+            known.update(self.lookup(new))
+        cache.written.update(known)
+
+
+# Statements: their keys and frames.
 
 # What happened, what a file says and how to do something is not superseded by a later text.
 WITHOUT_STATEMENTS = (CHUNK_KIND, "episode", "procedure")
@@ -343,3 +492,38 @@ def _within(keys: Sequence[int], scope_id: int, rank: int) -> list[int]:
 @lru_cache(maxsize=4096)
 def _salt(scope_id: int, rank: int) -> int:
     return int.from_bytes(blake2b(f"{scope_id}{rank or ''}".encode(), digest_size=8).digest(), "little", signed=True)
+
+
+# Standing instructions and preferences among the records.
+
+
+class StandingRecords(Repository):
+    """The table `standing`; most records are not in it."""
+
+    def put(self, named: Iterable[tuple[int, Standing | None]]) -> None:
+        """Mark records, by row id, as instructions and preferences; None marks nothing."""
+        self._insert_many("standing", "record_id, name", [row for row in named if row[1] is not None])
+
+    def derive(self, ids: Sequence[int]) -> None:
+        """Mark these records again by what is stored of them."""
+        self._execute(f"DELETE FROM standing WHERE record_id {IN_ARRAY}", (self._id_array(ids),))
+        rows = self._rows(
+            f"SELECT id, kind, text, context FROM record WHERE indexed AND authority = 0 AND id {IN_ARRAY}",
+            (self._id_array(ids),),
+        )
+        self.put((row_id, standing_of(*fields)) for row_id, *fields in rows)
+
+    def copy(self, record_id: int, to_id: int) -> None:
+        """Give a record the mark of another."""
+        self._execute("INSERT INTO standing SELECT ?, name FROM standing WHERE record_id = ?", (to_id, record_id))
+
+    def named(self, among: Sequence[int] | None = None) -> dict[int, Standing]:
+        """Return the row ids, ascending, with the name of each; only those in `among`, unless it is None."""
+        if among is None:
+            return dict(self._execute("SELECT record_id, name FROM standing ORDER BY record_id"))
+        return dict(
+            self._execute(
+                f"SELECT record_id, name FROM standing WHERE record_id {IN_ARRAY} ORDER BY record_id",
+                (self._id_array(among),),
+            )
+        )
