@@ -15,9 +15,9 @@ from recallite.system.messages import Deferred
 from recallite.system.telemetry import traced
 
 if TYPE_CHECKING:
-    from recallite.remember import catching_up, change, pending
+    from recallite.remember import change, pending
 else:  # stats and verify load nothing that writes
-    catching_up, change = Deferred("recallite.remember.catching_up"), Deferred("recallite.remember.change")
+    change = Deferred("recallite.remember.change")
     pending = Deferred("recallite.remember.pending")
 
 _REFUSED_SHOWN = 5
@@ -124,7 +124,7 @@ class MemoryStore(Namespace):
         It happens in the background anyway, and goes on where a process ended. Until then `stats().to_compare` tells
         how many wait, recall finds all of them, and may show a memory beside what it replaces.
         """
-        return catching_up.catch_up(self._engine)
+        return pending.catch_up(self._engine)
 
     def purge_expired(self, *, scope: str | None = None) -> Forgotten:
         """Purge expired memories, pinned ones too, with their versions and everything derived.

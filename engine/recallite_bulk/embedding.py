@@ -14,9 +14,8 @@ from recallite.model.checks import join_scopes
 from recallite.model.environment import named_embedder
 from recallite.model.records import NewRecord
 from recallite.model.settings import Settings, WritePolicy
-from recallite.remember.embed import embed_rows
-from recallite.remember.embedded import EmbeddedText
-from recallite.remember.identity import content_id
+from recallite.remember.embed import EmbeddedText, embed_rows
+from recallite.remember.fields import content_id
 from recallite.remember.prepare import as_new_record, prepare
 from recallite.remember.write import is_skipped
 from recallite.store.values import Row

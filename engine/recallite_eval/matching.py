@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from recallite.model.filters import Filter
 from recallite.model.records import Record
-from recallite.remember.supersession import row_ids
+from recallite.remember.relations import row_ids
 from recallite.store.transaction import Reader
 from recallite.text.words import bare_text, text_key
 

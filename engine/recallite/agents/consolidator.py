@@ -18,7 +18,7 @@ from recallite.model.authority import rank_of
 from recallite.model.records import NewRecord, Record, as_seen
 from recallite.model.settings import Consolidation
 from recallite.plugin import EngineHandle
-from recallite.remember.batch import write_rows
+from recallite.remember.write import write_rows
 from recallite.store.transaction import Reader, Writer
 from recallite.store.values import CycleRow, LinkRow, Row
 from recallite.system.asynchrony import AsyncService, awaited

@@ -15,7 +15,7 @@ from recallite.errors import NotFound
 from recallite.model import checks
 from recallite.model.records import Record
 from recallite.remember.embed import embedder_of, insert_rows
-from recallite.remember.supersession import check_speaker
+from recallite.remember.relations import check_speaker
 from recallite.store.transaction import Reader, Writer
 from recallite.store.values import Row
 from recallite.system.asynchrony import awaited

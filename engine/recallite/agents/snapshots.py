@@ -13,7 +13,7 @@ from recallite.agents.session_messages import read_messages
 from recallite.errors import InvalidInput
 from recallite.model import checks
 from recallite.model.settings import WritePolicy
-from recallite.remember.uuid7 import uuid7
+from recallite.remember.fields import uuid7
 from recallite.store.transaction import Writer
 from recallite.store.values import SnapshotRow, stored_json
 from recallite.system.messages import shown

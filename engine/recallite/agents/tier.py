@@ -13,7 +13,7 @@ from recallite.model.records import Hits, NewRecord, Record, RecordFields, as_se
 from recallite.model.settings import WritePolicy
 from recallite.recall.request import RecallOptions
 from recallite.remember.fields import check_ids
-from recallite.remember.supersession import row_id
+from recallite.remember.relations import row_id
 from recallite.remember.write import remember_one
 from recallite.store.transaction import Reader
 from recallite.system.asynchrony import AsyncService, awaited

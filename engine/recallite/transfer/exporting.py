@@ -14,7 +14,7 @@ import msgspec
 from recallite.engine import Engine
 from recallite.model.filters import Filter
 from recallite.model.records import Record
-from recallite.remember.catching_up import catch_up
+from recallite.remember.pending import catch_up
 from recallite.store.store import Progress
 from recallite.store.transaction import Reader
 from recallite.store.values import EmbedderRow, Version

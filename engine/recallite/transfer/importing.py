@@ -15,12 +15,11 @@ from recallite.model import checks
 from recallite.model.authority import speaking_as
 from recallite.model.checks import check_vectors
 from recallite.model.reports import Imported
-from recallite.remember.catching_up import comparing_policies, start_comparing
 from recallite.remember.embed import embed_rows, identity_for, insert_rows
-from recallite.remember.fields import check_expiry, is_to_come
-from recallite.remember.identity import content_id
-from recallite.remember.links import LINK_TYPES
+from recallite.remember.fields import check_expiry, content_id, is_to_come
+from recallite.remember.pending import comparing_policies, start_comparing
 from recallite.remember.prepare import prepare
+from recallite.remember.relations import LINK_TYPES
 from recallite.store.store import Progress
 from recallite.store.transaction import Reader, Writer
 from recallite.store.values import LinkRow, Row, Supersession

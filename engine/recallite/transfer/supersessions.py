@@ -8,7 +8,7 @@ from recallite.errors import InvalidInput
 from recallite.model import checks
 from recallite.model.filters import Filter
 from recallite.model.settings import WritePolicy
-from recallite.remember.supersession import check_pair, check_reason
+from recallite.remember.relations import check_pair, check_reason
 from recallite.store.transaction import Reader, Writer
 from recallite.store.values import Occurrence, Supersession
 from recallite.system.messages import shown

@@ -13,7 +13,7 @@ from recallite.errors import InvalidInput
 from recallite.memory import Memory
 from recallite.model import checks
 from recallite.model.records import Plain, Record
-from recallite.remember.links import SUPERSEDES
+from recallite.remember.relations import SUPERSEDES
 from recallite.store.store import Progress
 from recallite.system import plugins
 from recallite_connect.exporters.targets import Memories, Target, targets

@@ -13,7 +13,7 @@ from recallite.errors import EmbedderError, InvalidInput
 from recallite.model import checks
 from recallite.remember.change import version_row
 from recallite.remember.embed import embed_rows, identity_for
-from recallite.remember.links import LINK_TYPES
+from recallite.remember.relations import LINK_TYPES
 from recallite.store.sql.meta import SyncedRow
 from recallite.store.transaction import Writer
 from recallite.store.values import CHUNK_KIND, Row

@@ -14,9 +14,9 @@ from recallite.model.authority import rank_of
 from recallite.model.checks import check_time
 from recallite.model.filters import Filter
 from recallite.model.records import Link
-from recallite.remember.compared_records import outranks
 from recallite.remember.embed import embedder_of
 from recallite.remember.prepare import metadata_json
+from recallite.remember.relations import outranks
 from recallite.store.transaction import Reader, Writer
 from recallite.store.values import CHUNK_KIND, LinkRow, NamedSupersession, Row, Supersession, Version
 from recallite.text.words import content_hash

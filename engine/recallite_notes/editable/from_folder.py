@@ -15,7 +15,7 @@ from recallite.model.checks import check_scope, check_time, now_us, to_datetime
 from recallite.model.records import Record
 from recallite.model.reports import FileTrouble, Restored
 from recallite.remember import change
-from recallite.remember.supersession import row_id
+from recallite.remember.relations import row_id
 from recallite.store.store import Progress
 from recallite.store.transaction import Writer
 from recallite.system.telemetry import traced

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from recallite.engine import Engine
 from recallite.errors import InvalidInput
-from recallite.remember.uuid7 import uuid7
+from recallite.remember.fields import uuid7
 from recallite_notes.editable.safe_folder import OWN, Changed, Folder
 
 # Version control has the memories themselves.

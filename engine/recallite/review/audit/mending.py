@@ -14,8 +14,8 @@ from recallite.engine import Engine
 from recallite.errors import Conflict, NotFound
 from recallite.model.checks import check_time, now_us, to_datetime
 from recallite.model.reports import Finding
-from recallite.remember import change, links
-from recallite.remember.supersession import row_id, supersede
+from recallite.remember import change, relations
+from recallite.remember.relations import row_id, supersede
 from recallite.review.audit.findings import batches
 from recallite.store.transaction import Reader
 from recallite.text.secrets import redact, redact_all
@@ -40,7 +40,7 @@ def mended(engine: Engine, findings: Iterable[Finding], seen: dict[str, datetime
         "forget": lambda item: _forget(engine, item, base),
         "purge_expired": lambda item: change.forget(engine, [item.id], None, base=base),
         "expire": lambda item: change.update(engine, item.id, {"expires_at": to_datetime(now_us())}, base=base),
-        "link": lambda item: links.link(engine, item.id, str(item.other), "contradicts", 1.0, base=base),
+        "link": lambda item: relations.link(engine, item.id, str(item.other), "contradicts", 1.0, base=base),
         "supersede": lambda item: supersede(
             engine, item.id, item.other, reason=_REASON, strength=1.0, at=None, base=base
         ),

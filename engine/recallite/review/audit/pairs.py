@@ -19,7 +19,7 @@ from recallite.model.checks import now_us
 from recallite.model.records import Link, Record
 from recallite.model.reports import Finding
 from recallite.model.settings import WritePolicy
-from recallite.remember.compared_records import Claim, on_one_subject, which_stands
+from recallite.remember.relations import Claim, on_one_subject, which_stands
 from recallite.review.audit.findings import MADE_ELSEWHERE, batches, finding_of_pair
 from recallite.store.store import Progress
 from recallite.store.transaction import Reader

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from recallite.text.patterns import lazily, read_tables
 from recallite.text.standing import LANGUAGES, MOST_CHARS, VERBS, standing_of, whose
 from recallite.text.statements import lexicon as lx
-from recallite.text.statements.statement import statement_of
+from recallite.text.statements.statement import Verdict, statement_of
 from recallite.text.statements.statement_words import (
     CLOCK,
     COMMA,
@@ -37,7 +37,6 @@ from recallite.text.statements.statement_words import (
     Word,
     read_words,
 )
-from recallite.text.statements.verdict import Verdict
 from recallite.text.words import STOP_WORDS, stem_of
 
 _TABLES = read_tables(__file__)

@@ -12,10 +12,9 @@ from recallite.text.statements import lexicon as lx
 from recallite.text.statements.clause import Clause
 from recallite.text.statements.instructions import instruction_keys
 from recallite.text.statements.lexicon import SEVERAL
-from recallite.text.statements.over import over_of
 from recallite.text.statements.statement import Statement, statement_of
 from recallite.text.statements.statement_words import IDENTIFIER, NAME, TYPED, Word
-from recallite.text.statements.traits import gist_of
+from recallite.text.statements.traits import gist_of, over_of
 from recallite.text.words import text_key
 from recallite_kernels.arguments import OVER
 

@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 from recallite.text.patterns import lazily, read_tables
 from recallite.text.statements.clause_changes import REPLACED
-from recallite.text.statements.statement import Statement
-from recallite.text.statements.verdict import Finding
+from recallite.text.statements.statement import Finding, Statement
 from recallite.text.words import normalized
 
 

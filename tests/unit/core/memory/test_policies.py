@@ -600,7 +600,7 @@ def test_items_of_a_batch_see_those_before_them(embedded):
 
 
 def test_only_a_policy_with_a_cosine_searches_vectors(memory, monkeypatch):
-    monkeypatch.setattr("recallite.remember.batch.threshold_search", None)
+    monkeypatch.setattr("recallite.remember.write.threshold_search", None)
     memory.remember(NewRecord("one", vector=at(1)))
     memory.remember(NewRecord("two", vector=at(1), topic="t"), policy=WritePolicy(merge_strategy="latest"))
     memory.remember_many(["three"])

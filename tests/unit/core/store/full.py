@@ -7,7 +7,7 @@ from datetime import timedelta
 from recallite import Memory, Settings
 from recallite.model.records import NewRecord
 from recallite.model.settings import WritePolicy
-from recallite.remember.catching_up import policy_json
+from recallite.remember.pending import policy_json
 from recallite.store.values import AccessTokenRow, Judgement, Parts
 from tests.unit.core.memory.support import unit
 

@@ -10,7 +10,7 @@ from recallite.model.settings import WritePolicy
 from recallite.text.statements import judge, keys_of, statement_of
 from recallite.text.statements.clause_changes import REPLACED
 from recallite.text.statements.other_languages import ANOTHER, ENDED
-from recallite.text.statements.over import over_of
+from recallite.text.statements.traits import over_of
 from recallite_kernels import arguments
 from tests.limits import examples
 

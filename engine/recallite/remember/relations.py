@@ -1,25 +1,147 @@
-"""One memory in the place of another: checked as a whole, written in one transaction, and undone.
+"""Relations between memories: which of two stands, what superseded what, and links.
 
-What superseded what is data. Nothing is deleted: superseded memories cost no place in plain recall, and `history`,
-`as_of`, `valid_at` and `include_superseded` show them.
+What superseded what is data: it is checked as a whole, written in one transaction, and can be undone. Nothing is
+deleted: superseded memories cost no place in plain recall, and `history`, `as_of`, `valid_at` and `include_superseded`
+show them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, TypeGuard
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias, TypeGuard, cast, get_args
+
+import msgspec
 
 from recallite.engine import Engine
 from recallite.errors import Conflict, InvalidInput, NotFound, RecalliteError
 from recallite.model import checks
-from recallite.model.authority import Authority, authority_of, is_lower, speaker
-from recallite.model.records import Record
-from recallite.remember.compared_records import outranks
+from recallite.model.authority import Authority, authority_of, is_lower, rank_of, speaker
+from recallite.model.filters import Filter
+from recallite.model.records import Link, Reached, Record
 from recallite.remember.fields import check_ids, check_order
 from recallite.store.transaction import Reader, Writer
-from recallite.store.values import CHUNK_KIND, Row, Standpoint, Supersession, beginning
+from recallite.store.values import (
+    CHUNK_KIND,
+    Direction,
+    LinkRow,
+    Occurrence,
+    Row,
+    Standpoint,
+    StatementCandidate,
+    Supersession,
+    beginning,
+    telling,
+)
 from recallite.system.messages import shown
 from recallite.system.telemetry import traced
+from recallite.text.standing import whose
+from recallite.text.topics import same_topic
+
+Known: TypeAlias = Row | StatementCandidate
+"""A record that a row is compared with: a row of the batch, or a stored one."""
+
+
+class Claim(NamedTuple):
+    """A statement as `which_stands` weighs it; times in microseconds.
+
+    - told_at: all times at which it was said, ascending
+    - authority: the rank of who said it
+    - expires: whether it ends by itself
+    - over_at: when what it tells of was over, if its text says so: "I moved to Rome in 2010"
+    """
+
+    told_at: tuple[int, ...]
+    authority: int
+    pinned: bool
+    expires: bool
+    over_at: int | None
+
+    @classmethod
+    def of(cls, known: Known, again: Iterable[int] = ()) -> Claim:
+        """Return the claim of a record, which was said again at some times that the store does not have yet."""
+        further = known.repeated_at if isinstance(known, StatementCandidate) else ()
+        if isinstance(known, Row) and known.repeated:
+            further = tuple(at for at, _ in known.repeated)
+        told_at = telling(known.created_at, known.recorded_from, known.valid_from, resolved=known.valid_resolved)
+        over_at = known.valid_until if known.valid_resolved else None
+        times = tuple(sorted({told_at, *further, *again}))
+        return cls(times, known.authority, known.pinned, known.expires_at is not None, over_at)
+
+    @classmethod
+    def of_record(cls, record: Record, repeated: Iterable[Occurrence] = ()) -> Claim:
+        """Return the claim of a record as callers have it."""
+        created_at, recorded_from, valid_from, valid_until = (
+            checks.check_time(time, "time")
+            for time in (record.created_at, record.recorded_from, record.valid_from, record.valid_until)
+        )
+        told_at = telling(created_at or 0, recorded_from or 0, valid_from, resolved=record.valid_resolved)
+        over_at = valid_until if record.valid_resolved else None
+        times = tuple(sorted({told_at, *(again.at for again in repeated)}))
+        return cls(times, rank_of(record.authority), record.pinned, record.expires_at is not None, over_at)
+
+
+def which_stands(one: Claim, two: Claim) -> Claim | None:
+    """Return which of two statements that exclude each other stands: the one that was said last, if it may.
+
+    It may not if it is of a lower authority, if the other is pinned or stays when it expires, or if it tells of what
+    was over when the other was told. Then neither stands in the place of the other, as for two that were said last at
+    one moment. Every write decides by this alone: one by one, many at a time, compared later, imported or mended.
+    """
+    if one.told_at[-1] == two.told_at[-1]:
+        return None
+    new, old = sorted((one, two), key=lambda claim: claim.told_at[-1], reverse=True)
+    past = new.over_at is not None and new.over_at <= old.told_at[-1]
+    allowed = outranks(new.authority, old.authority) and not old.pinned and (old.expires or not new.expires)
+    return new if allowed and not past else None
+
+
+def outranks(authority: int, other: int) -> bool:
+    """Whether the word of one rank may take the place of that of another: a lower one never does."""
+    return authority >= other
+
+
+def said_after(new: Claim, old: Claim) -> int | None:
+    """Return the first time at which one was said after the last of the other; None if it never was."""
+    return next((told_at for told_at in new.told_at if told_at > old.told_at[-1]), None)
+
+
+def begins_at(known: Known | Standpoint) -> int:
+    """Return the time from which a record holds."""
+    if isinstance(known, Row):
+        return beginning(known.created_at, known.valid_from, resolved=known.valid_resolved)
+    return known.begins_at
+
+
+def adds_nothing(row: Row, other: Known) -> bool:
+    """Whether a record has all that a row of the same statement gives.
+
+    At another valid time it is another event.
+    """
+    return (
+        row.context == other.context and row.authority == other.authority
+        and (row.valid_from, row.valid_until, row.expires_at) == (other.valid_from, other.valid_until, other.expires_at)
+        and row.topic in (None, other.topic) and row.source in (None, other.source)
+        and row.metadata in (None, other.metadata) and row.tags in ((), other.tags)
+        and row.pinned <= other.pinned and (row.text == other.text or same_topic(row.text, other.text))
+    )  # fmt: skip
+
+
+def of_one_subject(row: Row, other: Known) -> bool:
+    """Whether a row and a record may be about the same thing, by `on_one_subject`."""
+    if row.metadata == other.metadata:
+        return on_one_subject((row.topic, other.topic), {}, {})
+    one, two = (msgspec.json.decode(known.metadata or b"{}") for known in (row, other))
+    return on_one_subject((row.topic, other.topic), one, two)
+
+
+def on_one_subject(topics: tuple[str | None, str | None], one: Mapping[str, Any], two: Mapping[str, Any]) -> bool:
+    """Whether neither the topics nor the metadata of two records say that they are about different things."""
+    if None not in topics and topics[0] != topics[1]:
+        return False
+    return whose(one) == whose(two)
+
+
+# One memory in the place of another.
 
 KINDS_THAT_LAST = {
     "episode": "an episode, which happened",
@@ -330,3 +452,91 @@ def _check_acyclic(writer: Writer, olds: Sequence[Standpoint], news: Sequence[St
 
 def _iso(moment: int) -> str:
     return checks.to_datetime(moment).isoformat()
+
+
+# Links: create, remove, list and traverse them.
+
+LINK_TYPES = ("similar", "sequential", "causal", "contradicts", "supports", "elaborates")
+SUPERSEDES = "supersedes"
+"""The type of links that `supersede` makes and `restore` removes."""
+
+
+def link(engine: Engine, source: str, target: str, type: str, strength: float, *, base: str) -> None:
+    """Link two records; linking them again changes the strength."""
+    type = check_link_type(type)
+    strength = checks.check_unit(strength, "strength")
+    with engine.atomic() as writer:
+        ends = row_id(writer, source, base), row_id(writer, target, base)
+        if ends[0] == ends[1]:
+            raise InvalidInput(f"{source} cannot be linked to itself")
+        writer.links.put([LinkRow(*ends, type, strength, checks.now_us())])
+
+
+def unlink(engine: Engine, source: str, target: str, type: str | None, *, base: str) -> int:
+    """Remove the link of a type, or every link, from one record to another; returns how many there were."""
+    if type == SUPERSEDES:
+        raise InvalidInput("links of type 'supersedes' show what supersede has done: undo it with restore(target)")
+    types = [] if type is None else [check_link_type(type)]
+    with engine.atomic() as writer:
+        ends = row_id(writer, source, base), row_id(writer, target, base)
+        if type in (None, "contradicts", "supports"):
+            check_speaker_of(writer, ends, "unlink")
+        return writer.links.drop(*ends, types)
+
+
+def neighbors(engine: Engine, id: str, types: Sequence[str], direction: str, *, base: str) -> list[Link]:
+    """The links of a record to others that the handle may see, strongest first."""
+    way, shown_types = _check_sides(direction, types)
+    with engine.store.read() as reader:
+        record_id = row_id(reader, id, base)
+        sides = {"out": (False,), "in": (True,), "both": (False, True)}[way]
+        links = [link for side in sides for link in reader.links.of(record_id, incoming=side, types=shown_types)]
+        ends = [link.target if link.source == id else link.source for link in links]
+        seen = reader.records.find_ids(ends, base)
+    visible = [link for link, end in zip(links, ends, strict=True) if end in seen]
+    return sorted(visible, key=lambda link: -link.strength)
+
+
+def traverse(
+    engine: Engine, id: str, depth: int, types: Sequence[str], direction: str, limit: int | None, *, base: str
+) -> list[Reached]:
+    """The records that links lead to from one, breadth first, each once, at its least distance.
+
+    Paths lead only through records that a recall of the handle would see. Of the shortest paths the strongest counts;
+    the strength of a path is the product over its links. Sorted by distance, then strength, then in the order stored.
+    """
+    way, shown_types = _check_sides(direction, types)
+    depth = checks.check_count(depth, "depth")
+    most = None if limit is None else checks.check_count(limit, "limit")
+    visible, now = Filter(include_superseded=True).within(base), checks.now_us()
+    with engine.store.read() as reader:
+        edge = {row_id(reader, id, base): 1.0}
+        seen = set(edge)
+        reached: list[tuple[int, int, float]] = []
+        for distance in range(1, depth + 1):
+            following: dict[int, float] = {}
+            for near, far, strength in reader.links.steps(list(edge), way, shown_types, visible, now):
+                if far not in seen:
+                    following[far] = max(following.get(far, 0.0), edge[near] * strength)
+            edge = following
+            seen |= edge.keys()
+            ordered = sorted(edge, key=lambda far: (-following[far], far))
+            reached += [(far, distance, edge[far]) for far in ordered]
+            if not edge or (most is not None and len(reached) >= most):
+                break
+        reached = reached[:most]
+        ids = sorted(far for far, _, _ in reached)
+        records = dict(zip(ids, reader.records.get_many(ids), strict=True))
+    return [Reached(record=records[far], distance=distance, strength=strength) for far, distance, strength in reached]
+
+
+def check_link_type(type: object) -> str:
+    """One of the types of links that `link` makes."""
+    if isinstance(type, str) and type == SUPERSEDES:
+        raise InvalidInput("link makes no links of type 'supersedes': use supersede(old, new)")
+    return checks.check_choice(type, "type", LINK_TYPES)
+
+
+def _check_sides(direction: object, types: Sequence[object]) -> tuple[Direction, list[str]]:
+    way = cast("Direction", checks.check_choice(direction, "direction", get_args(Direction)))
+    return way, [checks.check_choice(type, "type", (*LINK_TYPES, SUPERSEDES)) for type in types]
