@@ -18,7 +18,7 @@ from recallite.embedding.handle import EmbedderHandle, Identity
 from recallite.embedding.load import bundled_name
 from recallite.errors import EmbedderMismatch, InvalidInput, RecalliteError, StoreError
 from recallite.index.memory_index import MemoryIndex
-from recallite.index.snapshot_manager import SnapshotManager
+from recallite.index.snapshot import SnapshotManager
 from recallite.model.checks import now_us, to_datetime
 from recallite.model.environment import (
     ModelAddress,

@@ -16,9 +16,8 @@ import numpy as np
 from msgspec import Struct
 
 from recallite.engine import Engine
-from recallite.index.late_records import nearly_current
 from recallite.index.memory_index import MemoryIndex
-from recallite.index.threshold_search import Likely, ThresholdQuery, likely_among, likely_in_index
+from recallite.index.threshold_search import Likely, ThresholdQuery, likely_among, likely_in_index, nearly_current
 from recallite.model.authority import LOWEST_RANK, said_by
 from recallite.model.checks import now_us
 from recallite.model.filters import Filter

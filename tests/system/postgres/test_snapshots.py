@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from recallite import Memory, Settings
-from recallite.index import snapshot_manager
+from recallite.index import snapshot
 from recallite.model.records import NewRecord
 from tests.unit.core.memory.support import scored, unit
 
@@ -27,8 +27,8 @@ WORDS = ["apple", "berry", "cherry", "date", "elder", "fig", "grape"]
 def folder(monkeypatch, tmp_path, postgres_address):
     """The cache folder of repositories, which are written of small memories too."""
     monkeypatch.setattr(repositories, "_folder", lambda: str(tmp_path / "cache" / "index"))
-    monkeypatch.setattr(snapshot_manager, "_SMALLEST", 10)
-    monkeypatch.setattr(snapshot_manager, "_FAR_BEHIND", 5)
+    monkeypatch.setattr(snapshot, "_SMALLEST", 10)
+    monkeypatch.setattr(snapshot, "_FAR_BEHIND", 5)
     return tmp_path / "cache" / "index"
 
 

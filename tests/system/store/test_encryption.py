@@ -100,7 +100,7 @@ def test_a_backup_with_another_key_changes_nothing(locked, tmp_path):
 
 @encrypted
 def test_a_large_store_has_no_index_beside_it(path, monkeypatch):
-    monkeypatch.setattr("recallite.index.snapshot_manager._SMALLEST", 1)
+    monkeypatch.setattr("recallite.index.snapshot._SMALLEST", 1)
     with Memory(path, settings=PLAIN) as memory:
         memory.remember(SECRET)
         memory.recall("Zanzibar")

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from recallite.model.records import NewRecord
-from recallite.recall.dates import spans_of
+from recallite.recall.query import spans_of
 from recallite.text.words import query_terms
 
 # A Thursday.
