@@ -16,12 +16,10 @@ from recallite.system import plugins
 from recallite.system.asynchrony import AsyncHandle, awaited
 
 if TYPE_CHECKING:
-    from recallite.agents.consolidator import AsyncConsolidator
-    from recallite.agents.episodes import AsyncEpisodes
+    from recallite.agents.consolidation import AsyncConsolidator
     from recallite.agents.experience import AsyncExperience
-    from recallite.agents.procedures import AsyncProcedures
-    from recallite.agents.semantic import AsyncSemantic
     from recallite.agents.sessions import AsyncSessions
+    from recallite.agents.tiers import AsyncEpisodes, AsyncProcedures, AsyncSemantic
     from recallite.agents.working import AsyncWorking
     from recallite.documents.knowledge import AsyncKnowledge
     from recallite.embedding.protocol import Embedder

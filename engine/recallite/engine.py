@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from itertools import islice
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 from weakref import WeakMethod
 
 from msgspec import structs
@@ -361,3 +361,22 @@ class AccessLog:
 
 
 _NONE = Access(0, 0)
+
+
+class Handle(Protocol):
+    """A memory, whole or bound to a scope, as its namespaces see it."""
+
+    _engine: Engine
+    _scope: str
+    _owner: bool
+
+
+class Namespace:
+    """Methods of a memory under a common name, confined to the scope of its handle."""
+
+    def __init__(self, memory: Handle) -> None:
+        self._engine, self._scope, self._owner = memory._engine, memory._scope, memory._owner
+
+    def _require_whole(self, verb: str) -> None:
+        """Raise InvalidInput or StoreError if the handle has a part of the store alone."""
+        self._engine.require_whole(verb, self._scope, owner=self._owner)

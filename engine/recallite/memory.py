@@ -40,12 +40,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from recallite.agents.bootstrap import Bootstrap
-    from recallite.agents.consolidator import Consolidator
-    from recallite.agents.episodes import Episodes
+    from recallite.agents.consolidation import Consolidator
     from recallite.agents.experience import Experience
-    from recallite.agents.procedures import Procedures
-    from recallite.agents.semantic import Semantic
     from recallite.agents.sessions import Sessions
+    from recallite.agents.tiers import Episodes, Procedures, Semantic
     from recallite.agents.working import Working
     from recallite.documents.knowledge import Knowledge
     from recallite.embedding.protocol import Embedder
@@ -688,14 +686,3 @@ def _cut(scope: str, path: str, depth: int | None) -> str:
     above = "" if path == "/" else path
     levels = scope.removeprefix(above).split("/")[1:]
     return above + "".join(f"/{level}" for level in levels[:depth] if level) or "/"
-
-
-class Namespace:
-    """Methods of a memory under a common name, confined to the scope of its handle."""
-
-    def __init__(self, memory: Memory) -> None:
-        self._engine, self._scope, self._owner = memory._engine, memory._scope, memory._owner
-
-    def _require_whole(self, verb: str) -> None:
-        """Raise InvalidInput or StoreError if the handle has a part of the store alone."""
-        self._engine.require_whole(verb, self._scope, owner=self._owner)

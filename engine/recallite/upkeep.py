@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from recallite.memory import Namespace
+from recallite.engine import Namespace
 from recallite.model import checks
 from recallite.model.reports import Forgotten, Stats, Verification
 from recallite.store.store import Progress

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 from recallite.errors import InvalidInput, InvalidItem, RecalliteError
 from recallite.model.checks import check_path
 from recallite.system.messages import shown
-from recallite.transfer.formats import Lines, format_of, reading
-from recallite.transfer.line_types import Header, Incoming, parse
+from recallite.transfer.lines import Header, Incoming, Lines, format_of, parse, reading
 from recallite_bulk.arrow import new_records, new_records_table
 
 PARQUET = "parquet"

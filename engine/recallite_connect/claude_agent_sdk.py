@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, TypeVar
 
-from recallite.agents.session_messages import plain_text
-from recallite.agents.sessions import SessionInfo
+from recallite.agents.sessions import SessionInfo, plain_text
 from recallite.errors import InvalidInput
 from recallite.memory import Memory
 from recallite.model.records import NewRecord, Record

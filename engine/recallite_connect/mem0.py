@@ -12,7 +12,7 @@ from functools import wraps
 from typing import Any, Self
 
 import recallite
-from recallite.agents.session_messages import plain_text
+from recallite.agents.sessions import plain_text
 from recallite.errors import InvalidInput, LanguageModelError
 from recallite.model.authority import authority_of_role, speaking_as
 from recallite.model.records import NewRecord, Record

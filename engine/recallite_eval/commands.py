@@ -8,11 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import click
 
-from recallite.doors.cli.command import prints
-from recallite.doors.cli.options import Overrides, parse_overrides, parse_pairs
-from recallite.doors.cli.output import hint, one_line
-from recallite.doors.cli.parameters import argument, number, option
-from recallite.doors.cli.streams import stdin_stream
+from recallite.doors.cli.command import Overrides, argument, number, option, parse_overrides, parse_pairs, prints
+from recallite.doors.cli.output import hint, one_line, stdin_stream
 from recallite.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -126,7 +123,7 @@ def eval_(
         stdin_stream() if file == "-" else file, k=k, against=other, on_progress=report, **fields
     )
     if out is not None:
-        from recallite.transfer.formats import writing
+        from recallite.transfer.lines import writing
 
         with writing(out, store=memory.path) as stream:
             stream.write(evaluation.to_json() + "\n")

@@ -14,7 +14,7 @@ from recallite.model import checks
 from recallite.model.filters import FilterFields
 from recallite.recall.request import Request, build_request, recall_arguments
 from recallite.system.messages import shown
-from recallite.transfer.formats import Lines, reading
+from recallite.transfer.lines import Lines, reading
 
 Source = str | os.PathLike[str] | IO[str] | Iterable[Mapping[str, Any]]
 

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from recallite.agents.session_messages import plain_text
+from recallite.agents.sessions import plain_text
 from recallite.engine import Engine
 from recallite.errors import InvalidInput, LanguageModelError
 from recallite.model.environment import named_language_model

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from recallite.doors.arguments import Argument
-from recallite.doors.operation import Command, Operation, OperationSet
+from recallite.doors.operation import Argument, Command, Operation, OperationSet
 
 _TOKENS, _SHOW = "recallite_server.http.access_tokens:Tokens.", "recallite_server.commands.tokens:"
 OPERATIONS = OperationSet(
@@ -58,7 +57,7 @@ OPERATIONS = OperationSet(
             call=_TOKENS + "revoke",
             command=Command(
                 "token revoke",
-                "recallite.doors.cli.showing:print_revoked",
+                "recallite.doors.cli.printers:print_revoked",
                 confirm="Revoke {id}?",
                 arguments={"id": Argument("As the list shows it.", "ID")},
             ),

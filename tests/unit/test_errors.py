@@ -5,8 +5,8 @@ import pickle
 import msgspec
 import pytest
 
-from recallite.documents.reader_process import Failure
-from recallite.doors.error_codes import CODES, codes_of
+from recallite.documents.parser import Failure
+from recallite.doors.operation import CODES, codes_of
 from recallite.errors import CLASSES, DocumentError, EmbedderError, InvalidItem, NotFound, StoreError, plain
 from recallite.model.reports import Remembered
 from recallite_bulk.on_ray import _report

@@ -9,12 +9,9 @@ from typing import Any, NamedTuple, TypeVar
 
 from msgspec import Struct
 
-from recallite.agents.episodes import EVENT_TYPES, Episodes
 from recallite.agents.experience import Experience, Tip
-from recallite.agents.procedures import Procedure, Procedures
-from recallite.agents.semantic import Semantic
-from recallite.agents.session_messages import plain_text
-from recallite.agents.snapshots import Snapshot
+from recallite.agents.sessions import Snapshot, plain_text
+from recallite.agents.tiers import EVENT_TYPES, Episodes, Procedure, Procedures, Semantic
 from recallite.engine import Engine
 from recallite.errors import InvalidInput
 from recallite.model import checks

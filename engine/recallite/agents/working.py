@@ -10,10 +10,8 @@ from typing import Any, Literal, NamedTuple, get_args
 import msgspec
 from msgspec import Struct, structs
 
-from recallite.agents.episodes import Episodes
-from recallite.agents.semantic import Semantic
 from recallite.agents.service_base import Service
-from recallite.agents.tier import Check, check_amount
+from recallite.agents.tiers import Check, Episodes, Semantic, check_amount
 from recallite.errors import InvalidInput, NotFound
 from recallite.model import checks
 from recallite.model.records import Record

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Unpack
 from msgspec import Meta, Struct
 
 from recallite.agents.sessions import Session
-from recallite.documents.outcomes import IngestedDocument
+from recallite.documents.document import IngestedDocument
 from recallite.errors import DocumentError, InvalidInput
 from recallite.memory import Memory
 from recallite.model.filters import FilterFields

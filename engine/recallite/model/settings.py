@@ -132,7 +132,7 @@ class Consolidation(Section, frozen=True, kw_only=True):
 
 # Profiles of recall: named sets of choices.
 class Formula(NamedTuple):
-    """Choices in the score that only a `DialectProfile` has: see `recallite.compat.dialect_profiles`."""
+    """Choices in the score that only a `DialectProfile` has: see `recallite.compat.dialects`."""
 
     rrf_k: float = 60.0
     ranked_share: float = 0.0

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import IO, Any, Unpack
 
-from recallite.memory import Namespace
+from recallite.engine import Namespace
 from recallite.model.checks import check_count, check_flag
 from recallite.model.filters import Filter, FilterFields, bound_filter
 from recallite.model.records import Explanation

@@ -19,19 +19,22 @@ from recallite.store.store import Progress
 from recallite.store.transaction import Reader
 from recallite.store.values import EmbedderRow, Version
 from recallite.system.telemetry import traced
-from recallite.transfer.document_lines import document_lines
-from recallite.transfer.formats import Place, format_of, writing
-from recallite.transfer.line_types import (
+from recallite.transfer.lines import (
     COLUMNS,
     FORMAT,
     RECORD_FIELDS,
     VERSION,
     Embedder,
+    Place,
+    document_lines,
+    format_of,
     link_fields,
+    occurrence_lines,
     scope_within,
+    supersession_lines,
+    writing,
     written_time,
 )
-from recallite.transfer.supersessions import occurrence_lines, supersession_lines
 
 _PROGRESS_EVERY = 500
 # Whole runs of white space: those with a line break become one space.

@@ -26,20 +26,27 @@ from recallite.store.values import LinkRow, Row, Supersession
 from recallite.system.messages import shown
 from recallite.system.telemetry import traced
 from recallite.system.turnstile import StepSize
-from recallite.transfer.document_lines import IncomingDocument, check_document, put_document
-from recallite.transfer.formats import Lines, Place, format_of, reading
-from recallite.transfer.line_types import (
+from recallite.transfer.lines import (
     DocumentLine,
     Embedder,
     Entry,
     Header,
     Incoming,
+    IncomingDocument,
+    Lines,
     LinkLine,
+    Place,
     SupersessionLine,
+    check_document,
+    check_occurrences,
+    check_supersession,
+    format_of,
+    name_memories,
     parse,
+    put_document,
+    put_supersession,
+    reading,
 )
-from recallite.transfer.naming import name_memories
-from recallite.transfer.supersessions import check_occurrences, check_supersession, put_supersession
 
 # A line may spell each character of a text as two escapes of six, and carry a megabyte of metadata and vectors.
 _CHARS_PER_CHARACTER = 12

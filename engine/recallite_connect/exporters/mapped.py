@@ -15,7 +15,7 @@ import msgspec
 from recallite.errors import InvalidInput
 from recallite.model.records import Record
 from recallite.system.messages import shown
-from recallite.transfer.formats import writing
+from recallite.transfer.lines import writing
 from recallite_connect.exporters.targets import Memories, Target, Written
 from recallite_connect.importers.mapped import paths_of_fields
 

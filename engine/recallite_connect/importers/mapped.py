@@ -23,7 +23,7 @@ from recallite.model.reports import FileTrouble
 from recallite.system.folders import open_regular
 from recallite.system.messages import shown
 from recallite.text.dates.written import day_first_of
-from recallite.transfer.line_types import COLUMNS
+from recallite.transfer.lines import COLUMNS
 from recallite_connect.importers.entries import Entries, FoundMemory
 from recallite_connect.importers.files import lines_of
 from recallite_connect.importers.json_items import Item, array_items, begins_array

@@ -24,7 +24,7 @@ from recallite.errors import InvalidInput
 from recallite.store.store import Store
 from recallite.system.files import unfinished
 from recallite.system.folders import writable_folder
-from recallite.transfer.line_types import Embedder
+from recallite.transfer.lines import Embedder
 from recallite_connect.sync.states import Item
 
 FORMAT, VERSION = "recallite-sync", 1

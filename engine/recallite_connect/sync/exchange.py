@@ -23,7 +23,7 @@ from recallite.store.sql.meta import SyncedRow
 from recallite.store.transaction import Reader, Writer
 from recallite.system.telemetry import traced
 from recallite.system.turnstile import giving_way
-from recallite.transfer.line_types import Embedder
+from recallite.transfer.lines import Embedder
 from recallite_connect.sync.device_files import DeviceFiles, DeviceState, Header, new_device
 from recallite_connect.sync.merging import Merge
 from recallite_connect.sync.states import Item, Known, known_of, noticed

@@ -18,7 +18,7 @@ from recallite.store.sql.meta import SyncedRow
 from recallite.store.transaction import Writer
 from recallite.store.values import CHUNK_KIND, Row
 from recallite.transfer.importing import check_parts
-from recallite.transfer.line_types import Embedder
+from recallite.transfer.lines import Embedder
 from recallite_connect.sync.states import (
     Item,
     Known,

@@ -20,9 +20,15 @@ from recallite.store.store import Progress
 from recallite.store.transaction import Writer
 from recallite.system.telemetry import traced
 from recallite.transfer.importing import Batch
-from recallite.transfer.line_types import Incoming, LinkLine, SupersessionLine, written_time
-from recallite.transfer.naming import name_memories
-from recallite.transfer.supersessions import check_supersession, put_supersession
+from recallite.transfer.lines import (
+    Incoming,
+    LinkLine,
+    SupersessionLine,
+    check_supersession,
+    name_memories,
+    put_supersession,
+    written_time,
+)
 from recallite_notes.editable.manifest import FileEntry, FolderManifest, store_identity
 from recallite_notes.editable.markdown import (
     Fields,

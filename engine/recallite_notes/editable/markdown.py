@@ -41,7 +41,7 @@ from recallite.store.values import CHUNK_KIND
 from recallite.system.messages import shown
 from recallite.text.patterns import lazily
 from recallite.text.quotes import visible
-from recallite.transfer.line_types import LinkTo, OccurrenceLine, RecordFields
+from recallite.transfer.lines import LinkTo, OccurrenceLine, RecordFields
 
 _HEAD = lazily(r"\A---\nrecallite: memories\nscope: (\"[^\n]*\")[ \t]*\n---[ \t]*(?:\n|\Z)")
 _COMMENT_BEGINS, _COMMENT_ENDS = "<!-- recallite ", "-->"

@@ -16,8 +16,15 @@ from recallite.model.checks import check_time, join_scopes, optional_datetime
 from recallite.model.filters import Filter
 from recallite.model.records import Record
 from recallite.store.transaction import Reader
-from recallite.transfer.line_types import LinkTo, OccurrenceLine, link_fields, scope_within, written_time
-from recallite.transfer.supersessions import occurrence_lines, supersession_lines
+from recallite.transfer.lines import (
+    LinkTo,
+    OccurrenceLine,
+    link_fields,
+    occurrence_lines,
+    scope_within,
+    supersession_lines,
+    written_time,
+)
 from recallite_notes.editable.markdown import Fields, MemoryFile, Section, SupersededBy
 
 _JOINED = ("links", "superseded_by")

@@ -21,7 +21,7 @@ from recallite.store.store import Progress
 from recallite.store.transaction import Reader
 from recallite.store.values import LinkRow, Month
 from recallite.system.telemetry import traced
-from recallite.transfer.line_types import scope_within
+from recallite.transfer.lines import scope_within
 from recallite_notes.editable.manifest import FileEntry, FolderManifest, store_identity
 from recallite_notes.editable.markdown import MemoryFile, decoded, is_memory_file, parse_file, render_file
 from recallite_notes.editable.safe_folder import Changed, Folder, digest

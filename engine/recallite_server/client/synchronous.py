@@ -16,9 +16,9 @@ import httpx2
 import numpy as np
 from numpy.typing import NDArray
 
-from recallite.documents.outcomes import IngestedDocument
+from recallite.documents.document import IngestedDocument
 from recallite.doors.calls import OpenedSession
-from recallite.doors.operation import SESSION, Operation
+from recallite.doors.operation import SESSION_PREFIX, Operation
 from recallite.doors.operations import served
 from recallite.errors import InvalidInput, InvalidItem, ServerError, StoreClosed
 from recallite.model import checks
@@ -68,7 +68,7 @@ class Asks:
 
     def __dir__(self) -> Iterable[str]:
         names = (name.removeprefix(self._prefix) for name in _OPERATIONS if name.startswith(self._prefix))
-        return {*super().__dir__(), *(name.partition(".")[0] for name in names)} - {SESSION.rstrip(".")}
+        return {*super().__dir__(), *(name.partition(".")[0] for name in names)} - {SESSION_PREFIX.rstrip(".")}
 
 
 if TYPE_CHECKING:  # its methods are those of Memory, and have their types
@@ -241,7 +241,7 @@ class ClientSession(ClientService, _Session):
     """A session of a server: the methods of `Session`."""
 
     def __init__(self, client: Client, opened: OpenedSession) -> None:
-        ClientService.__init__(self, client, SESSION)
+        ClientService.__init__(self, client, SESSION_PREFIX)
         self._opened_as = opened
 
     @property

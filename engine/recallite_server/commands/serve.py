@@ -6,11 +6,9 @@ from typing import Annotated, Any
 
 import click
 
-from recallite.doors.cli.command import prints
-from recallite.doors.cli.logs import server_log
-from recallite.doors.cli.options import open_memory, packages_of
+from recallite.doors.cli.command import argument, flag, number, open_memory, option, packages_of, prints
 from recallite.doors.cli.output import hint
-from recallite.doors.cli.parameters import argument, flag, number, option
+from recallite.doors.cli.run import server_log
 
 _MIB = 2**20
 

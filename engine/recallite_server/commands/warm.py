@@ -8,10 +8,8 @@ from typing import Any
 
 import click
 
-from recallite.doors.cli.command import nothing, prints
-from recallite.doors.cli.options import SETTINGS
+from recallite.doors.cli.command import SETTINGS, Group, nothing, prints
 from recallite.doors.cli.output import hint, print_table
-from recallite.doors.cli.parameters import Group
 from recallite.errors import InvalidInput
 from recallite_server.warm import asking
 

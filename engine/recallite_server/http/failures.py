@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from recallite.doors.error_codes import codes_of
+from recallite.doors.operation import codes_of
 from recallite.errors import (
     InvalidInput,
     InvalidItem,

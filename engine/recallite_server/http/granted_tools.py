@@ -12,7 +12,7 @@ from recallite_server.http.mcp import GRANTED
 from recallite_server.mcp.server import Context, MemoryServer, offered
 
 if TYPE_CHECKING:
-    from recallite.doors.tools.actions import ServerTool
+    from recallite.doors.tools.server_tools import ServerTool
     from recallite.memory import Memory
 
 _MOST_BODY_BYTES = 4 * 2**20

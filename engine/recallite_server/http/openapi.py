@@ -9,7 +9,7 @@ from recallite._version import __version__
 from recallite.doors.calls import in_json
 from recallite.doors.operation import Operation
 from recallite.doors.operations import PREFIX, served
-from recallite.doors.tools.schema import schemas_of
+from recallite.doors.tools.action import schemas_of
 from recallite_server.http.requests import ID, request_type
 
 _REF = "#/components/schemas/{name}"

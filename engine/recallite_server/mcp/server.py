@@ -22,11 +22,10 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from recallite._version import __version__
-from recallite.doors.error_codes import INVALID_PARAMS, codes_of
-from recallite.doors.tools.action import Call, DocumentAccess
-from recallite.doors.tools.actions import INSTRUCTIONS, TOOLS, URI, ServerTool, uri_of
+from recallite.doors.operation import INVALID_PARAMS, codes_of
+from recallite.doors.tools.action import Call, DocumentAccess, properties, required, schemas_of
 from recallite.doors.tools.calling import as_text, execute
-from recallite.doors.tools.schema import properties, required, schemas_of
+from recallite.doors.tools.server_tools import INSTRUCTIONS, TOOLS, URI, ServerTool, uri_of
 from recallite.errors import EmbedderError, InvalidInput, NotFound, RecalliteError
 from recallite.model.authority import Authority, check_authority
 from recallite.model.checks import check_scope

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recallite import Memory, Settings
-from recallite.agents.consolidator import Consolidator
+from recallite.agents.consolidation import Consolidator
 from recallite.model.settings import Consolidation
 from tests.unit.core.memory.support import PLAIN, Other, run_at_once
 

@@ -498,7 +498,7 @@ def test_others_than_this_machine_need_a_token(path):
 
 
 def test_schemas_are_those_of_the_answers():
-    from recallite.doors.tools.actions import TOOLS
+    from recallite.doors.tools.server_tools import TOOLS
 
     for tool in TOOLS:
         msgspec.json.schema(tool.answers)

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from recallite import Memory, Settings
-from recallite.agents.consolidator import Cycle
+from recallite.agents.consolidation import Cycle
 from recallite.errors import InvalidInput, LanguageModelError
 from recallite.model.settings import Consolidation
 from recallite.store.sql.services import Consolidations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recallite import Memory, Settings
-from recallite.agents.tier import RecordFields
+from recallite.agents.tiers import RecordFields
 from recallite.errors import InvalidInput, NotFound
 from recallite.model.records import NewRecord
 from recallite.model.settings import WritePolicy

@@ -12,7 +12,7 @@ import apsw
 import pytest
 
 from recallite import Memory, NewRecord, Settings
-from recallite.agents.consolidator import Fact
+from recallite.agents.consolidation import Fact
 from recallite.doors import calls
 from recallite.model.settings import WritePolicy
 from recallite.remember.pending import embed_pending

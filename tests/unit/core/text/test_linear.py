@@ -9,11 +9,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from recallite.agents.error_patterns import error_pattern
-from recallite.documents.chunks import stated_by
-from recallite.documents.detecting import detect
+from recallite.agents.experience import error_pattern
+from recallite.documents.detecting import detect, load_text
 from recallite.documents.html import load_html
-from recallite.documents.plain import load_text
+from recallite.documents.ingesting import stated_by
 from recallite.errors import RecalliteError
 from recallite.recall.decomposition import split_question
 from recallite.recall.snippets import cut_snippet
@@ -32,8 +31,7 @@ from recallite.text.quotes import (
 from recallite.text.topics import other_subject, read_statement
 from recallite.text.words import content_hash, text_key, tokenize
 from recallite.transfer.exporting import _on_one_line
-from recallite.transfer.formats import Lines
-from recallite.transfer.line_types import parse
+from recallite.transfer.lines import Lines, parse
 from recallite_notes.editable import markdown
 from recallite_notes.flushing import _said, _without_empty_headings
 

@@ -1,4 +1,6 @@
-"""The tool knowledge: documents, searched by passage."""
+"""The tools of the services: session keeps conversations message by message, experience tells what worked before, and
+knowledge searches documents by passage.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +11,118 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct, field
 
-from recallite.doors.tools.action import Action, Call, Changed, Quotes, Shown, Tool, ToolFault
-from recallite.doors.tools.fields import DocumentId, DocumentSource, Limit, Metadata, Query
+from recallite.doors.tools.action import (
+    Action,
+    Agent,
+    Call,
+    Changed,
+    DocumentId,
+    DocumentSource,
+    Limit,
+    MessageText,
+    Metadata,
+    Provider,
+    Query,
+    Quotes,
+    Recorded,
+    Role,
+    SessionId,
+    Shown,
+    Summary,
+    TaskType,
+    Tool,
+    ToolFault,
+    ToolName,
+    Words,
+    allowed_in,
+)
 from recallite.errors import DocumentError, NotFound
 from recallite.model.records import Hit
 from recallite.text.quotes import NOTICE
 
 if TYPE_CHECKING:
-    from recallite.documents.outcomes import Ingested
+    from recallite.documents.document import Ingested
+
+
+class OpenSession(Action, frozen=True, kw_only=True, tag="open"):
+    """begin a session, or go on with one that has this id"""
+
+    id: SessionId | None = None
+    agent: Agent | None = None
+    provider: Provider | None = None
+
+    def __call__(self, call: Call) -> Recorded:
+        session = call.memory.sessions.open(self.id, agent=self.agent, provider=self.provider)
+        return Recorded(outcome="opened", id=session.id)
+
+
+class AppendMessage(Action, frozen=True, kw_only=True, tag="append"):
+    """store a message at the end of a session"""
+
+    id: SessionId
+    role: Role
+    content: MessageText
+    agent: Agent | None = None
+
+    def __call__(self, call: Call) -> Recorded:
+        position = call.memory.sessions.get(self.id, agent=self.agent).append(self.role, self.content)
+        return Recorded(outcome="appended", id=self.id, position=position)
+
+
+class EndSession(Action, frozen=True, kw_only=True, tag="end"):
+    """remove a session; with a summary, a snapshot of it is kept"""
+
+    id: SessionId
+    summary: Summary | None = None
+    agent: Agent | None = None
+
+    def __call__(self, call: Call) -> Recorded:
+        session = call.memory.sessions.get(self.id, agent=self.agent)
+        session.end(snapshot=self.summary is not None, summary=self.summary or "")
+        return Recorded(outcome="ended", id=self.id)
+
+
+SESSION_TOOL = Tool(
+    "session",
+    "Conversations, kept message by message.",
+    (OpenSession, AppendMessage, EndSession),
+)
+
+
+# The tool experience.
+
+
+class Tip(Struct, frozen=True, kw_only=True):
+    """A sentence about what worked."""
+
+    text: str
+
+
+class Tips(Action, frozen=True, kw_only=True, tag="tips"):
+    """find what worked before on tasks of this type; with tool and error, what helped against it"""
+
+    task_type: TaskType | None = None
+    tool: ToolName | None = None
+    error: Words | None = None
+
+    def __call__(self, call: Call) -> Quotes:
+        if (self.tool is None) != (self.error is None):
+            missing = "tool" if self.tool is None else "error"
+            raise ToolFault(
+                "missing_field", missing, f"{missing} is missing: tool and error go together", allowed_in(Tips, missing)
+            )
+        tips = call.memory.experience.tips(self.task_type, tool=self.tool, error=self.error)
+        return Quotes(results=[Tip(text=str(tip)) for tip in tips])
+
+
+EXPERIENCE_TOOL = Tool(
+    "experience",
+    "What worked before: tools by type of task, and recoveries from errors.",
+    (Tips,),
+)
+
+
+# The tool knowledge.
 
 _MOST_SHOWN = 50
 _LEFT_OUT = ("chars", "document")
@@ -181,7 +287,7 @@ def _name(source: str) -> str:
     return source.rsplit("/", 1)[-1] if source.startswith("/") or os.path.isabs(source) else source
 
 
-TOOL = Tool(
+KNOWLEDGE_TOOL = Tool(
     "knowledge",
     "Documents: PDF, Word, web pages, Markdown and text, searched by passage.",
     (IngestDocument, SearchKnowledge, ListDocuments, DeleteDocument),

@@ -9,18 +9,33 @@ from urllib.parse import quote
 from msgspec import Struct
 
 from recallite.doors.operations import OPERATIONS
-from recallite.doors.tools.action import Action, Call, Changed, Quotes, Recorded, Tool, ToolFault
-from recallite.doors.tools.declared import action_of
-from recallite.doors.tools.fields import Limit, MemoryId, MemoryText, Offset, OwnId, Query, Tags, Time, Unit
-from recallite.doors.tools.knowledge import (
+from recallite.doors.tools.action import (
+    Action,
+    Call,
+    Changed,
+    Limit,
+    MemoryId,
+    MemoryText,
+    Offset,
+    OwnId,
+    Query,
+    Quotes,
+    Recorded,
+    Tags,
+    Time,
+    Tool,
+    ToolFault,
+    Unit,
+)
+from recallite.doors.tools.calling import action_of
+from recallite.doors.tools.memory import FoundMemories, FoundMemory, Removed, Write, Written, listed, remove
+from recallite.doors.tools.services import (
     FoundPassage,
     FoundPassages,
     IngestDocument,
     IngestedDocuments,
     SearchKnowledge,
 )
-from recallite.doors.tools.memory import Write
-from recallite.doors.tools.memory_results import FoundMemories, FoundMemory, Removed, Written, listed, remove
 from recallite.model.authority import said_by
 from recallite.model.filters import Filter
 from recallite.model.records import Record
