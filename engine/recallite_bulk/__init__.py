@@ -6,10 +6,8 @@ the machines of a Ray cluster (extra `ray`). The results are those of one proces
 """
 
 from recallite.remember.fields import content_id
-from recallite_bulk.embedding import Embed
 from recallite_bulk.jobs import recall_many, remember_files, remember_many
-from recallite_bulk.recalling import Recall, recall
-from recallite_bulk.writing import Write, write
+from recallite_bulk.stages import Embed, Recall, Write, recall, write
 
 __all__ = [
     "Embed",

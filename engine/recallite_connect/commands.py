@@ -1,4 +1,4 @@
-"""Commands that move memories in and out: import, export, copy."""
+"""The commands import and export."""
 
 from __future__ import annotations
 

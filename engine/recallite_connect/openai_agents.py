@@ -24,7 +24,7 @@ from recallite_connect.common import (
     recalled_text,
     threaded,
 )
-from recallite_connect.importers.values import cleaned_json
+from recallite_connect.importers.reading import cleaned_json
 
 with needed("openai-agents"):
     from agents import Agent, FunctionTool, RunContextWrapper, SessionSettings, TResponseInputItem

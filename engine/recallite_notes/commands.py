@@ -28,7 +28,7 @@ from recallite.errors import InvalidInput
 from recallite.system.processes import heed_interrupts, wait_for_interrupt
 
 if TYPE_CHECKING:
-    from recallite_notes.results import FileInfo, IndexResult, StoreStatus
+    from recallite_notes.note_files import FileInfo, IndexResult, StoreStatus
     from recallite_notes.search import SearchResult, SearchResults
     from recallite_notes.workspace import Workspace
 

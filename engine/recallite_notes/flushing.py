@@ -23,7 +23,7 @@ from recallite.text.quotes import announced, stripped_head, stripped_tail, visib
 from recallite.text.words import text_key
 from recallite_notes.config import FlushConfig, WorkspaceConfig
 from recallite_notes.editable.safe_folder import Changed, Folder
-from recallite_notes.rules import is_evergreen
+from recallite_notes.note_files import is_evergreen
 
 SILENT = "@@SILENT_REPLY@@"
 """The answer of a model if nothing is worth keeping."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from recallite.doors.operation import Argument, Command, Operation, OperationSet
 
-_TOKENS, _SHOW = "recallite_server.http.access_tokens:Tokens.", "recallite_server.commands.tokens:"
+_TOKENS, _SHOW = "recallite_server.http.access_tokens:Tokens.", "recallite_server.commands.serve:"
 OPERATIONS = OperationSet(
     (
         Operation(
@@ -19,7 +19,7 @@ OPERATIONS = OperationSet(
             "Differences by words between each version of a memory and the one before it.",
             group="links",
             http="GET /memories/{id}/diffs",
-            call="recallite_server.version_diffs:diffs",
+            call="recallite_server.timeline:diffs",
         ),
         Operation(
             "tokens.create",

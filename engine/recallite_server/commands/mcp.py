@@ -67,8 +67,7 @@ def serve(
     if context.invoked_subcommand is not None:
         return
     with packages_of("mcp"):
-        from recallite_server.mcp.running import run_http, run_stdio
-        from recallite_server.mcp.server import MemoryServer
+        from recallite_server.mcp.server import MemoryServer, run_http, run_stdio
     from recallite.doors.tools.action import DocumentAccess
 
     server_log()

@@ -30,7 +30,7 @@ from recallite_server.hooks.projects import Project
 
 if TYPE_CHECKING:
     from recallite.memory import Memory
-    from recallite_connect.importers.sessions import Sessions
+    from recallite_connect.importers.sources import Sessions
 
 _log = logger(__name__)
 _ENDING = ".turn"

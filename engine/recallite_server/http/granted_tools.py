@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 from recallite.doors.tools.action import DocumentAccess
-from recallite_server.http.mcp import GRANTED
+from recallite_server.http.app import GRANTED
 from recallite_server.mcp.server import Context, MemoryServer, offered
 
 if TYPE_CHECKING:

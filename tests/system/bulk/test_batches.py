@@ -9,7 +9,7 @@ from recallite.errors import EmbedderMismatch, InvalidInput
 from recallite.model.records import NewRecord
 from recallite.model.settings import WritePolicy
 from recallite_bulk import Embed, Recall, Write, recall
-from recallite_bulk.known import KnownIds
+from recallite_bulk.stages import KnownIds
 from tests.system.bulk.test_bulk import lines, state
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")

@@ -28,8 +28,7 @@ from mcp.shared.exceptions import MCPError
 from recallite.doors.tools.action import DocumentAccess
 from recallite.errors import InvalidInput
 from recallite.text.quotes import NOTICE, unquoted
-from recallite_server.mcp.running import http_application
-from recallite_server.mcp.server import MemoryServer
+from recallite_server.mcp.server import MemoryServer, http_application
 
 ERAS = ("legacy", "auto")
 

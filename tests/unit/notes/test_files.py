@@ -14,10 +14,10 @@ from recallite import Workspace
 from recallite.errors import InvalidInput
 from recallite.system import folders
 from recallite.text.front_matter import decode
-from recallite_notes import note_chunks as chunks
+from recallite_notes import indexing as chunks
 from recallite_notes import note_files as files
 from recallite_notes.note_files import FileProblem, Selection, Unreadable, problem_of, read_file
-from recallite_notes.status import unread
+from recallite_notes.workspace import unread
 from tests.limits import LAST_RESORT_SECONDS
 from tests.unit.notes.support import config, counts, dump, index_all, write
 

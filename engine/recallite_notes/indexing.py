@@ -1,23 +1,34 @@
 """Indexing: changed files are found by `stat`, then read, chunked, embedded and written, one transaction per file.
 
-A document is removed only if a listing that began after it was stored does not have its file.
+A document is removed only if a listing that began after it was stored does not have its file. Two background threads
+index when files change, and at an interval.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
-from time import perf_counter
-from typing import NamedTuple
+import os
+import threading
+from collections.abc import Callable, Iterator
+from math import inf
+from pathlib import Path
+from time import monotonic, perf_counter
+from typing import Any, NamedTuple
 from weakref import ref
 
+import numpy as np
 from msgspec import Struct, field
+from numpy.typing import NDArray
 
+from recallite.embedding.remote import RemoteEmbedder
+from recallite.embedding.tokens import measure_of
 from recallite.engine import Engine
-from recallite.errors import EmbedderError, InvalidInput
+from recallite.errors import EmbedderError, InvalidInput, StoreClosed
 from recallite.model.checks import now_us
+from recallite.model.environment import ModelAddress
 from recallite.remember.document_writing import (
     CachePolicy,
+    NewChunk,
     NewDocument,
     Written,
     delete_documents,
@@ -26,20 +37,25 @@ from recallite.remember.document_writing import (
 from recallite.remember.pending import embed_pending, start_over
 from recallite.store.store import Progress
 from recallite.store.values import DocumentRow
-from recallite.system.messages import fault_text
+from recallite.system.messages import fault_text, install_command
+from recallite.text.chunking import LEAST_TOKENS, ChunkSize, chunk_markdown, with_columns, with_properties
+from recallite.text.front_matter import context_of, decode, front_matter, properties_text, short_name, short_values
 from recallite_notes.config import WorkspaceConfig
-from recallite_notes.note_chunks import chunking_name, to_document
+from recallite_notes.editable.markdown import is_memory_file, searchable_text
 from recallite_notes.note_files import (
+    ENDINGS,
     FileProblem,
     FoundFile,
+    IndexResult,
     Listing,
     Scan,
     Selection,
     Unreadable,
     problem_of,
     read_file,
+    source_label,
+    written_at,
 )
-from recallite_notes.results import IndexResult
 
 SCOPE = "/"
 # Within this time a file can be changed twice without a change of its time stamp.
@@ -319,3 +335,231 @@ def _may_have_changed_since(row: DocumentRow | None, file: FoundFile) -> bool:
     """
     changed_ns = max(file.mtime_ns, file.ctime_ns)
     return row is None or changed_ns > row.read_at * 1000 - _RACY_NS
+
+
+MEDIA_TYPE = "text/markdown"
+# The version of the chunking rules: to be raised when they change.
+_RULES = 2
+
+
+def chunking_name(config: WorkspaceConfig, spec: object) -> str:
+    """Name all that chunks and vectors depend on besides the file's bytes; if it differs, the file is indexed again."""
+    return f"{_RULES}:{config.chunking.tokens}:{config.chunking.overlap}:{config.timezone}:{_spec_name(spec)}"
+
+
+def to_document(
+    engine: Engine, config: WorkspaceConfig, path: str, data: bytes, mtime_ns: int, **columns: Any
+) -> NewDocument:
+    """The document of a file; `columns` identify its bytes."""
+    text, problem = decode(data)
+    metadata, begin = front_matter(text)
+    memories = is_memory_file(text)
+    # Each section of a file of memories is one.
+    size = ChunkSize(config.chunking.tokens, config.chunking.overlap, least_tokens=0 if memories else LEAST_TOKENS)
+    chunks = chunk_markdown(text, lambda: _token_starts(engine, text), size, begin=begin)
+    if not memories:
+        chunks = with_properties(chunks, text, properties_text(metadata, without={"title"}), size)
+        chunks = [*with_columns(chunks, text, "markdown")]
+    stated_title = metadata.get("title")
+    own_title = short_name(stated_title) if isinstance(stated_title, str) and stated_title.strip() else None
+    first = next((short_name(chunk.headings[0]) for chunk in chunks if chunk.headings), None)
+    title = own_title or first
+    shared = short_values(metadata)
+    return NewDocument(
+        source=path,
+        title=title,
+        media_type=MEDIA_TYPE,
+        mtime_ns=mtime_ns,
+        metadata=metadata,
+        problem=problem,
+        # For `source_filter` of a search: a bitmap before the scan.
+        tags=(source_label(path),),
+        created_at=written_at(path, mtime_ns, config.timezone),
+        chunks=[
+            NewChunk(
+                text=searchable_text(chunk.text) if memories else chunk.columns + chunk.text,
+                # Without the file name, so that a renamed file keeps its vectors.
+                context=context_of(own_title, headings, chunk.properties),
+                metadata={
+                    **shared,
+                    "path": path,
+                    **({} if title is None else {"title": title}),
+                    "headings": headings,
+                    "lines": list(chunk.lines),
+                    "chars": [chunk.start, chunk.end],
+                },
+            )
+            for chunk in chunks
+            for headings in [[short_name(heading) for heading in chunk.headings]]
+        ],
+        **columns,
+    )
+
+
+def _token_starts(engine: Engine, text: str) -> NDArray[np.int64]:
+    """The starts of the tokens of a text, by the bundled tokenizer if the embedder's is not available."""
+    try:
+        return engine.embedder.token_starts([text])[0]
+    except EmbedderError:
+        return measure_of("none")([text])[0]
+
+
+def _spec_name(spec: object) -> str:
+    """The configured embedder by name, without loading it or calling an endpoint."""
+    if isinstance(spec, str):
+        # Chunks made while the folder of the model was missing are made again with its tokenizer.
+        return f"{spec}{'+' if (Path(spec).expanduser() / 'tokenizer.json').is_file() else ''}"
+    if isinstance(spec, ModelAddress | RemoteEmbedder):
+        return f"remote:{spec.model if isinstance(spec, ModelAddress) else spec.name}"
+    return str(getattr(spec, "fingerprint", type(spec).__name__))
+
+
+# How often the watcher checks for quiet, and for its end.
+_TICK_MS = 100
+# Some network and container file systems do not report changes that others make.
+_TRUSTED_SECONDS = 5.0
+# A file that is written to without a pause is indexed after this many times the debounce.
+_LONGEST_WAIT = 10
+
+
+class Watcher:
+    """Runs `sync` when Markdown files change, and at an interval. A failure is kept in `problem`; both go on."""
+
+    def __init__(self, config: WorkspaceConfig, sync: Callable[[], IndexResult]) -> None:
+        self._config = config
+        self._sync = sync
+        self._lock = threading.Lock()
+        self._watching: _Thread | None = None
+        self._interval: _Thread | None = None
+        self.problem: str | None = None
+        self.listed_at = -inf
+        """The time at which all files were last listed and changes indexed, by `time.monotonic`."""
+        self._unseen = True  # whether there are, or may be, changes that the watcher has not indexed
+
+    @property
+    def may_be_trusted(self) -> bool:
+        """Whether it watches without a problem, has indexed every change that it saw, and all files were listed lately.
+
+        When the system's queue overflows, the last changes still reach the watcher, which then lists every file.
+        """
+        recently = monotonic() - self.listed_at < _TRUSTED_SECONDS
+        return self.active and recently and not self._unseen and self.problem is None
+
+    @property
+    def active(self) -> bool:
+        """Whether files are watched."""
+        return self._watching is not None and self._watching.is_alive()
+
+    @property
+    def interval_active(self) -> bool:
+        """Whether files are indexed at an interval."""
+        return self._interval is not None and self._interval.is_alive()
+
+    def start(self, on_index: Callable[[IndexResult], None] | None = None) -> None:
+        """Watch from now on, after one index run. Does nothing where it watches already.
+
+        Raises InvalidInput if watchfiles is not installed.
+        """
+        try:
+            from watchfiles import watch
+        except ImportError:
+            raise InvalidInput(f"watching needs watchfiles: {install_command('watch')}") from None
+        with self._lock:
+            if not self.active:
+                self._unseen = True
+                self._watching = _Thread("recallite-watch", lambda stop: self._watch(watch, stop, on_index))
+
+    def start_interval(self) -> None:
+        """Index every `interval_minutes` from now on."""
+        with self._lock:
+            if self._interval is None:
+                self._interval = _Thread("recallite-interval", self._repeat)
+
+    def stop(self) -> None:
+        """Stop watching; the interval goes on."""
+        with self._lock:
+            thread, self._watching = self._watching, None
+        if thread is not None:
+            thread.stop()
+
+    def close(self) -> None:
+        """Stop both."""
+        self.stop()
+        with self._lock:
+            thread, self._interval = self._interval, None
+        if thread is not None:
+            thread.stop()
+
+    def _watch(
+        self, watch: Callable[..., Any], stop: threading.Event, on_index: Callable[[IndexResult], None] | None
+    ) -> None:
+        folders = [self._config.folder, *filter(os.path.exists, map(self._placed, self._config.extra_paths))]
+        quiet_ms = self._config.sync.watch_debounce_ms
+        tick_ms = max(1, min(_TICK_MS, quiet_ms))
+        while not stop.is_set():
+            try:
+                changes = watch(
+                    *folders, watch_filter=self._concerns, step=tick_ms, debounce=tick_ms, rust_timeout=tick_ms,
+                    yield_on_timeout=True, stop_event=stop, raise_interrupt=False,
+                )  # fmt: skip
+                # After the first tick it watches: the run for earlier changes begins then, so that none is missed.
+                due = latest = 0.0
+                for change in changes:
+                    now = monotonic()
+                    if change:
+                        self._unseen = True
+                        due = now + quiet_ms / 1000
+                        latest = min(latest, now + _LONGEST_WAIT * quiet_ms / 1000)
+                    if now >= min(due, latest) and not stop.is_set():
+                        due = latest = inf
+                        # Not before the run: a search meanwhile would not wait for it.
+                        self._unseen = not self._run(on_index)
+            except Exception as fault:  # the folder is missing for now, or too many are watched
+                self._unseen = True
+                self.problem = f"watching failed: {fault_text(fault)}"
+                stop.wait(1.0)
+
+    def _repeat(self, stop: threading.Event) -> None:
+        while not stop.wait(self._config.sync.interval_minutes * 60):
+            self._run()
+
+    def _run(self, on_index: Callable[[IndexResult], None] | None = None) -> bool:
+        """Whether the run succeeded."""
+        began = monotonic()
+        try:
+            result = self._sync()
+            self.listed_at = began
+            if on_index is not None:
+                on_index(result)
+        except StoreClosed:
+            return False
+        except Exception as fault:
+            self._unseen = True
+            self.problem = fault_text(fault)
+            return False
+        return True
+
+    def _concerns(self, _: object, path: str) -> bool:
+        """Whether a change may concern the index: of a Markdown file, of a folder, or of something removed."""
+        inside = os.path.relpath(path, self._config.folder).split(os.sep)
+        if inside[0] != os.pardir and any(name.startswith(".") for name in inside):
+            return False
+        return path.lower().endswith(ENDINGS) or not os.path.isfile(path)
+
+    def _placed(self, extra: str) -> str:
+        return os.path.join(self._config.folder, os.path.expanduser(extra))
+
+
+class _Thread(threading.Thread):
+    """A daemon thread that an event stops."""
+
+    def __init__(self, name: str, work: Callable[[threading.Event], None]) -> None:
+        self._told = threading.Event()
+        super().__init__(name=name, target=work, args=(self._told,), daemon=True)
+        self.start()
+
+    def stop(self) -> None:
+        """Stop it, and wait for its end unless it is the calling thread."""
+        self._told.set()
+        if threading.current_thread() is not self:
+            self.join()

@@ -1,4 +1,11 @@
-"""Client: the operations of a memory, asked of a server."""
+"""A client of `recallite serve`: the methods of `Memory`, asked of a server.
+
+from recallite_server.client import Client
+
+with Client("http://127.0.0.1:7333", token="rct_...") as memory:
+memory.remember("Ada prefers green tea")
+hits = memory.recall("What does Ada drink?")
+"""
 
 from __future__ import annotations
 
@@ -9,26 +16,243 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
+from itertools import islice
+from pathlib import Path
+from tempfile import NamedTemporaryFile
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, Self, Unpack
+from urllib.parse import quote, urlencode, urlsplit
 
 import httpx2
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from recallite import errors
 from recallite.documents.document import IngestedDocument
-from recallite.doors.calls import OpenedSession
+from recallite.doors.calls import HitsAnswer, OpenedSession, in_json
 from recallite.doors.operation import SESSION_PREFIX, Operation
-from recallite.doors.operations import served
-from recallite.errors import InvalidInput, InvalidItem, ServerError, StoreClosed
+from recallite.doors.operations import PREFIX, SCOPE_HEADER, served
+from recallite.errors import InvalidInput, InvalidItem, RecalliteError, ServerError, StoreClosed
 from recallite.model import checks
 from recallite.model.filters import FilterFields
-from recallite.model.records import NewRecord, OnExisting
+from recallite.model.records import Hits, NewRecord, OnExisting
 from recallite.model.reports import Imported
 from recallite.model.settings import WritePolicy
 from recallite.store.store import Progress
-from recallite_server.client import messages
-from recallite_server.client.messages import Sent, answered, asked, unreachable
+from recallite.system.asynchrony import AsyncHandle
+from recallite.system.messages import shown
+
+__all__ = ["AsyncClient", "Client"]
+
+
+_SHOWN_CHARS = 200
+BYTES = "application/octet-stream"
+"""The content type of a document or an import."""
+
+
+class Sent(NamedTuple):
+    """A request. `reads` says that it may be sent again."""
+
+    method: str
+    path: str
+    body: bytes | None = None
+    reads: bool = False
+    content_type: str = "application/json"
+
+
+class _Failure(msgspec.Struct):
+    type: str
+    message: str
+    reason: Any = None
+    position: int = 0
+    stored: int = 0
+    label: str | None = None
+    item: _Failure | None = None
+
+    def as_error(self) -> RecalliteError:
+        if self.item is not None:
+            return errors.InvalidItem(self.position, self.stored, self.item.as_error(), label=self.label)
+        kind = errors.CLASSES.get(self.type, ServerError)
+        return kind(self.message, self.reason if self.reason in kind.REASONS else None)
+
+
+class _Failed(msgspec.Struct):
+    error: _Failure
+
+
+def asked(operation: Operation, *args: Any, **kwargs: Any) -> Sent:
+    """The request for a call. Raises InvalidInput for what no request can hold, and TypeError as the call would."""
+    fields = {name: value for name, value in operation.bind(*args, **kwargs).items() if value is not ...}
+    path = PREFIX + operation.path
+    if "{id}" in path:
+        id = fields.pop("id")
+        if not isinstance(id, str) or not id:
+            raise InvalidInput(f"id is {shown(id)}: give a str")
+        path = path.replace("{id}", quote(checks.encodable(id, "id"), safe=""))
+    if operation.in_body:
+        return Sent(operation.method, path, _encoded(fields), not operation.writes(fields))
+    needed = {name: value for name, value in fields.items() if value != operation.fields[name][1]}
+    return Sent(operation.method, _with_query(path, needed), None, operation.reads)
+
+
+def _with_query(path: str, fields: Mapping[str, Any]) -> str:
+    """A path with fields as its query."""
+    pairs = [pair for name, value in fields.items() for pair in _pairs(name, value)]
+    return f"{path}?{urlencode(pairs)}" if pairs else path
+
+
+def _pairs(name: str, value: Any) -> Iterator[tuple[str, str]]:
+    """A field in a query: lists are repeated, objects are JSON, None is empty."""
+    if value is None:
+        yield name, ""
+        return
+    plain = msgspec.json.decode(_encoded(value))
+    for part in plain if isinstance(plain, list) else [plain]:
+        yield name, part if isinstance(part, str) else msgspec.json.encode(part).decode()
+
+
+def _encoded(value: Any) -> bytes:
+    try:
+        return msgspec.json.encode(value, enc_hook=_plain)
+    except (TypeError, UnicodeEncodeError, RecursionError) as fault:
+        raise InvalidInput(f"an argument cannot be sent as JSON: {fault}") from None
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "tolist"):  # an array
+        return value.tolist()
+    if isinstance(value, Iterable):
+        return [*value]
+    raise TypeError(f"{shown(value)} has no form in JSON")
+
+
+def answered(operation: Operation, status: int, content: bytes) -> Any:
+    """The value of an answer. Raises the error that the server answered, by its own class."""
+    value = _decoded(status, content, in_json(operation.returns))
+    if isinstance(value, HitsAnswer):
+        return value.as_hits()
+    return [part.as_hits() for part in value] if operation.returns == list[Hits] else value
+
+
+def _decoded(status: int, content: bytes, kind: Any) -> Any:
+    """The JSON of a successful answer as a type. Raises the error of any other."""
+    check_status(status, content)
+    try:
+        return msgspec.json.decode(content, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError) as fault:
+        raise ServerError(f"the answer is not that of this version of Recallite ({fault})") from None
+
+
+def check_status(status: int, content: bytes) -> None:
+    """Raise the error of an answer that is none of success; a redirect is followed nowhere."""
+    if not 200 <= status < 300:
+        raise failure(status, content)
+
+
+def failure(status: int, content: bytes) -> RecalliteError:
+    """The error that an answer tells of."""
+    try:
+        failed = msgspec.json.decode(content, type=_Failed).error
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        text = content[:_SHOWN_CHARS].decode("utf-8", "replace")
+        return ServerError(f"the server answered {status}: {text}")
+    return failed.as_error()
+
+
+def unreachable(url: str, sent: Sent, fault: Exception) -> ServerError:
+    """The error for a request without an answer."""
+    doubt = "" if sent.reads else "; what was asked may have been done: look before you ask again"
+    return ServerError(f"{url} gave no answer ({type(fault).__name__}: {fault}){doubt}", "unreachable")
+
+
+def check_token(token: object) -> dict[str, str]:
+    """The headers with a token; none without one."""
+    if token is None:
+        return {}
+    if not isinstance(token, str) or not token.isascii() or not token.isprintable() or not token.strip():
+        raise InvalidInput("token is none: give what `recallite token create` printed")
+    return {"Authorization": f"Bearer {token.strip()}"}
+
+
+def check_url(url: object) -> str:
+    """The address of a server, without a slash at its end."""
+    try:
+        parts = urlsplit(url) if isinstance(url, str) and url.isascii() and url.isprintable() else None
+        known = parts is not None and parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        known = False
+    if not known or parts is None:
+        raise InvalidInput(f"url is {shown(url)}: give an address such as http://127.0.0.1:7333")
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise InvalidInput("url has a user, query or fragment: give the token as token=")
+    return str(url).rstrip("/")
+
+
+def scope_header(scope: str) -> dict[str, str]:
+    """The header that narrows a request to a scope."""
+    return {} if scope == "/" else {SCOPE_HEADER: quote(scope, safe="/")}
+
+
+def arrays(vectors: Mapping[str, Any]) -> dict[str, NDArray[np.float32]]:
+    """Vectors as `Memory.vectors` gives them."""
+    return {id: np.asarray(parts, dtype=np.float32) for id, parts in vectors.items()}
+
+
+def batches(items: Iterable[object], size: int) -> Iterator[builtins.list[object]]:
+    """The items in lists of at most `size`."""
+    checks.check_stream(items)
+    rest = iter(items)
+    while batch := [*islice(rest, size)]:
+        yield [item if isinstance(item, str) else fields_of(item) for item in batch]
+
+
+def fields_of(item: object) -> Any:
+    """A memory to be stored as the fields that were given."""
+    if isinstance(item, str):
+        return {"text": item}
+    if isinstance(item, msgspec.Struct):
+        defaults = item.__struct_defaults__
+        named = item.__struct_fields__[len(item.__struct_fields__) - len(defaults) :]
+        absent = {name for name, value in zip(named, defaults, strict=True) if getattr(item, name) is value}
+        return {name: getattr(item, name) for name in item.__struct_fields__ if name not in absent}
+    return item
+
+
+def document(source: object, name: str | None) -> tuple[bytes, str]:
+    """The bytes and the name of a document: those of a file, which this process reads, or bytes with their name."""
+    if isinstance(source, bytes | bytearray | memoryview):
+        if name is None:
+            raise InvalidInput("the document has no name: give name=, which tells its format, such as 'report.pdf'")
+        return bytes(source), name
+    path = checks.check_path(source, "source")
+    try:
+        return path.read_bytes(), name or path.name
+    except OSError as fault:
+        raise errors.DocumentError(f"{path} cannot be read: {fault.strerror or fault}") from None
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """A file that takes the place of `path` when the block ends; nothing is left of it if the block raises."""
+    try:
+        with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}-", delete=False) as file:
+            part = Path(file.name)
+            try:
+                yield file
+                file.flush()
+                part.replace(path)
+            finally:
+                part.unlink(missing_ok=True)
+    except OSError as fault:
+        raise InvalidInput(f"target {path} cannot be written: {fault.strerror or fault}") from None
+
+
+def format_of(path: Path, format: str | None) -> str:
+    """The format of an export or import: the one given, else by the extension of the file."""
+    known = {".csv": "csv", ".txt": "text"}
+    return format or known.get(path.suffix.lower(), "jsonl")
+
 
 _OPERATIONS = {operation.name: operation for operation in served()}
 
@@ -46,7 +270,7 @@ class Asks:
         operation = _OPERATIONS[name]
         sent = asked(operation, *args, **kwargs)
         if body is not None:
-            sent = sent._replace(body=body, content_type=messages.BYTES)
+            sent = sent._replace(body=body, content_type=BYTES)
         return answered(operation, *self._send(sent))
 
     if not TYPE_CHECKING:
@@ -108,11 +332,11 @@ class Client(_Surface):
     """
 
     def __init__(self, url: str, *, token: str | None = None, scope: str = "/", timeout_seconds: float = 60.0) -> None:
-        self._url = messages.check_url(url)
+        self._url = check_url(url)
         # No proxy and no netrc of the environment: the token goes to this address alone.
         self._http = httpx2.Client(
             timeout=checks.check_finite(timeout_seconds, "timeout_seconds", minimum=0.001), trust_env=False,
-            headers=messages.check_token(token),
+            headers=check_token(token),
             verify=self._url.startswith("https:"),  # reading certificates that nothing needs took 40 ms
         )  # fmt: skip
         self._scope, self._owner = checks.check_scope(scope), True
@@ -132,7 +356,7 @@ class Client(_Surface):
 
     def remember(self, text: str | NewRecord, **fields: Any) -> Any:
         """Do as `Memory.remember`; the fields of a `NewRecord` can be given by name."""
-        return self._ask("remember", **messages.fields_of(text) | fields)
+        return self._ask("remember", **fields_of(text) | fields)
 
     def update(self, id: str | Iterable[str], /, **changes: Any) -> Any:
         """Do as `Memory.update`."""
@@ -149,7 +373,7 @@ class Client(_Surface):
 
     def vectors(self, ids: Iterable[str]) -> dict[str, NDArray[np.float32]]:
         """Do as `Memory.vectors`."""
-        return messages.arrays(self._ask("vectors", [*ids]))
+        return arrays(self._ask("vectors", [*ids]))
 
     def remember_many(
         self,
@@ -163,7 +387,7 @@ class Client(_Surface):
         """Do as `Memory.remember_many`; each batch is one request and one transaction."""
         ids: builtins.list[str] = []
         options: dict[str, Any] = {"policy": policy, "on_existing": on_existing}
-        for batch in messages.batches(items, checks.check_count(batch_size, "batch_size")):
+        for batch in batches(items, checks.check_count(batch_size, "batch_size")):
             try:
                 ids += self._ask("remember_many", batch, **options)
             except InvalidItem as fault:
@@ -192,7 +416,7 @@ class Client(_Surface):
         return f"Client({self._url!r}{scope})"
 
     def _request(self, sent: Sent) -> httpx2.Request:
-        headers = messages.scope_header(self._scope)
+        headers = scope_header(self._scope)
         if sent.body is not None:
             headers["Content-Type"] = sent.content_type
         if self._http.is_closed:
@@ -218,7 +442,7 @@ class Client(_Surface):
             response = self._http.send(self._request(sent), stream=True)
             try:
                 if response.status_code != 200:
-                    messages.check_status(response.status_code, response.read())
+                    check_status(response.status_code, response.read())
                     raise ServerError(f"the server answered {response.status_code} and no export")
                 yield response
             finally:
@@ -300,7 +524,7 @@ class ClientKnowledge(ClientService, _Knowledge):
         metadata: Mapping[str, Any] | None = None,
     ) -> IngestedDocument:
         """Send a document: a file of this machine, or bytes with a `name`, which tells the format."""
-        body, named = messages.document(source, name)
+        body, named = document(source, name)
         answer: IngestedDocument = self._ask(
             "knowledge.ingest", name=named, title=title, scope=scope, metadata=metadata, body=body
         )
@@ -324,8 +548,8 @@ class ClientTransfer(ClientService, _Transfer):
         """
         path = checks.check_path(target, "target")
         operation = _OPERATIONS["transfer.export"]
-        sent = asked(operation, format=messages.format_of(path, format), vectors=vectors, **fields)
-        with self._client._stream(sent) as response, messages.replacing(path) as file:
+        sent = asked(operation, format=format_of(path, format), vectors=vectors, **fields)
+        with self._client._stream(sent) as response, replacing(path) as file:
             for piece in response.iter_bytes():
                 file.write(piece)
 
@@ -334,10 +558,8 @@ class ClientTransfer(ClientService, _Transfer):
     ) -> Imported:
         """Read memories from a file of this machine, all or none; formats as for `memory.transfer.import_`."""
         path = checks.check_path(source, "source")
-        body, _ = messages.document(path, None)
-        imported: Imported = self._ask(
-            "transfer.import_", format=messages.format_of(path, format), scope=scope, body=body
-        )
+        body, _ = document(path, None)
+        imported: Imported = self._ask("transfer.import_", format=format_of(path, format), scope=scope, body=body)
         return imported
 
 
@@ -346,3 +568,66 @@ _SERVICES: dict[str, Callable[[Client, str], ClientService]] = {
     "knowledge": ClientKnowledge,
     "transfer": ClientTransfer,
 }
+
+
+MOST_REQUESTS = 64
+"""Requests of an `AsyncClient` that are under way at a time; more wait their turn."""
+
+if TYPE_CHECKING:  # its methods are those of AsyncMemory, and have their types
+    from recallite.aio import AsyncMemory as _AsyncSurface
+else:
+    _AsyncSurface = AsyncHandle
+
+
+class AsyncClient(_AsyncSurface):
+    """`Client` for asyncio: `async with AsyncClient(url) as memory:`; its methods are awaited."""
+
+    def __init__(self, url: str, *, token: str | None = None, scope: str = "/", timeout_seconds: float = 60.0) -> None:
+        self._client = Client(url, token=token, scope=scope, timeout_seconds=timeout_seconds)
+        AsyncHandle.__init__(self, lambda: self._client, threads=MOST_REQUESTS)
+
+    def scoped(self, scope: str) -> AsyncClient:
+        """A handle bound to a scope; open the client first. It shares the connections and does not close them."""
+        handle = object.__new__(type(self))
+        handle._client = handle._twin = self._now().scoped(scope)  # type: ignore[assignment]
+        handle._executor, handle._owner = self._executor, False
+        return handle
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """The method or service of the client, awaited."""
+            if name.startswith("_"):
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+            return _awaited(self, getattr(self._client, name))
+
+        def __dir__(self) -> set[str]:
+            return {*super().__dir__(), *dir(self._client)}
+
+
+class _Awaited:
+    """A service or session of a client, awaited."""
+
+    def __init__(self, handle: AsyncClient, asks: Asks) -> None:
+        self._handle, self._asks = handle, asks
+
+    def __getattr__(self, name: str) -> Any:
+        return _awaited(self._handle, getattr(self._asks, name))
+
+    def __dir__(self) -> list[str]:
+        return dir(self._asks)
+
+
+def _awaited(handle: AsyncClient, value: Any) -> Any:
+    """A value of a client; a service, a session or a method of it is awaited."""
+    if isinstance(value, Asks):
+        return _Awaited(handle, value)
+    if not callable(value):
+        return value
+
+    async def method(*args: Any, **kwargs: Any) -> Any:
+        await handle._opened()
+        return _awaited(handle, await handle._run(partial(value, *args, **kwargs)))
+
+    method.__doc__ = value.__doc__
+    return method
