@@ -118,7 +118,7 @@ def _page_lines(archive: zipfile.ZipFile, kind: str) -> list[str]:
     """Return the different lines of the headers or footers, without page numbers."""
     lines: dict[str, None] = {}
     for name in sorted(archive.namelist()):
-        if re.fullmatch(rf"word/{kind}[0-9]*\.xml", name):
+        if name.startswith(f"word/{kind}") and name.endswith(".xml"):
             for paragraph in _part(archive, name).iter(f"{_W}p"):
                 fields = " ".join((item.text or "") + (item.get(f"{_W}instr") or "") for item in paragraph.iter())
                 text = _text(paragraph).strip()
