@@ -26,7 +26,7 @@ from recallite.model.records import (
     OnExisting,
     Reached,
     Record,
-    Shown,
+    RecordOrHit,
     as_seen,
 )
 from recallite.model.reports import Forgotten, ScopeCount, TagCount
@@ -626,7 +626,7 @@ class Memory:
 
         return engine_of(self).embed([checks.check_query(text) for text in checks.listed(texts, "texts", single=False)])
 
-    def _seen(self, shown: Shown) -> Shown:
+    def _seen(self, shown: RecordOrHit) -> RecordOrHit:
         """A record or hit as this handle shows it."""
         return as_seen(self._engine.counted(shown) if isinstance(shown, Record) else shown, self._scope)
 

@@ -11,17 +11,9 @@ from recallite.errors import InvalidInput
 from recallite.system.messages import fault_text, shown
 
 Kind = Literal[
-    "stores",
-    "embedders",
-    "importers",
-    "exporters",
-    "services",
-    "tools",
-    "commands",
-    "operations",
-    "profiles",
+    "stores", "embedders", "importers", "exporters", "services", "tools", "commands", "operations", "profiles",
     "functions",
-]
+]  # fmt: skip
 _PREFIX = "recallite."
 _OWN = "recallite"
 
@@ -121,7 +113,9 @@ def _registered() -> dict[str, dict[str, list[Registered]]]:
     for group in entries.groups:
         if group.startswith(_PREFIX):
             for entry in entries.select(group=group):
-                package = packages.get(id(entry.dist)) or packages.setdefault(id(entry.dist), _package(entry))
+                if id(entry.dist) not in packages:
+                    packages[id(entry.dist)] = entry.dist.name if entry.dist else "an unnamed package"
+                package = packages[id(entry.dist)]
                 by_name = (ours if package == _OWN else others).setdefault(group.removeprefix(_PREFIX), {})
                 by_name.setdefault(entry.name, []).append(Registered(entry, package))
     for kind, by_name in others.items():
@@ -130,10 +124,6 @@ def _registered() -> dict[str, dict[str, list[Registered]]]:
                 of = " and ".join(registration.package for registration in by_name[name])
                 _warn(f"the {kind.removesuffix('s')} {name!r} of {of}: Recallite has one of this name, rename it")
     return ours
-
-
-def _package(entry: Any) -> str:
-    return entry.dist.name if entry.dist else "an unnamed package"
 
 
 def _warn(reason: str) -> None:
