@@ -14,8 +14,13 @@ if TYPE_CHECKING:
     from recallite.model.configuration import SettingInfo
 
 ROOT = Path(__file__).resolve().parents[1]
-PROJECT = ("ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "RELEASING.md", "models/README.md")
-FIGURES = "../benchmarks/results/"
+RESULTS = "benchmarks/results/"
+PROJECT = (
+    "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "RELEASING.md", "models/README.md",
+    f"{RESULTS}README.md",
+)  # fmt: skip
+# How the site's search treats the pages whose addresses begin so; the guides come first.
+SEARCH = {f"project/{RESULTS}": {"exclude": True}, "reference/api/": {"boost": 0.5}}
 _REMOTE = re.compile(r'<(?:script|img|iframe)[^>]* src="(https?:[^"]+)"')
 SETTINGS = ROOT / "docs" / "reference" / "settings.md"
 _MARKER = re.compile(r"<!-- generated: (\w+) -->(?:.*?<!-- end -->)?", re.DOTALL)
@@ -26,21 +31,26 @@ def on_files(files: Any, config: Any, **_: object) -> Any:
     from mkdocs.structure.files import File
 
     for name in PROJECT:
-        text = (ROOT / name).read_text("utf-8").replace("](docs/", "](../")
+        up = "../" * name.count("/")
+        text = (ROOT / name).read_text("utf-8").replace(f"]({up}docs/", f"](../{up}")
+        if name.startswith(RESULTS):
+            text = re.sub(r"\]\((\w+\.svg)\)", rf"](../{up}figures/\1)", text)
         files.append(File.generated(config, f"project/{name}", content=text))
-    for plot in sorted((ROOT / "benchmarks" / "results").glob("*.svg")):
+    for plot in sorted((ROOT / RESULTS).glob("*.svg")):
         files.append(File.generated(config, f"figures/{plot.name}", abs_src_path=str(plot)))
     return files
 
 
 def on_page_markdown(markdown: str, page: Any, **_: object) -> str:
     """Fill the markers, and lead links to files outside docs/ to their copies in the site."""
+    for address, treated in SEARCH.items():
+        if page.file.src_uri.startswith(address):
+            page.meta.setdefault("search", treated)
     markdown = _MARKER.sub(lambda marker: GENERATED[marker[1]](), markdown)
     up = "../" * page.file.src_uri.count("/")
-    markdown = markdown.replace(f"]({up}{FIGURES}", f"]({up}figures/")
     for name in PROJECT:
         markdown = markdown.replace(f"]({up}../{name}", f"]({up}project/{name}")
-    return markdown
+    return markdown.replace(f"]({up}../{RESULTS}", f"]({up}figures/")
 
 
 def filled(text: str) -> str:
