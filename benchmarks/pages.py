@@ -1,4 +1,4 @@
-"""python -m benchmarks.pages: write the saved results into results/README.md and the pages that quote them, and draw them.
+"""python -m benchmarks.pages: write the saved results into results/README.md and the pages that quote them, and draw.
 
 A table stands between `<!-- results: NAME -->` and `<!-- end -->`; NAME is a key of `TABLES`, or a case.
 """

@@ -23,7 +23,7 @@ import numpy as np
 
 from benchmarks.corpus import queries, read_lines
 from recallite import Memory, Settings
-from recallite.doors.warm.quick import quick_start
+from recallite_server.warm.quick import quick_start
 
 RECALLITE = [sys.executable, "-m", "recallite"]
 CLIENT = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "benchmark", "version": "1"}}

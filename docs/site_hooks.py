@@ -100,12 +100,12 @@ def _command_lines(command: Any, words: str, level: str, context: Any) -> Iterat
 
 def operations() -> str:
     """Return a table for each group of operations, with the name of each in every interface."""
-    from recallite.doors.operations import GROUPS, OPERATIONS, PREFIX
+    from recallite.doors.operations import GROUPS, PREFIX, every_operation
 
     lines = []
     for group, title in GROUPS.items():
         lines += [f"## {title}", "", "| Python | HTTP | command | tools | what it does |", "|---|---|---|---|---|"]
-        for operation in OPERATIONS:
+        for operation in every_operation():
             if operation.group == group:
                 path = f"`{operation.method} {PREFIX}{operation.path}`" if operation.path else ""
                 tool = "" if operation.tool is None else f"`{operation.tool.name}`" + ", MCP" * operation.mcp
@@ -130,7 +130,7 @@ def settings() -> str:
 def workspace_settings() -> str:
     """Every setting of a workspace by its key in a file."""
     from recallite.model.configuration import list_settings
-    from recallite.notes.config import WorkspaceConfig
+    from recallite_notes.config import WorkspaceConfig
 
     return _settings_table(list_settings(WorkspaceConfig))
 

@@ -33,7 +33,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.runtime import Runtime
 
-from recallite.integrations.langgraph import RecalliteStore
+from recallite_connect.langgraph import RecalliteStore
 
 NOTHING = "nothing"
 

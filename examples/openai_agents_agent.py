@@ -28,7 +28,7 @@ from agents import Agent, Runner, set_tracing_disabled
 from agents.testing import ScriptedModel, assistant_message, function_call
 
 from recallite import Memory
-from recallite.integrations.openai_agents import RecalliteSession, memory_tool, recalling
+from recallite_connect.openai_agents import RecalliteSession, memory_tool, recalling
 
 
 class Rules(ScriptedModel):

@@ -26,7 +26,7 @@ from typing import Any
 
 from recallite import Memory
 from recallite.recall.request import recall_arguments
-from recallite.transfer.importers import import_from
+from recallite_connect.importers import import_from
 
 SESSIONS = {
     "billing": [

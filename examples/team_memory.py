@@ -24,9 +24,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from recallite import Memory
-from recallite.doors.client import Client
-from recallite.doors.http.access_tokens import Token, Tokens
 from recallite.errors import AccessDenied, NotFound
+from recallite_server.client import Client
+from recallite_server.http.access_tokens import Token, Tokens
 
 
 @contextmanager

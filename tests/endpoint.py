@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tests.unit.memory.support import WordEmbedder
+from tests.unit.core.memory.support import WordEmbedder
 
 
 class Answer(NamedTuple):

@@ -20,9 +20,9 @@ from benchmarks.harness.case import Case, Context, Figures
 from benchmarks.harness.measure import rates
 from benchmarks.ray_nodes import two_nodes
 from recallite import Memory, Settings
-from recallite.bulk import on_ray, recall_many, remember_files
-from recallite.bulk.arrow import hits_table
 from recallite.recall.request import recall_arguments
+from recallite_bulk import on_ray, recall_many, remember_files
+from recallite_bulk.arrow import hits_table
 
 __all__ = ["CASE"]
 

@@ -10,7 +10,7 @@ from benchmarks.cases.documents_index import copied, markdown_files
 from benchmarks.harness.case import Case, Context, Timing
 from recallite import Workspace
 from recallite.embedding import load
-from recallite.notes.config import SyncConfig, WorkspaceConfig
+from recallite_notes.config import SyncConfig, WorkspaceConfig
 
 __all__ = ["CASE"]
 

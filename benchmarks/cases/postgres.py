@@ -20,7 +20,7 @@ from benchmarks.harness.case import Case, Context, Figures, Timing
 from benchmarks.harness.measure import rates
 from recallite import Memory
 from recallite.model.records import NewRecord
-from recallite.transfer.copying import copy_store
+from recallite_postgres.copy_store import copy_store
 from tests.system.postgres.server import PostgresServer
 
 __all__ = ["CASE"]

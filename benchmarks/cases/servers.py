@@ -70,7 +70,7 @@ def _interfaces(store: Path, stack: ExitStack) -> dict[str, dict[str, Callable[[
     from mcp import StdioServerParameters
     from mcp.client.streamable_http import streamable_http_client
 
-    from recallite.doors.client import Client
+    from recallite_server.client import Client
 
     memory = stack.enter_context(Memory(store))
     memory.store.warmup()
@@ -103,7 +103,7 @@ def _interfaces(store: Path, stack: ExitStack) -> dict[str, dict[str, Callable[[
         "one recall, from text": {
             "in process": lambda question: [hit.id for hit in memory.recall(question, limit=_LIMIT)],
             "HTTP": rest,
-            "recallite.doors.client": lambda question: [hit.id for hit in client.recall(question, limit=_LIMIT)],
+            "recallite_server.client": lambda question: [hit.id for hit in client.recall(question, limit=_LIMIT)],
         },
         "what answers, from text": {
             "in process": lambda question: [hit.id for hit in memory.recall(question, limit=_LIMIT, relevant=True)],
@@ -185,8 +185,8 @@ def _serving(store: Path, *options: str) -> Iterator[str]:
 
 def _serve(store: Path, *, batch: bool) -> None:
     """Be a server until told to end; prints its address."""
-    from recallite.doors.http.app import MemoryApi
-    from recallite.doors.http.connections import listen, server_of
+    from recallite_server.http.app import MemoryApi
+    from recallite_server.http.connections import listen, server_of
 
     with Memory(store) as memory, listen("127.0.0.1", 0) as listener:
         print(f"http://127.0.0.1:{listener.getsockname()[1]}", flush=True)

@@ -21,8 +21,8 @@ from typing import Any
 from benchmarks.environment import embed_each_question
 from benchmarks.tables import table
 from recallite import Memory, Settings
-from recallite.doors.hooks.events import answer
-from recallite.doors.hooks.projects import project_of
+from recallite_server.hooks.events import answer
+from recallite_server.hooks.projects import project_of
 
 __all__ = ["TABLE", "evaluate", "main", "read"]
 

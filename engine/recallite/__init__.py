@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from recallite.model.records import Hit as Hit
     from recallite.model.records import NewRecord as NewRecord
     from recallite.model.settings import Settings as Settings
-    from recallite.notes.async_workspace import AsyncWorkspace as AsyncWorkspace
-    from recallite.notes.config import WorkspaceConfig as WorkspaceConfig
-    from recallite.notes.workspace import Workspace as Workspace
-    from recallite.transfer.copying import copy_store as copy_store
     from recallite.transfer.restoring import restore_store as restore_store
+    from recallite_notes.async_workspace import AsyncWorkspace as AsyncWorkspace
+    from recallite_notes.config import WorkspaceConfig as WorkspaceConfig
+    from recallite_notes.workspace import Workspace as Workspace
+    from recallite_postgres.copy_store import copy_store as copy_store
 
 __all__ = [
     "AsyncMemory",
@@ -47,16 +47,16 @@ __all__ = [
 _MODULES = {"errors": "recallite.errors", "tools": "recallite.doors.tools"}
 _HOMES = {
     "AsyncMemory": "recallite.aio",
-    "AsyncWorkspace": "recallite.notes.async_workspace",
+    "AsyncWorkspace": "recallite_notes.async_workspace",
     "Filter": "recallite.model.filters",
     "Hit": "recallite.model.records",
     "Memory": "recallite.memory",
     "NewRecord": "recallite.model.records",
-    "WorkspaceConfig": "recallite.notes.config",
+    "WorkspaceConfig": "recallite_notes.config",
     "Settings": "recallite.model.settings",
-    "Workspace": "recallite.notes.workspace",
+    "Workspace": "recallite_notes.workspace",
     "__version__": "recallite._version",
-    "copy_store": "recallite.transfer.copying",
+    "copy_store": "recallite_postgres.copy_store",
     "restore_store": "recallite.transfer.restoring",
 }
 

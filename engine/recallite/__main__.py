@@ -2,6 +2,6 @@
 
 import sys
 
-from recallite.doors.cli import main
+from recallite_server.main import main
 
 sys.exit(main())

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from recallite.agents.working import AsyncWorking
     from recallite.documents.knowledge import AsyncKnowledge
     from recallite.embedding.protocol import Embedder
-    from recallite.namespaces.review import AsyncMemoryReview
-    from recallite.namespaces.store import AsyncMemoryStore
-    from recallite.namespaces.transfer import AsyncMemoryTransfer
     from recallite.remote.model_protocol import LanguageModel
+    from recallite.review.memory_review import AsyncMemoryReview
+    from recallite.transfer.memory_transfer import AsyncMemoryTransfer
+    from recallite.upkeep import AsyncMemoryStore
 
 
 class AsyncMemory(AsyncHandle[Memory]):

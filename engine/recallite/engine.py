@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from itertools import islice
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from weakref import WeakMethod
 
 from msgspec import structs
@@ -17,7 +17,6 @@ from msgspec import structs
 from recallite.embedding.handle import EmbedderHandle, Identity
 from recallite.embedding.load import bundled_name
 from recallite.errors import EmbedderMismatch, InvalidInput, RecalliteError, StoreError
-from recallite.index.fetched import SERVER_FROM, CorpusFigures
 from recallite.index.memory_index import MemoryIndex
 from recallite.index.snapshot_manager import SnapshotManager
 from recallite.model.checks import now_us, to_datetime
@@ -27,7 +26,7 @@ from recallite.model.records import Record
 from recallite.model.settings import Settings
 from recallite.store.opening import open_store
 from recallite.store.store import Store
-from recallite.store.transaction import Reader, Writer
+from recallite.store.transaction import Writer
 from recallite.store.values import Access, EmbedderRow
 from recallite.system.background import Background
 from recallite.system.logs import logger
@@ -86,8 +85,6 @@ class Engine:
         # Those of single scopes, of a store that can read them by themselves; the one that was asked for last is last.
         self._of_scopes: dict[str, MemoryIndex] = {}
         self._choosing = threading.Lock()
-        # Of recalls whose candidates the server finds.
-        self.figures = CorpusFigures()
         self._forget_what_was_read()
         forget = WeakMethod(self._forget_what_was_read)
         self.store.on_let_go = lambda: (forget() or bool)()
@@ -142,18 +139,6 @@ class Engine:
         with suppress(Exception), self.store.read() as reader:
             self.index.follow(reader, _FOLLOWED)
 
-    def server_finds(self, reader: Reader, scopes: Callable[[], tuple[int, ...] | None] = lambda: None) -> bool:
-        """Whether the server finds the candidates among the records of the scopes that are asked for, None for all."""
-        place, search = self.store.candidates, reader.candidates
-        if place == "memory" or search is None:
-            return False
-        if place == "server":
-            return True
-        if self.index.commit is not None or search.changes() < SERVER_FROM:
-            return False
-        ready = self.figures.ready(search, reader.vectors.active_embedder())
-        return ready and self.figures.of(search, scopes()).records >= SERVER_FROM
-
     def index_within(self, scope: str) -> MemoryIndex:
         """The index that has the records of a scope: the smallest that is loaded, or one of this scope alone.
 
@@ -169,13 +154,6 @@ class Engine:
                 del self._of_scopes[next(iter(self._of_scopes))]
             self._of_scopes[name] = index
         return index
-
-    def describe_index(self, reader: Reader) -> dict[str, Any]:
-        """Figures for `stats` of what finds the candidates: the index in memory, or the server's with their bytes."""
-        if not self.server_finds(reader):
-            return {"candidates": "memory", **self.index.describe()}
-        assert reader.candidates is not None
-        return {"candidates": "server", "indexes": reader.candidates.sizes(reader.vectors.active_embedder())}
 
     def active_embedder(self) -> EmbedderRow | None:
         """The embedder of the stored vectors; None before the first vector."""
@@ -263,10 +241,7 @@ class Engine:
         return self.store.size() < least
 
     def warmup(self, on_progress: Callable[[int, int | None], None] | None = None) -> dict[str, float]:
-        """Load the embedder, the index and the JIT kernels; returns the seconds each took.
-
-        Where a server finds the candidates, the indexes that it lacks are made there.
-        """
+        """Load the embedder, the index and the JIT kernels; returns the seconds each took."""
         seconds = {}
         began = perf_counter()
         # Without an embedder recall uses keywords, and memory.store.stats() says why.
@@ -281,12 +256,8 @@ class Engine:
             kernels.warmup(of_kernel)
         seconds["kernels"] = perf_counter() - began
         began = perf_counter()
-        place = self.store.candidates
-        if place == "server" or (place == "auto" and self.store.size() >= SERVER_FROM):
-            self.store.make_candidate_indexes(on_progress)
         with self.store.read() as reader:
-            if not self.server_finds(reader):
-                self.index.catch_up(reader)
+            self.index.catch_up(reader)
         seconds["index"] = perf_counter() - began
         return seconds
 

@@ -140,7 +140,7 @@ class StoreError(RecalliteError):
     - "full": the disk is full or the quota used up; the transaction was rolled back
     - "io": the disk or the system refused to open, read or write the file, which may be intact
     - "denied": the database server refuses the user, the password, the database, or a tenant
-    - "unsupported": the database server is too old, or lacks pgvector, UTF-8 or a right that a memory needs
+    - "unsupported": the database server is too old, or lacks UTF-8 or a right that a memory needs
     - "newer_schema": the file or schema was written by a newer version
     - "no_ciphers": a key is given and the installed SQLite has none; the message says how to install them
     - "failed": anything else

@@ -54,17 +54,17 @@ if TYPE_CHECKING:
     from recallite.documents.knowledge import Knowledge
     from recallite.embedding.protocol import Embedder
     from recallite.engine import Engine
-    from recallite.namespaces.review import MemoryReview
-    from recallite.namespaces.store import MemoryStore
-    from recallite.namespaces.transfer import MemoryTransfer
     from recallite.recall import pipeline
     from recallite.remember import catching_up, change, fields, write
     from recallite.remember import links as linking
     from recallite.remember import supersession as superseding
     from recallite.remote.model_protocol import LanguageModel
+    from recallite.review.memory_review import MemoryReview
     from recallite.store.store import Progress
     from recallite.store.values import Direction
     from recallite.system import numerics
+    from recallite.transfer.memory_transfer import MemoryTransfer
+    from recallite.upkeep import MemoryStore
 else:  # a program that reads does not load what writes, and one that only names Memory loads no NumPy
     pipeline = Deferred("recallite.recall.pipeline")
     catching_up, change = Deferred("recallite.remember.catching_up"), Deferred("recallite.remember.change")
@@ -80,14 +80,18 @@ _USE = {
     "delete": "forget", "delete_all": "forget(scope='/')", "reset": "forget(scope='/')",
 }  # fmt: skip
 
-NAMESPACES = {"store": "MemoryStore", "review": "MemoryReview", "transfer": "MemoryTransfer"}
-"""The classes of the namespaces of a memory, each in the module of its name."""
+NAMESPACES = {
+    "store": "recallite.upkeep:MemoryStore", "review": "recallite.review.memory_review:MemoryReview",
+    "transfer": "recallite.transfer.memory_transfer:MemoryTransfer",
+}  # fmt: skip
+"""Where the classes of the namespaces of a memory are."""
 
 
 def class_of(name: str) -> Any:
     """The class of a namespace, or of a service that a package registers."""
     if name in NAMESPACES:
-        return getattr(import_module(f"recallite.namespaces.{name}"), NAMESPACES[name])
+        module, _, kind = NAMESPACES[name].partition(":")
+        return getattr(import_module(module), kind)
     return plugins.load("services", name)
 
 
@@ -692,3 +696,14 @@ def _cut(scope: str, path: str, depth: int | None) -> str:
     above = "" if path == "/" else path
     levels = scope.removeprefix(above).split("/")[1:]
     return above + "".join(f"/{level}" for level in levels[:depth] if level) or "/"
+
+
+class Namespace:
+    """Methods of a memory under a common name, confined to the scope of its handle."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._engine, self._scope, self._owner = memory._engine, memory._scope, memory._owner
+
+    def _require_whole(self, verb: str) -> None:
+        """Raise InvalidInput or StoreError if the handle has a part of the store alone."""
+        self._engine.require_whole(verb, self._scope, owner=self._owner)

@@ -11,6 +11,10 @@ A package registers what it adds as entry points, as Recallite does in its own p
 | `recallite.services` | a class made with an `EngineHandle`, an attribute of `Memory`; `Async…` beside it is its twin |
 | `recallite.tools` | a `Tool` for models |
 | `recallite.commands` | a `click.Command`, or a function with annotations like those in `recallite.doors.cli` |
+| `recallite.operations` | an `OperationSet` |
+| `recallite.profiles` | a `Profile` that ranks as another system does |
+
+`recallite.functions` is Recallite's own: what its core calls and a package beside it has, such as `evaluate`.
 
 Nothing is imported before it is named or listed; what cannot be imported is left out of lists with a `PluginWarning`.
 `engine_of(memory)` gives what a memory is made of, within its scope.

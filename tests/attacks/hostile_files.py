@@ -20,7 +20,7 @@ from pathlib import Path
 
 from recallite import Memory, Settings
 from recallite.errors import RecalliteError
-from recallite.notes.config import WorkspaceConfig
+from recallite_notes.config import WorkspaceConfig
 from tests.attacks.outcome import Outcome
 
 __all__ = ["attack"]

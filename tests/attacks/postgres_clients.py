@@ -16,7 +16,7 @@ from typing import Any
 
 from recallite import Memory, Settings
 from recallite.errors import RecalliteError, StoreError, WriteUnknown
-from recallite.store.postgres import changes
+from recallite_postgres import changes
 from tests.attacks.index_difference import difference
 from tests.attacks.workload import Embedder
 

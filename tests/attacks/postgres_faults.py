@@ -69,7 +69,6 @@ class _Round:
         self._stack = contextlib.ExitStack()
         self._server = PostgresServer.started(fsync=True)
         self._stack.callback(self._server.remove)
-        self._server.execute("CREATE EXTENSION vector")
         opened(self._server.address(schema="agents")).close()
         self._standby: PostgresServer | None = standby_of(self._server, synchronous=True)
         self._stack.callback(self._standby.remove)

@@ -218,7 +218,7 @@ class _Round:
             stack.enter_context(mock.patch.object(uuid, "uuid4", new_uuid))
             for name, module in list(sys.modules.items()):
                 for function, new in (("uuid7", new_id), ("uuid7s", new_ids)):
-                    if name.startswith("recallite.") and callable(getattr(module, function, None)):
+                    if name.startswith("recallite") and callable(getattr(module, function, None)):
                         stack.enter_context(mock.patch.object(module, function, new))
             yield
 

@@ -54,7 +54,7 @@ def test_a_program_that_only_reads_loads_nothing_that_writes(tmp_path):
     assert not {name for name in listing if name.startswith(("recallite.remember", "recallite.recall.pipeline"))}
 
 
-COMMAND = "import sys; from recallite.doors.cli import main; sys.exit(main())"
+COMMAND = "import sys; from recallite_server.main import main; sys.exit(main())"
 HEAVY = {"numba", "llvmlite", "onnxruntime", "tokenizers", "recallite.embedding.onnx"}
 
 
@@ -81,7 +81,7 @@ with Memory({path!r}, settings=Settings(embedder="none")) as memory:
     memory.remember("Ada likes tea")
     assert memory.recall("tea")[0].text == "Ada likes tea"
 print(*sorted({{name.split(".")[1] for name in sys.modules if name.startswith("recallite.")}}))
-print(*[name for name in sys.modules if name.startswith("recallite.store.postgres")])
+print(*[name for name in sys.modules if name.startswith("recallite_postgres")])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
     wings, postgres = (line.split() for line in done.stdout.splitlines())

@@ -60,7 +60,7 @@ def test_the_list_names_every_setting_by_its_key_in_a_file():
 def test_every_environment_variable_that_is_read_is_listed():
     read = set()
     for package in (recallite, recallite_kernels):
-        for file in Path(package.__file__).parent.rglob("*.py"):
+        for file in Path(package.__file__).parents[1].rglob("*.py"):
             for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
                 text = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
                 if text.startswith(("RECALLITE_", "EMBEDDING_", "OPENAI_")) and text.isupper() and " " not in text:

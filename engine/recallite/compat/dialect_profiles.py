@@ -97,3 +97,4 @@ PROFILES: dict[str, DialectProfile] = {
         standing_instructions=0, superseded="as_ranked", hops=0, adaptive=False,
     ),
 }  # fmt: skip
+REEVE, HERMES, MEMWEAVE = PROFILES.values()

@@ -28,7 +28,6 @@ from recallite.model.records import (
     RecordFields,
 )
 from recallite.model.reports import Forgotten, Imported
-from recallite.review.version_diffs import VersionDiff, version_diffs
 from recallite.store.values import Direction
 from recallite.system.messages import shown
 
@@ -162,11 +161,6 @@ def bootstrap(
     """The context that an agent needs for a task, as Markdown of at most `budget_tokens` tokens."""
     briefing = memory.bootstrap(agent, task, budget_tokens, task_type=task_type)
     return BootstrapText(text=briefing.text, tokens=briefing.tokens, left_out=briefing.left_out)
-
-
-def diffs(memory: Memory, id: str) -> list[VersionDiff]:
-    """Differences by words between each version of a memory and the one before it."""
-    return version_diffs(memory.history(id, chain=False))
 
 
 def open_session(

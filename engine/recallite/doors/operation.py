@@ -277,6 +277,13 @@ _KINDS: dict[str, tuple[type, ...]] = {
 }  # fmt: skip
 
 
+class OperationSet(NamedTuple):
+    """The operations that a package registers, and the help of the first words of their commands that have two."""
+
+    operations: tuple[Operation, ...]
+    command_groups: Mapping[str, str] = {}
+
+
 def imported(place: str) -> Any:
     """The object at "module:name" or "module:Class.name"."""
     module, _, name = place.partition(":")

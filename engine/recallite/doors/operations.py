@@ -5,9 +5,12 @@ A new operation is a method of `Memory` or of a service of it, and one `Operatio
 
 from __future__ import annotations
 
+from functools import cache
+
 from recallite.doors.arguments import CHECKS, FIELDS, LINK, Argument
-from recallite.doors.operation import Command, Operation
-from recallite.doors.service_operations import SERVER_OPERATIONS, SERVICE_OPERATIONS
+from recallite.doors.operation import Command, Operation, OperationSet
+from recallite.doors.service_operations import SERVICE_OPERATIONS
+from recallite.system import plugins
 
 PREFIX = "/v1"
 """Prefix of the path of every operation."""
@@ -26,8 +29,6 @@ COMMAND_GROUPS = {
     "sessions": "Sessions: conversations, message by message.",
     "experience": "Tools that worked for a task, and remedies for errors.",
     "knowledge": "Documents: PDF, Word, HTML, Markdown and text.",
-    "token": "Access tokens of the server.",
-    "tenant": "Roles of a PostgreSQL server, confined to a scope.",
 }
 """First words of commands that have two, and the help of these groups."""
 
@@ -122,10 +123,6 @@ OPERATIONS: tuple[Operation, ...] = (
             "scope": Argument("Of this scope and those below it. Default: all.", "/A/B", kind="argument")
         }),
     ),
-    Operation(
-        "timeline", "The numbers of memories by day or month.",
-        group="memories", http="GET /timeline", call="recallite.review.timeline:timeline",
-    ),
     # ── recall ─────────────────────────────────────────────────────────────────────────────────────────────────
     Operation(
         "recall", "Find the memories that answer a question, best first.",
@@ -177,10 +174,6 @@ OPERATIONS: tuple[Operation, ...] = (
         command=Command(show=_SHOW + "print_versions", arguments={
             "chain": Argument("Only its own versions, whose places restore --to takes.", flags=" /--own")
         }),
-    ),
-    Operation(
-        "diffs", "Differences by words between each version of a memory and the one before it.",
-        group="links", http="GET /memories/{id}/diffs", call=_CALLS + "diffs",
     ),
     Operation(
         "supersede",
@@ -280,7 +273,6 @@ OPERATIONS: tuple[Operation, ...] = (
         group="store", effect="writes",
         command=Command(show="# embedded", json="embedded", bar=("embedding", "memories")),
     ),
-    *SERVER_OPERATIONS,
     Operation(
         "store.rekey",
         "Encrypt the store with a new key.\n\nRECALLITE_KEY or RECALLITE_KEY_FILE gives the present key, if there is "
@@ -292,9 +284,31 @@ OPERATIONS: tuple[Operation, ...] = (
         command=Command(run=_UPKEEP + "warmup"),
     ),
 )  # fmt: skip
-"""Every operation."""
-SERVED: tuple[Operation, ...] = tuple(operation for operation in OPERATIONS if operation.path)
-"""The operations of the HTTP API."""
+"""The operations of the core; `every_operation` has those of other packages too."""
 BY_NAME: dict[str, Operation] = {operation.name: operation for operation in OPERATIONS}
 BY_WORDS: dict[str, Operation] = {operation.words: operation for operation in OPERATIONS if operation.words}
 """Operations by their commands."""
+
+
+@cache
+def every_operation() -> tuple[Operation, ...]:
+    """The operations of the core, and those that packages register."""
+    return (*OPERATIONS, *(operation for others in _registered() for operation in others.operations))
+
+
+@cache
+def served() -> tuple[Operation, ...]:
+    """The operations of the HTTP API."""
+    return tuple(operation for operation in every_operation() if operation.path)
+
+
+def every_command_group() -> dict[str, str]:
+    """The first words of commands that have two, and the help of these groups, of all packages."""
+    groups = dict(COMMAND_GROUPS)
+    for others in _registered():
+        groups |= others.command_groups
+    return groups
+
+
+def _registered() -> list[OperationSet]:
+    return [*plugins.load_all("operations").values()]

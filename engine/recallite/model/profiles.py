@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from difflib import get_close_matches
-from importlib import import_module
 from typing import Annotated, Any, Literal, NamedTuple
 
 from msgspec import structs
@@ -10,6 +9,7 @@ from msgspec import structs
 from recallite.errors import InvalidInput
 from recallite.model.configuration import Count, NonNegative, Section, Setting, Share, declared
 from recallite.model.filters import FIELD_NAMES
+from recallite.system import plugins
 from recallite.system.messages import shown
 
 
@@ -189,6 +189,6 @@ def resolve_profile(profile: object, name: str = "profile") -> Profile:
     if isinstance(profile, str) and profile == "default":
         return DEFAULT
     if isinstance(profile, str) and profile in DIALECTS:
-        dialects: dict[str, Profile] = import_module("recallite.compat.dialect_profiles").PROFILES
-        return dialects[profile]
+        dialect: Profile = plugins.load("profiles", profile)
+        return dialect
     raise InvalidInput(f"{name} is {shown(profile)}: use one of default, {', '.join(DIALECTS)}")

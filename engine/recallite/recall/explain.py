@@ -83,7 +83,7 @@ def explain(
         if hidden is not None:
             stage, reason = hidden
             return Explanation(id=public_id, query=text, returned=False, stage=stage, reason=reason)
-        with open_view(engine, reader, queries, request, record_id) as opened:
+        with open_view(engine, reader, queries, request) as opened:
             (answer,) = answer_all(opened, queries, request, decomposed=bool(sub.queries))
             (answer,), records = judged(opened, queries, [answer], request)
             hits = fetch_hits(engine, opened, queries, [answer], records, request)[0]

@@ -29,7 +29,7 @@ from recallite.recall.newest_value import newest_first
 from recallite.recall.query import Queries, given_vectors, prepare_queries
 from recallite.recall.request import Request
 from recallite.recall.text_evidence import judge
-from recallite.recall.view import Opened, apart, open_view
+from recallite.recall.view import Opened, open_view
 from recallite.store.transaction import Reader
 from recallite.system.tracing import span
 
@@ -149,12 +149,8 @@ def _recall(
     started = perf_counter()
     embedded, request = embed_queries(engine, queries, vectors, request, sub)
     embed_ms = (perf_counter() - started) * 1e3
-    hits: list[Hits] = []
-    decomposed = bool(sub.queries)
     with engine.store.read() as reader:
-        several = reader.candidates is not None and apart(engine, reader, embedded, request, decomposed=decomposed)
-        for part in several or (embedded,):
-            hits += _answered(engine, reader, part, request, decomposed=decomposed)
+        hits = _answered(engine, reader, embedded, request, decomposed=bool(sub.queries))
         for place, query_hits in enumerate(hits):
             if has_lower(query_hits, request):
                 _put_higher_first(engine, reader, embedded.part(place, place + 1), query_hits, request)

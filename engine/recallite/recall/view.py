@@ -16,7 +16,6 @@ from recallite.index.table import INSTRUCTION
 from recallite.model.filters import Versions
 from recallite.recall.query import Queries, check_comparable
 from recallite.recall.request import Request
-from recallite.recall.server_candidates import fetched
 from recallite.store.transaction import Reader
 
 if TYPE_CHECKING:
@@ -52,36 +51,16 @@ class Opened(NamedTuple):
     memory_index: MemoryIndex
     view: kernels.View
     embedder_name: str | None
-    locked: bool
 
     def __enter__(self) -> Opened:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self.locked:
-            self.memory_index.lock.release_reading()
+        self.memory_index.lock.release_reading()
 
 
-def apart(engine: Engine, reader: Reader, queries: Queries, request: Request, *, decomposed: bool) -> list[Queries]:
-    """The queries by the views that they share: all share the index; candidates from the server are of one query."""
-    scopes = partial(_statistics_scopes, reader, request)
-    if decomposed or len(queries.texts) < 2 or not engine.server_finds(reader, scopes):
-        return [queries]
-    return [queries.part(place, place + 1) for place in range(len(queries.texts))]
-
-
-def open_view(
-    engine: Engine, reader: Reader, queries: Queries, request: Request, watched: int | None = None
-) -> Opened:  # fmt: skip
-    """The index at this read transaction's commit, under the request's filter; or one of candidates from the server.
-
-    That has the record `watched` too, whether it is a candidate or not.
-    """
-    if reader.candidates is not None and engine.server_finds(reader, partial(_statistics_scopes, reader, request)):
-        few = fetched(engine, reader, queries, request, _statistics_scopes(reader, request), watched)
-        view = view_of(few.memory_index, few.selection, few.statistics, few.standing, few.instructions, _NO_CHAINS)
-        name = None if few.embedder is None else few.embedder.name
-        return Opened(reader, few.memory_index, view, name, locked=False)
+def open_view(engine: Engine, reader: Reader, queries: Queries, request: Request) -> Opened:
+    """The index at this read transaction's commit, under the request's filter."""
     index = engine.index_within(request.filter.base)
     index.hold(reader)
     try:
@@ -91,7 +70,7 @@ def open_view(
     except BaseException:
         index.lock.release_reading()
         raise
-    return Opened(reader, index, view, None if embedder is None else embedder.name, locked=True)
+    return Opened(reader, index, view, None if embedder is None else embedder.name)
 
 
 def _view_under(index: MemoryIndex, reader: Reader, request: Request) -> kernels.View:

@@ -136,8 +136,7 @@ def _search_before(engine: Engine, rows: Sequence[Row], policy: WritePolicy) -> 
             return None
         if many:
             return threshold_search(engine, reader, rows, policy.most_links + SPARE, policy.floor)
-        if not engine.server_finds(reader):
-            index.catch_up(reader)
+        index.catch_up(reader)
     return None
 
 

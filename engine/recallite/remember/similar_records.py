@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 # How many new records the index may lack; their vectors are read from the store.
 _LATE = 24
-# If a server finds candidates: up to `_FEW` records are compared one by one, of more only those nearest to a text.
-_FEW, _LEAST_NEAREST = 1000, 100
 # Rows of a batch compared at once.
 _BLOCK = 256
 
@@ -62,8 +60,7 @@ def threshold_search(
     """Find at most `most` records at a cosine of at least `floor` for each row; none for a row without a vector.
 
     The store measures the cosines, of its float32 vectors. `indexed` is False in a transaction that has written: the
-    index lacks its uncommitted rows, so every record of the scope and kind is read from the store; or the nearest of
-    them, where a server finds them.
+    index lacks its uncommitted rows, so every record of the scope and kind is read from the store.
     """
     groups: dict[tuple[str, str], list[int]] = {}
     for place, row in enumerate(rows):
@@ -71,7 +68,6 @@ def threshold_search(
             groups.setdefault((row.scope, row.kind), []).append(place)
     neighbors: list[list[Neighbor]] = [[] for _ in rows]
     with kernel_errors(), ExitStack() as stack:
-        indexed = indexed and not engine.server_finds(reader)
         if indexed:
             index = index_of(engine, rows)
             embedder, late = stack.enter_context(nearly_current(index, reader, _LATE))
@@ -90,7 +86,7 @@ def threshold_search(
             if indexed:
                 likely = _in_index(index, read, queries, wanted, late)
             else:
-                likely = _in_store(engine, read, queries, scope, wanted)
+                likely = _in_store(read, queries, scope, wanted)
             for place, near_records in zip(places, _measured(read, queries, likely, wanted), strict=True):
                 single_part = len(rows[place].vectors) == 1
                 neighbors[place] = (
@@ -122,16 +118,10 @@ def _in_index(
     return [a | b for a, b in zip(likely, lacking, strict=True)]
 
 
-def _in_store(
-    engine: Engine, read: _Read, queries: NDArray[np.float32], scope: str, wanted: ThresholdQuery
-) -> list[Likely]:
+def _in_store(read: _Read, queries: NDArray[np.float32], scope: str, wanted: ThresholdQuery) -> list[Likely]:
     """The records that may match each query, by the vectors that the store has of the scope and kind."""
     reader, embedder = read
-    same = Filter(where={"scope": scope}, kinds=wanted.kind)
-    if engine.server_finds(reader):
-        ids = _nearest_in_store(read, queries, same, wanted)
-    else:
-        ids = reader.records.matching_ids(same, wanted.now)
+    ids = reader.records.matching_ids(Filter(where={"scope": scope}, kinds=wanted.kind), wanted.now)
     return likely_among(reader.vectors.of_current(ids, embedder), queries, wanted)
 
 
@@ -147,22 +137,6 @@ def _measured(
         near.sort(key=lambda neighbor: (-neighbor.cosine, neighbor.record_id))
         neighbors.append(near[: wanted.most])
     return neighbors
-
-
-def _nearest_in_store(
-    read: _Read, query_vectors: NDArray[np.float32], same: Filter, wanted: ThresholdQuery
-) -> list[int]:
-    """The records that the filter admits, or of many those nearest to the texts, some more than are wanted of each."""
-    reader, embedder = read
-    search = reader.candidates
-    assert search is not None
-    few = search.listed(same, wanted.now, _FEW)
-    if few is not None or not search.ready(embedder):
-        return reader.records.matching_ids(same, wanted.now) if few is None else few.tolist()
-    most = max(_LEAST_NEAREST, 2 * wanted.most)
-    near = [search.nearest(same, wanted.now, embedder, vector, most) for vector in query_vectors]
-    ids: list[int] = np.unique(np.concatenate(near)).tolist()
-    return ids
 
 
 class BatchMatches:

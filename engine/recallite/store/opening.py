@@ -32,7 +32,7 @@ __all__ = [
 
 # Of two letters at least: C:/ is a drive.
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
-_SERVER_OPTION = re.compile(r"[?&](pool_size|statement_timeout_ms|server_wait_ms|standby_lag_ms|candidates|schema)=")
+_SERVER_OPTION = re.compile(r"[?&](pool_size|statement_timeout_ms|server_wait_ms|standby_lag_ms|schema)=")
 
 
 class StoreOptions(TypedDict, total=False):

@@ -6,7 +6,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from recallite.errors import InvalidInput, StoreClosed
 from recallite.model.reports import ErasureReceipt, Verification
@@ -29,8 +29,6 @@ class Store(ABC):
     path: str
     snapshot_path: str | None = None
     confined_to: str | None = None
-    candidates: Literal["auto", "memory", "server"] = "memory"
-    """Place where recall finds its candidates; see `ServerOptions`."""
     read_only = False
     """Whether it can only be read, as its files are where nothing can be written."""
     in_memory = False
@@ -155,10 +153,6 @@ class Store(ABC):
     @abstractmethod
     def rebuild(self, on_progress: Progress | None = None) -> None:
         """Derive everything from the records again. Damaged vectors are removed; their records wait for others."""
-
-    def make_candidate_indexes(self, on_progress: Progress | None = None) -> list[str]:
-        """Make the indexes of `CandidateSearch` that are missing, while others read and write; returns their names."""
-        return []
 
     @abstractmethod
     def vacuum(self) -> int:

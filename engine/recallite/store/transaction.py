@@ -2,7 +2,7 @@
 
 `Store.read()` yields a `Reader` and `Store.atomic()` a `Writer`; the repositories are their attributes. The database
 refuses to write on a reader's own connection. Row ids grow with time and are never reused, but need not be consecutive.
-`tests/unit/store/contract/` holds the promises of every store.
+`tests/unit/core/store/contract/` holds the promises of every store.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import Any, TypeVar, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from recallite.store.candidates import CandidateSearch
 from recallite.store.sql.access_tokens import AccessTokens
 from recallite.store.sql.blocks import Blocks
 from recallite.store.sql.changes import Changes
@@ -56,11 +55,10 @@ class ReadOnlySql:
 
 
 class Reader(ABC):
-    """A read transaction: all reads see the same commit. `candidates` is None if the store cannot search by itself."""
+    """A read transaction: all reads see the same commit."""
 
     access_tokens: AccessTokens
     blocks: Blocks
-    candidates: CandidateSearch | None = None
     changes: Changes
     consolidations: Consolidations
     copying: Copying

@@ -9,5 +9,5 @@ logging.getLogger("recallite").addHandler(logging.NullHandler())
 
 
 def logger(module: str) -> logging.Logger:
-    """The logger of a module, below `recallite`."""
-    return logging.getLogger(module)
+    """The logger of a module, below `recallite`: that of `recallite_server.warm` is `recallite.server.warm`."""
+    return logging.getLogger(module.replace("recallite_", "recallite.", 1))

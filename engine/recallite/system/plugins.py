@@ -10,7 +10,18 @@ from typing import Any, Literal, NamedTuple
 from recallite.errors import InvalidInput
 from recallite.system.messages import fault_text, shown
 
-Kind = Literal["stores", "embedders", "importers", "exporters", "services", "tools", "commands"]
+Kind = Literal[
+    "stores",
+    "embedders",
+    "importers",
+    "exporters",
+    "services",
+    "tools",
+    "commands",
+    "operations",
+    "profiles",
+    "functions",
+]
 _PREFIX = "recallite."
 _OWN = "recallite"
 

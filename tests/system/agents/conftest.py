@@ -1,3 +1,3 @@
 """Fixtures that the tests in one process have too."""
 
-from tests.unit.agents.conftest import either  # noqa: F401
+from tests.unit.core.agents.conftest import either  # noqa: F401

@@ -7,7 +7,7 @@ import pytest
 from recallite import Memory, Settings
 from recallite.agents.consolidator import Consolidator
 from recallite.model.policies import Consolidation
-from tests.unit.memory.support import PLAIN, Other, run_at_once
+from tests.unit.core.memory.support import PLAIN, Other, run_at_once
 
 
 def log(memory, number, **fields):

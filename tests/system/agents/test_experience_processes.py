@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from recallite import Memory
-from tests.unit.memory.support import PLAIN, run_at_once
+from tests.unit.core.memory.support import PLAIN, run_at_once
 
 _RUNS = """
 import sys

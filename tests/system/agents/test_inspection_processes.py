@@ -6,8 +6,8 @@ import json
 from datetime import datetime, timedelta
 
 from recallite import Memory
-from tests.unit.agents.test_inspection import query
-from tests.unit.memory.support import PLAIN, raw
+from tests.unit.core.agents.test_inspection import query
+from tests.unit.core.memory.support import PLAIN, raw
 
 
 def test_the_seeds_sql_runs_as_it_stands(path):

@@ -6,8 +6,8 @@ import json
 import signal
 
 from recallite import Memory
-from tests.unit.agents.test_sessions import MESSAGES
-from tests.unit.memory.support import PLAIN, run, run_at_once, spawn
+from tests.unit.core.agents.test_sessions import MESSAGES
+from tests.unit.core.memory.support import PLAIN, run, run_at_once, spawn
 
 
 def test_a_session_is_restored_by_its_id_in_the_next_process(path):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.unit.memory.support import run
+from tests.unit.core.memory.support import run
 
 _ALL = """
 import sys

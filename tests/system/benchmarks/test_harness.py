@@ -104,7 +104,7 @@ def test_every_case_says_what_it_answers_and_its_saved_result_renders(capsys):
 
 
 CHEAP = ["documents_small", "embedding", "filters", "latency", "recall_cost", "stages", "write_cost"]
-SERVED = ["postgres", "postgres_candidates", "vector_formats"]
+SERVED = ["postgres"]
 
 
 @pytest.mark.slow

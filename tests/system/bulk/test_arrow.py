@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from recallite import Memory, Settings
-from recallite.bulk.arrow import hits_table, new_records, new_records_table, record_schema, records_table
 from recallite.errors import EmbedderMismatch, InvalidInput, InvalidItem
 from recallite.model.records import NewRecord
 from recallite.remember.embedded import EmbeddedText
+from recallite_bulk.arrow import hits_table, new_records, new_records_table, record_schema, records_table
 from tests.raising import raises
-from tests.unit.memory.support import unit
+from tests.unit.core.memory.support import unit
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")

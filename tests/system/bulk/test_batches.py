@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 
 from recallite import Memory, Settings
-from recallite.bulk import Embed, Recall, Write, recall
-from recallite.bulk.known import KnownIds
 from recallite.errors import EmbedderMismatch, InvalidInput
 from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord
+from recallite_bulk import Embed, Recall, Write, recall
+from recallite_bulk.known import KnownIds
 from tests.system.bulk.test_bulk import lines, state
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 
-from recallite.bulk.arrow import hit_schema, new_records, new_records_table  # noqa: E402
+from recallite_bulk.arrow import hit_schema, new_records, new_records_table  # noqa: E402
 
 INSTANT = Settings(embedder="instant")
 NOW = "2026-06-01T00:00:00Z"

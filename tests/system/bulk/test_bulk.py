@@ -13,11 +13,11 @@ import time
 import pytest
 
 from recallite import Memory, Settings
-from recallite.bulk import content_id, recall_many, remember_files, remember_many, write
 from recallite.errors import InvalidInput, InvalidItem, WorkerLost
 from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord
 from recallite.model.reports import Remembered
+from recallite_bulk import content_id, recall_many, remember_files, remember_many, write
 from tests.limits import LAST_RESORT_SECONDS
 
 PLAIN = Settings(embedder="none")
@@ -218,7 +218,7 @@ def test_parquet_files_are_read(memory, tmp_path):
     pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     import pyarrow.parquet
 
-    from recallite.bulk.arrow import new_records_table
+    from recallite_bulk.arrow import new_records_table
 
     table = new_records_table([NewRecord(**each) for each in lines(10)])
     pyarrow.parquet.write_table(table, tmp_path / "a.parquet")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 
 from recallite import Memory, Settings
-from recallite.bulk import Embed, recall_many, remember_many, write
-from recallite.bulk.known import KnownIds
 from recallite.model.checks import is_address
 from recallite.model.reports import Remembered
+from recallite_bulk import Embed, recall_many, remember_many, write
+from recallite_bulk.known import KnownIds
 from tests.system.bulk.test_bulk import lines, state
 
 INSTANT = Settings(embedder="instant")

@@ -8,19 +8,19 @@ import pytest
 
 from benchmarks.ray_nodes import two_nodes
 from recallite import Memory, Settings
-from recallite.bulk import recall as recall_here
-from recallite.bulk import remember_many
 from recallite.errors import InvalidInput
 from recallite.model.records import NewRecord
 from recallite.model.reports import Remembered
+from recallite_bulk import recall as recall_here
+from recallite_bulk import remember_many
 from tests.system.bulk.test_bulk import Killing, lines, state
 
 ray = pytest.importorskip("ray", reason="ray is not installed: .ci/ray installs it")
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 pytest.importorskip("ray.data", reason="ray[data] is not installed")
 
-from recallite.bulk import on_ray  # noqa: E402
-from recallite.bulk.arrow import new_records_table  # noqa: E402
+from recallite_bulk import on_ray  # noqa: E402
+from recallite_bulk.arrow import new_records_table  # noqa: E402
 
 INSTANT = Settings(embedder="instant")
 WORKERS = 2

@@ -9,8 +9,8 @@ from functools import partial
 
 import pytest
 
-from recallite.bulk.workers import Workers
 from recallite.errors import WorkerLost
+from recallite_bulk.workers import Workers
 from tests.limits import until
 from tests.unit.test_errors import EVERY, as_told
 

@@ -1,3 +1,3 @@
 """Fixtures that the tests in one process have too."""
 
-from tests.unit.cli.conftest import db, empty, process, remember, run  # noqa: F401
+from tests.unit.conftest import db, empty, process, remember, run  # noqa: F401

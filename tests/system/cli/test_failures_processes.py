@@ -3,8 +3,8 @@
 import subprocess
 import sys
 
-from recallite.doors.cli import main
-from tests.unit.cli.test_failures import failed
+from recallite_server.main import main
+from tests.unit.core.cli.test_failures import failed
 
 
 def test_a_wrong_environment_is_named(process):

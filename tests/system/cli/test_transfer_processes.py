@@ -2,7 +2,7 @@
 
 import subprocess
 
-from tests.unit.cli.conftest import start
+from tests.unit.conftest import start
 
 
 def test_a_signal_ends_a_process_with_130(db):

@@ -6,9 +6,9 @@ import os
 import signal
 
 from tests.limits import LAST_RESORT_SECONDS, until
-from tests.unit.cli.conftest import start
-from tests.unit.cli.test_workspace import folder  # noqa: F401
+from tests.unit.conftest import start
 from tests.unit.notes.support import write
+from tests.unit.notes.test_workspace import folder  # noqa: F401
 
 
 def test_watch_tells_each_run_until_it_is_interrupted(folder, tmp_path):

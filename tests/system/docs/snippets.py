@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import markdown_it
 
-from recallite.doors.cli import main
+from recallite_server.main import main
 
 __all__ = ["PAGES", "ROOT", "Block", "blocks", "matches", "needs", "run"]
 

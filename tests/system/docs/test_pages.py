@@ -119,7 +119,7 @@ def test_generated_references_have_every_command_and_setting():
 @pytest.mark.parametrize("page", [ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md"], ids=name)
 def test_files_that_a_page_names_exist(page):
     named = re.findall(r"`((?:[\w.-]+/)+[\w.-]*|[\w-]+\.(?:py|toml|yml|yaml))`", page.read_text("utf-8"))
-    homes = (ROOT, ROOT / "engine" / "recallite", ROOT / "kernels", ROOT / "models")
+    homes = (ROOT, ROOT / "engine", ROOT / "engine" / "recallite", ROOT / "kernels", ROOT / "models")
     assert [path for path in named if not any((home / path).exists() for home in homes)] == []
 
 

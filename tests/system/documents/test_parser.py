@@ -19,7 +19,7 @@ from recallite.errors import DocumentError
 from recallite.system.confinement import refusing
 from tests.limits import LAST_RESORT_SECONDS, until
 from tests.raising import raises
-from tests.unit.documents.support import Put, endless_pdf, pdf, swelling_pdf, word, word_bomb
+from tests.unit.core.documents.support import Put, endless_pdf, pdf, swelling_pdf, word, word_bomb
 
 GOOD = pdf([Put(72, 700, "good words")])
 LIMITS = Limits(seconds=LAST_RESORT_SECONDS)

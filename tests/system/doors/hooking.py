@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from recallite import Memory
-from recallite.doors.hooks.events import answer
 from recallite.text.quoting import NOTICE
+from recallite_server.hooks.events import answer
 
 EVENTS = {"SessionStart": "session-start", "UserPromptSubmit": "prompt", "Stop": "turn", "PreCompact": "turn",
           "SessionEnd": "turn"}  # fmt: skip

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from recallite import __version__
-from recallite.doors.cli import main
-from recallite.doors.hooks import connecting
-from recallite.doors.hooks.connecting import HOOKED
-from recallite.doors.warm.quick import quick_start
+from recallite_server.hooks import connecting
+from recallite_server.hooks.connecting import HOOKED
+from recallite_server.main import main
+from recallite_server.warm.quick import quick_start
 from tests.system.doors.hooking import repository
 
 

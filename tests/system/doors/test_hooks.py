@@ -16,11 +16,11 @@ import pytest
 
 import recallite
 from recallite import Memory, Settings
-from recallite.doors.hooks import projects
-from recallite.doors.hooks.projects import USER, project_of
-from recallite.doors.warm.quick import command, quick_start
-from recallite.transfer.importers import import_from, sessions
-from recallite.transfer.importers.json_items import json_value
+from recallite_connect.importers import import_from, sessions
+from recallite_connect.importers.json_items import json_value
+from recallite_server.hooks import projects
+from recallite_server.hooks.projects import USER, project_of
+from recallite_server.warm.quick import command, quick_start
 from tests.limits import LAST_RESORT_SECONDS, until
 from tests.system.doors.hooking import Session, repository, shown, texts
 from tests.system.doors.warming import running
@@ -519,7 +519,7 @@ def test_an_answered_hook_loads_next_to_nothing(warm, project):
     traced = [sys.executable, "-X", "importtime", *quick_start()[1:]]
     ran = hook(warm.path, "turn", Session(None, project, "s1").payload("Stop"), start=traced)
     modules = {line.rpartition("|")[2].strip() for line in ran.stderr.decode().splitlines()}
-    assert "recallite.doors.warm.calls" in modules
+    assert "recallite_server.warm.calls" in modules
     assert not modules & {"json", "re", "typing", "enum", "socket", "hashlib", "contextlib", "threading", "subprocess"}
     assert len(modules) < 45
 

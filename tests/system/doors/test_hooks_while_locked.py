@@ -14,11 +14,11 @@ import apsw
 import pytest
 
 from recallite import Memory, Settings
-from recallite.doors.hooks import kept, turns
-from recallite.doors.hooks.events import answer, keeps_turns
-from recallite.doors.hooks.projects import USER, project_of
-from recallite.doors.warm.quick import command, quick_start
 from recallite.errors import StoreError
+from recallite_server.hooks import kept, turns
+from recallite_server.hooks.events import answer, keeps_turns
+from recallite_server.hooks.projects import USER, project_of
+from recallite_server.warm.quick import command, quick_start
 from tests.limits import until
 from tests.system.doors.hooking import Session, repository, texts
 

@@ -31,9 +31,9 @@ import asyncio, json, sys
 from pathlib import Path
 import httpx2
 from recallite import AsyncMemory, Memory, Settings, tools
-from recallite.doors.cli import main
-from recallite.doors.client import AsyncClient, Client
-from recallite.doors.mcp.actions import TOOLS
+from recallite_server.main import main
+from recallite_server.client import AsyncClient, Client
+from recallite.doors.tools.actions import TOOLS
 from tests.system.http.serving import serving
 
 path, reference = sys.argv[1:]

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from recallite import Filter, Memory, Settings, tools
-from recallite.doors.cli import main
 from recallite.errors import InvalidInput
+from recallite_server.main import main
 
 TEXT = "The fence of the upper field was mended"
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from recallite.doors.warm import asking
-from recallite.doors.warm.quick import command, module, quick_start
 from recallite.system.processes import safe_environment
+from recallite_server.warm import asking
+from recallite_server.warm.quick import command, module, quick_start
 from tests.limits import LAST_RESORT_SECONDS, until
 from tests.system.doors.warming import fill, running
 
@@ -89,7 +89,7 @@ def test_processes_for_bulk_work_run_nothing_of_the_current_folder(tmp_path):
     script = tmp_path / "scripts" / "work.py"
     script.parent.mkdir()
     script.write_text(
-        "from recallite.bulk.workers import Workers\n"
+        "from recallite_bulk.workers import Workers\n"
         "def make():\n    return abs\n"
         "if __name__ == '__main__':\n"
         "    with Workers(make, 2) as workers:\n        print([*workers.map([-1, -2, -3])])\n"

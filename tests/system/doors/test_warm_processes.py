@@ -16,16 +16,16 @@ from pathlib import Path
 import pytest
 
 from recallite import Memory, Settings
-from recallite.doors.warm import asking
-from recallite.doors.warm import running as warm_running
-from recallite.doors.warm.quick import quick_start
 from recallite.system import local_socket
 from recallite.system.folder_lock import FolderLock
+from recallite_server.warm import asking
+from recallite_server.warm import running as warm_running
+from recallite_server.warm.quick import quick_start
 from tests.limits import LAST_RESORT_SECONDS, until
 from tests.system.doors.warming import fill, has_ended, running
 
 PLAIN = Settings(embedder="none")
-SERVICE = [sys.executable, "-m", "recallite.doors.warm"]
+SERVICE = [sys.executable, "-m", "recallite_server.warm"]
 
 
 @pytest.fixture
@@ -320,8 +320,8 @@ def test_a_socket_of_another_user_is_not_asked(store, monkeypatch):
 def test_windows_has_a_port_and_a_token(warm, monkeypatch):
     import types
 
-    from recallite.doors.http.connections import server_of
-    from recallite.doors.warm.service import Service
+    from recallite_server.http.connections import server_of
+    from recallite_server.warm.service import Service
 
     os.makedirs(asking.folder(), mode=0o700)
     monkeypatch.setattr(local_socket, "sys", types.SimpleNamespace(platform="win32"))

@@ -11,8 +11,8 @@ import httpx2
 import pytest
 
 from recallite import Memory, Settings
-from recallite.doors.hooks.running import PATH as HOOKS
-from recallite.doors.warm import asking, proxy, service
+from recallite_server.hooks.running import PATH as HOOKS
+from recallite_server.warm import asking, proxy, service
 from tests.limits import LAST_RESORT_SECONDS
 
 pytest.importorskip("starlette", reason="the extra server is not installed")
@@ -82,7 +82,7 @@ def test_turns_that_came_with_the_call_are_kept_before_it_is_answered(tmp_path, 
         answer = await client.post(HOOKS, content=call, headers=headers)
         assert (answer.status_code, answer.content) == (200, b"")
         assert (await client.get("/v1/count", headers=headers)).json() == 1
-        monkeypatch.setattr("recallite.doors.hooks.turns._given", lambda event: 1 / 0)
+        monkeypatch.setattr("recallite_server.hooks.turns._given", lambda event: 1 / 0)
         assert (await client.post(HOOKS, content=call, headers=headers)).status_code == 503
 
     asyncio.run(within(main))

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from recallite import Memory, Settings
 from recallite.doors.cli.run import run
-from recallite.doors.warm import asking, commands
+from recallite_server.warm import asking, commands
 from tests.limits import LAST_RESORT_SECONDS, until
 
 _WATCHED = """
@@ -23,7 +23,7 @@ def tell():
     with open(os.environ["LOADED"], "w") as file:
         file.write(" ".join(sys.modules))
 atexit.register(tell)
-from recallite.doors.cli import main
+from recallite_server.main import main
 sys.exit(main())
 """
 HEAVY = {"click", "rich", "msgspec", "numpy", "apsw", "recallite.memory"}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from recallite.embedding.onnx import OnnxEmbedder
-from tests.unit.embedding.test_onnx import embedder, texts  # noqa: F401
+from tests.unit.core.embedding.test_onnx import embedder, texts  # noqa: F401
 
 WORDS = Path(__file__).with_name("test_onnx_processes.py").read_text("utf-8").split()
 

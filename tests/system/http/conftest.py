@@ -25,7 +25,7 @@ def http(url):
 
 @pytest.fixture
 def client(url):
-    from recallite.doors.client import Client
+    from recallite_server.client import Client
 
     with Client(url) as opened:
         yield opened

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from recallite import Memory
-from recallite.doors.http.app import MemoryApi
-from recallite.doors.http.connections import listen, server_of
-from recallite.doors.http.request_checks import LOOPBACK_NAMES
+from recallite_server.http.app import MemoryApi
+from recallite_server.http.connections import listen, server_of
+from recallite_server.http.request_checks import LOOPBACK_NAMES
 from tests.limits import LAST_RESORT_SECONDS, until
 
 

@@ -11,12 +11,12 @@ import pytest
 pytest.importorskip("starlette", reason="the extra server is not installed")
 
 from recallite import Memory
-from recallite.doors.http.access_tokens import Tokens
-from recallite.doors.operations import SERVED
+from recallite.doors.operations import served
 from recallite.errors import InvalidInput, NotFound
+from recallite_server.http.access_tokens import Tokens
 from tests.system.http.serving import serving
-from tests.unit.memory.support import PLAIN
-from tests.unit.memory.test_authority import TRUE_AND_HOSTILE
+from tests.unit.core.memory.support import PLAIN
+from tests.unit.core.memory.test_authority import TRUE_AND_HOSTILE
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_a_token_for_reading_changes_nothing(ask, on_disk):
     client = ask(Tokens(on_disk).create(read_only=True).secret)
     bodies = {"id": id, "query": "tea", "task": "x", "ids": [id], "older_than": "PT1S"}
     before = [*on_disk.list(limit=None)], session.messages()
-    for operation in SERVED:
+    for operation in served():
         path = "/v1" + operation.path.replace("{id}", "s" if "session" in operation.path else id)
         answer = client.request(operation.method, path, **({"json": {}} if operation.in_body else {}))
         assert (answer.status_code == 403) is not operation.reads, (operation.method, operation.path, answer.text)
@@ -101,7 +101,7 @@ def test_no_request_reaches_past_the_scope_of_its_token(ask, on_disk):
         "items": [{"text": "x", "scope": "/users/bob"}], "messages": [{"role": "user", "content": "x"}],
         "older_than": "PT0S", "text": "new",
     }  # fmt: skip
-    for operation in SERVED:
+    for operation in served():
         required = {name for name, (_, default) in operation.fields.items() if default is not None}
         named = "{id}" in operation.path
         given = {name: fields[name] for name in required & fields.keys() if not (name == "id" and named)}
@@ -127,7 +127,7 @@ def test_no_request_reaches_past_the_scope_of_its_token(ask, on_disk):
 
 
 def test_names_of_a_proxy_need_tokens(on_disk):
-    from recallite.doors.http.running import serve
+    from recallite_server.http.running import serve
 
     with pytest.raises(InvalidInput, match="token create"):
         serve(on_disk, names=["memory.example.org"])

@@ -14,21 +14,21 @@ from tests.raising import raises
 pytest.importorskip("starlette", reason="the extra server is not installed")
 
 from recallite import Filter, Memory, errors
-from recallite.doors.client import AsyncClient, Client
-from recallite.doors.http.access_tokens import Tokens
 from recallite.model.records import NewRecord
-from recallite.review.timeline import timeline
-from recallite.review.version_diffs import version_diffs
+from recallite_server.client import AsyncClient, Client
+from recallite_server.http.access_tokens import Tokens
+from recallite_server.timeline import timeline
+from recallite_server.version_diffs import version_diffs
 from tests.limits import LAST_RESORT_SECONDS
 from tests.raising import raises
 from tests.system.http.serving import serving
 
 
 def test_every_operation_is_a_method(client, url):
-    from recallite.doors.operations import SERVED
+    from recallite.doors.operations import served
 
     session = client.sessions.open("talk")
-    for operation in SERVED:
+    for operation in served():
         for owner in (client, AsyncClient(url)):
             asks = {"session": session}.get(operation.name.partition(".")[0], owner)
             for part in operation.name.removeprefix("session.").split("."):
@@ -91,7 +91,7 @@ def _fields(record):
 
 
 def test_vectors_are_sent_and_read(path):
-    from tests.unit.memory.support import WordEmbedder
+    from tests.unit.core.memory.support import WordEmbedder
 
     with Memory(path, embedder=WordEmbedder()) as memory, serving(memory) as url, Client(url) as client:
         id = client.remember("green tea").id

@@ -15,7 +15,7 @@ import pytest
 pytest.importorskip("starlette", reason="the extra server is not installed")
 
 from recallite import Memory
-from recallite.doors.http.request_checks import Limits
+from recallite_server.http.request_checks import Limits
 from tests.limits import LAST_RESORT_SECONDS, until
 from tests.system.http.serving import serving
 
@@ -157,7 +157,7 @@ def test_what_a_memory_says_of_its_files_stays_in_the_log(small, on_disk, http, 
 
 
 def test_a_head_that_does_not_end_is_left(small, http, monkeypatch):
-    from recallite.doors.http import connections
+    from recallite_server.http import connections
 
     monkeypatch.setattr(connections, "MAX_HEAD_SECONDS", 0.3)
     monkeypatch.setattr(connections, "MAX_SILENT_SECONDS", 0.3)
@@ -173,7 +173,7 @@ def test_a_head_that_does_not_end_is_left(small, http, monkeypatch):
 
 
 def test_a_blank_line_does_not_keep_a_connection(small, monkeypatch):
-    from recallite.doors.http import connections
+    from recallite_server.http import connections
 
     monkeypatch.setattr(connections, "MAX_HEAD_SECONDS", 0.3)
     with connected(small) as connection:

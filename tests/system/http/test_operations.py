@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("starlette", reason="the extra server is not installed")
 
 from recallite import Memory
-from recallite.doors.operations import OPERATIONS, SERVED
+from recallite.doors.operations import every_operation, served
 
 # What works on the whole file or in this process alone, or is served in another form.
 ELSEWHERE = {"close", "embed", "scoped", "transaction"}
@@ -20,17 +20,17 @@ SENTINEL_FOLDER = "/"
 
 def test_every_method_of_a_memory_is_an_operation_or_known_to_be_none():
     methods = {name for name in dir(Memory) if not name.startswith("_") and inspect.isfunction(getattr(Memory, name))}
-    served = {operation.name for operation in OPERATIONS}
+    served = {operation.name for operation in every_operation()}
     assert methods - served - ELSEWHERE == set()
 
 
 def test_the_description_names_every_operation_with_its_fields_and_schemas_that_resolve(http):
     described = http.get("/openapi.json").json()
     assert {each["operationId"] for path in described["paths"].values() for each in path.values()} == {
-        operation.id for operation in SERVED
+        operation.id for operation in served()
     }
     assert "requestBody" in described["paths"]["/v1/documents"]["post"]
-    for operation in SERVED:
+    for operation in served():
         found = described["paths"]["/v1" + operation.path][operation.method.lower()]
         assert found["operationId"] == operation.id
         assert str(operation.status) in found["responses"]
@@ -251,9 +251,9 @@ def test_the_timeline_and_the_versions_of_a_memory(http, on_disk):
 
 
 def test_the_map_shows_a_token_its_scope(path):
-    from recallite.doors.http.access_tokens import Tokens
+    from recallite_server.http.access_tokens import Tokens
     from tests.system.http.serving import serving
-    from tests.unit.memory.support import WordEmbedder
+    from tests.unit.core.memory.support import WordEmbedder
 
     with Memory(path, embedder=WordEmbedder()) as memory:
         memory.remember_many(

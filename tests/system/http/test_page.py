@@ -15,10 +15,10 @@ pytest.importorskip("playwright", reason="playwright is not installed")
 from playwright.sync_api import expect
 
 from recallite import Memory
-from recallite.doors.http.access_tokens import Grant, Tokens
 from recallite.model.records import NewRecord
-from recallite.review.memory_map import MemoryMap
-from recallite.review.version_diffs import version_diffs
+from recallite_server.http.access_tokens import Grant, Tokens
+from recallite_server.memory_map import MemoryMap
+from recallite_server.version_diffs import version_diffs
 from tests.system.http.browsing import Tab, chromium
 from tests.system.http.example_memories import fill
 from tests.system.http.serving import serving

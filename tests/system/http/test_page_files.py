@@ -7,7 +7,7 @@ from importlib.resources import files
 
 import pytest
 
-PAGE = files("recallite") / "doors" / "http" / "page"
+PAGE = files("recallite_server") / "http" / "page"
 TEXTS = {each.name: each.read_text("utf-8") for each in PAGE.iterdir()}
 SVG = "http://www.w3.org/2000/svg"
 

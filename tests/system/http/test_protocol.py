@@ -13,7 +13,7 @@ import httpx2
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from recallite.doors.http.access_tokens import Tokens
+from recallite_server.http.access_tokens import Tokens
 from tests.limits import LAST_RESORT_SECONDS
 from tests.system.http.serving import serving
 

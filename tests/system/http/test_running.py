@@ -17,11 +17,11 @@ pytest.importorskip("starlette", reason="the extra server is not installed")
 
 from recallite import Memory
 from recallite.doors.cli.run import run
-from recallite.doors.http.access_tokens import Tokens
-from recallite.doors.http.connections import listen
 from recallite.errors import InvalidInput
+from recallite_server.http.access_tokens import Tokens
+from recallite_server.http.connections import listen
 from tests.limits import LAST_RESORT_SECONDS
-from tests.unit.memory.support import PLAIN
+from tests.unit.core.memory.support import PLAIN
 
 BROWSER = f"{sys.executable} -c pass"
 

@@ -9,8 +9,8 @@ import pytest
 
 from recallite import Memory
 from tests.limits import LAST_RESORT_SECONDS
-from tests.unit.index.test_index_snapshot import FAST, PLAIN, answers, expected, small, stored  # noqa: F401
-from tests.unit.memory.support import scored, spawn
+from tests.unit.core.index.test_index_snapshot import FAST, PLAIN, answers, expected, small, stored  # noqa: F401
+from tests.unit.core.memory.support import scored, spawn
 
 _READER = """
 import os, sys

@@ -33,7 +33,7 @@ class Theirs(NamedTuple):
 class Framework(NamedTuple):
     """A framework: the distribution whose version counts, the extra of ours, and what the tests need beside it.
 
-    Its page is `docs/integrations/NAME.md`, its module `recallite.integrations.MODULE`.
+    Its page is `docs/integrations/NAME.md`, its module `recallite_connect.MODULE`.
     """
 
     title: str

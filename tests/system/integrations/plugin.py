@@ -1,6 +1,6 @@
 """A plugin of pytest for the tests of a framework: leaves tests out, and tells which of the others reach Recallite.
 
-A test reaches Recallite if something outside it calls a function of `recallite.integrations` while the test or its
+A test reaches Recallite if something outside it calls a function of `recallite_connect` while the test or its
 fixtures run, other than what opens, names or closes a memory: a store that is only constructed proves nothing.
 """
 
@@ -25,8 +25,9 @@ LEFT_OUT = "RECALLITE_TESTS_LEFT_OUT"
 REACHES = "reaches Recallite"
 """The property of a test that does, in the report."""
 
-_PACKAGE = f"{Path(recallite.__file__).parent}{os.sep}"
-_INTEGRATIONS = f"{_PACKAGE}integrations{os.sep}"
+_ENGINE = Path(recallite.__file__).parents[1]
+_PACKAGE = f"{_ENGINE / 'recallite'}{os.sep}"
+_INTEGRATIONS = f"{_ENGINE / 'recallite_connect'}{os.sep}"
 _OPENS_OR_CLOSES = frozenset((
     "__init__", "__new__", "__enter__", "__exit__", "__aenter__", "__aexit__", "__del__", "model_post_init", "memory",
     "close", "aclose", "from_config", "from_conn_string", "setup", "<module>",

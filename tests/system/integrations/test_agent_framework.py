@@ -27,7 +27,7 @@ from agent_framework import (
 
 from recallite import Memory
 from recallite.errors import InvalidInput, StoreClosed
-from recallite.integrations.agent_framework import (
+from recallite_connect.agent_framework import (
     RecalliteContextProvider,
     RecalliteHistoryProvider,
 )

@@ -9,14 +9,14 @@ import stat
 import pytest
 
 from recallite import Workspace
-from recallite.notes.config import WorkspaceConfig
+from recallite_notes.config import WorkspaceConfig
 
 anthropic = pytest.importorskip("anthropic", reason="anthropic is not installed")
 httpx2 = pytest.importorskip("httpx2", reason="httpx2 is not installed")
 
 from anthropic.lib.tools import ToolError  # noqa: E402
 
-from recallite.integrations.anthropic import AsyncMemoryTool, MemoryTool  # noqa: E402
+from recallite_connect.anthropic import AsyncMemoryTool, MemoryTool  # noqa: E402
 
 NOTES = {"command": "create", "path": "/memories/team.md", "file_text": "# Team\n\nAda is on call for billing.\n"}
 STEPS = [

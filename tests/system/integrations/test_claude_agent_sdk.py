@@ -15,7 +15,7 @@ sdk = pytest.importorskip("claude_agent_sdk", reason="claude-agent-sdk is not in
 
 from claude_agent_sdk.testing import run_session_store_conformance  # noqa: E402
 
-from recallite.integrations.claude_agent_sdk import RecalliteSessionStore  # noqa: E402
+from recallite_connect.claude_agent_sdk import RecalliteSessionStore  # noqa: E402
 
 KEY = {"project_key": "-home-ada-app", "session_id": "s1"}
 SUB = {**KEY, "subpath": "subagents/agent-1"}

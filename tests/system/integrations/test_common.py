@@ -9,7 +9,7 @@ import pytest
 
 from recallite import Memory
 from recallite.errors import InvalidInput, StoreClosed
-from recallite.integrations.common import OnMemory, in_thread, needed, scope_segment
+from recallite_connect.common import OnMemory, in_thread, needed, scope_segment
 
 
 def test_a_memory_that_was_given_stays_open(memory):

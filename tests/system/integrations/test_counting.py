@@ -20,7 +20,7 @@ import threading
 import pytest
 
 import recallite
-from recallite.integrations.mem0 import Memory
+from recallite_connect.mem0 import Memory
 
 PLAIN = recallite.Memory(":memory:", settings=recallite.Settings(embedder="none"))
 OF_THE_MODULE = Memory(memory=PLAIN)

@@ -22,7 +22,7 @@ from crewai.memory.types import MemoryRecord  # noqa: E402
 
 from recallite import Memory  # noqa: E402
 from recallite.errors import InvalidInput, InvalidItem, StoreClosed  # noqa: E402
-from recallite.integrations.crewai import RecalliteStorage  # noqa: E402
+from recallite_connect.crewai import RecalliteStorage  # noqa: E402
 
 NOON = datetime(2026, 3, 1, 12)
 

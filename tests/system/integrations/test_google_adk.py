@@ -23,7 +23,7 @@ from google.adk.sessions.session import Session
 from google.adk.tools import load_memory
 from google.genai import types
 
-from recallite.integrations.google_adk import RecalliteMemoryService
+from recallite_connect.google_adk import RecalliteMemoryService
 
 ADA = {"app_name": "desk", "user_id": "ada"}
 

@@ -19,7 +19,7 @@ provider_module = pytest.importorskip("agent.memory_provider", reason="hermes-ag
 from agent.memory_manager import MemoryManager  # noqa: E402
 from plugins.memory import load_memory_provider  # noqa: E402
 
-from recallite.integrations import hermes  # noqa: E402
+from recallite_connect import hermes  # noqa: E402
 
 
 @pytest.fixture
@@ -145,7 +145,7 @@ def test_the_plugin_is_installed_and_removed_by_a_command(home):
     environment = {**os.environ, "HERMES_HOME": str(home)}
     for command, exists in (("uninstall", False), ("uninstall", False), ("install", True), ("install", True)):
         done = subprocess.run(
-            [sys.executable, "-m", "recallite.integrations.hermes", command],
+            [sys.executable, "-m", "recallite_connect.hermes", command],
             env=environment, capture_output=True, text=True, check=True,
         )  # fmt: skip
         assert done.stdout.strip() == str(home / "plugins" / "recallite")

@@ -32,12 +32,12 @@ from recallite.errors import (
     InvalidInput,
     StoreClosed,
 )  # fmt: skip
-from recallite.integrations.langchain import (
+from recallite_connect.langchain import (
     RecalliteChatMessageHistory,
     RecalliteRetriever,
     RecalliteVectorStore,
 )  # fmt: skip
-from recallite.integrations.langchain_embedder import LangChainEmbedder
+from recallite_connect.langchain_embedder import LangChainEmbedder
 
 pytestmark = [
     pytest.mark.usefixtures("offline"),

@@ -26,8 +26,8 @@ from recallite.errors import (
     InvalidInput,
     StoreClosed,
 )  # fmt: skip
-from recallite.integrations.langchain_embedder import LangChainEmbedder
-from recallite.integrations.langgraph import AsyncRecalliteStore, RecalliteStore
+from recallite_connect.langchain_embedder import LangChainEmbedder
+from recallite_connect.langgraph import AsyncRecalliteStore, RecalliteStore
 
 pytestmark = pytest.mark.usefixtures("offline")
 

@@ -23,7 +23,7 @@ from langgraph.store.sqlite import SqliteStore
 
 from recallite import Memory
 from recallite.errors import RecalliteError
-from recallite.integrations.langgraph import RecalliteStore
+from recallite_connect.langgraph import RecalliteStore
 
 pytestmark = pytest.mark.usefixtures("offline")
 

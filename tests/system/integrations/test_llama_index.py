@@ -18,7 +18,7 @@ from llama_index.core.response_synthesizers import get_response_synthesizer
 
 from recallite import Memory
 from recallite.errors import InvalidInput, StoreClosed
-from recallite.integrations.llama_index import RecalliteMemoryBlock, RecalliteRetriever
+from recallite_connect.llama_index import RecalliteMemoryBlock, RecalliteRetriever
 
 pytestmark = pytest.mark.usefixtures("offline")
 

@@ -13,7 +13,7 @@ import pytest
 
 import recallite
 from recallite.errors import InvalidInput, LanguageModelError
-from recallite.integrations.mem0 import AsyncMemory, Memory
+from recallite_connect.mem0 import AsyncMemory, Memory
 
 TALK = [
     {"role": "system", "content": "You are helpful."},

@@ -17,7 +17,7 @@ from agents.testing import ScriptedModel, assistant_message, function_call  # no
 
 from recallite import Memory, Settings  # noqa: E402
 from recallite.errors import InvalidInput  # noqa: E402
-from recallite.integrations.openai_agents import RecalliteSession, memory_tool, recalling  # noqa: E402
+from recallite_connect.openai_agents import RecalliteSession, memory_tool, recalling  # noqa: E402
 
 PLAIN = Settings(embedder="none")
 CALL = {"type": "function_call", "call_id": "c1", "name": "find", "arguments": '{"city": "Zürich"}'}

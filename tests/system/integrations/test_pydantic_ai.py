@@ -20,7 +20,7 @@ from pydantic_ai.models.test import TestModel  # noqa: E402
 
 from recallite import Memory  # noqa: E402
 from recallite.errors import InvalidInput, StoreClosed  # noqa: E402
-from recallite.integrations.pydantic_ai import RecalliteToolset  # noqa: E402
+from recallite_connect.pydantic_ai import RecalliteToolset  # noqa: E402
 
 
 def parts(messages, kind):

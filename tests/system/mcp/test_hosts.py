@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from recallite.doors.cli import main
-from recallite.doors.warm.quick import quick_start
+from recallite_server.main import main
+from recallite_server.warm.quick import quick_start
 
 HOSTS = {
     "claude-desktop": ("config/Claude/claude_desktop_config.json", "mcpServers"),

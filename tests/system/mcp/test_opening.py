@@ -20,14 +20,14 @@ from contextlib import nullcontext
 
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
-from recallite.doors.mcp.running import converse
-from recallite.doors.mcp.server import MemoryServer
 from recallite.doors.tools.action import DocumentAccess
-from recallite.doors.warm.proxy import _Opening
-from recallite.doors.warm.quick import quick_start
+from recallite_server.mcp.running import converse
+from recallite_server.mcp.server import MemoryServer
+from recallite_server.warm.proxy import _Opening
+from recallite_server.warm.quick import quick_start
 from tests.limits import LAST_RESORT_SECONDS
 
-FILE = Path(str(importlib.resources.files("recallite.doors.mcp") / "opening.json"))
+FILE = Path(str(importlib.resources.files("recallite_server.mcp") / "opening.json"))
 CLIENT = {"capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
 INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 

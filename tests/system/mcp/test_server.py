@@ -15,8 +15,8 @@ import pytest
 
 from recallite import Memory
 from tests.limits import LAST_RESORT_SECONDS
-from tests.unit.memory.support import PLAIN
-from tests.unit.memory.test_authority import TRUE_AND_HOSTILE
+from tests.unit.core.memory.support import PLAIN
+from tests.unit.core.memory.test_authority import TRUE_AND_HOSTILE
 
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
 
@@ -25,11 +25,11 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
-from recallite.doors.mcp.running import http_application
-from recallite.doors.mcp.server import MemoryServer
 from recallite.doors.tools.action import DocumentAccess
 from recallite.errors import InvalidInput
 from recallite.text.quoting import NOTICE, unquoted
+from recallite_server.mcp.running import http_application
+from recallite_server.mcp.server import MemoryServer
 
 ERAS = ("legacy", "auto")
 
@@ -498,7 +498,7 @@ def test_others_than_this_machine_need_a_token(path):
 
 
 def test_schemas_are_those_of_the_answers():
-    from recallite.doors.mcp.actions import TOOLS
+    from recallite.doors.tools.actions import TOOLS
 
     for tool in TOOLS:
         msgspec.json.schema(tool.answers)

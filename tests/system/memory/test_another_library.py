@@ -10,7 +10,7 @@ import pytest
 
 from recallite import Memory
 from recallite.errors import WriteUnknown
-from tests.unit.memory.support import PLAIN
+from tests.unit.core.memory.support import PLAIN
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows does not remove a file that is open")
 

@@ -9,14 +9,14 @@ import time
 from datetime import timedelta
 
 from recallite import Memory
-from tests.unit.memory.support import PLAIN
-from tests.unit.memory.test_catching_up import PAIRS, dated, paused, relations, unrelated
+from tests.unit.core.memory.support import PLAIN
+from tests.unit.core.memory.test_catching_up import PAIRS, dated, paused, relations, unrelated
 
 KILLS, ROUNDS = 12, 3
 WORK = """
 import sys
 from recallite import Memory
-from tests.unit.memory.support import PLAIN
+from tests.unit.core.memory.support import PLAIN
 from tests.system.memory.test_catching_up_processes import items
 memory = Memory(sys.argv[1], settings=PLAIN)
 for round in range(int(sys.argv[2])):

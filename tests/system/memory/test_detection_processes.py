@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from recallite import Memory
-from tests.unit.memory.support import PLAIN, Other
+from tests.unit.core.memory.support import PLAIN, Other
 
 OSLO, BERGEN, ROME = (f"Dana lives in {place} now" for place in ("Oslo", "Bergen", "Rome"))
 

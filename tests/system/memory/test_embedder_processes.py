@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from recallite import Memory
-from tests.unit.memory.support import WordEmbedder, run, spawn
+from tests.unit.core.memory.support import WordEmbedder, run, spawn
 
 _REEMBED = """
 import os, sys
 from recallite import Memory
-from tests.unit.memory.support import WordEmbedder
+from tests.unit.core.memory.support import WordEmbedder
 with Memory(sys.argv[1], embedder=WordEmbedder("other", 24)) as memory:
     def told(done, total):
         print(done, flush=True)

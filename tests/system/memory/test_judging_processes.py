@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.unit.memory.support import Other
-from tests.unit.memory.test_judging import NO_TEA, TEA, Scripted, open_with  # noqa: F401
+from tests.unit.core.memory.support import Other
+from tests.unit.core.memory.test_judging import NO_TEA, TEA, Scripted, open_with  # noqa: F401
 
 
 def test_closing_does_not_wait_for_the_model(open_with, path):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from recallite import Memory
-from tests.unit.memory.support import PLAIN, Other, scored, unit
+from tests.unit.core.memory.support import PLAIN, Other, scored, unit
 
 
 def test_a_recall_spreads_no_longer_along_a_removed_link(on_disk):

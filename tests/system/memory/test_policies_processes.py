@@ -5,7 +5,7 @@ from __future__ import annotations
 from recallite import Memory
 from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord
-from tests.unit.memory.support import PLAIN, Other
+from tests.unit.core.memory.support import PLAIN, Other
 
 RECALLED = WritePolicy(recognise_recalled=True)
 LINKS = WritePolicy(link_cosine=0.85)

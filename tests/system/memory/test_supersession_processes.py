@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recallite import Memory
-from tests.unit.memory.support import PLAIN, STORING, run_at_once
+from tests.unit.core.memory.support import PLAIN, STORING, run_at_once
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 from recallite import Memory
 from recallite.errors import StoreClosed
-from tests.unit.memory.support import PLAIN, run
+from tests.unit.core.memory.support import PLAIN, run
 
 _FORK = """
 import os, sys

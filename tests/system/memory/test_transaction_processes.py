@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 
 from recallite import Memory
-from tests.unit.memory.support import PLAIN, spawn
+from tests.unit.core.memory.support import PLAIN, spawn
 
 _KILLED = """
 import sys

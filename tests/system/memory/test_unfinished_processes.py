@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and mod
 _EXPORT_KILLED = """
 import os, signal, sys
 from recallite import Memory, Settings
-from recallite.notes.editable import safe_folder
+from recallite_notes.editable import safe_folder
 with Memory(sys.argv[1], settings=Settings(embedder="none")) as memory:
     if sys.argv[3] == "file":
         memory.transfer.export(sys.argv[2], on_progress=lambda done, total: os.kill(os.getpid(), signal.SIGKILL))

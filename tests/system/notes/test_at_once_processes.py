@@ -6,14 +6,14 @@ import random
 import signal
 
 from recallite import Workspace
-from tests.unit.memory.support import WordEmbedder, run_at_once, spawn
+from tests.unit.core.memory.support import WordEmbedder, run_at_once, spawn
 from tests.unit.notes.support import config, dump, dump_afresh, write
 from tests.unit.notes.test_at_once import fill, folder  # noqa: F401
 
 INDEX = """
 import sys
 from recallite import Workspace, WorkspaceConfig
-from tests.unit.memory.support import WordEmbedder
+from tests.unit.core.memory.support import WordEmbedder
 with Workspace(sys.argv[1], embedder=WordEmbedder()) as workspace:
     print("ready", flush=True)
     sys.stdin.readline()
@@ -23,7 +23,7 @@ with Workspace(sys.argv[1], embedder=WordEmbedder()) as workspace:
 KILLED = """
 import sys
 from recallite import Workspace
-from tests.unit.memory.support import WordEmbedder
+from tests.unit.core.memory.support import WordEmbedder
 with Workspace(sys.argv[1], embedder=WordEmbedder()) as workspace:
     print("ready", flush=True)
     workspace.index(on_progress=lambda done, total: print(done, flush=True))

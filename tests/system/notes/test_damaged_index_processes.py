@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from recallite.notes.opening import moved_aside
+from recallite_notes.opening import moved_aside
 from tests.unit.notes.test_damaged_index import folder, index_of, said  # noqa: F401
 
 _WITHOUT_DESCRIPTORS = """

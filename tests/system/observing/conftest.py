@@ -1,3 +1,3 @@
 """Fixtures that the tests in one process have too."""
 
-from tests.unit.observing.conftest import logged, traced  # noqa: F401
+from tests.unit.core.observing.conftest import logged, traced  # noqa: F401

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.unit.memory.support import run
+from tests.unit.core.memory.support import run
 
 KERNELS = """
 import json, logging

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.memory.support import run
+from tests.unit.core.memory.support import run
 
 
 def attributes(span):

@@ -15,7 +15,7 @@ from pathlib import Path
 from recallite import AsyncMemory, Memory, Workspace
 from recallite.model.model_address import address_of
 from recallite.remote.json_service import EndpointError, open_service
-from recallite.review.memory_map import MemoryMap
+from recallite_server.memory_map import MemoryMap
 
 # Kernels that are compiled already are loaded; nothing here waits for a compiler.
 os.environ["RECALLITE_COMPILE_KERNELS"] = "0"

@@ -23,7 +23,7 @@ import recallite_kernels
 import recallite_models
 from recallite_kernels.cache import root
 from tests.endpoint import serving
-from tests.unit.documents.support import Put, pdf, word
+from tests.unit.core.documents.support import Put, pdf, word
 
 REPOSITORY = Path(__file__).parents[3]
 PROGRAMS = ("default_store", "library", "asynchronous", "documents", "workspace", "commands", "mapping")
@@ -312,7 +312,7 @@ def test_one_function_imports_onnxruntime() -> None:
     importing = [
         file.name
         for package in (recallite, recallite_kernels, recallite_models)
-        for file in Path(str(package.__file__)).parent.rglob("*.py")
+        for file in Path(str(package.__file__)).parents[1].rglob("*.py")
         for node in ast.walk(ast.parse(file.read_text("utf-8")))
         if (isinstance(node, ast.Import) and any(each.name.split(".")[0] == "onnxruntime" for each in node.names))
         or (isinstance(node, ast.ImportFrom) and str(node.module).split(".")[0] == "onnxruntime")

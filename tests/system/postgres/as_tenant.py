@@ -1,4 +1,4 @@
-"""Every memory of a test is a tenant's: `pytest -p tests.system.postgres.as_tenant tests/unit/memory`.
+"""Every memory of a test is a tenant's: `pytest -p tests.system.postgres.as_tenant tests/unit/core/memory`.
 
 The tenant has the scope "/", so that results are those of the owner. What works on the whole memory is refused to it.
 """

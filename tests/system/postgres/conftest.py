@@ -7,7 +7,7 @@ import secrets
 
 import pytest
 
-from recallite.store.postgres.address import parse_address
+from recallite_postgres.address import parse_address
 from tests.system.postgres.server import SUPERUSER
 
 _numbers = itertools.count(1)
@@ -16,7 +16,7 @@ _numbers = itertools.count(1)
 @pytest.fixture
 def connected():
     """Makes `Connections` to an address, closed after the test."""
-    connection = pytest.importorskip("recallite.store.postgres.connection", exc_type=ImportError)
+    connection = pytest.importorskip("recallite_postgres.connection", exc_type=ImportError)
     made = []
 
     def connect(address, **options):

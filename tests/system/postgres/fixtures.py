@@ -14,7 +14,7 @@ _numbers = itertools.count(1)
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[PostgresServer]:
-    """A server for all tests of this process, with pgvector in its database `postgres`.
+    """A server for all tests of this process.
 
     Each worker has one: it starts in a second, and two workers that shared one would wait for each other's commits.
     It runs without fsync; tests of durability start their own.
@@ -23,7 +23,6 @@ def postgres_server() -> Iterator[PostgresServer]:
     pytest.importorskip("psycopg_pool", reason="psycopg_pool is not installed: the extra `postgres`")
     server = PostgresServer.started(fsync=False)
     try:
-        server.execute("CREATE EXTENSION vector")
         yield server
     finally:
         server.remove()
@@ -36,7 +35,7 @@ def postgres_address(
     """The address of a memory that does not exist yet; its schema is dropped after the test."""
     schema = f"t_{next(_numbers)}"
     cache = str(tmp_path_factory.mktemp("cache"))
-    monkeypatch.setattr("recallite.store.postgres.snapshots._folder", lambda: cache)
+    monkeypatch.setattr("recallite_postgres.snapshots._folder", lambda: cache)
     yield postgres_server.address(schema=schema)
     # Connections that a test left open would hold locks on what is dropped.
     postgres_server.execute(

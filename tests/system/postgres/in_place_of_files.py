@@ -1,4 +1,4 @@
-"""Every memory of a test run on PostgreSQL: `pytest -p tests.system.postgres.in_place_of_files tests/unit/memory`.
+"""Every memory of a test run on PostgreSQL: `pytest -p tests.system.postgres.in_place_of_files tests/unit/core/memory`.
 
 A path is a schema of its own, which is dropped after the test. Left out is what is about files themselves, and what
 opens a path in another process. `.ci/postgres` runs all suites so.
@@ -56,7 +56,6 @@ _schemas: dict[str, str] = {}
 def _server() -> PostgresServer:
     if not _servers:
         _servers.append(PostgresServer.started(fsync=False, settings={"max_connections": "300"}))
-        _servers[0].execute("CREATE EXTENSION vector")
     return _servers[0]
 
 

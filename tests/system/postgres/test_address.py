@@ -15,8 +15,8 @@ import pytest
 from recallite.errors import InvalidInput
 from recallite.model.checks import is_address
 from recallite.store.opening import open_store, store_exists
-from recallite.store.postgres import address as module
-from recallite.store.postgres.address import parse_address
+from recallite_postgres import address as module
+from recallite_postgres.address import parse_address
 
 pytest.importorskip("psycopg", reason="psycopg is not installed: the extra `postgres`")
 
@@ -95,8 +95,8 @@ def test_a_schema_is_a_plain_identifier(schema):
 
 
 def test_options_are_parameters_that_do_not_show():
-    parsed = parse_address("postgresql://h/a?pool_size=4&candidates=server&application_name=x&statement_timeout_ms=0")
-    assert parsed.options == module.ServerOptions(pool_size=4, candidates="server", statement_timeout_ms=0)
+    parsed = parse_address("postgresql://h/a?pool_size=4&application_name=x&statement_timeout_ms=0")
+    assert parsed.options == module.ServerOptions(pool_size=4, statement_timeout_ms=0)
     assert parsed.shown == "postgresql://h/a?application_name=x&schema=recallite"
     assert parsed == parse_address(parsed.shown)
     assert parse_address("postgresql://h/a").options == module.ServerOptions()
@@ -109,7 +109,6 @@ def test_options_are_parameters_that_do_not_show():
         (f"server_wait_ms={SECRET}", "server_wait_ms is wrong: give a whole number"),
         ("standby_lag_ms=2147483648", "standby_lag_ms is wrong: give a whole number <= 2147483647"),
         ("statement_timeout_ms=1.5", "statement_timeout_ms is wrong: give a whole number"),
-        (f"candidates={SECRET}", "candidates is wrong: give auto, memory or server"),
     ],
 )
 def test_a_wrong_option_is_refused_and_not_repeated(option, remedy):

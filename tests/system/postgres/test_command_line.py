@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from recallite import Workspace
-from recallite.doors.cli import main
 from recallite.errors import InvalidInput
-from recallite.notes.config import WorkspaceConfig
+from recallite_notes.config import WorkspaceConfig
+from recallite_server.main import main
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from tests.system.postgres.server import SUPERUSER
 pytest.importorskip("psycopg", reason="psycopg is not installed: the extra `postgres`")
 pytest.importorskip("psycopg_pool", reason="psycopg_pool is not installed: the extra `postgres`")
 
-from recallite.store.postgres.faults import translated
+from recallite_postgres.faults import translated
 
 
 def execute(connections, connection, statement):
@@ -36,7 +36,7 @@ def test_a_connection_is_set_as_it_has_to_be(postgres_address, connected):
             for name in ("search_path", "statement_timeout", "lock_timeout", "application_name", "jit", "TimeZone")
         }
         assert shown == {
-            "search_path": f"{schema}, public, pg_temp",
+            "search_path": f"{schema}, pg_temp",
             "statement_timeout": "1234ms",
             "lock_timeout": "567ms",
             "application_name": "recallite",

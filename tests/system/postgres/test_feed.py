@@ -13,12 +13,12 @@ from recallite.store.opening import open_store
 from tests.attacks.index_difference import difference
 from tests.limits import LAST_RESORT_SECONDS, until
 from tests.system.postgres.server import PostgresServer
-from tests.unit.store.contract.support import row
+from tests.unit.core.store.contract.support import row
 
 pytest.importorskip("psycopg", reason="psycopg is not installed: the extra `postgres`")
 pytest.importorskip("psycopg_pool", reason="psycopg_pool is not installed: the extra `postgres`")
 
-from recallite.store.postgres import changes
+from recallite_postgres import changes
 
 
 @pytest.fixture
@@ -124,7 +124,6 @@ def test_after_a_crash_of_one_server_process_everything_is_loaded_again():
     """The server recovers without being started again, and gives the numbers of lost transactions to others."""
     server = PostgresServer.started(fsync=True)
     try:
-        server.execute("CREATE EXTENSION vector")
         address = server.address(schema="notes")
         store, index = open_store(address), MemoryIndex()
         try:

@@ -15,7 +15,7 @@ from tests.system.postgres.server import PostgresServer
 pytest.importorskip("psycopg", reason="psycopg is not installed: the extra `postgres`")
 pytest.importorskip("psycopg_pool", reason="psycopg_pool is not installed: the extra `postgres`")
 
-from recallite.store.postgres.faults import translated
+from recallite_postgres.faults import translated
 
 # A file system of its own, gone with the server.
 _SMALL_DISK = ("unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o size=4m,uid=$1 tmpfs "$0" && shift && exec "$@"')

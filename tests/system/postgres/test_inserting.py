@@ -6,16 +6,16 @@ import pytest
 
 from recallite.errors import Conflict, StoreError, StoreUnavailable
 from recallite.store.opening import open_store
-from recallite.store.postgres.repositories import BY_TEXT
+from recallite_postgres.repositories import BY_TEXT
 from tests.limits import LAST_RESORT_SECONDS
 from tests.raising import raises
 from tests.system.postgres.proxy import Proxy
-from tests.unit.store.contract.support import EMBEDDER, row, vector
+from tests.unit.core.store.contract.support import EMBEDDER, row, vector
 
 pytest.importorskip("psycopg", reason="psycopg is not installed: the extra `postgres`")
 pytest.importorskip("psycopg_pool", reason="psycopg_pool is not installed: the extra `postgres`")
 
-from recallite.store.postgres import inserting
+from recallite_postgres import inserting
 
 COUNT = 4 * inserting.FEWEST_ROWS
 

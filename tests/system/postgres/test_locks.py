@@ -11,7 +11,7 @@ from recallite.errors import StoreUnavailable
 from recallite.store.opening import open_store
 from tests.limits import LAST_RESORT_SECONDS
 from tests.raising import raises
-from tests.unit.store.contract.support import row
+from tests.unit.core.store.contract.support import row
 
 PLAIN = Settings(embedder="none")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recallite.errors import NotADatabase, StoreError
-from recallite.store.postgres.address import parse_address
+from recallite_postgres.address import parse_address
 from tests.raising import raises
 from tests.system.postgres.binaries import OLDEST, debian_binaries
 from tests.system.postgres.server import PostgresServer
@@ -13,9 +13,9 @@ from tests.system.postgres.server import PostgresServer
 pytest.importorskip("psycopg", reason="psycopg is not installed: the extra `postgres`")
 pytest.importorskip("psycopg_pool", reason="psycopg_pool is not installed: the extra `postgres`")
 
-from recallite.store.postgres import connection as connection_module
-from recallite.store.postgres.faults import translated
-from recallite.store.postgres.server_check import check_server, create_vector
+from recallite_postgres import connection as connection_module
+from recallite_postgres.faults import translated
+from recallite_postgres.server_check import check_server
 
 NEWEST = 3
 
@@ -69,16 +69,6 @@ def test_an_empty_schema_of_the_administrator_is_used(postgres_server, postgres_
         assert check_server(connection, connections.address, newest_schema=NEWEST).schema_version is None
 
 
-def test_the_extension_is_created_where_it_may_be(postgres_server, database, connected):
-    connections = connected(postgres_server.address(database=database(), schema="notes"))
-    with connections.connect() as connection:
-        assert check_server(connection, connections.address, newest_schema=NEWEST).vector is None
-        create_vector(connection, connections)
-        create_vector(connection, connections)
-        assert connection.execute("SELECT '[1]'::vector::text").fetchone() == ("[1]",)
-        assert check_server(connection, connections.address, newest_schema=NEWEST).vector is not None
-
-
 def test_a_server_that_is_too_old(postgres_server, postgres_address, connected, monkeypatch):
     monkeypatch.setattr(connection_module, "OLDEST_SERVER", 99)
     refusal(
@@ -101,36 +91,6 @@ def test_a_real_server_that_is_too_old(connected):
         refusal(StoreError, "unsupported", server, connected(server.address()), match=rf"{OLDEST} or later")
     finally:
         server.remove()
-
-
-def test_a_database_without_pgvector_whose_user_may_not_create_it(postgres_server, role, database, connected):
-    name, password = role()
-    made = database(f"OWNER {name}")
-    connections = connected(postgres_server.address(user=name, password=password, database=made))
-    before = everything(postgres_server, made)
-    with connections.connect() as connection:
-        assert check_server(connection, connections.address, newest_schema=NEWEST).vector is None
-        with raises(StoreError, "unsupported", match="Ask the administrator for: CREATE EXTENSION vector"):
-            create_vector(connection, connections)
-    assert everything(postgres_server, made) == before
-
-
-def test_a_server_without_pgvector(postgres_server, database, connected):
-    if int(postgres_server.execute("SHOW server_version_num")[0][0]) < 180_000:
-        pytest.skip("PostgreSQL before 18 cannot be told to look for extensions elsewhere")
-    made = database()
-    postgres_server.execute(f"ALTER DATABASE {made} SET extension_control_path = '/nowhere'")
-    connections = connected(postgres_server.address(database=made))
-    refusal(StoreError, "unsupported", postgres_server, connections, match="pgvector is not there", database=made)
-
-
-def test_pgvector_that_is_too_old(postgres_server, database, connected):
-    made = database()
-    postgres_server.execute("CREATE EXTENSION vector", database=made)
-    postgres_server.execute("UPDATE pg_extension SET extversion = '0.7.4' WHERE extname = 'vector'", database=made)
-    connections = connected(postgres_server.address(database=made))
-    match = r"has pgvector 0\.7\.4: .*ALTER EXTENSION vector UPDATE"
-    refusal(StoreError, "unsupported", postgres_server, connections, match=match, database=made)
 
 
 def test_a_database_with_another_encoding(postgres_server, database, connected):

@@ -11,12 +11,12 @@ import pytest
 from recallite import Memory, Settings
 from recallite.index import snapshot_manager
 from recallite.model.records import NewRecord
-from tests.unit.memory.support import scored, unit
+from tests.unit.core.memory.support import scored, unit
 
 pytest.importorskip("psycopg", reason="psycopg is not installed: the extra `postgres`")
 pytest.importorskip("psycopg_pool", reason="psycopg_pool is not installed: the extra `postgres`")
 
-from recallite.store.postgres import snapshots
+from recallite_postgres import snapshots
 
 FAST = Settings(embedder="none")
 PLAIN = Settings(embedder="none", index_snapshot=False)

@@ -19,7 +19,6 @@ def pair():
     primary = PostgresServer.started(fsync=False)
     standby = None
     try:
-        primary.execute("CREATE EXTENSION vector")
         with Memory(primary.address(schema="m"), settings=PLAIN) as memory:
             memory.remember("zebras graze")
         standby = standby_of(primary, synchronous=False)

@@ -15,8 +15,6 @@ pytest.importorskip("psycopg_pool", reason="psycopg_pool is not installed: the e
 
 from recallite import Memory
 from recallite.doors.cli.run import run
-from recallite.doors.http.access_tokens import Tokens
-from recallite.doors.tenants import Tenants
 from recallite.errors import (
     AccessDenied,
     InvalidInput,
@@ -24,8 +22,10 @@ from recallite.errors import (
     StoreError,
 )
 from recallite.recall.request import recall_arguments
-from recallite.store.postgres import migrating
-from tests.unit.memory.support import WordEmbedder
+from recallite_postgres import migrating
+from recallite_postgres.tenant_calls import Tenants
+from recallite_server.http.access_tokens import Tokens
+from tests.unit.core.memory.support import WordEmbedder
 
 _numbers = itertools.count(1)
 TEXTS = (
@@ -106,7 +106,7 @@ def test_what_a_tenant_reads_is_what_the_owner_reads_in_its_scope(owner, ada):
             ]
             # The one is asked a moment after the other, and is older.
             assert [hit.score for hit in found] == pytest.approx([hit.score for hit in expected], rel=1e-4)
-    figures = {"path", "index", "notes", "candidates"}
+    figures = {"path", "index", "notes"}
     told, expected = (
         {key: value for key, value in vars_of(memory.store.stats()).items() if key not in figures}
         for memory in (ada, scoped)

@@ -15,11 +15,11 @@ import psycopg
 from psycopg import errors, sql
 
 from recallite import Memory
-from recallite.doors.http.access_tokens import Tokens
-from recallite.doors.tenants import Tenants
 from recallite.model.records import NewRecord
-from recallite.store.postgres.tenant_schema import FUNCTIONS, RULES
-from tests.unit.memory.support import WordEmbedder
+from recallite_postgres.tenant_calls import Tenants
+from recallite_postgres.tenant_schema import FUNCTIONS, RULES
+from recallite_server.http.access_tokens import Tokens
+from tests.unit.core.memory.support import WordEmbedder
 
 SECRET = "zanzibar"
 # What a tenant that has stored nothing sees: the memory's own facts, itself, and which row ids changed when.

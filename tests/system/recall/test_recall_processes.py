@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recallite import Memory
-from tests.unit.memory.support import PLAIN, run, unit
+from tests.unit.core.memory.support import PLAIN, run, unit
 
 _ANSWERS = """
 import sys

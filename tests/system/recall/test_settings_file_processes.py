@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.unit.memory.support import run
+from tests.unit.core.memory.support import run
 
 
 def test_reading_settings_loads_only_the_parser_that_is_needed(tmp_path):

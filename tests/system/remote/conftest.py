@@ -1,3 +1,3 @@
 """Fixtures that the tests in one process have too."""
 
-from tests.unit.remote.conftest import plain_environment, server  # noqa: F401
+from tests.unit.core.remote.conftest import plain_environment, server  # noqa: F401

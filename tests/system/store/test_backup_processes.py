@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from tests.unit.store.test_backup import parts, texts
+from tests.unit.core.store.test_backup import parts, texts
 
 _KILLED = """
 import os, signal, sys

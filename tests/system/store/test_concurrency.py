@@ -13,7 +13,7 @@ from recallite.errors import StoreUnavailable
 from recallite.model.records import NewRecord
 from tests.limits import LAST_RESORT_SECONDS
 from tests.raising import raises
-from tests.unit.memory.support import PLAIN, Other, scored, spawn, state, unit
+from tests.unit.core.memory.support import PLAIN, Other, scored, spawn, state, unit
 
 
 def test_a_write_waits_for_the_lock_no_longer_than_the_timeout(path):

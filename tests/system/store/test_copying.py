@@ -13,16 +13,16 @@ import apsw
 import pytest
 
 from recallite import Memory, Settings, copy_store
-from recallite.doors.tenants import Tenants
 from recallite.errors import InvalidInput, RecalliteError, StoreCorrupt, StoreError
 from recallite.store.opening import open_store
 from recallite.store.sql.copying import COPIED
 from recallite.store.sqlite.keys import ciphers_version
 from recallite.store.sqlite.schema import DERIVED
 from recallite.text.index_terms import tokenize
-from recallite.transfer import copying
-from tests.unit.memory.support import raw, scored
-from tests.unit.store.full import fill
+from recallite_postgres import copy_store as copying
+from recallite_postgres.tenant_calls import Tenants
+from tests.unit.core.memory.support import raw, scored
+from tests.unit.core.store.full import fill
 
 PLAIN = Settings(embedder="none", index_snapshot=False)
 # Of the file alone: what it derives, and what is each store's own.

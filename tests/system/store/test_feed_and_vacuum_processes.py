@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from recallite import Memory
 from recallite.model.records import NewRecord
-from tests.unit.memory.support import PLAIN, run, unit
+from tests.unit.core.memory.support import PLAIN, run, unit
 
 
 def test_the_tables_can_be_read_with_any_sqlite(path):

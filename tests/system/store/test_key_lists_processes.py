@@ -9,7 +9,7 @@ import time
 
 from recallite.model.filters import Filter
 from recallite.store.opening import open_store
-from tests.unit.store.contract.support import NOW, row
+from tests.unit.core.store.contract.support import NOW, row
 
 KILLS, ROUNDS, BATCH = 8, 60, 64
 EVERY = Filter()

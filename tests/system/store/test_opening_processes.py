@@ -13,7 +13,7 @@ from recallite import Memory
 from recallite.errors import (
     StoreError,
 )
-from tests.unit.memory.support import PLAIN, run, spawn
+from tests.unit.core.memory.support import PLAIN, run, spawn
 
 
 def contents(folder: Path) -> dict[str, bytes | None]:

@@ -10,7 +10,7 @@ import pytest
 
 from recallite import Memory
 from tests.limits import LAST_RESORT_SECONDS
-from tests.unit.memory.support import PLAIN, STORING
+from tests.unit.core.memory.support import PLAIN, STORING
 
 # In a name space of its own, since permissions do not bind root.
 _MOUNTED = ("unshare", "--map-root-user", "--mount", "sh", "-c",

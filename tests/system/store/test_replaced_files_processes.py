@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from recallite import Memory, restore_store
-from tests.unit.memory.support import PLAIN, STORING, Other, spawn
+from tests.unit.core.memory.support import PLAIN, STORING, Other, spawn
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows does not replace a file that is open")
 

@@ -12,12 +12,12 @@ from recallite import Memory
 from recallite.store.sqlite.store import SqliteStore
 from recallite.system.turnstile import Turnstile, is_present
 from tests.limits import LAST_RESORT_SECONDS, until
-from tests.unit.memory.support import PLAIN, spawn
+from tests.unit.core.memory.support import PLAIN, spawn
 
 COMPARING = """
 import sys
 from recallite import Memory
-from tests.unit.memory.support import PLAIN
+from tests.unit.core.memory.support import PLAIN
 memory = Memory(sys.argv[1], settings=PLAIN)
 print("ready", flush=True)
 sys.stdin.readline()

@@ -1,3 +1,3 @@
 """Fixtures that the tests in one process have too."""
 
-from tests.unit.transfer.importers.conftest import refusing_folder  # noqa: F401
+from tests.unit.connect.importers.conftest import refusing_folder  # noqa: F401

@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from recallite import Memory
-from tests.unit.transfer.sync_support import PLAIN, dump
+from tests.unit.connect.sync_support import PLAIN, dump
 
 # Kills itself at the given call of what changes files or ends a transaction.
 _KILLED = """

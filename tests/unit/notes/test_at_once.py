@@ -7,8 +7,8 @@ import threading
 import pytest
 
 from recallite import Workspace
-from recallite.notes import workspace as facade
-from tests.unit.memory.support import WordEmbedder
+from recallite_notes import workspace as facade
+from tests.unit.core.memory.support import WordEmbedder
 from tests.unit.notes.support import config, dump, dump_afresh, write
 
 

@@ -7,7 +7,7 @@ import stat
 import pytest
 
 from recallite.errors import InvalidInput
-from recallite.notes.config import (
+from recallite_notes.config import (
     CacheConfig,
     ChunkingConfig,
     EmbeddingConfig,

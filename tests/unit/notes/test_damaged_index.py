@@ -13,10 +13,10 @@ import pytest
 
 from recallite import Workspace
 from recallite.errors import RecalliteError, StoreCorrupt, StoreError
-from recallite.notes.opening import move_aside, moved_aside
 from recallite.store.sqlite import connection as connecting
 from recallite.store.sqlite.damage import proven_damage
-from tests.unit.memory.support import WordEmbedder
+from recallite_notes.opening import move_aside, moved_aside
+from tests.unit.core.memory.support import WordEmbedder
 from tests.unit.notes.support import config, dump, index_all, write
 
 

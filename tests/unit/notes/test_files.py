@@ -12,12 +12,12 @@ import pytest
 
 from recallite import Workspace
 from recallite.errors import InvalidInput
-from recallite.notes import note_chunks as chunks
-from recallite.notes import note_files as files
-from recallite.notes.note_files import FileProblem, Selection, Unreadable, problem_of, read_file
-from recallite.notes.status import unread
 from recallite.system import folders
 from recallite.text.decoding import decode
+from recallite_notes import note_chunks as chunks
+from recallite_notes import note_files as files
+from recallite_notes.note_files import FileProblem, Selection, Unreadable, problem_of, read_file
+from recallite_notes.status import unread
 from tests.limits import LAST_RESORT_SECONDS
 from tests.unit.notes.support import config, counts, dump, index_all, write
 

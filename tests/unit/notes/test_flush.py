@@ -12,14 +12,14 @@ import stamina
 from recallite import Memory
 from recallite.errors import InvalidInput, LanguageModelError
 from recallite.model.model_address import PROVIDERS
-from recallite.notes.config import FlushConfig, WorkspaceConfig
-from recallite.notes.editable.safe_folder import Folder
-from recallite.notes.flushing import new_facts
-from recallite.notes.workspace import Workspace
 from recallite.remote.language_model import OpenAICompatible
 from recallite.text.quoting import quoted
+from recallite_notes.config import FlushConfig, WorkspaceConfig
+from recallite_notes.editable.safe_folder import Folder
+from recallite_notes.flushing import new_facts
+from recallite_notes.workspace import Workspace
 from tests.endpoint import Answer, said, serving
-from tests.unit.remote.conftest import NAMES
+from tests.unit.core.remote.conftest import NAMES
 
 TALK = [
     {"role": "user", "content": "We decided to use Valkey instead of Redis."},
@@ -149,7 +149,7 @@ def test_what_recall_quoted_is_not_even_asked_about(workspace, server):
     ],
 )
 def test_what_is_known_is_left_out_whole(text, known, left):
-    from recallite.notes.flushing import line_keys
+    from recallite_notes.flushing import line_keys
 
     assert new_facts(text, line_keys(known)) == left
 

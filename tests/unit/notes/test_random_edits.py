@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from recallite import Workspace
-from tests.unit.memory.support import WordEmbedder
+from tests.unit.core.memory.support import WordEmbedder
 from tests.unit.notes.support import config, dump, dump_afresh, write
 
 WORDS = ("river", "stone", "cloud", "bread", "winter", "letter", "garden", "engine", "silver", "記憶", "流れる", "café")

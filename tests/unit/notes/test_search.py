@@ -9,12 +9,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from recallite.errors import EmbedderError, InvalidInput, StoreError
-from recallite.notes.config import WorkspaceConfig
-from recallite.notes.snippets import cut_snippet, highlight
-from recallite.notes.strategies import RawSearchRow
-from recallite.notes.workspace import Workspace
+from recallite.recall.snippets import cut_snippet, highlight
+from recallite_notes.config import WorkspaceConfig
+from recallite_notes.strategies import RawSearchRow
+from recallite_notes.workspace import Workspace
 from tests.raising import raises
-from tests.unit.memory.support import WordEmbedder
+from tests.unit.core.memory.support import WordEmbedder
 
 KEYWORD = {"query": {"strategy": "keyword"}}
 

@@ -1,4 +1,4 @@
-"""The snippets of memweave's page, with `recallite.compat.memweave` for `memweave`."""
+"""The snippets of memweave's page, with `recallite_notes.memweave` for `memweave`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from recallite import AsyncWorkspace, Workspace
-from recallite.compat.memweave import (
+from recallite.errors import InvalidInput, StoreClosed
+from recallite.remote.language_model import OpenAICompatible
+from recallite_notes.memweave import (
     EmbeddingConfig,
     FlushConfig,
     HybridConfig,
@@ -22,10 +24,8 @@ from recallite.compat.memweave import (
     SyncConfig,
     TemporalDecayConfig,
 )
-from recallite.errors import InvalidInput, StoreClosed
-from recallite.remote.language_model import OpenAICompatible
 from tests.endpoint import said, serving
-from tests.unit.memory.support import WordEmbedder
+from tests.unit.core.memory.support import WordEmbedder
 
 
 @pytest.fixture(autouse=True)

@@ -12,12 +12,12 @@ import recallite_models
 from recallite import Workspace, WorkspaceConfig
 from recallite.errors import InvalidInput, StoreClosed, StoreError
 from recallite.model.checks import now_us
-from recallite.notes import opening, sync
-from recallite.notes import workspace as facade
-from recallite.notes.config import CacheConfig, EmbeddingConfig
 from recallite.store.sql.documents import Documents
+from recallite_notes import opening, sync
+from recallite_notes import workspace as facade
+from recallite_notes.config import CacheConfig, EmbeddingConfig
 from tests.raising import raises
-from tests.unit.memory.support import WordEmbedder
+from tests.unit.core.memory.support import WordEmbedder
 from tests.unit.notes.support import (
     LONG_AGO_NS,
     chunk_ids,

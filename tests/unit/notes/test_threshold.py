@@ -8,11 +8,11 @@ import pytest
 
 from recallite import Memory, Workspace
 from recallite.errors import InvalidInput
-from recallite.notes.config import WorkspaceConfig
-from recallite.notes.search import MIN_CONFIDENCE, MIN_SCORE
-from recallite.notes.strategies import RawSearchRow
 from recallite.recall.confidence import least_confidence
-from tests.unit.memory.support import WordEmbedder
+from recallite_notes.config import WorkspaceConfig
+from recallite_notes.search import MIN_CONFIDENCE, MIN_SCORE
+from recallite_notes.strategies import RawSearchRow
+from tests.unit.core.memory.support import WordEmbedder
 from tests.unit.notes.support import config, write
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from recallite import Workspace, WorkspaceConfig
 from recallite.errors import StoreCorrupt, StoreError
-from recallite.notes import workspace as facade
 from recallite.store.sqlite.faults import translated
+from recallite_notes import workspace as facade
 from tests.raising import raises
 from tests.unit.notes.support import index_all, write
 

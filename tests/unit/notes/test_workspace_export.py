@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recallite import Workspace
-from tests.unit.memory.support import WordEmbedder
+from tests.unit.core.memory.support import WordEmbedder
 
 MARCH = "2026-03-21T14:02:11Z"
 

@@ -8,8 +8,14 @@ import click
 
 from recallite.doors.cli import options
 from recallite.doors.cli.parameters import Group, command
-from recallite.doors.operation import imported
-from recallite.doors.operations import BY_WORDS, COMMAND_GROUPS, GROUPS
+from recallite.doors.operations import (
+    BY_WORDS,
+    COMMAND_GROUPS,
+    GROUPS,
+    OPERATIONS,
+    every_command_group,
+    every_operation,
+)
 from recallite.system import plugins
 
 _EPILOG = """\b
@@ -46,39 +52,38 @@ Results go to standard output, everything else to standard error. With --json
 a list is a bare array and times are ISO 8601.
 """
 
-# The commands that are no operation of a memory: files, evaluations, folders of notes, servers.
+# The commands that are no operation of a memory, registered in `recallite.commands`, as help shows them.
 _OTHERS = {
     "Recall": {
-        "eval": ("evaluation:eval_", "Measure recall on questions of your own."),
-        "demo": ("demo:demo", "Show recall on a few memories in a temporary store."),
+        "eval": "Measure recall on questions of your own.",
+        "demo": "Show recall on a few memories in a temporary store.",
     },
     "Transfer": {
-        "import": ("transfer:import_", "Read memories from files, Markdown or another system."),
-        "export": ("transfer:export", "Write memories to files, Markdown or for another system."),
-        "copy": ("transfer:copy", "Copy a store with everything in it to a file or server."),
+        "import": "Read memories from files, Markdown or another system.",
+        "export": "Write memories to files, Markdown or for another system.",
+        "copy": "Copy a store with everything in it to a file or server.",
     },
-    "Notes": {"workspace": ("workspace:workspace", "A folder of Markdown files as memory.")},
+    "Notes": {"workspace": "A folder of Markdown files as memory."},
     "Servers and models": {
-        "serve": ("serve:serve", "Serve the store over HTTP: REST, MCP and a page."),
-        "inspect": ("serve:inspect", "See the memories of a store in a browser."),
-        "mcp": ("mcp:mcp", "The Model Context Protocol: memory for agent hosts."),
-        "connect": ("connect:connect", "Give a coding agent a memory: its hooks and the server."),
-        "disconnect": ("connect:disconnect", "Remove the hooks and the server from a coding agent."),
-        "hook": ("connect:hook", "Answer a coding agent's hook."),
-        "warm": ("warm:warm", "The resident process that keeps stores loaded."),
-        "tool": ("tool:tool", "Carry out one call of an agent tool."),
+        "serve": "Serve the store over HTTP: REST, MCP and a page.",
+        "inspect": "See the memories of a store in a browser.",
+        "mcp": "The Model Context Protocol: memory for agent hosts.",
+        "connect": "Give a coding agent a memory: its hooks and the server.",
+        "disconnect": "Remove the hooks and the server from a coding agent.",
+        "hook": "Answer a coding agent's hook.",
+        "warm": "The resident process that keeps stores loaded.",
+        "tool": "Carry out one call of an agent tool.",
     },
 }
-_SUMMARIES = {name: summary for names in _OTHERS.values() for name, (_, summary) in names.items()} | COMMAND_GROUPS
-_PLACES = {name: f"recallite.doors.cli.{place}" for names in _OTHERS.values() for name, (place, _) in names.items()}
+_SUMMARIES = {name: summary for names in _OTHERS.values() for name, summary in names.items()}
 
 
 def _sections() -> dict[str, list[str]]:
     """The commands of Recallite by the sections of help."""
     sections: dict[str, list[str]] = {title: [] for title in GROUPS.values()}
-    for words, operation in BY_WORDS.items():
-        name = words.partition(" ")[0]
-        if name not in (names := sections[GROUPS[operation.group]]):
+    for operation in every_operation():
+        name = operation.words.partition(" ")[0]
+        if name and name not in (names := sections[GROUPS[operation.group]]):
             names.append(name)
     for title, others in _OTHERS.items():
         sections.setdefault(title, []).extend(others)
@@ -103,12 +108,13 @@ class Commands(Group):
 
         if cmd_name in BY_WORDS:
             return command_of(BY_WORDS[cmd_name])
-        if cmd_name in COMMAND_GROUPS:
-            members = [words for words in BY_WORDS if words.startswith(f"{cmd_name} ")]
-            commands = {words.removeprefix(f"{cmd_name} "): command_of(BY_WORDS[words]) for words in members}
-            return Group(help=COMMAND_GROUPS[cmd_name], commands=commands)
-        place = _PLACES.get(cmd_name)
-        registered = imported(place) if place else plugins.load("commands", cmd_name)
+        groups = COMMAND_GROUPS if cmd_name in COMMAND_GROUPS else every_command_group()
+        if cmd_name in groups:
+            operations = OPERATIONS if groups is COMMAND_GROUPS else every_operation()
+            members = [operation for operation in operations if operation.words.startswith(f"{cmd_name} ")]
+            commands = {member.words.removeprefix(f"{cmd_name} "): command_of(member) for member in members}
+            return Group(help=groups[cmd_name], commands=commands)
+        registered = plugins.load("commands", cmd_name)
         return registered if isinstance(registered, click.Command) else command(registered)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -123,7 +129,12 @@ class Commands(Group):
         """The first sentence of what a command does."""
         if name in BY_WORDS:
             return BY_WORDS[name].summary
-        return _SUMMARIES.get(name) or re.split(r"(?<=\.)\s", self.get_command(ctx, name).help or "", maxsplit=1)[0]
+        groups = every_command_group()
+        return (
+            _SUMMARIES.get(name)
+            or groups.get(name)
+            or re.split(r"(?<=\.)\s", self.get_command(ctx, name).help or "", maxsplit=1)[0]
+        )
 
 
 def _show_version(context: click.Context, option: click.Parameter, wanted: bool) -> None:

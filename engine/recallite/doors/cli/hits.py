@@ -77,7 +77,7 @@ def _stage_times(hits: Hits) -> str:
 
 def reasons(hit: Hit, query: str) -> str:
     """Name the match reasons of a hit in words."""
-    from recallite.notes.snippets import highlight
+    from recallite.recall.snippets import highlight
 
     sentences = dict(zip(hit.match_reasons, (_REASONS.get(name, name) for name in hit.match_reasons), strict=True))
     if "semantic" in sentences and hit.signals.get("cosine_rank") == 1:
@@ -126,7 +126,7 @@ def _draw_hits(terminal: Console, hits: Hits, *, many: bool, explained: bool) ->
     from rich.table import Table
     from rich.text import Text
 
-    from recallite.notes.snippets import highlight
+    from recallite.recall.snippets import highlight
 
     if many:
         terminal.print(Text(one_line(hits.query), "bold"))

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from recallite.doors.cli.output import (
     attributes,
-    echo,
     hint,
     one_line,
     print_pairs,
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from recallite.agents.experience import Tip
     from recallite.agents.procedures import Procedure
     from recallite.agents.snapshots import Snapshot
-    from recallite.doors.http.access_tokens import Token
-    from recallite.doors.tenants import Tenant
     from recallite.model.records import Record
     from recallite.model.reports import Audit, Finding, Stats, Synced, Verification
 
@@ -183,29 +180,6 @@ def has_findings(audit: Audit) -> bool:
     return not all(entry.mended for entry in audit.findings)
 
 
-def print_secret(token: Token) -> None:
-    """Print the secret of a token, which is shown once."""
-    echo(token.secret)
-    hint(f"token {token.id} for {token.scope}: it is shown this once, the store keeps its hash")
-
-
-def print_tokens(tokens: Sequence[Token]) -> None:
-    """Print tokens and what they allow."""
-    print_rows(
-        ("id", "name", "scope", "may", "as", "expires"),
-        [
-            (entry.id, entry.name or "", entry.scope, "read" if entry.read_only else "read, write",
-             entry.authority, "expired" if entry.expired else stamp(entry.expires_at) or "never")
-            for entry in tokens
-        ],
-    )  # fmt: skip
-
-
 def print_revoked(arguments: Mapping[str, Any]) -> None:
     """Print what was revoked."""
     hint(f"revoked {next(iter(arguments.values()))}")
-
-
-def print_grant(tenant: Tenant) -> None:
-    """Print the scope of a role."""
-    hint(f"{tenant.role} has {tenant.scope} and what is below it")

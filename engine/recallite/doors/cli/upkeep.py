@@ -10,6 +10,7 @@ from recallite.doors.cli.command import prints
 from recallite.doors.cli.options import new_key, open_memory
 from recallite.doors.cli.output import hint, named, print_rows, progress
 from recallite.doors.cli.parameters import flag, option
+from recallite.system import plugins
 
 if TYPE_CHECKING:
     from recallite.memory import Memory
@@ -30,11 +31,10 @@ def rekey(
     RECALLITE_KEY or RECALLITE_KEY_FILE gives the present key, if there is one. A key is never an argument: all users
     of the machine see the arguments of a process.
     """
-    from recallite.doors.warm.asking import release
     from recallite.model.environment import default_path
 
     new = new_key(new_key_file, decrypt=decrypt)
-    release(default_path() if context.obj is None else context.obj)
+    plugins.load("functions", "release")(default_path() if context.obj is None else context.obj)
     with open_memory(context) as memory:
         memory.store.rekey(new)
     return new is not None

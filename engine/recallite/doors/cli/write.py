@@ -19,6 +19,7 @@ from recallite.doors.cli.streams import stdin_text
 from recallite.errors import InvalidInput, RecalliteError
 from recallite.model.records import NewRecord, Record
 from recallite.model.reports import Remembered
+from recallite.system import plugins
 
 if TYPE_CHECKING:
     from recallite.agents.consolidator import Cycle
@@ -89,8 +90,6 @@ def remember(
 
 
 def _remember_files(context: click.Context, files: list[str], scope: str, workers: int) -> Remembered:
-    from recallite.bulk import remember_files
-
     if not files:
         raise InvalidInput("--workers goes with files: recallite remember --workers 8 big.jsonl")
     for entry in context.command.params:
@@ -98,7 +97,10 @@ def _remember_files(context: click.Context, files: list[str], scope: str, worker
         if entry.name not in _OF_FILES and source is not None and source.name == "COMMANDLINE":
             raise InvalidInput(f"{entry.opts[0]} does not go with --workers: a file has the fields of its memories")
     with open_memory(context, scope, create=True) as memory, progress("remembering", "memories") as report:
-        return remember_files(memory, files, workers=workers, on_progress=report)
+        remembered: Remembered = plugins.load("functions", "remember_files")(
+            memory, files, workers=workers, on_progress=report
+        )
+        return remembered
 
 
 @prints(print_id, operation="update")
@@ -177,14 +179,13 @@ def restore(
             raise InvalidInput(f"--discard goes with a backup, and there is no file {what}")
         with open_memory(context) as memory:
             return memory.restore(whole_id(memory, what), **fields)
-    from recallite.doors.warm.asking import release
     from recallite.model.environment import default_path
     from recallite.transfer.restoring import restore_store
 
     path = default_path() if context.obj is None else context.obj
     if discard:
         confirm(f"Remove what is in {path} and not in {what}?", yes)
-    release(path)
+    plugins.load("functions", "release")(path)
     with progress("copying", "pages") as report:
         return restore_store(
             what, path, discard_old=discard, settings=chosen_settings(context), on_progress=report

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from recallite.model.records import NewRecord
 from recallite.model.reports import FileTrouble
-from recallite.transfer.importers import Entry, FoundMemory, LeftOut, Source
+from recallite_connect.importers import Entry, FoundMemory, LeftOut, Source
 
 
 def read(path: Path) -> Iterator[Entry]:

@@ -8,7 +8,7 @@ from typing import Any
 import agent_framework
 
 from recallite import Memory, Settings
-from recallite.integrations.agent_framework import RecalliteHistoryProvider
+from recallite_connect.agent_framework import RecalliteHistoryProvider
 
 
 class FileHistoryProvider(RecalliteHistoryProvider):

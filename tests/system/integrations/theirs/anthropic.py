@@ -9,7 +9,7 @@ from typing import Any
 
 from anthropic.lib.tools import _beta_builtin_memory_tool as theirs
 
-from recallite.integrations.anthropic import AsyncMemoryTool, MemoryTool
+from recallite_connect.anthropic import AsyncMemoryTool, MemoryTool
 
 
 def _called(tool: Any, command: Any) -> Any:

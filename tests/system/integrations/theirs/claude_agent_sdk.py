@@ -7,7 +7,7 @@ from typing import Any
 import claude_agent_sdk
 from claude_agent_sdk._internal import session_store
 
-from recallite.integrations.claude_agent_sdk import RecalliteSessionStore
+from recallite_connect.claude_agent_sdk import RecalliteSessionStore
 
 
 class _Store(RecalliteSessionStore):

@@ -15,7 +15,7 @@ from crewai.memory.storage import lancedb_storage
 from crewai.memory.storage.factory import set_memory_storage_factory
 
 from recallite import Memory, Settings
-from recallite.integrations.crewai import RecalliteStorage
+from recallite_connect.crewai import RecalliteStorage
 
 
 class LanceDBStorage(RecalliteStorage):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from google.adk.memory import in_memory_memory_service
 
-from recallite.integrations.google_adk import RecalliteMemoryService
+from recallite_connect.google_adk import RecalliteMemoryService
 
 
 class _Service(RecalliteMemoryService):

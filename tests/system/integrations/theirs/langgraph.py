@@ -10,7 +10,7 @@ import langgraph.store.memory
 import langgraph.store.sqlite
 import langgraph.store.sqlite.aio
 
-from recallite.integrations.langgraph import AsyncRecalliteStore, RecalliteStore
+from recallite_connect.langgraph import AsyncRecalliteStore, RecalliteStore
 
 
 class InMemoryStore(RecalliteStore):

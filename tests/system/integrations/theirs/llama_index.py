@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import llama_index.core.memory.memory_blocks.vector
 
-from recallite.integrations.llama_index import RecalliteMemoryBlock
+from recallite_connect.llama_index import RecalliteMemoryBlock
 
 
 class VectorMemoryBlock(RecalliteMemoryBlock):

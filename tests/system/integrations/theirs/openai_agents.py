@@ -8,7 +8,7 @@ import agents
 import agents.memory.sqlite_session
 
 from recallite import Memory, Settings
-from recallite.integrations.openai_agents import RecalliteSession
+from recallite_connect.openai_agents import RecalliteSession
 
 _SETTINGS = Settings(embedder="none")
 

@@ -1,3 +1,3 @@
 """The contract of stores on PostgreSQL: index."""
 
-from tests.unit.store.contract.test_index import *  # noqa: F403
+from tests.unit.core.store.contract.test_index import *  # noqa: F403

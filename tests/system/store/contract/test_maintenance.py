@@ -1,3 +1,3 @@
 """The contract of stores on PostgreSQL: maintenance."""
 
-from tests.unit.store.contract.test_maintenance import *  # noqa: F403
+from tests.unit.core.store.contract.test_maintenance import *  # noqa: F403

@@ -1,3 +1,3 @@
 """The contract of stores on PostgreSQL: records."""
 
-from tests.unit.store.contract.test_records import *  # noqa: F403
+from tests.unit.core.store.contract.test_records import *  # noqa: F403

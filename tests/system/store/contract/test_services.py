@@ -1,3 +1,3 @@
 """The contract of stores on PostgreSQL: services."""
 
-from tests.unit.store.contract.test_services import *  # noqa: F403
+from tests.unit.core.store.contract.test_services import *  # noqa: F403

@@ -1,3 +1,3 @@
 """The contract of stores on PostgreSQL: supersessions."""
 
-from tests.unit.store.contract.test_supersessions import *  # noqa: F403
+from tests.unit.core.store.contract.test_supersessions import *  # noqa: F403

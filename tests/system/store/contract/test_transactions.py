@@ -1,3 +1,3 @@
 """The contract of stores on PostgreSQL: transactions."""
 
-from tests.unit.store.contract.test_transactions import *  # noqa: F403
+from tests.unit.core.store.contract.test_transactions import *  # noqa: F403

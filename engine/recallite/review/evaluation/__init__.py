@@ -1,3 +1,0 @@
-"""A person's own questions, asked of their own store: what is found, what is missed, and which stage lost it."""
-
-from recallite.review.evaluation.evaluate import evaluate as evaluate

@@ -1,5 +1,0 @@
-"""One memory on several devices: each writes its changes to files of a shared folder, and merges those of others."""
-
-from recallite.transfer.syncing.exchange import sync
-
-__all__ = ["sync"]

@@ -1,0 +1,1 @@
+"""Memories from and for other systems: agent frameworks, importers, and devices that share one memory."""

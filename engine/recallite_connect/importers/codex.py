@@ -1,0 +1,165 @@
+"""The session files of Codex: ~/.codex/sessions/YEAR/MONTH/DAY/rollout-TIME-ID.jsonl.
+
+A line is {"timestamp", "type", "payload"}. Items of the type `response_item` that are messages of the user or the
+assistant are memories. Until August 2025 a line was the item itself, and the first one the session. A session that was
+forked begins with a copy of another: turns have ids of what was said before them, so that copies are not taken twice.
+
+Messages of the user are also the context that Codex adds (frames.py), in items or blocks of their own. In 2026 Codex
+came to say what a block is: `content_item_kinds` names for each "user.text" or "user.image", or another kind of its
+own, such as "agents_md.instructions", "shell.user_command" or "hooks.additional_context". Older blocks count as typed
+if no block of the message has a frame.
+
+https://github.com/openai/codex/blob/main/codex-rs/protocol/src/protocol.rs (RolloutLine, SessionMeta) and models.rs
+(ResponseItem); what Codex adds to prompts: codex-rs/core/src/context, event_mapping.rs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from recallite.model.authority import Authority
+from recallite.model.records import NewRecord
+from recallite.text.frames import typed
+from recallite_connect.importers.entries import Entries, Entry, FoundMemory, LeftOut
+from recallite_connect.importers.sessions import Sessions, blocks_of, project_name
+from recallite_connect.importers.sources import Source
+from recallite_connect.importers.values import array, labels, mapping, scope_of, text_of, time_of
+
+_FILES = re.compile(r"(^|/)rollout-[^/]*\.jsonl$")
+_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_METADATA = "internal_chat_message_metadata_passthrough"
+# Tags around an image, in blocks of their own.
+_IMAGE = re.compile(r"\s*</?(?:local_)?image\b[^<>]*>\s*")
+# Sessions that a program began, as `codex exec` and Codex as an MCP server.
+_PROGRAMS = ("exec", "mcp")
+_TOOLS = ("function_call", "custom_tool_call", "local_shell_call", "web_search_call", "tool_search_call")
+
+
+def read(path: Path) -> Entries:
+    """The memories of a folder of sessions, or of one session."""
+    return sessions(path).entries()
+
+
+def sessions(path: Path) -> Sessions:
+    """The session files of a folder, or one. Parents of forks are read before them: names begin with the time."""
+    roots: dict[str, str] = {}  # of a session that was forked, the first one it goes back to
+    return Sessions(path, _FILES, lambda name, changed_at: _Session(name, changed_at, roots))
+
+
+class _Session:
+    """One file: the session and the turns that were taken so far."""
+
+    def __init__(self, name: str, changed_at: datetime, roots: dict[str, str]) -> None:
+        session_ids = _ID.findall(name)
+        self._name, self._at, self._roots = name, changed_at, roots
+        self._id = self._root = session_ids[-1] if session_ids else name.rpartition("/")[2].removesuffix(".jsonl")
+        self._said = b""
+        self._position = 0
+        self._known = self._subagent = self._program = False
+        self._about: dict[str, Any] = {}
+
+    def line(self, number: int, line: dict[str, Any]) -> Iterator[Entry]:
+        """The turn of a line."""
+        kind, payload = line.get("type"), line.get("payload")
+        self._at = time_of(line.get("timestamp")) or self._at
+        if kind == "session_meta" or (kind is None and "id" in line and not self._known):
+            self._begin(mapping(payload) or line)
+            return
+        if kind == "turn_context":
+            self._about |= labels(model=mapping(payload).get("model"))
+            return
+        item = line if payload is None else mapping(payload) if kind == "response_item" else {}
+        what = text_of(item.get("type"))
+        if what == "message" and item.get("role") in ("user", "assistant"):
+            yield from self._message(number, item)
+        elif what == "reasoning":
+            yield LeftOut("thoughts of a model")
+        elif what.removesuffix("_output") in _TOOLS:
+            yield LeftOut("calls and results of tools")
+
+    def _begin(self, session: dict[str, Any]) -> None:
+        if self._known:
+            return  # that of the session which this one was forked from
+        self._known = True
+        self._id = text_of(session.get("id")) or self._id
+        parent = text_of(session.get("forked_from_id"))
+        self._root = self._roots[self._id] = self._roots.get(parent, parent) or self._id
+        self._subagent = "subagent" in mapping(session.get("source")) or session.get("thread_source") == "subagent"
+        self._program = session.get("source") in _PROGRAMS
+        git = mapping(session.get("git"))
+        self._about = labels(session=self._id, project=session.get("cwd"), branch=git.get("branch"))
+
+    def _message(self, number: int, item: dict[str, Any]) -> Iterator[Entry]:
+        if self._subagent:
+            yield LeftOut("messages of subagents")
+            return
+        role = str(item["role"])
+        text, authority = _typed(item) if role == "user" else ("\n\n".join(_texts(item)), "agent")
+        if not text:
+            yield LeftOut("hidden messages")
+            return
+        self._said = sha256(self._said + f"{role}\0{text}".encode()).digest()
+        project = project_name(self._about.get("project"))
+        about = (
+            self._about if role == "assistant" else {name: it for name, it in self._about.items() if name != "model"}
+        )
+        record = NewRecord(
+            id=f"{self._root}:{self._said.hex()[:32]}", text=text, context=role, scope=scope_of(project),
+            source="/".join(filter(None, ("codex", project, self._id)))[:500], position=self._position,
+            created_at=self._at, metadata=about | {"role": role},
+        )  # fmt: skip
+        self._position += 1
+        whose = "agent" if self._program else authority
+        yield FoundMemory(record=record, path=self._name, line=number, authority=whose)
+
+    def state(self) -> dict[str, Any]:
+        """The state of the session."""
+        return {
+            "at": self._at.isoformat(), "id": self._id, "root": self._root, "said": self._said.hex(),
+            "position": self._position, "known": self._known, "subagent": self._subagent, "program": self._program,
+            "about": self._about,
+        }  # fmt: skip
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on where the session was."""
+        self._at, self._said = time_of(state["at"]) or self._at, bytes.fromhex(state["said"])
+        self._id, self._root, self._position = state["id"], state["root"], state["position"]
+        self._known, self._subagent, self._program = state["known"], state["subagent"], state["program"]
+        self._about = state["about"]
+        self._roots[self._id] = self._root
+
+    def end(self) -> Iterator[Entry]:
+        """Yield nothing: no line waits for another."""
+        yield from ()
+
+
+def _texts(item: dict[str, Any]) -> list[str]:
+    return [text for block in blocks_of(item.get("content")) if (text := text_of(block.get("text")))]
+
+
+def _typed(item: dict[str, Any]) -> tuple[str, Authority]:
+    """Return the words of a message that the user may have typed, and whose they are."""
+    blocks = blocks_of(item.get("content"))
+    kinds = mapping(item.get(_METADATA)).get("content_item_kinds")
+    stated = isinstance(kinds, list) and len(kinds) == len(blocks)
+    texts = [
+        text
+        for place, block in enumerate(blocks)
+        if (text := text_of(block.get("text")))
+        and not (stated and array(kinds)[place] != "user.text")
+        and not (_IMAGE.fullmatch(text) and _has_image(blocks[max(place - 1, 0) : place + 2]))
+    ]
+    prompt = typed(texts, stated=stated)
+    return prompt.text, "user" if prompt.by_user else "agent"
+
+
+def _has_image(blocks: list[dict[str, object]]) -> bool:
+    return any(block.get("type") == "input_image" for block in blocks)
+
+
+SOURCE = Source(read, "Codex's sessions, or a session", authority="agent", folder=".codex/sessions", growing=sessions)

@@ -1,0 +1,5 @@
+"""One memory on several devices: each writes its changes to files of a shared folder, and merges those of others."""
+
+from recallite_connect.sync.exchange import sync
+
+__all__ = ["sync"]

@@ -1,0 +1,278 @@
+"""The Markdown files of a workspace: found, and read at one moment. Nothing outside of it is ever opened.
+
+Every *.md and *.markdown below the folder is one, except in hidden folders, in virtual environments and if
+`skip_folders` or `exclude` says so; so is what `extra_paths` names. Symbolic links are reported, never followed.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from recallite.errors import InvalidInput
+from recallite.system.folders import (
+    MOST,
+    Stamp,
+    clamped,
+    compile_patterns,
+    kind_of,
+    open_file,
+    printable,
+    read_steady,
+    stamp_of,
+    walk,
+)  # fmt: skip
+from recallite_notes.config import WorkspaceConfig
+
+ENDINGS = (".md", ".markdown")
+_DEEPEST = 64
+_UNREAD = "it cannot be read"
+_LINK = "it is a symbolic link, which is not followed: name its target in WorkspaceConfig.extra_paths"
+_TOO_DEEP = f"it is nested deeper than {_DEEPEST} folders: left out"
+_OTHER_ENDING = f"only files that end in {' or '.join(ENDINGS)} are indexed"
+_VIRTUAL_ENVIRONMENT = "pyvenv.cfg"
+# The name of a file that `extra_paths` names, in its own listing: no file is called so.
+_ITSELF = "/"
+
+EntryState = tuple[int, int, int, int, int] | str
+"""Mode, size, times of change of content and of status in nanoseconds, and inode of a file, or why it is left out."""
+Listing = dict[tuple[str, str], dict[str, EntryState] | str]
+"""The entries of folders by name, or why they are not known, by a place in the workspace and a path below it."""
+
+
+class FileProblem(Struct, frozen=True):
+    """A fault of a file or folder.
+
+    `indexed` says whether it is in the index nevertheless, `unread` whether searches may miss something because it
+    could not be read.
+    """
+
+    path: str
+    reason: str
+    indexed: bool = False
+    unread: bool = False
+
+
+def problem_of(path: str, reason: object, *, indexed: bool = False, unread: bool = False) -> FileProblem:
+    """A problem; the path is made printable."""
+    return FileProblem(printable(path), str(reason), indexed, unread)
+
+
+class FoundFile(NamedTuple):
+    """A file that was found: `path` names it in the workspace, `inner` below `base`, the folder to open it from."""
+
+    path: str
+    base: Path
+    inner: str
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    inode: int
+
+
+class Scan(Struct):
+    """The files of all folders. Below the paths of `unread`, which could not be read, there may be more."""
+
+    files: dict[str, FoundFile]
+    problems: list[FileProblem]
+    unread: list[str]
+
+    def hides(self, path: str) -> bool:
+        """Whether a file may exist that was not found."""
+        return any(path == unread or path.startswith(unread + "/") or not unread for unread in self.unread)
+
+
+class Unreadable(Exception):
+    """A file cannot be read; `lasting` if trying again will not help."""
+
+    def __init__(self, reason: str, *, lasting: bool = False) -> None:
+        super().__init__(reason)
+        self.lasting = lasting
+
+
+class Selection:
+    """The files that a configuration selects. Raises InvalidInput for a wrong pattern in `exclude`."""
+
+    def __init__(self, config: WorkspaceConfig) -> None:
+        self._root = config.folder
+        self._max_bytes = config.max_file_bytes
+        self._extra = [Path(os.path.normpath(self._root / Path(extra).expanduser())) for extra in config.extra_paths]
+        self._exclude = compile_patterns(config.exclude, "WorkspaceConfig.exclude")
+        self._skipped = frozenset(config.skip_folders)
+
+    def listing(self) -> Listing:
+        """The state of every Markdown file, one `stat` each: for `scan`, and to compare with another listing."""
+        listing: Listing = {}
+        self._list(listing, self._root, "")
+        for path in self._extra:
+            if path == self._root:
+                continue
+            name = (path.relative_to(self._root) if path.is_relative_to(self._root) else path).as_posix()
+            try:
+                real = Path(os.path.realpath(path, strict=True))
+                state = real.stat()
+            except OSError as fault:
+                listing[name, ""] = f"WorkspaceConfig.extra_paths names it, and {_why(fault)}"
+                continue
+            if stat.S_ISDIR(state.st_mode):
+                self._list(listing, real, name)
+            else:
+                listing[name, ""] = {_ITSELF: _state(state)}
+        return listing
+
+    def _list(self, listing: Listing, base: Path, prefix: str) -> None:
+        """Add what is below the folder `base`, which has the path `prefix` in the workspace."""
+
+        def refused(inner: str, fault: OSError) -> None:
+            listing[prefix, inner] = _why(fault)
+
+        for inner, folders, entries in walk(base, refused):
+            states: dict[str, EntryState] = {}
+            listing[prefix, inner] = states
+            if inner and self._skipped and any(entry.name == _VIRTUAL_ENVIRONMENT for entry in entries):
+                folders.clear()
+                continue
+            for entry in entries:
+                name = entry.name
+                if name.startswith("."):
+                    continue
+                if not name.lower().endswith(ENDINGS):
+                    if entry.is_symlink() and entry.is_dir():
+                        states[name] = _LINK
+                    continue
+                try:
+                    state = entry.stat(follow_symlinks=False)
+                except FileNotFoundError:
+                    continue
+                except OSError as fault:
+                    states[name] = _why(fault)
+                    continue
+                states[name] = _state(state) if stat.S_ISREG(state.st_mode) else _not_a_file(state.st_mode)
+            folders[:] = [name for name in folders if self._enters(f"{inner}/{name}" if inner else name, name)]
+            if folders and inner.count("/") + bool(inner) == _DEEPEST:
+                listing.update({(prefix, f"{inner}/{name}"): _TOO_DEEP for name in folders})
+                folders.clear()
+
+    def _enters(self, inner: str, name: str) -> bool:
+        hidden = name.startswith(".") or name in self._skipped
+        return not (hidden or self._excludes(f"{inner}/"))
+
+    def scan(self, listing: Listing | None = None) -> Scan:
+        """The files of a listing, by path, and what is wrong. Raises InvalidInput if the workspace's own folder
+        cannot be opened.
+        """
+        scan = Scan({}, [], [])
+        for (prefix, inner), states in (self.listing() if listing is None else listing).items():
+            path = "/".join(filter(None, (prefix, inner)))
+            if isinstance(states, str):
+                if states != _TOO_DEEP:
+                    scan.unread.append(path)
+                scan.problems.append(problem_of(path or str(self._root), states, unread=states != _TOO_DEEP))
+                continue
+            base = self._root if not prefix else Path(os.path.realpath(self._root / prefix))
+            for name, state in states.items():
+                if name == _ITSELF:
+                    self._add(scan, path, base.parent, base.name, state)
+                    continue
+                below = f"{inner}/{name}" if inner else name
+                if not self._excludes(below):
+                    self._add(scan, f"{prefix}/{below}" if prefix else below, base, below, state)
+        if "" in scan.unread:
+            raise InvalidInput(f"the workspace {self._root} cannot be read: {scan.problems[0].reason}")
+        scan.files = dict(sorted(scan.files.items(), key=lambda item: item[0].split("/")))
+        _report_cases(scan)
+        return scan
+
+    def _excludes(self, path: str) -> bool:
+        return self._exclude is not None and self._exclude.match_file(path)
+
+    def _add(self, scan: Scan, path: str, base: Path, inner: str, state: EntryState) -> None:
+        if isinstance(state, str):
+            unread = state.startswith(_UNREAD)
+            scan.problems.append(problem_of(path, state, unread=unread))
+            if unread:
+                scan.unread.append(path)
+            return
+        mode, size, mtime_ns, ctime_ns, inode = state
+        try:
+            if not path.lower().endswith(ENDINGS):
+                raise Unreadable(_OTHER_ENDING, lasting=True)
+            file = FoundFile(path, base, inner, size, clamped(mtime_ns), clamped(ctime_ns), inode & MOST)
+            scan.files[path] = self._checked(file, mode)
+        except Unreadable as reason:
+            scan.problems.append(problem_of(path, reason))
+
+    def find(self, path: str) -> FoundFile:
+        """One file of the folder. Raises Unreadable, with the reason, for what a scan would leave out."""
+        *folders, name = path.split("/")
+        inside = ["/".join(folders[: place + 1]) for place in range(len(folders))]
+        excluded = any(self._excludes(f"{folder}/") for folder in inside) or self._excludes(path)
+        for applies, reason in (
+            (any(folder.startswith(".") for folder in (*folders, name)), "hidden files and folders are left out"),
+            (not self._skipped.isdisjoint(folders), "WorkspaceConfig.skip_folders names a folder of its path"),
+            (not name.lower().endswith(ENDINGS), _OTHER_ENDING),
+            (excluded, "WorkspaceConfig.exclude leaves it out"),
+            (len(folders) > _DEEPEST, _TOO_DEEP),
+        ):
+            if applies:
+                raise Unreadable(reason, lasting=True)
+        try:
+            with open_file(self._root, path) as descriptor:
+                state = os.fstat(descriptor)
+        except OSError as fault:
+            raise Unreadable(_why(fault)) from None
+        return self._checked(FoundFile(path, self._root, path, *stamp_of(state)), state.st_mode)
+
+    def _checked(self, file: FoundFile, mode: int) -> FoundFile:
+        if printable(file.path) != file.path:
+            raise Unreadable("its name is not UTF-8: rename it", lasting=True)
+        if not stat.S_ISREG(mode):
+            raise Unreadable(f"it is {kind_of(mode)}, no file", lasting=True)
+        if file.size > self._max_bytes:
+            raise Unreadable(
+                f"it has {file.size:,} bytes and WorkspaceConfig.max_file_bytes is {self._max_bytes:,}", lasting=True
+            )
+        return file
+
+
+def read_file(file: FoundFile) -> tuple[bytes, Stamp]:
+    """The bytes of a file at one moment, and its stamp. Raises Unreadable, also if it changes during each read."""
+
+    def check(state: os.stat_result) -> None:
+        if not stat.S_ISREG(state.st_mode):
+            raise Unreadable(f"it is {kind_of(state.st_mode)}, no file", lasting=True)
+
+    try:
+        read = read_steady(file.base, file.inner, check)
+    except OSError as fault:
+        raise Unreadable(_why(fault)) from None
+    if read is None:
+        raise Unreadable("it changes while it is read: index again when its writer has finished")
+    return read
+
+
+def _not_a_file(mode: int) -> str:
+    return _LINK if stat.S_ISLNK(mode) else f"it is {kind_of(mode)}, no file"
+
+
+def _state(status: os.stat_result) -> EntryState:
+    return status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
+
+
+def _why(fault: OSError) -> str:
+    return _LINK if fault.errno == errno.ELOOP else f"{_UNREAD}: {fault.strerror or fault}"
+
+
+def _report_cases(scan: Scan) -> None:
+    """Two names that differ only in case cannot both exist in every file system."""
+    folded: dict[str, str] = {}
+    for path in scan.files:
+        other = folded.setdefault(path.casefold(), path)
+        if other != path:
+            reason = f"its name and that of {other} differ only in case: on Windows and macOS they are one file"
+            scan.problems.append(problem_of(path, reason, indexed=True))

@@ -1,0 +1,315 @@
+"""The store on a PostgreSQL server: many writers and readers in many processes."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import psycopg
+
+from recallite.errors import InvalidInput, StoreError
+from recallite.model.reports import ErasureReceipt, Verification
+from recallite.store.sql.copying import unfinished as unfinished_copy
+from recallite.store.sql.rebuilding import drop_unused
+from recallite.store.sql.stats import figures
+from recallite.store.store import Progress, Store
+from recallite.store.values import Erased, TenantRow
+from recallite.system.turnstile import Turnstile, gives_way
+from recallite_postgres import erasing, snapshots, tenants, upkeep
+from recallite_postgres.address import parse_address
+from recallite_postgres.commits import commit
+from recallite_postgres.connection import Connections, StoreConnection
+from recallite_postgres.faults import is_lost, translated
+from recallite_postgres.migrating import SCHEMA_VERSION, prepare
+from recallite_postgres.standby import Standby
+from recallite_postgres.statements import statement
+from recallite_postgres.transaction import ConfinedTransaction, PostgresTransaction, add_names_sql
+from recallite_postgres.values import TextArray, adapt
+
+_CONNECTIONS_OF_A_WRITER = 3
+
+
+class _Inside(threading.local):
+    """The write transaction of a thread, how deep it is nested, and whether reads are to see it."""
+
+    writer: PostgresTransaction | None = None
+    depth = 0
+    shared = False
+
+
+class PostgresStore(Store):
+    """A schema of a database, open for one process: each transaction has a connection of a pool."""
+
+    reads_scopes = True
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        busy_timeout_ms: int = 10_000,
+        durability: str = "full",
+        vector_type: str = "float32",
+        unfinished: bool = False,
+    ) -> None:
+        super().__init__()
+        self._address = parse_address(address)
+        self.path = str(self._address)
+        options = self._address.options
+        self._connections = Connections(
+            self._address,
+            pool_size=max(options.pool_size, _CONNECTIONS_OF_A_WRITER),
+            statement_timeout_ms=options.statement_timeout_ms,
+            lock_timeout_ms=busy_timeout_ms,
+            wait_seconds=options.server_wait_ms / 1000,
+            durable=durability == "full",
+        )
+        self._vector_type = vector_type
+        self._inside = _Inside()
+        self._turns = Turnstile(None)
+        # A connection of its own for names: see `_add_names`.
+        self._naming = threading.Lock()
+        # A writer may need a connection to read by, and one for names: all of them waiting for one would wait for ever.
+        self._writers = threading.BoundedSemaphore(max(1, options.pool_size // _CONNECTIONS_OF_A_WRITER))
+        prepared = prepare(self._connections)
+        self.standby = Standby(self.path, options.standby_lag_ms) if prepared.standby else None
+        self.confined_to = prepared.scope
+        if self.standby is None and self.confined_to is None:
+            self.snapshot_path = snapshots.path_of(self.path)
+        self._connections.open()
+        if not unfinished:
+            self._refuse_unfinished()
+
+    @property
+    def nested(self) -> bool:
+        return self._inside.depth > 1
+
+    @property
+    def in_transaction(self) -> bool:
+        return self._inside.shared
+
+    @property
+    def writing(self) -> bool:
+        return self._inside.writer is not None
+
+    def _share(self, inside: bool) -> None:
+        self._inside.shared = inside
+
+    @contextmanager
+    def atomic(self, *, wait: bool = True, locks: Sequence[str] | None = None) -> Iterator[PostgresTransaction]:
+        self.check_usable()
+        inside = self._inside
+        if inside.writer is not None:
+            with self._savepoint(inside.writer, locks, wait=wait) as writer:
+                yield writer
+            return
+        if self.standby is not None:
+            raise StoreError(
+                f"{self.path} is a standby, which is only read: give the address of the primary", "read_only"
+            )
+        background = wait and gives_way()
+        if background:  # the server gives its locks in the order in which they were asked for
+            self._turns.wait_until_free()
+        with self._writers, self._begun(lambda writer: writer.begin_writing(locks, wait=wait)) as (writer, raw):
+            inside.writer, inside.depth, began = writer, 1, time.monotonic()
+            try:
+                yield writer
+                transaction, mark = writer.changes.own_mark()
+                commit(raw, self._connections, transaction, partial(_is_written, transaction, mark))
+            except BaseException:
+                writer.numbers.forget()
+                raise
+            finally:
+                inside.writer, inside.depth = None, 0
+                if background:
+                    self._turns.had_turn(time.monotonic() - began)
+
+    @contextmanager
+    def _savepoint(
+        self, writer: PostgresTransaction, locks: Sequence[str] | None, *, wait: bool
+    ) -> Iterator[PostgresTransaction]:
+        inside = self._inside
+        name, before = f"depth_{inside.depth}", writer.kept_by_a_savepoint()
+        inside.depth += 1
+        try:
+            with translated(self._address):
+                writer.lock(locks, wait=wait)
+                writer.connection.execute(f"SAVEPOINT {name}")
+                try:
+                    yield writer
+                except BaseException:
+                    writer.numbers.forget()
+                    if not writer.connection.raw.closed:
+                        writer.connection.execute(f"ROLLBACK TO SAVEPOINT {name}")
+                        writer.restore(before)
+                    raise
+                writer.connection.execute(f"RELEASE SAVEPOINT {name}")
+        finally:
+            inside.depth -= 1
+
+    @contextmanager
+    def read(self) -> Iterator[PostgresTransaction]:
+        self.check_usable()
+        if self._inside.shared and self._inside.writer is not None:
+            with translated(self._address):
+                yield self._inside.writer
+            return
+        with self._begun(PostgresTransaction.begin_reading) as (reader, raw):
+            if self.standby is not None:
+                self.standby.check(reader.connection)
+            yield reader
+            raw.execute("COMMIT")
+
+    @contextmanager
+    def _begun(
+        self, begin: Callable[[PostgresTransaction], None]
+    ) -> Iterator[tuple[PostgresTransaction, StoreConnection]]:
+        """A transaction that has begun, on a connection that works; one that ends inside it raises StoreUnavailable."""
+        deadline = time.monotonic() + self._connections.wait_seconds
+        while True:
+            with self._connections.connection() as raw, translated(self._address, raw):
+                self.check_usable()
+                transaction = self._transaction(raw)
+                try:
+                    begin(transaction)
+                except psycopg.Error as fault:
+                    # Nothing is done yet: a connection that ended while nobody used it is replaced by another.
+                    if is_lost(fault, raw) and time.monotonic() < deadline:
+                        raw.close()
+                        continue
+                    raise
+                yield transaction, raw
+                return
+
+    def stats(self, scope: str) -> dict[str, Any]:
+        with self.read() as reader:
+            server, size = reader.connection.execute(
+                "SELECT current_setting('server_version'), "
+                "(SELECT CAST(sum(pg_total_relation_size(c.oid)) AS BIGINT) FROM pg_class c "
+                "WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r')"
+            ).fetchone()
+            return {
+                **figures(reader, scope),
+                "bytes_on_disk": size if scope == "/" else None,
+                "schema_version": SCHEMA_VERSION,
+                "database": f"PostgreSQL {server}",
+                "vector_extension": None,
+                "behind_ms": None if self.standby is None else self.standby.behind_ms(reader.connection),
+            }
+
+    def verify(self, on_progress: Progress | None = None) -> Verification:
+        with self.read() as reader:
+            return upkeep.verify(reader, on_progress)
+
+    def rebuild(self, on_progress: Progress | None = None) -> None:
+        with self.atomic() as writer:
+            upkeep.rebuild(writer, on_progress)
+
+    def vacuum(self) -> int:
+        self.check_outside()
+        before = self._bytes()
+        with self.atomic() as writer:
+            drop_unused(writer)
+        self.compact()
+        return before - self._bytes()
+
+    def compact(self) -> None:
+        """Free the space of what was deleted, for new rows; what is at the end of a table goes back to the disk."""
+        self.check_outside()
+        with translated(self._address), self._connections.connection() as raw:
+            tables = raw.execute("SELECT quote_ident(tablename) FROM pg_tables WHERE schemaname = current_schema()")
+            names = ", ".join(name for (name,) in tables.fetchall())
+            raw.execute("SET statement_timeout = 0")
+            try:
+                raw.execute(f"VACUUM (ANALYZE) {names}".encode())
+            finally:
+                self._connections.configure(raw)
+
+    def _bytes(self) -> int:
+        size: int = self.stats("/")["bytes_on_disk"]
+        return size
+
+    def backup(self, target: str | os.PathLike[str], on_progress: Progress | None = None) -> str:
+        raise InvalidInput(
+            f"{self.path} is on a server: back it up there (pg_dump --schema={self._address.schema}, or the server's "
+            f"own backups), or copy it to a file: recallite copy '{self.path}' {os.fspath(target)}"
+        )
+
+    def rekey(self, key: str | None) -> None:
+        raise InvalidInput(f"{self.path} is on a server, which encrypts its disks itself: a key is for files")
+
+    def tenants(self) -> list[TenantRow]:
+        with translated(self._address), self._connections.connection() as raw:
+            return tenants.listed(raw)
+
+    def grant_tenant(self, role: str, scope: str) -> TenantRow:
+        with self._granting() as raw:
+            return tenants.grant(raw, role, scope)
+
+    def revoke_tenant(self, role: str) -> None:
+        with self._granting() as raw:
+            tenants.revoke(raw, role)
+
+    @contextmanager
+    def _granting(self) -> Iterator[StoreConnection]:
+        """A transaction on privileges: PostgreSQL has no two of them wait for each other."""
+        self.check_outside()
+        with translated(self._address), self._connections.connection() as raw, raw.transaction():
+            raw.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"recallite {self._address.schema}",))
+            yield raw
+
+    def prove_erasure(self, erased: Erased) -> ErasureReceipt:
+        self.check_outside()
+        return erasing.prove(self, erased)
+
+    def drop_snapshot(self) -> None:
+        snapshots.remove(self.snapshot_path)
+
+    def close(self) -> None:
+        if os.getpid() != self._process or self._closed:
+            return
+        self.check_outside()
+        self._closed = True
+        self._connections.close()
+
+    def _refuse_unfinished(self) -> None:
+        with self.read() as reader:
+            mark = reader.copying.mark()
+        if mark is not None:
+            self._connections.close()
+            raise unfinished_copy(self.path, mark)
+
+    def _transaction(self, raw: StoreConnection) -> PostgresTransaction:
+        transaction: PostgresTransaction | None = raw.transaction_on_it
+        if transaction is None:
+            made = PostgresTransaction if self.confined_to is None else ConfinedTransaction
+            transaction = made(raw, self.path, self._address.schema, self._add_names)
+            transaction.vector_type, transaction.snapshot.path = self._vector_type, self.snapshot_path
+            raw.transaction_on_it = transaction
+        return transaction
+
+    def _add_names(self, table: str, column: str, names: Sequence[str]) -> None:
+        """Add names in a transaction of their own: writers of different scopes would wait for each other's words.
+
+        What the writer does not commit leaves names that nothing has, which `vacuum` drops.
+        """
+        with self._naming, self._connections.connection() as raw:
+            if raw.transaction_on_it is None:
+                adapt(raw)
+            # The writer's commit comes later in the WAL, and takes this one along to the disk.
+            raw.execute("BEGIN; SET LOCAL synchronous_commit = off")
+            added = statement(add_names_sql(table, column, self.confined_to is not None))
+            psycopg.RawCursor(raw).execute(added, (TextArray(sorted(names)),))
+            raw.execute("COMMIT")
+
+
+def _is_written(transaction: int | None, mark: int, connection: StoreConnection) -> bool:
+    """Whether the row of the feed that a transaction has marked itself with is there."""
+    row = connection.execute(
+        "SELECT EXISTS (SELECT FROM feed WHERE sequence = %s AND xid::text = %s)", (mark, str(transaction))
+    ).fetchone()
+    return bool(row and row[0])

@@ -1,0 +1,124 @@
+"""Events of a host's sessions, and their answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from recallite.text.frames import Typed, typed
+from recallite_server.hooks.projects import Project, project_of
+
+if TYPE_CHECKING:
+    from recallite.memory import Memory
+
+EVENTS = ("session-start", "prompt", "turn")
+"""The events: a session begins or begins again, a prompt is sent, turns are over."""
+TRANSCRIPTS = ("claude-code", "codex")
+"""The hosts whose transcripts are read; others give their turns with the event."""
+_MOST_CHARS = 100_000
+_NAMES = {
+    "claude-code": {"session-start": "SessionStart", "prompt": "UserPromptSubmit"},
+    "codex": {"session-start": "SessionStart", "prompt": "UserPromptSubmit"},
+    "gemini-cli": {"session-start": "SessionStart", "prompt": "BeforeAgent"},
+}
+
+
+def payload_of(text: bytes, folder: str, current: str) -> dict[str, Any]:
+    """The JSON object that a host has sent, with the folder that the session began in; long texts are cut.
+
+    `folder` is that one if the host names it, `current` that of the hook. Raises ValueError.
+    """
+    value = json.loads(text)
+    if not isinstance(value, dict):
+        raise ValueError("the payload is no object")
+    texts = {name: item[:_MOST_CHARS] if isinstance(item, str) else item for name, item in value.items()}
+    return {**texts, "cwd": folder or value.get("cwd") or current}  # a session may change its own
+
+
+def output_of(text: str, event: str, host: str) -> bytes:
+    """The output of a hook with this text, as the host takes it."""
+    if not text:
+        return b""
+    output: dict[str, Any] = {"additional_context": text}
+    if host in _NAMES:
+        output = {"hookSpecificOutput": {"hookEventName": _NAMES[host].get(event, event), "additionalContext": text}}
+    return json.dumps(output).encode() + b"\n"
+
+
+class Event(NamedTuple):
+    """An event of a session of a host, in the project of the session's folder.
+
+    `transcript` is the file of the session, if the host has one that is read. Others give what was said with the event:
+    `typed`, the words of the prompt that may be the user's, and `response`; `moment` tells them from those before.
+    `cause` is the host's name for the event, or why
+    the session began.
+    """
+
+    host: str
+    session: str
+    folder: str
+    project: Project
+    transcript: str
+    typed: Typed
+    response: str
+    cause: str
+    moment: str
+
+    @classmethod
+    def of(cls, host: str, payload: Mapping[str, Any], shared: str | None) -> Event:
+        """The event of a host's payload; fields that a host does not have are empty."""
+
+        def text(*names: str) -> str:
+            values = (payload.get(name) for name in names)
+            return next((value for value in values if isinstance(value, str) and value), "")
+
+        roots = payload.get("workspace_roots")
+        folder = str(roots[0]) if isinstance(roots, list) and roots else text("cwd")
+        return cls(
+            host=host, session=text("session_id", "conversation_id"), folder=folder,
+            project=project_of(folder, shared), transcript=text("transcript_path") if host in TRANSCRIPTS else "",
+            typed=typed([text("prompt")], escapes=host == "gemini-cli"), response=text("prompt_response", "text"),
+            cause=text("source", "hook_event_name"), moment=text("generation_id", "timestamp"),
+        )  # fmt: skip
+
+
+def answer(
+    memory: Memory, event: str, host: str, payload: Mapping[str, Any], shared: str | None, *, memories: bool = False,
+    patience_seconds: float = 0.0,
+) -> str:  # fmt: skip
+    """The text that an event puts into its session; empty for none. With `memories` the host's own files are read.
+
+    Only turns write: if the store is locked they are tried for so long, and then left for a later event.
+    """
+    from recallite_server.hooks.showing import briefing, relevant_cut
+
+    happened = Event.of(host, payload, shared)
+    if event == "turn":
+        from recallite_server.hooks.turns import take_turns
+
+        take_turns(memory, happened, patience_seconds, memories=memories)
+        return ""
+    answers: dict[str, Callable[[Memory, Event], str]] = {"session-start": briefing, "prompt": relevant_cut}
+    return answers[event](memory, happened)
+
+
+def keep(memory: Memory, host: str, payload: Mapping[str, Any], shared: str | None, *, memories: bool = False) -> None:
+    """Keep the turns of an event until `store_kept` has stored them. Raises OSError and StoreError."""
+    from recallite_server.hooks.turns import keep_turns
+
+    keep_turns(memory, Event.of(host, payload, shared), memories=memories)
+
+
+def keeps_turns(memory: Memory) -> bool:
+    """Whether turns are kept that are not stored yet."""
+    from recallite_server.hooks.kept import KeptTurns
+
+    return bool(KeptTurns(memory).names())
+
+
+def store_kept(memory: Memory, patience_seconds: float) -> None:
+    """Store the turns that are kept; if the store is locked, try for so long."""
+    from recallite_server.hooks.turns import store_turns
+
+    store_turns(memory, patience_seconds)

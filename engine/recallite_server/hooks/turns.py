@@ -1,0 +1,186 @@
+"""Memories of a session's new turns: what the user says and what the assistant concludes, but not the output of tools.
+
+A turn is taken once: its id is that of an import of the same file, and the state of the session says how far it was
+read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from functools import partial
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import structs
+
+from recallite.errors import RecalliteError, StoreError
+from recallite.model.authority import Authority, speaking_as
+from recallite.model.records import NewRecord
+from recallite.system.logs import logger
+from recallite.text.junk import is_junk
+from recallite.text.quoting import NOTICE, QUOTES, without_quotes
+from recallite.text.secrets import redact
+from recallite_connect.importers.entries import FoundMemory
+from recallite_connect.importers.sessions import Sessions
+from recallite_connect.importers.sources import source_named
+from recallite_server.hooks.events import Event
+from recallite_server.hooks.kept import Kept, KeptTurn, KeptTurns, ReadTo
+from recallite_server.hooks.memory_files import take_files
+from recallite_server.hooks.showing import TITLES
+from recallite_server.hooks.states import SessionState, TakenTurns, digest_of, remove_old_states
+
+if TYPE_CHECKING:
+    from recallite.memory import Memory
+
+_log = logger(__name__)
+_AROUND_RECALLED = (*TITLES, NOTICE, QUOTES)
+_DURING_A_TURN = ("PreCompact", "PreCompress")
+# Turns stored in one transaction: other writers wait for it.
+_A_TRANSACTION = 20
+
+
+def take_turns(memory: Memory, event: Event, patience_seconds: float, *, memories: bool) -> None:
+    """Keep the turns of an event, and store all that are kept; what cannot be kept is stored at once, or raises."""
+    try:
+        keep_turns(memory, event, memories=memories)
+    except (OSError, StoreError) as fault:
+        _log.warning("a turn is not kept before it is stored: %s", fault)
+        _store(memory, _waiting(memory, event, memories=memories))
+    store_turns(memory, patience_seconds)
+
+
+def keep_turns(memory: Memory, event: Event, *, memories: bool) -> None:
+    """Keep the turns of an event until they are stored. Raises OSError and StoreError if they cannot be kept."""
+    waiting = _waiting(memory, event, memories=memories)
+    if waiting.turns or event.transcript:
+        KeptTurns(memory).put(waiting)
+
+
+def store_turns(memory: Memory, patience_seconds: float) -> None:
+    """Store the turns that are kept; if the store is locked, try for so long. They stay until they are stored."""
+    KeptTurns(memory).store(partial(_store, memory), patience_seconds)
+
+
+def _waiting(memory: Memory, event: Event, *, memories: bool) -> Kept:
+    clean, turns = memory.settings.write_policy.clean, []
+    for turn in () if event.transcript else _given(event):
+        record = _clean(memory, turn.record, event)
+        if record.text:
+            turns.append(KeptTurn(structs.replace(record, text=clean(record.text)), turn.authority))
+    return Kept(event, turns, memories)
+
+
+def _store(memory: Memory, waiting: Kept) -> None:
+    """Store the turns of a session that were not read before, and its host's memory files if they are asked for."""
+    event = waiting.event
+    transcript, read = None, ReadTo(memory, event)
+    if event.transcript:
+        lines = SessionState(memory, event).lines
+        transcript = _transcript_of(event)
+        if lines:
+            read.begin(transcript, lines)
+        turns = [turn for turn in _transcribed(event, transcript) if turn.line > lines or not turn.line]
+        if not lines:  # a new session, which may begin with a copy of another
+            taken = TakenTurns(memory, event).digests()
+            turns = [turn for turn in turns if digest_of(turn.record) not in taken]
+    else:
+        turns = [_Turn(0, *turn) for turn in waiting.turns]
+    for begin in range(0, len(turns), _A_TRANSACTION):
+        some = turns[begin : begin + _A_TRANSACTION]
+        if event.transcript:
+            some = [turn._replace(record=_clean(memory, turn.record, event)) for turn in some]
+        there = memory.get([turn.record.id or "" for turn in some])
+        new = [turn.record for turn in some if turn.record.text and turn.record.id not in there]
+        with memory.transaction(embed=new):  # so that of two hooks at once one reads what the other has left
+            _take(memory, event, some)
+    if transcript is not None and event.cause not in _DURING_A_TURN:  # then a conclusion is still to come
+        read.note(transcript, SessionState(memory, event).lines)
+    if waiting.memories and event.transcript:
+        take_files(memory, event)
+
+
+class _Turn(NamedTuple):
+    """A turn with its line in the transcript, if it has one, and whose word it is."""
+
+    line: int
+    record: NewRecord
+    authority: Authority
+
+
+def _take(memory: Memory, event: Event, turns: list[_Turn]) -> None:
+    """Store some turns, with their lines, but those that another hook has stored since."""
+    state = SessionState(memory, event)
+    fresh = [turn for turn in turns if turn.line > state.lines or not turn.line]
+    if not fresh:
+        return
+    policy = structs.replace(memory.settings.write_policy, recognise_recalled=True)
+    there = memory.get([turn.record.id or "" for turn in fresh])
+    for turn in fresh:
+        if turn.record.id in there or not turn.record.text:
+            continue
+        try:
+            with speaking_as(turn.authority, declared=True):
+                memory.remember(turn.record, policy=policy)
+        except StoreError:  # all of them are tried again
+            raise
+        except RecalliteError as fault:
+            _log.warning("a turn is not stored: %s", fault)
+    if fresh[-1].line:
+        if not state.lines:
+            remove_old_states(memory)
+            ReadTo(memory, event).remove_old()
+        state.read(fresh[-1].line)
+        TakenTurns(memory, event).add(digest_of(turn.record) for turn in fresh)
+
+
+def _transcript_of(event: Event) -> Sessions:
+    growing = source_named(event.host).growing
+    assert growing is not None
+    return growing(Path(event.transcript))
+
+
+def _transcribed(event: Event, transcript: Sessions) -> Iterator[_Turn]:
+    """The turns of a transcript with their lines. Of what the assistant says between two prompts, the last counts."""
+    conclusion = None
+    for entry in transcript.entries(growing=True):
+        if not isinstance(entry, FoundMemory):
+            continue
+        record = structs.replace(entry.record, id=f"{event.host}:{entry.record.id}")
+        turn = _Turn(entry.line or 0, record, entry.authority or "agent")
+        if record.context == "assistant":
+            conclusion = turn
+            continue
+        if conclusion is not None:
+            yield conclusion
+            conclusion = None
+        yield turn
+    if conclusion is not None and event.cause not in _DURING_A_TURN:
+        yield conclusion
+
+
+def _given(event: Event) -> Iterator[_Turn]:
+    """The turns that came with the event."""
+    whose: Authority = "user" if event.typed.by_user else "agent"
+    both: tuple[tuple[str, str, Authority], ...] = (
+        ("user", event.typed.text, whose), ("assistant", event.response, "agent"),
+    )  # fmt: skip
+    for role, text, authority in both:
+        if text:
+            name = f"{event.session}\0{event.moment}\0{role}\0{text}"
+            digest = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+            record = NewRecord(
+                text, id=f"{event.host}:{digest}", context=role, created_at=datetime.now(UTC),
+                source=f"{event.host}/{event.session}"[:500], metadata={"session": event.session, "role": role},
+            )  # fmt: skip
+            yield _Turn(0, record, authority)
+
+
+def _clean(memory: Memory, record: NewRecord, event: Event) -> NewRecord:
+    """A turn in the scope of its project, without secrets and without what was recalled."""
+    lines = [line for line in without_quotes(record.text).split("\n") if line not in _AROUND_RECALLED]
+    text = redact("\n".join(lines).strip())[: memory.settings.max_text_chars]
+    text = "" if is_junk(text) else text
+    metadata = {**(record.metadata or {}), "project": event.folder}
+    return structs.replace(record, text=text, scope=event.project.scope, metadata=metadata)

@@ -1,0 +1,247 @@
+"""Checks of every request: its Host, Origin and token, and the size and pace of its body. It counts them too."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection, MutableMapping
+from contextlib import nullcontext
+from time import perf_counter
+from typing import Any
+
+import anyio.to_thread
+from msgspec import Struct
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+
+from recallite.doors.operations import SCOPE_HEADER
+from recallite.errors import AccessDenied, RecalliteError, ServerError
+from recallite.model.authority import speaking_as
+from recallite.system.logs import logger
+from recallite_server.http.access import GRANT
+from recallite_server.http.access_tokens import Grant
+from recallite_server.http.connections import MAX_CONNECTIONS
+from recallite_server.http.failures import Refused, error_json, error_response
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Message, Receive, Send], Awaitable[None]]
+
+LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
+_GUARDED = ("/v1/", "/mcp", "/metrics")
+_RAW = ("/v1/documents", "/v1/import")
+_HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+))(?::\d{1,5})?")
+_PIECE_BYTES = 65_536
+_BODY = "recallite.body"
+_ONCE = ("Host", "Authorization", SCOPE_HEADER)
+_log = logger(__name__)
+_HEADERS = (
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cache-control", b"no-store"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """Limits of what a client may ask of the server.
+
+    - max_body_bytes, max_upload_bytes: of a JSON body, and of a document or an import
+    - max_wait_seconds: how long a client may take for the next piece of a body, or to take the next of an answer
+    - max_threads: how many operations run at a time; others wait
+    - max_large_threads: how many whose body is above 64 KiB run at a time, beside these
+    - max_bodies_bytes: of all bodies at a time, but for the first 64 KiB of each
+    - min_bytes_per_second: the least rate of a body, after the first `max_wait_seconds`
+    - max_connections: at a time; fewer if the system allows fewer open files
+    """
+
+    max_body_bytes: int = 16 * 2**20
+    max_upload_bytes: int = 64 * 2**20
+    max_wait_seconds: float = 30.0
+    max_threads: int = 16
+    max_large_threads: int = 2
+    max_bodies_bytes: int = 256 * 2**20
+    min_bytes_per_second: int = 16_384
+    max_connections: int = MAX_CONNECTIONS
+
+
+class RequestChecks:
+    """The application behind the checks. Under /v1, /mcp and /metrics the token is checked before the body is read.
+
+    `hosts` are the names under which the server may be asked; None: any. `admit` gives the grant of an Authorization.
+    `counted` is told the operation of each request, its status, and the seconds that its answer took.
+    """
+
+    def __init__(
+        self,
+        application: Application,
+        limits: Limits,
+        hosts: Collection[str] | None,
+        admit: Callable[[str | None], Grant],
+        counted: Callable[[str, int, float], None],
+    ) -> None:
+        self._application, self._limits, self._hosts = application, limits, hosts
+        self._admit, self._counted = admit, counted
+        self._bodies_bytes = 0  # of the requests that run
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Pass a request on, or refuse it."""
+        if scope["type"] != "http":
+            await self._application(scope, receive, send)
+            return
+        began = perf_counter()
+        # Routes match the path as it was sent: an id may hold a slash, percent-encoded.
+        path = scope.get("raw_path", b"").decode("ascii", "replace").partition("?")[0] or scope["path"]
+        scope = {**scope, "path": path}
+        answering, body = _Answering(send, self._limits.max_wait_seconds), _Body()
+        scope[_BODY] = body
+        try:
+            refusal = await self._refusal(scope)
+            if refusal is None:
+                grant: Grant | None = scope.get(GRANT)
+                with nullcontext() if grant is None else speaking_as(grant.authority):
+                    await self._application(scope, self._received(scope, receive, body), answering)
+            else:
+                await refusal(scope, receive, answering)
+        except (ClientDisconnect, TimeoutError):
+            _log.info("a client went, or took no answer for %g s", self._limits.max_wait_seconds)
+        except Exception as fault:
+            if not answering.complete:
+                raise  # the connection is closed, so that nobody takes a part for the whole
+            _log.error("an unexpected failure", exc_info=fault)
+        finally:
+            self._bodies_bytes -= body.counted_bytes
+            self._counted(_operation(scope), answering.status, perf_counter() - began)
+
+    async def _refusal(self, scope: Message) -> Response | None:
+        """The answer to a request that is refused; None where it may be passed on, with its grant."""
+        headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+        try:
+            self._check(scope, headers)
+            if scope["path"].startswith(_GUARDED):
+                authorization = headers.get(b"authorization")
+                if authorization is None:
+                    scope[GRANT] = self._admit(None)
+                else:  # in a thread: another process may hold the store for a while
+                    scope[GRANT] = await anyio.to_thread.run_sync(self._admit, authorization)
+        except Refused as refusal:
+            beside = {"connection": "close", **(refusal.headers or {})}  # the body is not read
+            return error_json(refusal.status_code, refusal.error(refusal.detail), headers=beside)
+        except RecalliteError as fault:
+            return error_response(fault)
+        return None
+
+    def _max_bytes(self, scope: Message) -> int:
+        return self._limits.max_upload_bytes if self._is_upload(scope) else self._limits.max_body_bytes
+
+    def _is_upload(self, scope: Message) -> bool:
+        return scope["method"] == "POST" and scope["path"] in _RAW
+
+    def _check(self, scope: Message, headers: dict[bytes, str]) -> None:
+        names = Counter(name for name, _ in scope["headers"])
+        for name in _ONCE:
+            if names[name.lower().encode()] > 1:
+                raise Refused(400, f"the request has several {name} headers")
+        host = hostname(headers.get(b"host", ""))
+        if self._hosts is not None and host not in self._hosts:
+            raise Refused(403, f"this server does not answer for the host {host!r}", error=AccessDenied)
+        origin = headers.get(b"origin")
+        if origin is not None and origin.partition("://")[2].lower() != headers.get(b"host", "").lower():
+            raise Refused(403, "pages of other origins may not ask this server", error=AccessDenied)
+        length, most = headers.get(b"content-length", "0"), self._max_bytes(scope)
+        if length.isdigit() and int(length) > most:
+            raise Refused(413, f"the body has {int(length):,} bytes: at most {most:,} are taken")
+        empty = length == "0" and b"transfer-encoding" not in headers
+        if scope["method"] in ("POST", "PATCH", "PUT") and not empty and not self._is_upload(scope):
+            kind = headers.get(b"content-type", "").partition(";")[0].strip().lower()
+            if kind != "application/json":
+                raise Refused(415, f"Content-Type is {kind or 'absent'}: send application/json")
+
+    def _received(self, scope: Message, receive: Receive, body: _Body) -> Receive:
+        """The body's pieces, up to a size, each in time, as far as all bodies fit in memory."""
+        limits, most = self._limits, self._max_bytes(scope)
+        began = asyncio.get_running_loop().time()
+
+        async def piece() -> Message:
+            if body.ended:  # what follows is only that the client goes, which may take long
+                return await receive()
+            due = began + limits.max_wait_seconds + body.bytes / limits.min_bytes_per_second
+            try:
+                async with asyncio.timeout_at(min(due, asyncio.get_running_loop().time() + limits.max_wait_seconds)):
+                    message = await receive()
+            except TimeoutError:
+                raise Refused(408, "the body came too slowly: send it at once") from None
+            if message["type"] == "http.request":
+                body.bytes += len(message.get("body", b""))
+                body.ended = not message.get("more_body", False)
+                if body.bytes > most:
+                    raise Refused(413, f"the body has more than {most:,} bytes")
+                self._count(body)
+            return message
+
+        return piece
+
+    def _count(self, body: _Body) -> None:
+        """Count what a body has above the first piece. Raises Refused if all together have too much."""
+        more = max(body.bytes - _PIECE_BYTES, 0) - body.counted_bytes
+        if self._bodies_bytes + more > self._limits.max_bodies_bytes:
+            raise Refused(
+                503, "the server has too many large bodies at this time: send it again later", error=ServerError
+            )
+        self._bodies_bytes += more
+        body.counted_bytes += more
+
+
+class _Body:
+    """The body of a request as far as it has come, and how much of it is counted among all bodies."""
+
+    def __init__(self) -> None:
+        self.bytes = self.counted_bytes = 0
+        self.ended = False
+
+
+def is_large(scope: Message) -> bool:
+    """Whether a request has a large body: what it asks for may take long."""
+    body: _Body = scope[_BODY]
+    return body.bytes > _PIECE_BYTES
+
+
+class _Answering:
+    """Sends an answer with the headers that every one has; a client that does not take it in time is left."""
+
+    def __init__(self, send: Send, max_wait_seconds: float) -> None:
+        self._send, self._max_wait_seconds = send, max_wait_seconds
+        self.status = 499  # no answer was begun: the client had gone
+        self.complete = False
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            present = {name.lower() for name, _ in message["headers"]}
+            message["headers"] = [*message["headers"], *(header for header in _HEADERS if header[0] not in present)]
+        body = message.get("body", b"")
+        # In pieces: what is sent at once is kept for as long as the client does not take it.
+        while len(body) > _PIECE_BYTES:
+            await self._sent({**message, "body": body[:_PIECE_BYTES], "more_body": True})
+            body = body[_PIECE_BYTES:]
+        await self._sent({**message, "body": body} if body else message)
+        self.complete = message["type"] == "http.response.body" and not message.get("more_body", False)
+
+    async def _sent(self, message: Message) -> None:
+        async with asyncio.timeout(self._max_wait_seconds):
+            await self._send(message)
+
+
+def _operation(scope: Message) -> str:
+    """The name of a request in the metrics: few names, whatever was asked for."""
+    default = "mcp" if scope["path"] == "/mcp" else "other"
+    return str(getattr(scope.get("route"), "name", default))
+
+
+def hostname(host: str) -> str:
+    """The name in a Host header, without the port; "" if it is none."""
+    match = _HOST.fullmatch(host)
+    return "" if match is None else (match[1] or match[2]).lower()

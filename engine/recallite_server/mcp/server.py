@@ -1,0 +1,291 @@
+"""The server: what a host asks in the Model Context Protocol, and what the memory answers.
+
+Nothing is opened before the first call of a tool, a resource or the prompt: the handshake waits for nothing. Calls run
+in threads. The memory is bound to a scope when the server starts, and nothing that a model says leaves it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
+from inspect import cleandoc
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import unquote
+
+import anyio.from_thread
+import anyio.to_thread
+import mcp_types as types
+import msgspec
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+
+from recallite._version import __version__
+from recallite.doors.error_codes import INVALID_PARAMS, codes_of
+from recallite.doors.tools.action import Call, DocumentAccess
+from recallite.doors.tools.actions import INSTRUCTIONS, TOOLS, URI, ServerTool, uri_of
+from recallite.doors.tools.calling import as_text, execute
+from recallite.doors.tools.schema import properties, required, schemas_of
+from recallite.errors import EmbedderError, InvalidInput, NotFound, RecalliteError
+from recallite.model.authority import Authority, check_authority
+from recallite.model.checks import check_scope
+from recallite.system.logs import logger
+from recallite.text.quoting import NOTICE, escaped, harmless, quoted
+
+if TYPE_CHECKING:
+    from recallite.memory import Memory
+
+RECENT = "recallite://recent"
+_MOST_RECENT = 20
+_WARMING = "warming up: opening the memory and loading the embedding model"
+_log = logger(__name__)
+
+Context = ServerRequestContext[Any, Any]
+Answer = TypeVar("Answer")
+
+
+class Opened:
+    """The memory, opened by the first who needs it, and bound to a scope."""
+
+    def __init__(self, open: Callable[[], AbstractContextManager[Memory]], scope: str) -> None:
+        self._open, self._scope = open, scope
+        self._lock, self._held = threading.Lock(), ExitStack()
+        self._memory: Memory | None = None
+
+    @property
+    def waiting(self) -> bool:
+        """Whether nobody has needed it yet."""
+        return self._memory is None
+
+    def __call__(self) -> Memory:
+        with self._lock:
+            if self._memory is None:
+                self._memory = self._held.enter_context(self._open()).scoped(self._scope)
+            return self._memory
+
+    def close(self) -> None:
+        """Close it, if it was opened."""
+        with self._lock:
+            self._memory = None
+            self._held.close()
+
+
+class MemoryServer:
+    """The handlers of one server."""
+
+    def __init__(
+        self,
+        open: Callable[[], AbstractContextManager[Memory]],
+        *,
+        scope: str = "/",
+        read_only: bool = False,
+        tools: Sequence[str] | None = None,
+        documents: DocumentAccess = DocumentAccess(),  # noqa: B008
+        token_budget: int = 2_000,
+        authority: Authority = "agent",
+    ) -> None:
+        """`tools` names those that are offered; None offers all that the host allows. `authority` is that of the model.
+
+        Raises InvalidInput for an unknown tool, an unknown authority and a malformed scope.
+        """
+        self._authority = check_authority(authority, "--authority")
+        scope = check_scope(scope)
+        self._memory, self._documents, self._token_budget = Opened(open, scope), documents, token_budget
+        self._tools = {tool.name: tool for tool in offered(read_only, tools, documents)}
+
+    def server(self) -> Server[None]:
+        """The server of the SDK."""
+        return Server(
+            "recallite",
+            title="Recallite",
+            version=__version__,
+            instructions=INSTRUCTIONS,
+            lifespan=self._lifespan,
+            on_list_tools=self._list_tools,
+            on_call_tool=self._call_tool,
+            on_list_resources=self._list_resources,
+            on_list_resource_templates=self._list_templates,
+            on_read_resource=self._read_resource,
+            on_list_prompts=self._list_prompts,
+            on_get_prompt=self._get_prompt,
+        )
+
+    def memory_for(self, _: Context) -> Memory:
+        """The memory of a request: the same for all."""
+        return self._memory()
+
+    def tools_for(self, _: Context) -> dict[str, ServerTool]:
+        """The tools that a request may call: the same for all."""
+        return self._tools
+
+    @asynccontextmanager
+    async def _lifespan(self, _: Server[None]) -> AsyncIterator[None]:
+        try:
+            yield None
+        finally:
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(self._memory.close)
+
+    # ── tools ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _list_tools(self, context: Context, _: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[_described(tool) for tool in self.tools_for(context).values()])
+
+    async def _call_tool(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        tools = self.tools_for(context)
+        tool = tools.get(params.name)
+        if tool is None:
+            raise MCPError(types.INVALID_PARAMS, f"there is no tool {params.name!r}: use {', '.join(tools)}")
+        arguments = dict(params.arguments or {})
+        if "action" in arguments:
+            takes = ", ".join(properties(tool.action))
+            return _failed(f"{tool.name} has no field 'action': it takes {takes}")
+
+        def report(done: int, total: int | None) -> None:
+            anyio.from_thread.run(context.session.report_progress, done, total)
+
+        def answer() -> dict[str, Any]:
+            call = Call(
+                self.memory_for(context), "/", self._documents, self._token_budget, report, self._authority
+            )  # fmt: skip
+            result = execute(tool.tool, {**arguments, "action": tool.name}, call, fixed=False)
+            return {name: harmless(value) for name, value in result.items()}
+
+        try:
+            result = await self._in_thread(context, answer)
+        except RecalliteError as fault:
+            return _failed(_told(fault))
+        if "error" in result:
+            return _failed(as_text(result) if "candidates" in result["error"] else result["error"]["message"])
+        text = escaped(msgspec.json.encode(result).decode()) if tool.plain else as_text(result)
+        return types.CallToolResult(
+            content=[types.TextContent(type="text", text=text)], structured_content=result, is_error=False
+        )
+
+    # ── resources and the prompt ───────────────────────────────────────────────────────────────────────────────
+
+    async def _list_resources(self, _: Context, __: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
+        recent = types.Resource(
+            uri=RECENT, name="recent", title="Latest memories", mime_type="text/plain",
+            description=f"The {_MOST_RECENT} memories that were stored last.",
+        )  # fmt: skip
+        return types.ListResourcesResult(resources=[recent])
+
+    async def _list_templates(
+        self, _: Context, __: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        memory = types.ResourceTemplate(
+            uri_template=URI + "{id}", name="memory", title="A memory or passage", mime_type="text/plain",
+            description="The text of a memory, or of a passage of a document, by the id that results give.",
+        )  # fmt: skip
+        return types.ListResourceTemplatesResult(resource_templates=[memory])
+
+    async def _read_resource(
+        self, context: Context, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        uri = str(params.uri)
+
+        def text() -> str:
+            if uri == RECENT:
+                latest = self.memory_for(context).list(limit=_MOST_RECENT)
+                listed = [{"id": record.id, "text": record.text} for record in latest]
+                return quoted(msgspec.json.encode({"results": listed, "notice": NOTICE}).decode())
+            if not uri.startswith(URI):
+                raise NotFound(f"no resource {uri!r}: there is {RECENT}, and {uri_of('ID')}")
+            record = self.memory_for(context).get(unquote(uri.removeprefix(URI)))
+            content = {"id": record.id, "text": record.text, "notice": NOTICE}
+            return quoted(msgspec.json.encode(content).decode())
+
+        try:
+            content = await self._in_thread(context, text)
+        except RecalliteError as fault:
+            raise MCPError(codes_of(fault).mcp, _told(fault)) from None
+        return types.ReadResourceResult(
+            contents=[types.TextResourceContents(uri=uri, mime_type="text/plain", text=content)]
+        )
+
+    async def _list_prompts(self, _: Context, __: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
+        bootstrap = types.Prompt(
+            name="bootstrap", title="What to have in mind for a task",
+            description="Standing instructions, knowledge, the last session, procedures and tips for a task.",
+            arguments=[
+                types.PromptArgument(name="task", description="What is to be done.", required=True),
+                types.PromptArgument(name="agent", description="Whose memory; the server's own without it."),
+            ],
+        )  # fmt: skip
+        return types.ListPromptsResult(prompts=[bootstrap])
+
+    async def _get_prompt(self, context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        arguments = dict(params.arguments or {})
+        task, agent = arguments.pop("task", None), arguments.pop("agent", None)
+        if params.name != "bootstrap" or task is None or arguments:
+            raise MCPError(types.INVALID_PARAMS, "the one prompt is bootstrap: it takes task, and agent if you like")
+
+        def markdown() -> str:
+            return str(self.memory_for(context).bootstrap(agent, task, self._token_budget))
+
+        try:
+            text = await self._in_thread(context, markdown)
+        except RecalliteError as fault:
+            raise MCPError(codes_of(fault).mcp, _told(fault)) from None
+        message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=text))
+        return types.GetPromptResult(messages=[message])
+
+    async def _in_thread(self, context: Context, work: Callable[[], Answer]) -> Answer:
+        """Do `work` in a thread and return its result; report progress while the memory opens."""
+        if self._memory.waiting:
+            _log.info(_WARMING)
+            await context.session.report_progress(0, None, _WARMING)
+        return await anyio.to_thread.run_sync(work)
+
+
+def offered(read_only: bool, names: Sequence[str] | None, documents: DocumentAccess) -> list[ServerTool]:
+    """The tools that a server offers. Raises InvalidInput for an unknown one, and one that is not allowed."""
+    allowed = [
+        tool
+        for tool in TOOLS
+        if not (read_only and tool.writes) and (not tool.reaches_out or documents.folders or documents.urls)
+    ]
+    if names is None:
+        return allowed
+    by_name = {tool.name: tool for tool in allowed}
+    for name in names:
+        if name not in by_name:
+            known = name in (tool.name for tool in TOOLS)
+            why = "is not allowed by --read-only, or needs --document-folder" if known else "is no tool"
+            raise InvalidInput(f"{name!r} {why}: use {', '.join(by_name)}")
+    return [by_name[name] for name in dict.fromkeys(names)]
+
+
+def _described(tool: ServerTool) -> types.Tool:
+    schema, name = properties(tool.action), tool.answers.__name__
+    _, answers = schemas_of([tool.answers])
+    root = dict(answers.pop(name))
+    return types.Tool(
+        name=tool.name,
+        title=tool.title,
+        description=cleandoc(tool.action.__doc__ or ""),
+        input_schema={
+            "type": "object", "properties": schema, "required": required(tool.action), "additionalProperties": False,
+        },
+        output_schema={**root, **({"$defs": answers} if answers else {})},
+        annotations=types.ToolAnnotations(
+            title=tool.title, read_only_hint=not tool.writes, destructive_hint=tool.destructive,
+            idempotent_hint=tool.idempotent, open_world_hint=tool.reaches_out,
+        ),
+    )  # fmt: skip
+
+
+def _failed(message: str) -> types.CallToolResult:
+    """An error that the model may correct."""
+    return types.CallToolResult(content=[types.TextContent(type="text", text=message)], is_error=True)
+
+
+def _told(fault: RecalliteError) -> str:
+    """The text of an error for a model. Its message may name files of this machine: that goes to the log alone."""
+    if codes_of(fault).mcp == INVALID_PARAMS:
+        return str(fault)
+    _log.error("%s: %s", type(fault).__name__, fault)
+    what = "the embedding model" if isinstance(fault, EmbedderError) else "the memory"
+    return f"{what} cannot be used now ({fault.reason or type(fault).__name__}); the log of the server says why"

@@ -1,0 +1,74 @@
+"""Running the resident process until it has nothing to do."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+
+from recallite.system.folder_lock import FolderLock
+from recallite.system.local_socket import is_own, is_private, listen, lock_of
+from recallite_server.warm.asking import KEYS, address, needs_keys
+
+_LOG_BYTES, _OLD_LOGS = 2**20, 1
+_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+
+
+def main() -> None:
+    """Answer until idle, or end at once if there is such a process already."""
+    path = Path(address())
+    _forget_keys()
+    if not is_private(str(path.parent)):
+        sys.exit(f"{path.parent} is not a folder that only this user may enter")
+    with FolderLock(Path(lock_of(str(path)))).held(0) as is_first:
+        if is_first:
+            _log_to(path.with_suffix(".log"))
+            try:
+                _run(path)
+            except Exception:
+                logging.getLogger("recallite").exception("the resident process ends")
+            logging.shutdown()
+            os._exit(0)  # a thread that compiles kernels or waits for the network is not waited for
+
+
+def _forget_keys() -> None:
+    """Forget the keys of the caller that started this process, unless its environment says what they are for."""
+    if not needs_keys():
+        for name in [name for name in os.environ if name.startswith(KEYS)]:
+            del os.environ[name]
+
+
+def _log_to(path: Path) -> None:
+    """Log warnings to a file that rotates; a full disk loses lines and nothing else."""
+    handler = RotatingFileHandler(path, maxBytes=_LOG_BYTES, backupCount=_OLD_LOGS, encoding="utf-8", delay=True)
+    logging.basicConfig(level=logging.WARNING, format=_FORMAT, handlers=[handler])
+    logging.raiseExceptions = False
+
+
+def _run(path: Path) -> None:
+    import uvicorn
+
+    from recallite_server.http.connections import LimitedProtocol, server_of
+    from recallite_server.warm.service import Service
+
+    class OwnProtocol(LimitedProtocol):
+        """The protocol for processes of this user."""
+
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            """Drop the connection of another user."""
+            super().connection_made(transport)
+            if not token and not is_own(transport.get_extra_info("socket")):
+                transport.abort()
+
+    def end() -> None:
+        server.should_exit = True
+
+    listener, token = listen(str(path))
+    service = Service(token, end)
+    server: uvicorn.Server = server_of(service, protocol=OwnProtocol)
+    with listener:
+        server.run(sockets=[listener])
+    path.unlink(missing_ok=True)

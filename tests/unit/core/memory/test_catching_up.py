@@ -1,0 +1,218 @@
+"""What is written many at a time is compared later: the same relations come out, and nothing is done twice."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from recallite import Memory, copy_store
+from recallite.model.policies import WritePolicy
+from recallite.remember import catching_up, detection
+from recallite.remember.catching_up import MANY
+from recallite.system.turnstile import StepSize
+from tests.unit.core.memory.support import PLAIN
+
+NOW = WritePolicy(compare="now")
+BEGAN = datetime(2024, 1, 1, tzinfo=UTC)
+PAIRS = [
+    ("Dana lives in Oslo", "Dana moved to Bergen"),
+    ("We use Jenkins for CI", "We switched to GitHub Actions for CI"),
+    ("The deadline is 3 May", "The deadline is 9 May"),
+    ("The meeting is at 10:00", "The meeting was moved to 14:00"),
+    ("My manager is Tom", "My manager is now Ann"),
+    ("Max tokens is 4096", "Max tokens is 8192"),
+]
+
+
+def unrelated(count=MANY):
+    return [f"Shelf {number} of the cellar holds {number * 7} jars of plum jam" for number in range(count)]
+
+
+def dated(texts):
+    return [{"text": text, "created_at": BEGAN + timedelta(days=day)} for day, text in enumerate(texts)]
+
+
+def paused(memory):
+    """The memory without its background: what waits is compared by `catch_up` alone."""
+    memory._engine.comparing.stop()
+    return memory
+
+
+def relations(memory):
+    """The texts that supersede and contradict each other."""
+    every = {each.id: each.text for each in memory.list(limit=1000, include_superseded=True)}
+    replaced = {(each.text, every[new]) for each in memory.list(limit=1000, include_superseded=True)
+                for new in each.superseded_by}  # fmt: skip
+    against = {
+        (every[link.source], every[link.target])
+        for id in every
+        for link in memory.neighbors(id, types=["contradicts"], direction="out")
+    }
+    return replaced, against
+
+
+def test_the_same_relations_as_at_once():
+    texts = dated([*[old for old, _ in PAIRS], *unrelated(), *[new for _, new in PAIRS]])
+    found = []
+    for policy in (NOW, WritePolicy()):
+        with Memory(":memory:", settings=PLAIN) as memory:
+            paused(memory).remember_many(texts, policy=policy)
+            waiting = len(texts) if policy.compare == "later" else 0
+            assert memory.store.stats().to_compare == waiting
+            assert memory.store.catch_up() == waiting
+            assert (memory.store.stats().to_compare, memory.store.verify().problems) == (0, ())
+            found.append(relations(memory))
+    assert found[0] == found[1]
+    assert len(found[0][0]) >= 4
+
+
+def test_few_are_compared_at_once(memory):
+    memory.remember_many(dated([PAIRS[0][0], *unrelated(MANY - 3), PAIRS[0][1]]))
+    assert memory.store.stats().to_compare == 0
+    assert relations(memory)[0] == {PAIRS[0]}
+
+
+def test_a_repeated_text_is_counted_at_once(memory):
+    paused(memory).remember("Shelf 3 of the cellar holds 21 jars of plum jam")
+    ids = memory.remember_many([*unrelated(), "shelf 5 of the cellar holds 35 jars of plum jam."])
+    assert ids[-1] == ids[5]
+    assert [memory.get(ids[place]).occurrences for place in (3, 4, 5)] == [2, 1, 2]
+    assert memory.store.stats().records == MANY
+
+
+def test_what_was_said_again_is_the_last_word(memory):
+    old, new = PAIRS[0]
+    paused(memory).remember_many(dated([old, new, *unrelated(), old]))
+    memory.store.catch_up()
+    assert relations(memory)[0] == {(new, old)}
+
+
+def test_what_is_written_meanwhile_stands_after_what_waits(memory):
+    old, new = PAIRS[0]
+    paused(memory).remember_many(dated([old, *unrelated()]))
+    memory.remember(new)
+    assert memory.store.stats().superseded == 0
+    memory.store.catch_up()
+    assert relations(memory)[0] == {(old, new)}
+    assert memory.store.verify().problems == ()
+
+
+def test_recall_puts_first_what_holds_now_while_it_waits(memory):
+    old, new = "Dana lives in Oslo", "Dana lives in Bergen"
+    question = "Where does Dana live?"
+    paused(memory).remember_many(dated([old, *unrelated(), new]))
+    plain = memory.recall(question, limit=2, profile={"superseded": "as_ranked", "half_life_days": 0})
+    assert [hit.text for hit in plain] == [old, new]
+    assert [hit.text for hit in memory.recall(question, limit=2, profile={"half_life_days": 0})] == [new, old]
+    many = memory.recall_many([question, "plum jam"], limit=2, profile={"half_life_days": 0})
+    assert [hit.text for hit in many[0]] == [new, old]
+
+
+def test_another_process_goes_on(path):
+    with Memory(path, settings=PLAIN) as memory:
+        paused(memory).remember_many(dated([PAIRS[0][0], *unrelated(), PAIRS[0][1]]))
+    with Memory(path, settings=PLAIN) as memory:
+        assert memory.store.stats().to_compare == MANY + 2
+        memory.recall("plum jam")
+        memory._engine.comparing.wait(30)
+        assert memory.store.stats().to_compare == 0
+        assert relations(memory)[0] == {PAIRS[0]}
+
+
+def test_a_step_that_fails_is_done_again(memory, monkeypatch):
+    monkeypatch.setattr(catching_up, "StepSize", lambda: StepSize(first=8, most=16))
+    old, new = PAIRS[0]
+    paused(memory).remember_many(dated([old, *unrelated(), new]))
+    steps, compare = [], catching_up._compare_next
+
+    def fails_at_the_third(*arguments):
+        steps.append(compare(*arguments))
+        if len(steps) == 3:
+            raise OSError("the disk is gone")
+        return steps[-1]
+
+    monkeypatch.setattr(catching_up, "_compare_next", fails_at_the_third)
+    with pytest.raises(OSError, match="gone"):
+        memory.store.catch_up()
+    assert memory.store.stats().to_compare == MANY + 2 - steps[0] - steps[1]
+    memory.store.catch_up()
+    assert (memory.store.stats().to_compare, memory.store.stats().superseded, memory.store.verify().problems) == (
+        0,
+        1,
+        (),
+    )
+
+
+def test_statements_are_judged_before_the_store_is_locked(path, monkeypatch):
+    memory = Memory(path, settings=PLAIN)
+    judged, judge = {True: 0, False: 0}, detection.judge_all
+
+    def noted(pairs, several):
+        judged[memory._engine.store.writing] += len(pairs)
+        return judge(pairs, several)
+
+    texts = [text for pair in PAIRS for text in pair]
+    paused(memory).remember_many(dated([*texts, *unrelated(200), *texts]))
+    monkeypatch.setattr(detection, "judge_all", noted)
+    memory.store.catch_up()
+    assert len(relations(memory)[0]) >= 4
+    assert 0 < judged[False] > 10 * judged[True]
+    memory.close()
+
+
+def test_a_step_compares_with_what_was_written_after_its_statements_were_judged(memory, monkeypatch):
+    old, new = PAIRS[0]
+    paused(memory).remember_many(dated([old, *unrelated()]))
+    written, judge_ahead = [], catching_up._judge_ahead
+
+    def judged_and_written(*arguments):
+        judge_ahead(*arguments)
+        if not written:
+            written.append(memory.remember(new))
+
+    monkeypatch.setattr(catching_up, "_judge_ahead", judged_and_written)
+    memory.store.catch_up()
+    assert relations(memory)[0] == {(old, new)}
+    assert memory.store.verify().problems == ()
+
+
+def test_what_waits_may_be_changed_and_forgotten(memory):
+    old, new = PAIRS[0]
+    ids = paused(memory).remember_many(dated([old, *unrelated(), "Nothing yet"]))
+    memory.update(ids[-1], text=new)
+    memory.forget(ids[1:10])
+    assert memory.store.verify().problems == ()
+    memory.store.catch_up()
+    assert (memory.store.stats().to_compare, memory.store.verify().problems) == (0, ())
+    assert memory.get(ids[0]).superseded_by in ((), (ids[-1],))
+
+
+def test_a_copy_and_a_rebuild_keep_what_waits(path, tmp_path):
+    with Memory(path, settings=PLAIN) as memory:
+        paused(memory).remember_many(dated([PAIRS[0][0], *unrelated(), PAIRS[0][1]]))
+        assert memory.store.rebuild().problems == ()
+    other = str(tmp_path / "copy.db")
+    copy_store(path, other)
+    with Memory(other, settings=PLAIN) as memory:
+        assert paused(memory).store.stats().to_compare == MANY + 2
+        memory.store.catch_up()
+        assert relations(memory)[0] == {PAIRS[0]}
+        assert memory.store.verify().problems == ()
+
+
+def test_inside_a_transaction_it_waits_for_a_later_write(memory):
+    with memory.transaction():
+        memory.remember_many(dated([PAIRS[0][0], *unrelated(), PAIRS[0][1]]))
+    memory.remember("One more")
+    memory._engine.comparing.wait(30)
+    assert (memory.store.stats().to_compare, memory.store.stats().superseded) == (0, 1)
+
+
+def test_a_record_with_an_id_of_its_own_repeats_no_other():
+    items = [{"id": name, "text": text} for name, text in (("a", "Grace likes tea"), ("b", "Grace likes tea!"))]
+    for policy in (NOW, WritePolicy()):
+        with Memory(":memory:", settings=PLAIN) as memory:
+            paused(memory).remember_many([*items, *unrelated()], policy=policy)
+            memory.store.catch_up()
+            assert (memory.get("a").superseded_by, memory.get("b").occurrences) == ((), 1)

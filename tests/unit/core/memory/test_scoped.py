@@ -1,0 +1,196 @@
+"""A scoped handle reads and writes nothing outside its scope, and cannot tell a foreign memory from a missing one."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from recallite.errors import NotFound, RecalliteError
+from recallite.model.records import NewRecord
+from recallite.recall.request import recall_arguments
+from tests.unit.core.memory.support import state, unit
+
+
+@pytest.fixture
+def both(memory):
+    """Memories inside and outside of /app, alike in all but the scope."""
+    memory.inside = memory.remember_many(
+        [
+            {"text": f"apple inside {place}", "scope": scope, "vector": unit(place), "kind": "in", "tags": ["in"]}
+            for place, scope in enumerate(["/app", "/app/x", "/app/x/y"])
+        ]
+    )
+    memory.outside = memory.remember_many(
+        [
+            {"text": f"apple outside {place}", "scope": scope, "vector": unit(place), "kind": "out", "tags": ["out"]}
+            for place, scope in enumerate(["/", "/apple", "/ap", "/app.x", "/other/app"])
+        ]
+    )
+    memory.handle = memory.scoped("/app")
+    return memory
+
+
+def test_what_is_written_lands_inside(both):
+    handle = both.handle
+    (many,) = handle.remember_many([{"text": "three", "scope": "/deep/er"}])
+    assert both.get(many).scope == "/app/deep/er"
+    for write, scope in (
+        (lambda: handle.remember("one"), "/app"),
+        (lambda: handle.remember("two", scope="/x"), "/app/x"),
+        (lambda: handle.scoped("/x").remember("four"), "/app/x"),
+        (lambda: handle.scoped("/x").remember("five", scope="/y"), "/app/x/y"),
+        (lambda: handle.update(many, scope="/z"), "/app/z"),
+        (lambda: handle.update(many, scope="/"), "/app"),
+    ):
+        assert both.get(write().id).scope == scope
+
+
+def test_a_handle_shows_scopes_as_it_takes_them(both):
+    """What a handle shows can be given back to it; it once put its own scope before it a second time."""
+    handle = both.handle
+    stored = handle.remember("apple there", scope="/x/y")
+    assert stored.scope == handle.get(stored.id).scope == handle.history(stored.id)[0].scope == "/x/y"
+    (hit,) = (hit for hit in handle.recall("apple", limit=50) if hit.id == stored.id)
+    assert hit.scope == "/x/y"
+    assert {record.scope for record in handle.list()} == {"/", "/x", "/x/y"}
+    assert stored.id in {record.id for record in handle.list(scope=stored.scope)}
+    assert stored.id in {record.id for record in handle.list(where={"scope": stored.scope})}
+    assert stored.id in {record.id for record in handle.list(where={"or": [{"scope": {"in": [stored.scope]}}]})}
+    assert handle.update(stored.id, scope=stored.scope).scope == "/x/y"
+    assert both.get(stored.id).scope == "/app/x/y"
+    assert handle.scoped("/x").get(stored.id).scope == "/y"
+
+
+@pytest.mark.parametrize("scope", ["..", "/..", "/../other", "other", "//other", "/./", "/x/../../other"])
+def test_no_scope_leads_out(both, scope):
+    for use in (
+        lambda: both.handle.remember("x", scope=scope),
+        lambda: both.handle.recall("apple", scope=scope),
+        lambda: both.handle.forget(scope=scope),
+        lambda: both.handle.list(scope=scope),
+        lambda: both.handle.scoped(scope),
+        lambda: both.handle.update(both.inside[0], scope=scope),
+    ):
+        with pytest.raises(RecalliteError):
+            use()
+
+
+def test_every_reading_verb_stays_inside(both):
+    handle = both.handle
+    inside = set(both.inside)
+    now = datetime.now(UTC)
+    for options in ({}, {"scope": "/"}, {"where": {"text": {"contains": "apple"}}}, {"as_of": now}):
+        assert {hit.id for hit in handle.recall("apple", limit=50, **recall_arguments(options))} == inside
+        assert {hit.id for hit in handle.recall("", vector=unit(1), limit=50, **recall_arguments(options))} == inside
+        assert {record.id for record in handle.list(**options)} == inside
+        assert handle.count(**options) == 3
+    assert {hit.id for hit in handle.recall_many(["apple"], limit=50)[0]} == inside
+    assert handle.recall("apple", kinds=["out"]) == []
+    assert handle.recall("apple", tags=["out"]) == []
+    assert handle.recall("apple", where={"scope": "/apple"}) == []
+    assert handle.recall("apple", where={"or": [{"id": both.outside[0]}, {"scope": "/other/app"}]}) == []
+    assert {hit.id for hit in handle.recall("apple", limit=50, scope="/x")} == set(both.inside[1:])
+
+
+@pytest.mark.parametrize("place", range(5))
+def test_a_foreign_id_is_a_missing_one_for_every_verb(both, place):
+    foreign, missing, handle = both.outside[place], "01a00000-0000-7000-8000-000000000000", both.handle
+    before = state(both)
+    uses = (
+        lambda each: handle.get(each),
+        lambda each: handle.update(each, text="changed"),
+        lambda each: handle.update(each, scope="/stolen"),
+        lambda each: handle.forget(each),
+        lambda each: handle.forget([both.inside[0], each]),
+        lambda each: handle.history(each),
+        lambda each: handle.neighbors(each),
+        lambda each: handle.review.explain("apple", each),
+        lambda each: handle.link(both.inside[0], each),
+        lambda each: handle.link(each, both.inside[0]),
+    )
+    for use in uses:
+        said = []
+        for each in (foreign, missing):
+            with pytest.raises(NotFound) as raised:
+                use(each)
+            said.append(str(raised.value).replace(each, "ID"))
+        assert said[0] == said[1]
+    assert state(both) == before
+
+
+@pytest.mark.parametrize("record_id", ["", "x" * 1000, "\ud800", "nul\0", None, 3], ids=repr)
+def test_an_id_of_any_shape_is_not_found(both, record_id):
+    for use in (
+        both.get,
+        both.history,
+        both.neighbors,
+        both.handle.get,
+        lambda each: both.update(each, text="x"),
+        lambda each: both.review.explain("x", each),
+        lambda each: both.link(each, both.inside[0]),
+    ):
+        with pytest.raises(NotFound):
+            use(record_id)
+
+
+def test_links_to_the_outside_are_not_seen_and_do_not_spread(both):
+    alone = both.handle.recall("apple inside 0", profile={"half_life_days": 0})
+    both.link(both.inside[0], both.outside[0])
+    both.link(both.outside[1], both.inside[0])
+    both.link(both.inside[0], both.inside[1])
+    assert {link.target for link in both.handle.neighbors(both.inside[0])} == {both.inside[1]}
+    assert len(both.neighbors(both.inside[0])) == 3
+    assert {hit.id for hit in both.handle.recall("apple", limit=50)} == set(both.inside)
+    assert {hit.id for hit in alone} == set(both.inside)
+
+
+def test_forgetting_the_scope_leaves_the_rest(both):
+    both.handle.forget(scope="/")
+    assert {record.id for record in both.list()} == set(both.outside)
+    assert both.handle.forget(tags=["out"]).records == 0
+    assert both.handle.forget(kinds=["out"]).records == 0
+    assert both.handle.forget(where={"kind": "out"}).records == 0
+    assert both.count() == 5
+
+
+def test_a_memory_that_moved_in_does_not_show_its_life_outside(memory):
+    moved = memory.remember("secret of before", scope="/other")
+    then = datetime.now(UTC)
+    memory.update(moved.id, text="public now")
+    memory.update(moved.id, scope="/app")
+    handle = memory.scoped("/app")
+    assert {version.scope for version in handle.history(moved.id)} == {"/"}
+    assert {version.scope for version in memory.history(moved.id)} == {"/app"}
+    # The versions went with it: one life, in one scope.
+    assert memory.forget(scope="/other").records == 0
+    assert memory.scoped("/other").recall("secret", as_of=then) == []
+    assert memory.scoped("/other").count(as_of=then) == 0
+    handle.forget(moved.id)
+    assert memory.count(as_of=then) == 0
+    assert memory.recall("secret", as_of=then) == []
+
+
+def test_figures_and_upkeep_of_a_handle_tell_nothing_of_the_rest(both, tmp_path):
+    try:
+        figures = both.handle.store.stats()
+    except RecalliteError:
+        figures = None
+    if figures is not None:
+        assert (figures.records, figures.kinds) == (3, {"in": 3})
+    with pytest.raises(RecalliteError):
+        both.handle.store.backup(tmp_path / "copy.db")
+    assert not (tmp_path / "copy.db").exists()
+
+
+def test_the_same_source_name_in_two_scopes_is_not_mixed(memory):
+    a = memory.scoped("/a").remember(NewRecord("apple one", source="chat", position=0))
+    memory.scoped("/b").remember(NewRecord("apple two", source="chat", position=1))
+    (hit,) = memory.scoped("/a").recall("apple", diversify_by="one_per_source")
+    assert (hit.id, hit.source.id) == (a.id, "chat")
+
+
+def test_a_handle_says_where_it_is(both):
+    assert "/app" in repr(both.handle)
+    assert both.handle.path == both.path
+    assert both.handle.settings == both.settings

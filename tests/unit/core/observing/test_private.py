@@ -1,0 +1,63 @@
+"""Nothing that is logged or traced tells what was stored or asked, and the guide lists all that is."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+import recallite
+import recallite_kernels
+from tests.system.docs.snippets import ROOT
+from tests.unit.core.observing.operations import WORD, run_everything
+
+GUIDE = (ROOT / "docs" / "guides" / "observing.md").read_text("utf-8")
+LEVELS = {"debug", "info", "warning", "error", "critical", "exception"}
+
+
+def rows(heading):
+    """The cells of the rows of the table that has this first heading."""
+    table = GUIDE.split(f"| {heading} |")[1].split("\n\n")[0]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
+
+
+def test_no_log_record_and_no_span_holds_a_text_id_scope_or_key(tmp_path, traced, logged):
+    run_everything(tmp_path)
+    spans, records = traced[1].get_finished_spans(), logged()
+    assert len(spans) > 30
+    assert {level for level, _, _ in records} >= {"DEBUG", "INFO", "WARNING"}
+    warned = {logger for level, logger, _ in records if level == "WARNING"}
+    assert warned >= {f"recallite.{part}" for part in ("system.background", "embedding.handle", "recall.decomposition")}
+    emitted = [*(each.to_json() for each in spans), *map(repr, records)]
+    assert [each for each in emitted if WORD.lower() in each.lower()] == []
+
+
+def test_the_guide_lists_the_spans_and_attributes_that_are_emitted(tmp_path, traced):
+    run_everything(tmp_path)
+    emitted = defaultdict(set)
+    for span in traced[1].get_finished_spans():
+        emitted[span.name] |= {name.removeprefix("recallite.") for name in span.attributes} - {"error.type"}
+    documented = {name.strip("`"): set(re.findall(r"`(\w+)`", attributes)) for name, attributes in rows("span")}
+    assert documented == dict(emitted)
+
+
+def test_the_guide_lists_the_loggers_and_levels_of_the_source():
+    found = set()
+    for home in (Path(recallite.__file__).parents[1], Path(recallite_kernels.__file__).parents[1]):
+        for file in home.rglob("*.py"):
+            name = ".".join(file.relative_to(home).with_suffix("").parts).replace("recallite_", "recallite.", 1)
+            name = "recallite.kernels" if name.startswith("recallite.kernels") else name
+            for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+                if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "_log":
+                    assert node.attr != "exception", f"{file} logs a message, which may quote a text"
+                    if node.attr in LEVELS:
+                        found.add((name, node.attr.upper()))
+    assert {(name.strip("`"), level) for name, level, _ in rows("logger")} == found
+
+
+@pytest.mark.parametrize("heading", ["logger", "span"])
+def test_the_tables_of_the_guide_are_read(heading):
+    assert len(rows(heading)) > 10

@@ -1,0 +1,171 @@
+"""Work in the background gives way: who waits for the write lock goes first, in this process and in others."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import threading
+from contextlib import contextmanager
+
+import pytest
+
+from recallite import Memory
+from recallite.store.sqlite.store import SqliteStore
+from recallite.system import turnstile
+from recallite.system.turnstile import StepSize, Turnstile, giving_way, is_present, present
+from tests.limits import LAST_RESORT_SECONDS, until
+from tests.unit.core.memory.support import PLAIN
+
+OTHERS = pytest.mark.parametrize("apart", [False, True], ids=["threads", "processes"])
+
+
+@pytest.fixture
+def path(tmp_path):
+    SqliteStore(tmp_path / "agent.db").close()
+    return str(tmp_path / "agent.db")
+
+
+@contextmanager
+def stores(path, apart):
+    """Three stores on a file, which wait for each other as those of processes do; or one for three threads."""
+    opened = [SqliteStore(path) for _ in range(3 if apart else 1)]
+    try:
+        yield opened if apart else opened * 3
+    finally:
+        for store in opened:
+            store.close()
+
+
+@OTHERS
+def test_who_waits_goes_before_the_background(path, apart, monkeypatch):
+    monkeypatch.setattr(turnstile, "_LONGEST_WAIT_SECONDS", LAST_RESORT_SECONDS)
+    order = []
+    with stores(path, apart) as (holder, waiter, worker):
+
+        def write():
+            with waiter.atomic():
+                order.append("waits")
+
+        def work():
+            with giving_way(), worker.atomic():
+                order.append("background")
+
+        threads = [threading.Thread(target=write), threading.Thread(target=work)]
+        with holder.atomic():
+            threads[0].start()
+            until(lambda: not worker._turnstile.is_free())
+            threads[1].start()
+        for thread in threads:
+            thread.join(LAST_RESORT_SECONDS)
+    assert order == ["waits", "background"]
+
+
+@OTHERS
+def test_the_background_gets_a_turn_though_somebody_always_waits(path, apart, monkeypatch):
+    monkeypatch.setattr(turnstile, "_LONGEST_WAIT_SECONDS", 0.01)
+    with stores(path, apart) as (_, waiter, worker):
+        with waiter._turnstile.waiting(), giving_way(), worker.atomic() as writer:
+            writer.meta.claim_as_index()
+        with worker.read() as reader:
+            assert reader.meta.is_index()
+
+
+def test_a_turn_inside_another_transaction_waits_for_nobody(path):
+    with stores(path, apart=False) as (store, *_), store._turnstile.waiting(), store.atomic(), giving_way():
+        with store.atomic():
+            assert store.nested
+        assert store.writing
+    assert not store.writing
+
+
+def test_after_a_turn_the_background_pauses_as_long(monkeypatch):
+    slept, now = [], 100.0
+    monkeypatch.setattr(turnstile.time, "monotonic", lambda: now)
+    monkeypatch.setattr(turnstile.time, "sleep", slept.append)
+    gate = Turnstile(None)
+    gate.had_turn(0.015)
+    gate.wait_until_free()
+    assert slept == [pytest.approx(0.015)]
+    gate, slept[:] = Turnstile(None), []
+    with giving_way(rests=False):  # what a user waits for goes on at once
+        gate.had_turn(0.015)
+    gate.wait_until_free()
+    assert slept == [0.0]
+
+
+def test_the_size_of_a_step_follows_its_time(monkeypatch):
+    now = 0.0
+    monkeypatch.setattr(turnstile.time, "perf_counter", lambda: now)
+    step = StepSize(first=16, most=512)
+
+    def took(seconds_of_one):
+        nonlocal now
+        with step.turn():
+            now += step.count * seconds_of_one
+        return step.size
+
+    assert [took(2**-13) for _ in range(4)] == [32, 64, 81, 81]
+    assert [took(1.0) for _ in range(4)] == [20, 5, 1, 1]
+    assert [took(2**-20) for _ in range(12)][-1] == 512
+    with step.turn():
+        step.count = 0
+    assert step.size == 512
+
+
+def test_the_file_is_there_while_somebody_waits_and_only_then(path):
+    with stores(path, apart=True) as (holder, waiter, _):
+        with holder.atomic():
+            thread = threading.Thread(target=lambda: waiter.atomic().__enter__())
+            thread.start()
+            until(lambda: os.path.exists(f"{path}-turn"))
+        thread.join(LAST_RESORT_SECONDS)
+        assert not os.path.exists(f"{path}-turn")
+
+
+def test_a_store_in_memory_and_one_that_is_alone_make_no_file(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    before = sorted(os.listdir(tmp_path))
+    for place in (":memory:", path):
+        with Memory(place, settings=PLAIN) as memory:
+            memory.remember_many([f"Shelf {number} holds plums" for number in range(80)])
+            memory.store.catch_up()
+    assert sorted(os.listdir(tmp_path)) == before
+
+
+def test_several_are_present_until_the_last_has_left(tmp_path):
+    beside, place = tmp_path / "agent.db", str(tmp_path / "agent.db-turn")
+    beside.touch(0o640)
+    with present(place, str(beside)):
+        with present(place, str(beside)):
+            assert is_present(place)
+        assert is_present(place)
+        if sys.platform != "win32":
+            assert stat.S_IMODE(os.stat(place).st_mode) == 0o640
+    assert not is_present(place)
+    assert not os.path.exists(place)
+
+
+def test_a_file_that_nobody_holds_is_removed(tmp_path):
+    place = tmp_path / "agent.db-turn"
+    place.touch()
+    assert not is_present(str(place))
+    assert not place.exists()
+
+
+def test_where_no_file_can_be_made_nobody_is_seen_and_nothing_fails(tmp_path):
+    gate = Turnstile(str(tmp_path / "missing" / "agent.db-turn"), str(tmp_path))
+    with gate.waiting():
+        assert not gate.is_free()  # for the threads of this process
+        assert not is_present(str(tmp_path / "missing" / "agent.db-turn"))
+    assert gate.is_free()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="making links needs a privilege")
+def test_a_link_in_the_place_of_the_file_is_not_followed(tmp_path):
+    place, target = tmp_path / "agent.db-turn", tmp_path / "other"
+    target.write_text("another program's")
+    place.symlink_to(target)
+    with present(str(place), str(tmp_path)):
+        assert not is_present(str(place))
+    assert (place.is_symlink(), target.read_text()) == (True, "another program's")

@@ -1,0 +1,178 @@
+"""No text makes a pattern or a scanner of the packages take more than time in proportion to its length."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+from datetime import UTC, datetime
+
+import pytest
+
+from recallite.agents.error_patterns import error_pattern
+from recallite.documents.chunks import stated_by
+from recallite.documents.detecting import detect
+from recallite.documents.html import load_html
+from recallite.documents.plain import load_text
+from recallite.errors import RecalliteError
+from recallite.recall.decomposition import split_question
+from recallite.recall.snippets import cut_snippet
+from recallite.text.chunking import ChunkSize, chunk_markdown, chunk_plain, front_matter
+from recallite.text.contrast import other_subject, read_statement
+from recallite.text.index_terms import tokenize
+from recallite.text.normalise import content_hash, text_key
+from recallite.text.quotes import Quotation
+from recallite.text.quoting import quoted, unquoted, without_quotes
+from recallite.text.wrappers import announced, bracket_claims, stripped_head, stripped_tail
+from recallite.transfer.exporting import _on_one_line
+from recallite.transfer.formats import Lines
+from recallite.transfer.line_types import parse
+from recallite_notes.editable import markdown
+from recallite_notes.flushing import _said, _without_empty_headings
+
+from .adversarial import RUNS, attacks, growth, run_of
+from .patterns import METHODS, modules, used_patterns
+
+_SIZE = ChunkSize(max_tokens=1000, target_tokens=500, overlap_tokens=100)
+_NOW = datetime(2026, 3, 1, tzinfo=UTC)
+_HEAD = '---\nrecallite: memories\nscope: "/"\n---\n'
+_MOST = 1_000_000
+
+
+def _statements(text):
+    return other_subject(read_statement(text), read_statement(f"{text} not"))
+
+
+def _lines(format):
+    def read(text):
+        try:
+            return list(parse(format, Lines(io.StringIO(text), max_chars=_MOST), max_text_chars=_MOST))
+        except ValueError as refused:
+            return refused
+
+    return read
+
+
+def _html(text):
+    try:
+        return load_html(text.encode(), _MOST)
+    except RecalliteError as refused:
+        return refused
+
+
+def _stated(text):
+    return stated_by(load_text(f"a\n{text}".encode(), _MOST, markdown=True)) if "\x00" not in text else None
+
+
+SCANNERS = {
+    "tokenize": tokenize,
+    "content_hash": content_hash,
+    "text_key": text_key,
+    "split_question": split_question,
+    "statements": _statements,
+    "quotation": Quotation.of,
+    "quoted": quoted,
+    "unquoted": unquoted,
+    "without_quotes": without_quotes,
+    "announced": announced,
+    "bracket_claims": bracket_claims,
+    "stripped_head": lambda text: list(stripped_head(text)),
+    "stripped_tail": lambda text: list(stripped_tail(text)),
+    "front_matter": lambda text: front_matter(f"---\na: b\n{text}\n---\n"),
+    "chunk_markdown": lambda text: chunk_markdown(text, lambda: range(0, len(text), 4), _SIZE),
+    "chunk_plain": lambda text: chunk_plain(text, lambda: range(0, len(text), 4), _SIZE),
+    "on_one_line": _on_one_line,
+    "render_file": lambda text: markdown.render_file("/", "2026-03", [(_NOW, markdown.Fields(), text)]),
+    "parse_file": lambda text: markdown.parse_file(_HEAD + text),
+    "parse_fenced": lambda text: markdown.parse_file(f"{_HEAD}```\n{text}"),
+    "searchable_text": markdown.searchable_text,
+    "jsonl": _lines("jsonl"),
+    "csv": _lines("csv"),
+    "text": _lines("text"),
+    "html": _html,
+    "html_before": lambda text: detect(text.encode(), "page"),
+    "stated_by": _stated,
+    "error_pattern": error_pattern,
+    "flushed": _said,
+    "headings": lambda text: list(_without_empty_headings(text.split("\n"))),
+    "snippet": lambda text: cut_snippet(text, "a 1", 200),
+}
+
+
+def test_every_use_of_a_pattern_is_found():
+    """`re` is used under its own name, so that reading the source finds all that it is given; `written` fails for a
+    pattern that only its function knows.
+    """
+    calls = 0
+    for name, (_, tree) in modules().items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.module in ("re", "regex"):
+                assert {alias.name for alias in node.names} <= {"Match", "Pattern"}, f"{name}: import re itself"
+            if isinstance(node, ast.Import):
+                assert not any(alias.name in ("re", "regex") and alias.asname for alias in node.names), name
+            calls += isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "re"
+            calls += isinstance(node, ast.Call) and ast.unparse(node.func) == "lazily"
+    assert calls > 60
+    found = {use.pattern.pattern for use in used_patterns()}
+    assert len(found) > 80
+    held = {
+        value.pattern
+        for module, _ in modules().values()
+        if module is not None
+        for value in vars(module).values()
+        if isinstance(value, re.Pattern)
+    }
+    assert held <= found
+    assert {use.method for use in used_patterns()} <= METHODS
+
+
+# Most runs that end in "!" match nothing, after every way was tried. All three ends take a seventh of all tests' time.
+@pytest.mark.parametrize(
+    "end", ["!", pytest.param("", marks=pytest.mark.slow), pytest.param("\n", marks=pytest.mark.slow)]
+)
+@pytest.mark.parametrize("use", used_patterns(), ids=str)
+def test_a_pattern_takes_time_in_proportion_to_the_text(use, end):
+    for begin, unit in attacks(use.pattern.pattern, use.pattern.flags):
+        assert growth(use, run_of(unit, begin=begin, end=end)) is None, (begin, unit, end)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SCANNERS)
+def test_a_scanner_takes_time_in_proportion_to_the_text(name):
+    for unit in RUNS:
+        assert growth(SCANNERS[name], run_of(unit, end="!")) is None, unit
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("pattern", "method"),
+    [
+        (r"\s*[\r\n]\s*", "sub"),
+        (r"<!-- recallite (.*?)[ \t]*-->[ \t]*", "fullmatch"),
+        (r"##[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*", "fullmatch"),
+        (r",\s+(?=and\b)|\s+[–—-]\s+|:\s+", "split"),
+        (r"<recalled-memories>.*?</recalled-memories>", "sub"),
+        (r"([\w-]+)\s*=\s*(\w+)", "findall"),
+        (r"\b[a-z][a-z0-9+.-]*://[^\s]+", "sub"),
+        (rb"\s*(?:<!--.*?-->\s*)*<html[\s>]", "match"),
+    ],
+)
+def test_what_was_quadratic_here_is_seen(pattern, method):
+    from .patterns import Used
+
+    use = Used("before", re.compile(pattern, re.DOTALL if isinstance(pattern, str) else 0), method)
+    assert any(
+        growth(use, run_of(unit, begin=begin, end=end)) is not None
+        for begin, unit in attacks(pattern)
+        for end in ("", "!", "\n")
+    )
+
+
+def test_a_run_of_spaces_and_one_of_clauses_are_split_alike():
+    assert split_question("who sold the red racing bicycle   -   who bought the old racing car?") == [
+        "who sold the red racing bicycle",
+        "who bought the old racing car?",
+    ]
+    long = split_question(", and ".join(f"who took the {place} bicycle from here" for place in range(4_000)))
+    assert len(long) == 5
+    assert sum(map(len, long)) > 100_000
