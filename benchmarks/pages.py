@@ -1,4 +1,4 @@
-"""python -m benchmarks.pages: write the saved results into results/README.md and the pages that quote them, and draw.
+"""python -m benchmarks.pages: write the saved results into results/README.md and the pages that quote them.
 
 A table stands between `<!-- results: NAME -->` and `<!-- end -->`; NAME is a key of `TABLES`, or a case.
 """
@@ -11,17 +11,17 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from benchmarks import billion, documents, saving
+from benchmarks import documents, saving
 from benchmarks.harness import report as cases
 from benchmarks.memory_systems import report as memory_systems
 from benchmarks.peers import report as peers
-from benchmarks.quality import boards, plot, workspace
+from benchmarks.quality import boards, workspace
 from benchmarks.quality import report as quality
 from benchmarks.scaling import report as scaling
 from tests.attacks import __main__ as attacks
 from tests.system.integrations import results as integrations
 
-__all__ = ["PAGES", "PLOTS", "TABLES", "filled", "main"]
+__all__ = ["PAGES", "TABLES", "filled", "main"]
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [
@@ -34,7 +34,6 @@ PAGES = [
         "docs/integrations/index.md",
     )
 ]
-_PICTURE = "![Time over recall@10 of each library](peers.svg)"
 _REGION = re.compile(r"(<!-- results: ([\w ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -60,10 +59,10 @@ TABLES: dict[str, Callable[[], str]] = {
     "quality instant": lambda: quality.markdown(_saved("quality_instant")),
     "scaling": lambda: scaling.markdown(_saved("scaling")),
     "large": lambda: scaling.markdown(_saved("large")),
-    "billion": lambda: billion.markdown(_saved("scaling"), _saved("embedding"), _saved("write_cost")),
+    "reliability": lambda: quality.reliability_markdown(_saved("quality")),
     "documents": lambda: documents.markdown(_saved("documents")),
     "workspace": lambda: workspace.markdown(_saved("workspace_quality")),
-    "peers": lambda: f"{_PICTURE}\n\n{peers.markdown(_saved('peers'))}",
+    "peers": lambda: peers.markdown(_saved("peers")),
     "peers claims": lambda: peers.claims(_saved("peers")),
     "memory systems": lambda: memory_systems.markdown(_saved("memory_systems")),
     "memory systems claims": lambda: memory_systems.claims(_saved("memory_systems"), _saved("quality")),
@@ -99,12 +98,6 @@ TABLES: dict[str, Callable[[], str]] = {
     ),
 }
 
-PLOTS: dict[Path, Callable[[], str]] = {
-    saving.RESULTS / "quality.svg": lambda: plot.bars(_saved("quality")),
-    saving.RESULTS / "reliability.svg": lambda: plot.reliability(_saved("quality")),
-}
-
-
 def filled(text: str) -> str:
     """A page with every table as the saved results have it."""
     return _REGION.sub(lambda region: f"{region[1]}\n{_shown(region[2])}\n\n{region[3]}", text)
@@ -119,9 +112,7 @@ def _shown(name: str) -> str:
 
 
 def main() -> None:
-    """Write the pages and the plots."""
-    for path, drawn in PLOTS.items():
-        path.write_text(drawn(), "utf-8")
+    """Write the pages."""
     for page in PAGES:
         page.write_text(filled(page.read_text("utf-8")), "utf-8")
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from rich.console import Console
 
-__all__ = ["RESULTS", "NotMeasured", "arguments", "command", "draw", "progress", "read", "write"]
+__all__ = ["RESULTS", "NotMeasured", "arguments", "command", "progress", "read", "write"]
 
 
 RESULTS = Path(__file__).resolve().parent / "results"
@@ -27,7 +27,7 @@ def arguments(parser: argparse.ArgumentParser) -> argparse.Namespace:
     parser.add_argument("--cache", type=Path, help="folder that keeps embeddings between runs")
     parser.add_argument("--work", type=Path, help="folder for the data, kept, and for the stores, removed (temporary)")
     parser.add_argument("--resume", action="store_true", help="leave out what is saved already")
-    parser.add_argument("--render", action="store_true", help="print and draw the saved results and run nothing")
+    parser.add_argument("--render", action="store_true", help="print the saved results and run nothing")
     options = parser.parse_args()
     if options.work is not None:
         options.work.mkdir(parents=True, exist_ok=True)
@@ -63,13 +63,3 @@ def write(saved: dict[str, Any], path: Path) -> None:
     written = path.with_suffix(".tmp")
     written.write_text(json.dumps(saved, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     written.replace(path)
-
-
-def draw(plots: Callable[[], list[Path]], console: Console) -> None:
-    """Draw, or say that it needs matplotlib."""
-    try:
-        paths = plots()
-    except ImportError as error:
-        console.log(f"no plots, {error}: pip install '.[peers]'")
-        return
-    console.log(f"drew {', '.join(path.name for path in paths)}")

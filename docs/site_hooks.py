@@ -14,30 +14,25 @@ if TYPE_CHECKING:
     from recallite.model.configuration import SettingInfo
 
 ROOT = Path(__file__).resolve().parents[1]
-RESULTS = "benchmarks/results/"
 PROJECT = (
     "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "RELEASING.md", "models/README.md",
-    f"{RESULTS}README.md",
+    "benchmarks/training/README.md", "benchmarks/results/README.md",
 )  # fmt: skip
 # How the site's search treats the pages whose addresses begin so; the guides come first.
-SEARCH = {f"project/{RESULTS}": {"exclude": True}, "reference/api/": {"boost": 0.5}}
+SEARCH = {"project/benchmarks/results/": {"exclude": True}, "reference/api/": {"boost": 0.5}}
 _REMOTE = re.compile(r'<(?:script|img|iframe)[^>]* src="(https?:[^"]+)"')
 SETTINGS = ROOT / "docs" / "reference" / "settings.md"
 _MARKER = re.compile(r"<!-- generated: (\w+) -->(?:.*?<!-- end -->)?", re.DOTALL)
 
 
 def on_files(files: Any, config: Any, **_: object) -> Any:
-    """Add the project's own pages and the plots."""
+    """Add the project's own pages."""
     from mkdocs.structure.files import File
 
     for name in PROJECT:
         up = "../" * name.count("/")
         text = (ROOT / name).read_text("utf-8").replace(f"]({up}docs/", f"](../{up}")
-        if name.startswith(RESULTS):
-            text = re.sub(r"\]\((\w+\.svg)\)", rf"](../{up}figures/\1)", text)
         files.append(File.generated(config, f"project/{name}", content=text))
-    for plot in sorted((ROOT / RESULTS).glob("*.svg")):
-        files.append(File.generated(config, f"figures/{plot.name}", abs_src_path=str(plot)))
     return files
 
 
@@ -50,7 +45,7 @@ def on_page_markdown(markdown: str, page: Any, **_: object) -> str:
     up = "../" * page.file.src_uri.count("/")
     for name in PROJECT:
         markdown = markdown.replace(f"]({up}../{name}", f"]({up}project/{name}")
-    return markdown.replace(f"]({up}../{RESULTS}", f"]({up}figures/")
+    return markdown
 
 
 def filled(text: str) -> str:

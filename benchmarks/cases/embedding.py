@@ -1,6 +1,6 @@
 """Text to vectors, tokenizing included: single queries, chat turns in bulk, and passages that fill the window.
 
-`--data` names a folder that `python -m recallite_models.build --float32` wrote; cosines are to its vectors.
+`--data` names a folder that `python -m benchmarks.training.build --float32` wrote; cosines are to its vectors.
 """
 
 from __future__ import annotations

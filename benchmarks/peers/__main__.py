@@ -28,7 +28,7 @@ from benchmarks.cached_embedder import CachedEmbedder
 from benchmarks.dataset import FILTERS, Dataset
 from benchmarks.environment import describe, embed_each_question
 from benchmarks.isolated_process import QUIET, DidNotFinish, Failed, run
-from benchmarks.peers import plots, report
+from benchmarks.peers import report
 from benchmarks.peers.contenders import CONTENDERS
 from recallite.embedding import load
 from recallite.text.index_terms import tokenize
@@ -42,14 +42,13 @@ _SWEPT, _BATCH, _INSERTS = 200, 100, 20
 
 
 def main() -> None:
-    """Measure, save, print and draw."""
+    """Measure, save and print."""
     options = saving.arguments(_parser())
     console = Console(stderr=True)
     saved = saving.read(options.out)
     if not options.render:
         measure(options, saved, console)
     print(report.markdown(saved))
-    saving.draw(lambda: plots.draw(saved, options.out.parent), console)
 
 
 def measure(options: argparse.Namespace, saved: dict[str, Any], console: Console) -> None:
@@ -250,7 +249,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--python", nargs="+", default=[], metavar="NAME=PATH", help="contenders that run by another interpreter"
     )
-    parser.add_argument("--out", type=Path, default=RESULTS, help="where to save the results as JSON, plots beside it")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="where to save the results as JSON")
     return parser
 
 

@@ -10,7 +10,7 @@ from benchmarks.quality.columns import COLUMNS
 from benchmarks.saving import NotMeasured
 from benchmarks.tables import table
 
-__all__ = ["TITLES", "caption", "markdown", "truth_markdown"]
+__all__ = ["TITLES", "caption", "markdown", "reliability_markdown", "truth_markdown"]
 
 TITLES = {
     "locomo": "LoCoMo, turns",
@@ -61,6 +61,13 @@ def truth_markdown(run: dict[str, Any]) -> str:
     if not any(name in run["sets"] for name in truth_tables.TITLES):
         raise NotMeasured("no set of truth over time is saved")
     return _joined(run, (truth_tables.HEADER, list(truth_tables.rows(run))), truth_tables.tables(run))
+
+
+def reliability_markdown(run: dict[str, Any]) -> str:
+    """The table of how often hits are right, by tenths of their confidence."""
+    tenths = run["sets"]["confidence"]["reliability"]["all hits"]
+    rows = [(f"{tenth['confidence']:.2f}", f"{tenth['right']:.2f}", f"{tenth['count']:,}") for tenth in tenths]
+    return table(("mean confidence", "share of right hits", "hits"), rows)
 
 
 def _joined(run: dict[str, Any], first: tuple[Any, Any], others: Iterator[truth_tables.Table]) -> str:

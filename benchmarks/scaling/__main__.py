@@ -22,7 +22,7 @@ from benchmarks.dataset import Dataset
 from benchmarks.environment import describe, embed_each_question
 from benchmarks.harness.measure import seconds
 from benchmarks.isolated_process import run
-from benchmarks.scaling import plots, report
+from benchmarks.scaling import report
 from recallite.embedding import load
 
 RESULTS = saving.RESULTS / "scaling.json"
@@ -38,14 +38,13 @@ _LIMIT_S = 900.0
 
 
 def main() -> None:
-    """Measure, save, print and draw."""
+    """Measure, save and print."""
     options = saving.arguments(_parser())
     console = Console(stderr=True)
     saved = saving.read(options.out)
     if not options.render:
         measure(options, saved, console)
     print(report.markdown(saved))
-    saving.draw(lambda: plots.draw(saved, options.out.parent), console)
 
 
 def measure(options: argparse.Namespace, saved: dict[str, Any], console: Console) -> None:
@@ -100,7 +99,7 @@ def _commands(data: Dataset, store: Path) -> dict[str, float]:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scaling", description="Recallite from small to large.")
     parser.add_argument("--records", type=int, nargs="+", default=SIZES, help="sizes (1,000 to 1,000,000)")
-    parser.add_argument("--out", type=Path, default=RESULTS, help="where to save the results as JSON, plots beside it")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="where to save the results as JSON")
     return parser
 
 

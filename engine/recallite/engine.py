@@ -135,9 +135,21 @@ class Engine:
         """Update the index of a file after a write, so that the next recall need not."""
         if self.store.reads_scopes or not self.index.recalled:
             return
-        # The write is stored, whatever becomes of the index; the next recall says what is wrong.
-        with suppress(Exception), self.store.read() as reader:
+        with self.afterwards("updating the index"), self.store.read() as reader:
             self.index.follow(reader, _FOLLOWED)
+
+    @contextmanager
+    def afterwards(self, what: str) -> Iterator[None]:
+        """Do what serves a write after its commit. The write is stored, so what fails here is left to a later call.
+
+        Inside a transaction a failure is raised, as one of the transaction, which SQLite may have rolled back for it.
+        """
+        try:
+            yield
+        except Exception as failure:
+            if self.store.writing:
+                raise
+            _log.debug("%s after a write failed with %s", what, type(failure).__name__)
 
     def index_within(self, scope: str) -> MemoryIndex:
         """The index that has the records of a scope: the smallest that is loaded, or one of this scope alone.

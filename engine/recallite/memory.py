@@ -290,9 +290,7 @@ class Memory:
             return change.change_expiry(self._engine, checks.listed(id, "ids"), changes, base=self._scope)
         if "renew" not in changes:
             return self._seen(change.update(self._engine, id, changes, base=self._scope))
-        name = self.get(id).id
-        change.change_expiry(self._engine, [name], changes, base=self._scope)
-        return structs.replace(self.get(name), outcome="updated")
+        return self._seen(change.renew(self._engine, id, changes, base=self._scope))
 
     def supersede(
         self,

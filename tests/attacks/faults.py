@@ -99,10 +99,11 @@ def _series(told: Shim, folder: Path, wanted: int, seed: int) -> Outcome:
             hands.do(operation)
         except Exception as error:
             raised = error
-        # A snapshot is written by a thread of its own.
+        # Threads of their own write snapshots and compare memories: hit here, and done before the check.
         for thread in threading.enumerate():
             if thread.name == "recallite-index-snapshot":
                 thread.join()
+        hands.memory._engine.comparing.wait()
         hits = told.disarm()
         calls[known] = int(told.control.calls)
         where = f"series {seed}, {operation.verb}, {fault.error if fault.action == 'fail' else 'short'} at {told.hit}"

@@ -105,7 +105,10 @@ def _operation(verb: str, chance: random.Random, state: State, name: str) -> Ope
             return Operation(verb, {"key": name, "text": text, "tags": [f"tag{chance.randrange(6)}"]})
         case "remember_many" | "import":
             size = chance.randrange(2, 12)
-            items = [{"key": f"{name}n{n}", "text": sentence(f"fact{name}n{n}"), "tags": ["many"]} for n in range(size)]
+            # Keys sort in the order in which they are stored, by which `supersede` below goes.
+            items = [
+                {"key": f"{name}n{n:02}", "text": sentence(f"fact{name}n{n}"), "tags": ["many"]} for n in range(size)
+            ]
             return Operation(verb, {"items": items, "batch_size": chance.randrange(2, 8)})
         case "update" if keys:
             return Operation(verb, {"key": chance.choice(keys), "text": text})

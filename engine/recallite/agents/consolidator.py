@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,7 +12,7 @@ from recallite.agents.extraction import Extractor, Fact, ask_model, check_facts
 from recallite.agents.service_base import Service
 from recallite.agents.session_messages import check_messages
 from recallite.embedding.handle import Identity
-from recallite.errors import InvalidInput, LanguageModelError, StoreError
+from recallite.errors import InvalidInput, LanguageModelError
 from recallite.model import checks
 from recallite.model.authority import rank_of
 from recallite.model.policies import Consolidation
@@ -98,15 +97,14 @@ class Consolidator(Service):
         settings = self._engine.settings.consolidation
         if settings is None:
             return
-        with self._engine.store.read() as reader:
-            if reader.consolidations.new_episodes(scope, settings.threshold) < settings.threshold:
-                return
-        # The episode is stored: a locked store must not fail `log`. The next episode tries again.
-        if not settings.extract or self._engine.language_model is None:
-            with suppress(StoreError):
+        # The next episode tries again.
+        with self._engine.afterwards("consolidation"):
+            with self._engine.store.read() as reader:
+                if reader.consolidations.new_episodes(scope, settings.threshold) < settings.threshold:
+                    return
+            if not settings.extract or self._engine.language_model is None:
                 self._run(scope, None, new_from=settings.threshold)
-        elif not self._engine.store.nested:
-            with suppress(RuntimeError):  # no thread left
+            elif not self._engine.store.nested:
                 self._engine.consolidating.start(lambda _: self._extract_if_due(scope, settings.threshold), scope)
 
     def _extract_if_due(self, scope: str, threshold: int) -> None:

@@ -296,6 +296,11 @@ def every_operation() -> tuple[Operation, ...]:
     return (*OPERATIONS, *(operation for others in _registered() for operation in others.operations))
 
 
+def operation_named(name: str) -> Operation:
+    """The operation of this name, of the core or of another package."""
+    return BY_NAME.get(name) or next(operation for operation in every_operation() if operation.name == name)
+
+
 @cache
 def served() -> tuple[Operation, ...]:
     """The operations of the HTTP API."""

@@ -4,7 +4,7 @@ It is the logistic function of a weighted sum of the evidence (`recallite_kernel
 weighed by its own signals and beside the best other candidate, since a cosine of 0.5 says little where another record
 has 0.6, and much where the next has 0.2. All of it is measured before fusion, so it is the same under every profile.
 The weights were fitted on questions
-whose answers are known, in stores that hold them and in stores that do not, by `recallite_models.training.confidence`.
+whose answers are known, in stores that hold them and in stores that do not, by `benchmarks.training.confidence`.
 There are weights for each set of signals that a query may have, so that a confidence means the same with token codes,
 without them, by keyword alone and by vector alone. What the text of a hit tells is added when it is read
 (`recallite.recall.text_evidence`).

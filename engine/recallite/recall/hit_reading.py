@@ -1,7 +1,7 @@
 """Hits read beside their question: what the cut of `relevant` knows of them more than plain recall does.
 
 A model that reads question and text together (`recallite.embedding.answer_reader`) gives a logit for the first hits,
-and the confidence is made anew of both. The weights were fitted by `recallite_models.training.reader`, with the vectors
+and the confidence is made anew of both. The weights were fitted by `benchmarks.training.reader`, with the vectors
 of the default embedder; with others nothing is read.
 """
 
@@ -27,7 +27,7 @@ FILE = Path(__file__).with_suffix(".json")
 READ = 5
 """Hits that are read; of ten, LoCoMo and the stores of `left_out` gain no more."""
 SURE = 0.18
-"""The least confidence of an answer that was read: by it the training stores' folds lose least (models/README.md)."""
+"""The least confidence of an answer that was read: the folds of training lose least by it (benchmarks/training)."""
 LEAST = 1e-4
 """The least confidence whose odds are counted."""
 # The model was trained on questions and few keywords: remarks and names it does not know.

@@ -1,6 +1,6 @@
 """Learned ranking: a forest of small trees puts the best candidates of the formula in a new order.
 
-The forest was trained with LambdaMART (Burges, 2010) by `recallite_models.training.ranking` on questions with the turns
+The forest was trained with LambdaMART (Burges, 2010) by `benchmarks.training.ranking` on questions with the turns
 that answer them. More of a signal never lowers a candidate, so that it holds on data that it has not seen. Age,
 importance and dates, of which it was shown nothing, count beside it. The scores of the formula stay, and go to the
 candidates in their new order: a score means what it meant, at its place, and the candidates below the best keep theirs.

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from typing import NamedTuple
 
 import msgspec
@@ -23,6 +22,7 @@ from recallite.remember.detection import Detection, Verdicts
 from recallite.remember.effects import Effects
 from recallite.remember.model_judging import start_judging
 from recallite.store.sql.comparisons import read_policy
+from recallite.store.store import COMPARING
 from recallite.store.supersession_values import Uncompared
 from recallite.store.transaction import Reader, Writer
 from recallite.store.values import Row
@@ -32,7 +32,6 @@ MANY = 64
 """Records from which on a batch is compared later."""
 # Records judged before the store is locked, to compare some of them at a time in it.
 _READ_AHEAD = 256
-_WORK = "comparing"
 # How long to hold the interpreter's lock, and to give it up: else a recall would wait 5 ms for it, several times.
 _TURN_SECONDS, _PAUSE_SECONDS = 1e-3, 1e-5
 
@@ -53,16 +52,15 @@ def start_comparing(engine: Engine, *, added: bool = False) -> None:
 
     Unless this process has `added` some, another one that is at it goes on alone: two would do the same work.
     """
-    if not engine.may_have_uncompared or engine.store.nested:
+    if not engine.may_have_uncompared or engine.store.writing:
         return
-    engine.may_have_uncompared = False
-    with engine.store.read() as reader:
-        waits = reader.uncompared.first(1) is not None
-    if waits:
-        engine.may_have_uncompared = True
-        if added or engine.comparing.runs or not engine.store.is_done_elsewhere(_WORK):
-            with suppress(RuntimeError):  # no thread left: a later write tries again
-                engine.comparing.start(lambda stopped: catch_up(engine, stopped=stopped))
+    engine.may_have_uncompared, waits = False, True
+    with engine.afterwards("looking for memories to compare"):
+        with engine.store.read() as reader:
+            waits = reader.uncompared.first(1) is not None
+        if waits and (added or engine.comparing.runs or not engine.store.is_done_elsewhere(COMPARING)):
+            engine.comparing.start(lambda stopped: catch_up(engine, stopped=stopped))
+    engine.may_have_uncompared |= waits
 
 
 def catch_up(engine: Engine, *, until: int | None = None, stopped: Callable[[], bool] = bool) -> int:
@@ -71,7 +69,7 @@ def catch_up(engine: Engine, *, until: int | None = None, stopped: Callable[[], 
         first = _waiting(reader, 1, until)
     if first is None:
         return 0
-    with engine.store.doing(_WORK):
+    with engine.store.doing(COMPARING):
         done = _compare_all(engine, until, stopped)
     if done and engine.language_model is not None:
         start_judging(engine)

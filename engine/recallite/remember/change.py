@@ -278,6 +278,15 @@ def change_expiry(engine: Engine, ids: Sequence[str], changes: Mapping[str, Any]
     return len(row_ids_here)
 
 
+def renew(engine: Engine, public_id: str, changes: Mapping[str, Any], *, base: str) -> Record:
+    """Do `change_expiry` to one record; returns it."""
+    with engine.atomic() as writer:
+        record_id = row_id(writer, public_id, base)
+        change_expiry(engine, [public_id], changes, base=base)
+        # Inside the transaction: after the commit it could fail.
+        return writer.records.get(record_id, outcome="updated")
+
+
 @traced("purge_expired", lambda gone: {"memories": gone.records, "versions": gone.versions})
 def purge_expired(engine: Engine, *, scope: str | None) -> Forgotten:
     """Purge every record of a scope that has expired."""

@@ -13,7 +13,7 @@ from itertools import islice
 from msgspec import structs
 
 from recallite.engine import Engine
-from recallite.errors import EmbedderMismatch, InvalidInput, InvalidItem, RecalliteError, StoreError
+from recallite.errors import EmbedderMismatch, InvalidInput, InvalidItem, RecalliteError
 from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord, OnExisting, Record
 from recallite.model.vector_checks import check_vectors
@@ -191,7 +191,7 @@ def embed_some_pending(engine: Engine, rows: Sequence[Row]) -> None:
     if any(columns.pending):
         engine.may_have_pending = True
     elif not engine.store.writing and engine.may_have_pending and any(columns.vectors):
-        with suppress(StoreError):
+        with engine.afterwards("embedding"):
             drain_pending(engine, PENDING_A_WRITE)
 
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from recallite.store.values import Erased, TenantRow
 
 Progress = Callable[[int, int | None], None]
+COMPARING = "comparing"
+"""Work in the background that one process does for all: comparing memories."""
 
 
 class Store(ABC):

@@ -42,12 +42,16 @@ class Background:
         return self._thread is not None
 
     def start(self, task: Task, name: str = "") -> None:
-        """Run the task soon, in place of one of the same name that waits."""
+        """Run the task soon, in place of one of the same name that waits; it waits where no thread is left."""
         with self._lock:
             self._waiting[name] = task
             if self._thread is None and not self._stopped:
                 thread = threading.Thread(target=self._run, name="recallite", daemon=True)
-                thread.start()  # RuntimeError where the system has no thread left
+                try:
+                    thread.start()
+                except RuntimeError:
+                    _log.debug("%s: no thread can be started; the next call tries again", self._what)
+                    return
                 self._thread = thread
 
     def wait(self, seconds: float | None = None) -> bool:

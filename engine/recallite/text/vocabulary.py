@@ -1,6 +1,6 @@
 """Frequency of words in conversations and notes: the share of texts that contain each index term.
 
-`vocabulary.txt` is made by `recallite_models.training.vocabulary`. A line is a level and the terms whose share is
+`vocabulary.txt` is made by `benchmarks.training.vocabulary`. A line is a level and the terms whose share is
 2^(-level / 4).
 """
 

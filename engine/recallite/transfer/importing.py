@@ -213,6 +213,8 @@ class Batch:
     def write(self) -> None:
         """Embed and store the batch, in one transaction: a turn of the background, before which others write."""
         engine, count = self._engine, len(self)
+        if not count:  # after the last full one: what would fail here comes after all is stored
+            return
         memories, links, documents = self._memories, self._links, self._documents
         supersessions = self._supersessions
         self._memories, self._links, self._supersessions, self._documents, self._chars = [], [], [], [], 0

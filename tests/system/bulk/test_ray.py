@@ -15,7 +15,7 @@ from recallite_bulk import recall as recall_here
 from recallite_bulk import remember_many
 from tests.system.bulk.test_bulk import Killing, lines, state
 
-ray = pytest.importorskip("ray", reason="ray is not installed: .ci/ray installs it")
+ray = pytest.importorskip("ray", reason="ray is not installed: the extra `ray`")
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 pytest.importorskip("ray.data", reason="ray[data] is not installed")
 

@@ -6,12 +6,10 @@ import inspect
 import pkgutil
 import re
 import runpy
-from collections.abc import Iterator
 from itertools import pairwise
 
 import markdown_it
 import pytest
-import yaml
 
 import recallite
 import recallite_kernels
@@ -57,29 +55,10 @@ def test_links_lead_to_pages_and_headings_that_exist(page):
         assert not anchor or anchor in anchors(found), f"{name(page)} links to {target}, which has no such heading"
 
 
-def leaves(entries) -> Iterator[str]:
-    """The pages of a navigation."""
-    for entry in entries:
-        (value,) = entry.values()
-        yield from [value] if isinstance(value, str) else leaves(value)
-
-
-def test_every_page_is_in_the_navigation_once_or_left_out_of_it():
-    site = yaml.safe_load((ROOT / "mkdocs.yml").read_text("utf-8"))
-    listed = [*leaves(site["nav"]), *site["not_in_nav"].split()]
-    own = [str(page.relative_to(ROOT / "docs")) for page in PAGES if page.is_relative_to(ROOT / "docs")]
-    assert sorted(page for page in listed if not page.startswith("project/")) == sorted(own)
-
-
 @pytest.mark.parametrize("page", pages.PAGES, ids=name)
 def test_tables_are_the_saved_results(page):
     text = page.read_text("utf-8")
     assert pages.filled(text) == text, "run python -m benchmarks.pages"
-
-
-@pytest.mark.parametrize("plot", pages.PLOTS, ids=name)
-def test_plots_are_the_saved_results(plot):
-    assert plot.read_text("utf-8") == pages.PLOTS[plot](), "run python -m benchmarks.pages"
 
 
 def test_the_reference_has_every_public_name():

@@ -1,7 +1,7 @@
 """Every memory of a test run on PostgreSQL: `pytest -p tests.system.postgres.in_place_of_files tests/unit/core/memory`.
 
 A path is a schema of its own, which is dropped after the test. Left out is what is about files themselves, and what
-opens a path in another process. `.ci/postgres` runs all suites so.
+opens a path in another process. tests/unit/core/{recall,agents,documents} run so, too.
 """
 
 from __future__ import annotations

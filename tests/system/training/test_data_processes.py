@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from recallite_models.training import data
+from benchmarks.training import data
 from tests.unit.training.test_data import git, pinned  # noqa: F401
 
 

@@ -7,9 +7,9 @@ import random
 import numpy as np
 import pytest
 
-from recallite_models.training.data import Question, Store
-from recallite_models.training.logistic import fit_logistic
-from recallite_models.training.questions import _part, _taken_out, _without
+from benchmarks.training.data import Question, Store
+from benchmarks.training.logistic import fit_logistic
+from benchmarks.training.questions import _part, _taken_out, _without
 
 
 @pytest.fixture

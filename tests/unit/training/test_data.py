@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from recallite_models.training import data
+from benchmarks.training import data
 
 SCENES = {
     "data": [

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from recallite_models.training import data, facts
+from benchmarks.training import data, facts
 
 FOLDER = Path(facts.__file__).parent / "facts"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 
-from recallite_models.training import neighbours
-from recallite_models.training.neighbours import Values, near_misses, subjects
+from benchmarks.training import neighbours
+from benchmarks.training.neighbours import Values, near_misses, subjects
 
 
 def test_every_wording_can_be_filled():

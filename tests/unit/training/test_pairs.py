@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from recallite_models.training import facts, pairs
-from recallite_models.training.data import Question, Store
+from benchmarks.training import facts, pairs
+from benchmarks.training.data import Question, Store
 
 
 def words(texts: Sequence[str]) -> NDArray[np.float32]:
@@ -77,7 +77,7 @@ def test_a_question_to_the_other_becomes_the_others_own(said: str, asked: str | 
 
 def test_what_may_answer_a_question_too_is_no_negative() -> None:
     pytest.importorskip("onnx")
-    from recallite_models.training.vectors import hidden as barred
+    from benchmarks.training.vectors import hidden as barred
 
     mine = pairs.Example("Where do I live?", (0, 4), (1,), group=0, closed=True)
     other = pairs.Example("Where do I live?", (2,), (3,), group=1, closed=True)
@@ -98,8 +98,8 @@ def test_what_may_answer_a_question_too_is_no_negative() -> None:
 def test_training_changes_the_upper_layers_alone_and_lowers_the_loss(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     load_file = pytest.importorskip("safetensors.numpy").load_file
-    from recallite_models.training.minilm import Encoder
-    from recallite_models.training.vectors import Recipe, save, train
+    from benchmarks.training.minilm import Encoder
+    from benchmarks.training.vectors import Recipe, save, train
 
     folder = os.environ.get("RECALLITE_TEST_WEIGHTS")
     if folder is None:

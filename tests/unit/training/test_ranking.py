@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import recallite_kernels as kernels
-from recallite_models.training import ranking
-from recallite_models.training.forests import complete_trees
-from recallite_models.training.measured import MeasuredQuestion
+from benchmarks.training import ranking
+from benchmarks.training.forests import complete_trees
+from benchmarks.training.measured import MeasuredQuestion
 
 LEAF = {"leaf_value": 0.5}
 DUMPED = {

@@ -6,8 +6,8 @@ from collections import Counter
 
 import pytest
 
-from recallite_models.training import readings
-from recallite_models.training.readings import written_stores
+from benchmarks.training import readings
+from benchmarks.training.readings import written_stores
 
 
 @pytest.mark.parametrize(("held", "least"), [(False, 1000), (True, 100)])

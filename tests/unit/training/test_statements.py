@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from benchmarks.training.statements import figures, fit, pairs
 from recallite.text.statements.judging import confidences
-from recallite_models.training.statements import figures, fit, pairs
 
 
 def test_confidences_are_counted_on_the_pairs() -> None:

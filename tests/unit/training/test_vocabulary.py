@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from recallite_models.training.vocabulary import render
+from benchmarks.training.vocabulary import render
 
 
 def test_terms_are_in_lines_by_level() -> None:

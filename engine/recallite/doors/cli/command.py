@@ -16,7 +16,7 @@ from recallite.doors.cli.options import AsJson, Within, Yes, open_memory, parse_
 from recallite.doors.cli.output import fail_quietly, hint, named, print_counts, print_json, print_table, progress
 from recallite.doors.cli.parameters import Command, argument, command, option, parameter
 from recallite.doors.operation import REQUIRED, Operation, imported, kind_of
-from recallite.doors.operations import every_operation
+from recallite.doors.operations import operation_named
 from recallite.errors import InvalidInput
 
 P = ParamSpec("P")
@@ -62,7 +62,7 @@ def prints(
         @click.pass_context
         def run(context: click.Context, /, *, as_json: bool, **values: Any) -> None:
             if expanded:
-                values |= parsed(_named(operation), {name: values.pop(name) for name in expanded})
+                values |= parsed(operation_named(operation), {name: values.pop(name) for name in expanded})
             with ExitStack() as opened:
                 if "memory" in supplied:
                     scope = values.pop("scope", None) if within else None
@@ -77,7 +77,7 @@ def prints(
                 show(value)
             fail_quietly(fails is not None and fails(value))
 
-        made.params += [option_of(_named(operation), name) for name in expanded]
+        made.params += [option_of(operation_named(operation), name) for name in expanded]
         made.params += [parameter("scope", Within, None)] * within + [parameter("as_json", AsJson, False)]
         made.callback = run
         return made
@@ -85,16 +85,11 @@ def prints(
     return decorate
 
 
-def _named(operation: str) -> Operation:
-    """Return the operation of this name, of any package."""
-    return next(each for each in every_operation() if each.name == operation)
-
-
 def _expanded(operation: str) -> list[str]:
     """The arguments of an operation that the command line takes: of its options only those that are explained."""
     if not operation:
         return []
-    preset = _named(operation)
+    preset = operation_named(operation)
     explained = {parameter.name for parameter in preset.parameters} | preset.arguments.keys()
     return [name for name in preset.options if name in explained and preset.argument(name).kind != "hidden"]
 

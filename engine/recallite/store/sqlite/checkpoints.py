@@ -76,8 +76,7 @@ class Checkpoints:
             self._background.wait()
             _copy(writer)
         else:
-            with suppress(RuntimeError):  # no further thread can be started: the limit is left
-                self._background.start(self._copy_beside)
+            self._background.start(self._copy_beside)
 
     @contextmanager
     def paused(self) -> Iterator[None]:

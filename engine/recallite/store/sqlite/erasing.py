@@ -67,9 +67,8 @@ def prove(store: SqliteStore, erased: Erased) -> ErasureReceipt:
         emptied = store.compact()
     except StoreError as fault:  # a full disk, say: the records are gone from the tables, and the caller has to know
         emptied = True
-        reason = "there is no space" if fault.reason == "full" else fault.reason or type(fault).__name__
         problems.append(
-            f"what was forgotten is gone from the tables, but the file could not be compacted ({reason}): "
+            f"what was forgotten is gone from the tables, but the file could not be compacted ({_why(fault)}): "
             "correct that, then run recallite vacuum"
         )
     if not emptied and not store.in_memory:
@@ -79,10 +78,19 @@ def prove(store: SqliteStore, erased: Erased) -> ErasureReceipt:
         )
     sizes: dict[str, int] = {}
     present: set[bytes] = set()
-    if not store.in_memory:
-        sizes, present = _found_in_files(store, erased.pieces)
-    with store.read() as reader:
-        elsewhere, in_rows = reader.erasure.found_in_tables(present)
+    in_rows: set[bytes] = set()
+    elsewhere: dict[str, int] = {}
+    try:
+        if not store.in_memory:
+            sizes, present = _found_in_files(store, erased.pieces)
+        with store.read() as reader:
+            elsewhere, in_rows = reader.erasure.found_in_tables(present)
+    except (StoreError, OSError) as fault:
+        present = set()
+        problems.append(
+            f"what was forgotten is gone from the tables, but the files could not be searched ({_why(fault)}): "
+            "correct that, then run recallite vacuum"
+        )
     if left := present - in_rows:
         problems.append(
             f"{len(left)} of {len(erased.pieces)} byte sequences of what was forgotten are left in {', '.join(sizes)}, "
@@ -93,6 +101,12 @@ def prove(store: SqliteStore, erased: Erased) -> ErasureReceipt:
         removed=erased.rows, index_snapshot=erased.had_snapshot, searched=len(erased.pieces),
         too_short=erased.skipped, files=sizes, elsewhere=elsewhere, problems=tuple(problems),
     )  # fmt: skip
+
+
+def _why(fault: StoreError | OSError) -> str:
+    if isinstance(fault, OSError):
+        return fault.strerror or type(fault).__name__
+    return "there is no space" if fault.reason == "full" else fault.reason or type(fault).__name__
 
 
 def _found_in_files(store: SqliteStore, pieces: set[bytes]) -> tuple[dict[str, int], set[bytes]]:

@@ -28,7 +28,7 @@ from recallite.system.folder_lock import try_lock
 from recallite.system.logs import logger
 
 _log = logger(__name__)
-_READ = "SELECT value FROM meta WHERE key = 'commit'"
+_READ = "SELECT CAST(value AS BLOB) FROM meta WHERE key = 'commit'"
 _WRITE = "INSERT INTO meta VALUES ('commit', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 _FED = "SELECT (SELECT min(sequence) FROM feed), (SELECT commit_name FROM feed WHERE sequence = ?)"
 _LAST_FED = "SELECT sequence, commit_name FROM feed ORDER BY sequence DESC LIMIT 1"
@@ -96,7 +96,7 @@ class HeldFiles:
         self._fed: tuple[int, int] | None = None
 
     def opened(self, connection: apsw.Connection) -> bool:
-        """Whether the WAL that the first connection has found belongs to the database."""
+        """Whether the WAL that the first connection has found belongs to the database. Raises apsw's errors."""
         if _state_of(connection).frames and not self.belong(connection):
             return False
         self._fed = _last_fed(connection)
@@ -137,20 +137,18 @@ class HeldFiles:
 
         True also if that cannot be found out: a WAL may hold what was acknowledged.
         """
-        for attempt in range(0 if self._read_only else _ATTEMPTS):
-            time.sleep(attempt * _PAUSE_SECONDS)
-            try:
+        with suppress(apsw.Error):  # whoever reads on is told what is wrong
+            for attempt in range(0 if self._read_only else _ATTEMPTS):
+                time.sleep(attempt * _PAUSE_SECONDS)
                 state, in_wal = _state_of(connection), _mark_of(connection) or self._last
-            except apsw.Error:
-                return True  # whoever reads on is told what is wrong
-            content = self._content()
-            if content is None:
-                continue
-            if self._fits(content, in_wal, state):
-                self._seen, self._fed = (state, content.mark), content.last
-                return True
-            if state == _state_of(connection):
-                return False
+                content = self._content()
+                if content is None:
+                    continue
+                if self._fits(content, in_wal, state):
+                    self._seen, self._fed = (state, content.mark), content.last
+                    return True
+                if state == _state_of(connection):
+                    return False
         return True
 
     def _fits(self, content: _Content, in_wal: CommitMark, state: WalState) -> bool:
@@ -250,6 +248,12 @@ def mark_file(connection: apsw.Connection, *, copy: bool) -> None:
     connection.execute(_WRITE, (CommitMark(name, name, "" if copy else _NO_SALT).encode(),))
 
 
+def leave(connection: apsw.Connection) -> None:
+    """Close a connection, and copy nothing of the WAL, which may be of another file."""
+    connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+    connection.close(True)
+
+
 def _file_at(path: str) -> tuple[int, int, int, int, int] | None:
     """The device, the number, the size and the times of change of a file; None if there is none. Raises OSError."""
     try:
@@ -276,9 +280,9 @@ def _salt_of(connection: apsw.Connection) -> str:
 
 
 def _mark_of(connection: apsw.Connection) -> CommitMark | None:
-    """The mark that a connection reads: empty where there is none, None where it is damaged."""
-    value = connection.execute(_READ).get
-    return CommitMark() if value is None else _decoded(str(value))
+    """The mark that a connection reads; None where it is damaged, or missing, as from a page that is torn."""
+    value: bytes | None = connection.execute(_READ).get
+    return None if value is None else _decoded(value.decode(errors="replace"))
 
 
 def _last_fed(connection: apsw.Connection) -> tuple[int, int] | None:

@@ -22,20 +22,24 @@ from recallite.store.sqlite import erasing, files, fts5, rebuilding
 from recallite.store.sqlite.backup import backup
 from recallite.store.sqlite.checkpoints import Checkpoints
 from recallite.store.sqlite.connection import MEMORY, open_connection, open_unwritable, resolve, sqlite_vec_version
-from recallite.store.sqlite.faults import is_unwritable, only_readable, removed, translated
-from recallite.store.sqlite.held_files import HeldFiles, all_copied, aside_of
+from recallite.store.sqlite.faults import is_unwritable, only_readable, reading_failed, removed, translated
+from recallite.store.sqlite.held_files import HeldFiles, all_copied, aside_of, leave
 from recallite.store.sqlite.keys import Key, salt_of
 from recallite.store.sqlite.rekeying import remove_unfinished, replace_file
 from recallite.store.sqlite.schema import SCHEMA_VERSION
 from recallite.store.sqlite.sealing import seal, unseal
 from recallite.store.sqlite.transaction import Reading, SqliteTransaction
 from recallite.store.sqlite.verifying import verify
-from recallite.store.store import Progress, Store
+from recallite.store.store import COMPARING, Progress, Store
 from recallite.store.values import Erased
 from recallite.system.turnstile import Turnstile, gives_way, giving_way, is_present, present
 
 # How long a writer waits before it asks for the lock again: work in the background leaves it free for 10 ms.
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.0005, 0.004
+
+# What other processes are told of by a file beside the database, named like this.
+_TURN = "turn"
+_TOLD = (_TURN, COMPARING)
 
 # The stores of this process.
 _OPEN: WeakSet[SqliteStore] = WeakSet()
@@ -80,7 +84,7 @@ class SqliteStore(Store):
         self._current: SqliteTransaction | None = None
         # As SQLite names the file; a connection that another thread uses does not tell it.
         self._database: str = "" if self.in_memory else os.path.realpath(self.path)
-        self._turnstile = Turnstile(None if self.in_memory else f"{self._database}-turn", self._database)
+        self._turnstile = Turnstile(None if self.in_memory else f"{self._database}-{_TURN}", self._database)
         self._current = self._open_writer()
         _OPEN.add(self)
         if not unfinished:
@@ -88,9 +92,14 @@ class SqliteStore(Store):
         if not self.in_memory:
             remove_unfinished(self._database)
             self.snapshot_path = files.snapshot_of(self._database)
-        if fts and not self.read_only and not fts5.exists(self._writer.connection):
-            with self.atomic() as writer:
-                fts5.create(writer.connection)
+            for work in _TOLD:  # removes the file of a process that was killed at it
+                self.is_done_elsewhere(work)
+        if fts and not self.read_only:
+            with self._read_as_writer() as reader:
+                lacks = not fts5.exists(reader.connection)
+            if lacks:
+                with self.atomic() as writer:
+                    fts5.create(writer.connection)
 
     @property
     def encrypted(self) -> bool:
@@ -264,8 +273,8 @@ class SqliteStore(Store):
         with suppress(StoreError):
             if self._held.usable(writer.connection):
                 return
-        commit = writer.changes.commit()
-        with suppress(StoreError):
+        with suppress(StoreError, apsw.Error):
+            commit = writer.changes.commit()
             self._open_again()
             if self._writer.changes.since(commit) is not None:
                 return
@@ -350,10 +359,10 @@ class SqliteStore(Store):
         current, self._current, self._held = self._current, None, None
         with self._checkpoints.paused():
             for transaction in [*self._idle, *([] if current is None else [current])]:
-                connection = transaction.connection
-                if not checkpoint:
-                    connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-                connection.close(not checkpoint)
+                if checkpoint:
+                    transaction.connection.close()
+                else:
+                    leave(transaction.connection)
             self._idle.clear()
             self._numbers.forget()
         self.on_let_go()
@@ -415,6 +424,14 @@ class SqliteStore(Store):
                 self._open_again()
         return self.take_reader()
 
+    def failed(self, reader: SqliteTransaction) -> apsw.Connection:
+        """The connection whose fault ends the read transaction of `reader`: another's, if it could not read the disk.
+
+        Who reads by two connections at a time has the faults of both pass through both.
+        """
+        reading = [reader.connection, *(each.connection for each in [*self._reading])]
+        return next(filter(reading_failed, reading), reader.connection)
+
     def _is_writing(self) -> bool:
         """Whether this thread is inside a write transaction."""
         if not self._lock.acquire(blocking=False):
@@ -435,8 +452,7 @@ class SqliteStore(Store):
         except apsw.Error:
             sound = False
         if self._closed or not sound or reader.beside is not self._current:
-            connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-            connection.close(True)
+            leave(connection)
         else:
             self._idle.append(reader)
 
@@ -571,13 +587,19 @@ class SqliteStore(Store):
             return self._open_unwritable()
         self.read_only = False
         if not self.in_memory:
-            self._held = HeldFiles(connection.filename, self.key)
-            if not self._held.opened(connection):
-                connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-                connection.close(True)
-                self._held.take_wal_away(keep=True)
+            held_files = HeldFiles(connection.filename, self.key)
+            try:
+                with self._translated(connection):
+                    belongs = held_files.opened(connection)
+            except BaseException:
+                leave(connection)
+                raise
+            if not belongs:
+                leave(connection)
+                held_files.take_wal_away(keep=True)
                 return self._open_writer()
-            self._checkpoints.watch(connection, connect, self._held.usable)
+            self._held = held_files
+            self._checkpoints.watch(connection, connect, held_files.usable)
         return SqliteTransaction(connection, self.path, self._numbers, self._vector_type)
 
     def _open_unwritable(self, beside: SqliteTransaction | None = None) -> SqliteTransaction:

@@ -162,6 +162,6 @@ class Reading:
         store, reader = self._store, self._reader
         try:
             if fault is not None:
-                raise_translated(fault, store.path, reader.connection, encrypted=store.key is not None)
+                raise_translated(fault, store.path, store.failed(reader), encrypted=store.key is not None)
         finally:
             store.give_back(reader, sound=fault is None)

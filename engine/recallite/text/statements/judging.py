@@ -24,7 +24,7 @@ from recallite.text.statements.verdict import Finding, Outcome, Verdict
 
 _ORDER: tuple[Outcome, ...] = ("independent", "same", "contradicts", "supersedes")
 FILE = Path(__file__).with_name("confidence.json")
-"""The share of times that each rule is right, as `recallite_models.training.statements` counted."""
+"""The share of times that each rule is right, as `benchmarks.training.statements` counted."""
 _UNRATED = 0.7
 # The least confidence of what the fit is sure of: that which policies ask for by default.
 _SURE = 0.8

@@ -1,7 +1,7 @@
 """The chance that a later statement replaces an earlier one, by a fit on pairs of statements.
 
 A logistic regression and a forest of small trees weigh the evidence; the mean of their logits counts. Alone, either
-found fewer pairs at the same precision. `recallite_models.training.changes` makes the file.
+found fewer pairs at the same precision. `benchmarks.training.changes` makes the file.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ def test_a_text_without_a_token_has_the_vector_of_an_unknown_one(embedder: Insta
 
 def test_every_token_that_a_text_can_have_has_a_vector(embedder: InstantEmbedder) -> None:
     pytest.importorskip("onnx")
-    from recallite_models.distil import produced
+    from benchmarks.training.distil import produced
 
     vocabulary = tokenizers.Tokenizer.from_file(str(TOKENIZER)).get_vocab(with_added_tokens=True)
     used = produced(vocabulary)
@@ -164,7 +164,7 @@ def test_many_threads_get_the_same_vectors() -> None:
 
 def test_the_files_match_their_manifest_and_fit(embedder: InstantEmbedder) -> None:
     pytest.importorskip("onnx")
-    from recallite_models.distil import manifest
+    from benchmarks.training.distil import manifest
 
     stated = json.loads((FOLDER / "manifest.json").read_text("utf-8"))
     assert manifest(FOLDER, TOKENIZER, recallite_models.DEFAULT) == stated
@@ -233,7 +233,7 @@ def test_the_build_reproduces_the_committed_files_but_for_last_bits(tmp_path: Pa
     weights = os.environ.get("RECALLITE_TEST_WEIGHTS")
     if weights is None:
         pytest.skip("set RECALLITE_TEST_WEIGHTS to a folder with model.safetensors and tokenizer.json")
-    from recallite_models.distil import build
+    from benchmarks.training.distil import build
 
     build(Path(weights), tmp_path, recallite_models.DEFAULT)
     codes, committed = (np.load(folder / "codes.npy").astype(np.int16) for folder in (tmp_path, FOLDER))

@@ -80,15 +80,15 @@ def test_the_files_match_their_manifest(model: str) -> None:
     for name, entry in stated["files"].items():
         assert (path.parent / name).stat().st_size == entry["size"]
     pytest.importorskip("onnx")
-    from recallite_models.build import manifest
+    from benchmarks.training.build import manifest
 
     assert manifest(path.parent, model, stated["sha256"]) == stated
 
 
 def test_the_parts_of_a_model_are_the_whole_that_gave_every_stored_vector(model: str) -> None:
     pytest.importorskip("onnx")
-    from recallite_models.build import serialised
-    from recallite_models.sharing import join
+    from benchmarks.training.build import serialised
+    from benchmarks.training.sharing import join
 
     path = recallite_models.path(model)
     whole = hashlib.sha256(serialised(join(path.with_suffix(".onnx")))).hexdigest()
@@ -99,8 +99,8 @@ def test_vectors_from_the_parts_are_bit_for_bit_those_of_the_whole(
     model: str, embedder: OnnxEmbedder, tmp_path: Path
 ) -> None:
     pytest.importorskip("onnx")
-    from recallite_models.build import serialised
-    from recallite_models.sharing import join
+    from benchmarks.training.build import serialised
+    from benchmarks.training.sharing import join
 
     path = recallite_models.path(model)
     for name in (path.name, "tokenizer.json"):
@@ -125,7 +125,7 @@ def test_models_have_no_constant_of_their_own_that_the_base_has() -> None:
     ("trained", "module"), [(recallite_models.DEFAULT, "vectors"), (recallite_models.READER, "reader")]
 )
 def test_a_trained_model_names_its_data_and_their_licences(trained: str, module: str) -> None:
-    from recallite_models.training.data import used_by
+    from benchmarks.training.data import used_by
 
     stated = json.loads(recallite_models.path(trained).read_text("utf-8"))["training"]
     notice = recallite_models.path().with_name("NOTICE").read_text("utf-8")
@@ -138,8 +138,8 @@ def test_the_reader_shares_all_but_its_own_layers_and_is_what_its_manifest_says(
     path = recallite_models.path(recallite_models.READER)
     assert path.with_suffix(".onnx").stat().st_size < 7_300_000
     pytest.importorskip("onnx")
-    from recallite_models.build import manifest, serialised
-    from recallite_models.sharing import join
+    from benchmarks.training.build import manifest, serialised
+    from benchmarks.training.sharing import join
 
     stated = json.loads(path.read_text("utf-8"))
     assert manifest(path.parent, recallite_models.READER, stated["sha256"]) == stated
@@ -183,7 +183,7 @@ def test_a_manifest_that_is_no_manifest_is_refused(model_copy: Path) -> None:
 @pytest.mark.slow
 def test_the_build_reproduces_the_committed_files(tmp_path: Path) -> None:
     source = weights()
-    from recallite_models.build import build
+    from benchmarks.training.build import build
 
     build(source, tmp_path)
     committed = recallite_models.path().parent
@@ -195,7 +195,7 @@ def test_the_build_reproduces_the_committed_files(tmp_path: Path) -> None:
 
 def test_calibration_covers_each_text_and_every_position() -> None:
     pytest.importorskip("onnx")
-    from recallite_models.calibrate import TEXTS, read, windows
+    from benchmarks.training.calibrate import TEXTS, read, windows
 
     long = [1, *range(10, 410), 2]
     seen = list(windows([[1, 7, 8, 2], long]))
@@ -210,8 +210,8 @@ def test_calibration_covers_each_text_and_every_position() -> None:
 @pytest.mark.slow
 def test_the_ranges_come_from_the_committed_texts(model: str) -> None:
     pytest.importorskip("onnx")
-    from recallite_models.build import RANGES
-    from recallite_models.calibrate import TEXTS, ranges, read
+    from benchmarks.training.build import RANGES
+    from benchmarks.training.calibrate import TEXTS, ranges, read
 
     found = ranges(weights(), read(TEXTS), model)
     with np.load(RANGES[model]) as stored:
@@ -223,7 +223,7 @@ def test_the_ranges_come_from_the_committed_texts(model: str) -> None:
 @pytest.mark.slow
 def test_the_float32_graph_gives_the_published_figures(model: str, tmp_path: Path) -> None:
     source = weights()
-    from recallite_models.build import build_float32
+    from benchmarks.training.build import build_float32
 
     build_float32(source, tmp_path, model)
     float32 = OnnxEmbedder(tmp_path)
@@ -238,7 +238,7 @@ def test_the_float32_graph_gives_the_published_figures(model: str, tmp_path: Pat
 def test_other_weights_are_refused(tmp_path: Path) -> None:
     pytest.importorskip("safetensors")
     pytest.importorskip("onnx")
-    from recallite_models.build import whole_model
+    from benchmarks.training.build import whole_model
 
     (tmp_path / "model.safetensors").write_bytes(b"other")
     with pytest.raises(SystemExit, match="not the model's weights"):

@@ -10,7 +10,7 @@ import apsw
 import pytest
 
 from recallite import Memory, Settings
-from recallite.errors import InvalidInput
+from recallite.errors import InvalidInput, StoreError
 from recallite.store import byte_search
 from recallite.store.byte_search import found_in
 from recallite.store.sqlite import erasing
@@ -153,6 +153,18 @@ def test_where_the_file_cannot_be_compacted_the_receipt_says_so(path, monkeypatc
         assert "could not be compacted" in gone.receipt.problems[0]
         assert "rolled back" not in gone.receipt.problems[0]
         assert memory.count() == 0
+
+
+@pytest.mark.parametrize("fault", [StoreError("it failed", "io"), OSError(5, "Input/output error")])
+def test_where_the_files_cannot_be_searched_the_receipt_says_so(on_disk, monkeypatch, fault):
+    def fails(*_):
+        raise fault
+
+    id = on_disk.remember("Zaphod Beeblebrox lives in 42 Xylophone Street").id
+    monkeypatch.setattr(erasing, "_found_in_files", fails)
+    gone = on_disk.forget(id, receipt=True)
+    assert (gone.records, on_disk.count(), gone.receipt.complete) == (1, 0, False)
+    assert "could not be searched" in gone.receipt.problems[0]
 
 
 def test_an_index_snapshot_goes(path):

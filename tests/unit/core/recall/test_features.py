@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import recallite_kernels as kernels
+from benchmarks.training.measuring import measure_queries
 from recallite.model.records import NewRecord
 from recallite.recall.learned_ranking import FEATURES
 from recallite.recall.request import build_request
-from recallite_models.training.measuring import measure_queries
 
 TEXTS = [
     "We migrated from PostgreSQL to MySQL", "The office plants are watered on Fridays", "Ada is on call for billing",

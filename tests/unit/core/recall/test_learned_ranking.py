@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import recallite_kernels as kernels
+from benchmarks.training.measuring import measure_queries
 from recallite import Memory
 from recallite.model.profiles import DIALECTS, Profile, resolve_profile
 from recallite.model.records import NewRecord
@@ -14,7 +15,6 @@ from recallite.recall.learned_ranking import FEATURES, FILE, contributions, load
 from recallite.recall.plan import SIGNALS
 from recallite.recall.request import build_request, recall_arguments
 from recallite_kernels.signals import UNSEEN_WEIGHT
-from recallite_models.training.measuring import measure_queries
 from tests.unit.core.memory.support import unit
 
 TEXTS = (

@@ -13,6 +13,7 @@ from recallite import Memory, restore_store
 from recallite.errors import EmbedderMismatch, StoreError, WriteUnknown
 from recallite.model.records import NewRecord
 from recallite.store.sqlite import held_files
+from recallite.store.sqlite.changes import SqliteChanges
 from recallite.store.sqlite.held_files import CommitMark, aside_of
 from tests.raising import raises
 from tests.unit.core.memory.support import PLAIN, STORING, WordEmbedder, unit
@@ -196,6 +197,22 @@ def test_a_write_under_which_the_file_is_replaced_is_not_acknowledged(saved, pat
     assert texts(memory) == ["the desk is green", "the lamp is blue"]
 
 
+def test_a_write_of_which_nothing_can_be_read_is_not_acknowledged(saved, path, monkeypatch):
+    def fails(_):
+        raise apsw.IOError("the disk failed")
+
+    memory, backup = saved
+
+    def write():
+        with memory.transaction():
+            memory.remember("the door is green")
+            exchanged(backup, path)
+            monkeypatch.setattr(SqliteChanges, "commit", fails)
+
+    with pytest.raises(WriteUnknown):
+        write()
+
+
 def test_what_reads_inside_a_write_under_which_the_file_is_replaced_ends(saved, path):
     memory, backup = saved
     store = memory._engine.store
@@ -314,6 +331,30 @@ def test_a_log_after_a_crash_is_applied_to_its_own_file_wherever_that_is(path, t
     with Memory(tmp_path / "copy" / "agent.db", settings=PLAIN) as crashed:
         assert crashed.count() == 10
         assert crashed.store.verify().ok
+
+
+@pytest.mark.parametrize(
+    "torn",
+    ["DELETE FROM meta WHERE key = 'commit'", "UPDATE meta SET value = CAST(x'ff00' AS TEXT) WHERE key = 'commit'"],
+    ids=["missing", "no text"],
+)
+def test_a_log_is_applied_to_its_own_file_though_a_checkpoint_has_torn_the_mark_in_it(path, tmp_path, torn):
+    """In what a power failure leaves of its page SQLite may find no row; the log has all of it."""
+    with Memory(path, settings=STORING) as memory:
+        memory.remember("the lamp is blue")
+    copy = str(tmp_path / "crashed.db")
+    with Memory(path, settings=STORING) as memory:
+        memory.remember("the chair is red")
+        shutil.copyfile(path, copy)
+        shutil.copyfile(f"{path}-wal", f"{path}-kept")
+    connection = apsw.Connection(copy)
+    connection.execute(torn)
+    connection.close()
+    os.rename(f"{path}-kept", f"{copy}-wal")
+    with Memory(copy, settings=STORING) as memory:
+        assert texts(memory) == ["the chair is red", "the lamp is blue"]
+        assert memory.store.verify().problems == ()
+    assert not os.path.exists(aside_of(copy))
 
 
 def test_a_torn_mark_is_no_mark():

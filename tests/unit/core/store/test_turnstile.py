@@ -7,6 +7,7 @@ import stat
 import sys
 import threading
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -151,6 +152,17 @@ def test_a_file_that_nobody_holds_is_removed(tmp_path):
     place.touch()
     assert not is_present(str(place))
     assert not place.exists()
+
+
+@pytest.mark.parametrize("name", ["turn", "comparing"])
+def test_whoever_opens_a_store_removes_the_file_that_nobody_holds(path, name):
+    place = f"{path}-{name}"
+    with present(place, path):
+        SqliteStore(path).close()
+        assert os.path.exists(place)
+    Path(place).touch()  # of a process that was killed, or could not remove it
+    SqliteStore(path).close()
+    assert not os.path.exists(place)
 
 
 def test_where_no_file_can_be_made_nobody_is_seen_and_nothing_fails(tmp_path):
