@@ -98,6 +98,7 @@ TABLES: dict[str, Callable[[], str]] = {
     ),
 }
 
+
 def filled(text: str) -> str:
     """A page with every table as the saved results have it."""
     return _REGION.sub(lambda region: f"{region[1]}\n{_shown(region[2])}\n\n{region[3]}", text)
