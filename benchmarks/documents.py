@@ -312,7 +312,7 @@ def measured(sample: Sample, text: str) -> dict[str, float]:
 
 
 def _ours() -> Callable[[Path], str]:
-    from recallite.documents.loaded import Limits
+    from recallite.documents.document import Limits
     from recallite.documents.parser import Parser
 
     parser = Parser(Limits())

@@ -64,7 +64,7 @@ def on_post_page(output: str, page: Any, **_: object) -> str:
 
 def command_line() -> str:
     """Every command with its arguments and options."""
-    from recallite.doors.cli.app import app
+    from recallite.doors.cli.run import app
 
     context = app.make_context("recallite", [], resilient_parsing=True)
     epilog = (app.epilog or "").replace("\b\n", "").strip()
@@ -112,7 +112,7 @@ def operations() -> str:
 
 def settings() -> str:
     """Every setting by its key in a file."""
-    from recallite.compat.dialect_profiles import DialectProfile
+    from recallite.compat.dialects import DialectProfile
     from recallite.model.configuration import list_settings
     from recallite.model.settings import Settings
 

@@ -20,7 +20,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from recallite import Memory
-from recallite.agents.extraction import Fact
+from recallite.agents.consolidation import Fact
 from recallite.model.records import Record
 
 MARK = "learned: "

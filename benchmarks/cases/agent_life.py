@@ -24,7 +24,7 @@ from benchmarks.quality.metrics import figures_at_k
 from recallite import Memory, Settings
 from recallite.agents.sessions import Session
 from recallite.embedding import Embedder, load
-from recallite.model.policies import Consolidation, WritePolicy
+from recallite.model.settings import Consolidation, WritePolicy
 
 __all__ = ["AGENT", "BUDGET_TOKENS", "CASE", "SCOPE"]
 

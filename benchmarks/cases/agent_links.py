@@ -27,8 +27,8 @@ from benchmarks.dataset import Dataset
 from benchmarks.harness.case import Case, Context, Figures, Timing
 from benchmarks.harness.measure import seconds
 from recallite import Memory, Settings
-from recallite.model.policies import Consolidation, WritePolicy
 from recallite.model.records import NewRecord
+from recallite.model.settings import Consolidation, WritePolicy
 from recallite.recall.request import recall_arguments
 
 __all__ = ["CASE"]

@@ -20,8 +20,8 @@ from benchmarks import corpus
 from benchmarks.harness.case import Case, Context, Figures
 from benchmarks.harness.measure import percentiles
 from recallite import Memory
-from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord
+from recallite.model.settings import WritePolicy
 from recallite.recall.request import recall_arguments
 
 __all__ = ["CASE"]

@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarks.harness.case import Case, Context, Figures
 from benchmarks.harness.measure import timed
-from recallite.documents.loaded import Limits
+from recallite.documents.document import Limits
 from recallite.documents.parser import Parser
 from recallite.errors import DocumentError
 

@@ -15,7 +15,7 @@ from benchmarks import corpus
 from benchmarks.harness.case import Case, Context, Figures, Timing
 from benchmarks.harness.measure import interleaved
 from recallite.embedding import load
-from recallite.system.cpus import saturates_int8
+from recallite.system.parallel import saturates_int8
 
 __all__ = ["CASE", "workloads"]
 

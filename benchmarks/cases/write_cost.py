@@ -17,8 +17,8 @@ from benchmarks import corpus
 from benchmarks.harness.case import Case, Context, Figures, Timing
 from benchmarks.harness.measure import interleaved, rates
 from recallite import Memory
-from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord
+from recallite.model.settings import WritePolicy
 
 __all__ = ["CASE", "POLICIES", "changed"]
 

@@ -31,8 +31,7 @@ from benchmarks.isolated_process import QUIET, DidNotFinish, Failed, run
 from benchmarks.peers import report
 from benchmarks.peers.contenders import CONTENDERS
 from recallite.embedding import load
-from recallite.text.index_terms import tokenize
-from recallite.text.stopwords import STOP_TERMS
+from recallite.text.words import STOP_TERMS, tokenize
 
 RESULTS = saving.RESULTS / "peers.json"
 TARGETS = {".95": 0.95, ".99": 0.99}

@@ -19,8 +19,8 @@ from statistics import fmean
 from typing import NamedTuple
 
 from benchmarks.quality.metrics import roc_auc
-from recallite.model.profiles import Profile
 from recallite.model.records import Hits
+from recallite.model.settings import Profile
 
 __all__ = ["THRESHOLD", "Asked", "asked", "bins", "expected_calibration_error", "reliability", "summary"]
 

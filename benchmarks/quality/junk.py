@@ -12,7 +12,7 @@ from typing import Any
 
 from benchmarks.quality import checkout
 from benchmarks.quality.result import OpenMemory, Progress
-from recallite.model.policies import WritePolicy
+from recallite.model.settings import WritePolicy
 
 __all__ = ["TABLE", "evaluate", "read"]
 

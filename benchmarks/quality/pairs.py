@@ -19,7 +19,7 @@ from typing import Any
 from benchmarks.quality import checkout
 from benchmarks.quality.result import OpenMemory, Progress
 from recallite import Memory
-from recallite.model.policies import WritePolicy
+from recallite.model.settings import WritePolicy
 from recallite.text.statements import judge, statement_of
 
 __all__ = ["TABLE", "evaluate", "read"]

@@ -37,7 +37,7 @@ def main() -> None:
         with (
             patch.dict(COLUMNS, {"default": {}, "read": {"relevant": True}}, clear=True),
             patch("recallite.recall.request.ANSWER_CONFIDENCE", 0.0),
-            patch("recallite.recall.text_evidence.ANSWER_SHARE", 0.0),
+            patch("recallite.recall.judge.ANSWER_SHARE", 0.0),
         ):
             result = evaluate(folder, lambda: Memory(":memory:", embedder=vectors), lambda done, total: None)  # noqa: B023
         vectors.flush()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from recallite.model.policies import WritePolicy
+from recallite.model.settings import WritePolicy
 
 __all__ = ["WAYS", "Way"]
 

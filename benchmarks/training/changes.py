@@ -27,9 +27,8 @@ from benchmarks.training.logistic import fit_logistic
 from benchmarks.training.wording import Wording, crossed_logits, fit_wording
 from recallite.embedding import embed_documents, load
 from recallite.text.statements import Outcome, Statement, statement_of
-from recallite.text.statements.evidence import evidence_of
 from recallite.text.statements.judging import judge_by_rules
-from recallite.text.statements.likelihood import DEPTH, FILE, is_cued, is_known, wording_of
+from recallite.text.statements.likelihood import DEPTH, FILE, evidence_of, is_cued, is_known, wording_of
 from recallite.text.statements.traits import traits_of
 
 if TYPE_CHECKING:

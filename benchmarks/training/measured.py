@@ -31,7 +31,7 @@ class MeasuredQuestion(NamedTuple):
     """A question and its best candidates, best first by the formula.
 
     - kind: the set, and how it was asked: "own" of its conversation, "many" of a dozen
-    - features: float64 (features, candidates), in rows as `recallite.recall.learned_ranking.FEATURES` names them
+    - features: float64 (features, candidates), in rows as `recallite.recall.plan.FEATURES` names them
     - answers: bool (candidates,), which of them answer the question; `wanted`: how many records do
     """
 

@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from recallite.recall.answering import call
-from recallite.recall.asking import ask
 from recallite.recall.decomposition import SubQueries
-from recallite.recall.pipeline import embed_queries
+from recallite.recall.pipeline import call, embed_queries, open_view
 from recallite.recall.plan import NO_TREES, at, plan_of, wanted_of
-from recallite.recall.view import open_view
+from recallite.recall.query import question_arrays
 from recallite.system.numerics import kernels
 
 if TYPE_CHECKING:
@@ -57,7 +55,7 @@ def _measured(engine: Engine, queries: Sequence[str], request: Request, depth: i
         )
         for place in range(len(queries)):
             one = embedded.part(place, place + 1)
-            batch = ask(reader, opened.memory_index.generation, one, request, wanted.by_vector)
+            batch = question_arrays(reader, opened.memory_index.generation, one, request, wanted.by_vector)
             hits, work = call(opened.view, plan, batch)
             count = int(hits.figures[0, kernels.FIGURES.hits])
             keys = hits.keys[0, :count].tolist()

@@ -22,7 +22,7 @@ from benchmarks.training import data
 from benchmarks.training.forests import Trees, complete_trees
 from benchmarks.training.measured import MeasuredQuestion, measure
 from recallite.embedding import load
-from recallite.recall.learned_ranking import DEPTH, FEATURES
+from recallite.recall.plan import DEPTH, FEATURES
 
 # Of the split "ranking"; facts are made by rules.
 REPOSITORIES = ("emorynlp/FriendsQA", "HIT-SCIR/Molweni", "Yale-LILY/QMSum")

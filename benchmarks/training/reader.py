@@ -32,7 +32,7 @@ from benchmarks.training.minilm import Encoder
 from benchmarks.training.neighbours import Group
 from benchmarks.training.questions import NOTES, Variant, variants
 from benchmarks.training.readings import groups, written_stores
-from recallite.recall.hit_reading import LEAST
+from recallite.recall.confidence import LEAST_COUNTED
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -187,10 +187,10 @@ def main() -> None:
         )
     options = parser.parse_args()
     if options.command == "fit":
-        from recallite.recall.hit_reading import FILE
+        from recallite.recall.confidence import READING_FILE
 
         made = {"made_by": "python -m benchmarks.training.reader fit", **fit(options.repositories, options.cache)}
-        FILE.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
+        READING_FILE.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
         return
     import torch
     from safetensors.numpy import load_file, save_file
@@ -245,8 +245,8 @@ def _used(repositories: Path) -> Iterator[Variant]:
 def _observe(embedder: Any, repositories: Path) -> Observed:
     """Let the questions of the stores be answered, and their first hits read."""
     from recallite import Memory, Settings
-    from recallite.embedding.answer_reader import AnswerReader
-    from recallite.recall.hit_reading import READ
+    from recallite.embedding.onnx import AnswerReader
+    from recallite.recall.confidence import MOST_READ
 
     reader = AnswerReader()
     evidence: list[tuple[float, float]] = []
@@ -258,7 +258,7 @@ def _observe(embedder: Any, repositories: Path) -> Observed:
         questions = questions[:_QUESTIONS]
         with Memory(":memory:", embedder=embedder, settings=Settings(token_codes=True)) as memory:
             ids = memory.remember_many(variant.turns)
-            answers = memory.recall_many([text for text, _, _ in questions], limit=READ)
+            answers = memory.recall_many([text for text, _, _ in questions], limit=MOST_READ)
         for (question, gold, kind), hits in zip(questions, answers, strict=True):
             texts = [f"{hit.context}: {hit.text}" if hit.context else hit.text for hit in hits]
             read = [
@@ -270,7 +270,7 @@ def _observe(embedder: Any, repositories: Path) -> Observed:
                 list(range(len(right), len(right) + len(read)))
             )
             for hit, logit in read:
-                sure = min(max(hit.confidence, LEAST), 1 - LEAST)
+                sure = min(max(hit.confidence, LEAST_COUNTED), 1 - LEAST_COUNTED)
                 evidence.append((math.log(sure / (1 - sure)), logit))
                 right.append(hit.id in {ids[place] for place in gold})
     return Observed(np.array(evidence), np.array(right), _weights(cells, len(right)))

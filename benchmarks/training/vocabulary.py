@@ -17,9 +17,9 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-import recallite.text.vocabulary as shipped
+import recallite.text.words as shipped
 from benchmarks.training import data
-from recallite.text.index_terms import tokenize
+from recallite.text.words import tokenize
 
 # Terms of fewer texts, or of one source alone, are names, slips and jargon.
 _LEAST_TEXTS, _LEAST_SOURCES = 3, 2

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from recallite_server.http.openapi import description
+from recallite_server.http.requests import description
 
 FOLDER = Path(__file__).parent
 _HEAD = "// Written by generate.py from the OpenAPI of the server: do not edit.\n"

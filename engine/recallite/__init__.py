@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from recallite.model.records import Hit as Hit
     from recallite.model.records import NewRecord as NewRecord
     from recallite.model.settings import Settings as Settings
-    from recallite.transfer.restoring import restore_store as restore_store
+    from recallite.transfer.memory_transfer import restore_store as restore_store
     from recallite_notes.async_workspace import AsyncWorkspace as AsyncWorkspace
     from recallite_notes.config import WorkspaceConfig as WorkspaceConfig
     from recallite_notes.workspace import Workspace as Workspace
@@ -57,7 +57,7 @@ _HOMES = {
     "Workspace": "recallite_notes.workspace",
     "__version__": "recallite._version",
     "copy_store": "recallite_postgres.copy_store",
-    "restore_store": "recallite.transfer.restoring",
+    "restore_store": "recallite.transfer.memory_transfer",
 }
 
 

@@ -16,16 +16,14 @@ from recallite.system import plugins
 from recallite.system.asynchrony import AsyncHandle, awaited
 
 if TYPE_CHECKING:
-    from recallite.agents.consolidator import AsyncConsolidator
-    from recallite.agents.episodes import AsyncEpisodes
+    from recallite.agents.consolidation import AsyncConsolidator
     from recallite.agents.experience import AsyncExperience
-    from recallite.agents.procedures import AsyncProcedures
-    from recallite.agents.semantic import AsyncSemantic
     from recallite.agents.sessions import AsyncSessions
+    from recallite.agents.tiers import AsyncEpisodes, AsyncProcedures, AsyncSemantic
     from recallite.agents.working import AsyncWorking
     from recallite.documents.knowledge import AsyncKnowledge
     from recallite.embedding.protocol import Embedder
-    from recallite.remote.model_protocol import LanguageModel
+    from recallite.remote.language_model import LanguageModel
     from recallite.review.memory_review import AsyncMemoryReview
     from recallite.transfer.memory_transfer import AsyncMemoryTransfer
     from recallite.upkeep import AsyncMemoryStore

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from itertools import islice
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 from weakref import WeakMethod
 
 from msgspec import structs
@@ -18,25 +18,29 @@ from recallite.embedding.handle import EmbedderHandle, Identity
 from recallite.embedding.load import bundled_name
 from recallite.errors import EmbedderMismatch, InvalidInput, RecalliteError, StoreError
 from recallite.index.memory_index import MemoryIndex
-from recallite.index.snapshot_manager import SnapshotManager
+from recallite.index.snapshot import SnapshotManager
 from recallite.model.checks import now_us, to_datetime
-from recallite.model.environment import language_model_address, named_embedder, named_language_model, tuning
-from recallite.model.model_address import ModelAddress
+from recallite.model.environment import (
+    ModelAddress,
+    language_model_address,
+    named_embedder,
+    named_language_model,
+    tuning,
+)
 from recallite.model.records import Record
 from recallite.model.settings import Settings
 from recallite.store.opening import open_store
 from recallite.store.store import Store
 from recallite.store.transaction import Writer
 from recallite.store.values import Access, EmbedderRow
-from recallite.system.background import Background
-from recallite.system.logs import logger
 from recallite.system.messages import shown
 from recallite.system.numerics import kernel_errors, kernels
-from recallite.system.turnstile import StepSize, giving_way
+from recallite.system.telemetry import logger
+from recallite.system.turnstile import Background, StepSize, giving_way
 
 if TYPE_CHECKING:
     from recallite.embedding.protocol import Embedder
-    from recallite.remote.model_protocol import LanguageModel
+    from recallite.remote.language_model import LanguageModel
 
 
 _log = logger(__name__)
@@ -357,3 +361,22 @@ class AccessLog:
 
 
 _NONE = Access(0, 0)
+
+
+class Handle(Protocol):
+    """A memory, whole or bound to a scope, as its namespaces see it."""
+
+    _engine: Engine
+    _scope: str
+    _owner: bool
+
+
+class Namespace:
+    """Methods of a memory under a common name, confined to the scope of its handle."""
+
+    def __init__(self, memory: Handle) -> None:
+        self._engine, self._scope, self._owner = memory._engine, memory._scope, memory._owner
+
+    def _require_whole(self, verb: str) -> None:
+        """Raise InvalidInput or StoreError if the handle has a part of the store alone."""
+        self._engine.require_whole(verb, self._scope, owner=self._owner)

@@ -17,8 +17,6 @@ from recallite.errors import InvalidInput, KernelError
 from recallite.model import checks
 from recallite.model.environment import default_path, named_key
 from recallite.model.filters import Filter, FilterFields, bound_filter
-from recallite.model.policies import WritePolicy
-from recallite.model.profiles import Profile
 from recallite.model.records import (
     Changes,
     Expiry,
@@ -32,33 +30,27 @@ from recallite.model.records import (
     as_seen,
 )
 from recallite.model.reports import Forgotten, ScopeCount, TagCount
-from recallite.model.settings import Settings
+from recallite.model.settings import Profile, Settings, WritePolicy
 from recallite.recall.request import Diversity, Mode, Purpose, RecallOptions, Request, build_request, unknown_argument
 from recallite.system import plugins
-from recallite.system.deferred import Deferred
-from recallite.system.messages import shown
-from recallite.system.suggestions import check_open_files, suggests
+from recallite.system.messages import Deferred, check_open_files, shown, suggests
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from recallite.agents.bootstrap import Bootstrap
-    from recallite.agents.consolidator import Consolidator
-    from recallite.agents.episodes import Episodes
+    from recallite.agents.consolidation import Consolidator
     from recallite.agents.experience import Experience
-    from recallite.agents.procedures import Procedures
-    from recallite.agents.semantic import Semantic
     from recallite.agents.sessions import Sessions
+    from recallite.agents.tiers import Episodes, Procedures, Semantic
     from recallite.agents.working import Working
     from recallite.documents.knowledge import Knowledge
     from recallite.embedding.protocol import Embedder
     from recallite.engine import Engine
     from recallite.recall import pipeline
-    from recallite.remember import catching_up, change, fields, write
-    from recallite.remember import links as linking
-    from recallite.remember import supersession as superseding
-    from recallite.remote.model_protocol import LanguageModel
+    from recallite.remember import change, fields, pending, relations, write
+    from recallite.remote.language_model import LanguageModel
     from recallite.review.memory_review import MemoryReview
     from recallite.store.store import Progress
     from recallite.store.values import Direction
@@ -67,10 +59,10 @@ if TYPE_CHECKING:
     from recallite.upkeep import MemoryStore
 else:  # a program that reads does not load what writes, and one that only names Memory loads no NumPy
     pipeline = Deferred("recallite.recall.pipeline")
-    catching_up, change = Deferred("recallite.remember.catching_up"), Deferred("recallite.remember.change")
+    pending, change = Deferred("recallite.remember.pending"), Deferred("recallite.remember.change")
     fields = Deferred("recallite.remember.fields")
-    linking, write = Deferred("recallite.remember.links"), Deferred("recallite.remember.write")
-    superseding, numerics = Deferred("recallite.remember.supersession"), Deferred("recallite.system.numerics")
+    relations, write = Deferred("recallite.remember.relations"), Deferred("recallite.remember.write")
+    numerics = Deferred("recallite.system.numerics")
 
 
 # What users of mem0, Chroma and LangChain type first.
@@ -316,7 +308,7 @@ class Memory:
         for a memory that would supersede itself, for a cycle, for memories of different scopes, for episodes,
         procedures and chunks of documents, and if a new one holds from before an old one began.
         """
-        superseding.supersede(self._engine, old, new, reason=reason, strength=strength, at=at, base=self._scope)
+        relations.supersede(self._engine, old, new, reason=reason, strength=strength, at=at, base=self._scope)
 
     def restore(self, id: str, version: int | datetime | str | None = None) -> Record:
         """Make an earlier text, with its context and vectors, the newest version of a memory; nothing is lost.
@@ -334,14 +326,14 @@ class Memory:
 
     def link(self, source: str, target: str, *, type: str = "similar", strength: float = 1.0) -> None:
         """Link two memories; recall spreads along links in both directions."""
-        linking.link(self._engine, source, target, type, strength, base=self._scope)
+        relations.link(self._engine, source, target, type, strength, base=self._scope)
 
     def unlink(self, source: str, target: str, type: str | None = None) -> int:
         """Remove the links from one memory to another, of one type or all; returns how many there were.
 
         Links in the other direction stay. Raises NotFound for an id that is not visible here.
         """
-        return linking.unlink(self._engine, source, target, type, base=self._scope)
+        return relations.unlink(self._engine, source, target, type, base=self._scope)
 
     def forget(
         self,
@@ -462,7 +454,7 @@ class Memory:
             raise KernelError(str(refused)) from refused
         if self._engine.index.waiting and self._engine.comparing.failure is None:
             self._engine.may_have_uncompared = True
-            catching_up.start_comparing(self._engine)
+            pending.start_comparing(self._engine)
         if self._scope != "/":
             for hits in answers:
                 hits[:] = map(self._seen, hits)
@@ -497,10 +489,10 @@ class Memory:
         """
         with self._engine.store.read() as reader:
             if not isinstance(id, str) and isinstance(id, Iterable):
-                row_ids = superseding.row_ids(reader, checks.listed(id, "ids"), self._scope)
+                row_ids = relations.row_ids(reader, checks.listed(id, "ids"), self._scope)
                 records = reader.records.by_row_ids([*row_ids.values()])
                 return {name: self._seen(records[row_id]) for name, row_id in row_ids.items()}
-            return self._seen(reader.records.get(superseding.row_id(reader, id, self._scope)))
+            return self._seen(reader.records.get(relations.row_id(reader, id, self._scope)))
 
     def list(
         self,
@@ -562,7 +554,7 @@ class Memory:
         supersede it, directly or through others.
         """
         with self._engine.store.read() as reader:
-            superseding.row_id(reader, id, self._scope)
+            relations.row_id(reader, id, self._scope)
             return [*map(self._seen, reader.records.history(id, chain=checks.check_flag(chain, "chain")))]
 
     @overload
@@ -603,8 +595,8 @@ class Memory:
         """
         names, most = checks.listed(types, "types"), None if limit is None else checks.check_count(limit, "limit")
         if depth is None:
-            return linking.neighbors(self._engine, id, names, direction, base=self._scope)[:most]
-        reached = linking.traverse(self._engine, id, depth, names, direction, most, base=self._scope)
+            return relations.neighbors(self._engine, id, names, direction, base=self._scope)[:most]
+        reached = relations.traverse(self._engine, id, depth, names, direction, most, base=self._scope)
         return [structs.replace(neighbor, record=self._seen(neighbor.record)) for neighbor in reached]
 
     def vectors(self, ids: Iterable[str]) -> dict[str, NDArray[np.float32]]:
@@ -616,7 +608,7 @@ class Memory:
 
         names = checks.listed(ids, "ids")
         with self._engine.store.read() as reader:
-            row_ids = superseding.row_ids(reader, names, self._scope)
+            row_ids = relations.row_ids(reader, names, self._scope)
             active = reader.vectors.active_embedder()
             parts = {} if active is None else reader.vectors.values_of([*row_ids.values()], active)
         return {
@@ -694,14 +686,3 @@ def _cut(scope: str, path: str, depth: int | None) -> str:
     above = "" if path == "/" else path
     levels = scope.removeprefix(above).split("/")[1:]
     return above + "".join(f"/{level}" for level in levels[:depth] if level) or "/"
-
-
-class Namespace:
-    """Methods of a memory under a common name, confined to the scope of its handle."""
-
-    def __init__(self, memory: Memory) -> None:
-        self._engine, self._scope, self._owner = memory._engine, memory._scope, memory._owner
-
-    def _require_whole(self, verb: str) -> None:
-        """Raise InvalidInput or StoreError if the handle has a part of the store alone."""
-        self._engine.require_whole(verb, self._scope, owner=self._owner)

@@ -33,7 +33,7 @@ from recallite.model.filters import Filter, bound_filter
 from recallite.model.records import NewRecord
 from recallite.remember.embed import embed_rows, identity_for, insert_rows
 from recallite.remember.prepare import Arguments, prepare_all
-from recallite.remember.supersession import RowRefused
+from recallite.remember.relations import RowRefused
 from recallite.store.store import Store
 from recallite.store.transaction import Reader, Writer
 from recallite.store.values import Row

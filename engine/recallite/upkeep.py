@@ -5,19 +5,19 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from recallite.memory import Namespace
+from recallite.engine import Namespace
 from recallite.model import checks
 from recallite.model.reports import Forgotten, Stats, Verification
 from recallite.store.store import Progress
 from recallite.system import numerics
 from recallite.system.asynchrony import AsyncService, awaited
-from recallite.system.deferred import Deferred
-from recallite.system.tracing import traced
+from recallite.system.messages import Deferred
+from recallite.system.telemetry import traced
 
 if TYPE_CHECKING:
-    from recallite.remember import catching_up, change, pending
+    from recallite.remember import change, pending
 else:  # stats and verify load nothing that writes
-    catching_up, change = Deferred("recallite.remember.catching_up"), Deferred("recallite.remember.change")
+    change = Deferred("recallite.remember.change")
     pending = Deferred("recallite.remember.pending")
 
 _REFUSED_SHOWN = 5
@@ -124,7 +124,7 @@ class MemoryStore(Namespace):
         It happens in the background anyway, and goes on where a process ended. Until then `stats().to_compare` tells
         how many wait, recall finds all of them, and may show a memory beside what it replaces.
         """
-        return catching_up.catch_up(self._engine)
+        return pending.catch_up(self._engine)
 
     def purge_expired(self, *, scope: str | None = None) -> Forgotten:
         """Purge expired memories, pinned ones too, with their versions and everything derived.

@@ -19,10 +19,9 @@ from recallite.embedding.handle import Identity
 from recallite.errors import InvalidInput, RecalliteError
 from recallite.model.checks import check_path, check_time, optional_datetime
 from recallite.model.records import Hit, Hits, NewRecord, Record
-from recallite.remember.embedded import EmbeddedText
+from recallite.remember.embed import EmbeddedText
 from recallite.remember.fields import check_life
-from recallite.system.extras import install_command
-from recallite.system.messages import shown
+from recallite.system.messages import install_command, shown
 
 __all__ = [
     "hit_schema",

@@ -19,21 +19,15 @@ from msgspec import json
 from recallite.embedding.protocol import Embedder
 from recallite.errors import InvalidInput, InvalidItem, RecalliteError, WorkerLost, plain
 from recallite.model.checks import check_count, is_address, now_us, to_datetime
-from recallite.model.policies import WritePolicy
 from recallite.model.reports import Remembered
-from recallite.model.settings import Settings
+from recallite.model.settings import Settings, WritePolicy
 from recallite.recall.request import RecallOptions
 from recallite.store.store import Progress
-from recallite.system.cpus import limit_cpus
-from recallite.system.extras import install_command
-from recallite.system.messages import fault_text
+from recallite.system.messages import fault_text, install_command
+from recallite.system.parallel import limit_cpus
 from recallite_bulk.arrow import Table, new_records
-from recallite_bulk.embedding import Embed
-from recallite_bulk.input_files import PARQUET, file_format, records_of_lines
-from recallite_bulk.jobs import BATCH, QUESTIONS
-from recallite_bulk.known import KnownIds
-from recallite_bulk.recalling import Recall
-from recallite_bulk.writing import OpenedStore, known_ids, write
+from recallite_bulk.jobs import BATCH, PARQUET, QUESTIONS, file_format, records_of_lines
+from recallite_bulk.stages import Embed, KnownIds, OpenedStore, Recall, known_ids, write
 
 __all__ = ["embed", "recall", "remember"]
 

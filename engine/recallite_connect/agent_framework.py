@@ -19,7 +19,7 @@ from recallite_connect.common import (
     recalled_text,
     stored_messages,
 )
-from recallite_connect.importers.values import cleaned_json
+from recallite_connect.importers.reading import cleaned_json
 
 with needed("agent-framework"):
     from agent_framework import (

@@ -1,4 +1,4 @@
-"""Commands that move memories in and out: import, export, copy."""
+"""The commands import and export."""
 
 from __future__ import annotations
 
@@ -8,11 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from recallite.doors.cli.command import confirm, prints
-from recallite.doors.cli.options import Format, Yes, open_memory
-from recallite.doors.cli.output import hint, print_counts, print_rows, progress
-from recallite.doors.cli.parameters import argument, flag, number, option
-from recallite.doors.cli.streams import stdin_stream, stdout_stream
+from recallite.doors.cli.command import Format, Yes, argument, confirm, flag, number, open_memory, option, prints
+from recallite.doors.cli.output import hint, print_counts, print_rows, progress, stdin_stream, stdout_stream
 from recallite.errors import InvalidInput
 from recallite.model.authority import check_authority, speaking_as
 from recallite.model.reports import Exported, Imported, Restored

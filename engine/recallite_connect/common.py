@@ -1,4 +1,4 @@
-"""Parts of several integrations: the Memory they stand on, values that a store takes, threads, the tool `memory`."""
+"""What several frameworks need: the Memory they stand on, values that a store takes, threads, the tool `memory`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import asyncio
 import json
 import math
 import os
+import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime, time
@@ -21,18 +23,19 @@ from msgspec import structs
 
 from recallite.agents.sessions import Session, Sessions
 from recallite.doors import tools
-from recallite.errors import InvalidInput, NotFound
+from recallite.errors import InvalidInput, NotFound, StoreClosed
 from recallite.memory import Memory
 from recallite.model.checks import MAX_QUERY_CHARS
-from recallite.model.expressions import metadata_field
-from recallite.model.policies import WritePolicy
-from recallite.system.extras import install_command
-from recallite.system.messages import shown
-from recallite.text.quoting import NOTICE
-from recallite_connect.importers.values import cleaned
+from recallite.model.filters import metadata_field
+from recallite.model.settings import WritePolicy
+from recallite.system.messages import install_command, shown
+from recallite.system.telemetry import logger
+from recallite.text.quotes import NOTICE
+from recallite_connect.importers.reading import cleaned
 
 if TYPE_CHECKING:
     from recallite.embedding.protocol import Embedder
+
 
 RANKED_ALONE: dict[str, Any] = {"standing_instructions": 0, "adaptive": False, "hops": 0, "superseded": "as_ranked"}
 """The options of a recall whose hits are those of the ranking, in its order, and no others."""
@@ -266,3 +269,49 @@ def recalled_text(memory: Memory, query: str, limit: int) -> str:
         return ""
     results = [{"content": hit.text, "date": hit.created_at.date().isoformat()} for hit in hits]
     return tools.as_text({"notice": NOTICE, "results": results})
+
+
+_log = logger(__name__)
+
+
+class Sweeper:
+    """Calls `sweep` in a thread of its own; what it raises is logged, and the next call comes as planned.
+
+    The thread ends when it is stopped, or when the store is closed.
+    """
+
+    def __init__(self, sweep: Callable[[], object]) -> None:
+        self._sweep = sweep
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self, minutes: float) -> Future[None]:
+        """Begin anew; returns a future that ends with the thread, and ends it when it is cancelled."""
+        self.stop()
+        ended: Future[None] = Future()
+        stop = self._stop = threading.Event()
+
+        def run() -> None:
+            while not stop.wait(minutes * 60):
+                try:
+                    self._sweep()
+                except StoreClosed:
+                    break
+                except Exception as fault:
+                    message = "a sweep of what has expired failed with %s; the next is in %g minutes"
+                    _log.warning(message, type(fault).__name__, minutes)
+            if ended.set_running_or_notify_cancel():
+                ended.set_result(None)
+
+        ended.add_done_callback(lambda _: stop.set())
+        self._thread = threading.Thread(target=run, name="recallite-sweeper", daemon=True)
+        self._thread.start()
+        return ended
+
+    def stop(self, timeout: float | None = None) -> bool:
+        """End the thread, if there is one, waiting at most `timeout` seconds; returns whether it has ended."""
+        self._stop.set()
+        if self._thread is None:
+            return True
+        self._thread.join(timeout)
+        return not self._thread.is_alive()

@@ -13,12 +13,11 @@ from recallite.errors import InvalidInput, InvalidItem, NotFound
 from recallite.memory import Memory
 from recallite.model.authority import speaking_as
 from recallite.model.checks import check_scope
-from recallite.model.expressions import metadata_field
-from recallite.model.filters import Filter, FilterFields
+from recallite.model.filters import Filter, FilterFields, metadata_field
 from recallite.model.records import Hit, Record
 from recallite.recall.request import MAX_LIMIT
 from recallite_connect.common import RANKED_ALONE, OnMemory, as_given, blank_as_dash, needed, threaded
-from recallite_connect.importers.values import cleaned, cleaned_json
+from recallite_connect.importers.reading import cleaned, cleaned_json
 
 with needed("crewai"):
     from crewai.memory.storage.backend import EmbeddingDimensionMismatchError

@@ -16,7 +16,7 @@ from recallite.model.checks import MAX_QUERY_CHARS, check_count
 from recallite.model.records import Hit, NewRecord, Record
 from recallite.system.messages import shown
 from recallite_connect.common import OnMemory, in_thread, needed, scope_segment
-from recallite_connect.importers.values import cleaned, cleaned_json
+from recallite_connect.importers.reading import cleaned, cleaned_json
 
 with needed("google-adk"):
     from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse

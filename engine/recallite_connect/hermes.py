@@ -21,7 +21,7 @@ from recallite.model.authority import speaking_as
 from recallite.model.checks import MAX_QUERY_CHARS
 from recallite.model.records import Hit, NewRecord
 from recallite_connect.common import needed, scope_segment
-from recallite_connect.importers.values import cleaned
+from recallite_connect.importers.reading import cleaned
 
 with needed("hermes"):
     from agent.memory_provider import MemoryProvider

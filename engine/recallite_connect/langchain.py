@@ -28,7 +28,7 @@ from recallite_connect.common import (
     stored_messages,
     threaded,
 )  # fmt: skip
-from recallite_connect.importers.values import cleaned, cleaned_json
+from recallite_connect.importers.reading import cleaned, cleaned_json
 from recallite_connect.langchain_embedder import LangChainEmbedder
 
 with needed("langchain"):

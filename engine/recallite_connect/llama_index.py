@@ -10,7 +10,7 @@ from recallite.memory import Memory
 from recallite.model.checks import MAX_QUERY_CHARS
 from recallite.model.records import Hit
 from recallite_connect.common import OnMemory, in_thread, needed, threaded
-from recallite_connect.importers.values import cleaned
+from recallite_connect.importers.reading import cleaned
 
 with needed("llama-index"):
     from llama_index.core.base.base_retriever import BaseRetriever

@@ -10,8 +10,7 @@ from contextlib import suppress
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
-from recallite.agents.session_messages import plain_text
-from recallite.agents.sessions import Session
+from recallite.agents.sessions import Session, plain_text
 from recallite.errors import InvalidInput, NotFound, StoreClosed
 from recallite.memory import Memory
 from recallite.model.checks import check_count, check_name, check_scope
@@ -25,7 +24,7 @@ from recallite_connect.common import (
     recalled_text,
     threaded,
 )
-from recallite_connect.importers.values import cleaned_json
+from recallite_connect.importers.reading import cleaned_json
 
 with needed("openai-agents"):
     from agents import Agent, FunctionTool, RunContextWrapper, SessionSettings, TResponseInputItem

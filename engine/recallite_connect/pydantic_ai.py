@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 from recallite.doors.tools import as_text
-from recallite.doors.tools.action import Call, DocumentAccess
-from recallite.doors.tools.actions import INSTRUCTIONS, TOOLS, ServerTool
+from recallite.doors.tools.action import Call, DocumentAccess, properties, required
 from recallite.doors.tools.calling import execute
-from recallite.doors.tools.schema import properties, required
+from recallite.doors.tools.server_tools import INSTRUCTIONS, TOOLS, ServerTool
 from recallite.errors import InvalidInput
 from recallite.memory import Memory
 from recallite.model.checks import check_scope

@@ -8,18 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import click
 
-from recallite.doors.cli.command import prints
-from recallite.doors.cli.options import Overrides, parse_overrides, parse_pairs
-from recallite.doors.cli.output import hint, one_line
-from recallite.doors.cli.parameters import argument, number, option
-from recallite.doors.cli.streams import stdin_stream
+from recallite.doors.cli.command import Overrides, argument, number, option, parse_overrides, parse_pairs, prints
+from recallite.doors.cli.output import hint, one_line, stdin_stream
 from recallite.errors import InvalidInput
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from recallite.memory import Memory
-    from recallite.model.evaluations import AnsweredQuestion, ConfidenceReport, Evaluation
+    from recallite.model.reports import AnsweredQuestion, ConfidenceReport, Evaluation
     from recallite.store.store import Progress
 
 
@@ -126,7 +123,7 @@ def eval_(
         stdin_stream() if file == "-" else file, k=k, against=other, on_progress=report, **fields
     )
     if out is not None:
-        from recallite.transfer.formats import writing
+        from recallite.transfer.lines import writing
 
         with writing(out, store=memory.path) as stream:
             stream.write(evaluation.to_json() + "\n")
@@ -136,7 +133,7 @@ def eval_(
 def _earlier(path: str) -> Evaluation:
     import msgspec
 
-    from recallite.model.evaluations import Evaluation
+    from recallite.model.reports import Evaluation
 
     try:
         return msgspec.json.decode(Path(path).read_bytes(), type=Evaluation)
@@ -146,7 +143,7 @@ def _earlier(path: str) -> Evaluation:
 
 def _against(pairs: list[str] | None) -> dict[str, Any]:
     from recallite.model.filters import FIELD_NAMES
-    from recallite.model.profiles import OPTIONS
+    from recallite.model.settings import OPTIONS
     from recallite.recall.request import RecallOptions
 
     names = dict.fromkeys((*RecallOptions.__annotations__, *FIELD_NAMES, *OPTIONS))

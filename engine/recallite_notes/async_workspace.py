@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from recallite.embedding.protocol import Embedder
-from recallite.remote.model_protocol import LanguageModel
+from recallite.remote.language_model import LanguageModel
 from recallite.system.asynchrony import AsyncHandle, awaited
 from recallite_notes.config import WorkspaceConfig
 from recallite_notes.search import Extensions

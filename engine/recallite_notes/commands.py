@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import click
 
-from recallite.doors.cli.command import nothing, prints
-from recallite.doors.cli.hits import marked
-from recallite.doors.cli.options import AsJson
+from recallite.doors.cli.command import AsJson, Group, argument, command, flag, nothing, number, option, prints
 from recallite.doors.cli.output import (
     console,
     hint,
@@ -23,14 +21,14 @@ from recallite.doors.cli.output import (
     print_table,
     progress,
     safe,
+    stdin_text,
 )
-from recallite.doors.cli.parameters import Group, argument, command, flag, number, option
-from recallite.doors.cli.streams import stdin_text
+from recallite.doors.cli.printers import marked
 from recallite.errors import InvalidInput
 from recallite.system.processes import heed_interrupts, wait_for_interrupt
 
 if TYPE_CHECKING:
-    from recallite_notes.results import FileInfo, IndexResult, StoreStatus
+    from recallite_notes.note_files import FileInfo, IndexResult, StoreStatus
     from recallite_notes.search import SearchResult, SearchResults
     from recallite_notes.workspace import Workspace
 

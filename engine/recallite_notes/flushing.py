@@ -9,22 +9,21 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from recallite.agents.session_messages import plain_text
+from recallite.agents.sessions import plain_text
 from recallite.engine import Engine
 from recallite.errors import InvalidInput, LanguageModelError
 from recallite.model.environment import named_language_model
 from recallite.recall.pipeline import recall_queries
 from recallite.recall.request import build_request
-from recallite.remote.model_protocol import LanguageModel
+from recallite.remote.language_model import LanguageModel
 from recallite.store.values import CHUNK_KIND
 from recallite.system.messages import shown
 from recallite.system.numerics import kernel_errors
-from recallite.text.normalise import text_key
-from recallite.text.quoting import visible, without_quotes
-from recallite.text.wrappers import announced, stripped_head, stripped_tail
+from recallite.text.quotes import announced, stripped_head, stripped_tail, visible, without_quotes
+from recallite.text.words import text_key
 from recallite_notes.config import FlushConfig, WorkspaceConfig
 from recallite_notes.editable.safe_folder import Changed, Folder
-from recallite_notes.rules import is_evergreen
+from recallite_notes.note_files import is_evergreen
 
 SILENT = "@@SILENT_REPLY@@"
 """The answer of a model if nothing is worth keeping."""

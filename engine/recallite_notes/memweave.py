@@ -12,6 +12,6 @@ from recallite_notes.config import SyncConfig as SyncConfig
 from recallite_notes.config import TemporalDecayConfig as TemporalDecayConfig
 from recallite_notes.config import VectorConfig as VectorConfig
 from recallite_notes.config import WorkspaceConfig as MemoryConfig
-from recallite_notes.strategies import RawSearchRow as RawSearchRow
+from recallite_notes.search import RawSearchRow as RawSearchRow
 
 __all__ = ["MemWeave", "MemoryConfig"]

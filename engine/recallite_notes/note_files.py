@@ -8,13 +8,19 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
+from datetime import UTC, date, datetime
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple
+from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 
 from recallite.errors import InvalidInput
+from recallite.model.checks import now_us
+from recallite.model.records import Plain
 from recallite.system.folders import (
     MOST,
     Stamp,
@@ -26,7 +32,8 @@ from recallite.system.folders import (
     read_steady,
     stamp_of,
     walk,
-)  # fmt: skip
+)
+from recallite.text.dates.written import time_in_name
 from recallite_notes.config import WorkspaceConfig
 
 ENDINGS = (".md", ".markdown")
@@ -276,3 +283,140 @@ def _report_cases(scan: Scan) -> None:
         if other != path:
             reason = f"its name and that of {other} differ only in case: on Windows and macOS they are one file"
             scan.problems.append(problem_of(path, reason, indexed=True))
+
+
+# The names of OpenClaw's daily files; any other file below memory/ is kept for good.
+_DAILY = re.compile(r"(?:^|/)\d{4}-\d{2}-\d{2}\.(?:md|markdown)$", re.ASCII | re.IGNORECASE)
+_EVERGREEN = ("MEMORY.md", "memory.md")
+_DAY_US = 86_400_000_000
+
+
+def source_label(path: str) -> str:
+    """The first folder below `memory/`; "memory" for a file directly in it, "external" for any other."""
+    parts = path.split("/")
+    if parts[0] != "memory" or len(parts) < 2:
+        return "external"
+    return "memory" if len(parts) == 2 else parts[1]
+
+
+def dated(path: str) -> date | None:
+    """The day that the name of a file says, at any depth; None for other names."""
+    moment = time_in_name(path.rpartition(".")[0])
+    return None if moment is None else moment.date()
+
+
+def is_evergreen(path: str, patterns: tuple[str, ...] = _EVERGREEN) -> bool:
+    """Whether a file never ages: it matches a pattern, or is below `memory/` and its name is not a day."""
+    return _matches(path, patterns) or (path.startswith("memory/") and _DAILY.search(path) is None)
+
+
+def written_at(path: str, mtime_ns: int, timezone: str = "UTC") -> int:
+    """The time of a file in microseconds since 1970: midnight of the day in its name, else its last change."""
+    day = dated(path)
+    if day is None:
+        return mtime_ns // 1000
+    try:
+        midnight = datetime(day.year, day.month, day.day, tzinfo=ZoneInfo(timezone))
+        return round(midnight.timestamp() * 1_000_000)
+    except (OverflowError, ValueError):  # the first and the last day of the calendar, in some zones
+        return round(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp() * 1_000_000)
+
+
+def age_days(
+    path: str,
+    mtime_ns: int | None,
+    *,
+    patterns: tuple[str, ...] = _EVERGREEN,
+    timezone: str = "UTC",
+    now: int | None = None,
+) -> float | None:
+    """The age in days of a file at `now` (microseconds since 1970), at least 0; None for an evergreen file.
+
+    A dated file ages by whole days, any other from its last change, if that is known.
+    """
+    if is_evergreen(path, patterns):
+        return None
+    moment = now_us() if now is None else now
+    day = dated(path)
+    if day is None:
+        return None if mtime_ns is None else max(0.0, (moment - mtime_ns // 1000) / _DAY_US)
+    today = datetime.fromtimestamp(moment / 1_000_000, ZoneInfo(timezone)).date()
+    return max(0.0, float((today - day).days))
+
+
+def _matches(path: str, patterns: tuple[str, ...]) -> bool:
+    """Whether a pattern matches the path, or the file name if the pattern has no slash."""
+    name = path.rpartition("/")[2]
+    return any(fnmatchcase(path if "/" in pattern else name, pattern) for pattern in patterns)
+
+
+class IndexResult(Plain, frozen=True, kw_only=True):
+    """The result of an index run.
+
+    - files_scanned: files found; files_indexed of them were new, changed or, with `force`, all; files_skipped were not
+    - files_renamed: files that kept their chunks under another path
+    - embeddings_cached: embeddings taken from the cache
+    - pending: chunks that are not embedded yet; `embedder_problem` says why
+    - complete: False if another run held the folder for too long
+    """
+
+    files_scanned: int = 0
+    files_indexed: int = 0
+    files_skipped: int = 0
+    files_deleted: int = 0
+    files_renamed: int = 0
+    chunks_created: int = 0
+    chunks_kept: int = 0
+    embeddings_cached: int = 0
+    embeddings_computed: int = 0
+    pending: int = 0
+    duration_ms: float = 0.0
+    problems: tuple[FileProblem, ...] = ()
+    embedder_problem: str | None = None
+    complete: bool = True
+
+
+class FileInfo(Plain, frozen=True, kw_only=True):
+    """An indexed file: `size` in bytes, `hash` SHA-256 in hex, `mtime` in seconds since 1970, `source` its label."""
+
+    path: str
+    size: int
+    hash: str
+    mtime: float
+    chunks: int
+    is_evergreen: bool
+    source: str
+
+
+class StoreStatus(Plain, frozen=True, kw_only=True):
+    """The state of a workspace and its index.
+
+    - dirty: whether files have changed since they were indexed
+    - search_mode: "hybrid", or "fts-only" if the query or all chunks have no vector of this embedder;
+      `embedder_problem` says why
+    - provider: "local", "remote", "custom" (an object given by the caller) or "none"
+    - watcher_active: whether changes are indexed as they happen; interval_active: whether they are every few minutes
+    - pending: chunks not embedded yet, for the reason in `embedder_problem`; refused: chunks that the embedder rejects,
+      listed in `problems`
+    - problems: of files; sync_problem: what stopped the last run of the watcher or the interval
+    """
+
+    files: int
+    chunks: int
+    dirty: bool
+    workspace_dir: str
+    db_path: str
+    search_mode: str
+    provider: str
+    model: str | None
+    fts_available: bool
+    vector_available: bool
+    cache_entries: int
+    cache_max_entries: int | None
+    watcher_active: bool
+    interval_active: bool
+    pending: int
+    problems: tuple[FileProblem, ...]
+    refused: int = 0
+    embedder_problem: str | None = None
+    sync_problem: str | None = None

@@ -15,12 +15,11 @@ from msgspec import structs
 from recallite.embedding.protocol import Embedder
 from recallite.engine import Engine
 from recallite.errors import InvalidInput, StoreClosed, StoreError
-from recallite.model.environment import named_embedder
-from recallite.model.model_address import ModelAddress
+from recallite.model.environment import ModelAddress, named_embedder
 from recallite.model.settings import Settings
-from recallite.remote.model_protocol import LanguageModel
+from recallite.remote.language_model import LanguageModel
 from recallite.store.opening import files_beside, proven_damage, remove_database, rename_database
-from recallite.system.folder_lock import FolderLock
+from recallite.system.files import FolderLock
 from recallite_notes.config import WorkspaceConfig
 
 # The JIT kernels take 60 MB and 0.1 s to load. They save 4 ms of a search that lists 4,000 files in 30 ms, 3 ms with

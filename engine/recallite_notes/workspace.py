@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import monotonic
 from typing import Any, Self, TypeVar
@@ -12,21 +12,28 @@ from msgspec import structs
 
 from recallite.embedding.protocol import Embedder
 from recallite.engine import Engine
-from recallite.errors import InvalidInput, NotADatabase, StoreClosed, StoreCorrupt, StoreError
-from recallite.model.checks import check_name, check_path
-from recallite.remote.model_protocol import LanguageModel
+from recallite.errors import InvalidInput, NotADatabase, RecalliteError, StoreClosed, StoreCorrupt, StoreError
+from recallite.model.checks import check_name, check_path, now_us
+from recallite.model.environment import ModelAddress
+from recallite.remote.language_model import LanguageModel
 from recallite.store.store import Progress
 from recallite.system.messages import fault_text, shown
 from recallite_notes.config import WorkspaceConfig
 from recallite_notes.flushing import append_to_day, extract, known_lines, language_model_of, today_in
-from recallite_notes.note_files import FileProblem, Selection, Unreadable, problem_of
-from recallite_notes.opening import IndexFile
-from recallite_notes.results import FileInfo, IndexResult, StoreStatus
-from recallite_notes.search import Extensions, SearchResults, search
-from recallite_notes.search_options import query_settings
-from recallite_notes.status import file_infos, store_status, unread
-from recallite_notes.sync import Settled, add_file, make_plan, synchronise
-from recallite_notes.watching import Watcher
+from recallite_notes.indexing import SCOPE, Plan, Settled, Watcher, add_file, make_plan, synchronise, waiting
+from recallite_notes.note_files import (
+    FileInfo,
+    FileProblem,
+    IndexResult,
+    Selection,
+    StoreStatus,
+    Unreadable,
+    is_evergreen,
+    problem_of,
+    source_label,
+)
+from recallite_notes.opening import IndexFile, moved_aside
+from recallite_notes.search import Extensions, SearchResults, query_settings, search
 
 Result = TypeVar("Result")
 # A search does not wait longer for another run: it answers from what is indexed.
@@ -345,3 +352,104 @@ def _configured(
     except OSError as fault:
         raise StoreError(f"the folder {configuration.folder} cannot be made: {fault.strerror}", "read_only") from fault
     return configuration
+
+
+_SHOWN = 5
+_ASIDE = "this index was damaged and replaced by a new one: it can be deleted"
+
+
+def unread(problems: Sequence[FileProblem]) -> tuple[str, ...]:
+    """The report of a search on files and folders that it may miss because they could not be read."""
+    lines = [f"{problem.path}: {problem.reason}" for problem in problems if problem.unread]
+    more = len(lines) - _SHOWN
+    return (*lines[:_SHOWN], *([f"and {more:,} more: status() names them"] if more > 0 else ()))
+
+
+_REFUSED_SHOWN = 20
+
+
+def file_infos(engine: Engine, config: WorkspaceConfig) -> list[FileInfo]:
+    """Every indexed file, by path."""
+    with engine.store.read() as reader:
+        rows = reader.documents.listed(SCOPE)
+    return [
+        FileInfo(
+            path=row.source,
+            size=row.size_bytes,
+            hash=row.content_hash.hex(),
+            mtime=(row.mtime_ns or 0) / 1e9,
+            chunks=row.chunks,
+            is_evergreen=is_evergreen(row.source, config.evergreen),
+            source=source_label(row.source),
+        )
+        for row in rows
+    ]
+
+
+def store_status(
+    engine: Engine,
+    config: WorkspaceConfig,
+    plan: Plan,
+    *,
+    problems: Sequence[FileProblem],
+    sync_problem: str | None,
+    watching: bool,
+    at_interval: bool,
+) -> StoreStatus:
+    """The state of the index and, by a plan, of the files; `problems` are those of the last run."""
+    with engine.store.read() as reader:
+        cached = reader.embedding_cache.count()
+        refused = reader.vectors.count_refused("/")
+        examples = reader.vectors.refused("/", _REFUSED_SHOWN)
+    chunks = sum(row.chunks for row in plan.stored.values())
+    provider, model, fault = _embedder(engine, chunks)
+    stored = [problem_of(row.source, row.problem, indexed=True) for row in plan.stored.values() if row.problem]
+    aside = [problem_of(str(path), _ASIDE) for path in moved_aside(config.index_path)]
+    refusing = [
+        problem_of(source or chunk, f"the embedder refuses a chunk: {reason}", indexed=True)
+        for chunk, source, reason in examples
+    ]
+    return StoreStatus(
+        files=len(plan.stored),
+        chunks=chunks,
+        dirty=plan.dirty,
+        workspace_dir=str(config.folder),
+        db_path=str(config.index_path),
+        search_mode="fts-only" if provider == "none" or fault is not None else "hybrid",
+        provider=provider,
+        model=model,
+        fts_available=True,
+        vector_available=provider != "none" and fault is None,
+        cache_entries=cached,
+        cache_max_entries=config.cache.max_entries,
+        watcher_active=watching,
+        interval_active=at_interval,
+        pending=waiting(engine),
+        refused=refused,
+        problems=tuple(dict.fromkeys((*plan.problems, *stored, *problems, *aside, *refusing))),
+        embedder_problem=fault,
+        sync_problem=sync_problem,
+    )
+
+
+def _embedder(engine: Engine, chunks: int) -> tuple[str, str | None, str | None]:
+    """Provider, model, and why vector search is unavailable, if it is: like a search, this embeds a text."""
+    if not engine.embedder.enabled:
+        return "none", None, None
+    spec = engine.embedder.spec
+    named = isinstance(spec, str)
+    remote = isinstance(spec, ModelAddress) or type(spec).__module__ == "recallite.embedding.remote"
+    provider = "local" if named else "remote" if remote else "custom"
+    model = spec if isinstance(spec, str) else getattr(spec, "model", None)
+    try:
+        model = engine.embedder.identity(queries_first=True).name
+        if engine.embedder.failure is not None:
+            return provider, model, engine.embedder.failure
+        active = engine.active_embedder()
+        engine.check_embedder(active)
+        engine.embedder.queries([f"status {now_us()}"])  # not one from the cache
+        if active is None and chunks:
+            return provider, model, "nothing is embedded yet: run index()"
+    except RecalliteError as reason:
+        return provider, model, fault_text(reason)
+    return provider, model, None

@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import click
 
-from recallite.doors.cli.command import prints
-from recallite.doors.cli.options import chosen_settings
+from recallite.doors.cli.command import argument, chosen_settings, flag, option, prints
 from recallite.doors.cli.output import hint, print_rows, progress
-from recallite.doors.cli.parameters import argument, flag, option
 
 if TYPE_CHECKING:
     from recallite_postgres.copy_store import CopyReport

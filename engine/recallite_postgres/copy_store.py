@@ -31,7 +31,7 @@ from recallite.store.store import Progress, Store
 from recallite.store.transaction import Reader, Writer
 from recallite.store.values import CopyMark
 from recallite.system.messages import shown
-from recallite.system.tracing import traced
+from recallite.system.telemetry import traced
 
 __all__ = ["CopyReport", "copy_store"]
 

@@ -17,7 +17,7 @@ from recallite.errors import (
     WriteUnknown,
 )
 from recallite.system.messages import fault_text
-from recallite_postgres.address import PostgresAddress
+from recallite_postgres.scheme import PostgresAddress
 
 _UNDONE = "nothing was written"
 # The server ends, or ended this connection. 57P03: it is starting, or is a standby that takes no connections.
@@ -38,7 +38,7 @@ def translated(
     """Raise errors of `recallite.errors` for those of psycopg; `address` names the store in them.
 
     With the `connection` of a transaction, StoreUnavailable is raised where that has ended. For a commit use
-    `recallite_postgres.commits.commit`: here what was lost was not written.
+    `recallite_postgres.connection.commit`: here what was lost was not written.
     """
     try:
         yield

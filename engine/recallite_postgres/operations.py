@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from recallite.doors.arguments import Argument
-from recallite.doors.operation import Command, Operation, OperationSet
+from recallite.doors.operation import Argument, Command, Operation, OperationSet
 
 _TENANTS = "recallite_postgres.tenant_calls:Tenants."
 OPERATIONS = OperationSet(
@@ -38,7 +37,7 @@ OPERATIONS = OperationSet(
             call=_TENANTS + "revoke",
             command=Command(
                 "tenant revoke",
-                "recallite.doors.cli.showing:print_revoked",
+                "recallite.doors.cli.printers:print_revoked",
                 confirm="Revoke {role}?",
                 arguments={"role": Argument("As the list shows it.", "ROLE")},
             ),

@@ -13,23 +13,68 @@ from typing import Any
 import psycopg
 
 from recallite.errors import InvalidInput, StoreError
-from recallite.model.reports import ErasureReceipt, Verification
-from recallite.store.sql.copying import unfinished as unfinished_copy
-from recallite.store.sql.rebuilding import drop_unused
-from recallite.store.sql.stats import figures
+from recallite.model.reports import ErasureReceipt, Problem, Verification
+from recallite.store.sql import maintenance, verifying
+from recallite.store.sql.maintenance import drop_unused
+from recallite.store.sql.maintenance import unfinished as unfinished_copy
+from recallite.store.sql.verifying import REBUILD, figures, found
 from recallite.store.store import Progress, Store
 from recallite.store.values import Erased, TenantRow
 from recallite.system.turnstile import Turnstile, gives_way
-from recallite_postgres import erasing, snapshots, tenants, upkeep
-from recallite_postgres.address import parse_address
-from recallite_postgres.commits import commit
-from recallite_postgres.connection import Connections, StoreConnection
+from recallite_postgres.connection import Connections, Standby, StoreConnection, TextArray, adapt, commit, statement
 from recallite_postgres.faults import is_lost, translated
-from recallite_postgres.migrating import SCHEMA_VERSION, prepare
-from recallite_postgres.standby import Standby
-from recallite_postgres.statements import statement
+from recallite_postgres.repositories import prove, remove_snapshot, snapshot_path
+from recallite_postgres.schema import TABLES
+from recallite_postgres.scheme import parse_address
+from recallite_postgres.server import SCHEMA_VERSION, grant, prepare, revoke, tenants_in
 from recallite_postgres.transaction import ConfinedTransaction, PostgresTransaction, add_names_sql
-from recallite_postgres.values import TextArray, adapt
+
+# Verifying and deriving again, as PostgreSQL does it.
+
+_CHECKS = {
+    "tag of a record that its scope does not name": (
+        "SELECT r.public_id FROM record r JOIN record_tag p ON p.record_id = r.id WHERE NOT EXISTS "
+        "(SELECT 1 FROM scope_tag g WHERE g.tag_id = p.tag_id AND g.scope_id = r.scope_id)"
+    ),
+    "message without words, or words without message": (
+        "SELECT 'message ' || id FROM session_message WHERE id NOT IN (SELECT message_id FROM session_words)"
+    ),
+}
+# `term` keeps its rows: `drop_unused` removes those that no record has.
+_DERIVED = [table.name for table in TABLES if table.derived and table.name != "term"]
+
+
+def verify(tx: PostgresTransaction, on_progress: Progress | None = None) -> Verification:
+    """Compare everything derived with the records. Nothing is changed."""
+    return verifying.verify(tx, _CHECKS, (lambda: _invalid_indexes(tx),), _problem_of, on_progress)
+
+
+def rebuild(tx: PostgresTransaction, on_progress: Progress | None = None) -> None:
+    """Make words and hashes from the records anew. Unsound vectors are removed."""
+    for table in _DERIVED:
+        tx.connection.execute(f"DELETE FROM {table}")
+    maintenance.rebuild(tx, on_progress)
+    tx.sessions.rebuild_words()
+    tx.connection.execute(
+        "INSERT INTO scope_tag (tag_id, scope_id) SELECT DISTINCT p.tag_id, r.scope_id FROM record_tag p "
+        "JOIN record r ON r.id = p.record_id"
+    )
+
+
+def _invalid_indexes(tx: PostgresTransaction) -> Iterator[Problem]:
+    """Indexes that PostgreSQL does not use; damage of pages is what pg_amcheck finds."""
+    names = tx.connection.execute(
+        "SELECT i.indexrelid::regclass::text FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid "
+        "WHERE NOT i.indisvalid AND c.relnamespace = current_schema()::regnamespace"
+    )
+    yield from found("index that is not valid", [name for (name,) in names], "REINDEX INDEX of the named one")
+
+
+def _problem_of(fault: Exception) -> Problem | None:
+    if not isinstance(fault, psycopg.DataError | psycopg.ProgrammingError):
+        return None
+    return Problem(name="a table is missing or broken", count=1, examples=(str(fault).splitlines()[0],), remedy=REBUILD)
+
 
 _CONNECTIONS_OF_A_WRITER = 3
 
@@ -79,7 +124,7 @@ class PostgresStore(Store):
         self.standby = Standby(self.path, options.standby_lag_ms) if prepared.standby else None
         self.confined_to = prepared.scope
         if self.standby is None and self.confined_to is None:
-            self.snapshot_path = snapshots.path_of(self.path)
+            self.snapshot_path = snapshot_path(self.path)
         self._connections.open()
         if not unfinished:
             self._refuse_unfinished()
@@ -203,11 +248,11 @@ class PostgresStore(Store):
 
     def verify(self, on_progress: Progress | None = None) -> Verification:
         with self.read() as reader:
-            return upkeep.verify(reader, on_progress)
+            return verify(reader, on_progress)
 
     def rebuild(self, on_progress: Progress | None = None) -> None:
         with self.atomic() as writer:
-            upkeep.rebuild(writer, on_progress)
+            rebuild(writer, on_progress)
 
     def vacuum(self) -> int:
         self.check_outside()
@@ -244,15 +289,15 @@ class PostgresStore(Store):
 
     def tenants(self) -> list[TenantRow]:
         with translated(self._address), self._connections.connection() as raw:
-            return tenants.listed(raw)
+            return tenants_in(raw)
 
     def grant_tenant(self, role: str, scope: str) -> TenantRow:
         with self._granting() as raw:
-            return tenants.grant(raw, role, scope)
+            return grant(raw, role, scope)
 
     def revoke_tenant(self, role: str) -> None:
         with self._granting() as raw:
-            tenants.revoke(raw, role)
+            revoke(raw, role)
 
     @contextmanager
     def _granting(self) -> Iterator[StoreConnection]:
@@ -264,10 +309,10 @@ class PostgresStore(Store):
 
     def prove_erasure(self, erased: Erased) -> ErasureReceipt:
         self.check_outside()
-        return erasing.prove(self, erased)
+        return prove(self, erased)
 
     def drop_snapshot(self) -> None:
-        snapshots.remove(self.snapshot_path)
+        remove_snapshot(self.snapshot_path)
 
     def close(self) -> None:
         if os.getpid() != self._process or self._closed:

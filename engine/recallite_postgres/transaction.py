@@ -7,26 +7,32 @@ from hashlib import blake2b
 from typing import Any
 
 from recallite.errors import StoreUnavailable
-from recallite.store.sql.lexicon import WordNumbers
+from recallite.store.sql.derived import WordNumbers
 from recallite.store.sql.repository import insert_sql
 from recallite.store.transaction import Writer
-from recallite_postgres.blocks import PostgresBlocks
-from recallite_postgres.changes import SEEN_BY_READERS, PostgresChanges
-from recallite_postgres.conditions import PostgresConditions
-from recallite_postgres.connection import StoreConnection
-from recallite_postgres.copying import PostgresCopying
-from recallite_postgres.erasing import PostgresErasure
-from recallite_postgres.inserting import Inserter
+from recallite_postgres.connection import (
+    BytesArray,
+    IdArray,
+    Inserter,
+    PostgresConnection,
+    StoreConnection,
+    TextArray,
+    adapt,
+)
 from recallite_postgres.repositories import (
+    SEEN_BY_READERS,
     ConfinedCache,
     ConfinedLexicon,
+    PostgresBlocks,
+    PostgresChanges,
+    PostgresConditions,
+    PostgresCopying,
+    PostgresErasure,
     PostgresRecords,
     PostgresSessions,
+    PostgresSnapshot,
     PostgresVectors,
 )
-from recallite_postgres.snapshots import PostgresSnapshot
-from recallite_postgres.statements import PostgresConnection
-from recallite_postgres.values import BytesArray, IdArray, TextArray, adapt
 
 # A server keeps all locks of all its connections in one table of a fixed size.
 _MOST_LOCKS = 64

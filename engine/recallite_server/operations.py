@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from recallite.doors.arguments import Argument
-from recallite.doors.operation import Command, Operation, OperationSet
+from recallite.doors.operation import Argument, Command, Operation, OperationSet
 
-_TOKENS, _SHOW = "recallite_server.http.access_tokens:Tokens.", "recallite_server.commands.tokens:"
+_TOKENS, _SHOW = "recallite_server.http.access_tokens:Tokens.", "recallite_server.commands.serve:"
 OPERATIONS = OperationSet(
     (
         Operation(
@@ -20,7 +19,7 @@ OPERATIONS = OperationSet(
             "Differences by words between each version of a memory and the one before it.",
             group="links",
             http="GET /memories/{id}/diffs",
-            call="recallite_server.version_diffs:diffs",
+            call="recallite_server.timeline:diffs",
         ),
         Operation(
             "tokens.create",
@@ -58,7 +57,7 @@ OPERATIONS = OperationSet(
             call=_TOKENS + "revoke",
             command=Command(
                 "token revoke",
-                "recallite.doors.cli.showing:print_revoked",
+                "recallite.doors.cli.printers:print_revoked",
                 confirm="Revoke {id}?",
                 arguments={"id": Argument("As the list shows it.", "ID")},
             ),

@@ -35,7 +35,7 @@ from recallite.embedding.instant import InstantEmbedder
 from recallite.embedding.load import model_path
 from recallite.embedding.onnx import OnnxEmbedder
 from recallite.errors import RecalliteError
-from recallite.text.index_terms import tokenize
+from recallite.text.words import tokenize
 from recallite_kernels import dispatch, python_backend
 from recallite_models.runtime import load_onnxruntime
 from tests.attacks.damage import spoil

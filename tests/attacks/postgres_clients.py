@@ -16,7 +16,7 @@ from typing import Any
 
 from recallite import Memory, Settings
 from recallite.errors import RecalliteError, StoreError, WriteUnknown
-from recallite_postgres import changes
+from recallite_postgres import repositories
 from tests.attacks.index_difference import difference
 from tests.attacks.workload import Embedder
 
@@ -38,7 +38,7 @@ def opened(address: str, *, wait_ms: int = 60_000) -> Memory:
 
 def few_feed_rows() -> None:
     """Have this process trim the feed often: readers that fall behind have to load everything again."""
-    changes.KEPT_ROWS, changes._TRIMMED_EVERY = 1, 1
+    repositories.KEPT_ROWS, repositories._TRIMMED_EVERY = 1, 1
 
 
 def write(

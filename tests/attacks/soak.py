@@ -24,7 +24,7 @@ from typing import Any
 
 from benchmarks import isolated_process
 from recallite import Memory, Settings, Workspace, tools
-from recallite.model.policies import Consolidation
+from recallite.model.settings import Consolidation
 from tests.attacks.outcome import Outcome
 
 __all__ = ["attack"]

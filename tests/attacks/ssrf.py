@@ -18,7 +18,7 @@ from typing import Any
 from unittest.mock import patch
 
 from recallite.documents import fetching
-from recallite.documents.loaded import Limits
+from recallite.documents.document import Limits
 from recallite.errors import DocumentError
 from tests.attacks.outcome import Outcome
 

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, Phase, Verbosity, seed, settings
 from hypothesis.configuration import set_hypothesis_home_dir
 from hypothesis.stateful import run_state_machine_as_test
 
-from recallite.system.cpus import usable_cpus
+from recallite.system.parallel import usable_cpus
 from tests.attacks.outcome import Outcome
 from tests.attacks.stateful_machine import StoreMachine
 

@@ -28,9 +28,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from recallite import Memory, Settings, engine
 from recallite.errors import RecalliteError
-from recallite.index import snapshot_manager
-from recallite.model.policies import WritePolicy
+from recallite.index import snapshot
 from recallite.model.records import NewRecord
+from recallite.model.settings import WritePolicy
 from tests.attacks.stateful_checks import (
     FILTERS,
     check_links,
@@ -57,7 +57,7 @@ _A_STEP = timedelta(seconds=1, microseconds=7)
 # What the items of a batch are dated apart.
 _BETWEEN_ITEMS = timedelta(microseconds=1)
 # Small enough that snapshots are written.
-_LIMITS = ((snapshot_manager, "_SMALLEST", 4), (snapshot_manager, "_FAR_BEHIND", 3), (engine, "_LARGE", 12))
+_LIMITS = ((snapshot, "_SMALLEST", 4), (snapshot, "_FAR_BEHIND", 3), (engine, "_LARGE", 12))
 
 handles = st.integers(0, 2 * len(_BASES) - 1)
 places = st.integers(0, 99)

@@ -13,10 +13,10 @@ from typing import Any
 import msgspec
 
 from recallite import Memory, tools
-from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord, Record
+from recallite.model.settings import WritePolicy
 from recallite.recall.request import recall_arguments
-from recallite.transfer.naming import name_memories
+from recallite.transfer.lines import name_memories
 
 __all__ = ["Act", "Actor", "operation"]
 

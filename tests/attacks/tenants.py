@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from recallite import Memory, Settings
 from recallite.errors import RecalliteError
 from recallite.model.records import NewRecord
-from recallite.system.cpus import usable_cpus
+from recallite.system.parallel import usable_cpus
 from tests.attacks.outcome import Outcome
 from tests.attacks.tenant_operations import Act, Actor, operation
 

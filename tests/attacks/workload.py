@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recallite import Memory, Settings, Workspace
-from recallite.index import snapshot_manager
+from recallite.index import snapshot as index_snapshot
 from recallite.model.records import NewRecord
 
 __all__ = [
@@ -74,7 +74,7 @@ class Embedder:
 
 def small_snapshots() -> None:
     """Have this process keep snapshots of small stores, too: by itself it does from 20,000 memories on."""
-    snapshot_manager._SMALLEST, snapshot_manager._FAR_BEHIND = 8, 4
+    index_snapshot._SMALLEST, index_snapshot._FAR_BEHIND = 8, 4
 
 
 def make_plan(seed: int, length: int, start: State, *, verbs: Sequence[str] = VERBS, most: int = 60) -> list[Operation]:

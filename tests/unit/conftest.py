@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 from msgspec import structs
 
-from recallite.doors.cli import options
+from recallite.doors.cli import command
 from recallite_server.main import main
 from tests.limits import LAST_RESORT_SECONDS
 
@@ -47,8 +47,8 @@ def db(tmp_path, monkeypatch):
     monkeypatch.setenv("RECALLITE_EMBEDDER", "none")
     monkeypatch.delenv("RECALLITE_DB", raising=False)
     monkeypatch.delenv("RECALLITE_DEBUG", raising=False)
-    settings = options.chosen_settings
-    monkeypatch.setattr(options, "chosen_settings", lambda it: structs.replace(settings(it), busy_timeout_ms=20))
+    settings = command.chosen_settings
+    monkeypatch.setattr(command, "chosen_settings", lambda it: structs.replace(settings(it), busy_timeout_ms=20))
     return tmp_path / "m.db"
 
 

@@ -13,8 +13,7 @@ from recallite import Settings, WorkspaceConfig
 from recallite.errors import InvalidInput
 from recallite.model.configuration import Section, declared, list_settings
 from recallite.model.environment import VARIABLES
-from recallite.model.policies import Consolidation, WritePolicy
-from recallite.model.profiles import Profile
+from recallite.model.settings import Consolidation, Profile, WritePolicy
 
 SECTIONS = (Settings, WorkspaceConfig, Profile, WritePolicy, Consolidation)
 

@@ -5,12 +5,12 @@ import pickle
 import msgspec
 import pytest
 
-from recallite.documents.reader_process import Failure
-from recallite.doors.error_codes import CODES, codes_of
+from recallite.documents.parser import Failure
+from recallite.doors.operation import CODES, codes_of
 from recallite.errors import CLASSES, DocumentError, EmbedderError, InvalidItem, NotFound, StoreError, plain
 from recallite.model.reports import Remembered
 from recallite_bulk.on_ray import _report
-from recallite_server.client import messages
+from recallite_server import client as messages
 
 SIMPLE = [
     kind("m 'x' is wrong: mend it", reason)
@@ -54,7 +54,7 @@ def test_an_error_of_a_class_elsewhere_is_one_of_the_class_that_it_is_derived_fr
 
 @pytest.mark.parametrize("error", EVERY, ids=name)
 def test_an_error_crosses_http(error):
-    failures = pytest.importorskip("recallite_server.http.failures", reason="the extra server is not installed")
+    failures = pytest.importorskip("recallite_server.http.request_checks", reason="the extra server is not installed")
     answer = failures.error_response(error, ["m", "x"])
     told = msgspec.json.decode(answer.body)["error"]
     assert (told["type"], told["reason"]) == (type(error).__name__, error.reason)

@@ -10,8 +10,8 @@ from benchmarks import corpus
 from benchmarks.dataset import FILTERS, Dataset, parts
 from benchmarks.peers.contender import TOP, Contender, Vector
 from recallite import Memory
-from recallite.model.policies import WritePolicy
 from recallite.model.records import Hits, NewRecord
+from recallite.model.settings import WritePolicy
 
 _TAGS = {below: name for name, below in FILTERS.items()}
 

@@ -9,22 +9,19 @@ from typing import Any, NamedTuple, TypeVar
 
 from msgspec import Struct
 
-from recallite.agents.episodes import EVENT_TYPES, Episodes
 from recallite.agents.experience import Experience, Tip
-from recallite.agents.procedures import Procedure, Procedures
-from recallite.agents.semantic import Semantic
-from recallite.agents.session_messages import plain_text
-from recallite.agents.snapshots import Snapshot
+from recallite.agents.sessions import Snapshot, plain_text
+from recallite.agents.tiers import EVENT_TYPES, Episodes, Procedure, Procedures, Semantic
 from recallite.engine import Engine
 from recallite.errors import InvalidInput
 from recallite.model import checks
 from recallite.model.authority import said_by
 from recallite.model.filters import Filter
-from recallite.model.profiles import resolve_profile
 from recallite.model.records import Hit, Record, SourceRef
+from recallite.model.settings import resolve_profile
 from recallite.store.values import CHUNK_KIND
 from recallite.system.messages import shown
-from recallite.text.quoting import visible
+from recallite.text.quotes import visible
 from recallite.text.standing import standing_part
 from recallite.text.statements.instructions import in_force
 

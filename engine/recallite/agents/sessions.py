@@ -1,27 +1,206 @@
-"""Sessions: conversations that outlive the process, each message stored as it is appended."""
+"""Sessions: conversations that outlive the process, each message stored as it is appended.
+
+A message is any JSON object, kept as it was given. A snapshot (messages, decisions and costs) is kept after its session
+is removed.
+"""
 
 from __future__ import annotations
 
 import builtins
+import json
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Unpack
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 from msgspec import Struct
 
 from recallite.agents.service_base import Service
-from recallite.agents.session_messages import check_messages, decoded, no_session
-from recallite.agents.snapshots import Snapshot, SnapshotFields, SnapshotService, snapshot_columns
-from recallite.errors import InvalidInput, StoreCorrupt
+from recallite.errors import InvalidInput, NotFound, StoreCorrupt
 from recallite.model import checks
+from recallite.model.settings import WritePolicy
 from recallite.plugin import EngineHandle
-from recallite.store.service_rows import SessionRow
-from recallite.store.transaction import Reader
+from recallite.remember.fields import uuid7
+from recallite.store.transaction import Reader, Writer
+from recallite.store.values import SessionRow, SnapshotRow, stored_json
 from recallite.system.asynchrony import AsyncService, awaited, awaited_service
 from recallite.system.messages import shown
-from recallite.text.index_terms import query_terms, tokenize
-from recallite.text.stopwords import STOP_TERMS
+from recallite.text.words import STOP_TERMS, query_terms, tokenize
+
+# Messages contain pictures and files as base64.
+MAX_MESSAGE_BYTES = 32_000_000
+
+
+class Checked(NamedTuple):
+    """A message ready to be stored: its role, if it has one, its plain text, and the message as JSON."""
+
+    role: str | None
+    content: str
+    text: str
+
+
+def check_messages(messages: object, policy: WritePolicy) -> list[Checked]:
+    """Check and redact several messages."""
+    if isinstance(messages, str | Mapping) or not isinstance(messages, Iterable):
+        raise InvalidInput(f"messages is {shown(messages)}: give a list of messages")
+    return [_check_message(message, policy) for message in messages]
+
+
+def _check_message(message: object, policy: WritePolicy) -> Checked:
+    """Check and redact a message: a JSON object. Its role and content are what it has under these names."""
+    if not isinstance(message, Mapping):
+        raise InvalidInput(
+            f"the message is {type(message).__name__} {shown(message)}: give a dict such as "
+            "{'role': 'user', 'content': 'Hello'}"
+        )
+    if not message:
+        raise InvalidInput("the message is empty: give a dict such as {'role': 'user', 'content': 'Hello'}")
+    # Items of an agent's run, such as tool calls and their output, have a type and no role.
+    role = None if message.get("role") is None else checks.check_name(message["role"], "the message's role")
+    text = checks.check_json(dict(message), "message", MAX_MESSAGE_BYTES)
+    if policy.redact is not None:
+        cleaned = policy.clean_json(json.loads(text))
+        return Checked(role, plain_text(cleaned.get("content")), json.dumps(cleaned, ensure_ascii=False))
+    return Checked(role, plain_text(message.get("content")), text)
+
+
+def plain_text(content: object) -> str:
+    """Return the plain text of a content: the str, or the texts of its parts, without tool calls and pictures."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, Mapping):
+        return plain_text(content.get("text", content.get("content")))
+    if isinstance(content, Sequence):
+        return "\n".join(filter(None, map(plain_text, content)))
+    return ""
+
+
+def decoded(session: str, position: int, text: bytes) -> dict[str, Any]:
+    """Return a stored message as it was given. Raises StoreCorrupt if it cannot be read."""
+    try:
+        message = json.loads(text.decode())
+    except (ValueError, RecursionError) as fault:
+        raise _damaged(session, position, f"it is not JSON ({fault})") from None
+    if not isinstance(message, dict) or not isinstance(message.get("role"), str | None):
+        raise _damaged(session, position, f"it is not a message: {shown(text)}")
+    return message
+
+
+def _damaged(session: str, position: int, fault: str) -> StoreCorrupt:
+    return StoreCorrupt(
+        f"session {session!r}, message {position}: {fault}. It was changed by another program: mend the row in "
+        "session_message, or read the rest with messages(skip_damaged=True)",
+        "message",
+    )
+
+
+def read_messages(reader: Reader, scope: str, session_id: str) -> tuple[SessionRow, list[str]]:
+    """Return a session of exactly this scope, and its messages as JSON. Raises StoreCorrupt for a damaged one."""
+    session = reader.sessions.find(scope, session_id)
+    if session is None:
+        raise no_session(session_id)
+    texts = []
+    for position, text in reader.sessions.messages(session.row_id):
+        decoded(session_id, position, text)
+        texts.append(text.decode())
+    return session, texts
+
+
+def no_session(session_id: str) -> NotFound:
+    """Return the error for a session that is not there, or not for this agent."""
+    return NotFound(f"no session {shown(session_id)} here: never opened, ended, or another agent's")
+
+
+# Snapshots of sessions.
+
+
+class Snapshot(Struct, frozen=True, kw_only=True):
+    """A session as it was, with its complete messages as they were given."""
+
+    id: str
+    agent: str | None = None
+    scope: str = "/"
+    session_id: str | None = None
+    messages: tuple[dict[str, Any], ...] = ()
+    summary: str = ""
+    key_decisions: tuple[str, ...] = ()
+    task_ids: tuple[str, ...] = ()
+    started_at: datetime | None = None
+    ended_at: datetime
+    total_cost: float = 0.0
+    total_tokens: int = 0
+
+
+class SnapshotFields(TypedDict, total=False):
+    """The results of a session; `ended_at` is now if it is not given."""
+
+    summary: str
+    key_decisions: Sequence[str]
+    task_ids: Sequence[str]
+    started_at: datetime | str | None
+    ended_at: datetime | str | None
+    total_cost: float
+    total_tokens: int
+
+
+class SnapshotService(Service):
+    """The base of the services that keep snapshots."""
+
+    def _take_snapshot(
+        self, writer: Writer, scope: str, session_id: str | None, texts: list[str] | None, columns: dict[str, Any]
+    ) -> Snapshot:
+        """Store a snapshot in this transaction: of these messages as JSON, or of those of a stored session.
+
+        `columns` come from `snapshot_columns`.
+        """
+        if texts is None:
+            assert session_id is not None
+            session, texts = read_messages(writer, scope, session_id)
+            columns["started_at"] = columns["started_at"] or session.created_at
+        row = SnapshotRow(
+            public_id=uuid7(), scope=scope, session=session_id, messages=f"[{','.join(texts)}]", **columns
+        )
+        writer.sessions.put_snapshot(row)
+        return self._snapshot(row)
+
+    def _snapshot(self, row: SnapshotRow) -> Snapshot:
+        name = f"snapshot {row.public_id}"
+        return self._to_public(
+            Snapshot,
+            row,
+            id=row.public_id,
+            session_id=row.session,
+            messages=tuple(stored_json(row.messages, name, list[dict[str, Any]])),
+            key_decisions=tuple(stored_json(row.key_decisions, name, list[str])),
+            task_ids=tuple(stored_json(row.task_ids, name, list[str])),
+        )
+
+
+def snapshot_columns(policy: WritePolicy, fields: SnapshotFields) -> dict[str, Any]:
+    """Return the results of a session, checked and redacted as `policy` says, as they are stored."""
+    if unknown := fields.keys() - SnapshotFields.__annotations__.keys():
+        raise TypeError(f"a snapshot has no field {min(unknown)!r}: use {', '.join(SnapshotFields.__annotations__)}")
+    summary = fields.get("summary", "")
+    if not isinstance(summary, str):
+        raise InvalidInput(f"summary is {shown(summary)}: give a str")
+    return {
+        "summary": policy.clean(checks.encodable(checks.plain_str(summary), "summary")),
+        "key_decisions": _texts(policy.clean_json(fields.get("key_decisions", ())), "key_decisions"),
+        "task_ids": _texts(fields.get("task_ids", ()), "task_ids"),
+        "started_at": checks.check_time(fields.get("started_at"), "started_at"),
+        "ended_at": checks.time_or(fields.get("ended_at"), "ended_at", checks.now_us()),
+        "total_cost": checks.check_finite(fields.get("total_cost", 0.0), "total_cost", minimum=0.0),
+        "total_tokens": checks.check_count(fields.get("total_tokens", 0), "total_tokens", minimum=0),
+    }
+
+
+def _texts(values: object, name: str) -> str:
+    if isinstance(values, str) or not isinstance(values, Sequence) or not all(isinstance(text, str) for text in values):
+        raise InvalidInput(f"{name} is {shown(values)}: give a list of str")
+    return checks.check_json(list(values), name, checks.MAX_METADATA_BYTES)
+
+
+# Sessions, and what a search in their messages finds.
 
 
 class SessionInfo(Struct, frozen=True, kw_only=True):

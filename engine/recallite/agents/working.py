@@ -10,16 +10,14 @@ from typing import Any, Literal, NamedTuple, get_args
 import msgspec
 from msgspec import Struct, structs
 
-from recallite.agents.episodes import Episodes
-from recallite.agents.semantic import Semantic
 from recallite.agents.service_base import Service
-from recallite.agents.tier import Check, check_amount
+from recallite.agents.tiers import Check, Episodes, Semantic, check_amount
 from recallite.errors import InvalidInput, NotFound
 from recallite.model import checks
 from recallite.model.records import Record
 from recallite.plugin import EngineHandle
-from recallite.remember.uuid7 import uuid7
-from recallite.store.rows import stored_json
+from recallite.remember.fields import uuid7
+from recallite.store.values import stored_json
 from recallite.system.asynchrony import AsyncService, awaited, awaited_service
 from recallite.system.messages import shown
 

@@ -8,9 +8,8 @@ from typing import Any
 
 from recallite.compat.dialects import DIALECTS, own_table, with_file_keys
 from recallite.errors import InvalidInput
-from recallite.model.configuration import check_keys
+from recallite.model.configuration import check_keys, read_table, with_path
 from recallite.model.settings import Settings
-from recallite.model.settings_files import read_table, with_path
 
 
 def load_settings(path: str | os.PathLike[str]) -> Settings:

@@ -1,12 +1,16 @@
-"""Sections of other systems in a settings file: that of Reeve's `reeve.json` and that of Hermes' `config.yaml`."""
+"""Other systems: their sections in a settings file, and profiles that rank as they do.
+
+Sections are those of Reeve's `reeve.json` and of Hermes' `config.yaml`; profiles those of Reeve, Hermes and memweave.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from recallite.errors import InvalidInput
-from recallite.model.configuration import check_keys
+from recallite.model.configuration import Count, NonNegative, Share, check_keys
+from recallite.model.settings import Formula, Profile
 from recallite.system.messages import shown
 
 
@@ -29,7 +33,7 @@ class Dialect(NamedTuple):
         return table
 
 
-REEVE = Dialect(
+REEVE_SECTION = Dialect(
     "memorySearch",
     profile="reeve",
     keys={
@@ -38,7 +42,7 @@ REEVE = Dialect(
         "mergeStrategy": ("write", "merge_strategy"),
     },
 )
-HERMES = Dialect(
+HERMES_SECTION = Dialect(
     "memory",
     profile="hermes",
     keys={
@@ -49,7 +53,7 @@ HERMES = Dialect(
     },
     part="recall",
 )
-DIALECTS = {dialect.name: dialect for dialect in (REEVE, HERMES)}
+DIALECTS = {dialect.name: dialect for dialect in (REEVE_SECTION, HERMES_SECTION)}
 
 
 def own_table(dialect: Dialect, table: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
@@ -96,3 +100,95 @@ def _leaves(table: object, dialect: Dialect, path: str = "") -> list[tuple[str, 
         here = path + key
         leaves += [(here, value)] if here in dialect.keys else _leaves(value, dialect, f"{here}.")
     return leaves
+
+
+_WEIGHTS_OF_THE_SUM = ("semantic_weight", "recency_weight")
+
+
+class DialectProfile(Profile, frozen=True, kw_only=True, cache_hash=True):
+    """A profile with the choices that only other systems have.
+
+    With `composition="weighted_sum"` the best by the sum are the best of all visible records, with three exceptions:
+    spreading, reranking, rank fusion, speakers and dates only move records that are candidates without them; a record
+    among more than 4,096 can be hidden where its sketch is farther from its cosine than 5 standard deviations; and a
+    record without a vector needs a word of the query.
+
+    - rrf_k: The constant k of reciprocal rank fusion.
+    - ranked_share: Least share of the query's best cosine that gets a vector rank.
+    - keyword_fallback: If the query or a record has no vector, max-normalised BM25 is the whole fused score.
+    - candidate_multiplier: At least this many times the limit are candidates.
+    - composition: `product` multiplies the spread score by recency and importance. `weighted_sum` is semantic_weight *
+      similarity + recency_weight * decay + importance_weight * importance, with the spread score cut to [0, 1] as
+      similarity and weights that are divided by their sum.
+    - semantic_weight: Weight of the similarity in `weighted_sum`.
+    - recency_weight: Weight of recency in `weighted_sum`.
+    - min_score_of: What `min_score` applies to: the score, or the relevance before recency and importance.
+    - gap_score: A hit with at least this score closes the gap too; sub-queries of a question go by confidence alone.
+    - exact_rescore: Measure the cosine of every candidate exactly.
+    - decay: `half_life` is 0.5^(age / half_life_days), `exp` is e^(-age / half_life_days).
+    """
+
+    rrf_k: NonNegative = 60.0
+    ranked_share: Share = 0.0
+    keyword_fallback: bool = False
+    candidate_multiplier: Count = 2
+    composition: Literal["product", "weighted_sum"] = "product"
+    semantic_weight: NonNegative = 0.5
+    recency_weight: NonNegative = 0.3
+    min_score_of: Literal["score", "relevance"] = "score"
+    gap_score: Share | None = None
+    exact_rescore: bool = False
+    decay: Literal["half_life", "exp"] = "half_life"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        summed = self.semantic_weight + self.recency_weight + self.importance_weight
+        if self.composition == "weighted_sum" and summed <= 0:
+            raise InvalidInput("semantic_weight, recency_weight and importance_weight are all 0: nothing would rank")
+
+    @property
+    def formula(self) -> Formula:
+        """The rest of how scores are made."""
+        return Formula(*(getattr(self, name) for name in Formula._fields))
+
+    def override(self, changes: Mapping[str, Any]) -> Profile:
+        """The profile with some choices changed.
+
+        Raises InvalidInput as `Profile.override`, and for weights of a sum where the score is a product.
+        """
+        changed = super().override(changes)
+        summed = [name for name in _WEIGHTS_OF_THE_SUM if name in changes]
+        if summed and changed.formula.composition != "weighted_sum":
+            raise InvalidInput(
+                f"{summed[0]} is a weight of a sum, and composition is {shown(changed.formula.composition)}: use "
+                "profile='hermes' or composition='weighted_sum', in mode 'hybrid'"
+            )
+        return changed
+
+
+PROFILES: dict[str, DialectProfile] = {
+    # Cosine rank and keyword rank count alike, normalised over the candidates: the best has 1.
+    "reeve": DialectProfile(
+        name="reeve", vector_weight=1.0, keyword_weight=1.0, fusion="rrf", rrf_k=60.0, ranked_share=0.5,
+        neighbor_boost=0.0, rerank_weight=0.0, speaker_weight=0.0, date_weight=0.0, half_life_days=30.0,
+        decay_floor=0.5, importance_weight=0.0, standing_instructions=0, superseded="as_ranked", hops=0, adaptive=False,
+    ),
+    # Records with a vector score by its cosine; recency and importance can bring in a record of any cosine.
+    # Without similarity the sum reaches at most 0.5, so a hit counts as evidence from 0.55.
+    "hermes": DialectProfile(
+        name="hermes", limit=5, vector_weight=1.0, keyword_weight=0.0, keyword_fallback=True, neighbor_boost=0.0,
+        rerank_weight=0.0, speaker_weight=0.0, date_weight=0.0, composition="weighted_sum",
+        semantic_weight=0.5, recency_weight=0.3, importance_weight=0.2,
+        half_life_days=30.0, decay_floor=0.0, rescore_depth=50, exact_rescore=True, long_query_chars=200,
+        gap_score=0.55, standing_instructions=0, superseded="as_ranked", hops=0, adaptive=False,
+    ),
+    # MMR and decay are off; memweave uses mmr_lambda=0.7 where it is on, and half_life_days turns decay on.
+    "memweave": DialectProfile(
+        name="memweave", limit=6, vector_weight=0.7, keyword_weight=0.3, keyword_fallback=True, candidates=1,
+        candidate_multiplier=4, neighbor_boost=0.0, rerank_weight=0.0, speaker_weight=0.0, date_weight=0.0,
+        min_score=0.35, min_score_of="relevance", half_life_days=0, decay_floor=0.0, importance_weight=0.0,
+        rescore_depth=50, exact_rescore=True,
+        standing_instructions=0, superseded="as_ranked", hops=0, adaptive=False,
+    ),
+}  # fmt: skip
+REEVE, HERMES, MEMWEAVE = PROFILES.values()

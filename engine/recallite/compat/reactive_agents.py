@@ -7,8 +7,7 @@ from typing import Any
 
 from recallite.errors import InvalidInput
 from recallite.model.checks import check_choice
-from recallite.model.policies import Consolidation
-from recallite.model.settings import Settings
+from recallite.model.settings import Consolidation, Settings
 from recallite.system.messages import shown
 
 _TIERS = {"1": "standard", "2": "enhanced"}

@@ -16,8 +16,8 @@ from xml.etree.ElementTree import Element
 
 import mammoth
 
+from recallite.documents.document import Limits, Loaded
 from recallite.documents.html import in_one_line, markdown_of
-from recallite.documents.loaded import Limits, Loaded
 from recallite.errors import DocumentError
 
 _MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"

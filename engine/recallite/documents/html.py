@@ -15,8 +15,8 @@ from xml.etree.ElementTree import Element
 from html_to_markdown import ConversionOptions, PreprocessingOptions, convert
 from selectolax.lexbor import LexborHTMLParser
 
-from recallite.documents.loaded import Loaded, too_long
-from recallite.documents.plain import decode
+from recallite.documents.detecting import decode
+from recallite.documents.document import Loaded, too_long
 from recallite.errors import DocumentError
 from recallite.text.dates.written import time_named
 

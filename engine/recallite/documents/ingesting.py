@@ -1,10 +1,18 @@
-"""Ingest: reads the sources a caller names, stores their documents, and reports the outcome of each."""
+"""Ingest: finds the documents that a caller names, cuts and stores them, and reports the outcome of each.
+
+Files of a folder are found by patterns and read consistently. Nothing outside the folder is opened.
+"""
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import re
+import stat
+import string
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,25 +20,253 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
-from recallite.documents.chunks import CHUNKING, cut, repeated, stated_by, with_metadata
-from recallite.documents.found_files import FoundFile, Walk, find_file, read_file
-from recallite.documents.loaded import Limits
-from recallite.documents.outcomes import IngestedDocument, Skipped
+from recallite.documents.detecting import BY_EXTENSION
+from recallite.documents.document import IngestedDocument, Limits, Loaded, Skipped
 from recallite.documents.parser import Parser
+from recallite.embedding.handle import EmbedderHandle
 from recallite.engine import Engine
-from recallite.errors import (
-    DocumentError,
-    InvalidInput,
-    RecalliteError,
-)
+from recallite.errors import DocumentError, InvalidInput, RecalliteError
 from recallite.model.checks import check_name, check_path, check_time, join_scopes, now_us, to_datetime
-from recallite.model.policies import WritePolicy
+from recallite.model.settings import WritePolicy
 from recallite.remember.document_writing import NewChunk, NewDocument, Written, delete_documents, write_documents
 from recallite.store.values import DocumentRow
-from recallite.system.extras import install_command
-from recallite.system.folders import printable
-from recallite.system.messages import shown, without_userinfo
+from recallite.system.folders import Stamp, compile_patterns, kind_of, printable, read_steady, walk
+from recallite.system.messages import install_command, shown, without_userinfo
+from recallite.text.chunking import (
+    LEAST_TOKENS,
+    ChunkSize,
+    TextKind,
+    chunk_markdown,
+    chunk_plain,
+    with_columns,
+    with_properties,
+)
 from recallite.text.dates.written import own_time
+from recallite.text.front_matter import context_of, front_matter, properties_text, short_name, short_values
+from recallite.text.markdown_sections import page_starts
+
+_TEXT_EXTENSIONS = frozenset(
+    (".txt", ".text", ".rst", ".adoc", ".asciidoc", ".org", ".tex", ".log", ".csv", ".tsv", ".srt", ".vtt")
+)
+_LEFT_OUT = frozenset(("node_modules", "__pycache__"))
+_DEEPEST = 64
+_NO_DOCUMENT = "its name is not that of a document: save it as one, or name it in include"
+_HIDDEN, _EXCLUDED = "hidden and generated files and folders are left out", "exclude leaves it out"
+
+
+class FoundFile(NamedTuple):
+    """A file to read: `inner` is its path below `root`, with forward slashes; `source` names it in the store."""
+
+    source: str
+    root: Path
+    inner: str
+    warnings: tuple[str, ...] = ()
+
+
+def find_file(path: Path, root: Path | None) -> FoundFile | Path:
+    """Return the file, or the real path of a folder, at `path`; with `root` it must be in that folder, links aside."""
+    try:
+        if root is not None:
+            base = Path(os.path.realpath(root, strict=True))
+            path = path.relative_to(root) if path.is_absolute() and path.is_relative_to(root) else path
+            inner = os.path.relpath(os.path.normpath(base / path), base)
+            if inner.split(os.sep)[0] == os.pardir or os.path.isabs(inner):
+                raise DocumentError(f"it is not in {root}", "refused")
+            real = Path(os.path.realpath(base / inner, strict=True))
+            if real != base / inner:
+                raise DocumentError(
+                    "it is, or is reached through, a symbolic link, which is not followed here", "refused"
+                )
+        else:
+            real = Path(os.path.realpath(path, strict=True))
+        mode = real.stat().st_mode
+    except (OSError, ValueError) as fault:
+        raise DocumentError(_why(fault)) from None
+    if stat.S_ISDIR(mode):
+        return real
+    if not stat.S_ISREG(mode):
+        raise DocumentError(f"it is {kind_of(mode)}, not a file")
+    return FoundFile(printable(real.as_posix()), real.parent, real.name)
+
+
+def read_file(file: FoundFile, max_bytes: int) -> tuple[bytes, Stamp]:
+    """Return the bytes of one version of a file, and its stamp. Raises DocumentError."""
+
+    def check(status: os.stat_result) -> None:
+        if not stat.S_ISREG(status.st_mode):
+            raise DocumentError(f"it is {kind_of(status.st_mode)}, not a file")
+        if status.st_size > max_bytes:
+            raise DocumentError(f"it has {status.st_size:,} bytes; max_bytes is {max_bytes:,}", "too_large")
+
+    try:
+        read = read_steady(file.root, file.inner, check)
+    except OSError as fault:
+        raise DocumentError(_why(fault)) from None
+    if read is None:
+        raise DocumentError("it changes while it is read: ingest it again when its writer has finished")
+    return read
+
+
+class Walk:
+    """A walk through a folder. Iterating yields its files in order; files that are left out are added to `skipped`.
+
+    `include` and `exclude` are .gitignore patterns of paths below the folder. Without `include`, files with the
+    extension of a document are taken. Raises InvalidInput for an invalid pattern.
+    """
+
+    def __init__(self, root: Path, include: Sequence[str], exclude: Sequence[str], *, recursive: bool) -> None:
+        self.skipped: list[Skipped] = []
+        self._root = root
+        self._include = compile_patterns(include, "include")
+        self._exclude = compile_patterns(exclude, "exclude")
+        self._recursive = recursive
+        self._folded: dict[str, str] = {}
+
+    def __iter__(self) -> Iterator[FoundFile]:
+        for inner, folders, entries in walk(self._root, self._refuse):
+            below = f"{inner}/" if inner else ""
+            folders[:] = [name for name in folders if self._enters(name, below + name)]
+            for entry in entries:
+                path = below + entry.name
+                try:
+                    mode = entry.stat(follow_symlinks=False).st_mode
+                except OSError as fault:  # removed since the folder was listed
+                    self._skip(path, _why(fault))
+                    continue
+                if entry.name.startswith(".") or entry.name in _LEFT_OUT:
+                    self._skip(path, _HIDDEN)
+                elif stat.S_ISLNK(mode):
+                    self._skip(path, "it is a symbolic link, which is not followed: name its target")
+                else:
+                    yield from self._file(mode, path)
+
+    def _refuse(self, inner: str, fault: OSError) -> None:
+        if not inner:
+            raise DocumentError(_why(fault))
+        self._skip(inner, _why(fault))
+
+    def _enters(self, name: str, path: str) -> bool:
+        for applies, reason in (
+            (name.startswith(".") or name in _LEFT_OUT, _HIDDEN),
+            (not self._recursive, "subfolders are left out, as requested (not recursive)"),
+            (self._exclude is not None and self._exclude.match_file(f"{path}/"), _EXCLUDED),
+            (path.count("/") == _DEEPEST, f"it is nested deeper than {_DEEPEST} folders"),
+        ):
+            if applies:
+                self._skip(path, reason)
+                return False
+        return True
+
+    def _file(self, mode: int, path: str) -> Iterator[FoundFile]:
+        if self._exclude is not None and self._exclude.match_file(path):
+            self._skip(path, _EXCLUDED)
+        elif self._include is not None and not self._include.match_file(path):
+            return  # not reported: nothing asked for it
+        elif not stat.S_ISREG(mode):
+            self._skip(path, f"it is {kind_of(mode)}, not a file")
+        elif self._include is None and not _is_document(path):
+            self._skip(path, _NO_DOCUMENT)
+        elif printable(path) != path:
+            self._skip(path, "its name is not UTF-8: rename it")
+        else:
+            other = self._folded.setdefault(path.casefold(), path)
+            clash = () if other == path else (f"its name and that of {other} differ only in case",)
+            yield FoundFile((self._root / path).as_posix(), self._root, path, clash)
+
+    def _skip(self, path: str, reason: str) -> None:
+        self.skipped.append(Skipped(source=printable((self._root / path).as_posix()), reason=reason))
+
+
+def _is_document(path: str) -> bool:
+    extension = os.path.splitext(path)[1].lower()
+    return extension in BY_EXTENSION or extension in _TEXT_EXTENSIONS
+
+
+def _why(fault: Exception) -> str:
+    if isinstance(fault, OSError) and fault.errno == errno.ENOENT:
+        return "it is not there"
+    return f"it cannot be read: {getattr(fault, 'strerror', None) or fault}"
+
+
+# Chunks of a document.
+
+_SIZE = ChunkSize(max_tokens=1000, target_tokens=500, overlap_tokens=100, least_tokens=LEAST_TOKENS)
+CHUNKING = f"knowledge 3: {_SIZE.max_tokens}/{_SIZE.target_tokens}/{_SIZE.overlap_tokens}"
+"""The version of reading and cutting, stored with each document; one of another version is cut again when ingested."""
+
+PLACE_KEYS = ("path", "title", "headings", "lines", "chars", "page", "last_page")
+"""Keys of a chunk's metadata for its place in the document; a document's own metadata may not use them."""
+
+_MOST_STATED_BYTES = 65_536
+_TITLE = re.compile(r"\ufeff?\s*+# ++([^\n]*)")
+_SEPARATED = (".csv", ".tsv")
+
+
+def stated_by(loaded: Loaded) -> tuple[dict[str, Any], str | None]:
+    """Return the metadata and title that a document states, front matter included.
+
+    Values longer than 65,536 bytes as JSON are left out.
+    """
+    metadata, title = loaded.metadata, loaded.title
+    if loaded.markdown and loaded.exact:
+        metadata, begin = front_matter(loaded.text)
+        heading = _TITLE.match(loaded.text, begin)
+        stated = metadata.get("title")
+        title = None if heading is None else heading[1].strip().rstrip("#" + string.whitespace) or None
+        if isinstance(stated, str) and stated.strip():
+            title = stated
+    short = {name: value for name, value in metadata.items() if len(msgspec.json.encode(value)) <= _MOST_STATED_BYTES}
+    return short, None if title is None else short_name(title)
+
+
+def cut(
+    loaded: Loaded, embedder: EmbedderHandle, *, title: str | None, path: str, metadata: Mapping[str, Any]
+) -> list[NewChunk]:
+    """Return the chunks of a document; raises EmbedderError if its tokens cannot be counted."""
+    text = loaded.text
+    pages = loaded.pages or []
+    if loaded.markdown:
+        values, begin = front_matter(text) if loaded.exact else ({}, 0)
+        pieces = chunk_markdown(text, lambda: embedder.token_starts([text])[0], _SIZE, begin=begin)
+        pieces = with_properties(pieces, text, properties_text(values, without={"title"}), _SIZE)
+    else:
+        if loaded.exact and not pages:
+            pages = page_starts(text) if "\f" in text else []
+        pieces = chunk_plain(text, lambda: embedder.token_starts([text])[0], _SIZE)
+    shared = repeated(metadata)
+    kind: TextKind = "markdown" if loaded.markdown else "separated" if path.lower().endswith(_SEPARATED) else "plain"
+    chunks = []
+    for chunk in with_columns(pieces, text, kind):
+        headings = [short_name(heading) for heading in chunk.headings]
+        place: dict[str, Any] = {"path": path, "headings": headings}
+        if title is not None:
+            place["title"] = title
+        if loaded.exact:
+            place["lines"] = list(chunk.lines)
+        place["chars"] = [chunk.start, chunk.end]
+        if pages:
+            place["page"] = max(bisect_right(pages, chunk.start), 1)
+            if (last := bisect_right(pages, chunk.end - 1)) > place["page"]:
+                place["last_page"] = last
+        context = context_of(title, headings, chunk.properties)
+        chunks.append(NewChunk(text=chunk.columns + chunk.text, context=context, metadata={**shared, **place}))
+    return chunks
+
+
+def repeated(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the part of the document's metadata that each chunk carries for filters: short values, the last first."""
+    # The caller's values come last and take precedence if not all fit.
+    items = [(name, value) for name, value in metadata.items() if name not in PLACE_KEYS]
+    return short_values(dict(reversed(items)))
+
+
+def with_metadata(stored: Mapping[str, Any], shared: Mapping[str, Any], path: str) -> dict[str, Any]:
+    """Return a stored chunk's metadata with other values of its document and its present path."""
+    place = {name: stored[name] for name in PLACE_KEYS if name in stored}
+    return {**shared, **place, "path": path}
+
+
+# The ingest of sources.
 
 Progress = Callable[[int, int | None], None]
 """Called with the number of documents done and their total."""

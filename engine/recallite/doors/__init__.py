@@ -1,1 +1,1 @@
-"""Doors to a memory: the command line, tools for models, MCP, HTTP with its page, and the client."""
+"""Doors to a memory: operations declared once, the command line and tools for models that are made from them."""

@@ -10,11 +10,10 @@ from typing import Annotated, Any, Unpack
 from msgspec import Meta, Struct
 
 from recallite.agents.sessions import Session
-from recallite.documents.outcomes import IngestedDocument
+from recallite.documents.document import IngestedDocument
 from recallite.errors import DocumentError, InvalidInput
 from recallite.memory import Memory
 from recallite.model.filters import FilterFields
-from recallite.model.policies import WritePolicy
 from recallite.model.records import (
     Changes,
     Hit,
@@ -28,6 +27,7 @@ from recallite.model.records import (
     RecordFields,
 )
 from recallite.model.reports import Forgotten, Imported
+from recallite.model.settings import WritePolicy
 from recallite.store.values import Direction
 from recallite.system.messages import shown
 

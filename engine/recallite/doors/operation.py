@@ -1,4 +1,7 @@
-"""Operation: one function of a memory, declared once for every door."""
+"""Operation: one function of a memory, declared once for every door.
+
+`ARGUMENTS` has the meanings of its arguments, `Operation` its forms at each door, and `CODES` those of its errors.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +16,106 @@ from operator import attrgetter
 from types import EllipsisType, NoneType, UnionType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Union, Unpack, cast, get_args, get_origin, get_type_hints
 
-from recallite.doors.arguments import ARGUMENTS, Argument
-from recallite.errors import InvalidInput
+from recallite import errors
+from recallite.errors import InvalidInput, Reason, RecalliteError
 from recallite.model.filters import FIELD_NAMES, Filter, FilterFields
 
 if TYPE_CHECKING:
     from recallite.memory import Memory
 
+
+class Argument(NamedTuple):
+    """The meaning of an argument at every door, and how the command line takes it.
+
+    - flags: the names of its option, if it is another than the argument's; for a switch, as "--success/--failure"
+    - kind: "memory" for the id of a memory, which people may type in part; "argument" for one without an option;
+      "option" for a required one; "hidden" for one that the command line does not take
+    - default: on the command line alone
+    """
+
+    help: str
+    metavar: str | None = None
+    flags: str = ""
+    kind: Literal["", "memory", "argument", "option", "hidden"] = ""
+    default: Any = inspect.Parameter.empty
+
+
+ARGUMENTS: dict[str, Argument] = {
+    "id": Argument("The id of a memory, or an unambiguous start or end.", "ID", kind="memory"),
+    "ids": Argument("The id of a memory, or an unambiguous start or end.", "ID", kind="memory"),
+    "source": Argument("The document or session it comes from.", "NAME"),
+    "scope": Argument("Only this scope and those below it.", "/A/B"),
+    "kinds": Argument("Only this kind; repeat for more.", "KIND", "--kind"),
+    "tags": Argument("Any of these tags; repeat for more.", "TAG", "--tag"),
+    "where": Argument("""Only what this matches, e.g. '{"importance": {"gte": 0.5}}'.""", "JSON"),
+    "since": Argument("Not older than this: 2026-03-01, 2026-03, yesterday, 7d, or ISO 8601 with an offset.", "TIME"),
+    "until": Argument("Not newer than this; a day alone is all of it.", "TIME"),
+    "as_of": Argument("What the store knew at this time, or at the end of this day.", "TIME"),
+    "valid_at": Argument("What held at this time, superseded since or not.", "TIME"),
+    "include_superseded": Argument("Also what others have superseded."),
+    "agent": Argument("The agent; without it, the scope's own.", "NAME"),
+    "limit": Argument("The most to show.", flags="--limit,-n"),
+    "offset": Argument("The number to leave out first."),
+    "order": Argument("newest, oldest, created, updated or importance.", "ORDER"),
+    "types": Argument("Only links of this type; repeat for more.", "TYPE", "--type"),
+    "direction": Argument("out, in or both.", "DIRECTION"),
+    "importance": Argument("From 0 to 1."),
+    "strength": Argument("From 0 to 1."),
+    "pinned": Argument("Never prune it."),
+    "topic": Argument("The topic it belongs to.", "TEXT"),
+    "context": Argument("Searched with the text: a speaker, a title.", "TEXT"),
+    "position": Argument("Its place in the source."),
+    "metadata": Argument("A JSON object. It replaces what it has.", "JSON"),
+    "created_at": Argument("When it was learnt. Default: now.", "TIME"),
+    "valid_from": Argument("When it happened. Default: when it was learnt.", "TIME"),
+    "valid_until": Argument("When what it says ended, or will end.", "TIME"),
+    "expires_at": Argument("When it stops being true; or how long after it is stored, or touched: 30d.", "TIME"),
+    "vector": Argument("The vector itself, as a JSON list of numbers.", "JSON"),
+    "task_type": Argument("Only for this type of task.", "TYPE"),
+    "skip_damaged": Argument("Leave out what cannot be read."),
+    "query": Argument("The question.", "QUERY"),
+    "mode": Argument("hybrid (the default), vector or keyword.", "MODE"),
+    "profile": Argument("A named set of recall's options.", "NAME"),
+    "diversify_by": Argument(
+        "Cover the relevant times or sources, in order of time; or have one_per_source, or one_per_source_over_time.",
+        "time|source|...",
+    ),
+    "token_budget": Argument("Only hits that fit into this number of tokens."),
+    "purpose": Argument(
+        "inspect: the hits do not count as accessed. explain: nor then; ranks by signal too.", "PURPOSE"
+    ),
+    "relevant": Argument("Only what answers: nothing if nothing does."),
+    "id_of_session": Argument("The id of a session.", "ID"),
+}
+"""Meanings by name, for every operation unless its command has another."""
+
+LINK = {
+    "source": Argument("The id of a memory.", "FROM", kind="memory"),
+    "target": Argument("The id of a memory.", "TO", kind="memory"),
+}
+SESSION = {"id": ARGUMENTS["id_of_session"]}
+SUCCESS = Argument("How it went.", flags="--success/--failure", kind="option")
+TAG = Argument("A tag; repeat for more.", "TAG", "--tag")
+FIELDS = {
+    "tags": Argument("A tag; repeat for more. They replace those it has.", "TAG", "--tag"),
+    "kind": Argument("What it is.", "KIND"),
+    "policy": Argument("", kind="hidden"),
+    "indexed": Argument("Keep it out of recall: get and list show it.", flags=" /--not-indexed"),
+}
+TASK = Argument("The task it belongs to.", "ID", "--task")
+# As in recallite.review.audit, which is loaded when it is used.
+CHECKS = (
+    "duplicates", "near-duplicates", "contradictions", "stale", "expired", "secrets", "instructions", "junk",
+    "superseded", "unjudged", "diverged",
+)  # fmt: skip
+
+
+# An operation, and its forms as a command and as an action of a tool.
+
 Effect = Literal["reads", "writes", "destroys"]
 REQUIRED = inspect.Parameter.empty
 """The default of an argument that has to be given."""
-SESSION = "session."
+SESSION_PREFIX = "session."
 """Prefix of the names of the methods of one session, whose `id` and `agent` are arguments of theirs."""
 # What no request can carry: functions, objects of this process, and what has another form in JSON.
 LEFT_OUT = {"on_progress", "batch_size", "body"}
@@ -205,7 +297,7 @@ class Operation:
     def parameters(self) -> list[inspect.Parameter]:
         """The parameters of the function after the memory; of a method of a session, with its `id` and `agent`."""
         declared = [*inspect.signature(self.call).parameters.values()][1:]
-        if not self.name.startswith(SESSION):
+        if not self.name.startswith(SESSION_PREFIX):
             return declared
         last = [part for part in declared if part.kind is inspect.Parameter.VAR_KEYWORD]
         return [_SESSION_ID, *(part for part in declared if part not in last), _SESSION_AGENT, *last]
@@ -226,7 +318,7 @@ class Operation:
         """
         absent = {name: None for name, (_, default) in self.fields.items() if default is inspect.Parameter.empty}
         arguments = {**absent, **fields, **extra}
-        if self.name.startswith(SESSION):
+        if self.name.startswith(SESSION_PREFIX):
             owner: Any = memory.sessions.get(arguments.pop("id"), agent=arguments.pop("agent", None))
         elif "." in self._call.partition(":")[2]:
             owner = imported(self._call.rpartition(".")[0])(memory)
@@ -292,7 +384,7 @@ def imported(place: str) -> Any:
 
 def _class_of(service: str) -> Any:
     """The class of a service of a memory; "" is the memory itself."""
-    places = {"": "recallite.memory:Memory", SESSION[:-1]: "recallite.agents.sessions:Session"}
+    places = {"": "recallite.memory:Memory", SESSION_PREFIX[:-1]: "recallite.agents.sessions:Session"}
     if service in places:
         return imported(places[service])
     from recallite.memory import class_of
@@ -302,3 +394,56 @@ def _class_of(service: str) -> Any:
 
 _SESSION_ID = inspect.Parameter("id", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation="str")
 _SESSION_AGENT = inspect.Parameter("agent", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="str | None")
+
+
+# The codes that stand for an error outside Python: one table for HTTP, the command line and MCP.
+
+INVALID_PARAMS = -32602
+"""The code of JSON-RPC for what the caller can put right, who is then told the message."""
+_INTERNAL = -32603
+
+
+class Codes(NamedTuple):
+    """The status of HTTP, the exit code of the command line and the error code of MCP."""
+
+    status: int
+    exit: int
+    mcp: int = _INTERNAL
+
+
+_WRONG = Codes(422, 2, INVALID_PARAMS)
+_STORE, _LATER, _MODEL = Codes(500, 3), Codes(503, 3), Codes(503, 4)
+_ROWS: tuple[tuple[type[RecalliteError], tuple[Reason | None, ...], Codes], ...] = (
+    (errors.RecalliteError, (None,), Codes(500, 70)),
+    (errors.InvalidInput, ("value", "text", "vector", "filter"), _WRONG),
+    (errors.InvalidInput, ("authority",), Codes(403, 2, INVALID_PARAMS)),
+    (errors.Conflict, ("exists", "superseded"), Codes(409, 2, INVALID_PARAMS)),
+    (errors.InvalidItem, (None,), _WRONG),
+    (errors.NotFound, (None,), Codes(404, 1, INVALID_PARAMS)),
+    (errors.StoreError, ("failed", "full", "io", "denied", "unsupported", "newer_schema", "no_ciphers"), _STORE),
+    (errors.StoreError, ("removed",), _LATER),
+    (errors.StoreError, ("read_only",), Codes(403, 3)),
+    (errors.StoreUnavailable, ("locked", "unreachable", "connection_lost", "timeout"), _LATER),
+    (errors.StoreCorrupt, ("store", "message"), _STORE),
+    (errors.StoreClosed, ("closed", "forked"), _LATER),
+    (errors.NotADatabase, (None,), _STORE),
+    (errors.WrongKey, (None,), _STORE),
+    (errors.WriteUnknown, (None,), _STORE),
+    (errors.EmbedderError, ("failed", "missing", "invalid_model"), _MODEL),
+    (errors.EmbedderError, ("text_refused",), Codes(422, 4)),
+    (errors.EmbedderMismatch, (None,), _MODEL),
+    (errors.DocumentError, ("unreadable", "encrypted", "refused", "parser_missing"), Codes(422, 2)),
+    (errors.DocumentError, ("too_large",), Codes(413, 2)),
+    (errors.ServerError, ("failed", "unreachable"), Codes(500, 70)),
+    (errors.AccessDenied, (None,), Codes(403, 70)),
+    (errors.WorkerLost, (None,), Codes(500, 4)),
+    (errors.LanguageModelError, (None,), Codes(502, 4)),
+    (errors.KernelError, (None,), Codes(422, 4)),
+)
+CODES = {(kind, reason): codes for kind, reasons, codes in _ROWS for reason in reasons}
+"""The codes of each class with each of its reasons, or None."""
+
+
+def codes_of(fault: RecalliteError) -> Codes:
+    """The codes of an error; one of a class of a caller has those of the class that it is derived from."""
+    return next(CODES[kind, fault.reason] for kind in type(fault).__mro__ if (kind, fault.reason) in CODES)

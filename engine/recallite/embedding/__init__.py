@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from recallite.embedding.load import load
-from recallite.embedding.protocol import DocumentEmbedder, Embedded, Embedder, QueryTokens, TokenEmbedder
+from recallite.embedding.protocol import (
+    DocumentEmbedder,
+    Embedded,
+    Embedder,
+    QueryTokens,
+    TokenEmbedder,
+    embed_documents,
+)
 from recallite.embedding.remote import RemoteEmbedder
-from recallite.embedding.windows import embed_documents
 
 __all__ = [
     "DocumentEmbedder",

@@ -1,24 +1,82 @@
-"""The engine's handle on its embedder, which is loaded at first use and may be missing."""
+"""The engine's handle on its embedder, which is loaded at first use and may be missing, and its cache of queries.
+
+Agents repeat queries: the embeddings of the last ones are kept in memory.
+"""
 
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
+from recallite.embedding.protocol import Embedder, QueryTokens, TokenEmbedder, embed_checked, embed_tokens_checked
 from recallite.errors import EmbedderError, RecalliteError
-from recallite.system.logs import logger
+from recallite.system.telemetry import logger
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from recallite.embedding.cache import EmbeddedQuery, QueryCache
-    from recallite.embedding.places import Measure
-    from recallite.embedding.protocol import Embedded, Embedder
+    from recallite.embedding.protocol import Embedded
+    from recallite.embedding.tokens import Measure
     from recallite.store.values import Parts
+
+
+class EmbeddedQuery(NamedTuple):
+    """A query's vector, float32 (dimension,), read-only, and its tokens if requested and available."""
+
+    vector: NDArray[np.float32]
+    tokens: QueryTokens | None
+
+
+class QueryCache:
+    """An LRU cache of the last `size` distinct queries; thread-safe. Size 0 caches nothing."""
+
+    def __init__(self, embedder: Embedder, size: int = 512) -> None:
+        self._embedder = embedder
+        # Asked once: it takes 20 microseconds, for a protocol is compared method by method.
+        self._coder = embedder if isinstance(embedder, TokenEmbedder) else None
+        self._size = size
+        self._kept: OrderedDict[str, EmbeddedQuery] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def embed_many(self, queries: list[str], *, tokens: bool = False) -> list[EmbeddedQuery]:
+        """The queries embedded, with tokens if requested; the missing ones in one batch, outside the lock."""
+        tokens = tokens and self._coder is not None
+        with self._lock:
+            embedded = {query: self._kept[query] for query in queries if query in self._kept}
+        if missing := [
+            query
+            for query in dict.fromkeys(queries)
+            if query not in embedded or (tokens and embedded[query].tokens is None)
+        ]:
+            embedded.update(zip(missing, self._embed(missing, tokens), strict=True))
+        with self._lock:
+            for query in dict.fromkeys(queries[-self._size :] if self._size else ()):
+                self._kept[query] = embedded[query]
+                self._kept.move_to_end(query)
+            while len(self._kept) > self._size:
+                self._kept.popitem(last=False)
+        return [embedded[query] for query in queries]
+
+    def _embed(self, queries: list[str], tokens: bool) -> list[EmbeddedQuery]:
+        if tokens and self._coder is not None:
+            vectors, query_tokens = embed_tokens_checked(self._coder, queries)
+            return [
+                EmbeddedQuery(_frozen(row), tokens_of_query)
+                for row, tokens_of_query in zip(vectors, query_tokens, strict=True)
+            ]
+        return [EmbeddedQuery(_frozen(row), None) for row in embed_checked(self._embedder, queries)]
+
+
+def _frozen(row: NDArray[np.float32]) -> NDArray[np.float32]:
+    # A copy: a cached row must not keep its whole batch alive.
+    copy = row.copy()
+    copy.setflags(write=False)
+    return copy
 
 
 _log = logger(__name__)
@@ -92,7 +150,6 @@ class EmbedderHandle:
             )
         with self._lock:
             if self._embedder is None:
-                from recallite.embedding.cache import QueryCache
                 from recallite.embedding.load import load
 
                 try:
@@ -131,7 +188,7 @@ class EmbedderHandle:
 
     def documents(self, texts: Sequence[str], contexts: Sequence[str | None]) -> tuple[Embedded, Sequence[bytes]]:
         """Vectors of the parts of texts, each with its context header, and the codes of their tokens if stored."""
-        from recallite.embedding.windows import embed_document_tokens, embed_documents
+        from recallite.embedding.protocol import embed_document_tokens, embed_documents
 
         if not self._token_codes:
             return embed_documents(self.get(), texts, contexts), ()
@@ -170,7 +227,7 @@ class EmbedderHandle:
         it. Raises EmbedderError, and then what `get` raises.
         """
         if self._measure is None:
-            from recallite.embedding.places import measure_of
+            from recallite.embedding.tokens import measure_of
 
             self._measure = measure_of(self._spec, self.get)
         return self._measure(texts)

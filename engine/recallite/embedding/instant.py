@@ -10,11 +10,9 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from recallite.embedding.model_folder import REINSTALL, check_size, verify
-from recallite.embedding.protocol import Embedded, Progress, QueryTokens
-from recallite.embedding.token_ids import int64_array
-from recallite.embedding.windows import OVERLAP_TOKENS, check_contexts, header, starts
-from recallite.embedding.word_cache import WordIds
+from recallite.embedding.load import REINSTALL, check_size, verify
+from recallite.embedding.protocol import OVERLAP_TOKENS, Embedded, Progress, QueryTokens, check_contexts, header, starts
+from recallite.embedding.tokens import WordIds, int64_array
 from recallite.errors import EmbedderError
 
 if TYPE_CHECKING:
@@ -89,7 +87,7 @@ class InstantEmbedder:
 
     def embed_query_tokens(self, texts: Sequence[str]) -> tuple[NDArray[np.float32], list[QueryTokens]]:
         """`embed`, and the first 256 tokens of each text; a token is at the place of its word."""
-        from recallite.embedding.token_codes import code_width
+        from recallite.embedding.tokens import code_width
 
         query_tokens, rows = [], []
         for text in texts:
@@ -131,7 +129,7 @@ class InstantEmbedder:
     def _codes_of_parts(self, rows: list[list[int]], owners: list[int]) -> list[bytes]:
         import numpy as np
 
-        from recallite.embedding.token_codes import choose_tokens
+        from recallite.embedding.tokens import choose_tokens
 
         ids = [int64_array(row) for row in rows]
         token_places = choose_tokens(ids, int64_array(owners), self._table.words.telling())
@@ -144,7 +142,7 @@ class InstantEmbedder:
         """The code of each token. Its scale is above 0, so the signs are those of the int8 components."""
         import numpy as np
 
-        from recallite.embedding.token_codes import token_codes
+        from recallite.embedding.tokens import token_codes
 
         distinct, places = np.unique(ids, return_inverse=True)
         return token_codes(self._table.codes[distinct].astype(np.float32))[places]

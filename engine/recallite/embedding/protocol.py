@@ -1,9 +1,17 @@
-"""The protocols of an embedder. Any object with these attributes and this method works."""
+"""The protocols of an embedder, and what any embedder is asked for by them.
+
+Any object with these attributes and this method works. Texts with a context header are embedded in parts that fit its
+window, and what it returns is checked.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+
+from recallite.errors import EmbedderError, InvalidInput, RecalliteError
+from recallite.system.messages import fault_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -80,3 +88,150 @@ class DocumentEmbedder(Protocol):
     ) -> Embedded:
         """Embed each text, prefixed with its context, in as many overlapping parts as it needs."""
         ...
+
+
+OVERLAP_TOKENS = 32
+_CHARS_PER_TOKEN = 4
+_DEFAULT_MAX_TOKENS = 256
+_BATCH = 64
+
+
+def header(context: str | None) -> str:
+    """The prefix that joins a context to its text."""
+    # Vector recall@20 on LoCoMo, speaker as context: 0.590 with ": ", 0.542 with " - ", 0.523 with a new line.
+    stripped = context.strip() if context else ""
+    return f"{stripped}: " if stripped else ""
+
+
+def check_contexts(texts: Sequence[str], contexts: Sequence[str | None]) -> None:
+    """Raise InvalidInput unless there is one context, or None, per text."""
+    if len(texts) != len(contexts):
+        raise InvalidInput(f"{len(texts)} texts with {len(contexts)} contexts: give one context a text, or None")
+
+
+def starts(length: int, body: int, overlap: int) -> list[int]:
+    """The start of each part of `body` units, so that parts cover `length` and overlap by at least `overlap` units.
+
+    Parts are spread evenly, and all are full unless the text fits into one.
+    """
+    if length <= body:
+        return [0]
+    count = -(-(length - overlap) // (body - overlap))
+    return [round(i * (length - body) / (count - 1)) for i in range(count)]
+
+
+def split(text: str, max_chars: int, overlap: int) -> list[str]:
+    """Parts of at most `max_chars` characters that cover `text`, split at nearby whitespace."""
+    parts: list[str] = []
+    begin = 0
+    while len(text) - begin > max_chars:
+        end = _whitespace_before(text, begin + max_chars, begin + max_chars * 3 // 4)
+        parts.append(text[begin:end])
+        begin = max(_whitespace_before(text, end - overlap, end - 2 * overlap), begin + 1)
+    parts.append(text[begin:])
+    return [part for part in parts if part.strip()] or [text[:max_chars]]
+
+
+def _whitespace_before(text: str, position: int, floor: int) -> int:
+    """The last place in (floor, position] that follows whitespace, else `position`."""
+    for place in range(position, floor, -1):
+        if text[place - 1].isspace():
+            return place
+    return position
+
+
+def embed_documents(
+    embedder: Embedder,
+    texts: Sequence[str],
+    contexts: Sequence[str | None],
+    on_progress: Progress | None = None,
+) -> Embedded:
+    """Embed texts with their contexts by any embedder, in parts where a text is longer than the window.
+
+    Uses the embedder's own `embed_documents` if it has one; otherwise splits texts by characters, four per token of
+    its `max_tokens` (256 without that attribute). Raises EmbedderError.
+    """
+    import numpy as np
+
+    check_contexts(texts, contexts)
+    if isinstance(embedder, DocumentEmbedder):
+        with _faults_of(embedder):
+            return embedder.embed_documents(texts, contexts, on_progress)
+    room = max(int(getattr(embedder, "max_tokens", _DEFAULT_MAX_TOKENS)), 8) * _CHARS_PER_TOKEN
+    parts: list[str] = []
+    owners: list[int] = []
+    for owner, (text, context) in enumerate(zip(texts, contexts, strict=True)):
+        head = header(context)[: room // 4]
+        body = room - len(head)
+        pieces = split(text, body, min(OVERLAP_TOKENS * _CHARS_PER_TOKEN, body // 4))
+        parts += [head + piece for piece in pieces]
+        owners += [owner] * len(pieces)
+    vectors = np.empty((len(parts), embedder.dimension), np.float32)
+    together = max(1, int(getattr(embedder, "batch_size", _BATCH)))
+    for begin in range(0, len(parts), together):
+        batch = parts[begin : begin + together]
+        vectors[begin : begin + len(batch)] = embed_checked(embedder, batch)
+        if on_progress is not None:
+            on_progress(begin + len(batch), len(parts))
+    return Embedded(vectors, np.array(owners, np.int64))
+
+
+def embed_document_tokens(
+    embedder: Embedder, texts: Sequence[str], contexts: Sequence[str | None]
+) -> tuple[Embedded, Sequence[bytes]]:
+    """`embed_documents`, and the codes of each part's tokens; no codes if the embedder has none."""
+    if not isinstance(embedder, TokenEmbedder):
+        return embed_documents(embedder, texts, contexts), ()
+    with _faults_of(embedder):
+        return embedder.embed_document_tokens(texts, contexts)
+
+
+def embed_checked(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float32]:
+    """`embedder.embed(texts)`, checked against the protocol: shape, finite, unit rows. Raises EmbedderError."""
+    with _faults_of(embedder):
+        vectors = embedder.embed(texts)
+    return _unit_rows(embedder, vectors, len(texts))
+
+
+def embed_tokens_checked(
+    embedder: TokenEmbedder, texts: Sequence[str]
+) -> tuple[NDArray[np.float32], Sequence[QueryTokens]]:
+    """`embedder.embed_query_tokens(texts)`, checked against the protocol. Raises EmbedderError."""
+    plain: Any = embedder
+    with _faults_of(plain):
+        vectors, tokens = embedder.embed_query_tokens(texts)
+        shapes = [
+            (tokens_of_text.codes.shape, (len(tokens_of_text.places), -(-tokens_of_text.width // 64)))
+            for tokens_of_text in tokens
+        ]
+    if len(shapes) != len(texts) or any(shape != wanted for shape, wanted in shapes):
+        raise EmbedderError(f"{plain.name}.embed_query_tokens returned {shapes}: return codes and places of each text")
+    return _unit_rows(plain, vectors, len(texts)), tokens
+
+
+def _unit_rows(embedder: Embedder, rows: object, count: int) -> NDArray[np.float32]:
+    import numpy as np
+
+    with _faults_of(embedder):
+        vectors = np.asarray(rows, np.float32)
+    expected = (count, embedder.dimension)
+    if vectors.shape != expected:
+        raise EmbedderError(
+            f"{embedder.name}.embed returned shape {vectors.shape} for {expected}: return one row a text"
+        )
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    if not np.isfinite(norms).all() or not (norms > 0).all():
+        row = int(np.flatnonzero(~(np.isfinite(norms) & (norms > 0)))[0])
+        raise EmbedderError(f"{embedder.name}.embed returned a zero, NaN or infinite vector in row {row}")
+    return vectors if np.abs(norms - 1).max(initial=0) < 1e-4 else vectors / norms
+
+
+@contextmanager
+def _faults_of(embedder: Embedder) -> Iterator[None]:
+    """Raise any exception of the embedder's own as EmbedderError."""
+    try:
+        yield
+    except RecalliteError:
+        raise
+    except Exception as reason:
+        raise EmbedderError(f"{embedder.name} failed: {fault_text(reason)}") from reason

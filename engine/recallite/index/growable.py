@@ -1,4 +1,4 @@
-"""Arrays that grow at the end without copying on every append."""
+"""Arrays that grow at the end without copying on every append: plain ones, narrow numbers, and values of few rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from recallite.system.memory_maps import zeros, zeros_on_disk
+from recallite.store.values import NEVER
+from recallite.system.files import zeros, zeros_on_disk
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -182,3 +183,144 @@ def check_offsets(array: NDArray[np.int64], begin: int, end: int) -> None:
     """ValueError where numbers do not ascend from `begin` to `end`."""
     if not array.size or array[0] != begin or array[-1] != end or bool((array[1:] < array[:-1]).any()):
         raise ValueError(f"not offsets from {begin} to {end}")
+
+
+_TYPES = (np.int8, np.int16, np.int32, np.int64)
+_GREATEST = {np.dtype(dtype): int(np.iinfo(dtype).max) for dtype in _TYPES}
+
+
+class NarrowColumn(Growable[Any]):
+    """Whole numbers by row, of 1 byte each until one needs more; the greatest of the type stands for NEVER.
+
+    So numbers compare as they are, within one array: it widens, at most three times, where a number does not fit.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(_TYPES[0])
+
+    def at(self, rows: NDArray[np.int64] | int) -> NDArray[np.int64]:
+        """The numbers of some rows, int64."""
+        numbers = self.array[rows]
+        return np.where(numbers == self._greatest, NEVER, numbers.astype(np.int64))
+
+    def extend(self, rows: NDArray[Any]) -> None:
+        """Append rows."""
+        super().extend(self._fitted(rows))
+
+    def put(self, rows: NDArray[np.int64], values: NDArray[Any]) -> None:
+        """Replace the numbers of some rows."""
+        super().put(rows, self._fitted(values))
+
+    def _takes(self, saved: NDArray[Any]) -> bool:
+        return saved.dtype in _TYPES and saved.ndim == 1
+
+    @property
+    def _greatest(self) -> int:
+        return _GREATEST[self._data.dtype]
+
+    def _fitted(self, values: NDArray[Any]) -> NDArray[Any]:
+        """The values with the greatest number for NEVER; the own type is widened where one needs it."""
+        never = values == NEVER
+        known = values[~never]
+        if len(known):
+            least, most = int(known.min()), int(known.max())
+            for wider in _TYPES:
+                if -self._greatest <= least and most < self._greatest:
+                    break
+                if np.dtype(wider).itemsize > self._data.itemsize:
+                    self._widen(wider)
+        return values if len(known) == len(values) else np.where(never, self._greatest, values)
+
+    def _widen(self, wider: type[np.signedinteger[Any]]) -> None:
+        room, numbers = len(self._data) // 2, self.array
+        never = np.flatnonzero(numbers == self._greatest)
+        self._data, self._size, self._written = np.empty(0, dtype=wider), 0, 0
+        self.reserve(max(room, len(numbers)))
+        super().extend(numbers)
+        self._data[never] = self._greatest
+
+
+Given = NDArray[np.int64] | int
+
+
+class SparseColumn:
+    """Times by row, in microseconds; NEVER for none. 12 bytes for a row that has one, and nothing for the others."""
+
+    def __init__(self) -> None:
+        self._rows: Growable[Any] = Growable(np.int32)
+        self._values: Growable[Any] = Growable(np.int64)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        """The rows that have a value, ascending."""
+        return self._rows.array.astype(np.int64)
+
+    @property
+    def values(self) -> NDArray[np.int64]:
+        """The values of `rows`."""
+        return self._values.array
+
+    def up_to(self, limit: int) -> NDArray[np.int64]:
+        """The rows whose value is at most `limit`, ascending."""
+        return self._rows.array[self.values <= limit].astype(np.int64)
+
+    def above(self, limit: int) -> NDArray[np.int64]:
+        """The rows whose value is above `limit`, ascending; without those that have none."""
+        return self._rows.array[self.values > limit].astype(np.int64)
+
+    def growables(self) -> dict[str, Growable[Any]]:
+        """The growable arrays."""
+        return {"_rows": self._rows, "_values": self._values}
+
+    def check(self, rows: int) -> None:
+        """Raise ValueError if these are no values of `rows` rows."""
+        check_lengths(len(self._rows), self._values.array)
+        check_within(self._rows.array, 0, rows)
+        if (self._rows.array[1:] <= self._rows.array[:-1]).any():
+            raise ValueError("rows do not ascend")
+
+    def at(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The values of some rows, int64."""
+        times = np.full(len(rows), NEVER, dtype=np.int64)
+        if len(self):
+            places, present = self._find(rows.astype(np.int32))
+            times[present] = self.values[places[present]]
+        return times
+
+    def append(self, first: int, values: NDArray[np.int64], none: Given = NEVER) -> None:
+        """Set the values of the rows from `first` on, which are after all others; what equals `none` is no value."""
+        present = (values != none).nonzero()[0]
+        if len(present):
+            self._rows.extend(first + present)
+            self._values.extend(values[present])
+
+    def put(self, rows: NDArray[np.int64], values: NDArray[np.int64], none: Given = NEVER) -> None:
+        """Replace the values of some rows, each named once; what equals `none` is no value."""
+        has_value = values != none
+        if not len(self) and not has_value.any():
+            return
+        order = np.argsort(rows)
+        narrow, values, has_value = rows[order].astype(np.int32), values[order], has_value[order]
+        places, present = self._find(narrow)
+        self.values[places[present & has_value]] = values[present & has_value]
+        gone, new = places[present & ~has_value], has_value & ~present
+        if len(gone) or new.any():
+            kept_rows, kept_values = np.delete(self._rows.array, gone), np.delete(self.values, gone)
+            at = np.searchsorted(kept_rows, narrow[new])
+            for column, remaining in (
+                (self._rows, np.insert(kept_rows, at, narrow[new])),
+                (self._values, np.insert(kept_values, at, values[new])),
+            ):
+                column.truncate(0)
+                column.extend(remaining)
+
+    def _find(self, rows: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """The place of each row among those that have a value, and whether it is there."""
+        numbers = self._rows.array
+        if not len(numbers):
+            return np.zeros(len(rows), dtype=np.int64), np.zeros(len(rows), dtype=np.bool_)
+        places = np.minimum(np.searchsorted(numbers, rows), len(numbers) - 1)
+        return places, numbers[places] == rows

@@ -1,4 +1,4 @@
-"""BM25 postings in memory: segments in shared buffers; the last holds the newest records.
+"""BM25 postings in memory: segments in shared buffers; the last holds the newest records. And the statistics of BM25.
 
 A record's words arrive as numbers and counts and are appended to the tail, which is inverted again into the last
 segment. A full tail becomes a segment of its own; segments of similar size merge, up to 2 million postings. This bounds
@@ -8,7 +8,7 @@ Scores are computed per query, so an appended index and a rebuilt one give the s
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from recallite.index.growable import Growable, IndexPart, check_lengths, check_offsets, check_within, filled
 from recallite.store.values import TermBlock
 from recallite.system.numerics import kernels
-from recallite.text.record_words import MOST, NAME
+from recallite.text.reading import MOST, NAME
 
 # Records are short and similar in length: on LoCoMo, RealMem and SciFact these values equal or beat 1.2 and 0.75.
 K1 = 0.9
@@ -228,3 +228,43 @@ def _speakers(block: TermBlock, places: NDArray[np.int64]) -> NDArray[np.int32]:
         again = np.append(False, owners[1:] == owners[:-1]).astype(np.int64)
         speakers[owners, again] = block.terms[places]
     return speakers
+
+
+# The statistics that BM25 needs of the records that a handle may see.
+
+_NOTHING = np.empty(0, dtype=np.int64)
+_EVERY_ROW = np.empty(0, dtype=np.uint8)
+
+
+class CorpusStatistics:
+    """The number of records of a scope, their length, and the number of those that contain each word.
+
+    A handle weighs words only by records that it may see: otherwise its scores and confidence would reveal what other
+    scopes contain. `open_mask` is 1 for the rows of current records, and `held_mask` returns 1 for closed versions too;
+    None where every row of the index is current and in the scope.
+    """
+
+    def __init__(
+        self,
+        records: int,
+        words: float,
+        open_mask: NDArray[np.uint8] | None = None,
+        held_mask: Callable[[], NDArray[np.uint8]] | None = None,
+    ) -> None:
+        self.records, self.words = records, words
+        self._open_mask, self._held_mask = open_mask, held_mask
+        # Counting postings under a mask takes as long as scoring them, and queries repeat words.
+        self._counted: NDArray[np.int64] | None = None
+
+    @property
+    def average_length(self) -> float:
+        """Words of the average record."""
+        return self.words / self.records if self.records and self.words > 0 else 1.0
+
+    def frequencies(self, terms: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.uint8]]:
+        """The last fields of `kernels.Terms`, by which the kernel counts the records with each term."""
+        if self._open_mask is None:
+            return _NOTHING, _EVERY_ROW, _EVERY_ROW
+        if self._counted is None:
+            self._counted = np.full(len(terms), kernels.UNCOUNTED, dtype=np.int64)
+        return self._counted, self._open_mask, _EVERY_ROW if self._held_mask is None else self._held_mask()

@@ -1,15 +1,20 @@
-"""The in-memory index: columns, vectors, words and neighbours of every record, updated from the change feed."""
+"""The in-memory index: columns, vectors, words and neighbours of every record, updated from the change feed.
+
+Below it: its lock for many readers or one writer, the values that it keeps between two changes, and `view_of`, which
+gives it under one filter to the kernel of a recall.
+"""
 
 from __future__ import annotations
 
 import itertools
+import threading
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from msgspec import structs
@@ -17,21 +22,16 @@ from numpy.typing import NDArray
 
 from recallite.errors import InvalidInput
 from recallite.index import loading as bulk
-from recallite.index.corpus_statistics import CorpusStatistics
 from recallite.index.graph import RecordGraph
 from recallite.index.growable import IndexPart
-from recallite.index.kept_values import Kept, KeptValues
-from recallite.index.lexical import LexicalIndex
+from recallite.index.lexical import CorpusStatistics, LexicalIndex
 from recallite.index.loading import aligned
-from recallite.index.locks import ReadWriteLock
-from recallite.index.row_filter import RowFilter
-from recallite.index.snapshot import Snapshot
-from recallite.index.snapshot_manager import UNFIT, SnapshotManager
-from recallite.index.table import RecordTable
-from recallite.index.token_table import TokenIndex
-from recallite.index.vectors import VectorIndex
+from recallite.index.snapshot import UNFIT, Snapshot, SnapshotManager
+from recallite.index.table import RecordTable, RowFilter
+from recallite.index.vectors import TokenIndex, VectorIndex
 from recallite.store.transaction import Reader
 from recallite.store.values import Change, Commit, LinkBlock
+from recallite.system.numerics import kernels
 
 _GENERATIONS = itertools.count(1)
 _FRAMES_AT_ONCE = 8192
@@ -435,3 +435,187 @@ class MemoryIndex:
         known = (sources >= 0) & (targets >= 0)
         if known.any():
             self.graph.add_links(sources[known], targets[known], links.strengths[known])
+
+
+class ReadWriteLock:
+    """Readers share; a writer waits for them, and new readers wait for a waiting writer."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
+        self._readers = 0
+        self._writing = False
+        self._waiting = 0
+
+    def acquire_reading(self) -> None:
+        """Hold the lock with other readers, until `release_reading`."""
+        with self._lock:
+            while self._writing or self._waiting:
+                self._changed.wait()
+            self._readers += 1
+
+    def release_reading(self) -> None:
+        """Let the lock go."""
+        with self._lock:
+            self._readers -= 1
+            if self._waiting and not self._readers:
+                self._changed.notify_all()
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Hold the lock with other readers."""
+        self.acquire_reading()
+        try:
+            yield
+        finally:
+            self.release_reading()
+
+    def try_writing(self) -> bool:
+        """Hold the lock alone, until `release_writing`, if nobody holds it or waits for it."""
+        with self._lock:
+            if self._writing or self._readers or self._waiting:
+                return False
+            self._writing = True
+            return True
+
+    def release_writing(self) -> None:
+        """Let the lock go."""
+        with self._lock:
+            self._writing = False
+            self._changed.notify_all()
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Hold the lock alone."""
+        with self._changed:
+            self._waiting += 1
+            while self._writing or self._readers:
+                self._changed.wait()
+            self._waiting -= 1
+            self._writing = True
+        try:
+            yield
+        finally:
+            self.release_writing()
+
+
+# Values computed once between two changes of the index: resolved filters, statistics, listings. Some outlive a change
+# that only adds current records: what supersedes what, for instance.
+
+# A filter is resolved once between two commits. A resolved one takes a byte per record and 8 per admitted record.
+# This many are cached, and more while they are small: those of a hundred scopes in 100,000 records.
+_KEPT_FILTERS = 16
+_KEPT_BYTES = 32 * 2**20
+
+Kept = TypeVar("Kept")
+
+
+class KeptValues:
+    """A cache of one version of the index."""
+
+    def __init__(self) -> None:
+        self._values: dict[tuple[str, Hashable], tuple[Any, int]] = {}
+        self._bytes = 0
+        self._version = -1
+        self._lock = threading.Lock()
+
+    def get(self, version: int, key: tuple[str, Hashable], make: Callable[[], Kept]) -> Kept:
+        """Return the value of this kind and key in this version of the index; `make` it if it is missing."""
+        if self._version != version:
+            self._values, self._bytes, self._version = {}, 0, version
+        values = self._values
+        entry = values.get(key)
+        if entry is not None:
+            return entry[0]  # type: ignore[no-any-return]
+        value = make()
+        size = _bytes_of(value)
+        with self._lock:  # recalls share the index: another thread may add while the oldest is being found
+            while len(values) >= _KEPT_FILTERS and self._bytes + size > _KEPT_BYTES:
+                self._bytes -= values.pop(next(iter(values)))[1]
+            self._bytes += size
+            values[key] = value, size
+        return value
+
+    def carry(self, version: int, outlives: Callable[[str, Any], bool]) -> None:
+        """Move the cache to the next version of the index, with the values for which `outlives(kind, value)` is true.
+
+        A cache of any version but the one before is emptied.
+        """
+        with self._lock:
+            current = self._version == version - 1
+            carried = {key: entry for key, entry in self._values.items() if current and outlives(key[0], entry[0])}
+            self._values, self._bytes, self._version = carried, sum(entry[1] for entry in carried.values()), version
+
+
+def _bytes_of(value: object) -> int:
+    """Bytes of the arrays in a cached value; the masks of statistics are cached by themselves."""
+    arrays = value if isinstance(value, tuple) else (value,)
+    return sum([array.nbytes for array in arrays if isinstance(array, np.ndarray)])
+
+
+# The index under one filter, as the kernel of a recall reads it.
+
+# If fewer vectors than one in this number are visible, each sketch is looked at alone.
+_SPARSE = 6
+_NO_PLACES = np.empty(0, dtype=np.int64)
+_NO_MASK = np.empty(0, dtype=np.uint8)
+_NO_VECTORS = kernels.Vectors(
+    sketches=np.empty((0, 0, kernels.LANES), dtype=np.uint64), masks=np.empty(0, dtype=np.uint16), places=_NO_PLACES,
+    visible=0, first_place=_NO_PLACES, parts=np.empty(0, dtype=np.int32), owners=_NO_PLACES,
+    codes=np.empty((0, 0), dtype=np.int8), scales=np.empty(0, dtype=np.float32),
+    residuals=np.empty((0, 0), dtype=np.int8), token_starts=_NO_PLACES,
+    token_codes=np.empty(0, dtype=np.uint64),
+)  # fmt: skip
+
+
+def view_of(
+    index: MemoryIndex,
+    selection: Selection,
+    statistics: CorpusStatistics,
+    standing: NDArray[np.int64],
+    instructions: NDArray[np.bool_],
+    chains: NDArray[np.int64],
+) -> kernels.View:
+    """The index with what a filter admits; valid while `index.lock.reading()` is held and the index does not change.
+
+    `standing` are the visible rows of standing instructions and preferences, ascending, and which are `instructions`;
+    `chains` are pairs of rows and of what superseded them.
+    """
+    table, graph, words = index.table, index.graph, index.words
+    records = kernels.Records(
+        table.ids, table.created_at, table.importance, table.moments, table.moments_until, table.resolved,
+        table.authorities, words.speakers,
+    )  # fmt: skip
+    mask = _NO_MASK if selection.mask is None else selection.mask
+    distinct = words.terms
+    terms = kernels.Terms(
+        distinct, words.starts, words.segments, words.rows, words.counts, words.lengths, statistics.average_length,
+        float(statistics.records), *statistics.frequencies(distinct),
+    )  # fmt: skip
+    return kernels.View(
+        terms, _vectors(index, selection),
+        kernels.Graph(graph.previous, graph.next, table.sources, *graph.links, mask), records,
+        kernels.Stated(table.frames, table.positioned, table.scopes, chains), standing,
+        instructions.astype(np.uint8),
+    )  # fmt: skip
+
+
+def _vectors(index: MemoryIndex, selection: Selection) -> kernels.Vectors:
+    vectors, mask = index.vectors, selection.mask
+    if vectors is None:
+        return _NO_VECTORS
+    n, sketches = len(vectors), vectors.sketches
+    blocks = len(sketches)
+    admitted = None if mask is None else vectors.admitted(mask)
+    visible = n if admitted is None else int(np.count_nonzero(admitted))
+    places, masks = _NO_PLACES, np.empty(0, dtype=np.uint16)
+    if visible <= kernels.SCAN_ALL or visible * _SPARSE < n:
+        places = np.arange(n, dtype=np.int64) if admitted is None else np.flatnonzero(admitted)
+    else:
+        lanes = np.zeros(blocks * kernels.LANES, dtype=np.uint8)
+        lanes[:n] = 1 if admitted is None else admitted
+        masks = np.packbits(lanes, bitorder="little").view(np.uint16)
+    return kernels.Vectors(
+        sketches, masks, places, visible, *vectors.places_by_row, vectors.owners_by_place, vectors.codes,
+        vectors.scales, vectors.residuals, index.tokens.starts, index.tokens.codes,
+    )  # fmt: skip

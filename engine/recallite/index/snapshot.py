@@ -2,14 +2,7 @@
 
 The file is `<database>-index`, derived and private to its owner (mode 0600). It can be deleted at any time, and it is
 ignored where anything does not match: format, size, checksums, or the store's token, lexicon and embedder.
-
-The file itself is never mapped: truncating a mapped file kills the processes that read it (SIGBUS). It is copied into
-an unlinked file beside it that nobody else can open, and mapped from there, so that it takes no memory of the process's
-own; if there is no room for the copy it is read into memory. Either way loading 100,000 records (80 MB) takes 60 ms
-of processor time more than mapping the file would: 0.2 s, against 0.8 s from the store.
-
-Layout: 8 bytes of magic, the header's length and CRC-32 (uint32 each), the header as JSON, then sections at multiples
-of 4096, each followed by room to append (a hole in the file).
+`SnapshotManager` knows the occasions on which it is read and written; `read` and `write` know the file.
 """
 
 from __future__ import annotations
@@ -18,23 +11,220 @@ import hashlib
 import math
 import os
 import struct
+import threading
 import time
 import zlib
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
-from typing import Any, NamedTuple
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from recallite.errors import RecalliteError
 from recallite.index.growable import Growable
-from recallite.store.values import Commit
-from recallite.system.descriptors import copy_at, create_private, read_at, read_into
-from recallite.system.memory_maps import Mapped, private_copy, unload, zeros
+from recallite.store.transaction import Reader
+from recallite.store.values import Commit, SnapshotIdentity
+from recallite.system.files import Mapped, copy_at, create_private, private_copy, read_at, read_into, unload, zeros
 from recallite.system.parallel import run_tasks
+from recallite.system.telemetry import logger
+
+if TYPE_CHECKING:
+    from recallite.index.memory_index import MemoryIndex
+    from recallite.store.store import Store
+
+
+_log = logger(__name__)
+# Fewer records than this load from the store in less than 50 ms.
+_SMALLEST = 20_000
+# Updating a snapshot by this many changes takes a tenth of the time of loading from the store.
+_FAR_BEHIND = 2_000
+_ATTEMPTS = 3
+UNFIT = LookupError, TypeError, ValueError, msgspec.DecodeError
+"""The errors that `MemoryIndex.adopt` raises for arrays that do not fit together."""
+
+
+class _Written(NamedTuple):
+    """The token of a snapshot, and the version of the index that it holds."""
+
+    token: str
+    version: int
+
+
+class SnapshotManager:
+    """Reads and writes the index snapshot of one open store.
+
+    A snapshot is written after a load from the store, by a background thread that blocks no recall, and at close where
+    much has changed. A failed write loses nothing: the file is derived. Once it is written, the index moves onto it and
+    gives its memory back. With `low_memory`, arrays grow in files.
+    """
+
+    def __init__(self, store: Store, *, enabled: bool, low_memory: bool) -> None:
+        self._store = store
+        self._wanted = enabled and store.snapshot_path is not None
+        self._low_memory = low_memory and store.snapshot_path is not None and not store.read_only
+        self._thread: threading.Thread | None = None
+
+    @property
+    def _enabled(self) -> bool:
+        # Mapped arrays cannot be encrypted.
+        return self._wanted and not self._store.encrypted
+
+    @property
+    def _writes(self) -> bool:
+        return self._enabled and not self._store.read_only
+
+    @property
+    def folder(self) -> str | None:
+        """The folder for arrays that grow in files instead of taking memory; None lets them grow in memory."""
+        return os.path.dirname(self._path) if self._low_memory else None
+
+    @property
+    def _path(self) -> str:
+        return self._store.snapshot_path or ""
+
+    def another(self) -> AbstractContextManager[Reader] | None:
+        """A second read transaction; None for a store in memory, which has one connection, and for a server.
+
+        Those who load at a time could wait there for each other's connections.
+        """
+        return None if self._store.in_memory or self._store.reads_scopes else self._store.read()
+
+    def saved(self, reader: Reader) -> Snapshot | None:
+        """The snapshot, if it is intact, of this store, and not newer than this commit."""
+        expected = reader.snapshot.identity()
+        if not self._enabled or not expected.token:
+            return None
+        began = perf_counter()
+        snapshot_read = read(self._path)
+        if snapshot_read is None:
+            if os.path.exists(self._path):
+                self.refused()
+            return None
+        header = snapshot_read.header
+        fits = header.token.startswith(expected.token) and header.lexicon_epoch == expected.lexicon_epoch
+        if not fits or header.fingerprint != expected.fingerprint or reader.changes.since(header.commit) is None:
+            _log.info("index snapshot is of another state of the store: the index is loaded from the store")
+            return None
+        _log.info("index snapshot read in %.0f ms", (perf_counter() - began) * 1e3)
+        return snapshot_read
+
+    def refused(self) -> None:
+        """Warn of a snapshot that cannot be used."""
+        _log.warning("index snapshot %s is damaged: the index is loaded from the store", self._path)
+
+    def drop(self) -> None:
+        """Remove a snapshot that may hold traces of what another process has purged."""
+        if self._enabled:
+            self._store.drop_snapshot()
+
+    def exists(self) -> bool:
+        """Whether there is a snapshot file; it may still be damaged."""
+        if not self._enabled:
+            return False
+        with self._store.read() as reader:
+            return bool(reader.snapshot.identity().token) and os.path.exists(self._path)
+
+    def loaded(self, index: MemoryIndex) -> None:
+        """Write a snapshot in the background, if the index is large enough."""
+        if self._writes and len(index.table) >= _SMALLEST and (self._thread is None or not self._thread.is_alive()):
+            work = self._save_and_move
+            self._thread = threading.Thread(target=work, args=(index,), name="recallite-snapshot", daemon=True)
+            self._thread.start()
+
+    def close(self, index: MemoryIndex) -> None:
+        """Wait for a snapshot that is being written; write one if the index has changed much since the last."""
+        if self._thread is not None:
+            self._thread.join()
+        if self._writes and self._behind(index):
+            self._save(index)
+
+    def _behind(self, index: MemoryIndex) -> bool:
+        if index.commit is None or len(index.table) < _SMALLEST or index.purged:
+            return False
+        if index.changed > max(_FAR_BEHIND, len(index.table) // 100):
+            return True
+        try:
+            with self._store.read() as reader:
+                return not (reader.snapshot.identity().token and os.path.exists(self._path))
+        except RecalliteError:
+            return False
+
+    def _save_and_move(self, index: MemoryIndex) -> None:
+        """Write the snapshot and map the index from it, which gives its memory back."""
+        written = self._save(index)
+        snapshot_read = None if written is None else read(self._path)
+        if written is None or snapshot_read is None or snapshot_read.header.token != written.token:
+            return
+        with index.lock.writing():
+            if index.version == written.version:
+                try:
+                    index.adopt(snapshot_read, index.embedder_id)
+                except UNFIT:
+                    self.refused()
+
+    def _save(self, index: MemoryIndex) -> _Written | None:
+        # A concurrent write makes an attempt fail; close() tries again. RuntimeError: the process ends without close(),
+        # and its thread pool takes no more tasks.
+        began, why = perf_counter(), "the store changes meanwhile"
+        for _ in range(_ATTEMPTS):
+            try:
+                written = self._attempt(index)
+                if written is not None:
+                    taken_ms = (perf_counter() - began) * 1e3
+                    _log.info("index snapshot written in %.0f ms, records: %d", taken_ms, len(index.table))
+                    return written
+            except (OSError, RecalliteError, RuntimeError) as fault:
+                why = type(fault).__name__
+        _log.warning("index snapshot not written (%s): the index is loaded from the store next time", why)
+        return None
+
+    def _attempt(self, index: MemoryIndex) -> _Written | None:
+        with self._store.read() as reader:
+            expected, token = reader.snapshot.identity(), reader.snapshot.new_token()
+        with index.lock.reading():
+            version, commit, changed = index.version, index.commit, index.changed
+            if commit is None or index.embedder_id != expected.embedder_id:
+                return None
+            header = Header(
+                token=token,
+                commit=commit,
+                lexicon_epoch=expected.lexicon_epoch,
+                fingerprint=expected.fingerprint,
+                dimension=0 if index.vectors is None else index.vectors.dimension,
+            )
+            arrays = index.arrays()
+        part, whole = f"{self._path}-part", self._path
+        write(part, header, arrays)
+        try:
+            with index.lock.reading():
+                unchanged = index.version == version
+            done = unchanged and self._publish(expected, header, lambda: os.replace(part, whole))
+        finally:
+            with suppress(OSError):
+                os.unlink(part)
+        if not done:
+            return None
+        index.changed -= changed
+        return _Written(header.token, version)
+
+    def _publish(self, expected: SnapshotIdentity, header: Header, move: Callable[[], None]) -> bool:
+        with self._store.atomic(wait=False) as writer:
+            # The store may have been encrypted while the file was written.
+            return self._enabled and writer.snapshot.publish(expected, header.token, header.commit, move)
+
+
+# The file itself is never mapped: truncating a mapped file kills the processes that read it (SIGBUS). It is copied into
+# an unlinked file beside it that nobody else can open, and mapped from there, so that it takes no memory of the
+# process's own; if there is no room for the copy it is read into memory. Either way loading 100,000 records (80 MB)
+# takes 60 ms of processor time more than mapping the file would: 0.2 s, against 0.8 s from the store.
+#
+# Layout: 8 bytes of magic, the header's length and CRC-32 (uint32 each), the header as JSON, then sections at multiples
+# of 4096, each followed by room to append (a hole in the file).
 
 _MAGIC = b"RcIndex\x08"
 _PREFIX = struct.Struct("<8sII")

@@ -1,4 +1,7 @@
-"""Argument checks that reading and writing share. Each error names the value and the remedy."""
+"""Argument checks that reading and writing share. Each error names the value and the remedy.
+
+Times may be as people write them: "7d" (seven days ago), "yesterday", "2026-01".
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,67 @@ import ipaddress
 import math
 import os
 import re
+from calendar import monthrange
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recallite.errors import InvalidInput
-from recallite.model.relative_times import EXAMPLES, Period, day_of, named_time
 from recallite.system import plugins
 from recallite.system.messages import readable, shown
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_LENGTH = re.compile(r"([0-9]{1,9}(?:[.][0-9]{1,9})?) ?(m|h|d|w|(?:minute|hour|day|week)s?)(?: ago)?")
+_MONTH = re.compile(r"([0-9]{4})(?:-([0-9]{2}))?")
+_DAYS = {"yesterday": -1, "today": 0, "tomorrow": 1}
+EXAMPLES = "'2026-03-01T09:30:00+00:00', '2026-03-01', '2026-03', 'yesterday' or '7d'"
+
+
+class Period(NamedTuple):
+    """A day, month or year; its end may be that of the calendar."""
+
+    begin: datetime
+    length: timedelta
+
+
+def length_of(text: str) -> timedelta | None:
+    """Return the length of "30d", "2 hours" or "1.5w"; None for another text. Raises OverflowError."""
+    parts = _LENGTH.fullmatch(text.strip().lower())
+    return None if parts is None else timedelta(**{_UNITS[parts[2][0]]: float(parts[1])})
+
+
+def named_time(text: str) -> datetime | Period | None:
+    """Return the moment, or the day, month or year (UTC), that a text means today; None for another text.
+
+    A length is that long ago. Raises ValueError or OverflowError.
+    """
+    text = text.strip().lower()
+    now = datetime.now(UTC)
+    if text == "now":
+        return now
+    if text in _DAYS:
+        return day_of(now.date() + timedelta(_DAYS[text]))
+    if month := _MONTH.fullmatch(text):
+        year, number = int(month[1]), int(month[2] or 1)
+        days = sum(monthrange(year, counted)[1] for counted in ((number,) if month[2] else range(1, 13)))
+        return Period(datetime(year, number, 1, tzinfo=UTC), timedelta(days))
+    length = length_of(text)
+    return None if length is None else now - length
+
+
+def day_of(day: date) -> Period:
+    """Return a day of UTC."""
+    return Period(datetime(day.year, day.month, day.day, tzinfo=UTC), timedelta(1))
+
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -410,3 +462,58 @@ def check_path(path: object, name: str = "path") -> Path:
         return Path(text).expanduser().absolute()
     except (RuntimeError, OSError) as fault:  # no such user, or a working directory that is gone
         raise InvalidInput(f"{name} is {shown(text)}: {fault}") from None
+
+
+MAX_PARTS = 1_000
+"""Vectors of one record."""
+
+
+def check_vector(vector: object, dimension: int | None, name: str = "vector") -> NDArray[np.float32]:
+    """One unit float32 vector of `dimension` components; NaN, infinity and all zeros are refused."""
+    import numpy as np
+
+    try:
+        values = np.asarray(vector)
+        if values.dtype.kind not in "biuf":
+            raise TypeError
+        array = values.astype(np.float64)  # the squares of large float32 components overflow
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidInput(
+            f"{name} is {type(vector).__name__} {shown(vector)}: give a sequence of numbers", "vector"
+        ) from None
+    if not array.size:
+        raise InvalidInput(f"{name} is empty: give a sequence of numbers", "vector")
+    if array.ndim != 1 or (dimension is not None and array.shape[0] != dimension):
+        wanted = "one dimension" if dimension is None else f"shape ({dimension},)"
+        raise InvalidInput(f"{name} has shape {array.shape}: this store takes {wanted}", "vector")
+    if values.dtype == np.float32 and 0.0 < (square := float(array @ array)) < math.inf:
+        plain: NDArray[np.float32] = (array / math.sqrt(square)).astype(np.float32)
+        return plain
+    peak = float(np.abs(array).max())
+    if not peak < math.inf:  # NaN too
+        bad = int(np.flatnonzero(~np.isfinite(array))[0])
+        raise InvalidInput(f"{name} holds {array[bad]} at {bad}: every component is a finite number", "vector")
+    if peak == 0.0:
+        raise InvalidInput(f"{name} is all zeros, which has no direction: leave it out to embed the text", "vector")
+    array /= peak
+    unit: NDArray[np.float32] = (array / math.sqrt(array @ array)).astype(np.float32)
+    return unit
+
+
+def check_vectors(vector: object, dimension: int | None, name: str = "vector") -> NDArray[np.float32]:
+    """The vectors of a record as unit float32 (parts, dimension): one as `check_vector` takes it, or several."""
+    import numpy as np
+
+    if isinstance(vector, np.ndarray):
+        several = vector.ndim == 2
+    else:
+        inner = vector[0] if isinstance(vector, list | tuple) and vector else None
+        several = isinstance(inner, np.ndarray | list | tuple)
+    if not several:
+        return check_vector(vector, dimension, name)[None]
+    parts = check_list(vector, name)
+    if not 0 < len(parts) <= MAX_PARTS:
+        raise InvalidInput(f"{name} has {len(parts):,} vectors: give at least one and at most {MAX_PARTS}", "vector")
+    first = check_vector(parts[0], dimension, f"{name}[0]")
+    rest = [check_vector(part, len(first), f"{name}[{place}]") for place, part in enumerate(parts[1:], 1)]
+    return np.stack([first, *rest])

@@ -1,16 +1,259 @@
-"""Filters: what a read is restricted to, validated once, when it is built."""
+"""Filters: what a read is restricted to, validated once, when it is built, and the expressions that they hold.
+
+A store evaluates `Comparison`, `And`, `Or` and `Not` over the fields of records. An operator of the dict dialect is one
+function that checks its value and builds an expression of these, and one line in `OPERATORS`:
+
+    def _between(field: str, value: object, path: str) -> Expression:
+        low, high = _values(field, value, path)
+        return And((Comparison(field, "gte", low), Comparison(field, "lte", high)))
+
+    OPERATORS["between"] = _between
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any, Literal, TypeAlias, TypedDict, Unpack, final
 
+from msgspec import Struct
+
 from recallite.errors import InvalidInput
 from recallite.model import checks
-from recallite.model.expressions import And, Comparison, Expression, Not, Or, all_of, parse_where
+from recallite.model.authority import check_authority, rank_of
 from recallite.system.messages import shown
+
+_MAX_DEPTH = 20
+_MOST_SHOWN = 60
+# A comparison binds at most 5 values, and SQLite 32,766 in a statement.
+_MOST_COMPARISONS = 5_000
+_TIMES = ("created_at", "valid_from", "valid_until", "updated_at", "expires_at", "superseded_at", "held_until")
+FIELDS = (
+    "id", "kind", "scope", "text", "context", "importance", "pinned", "authority", "topic", "source", "position",
+    "embedding_state", "standing", *_TIMES,
+)  # fmt: skip
+"""Fields that `where` compares, besides "tags" and "metadata.<key>"."""
+_KEY = re.compile(r'\.(?:"([^"]*)"|([^".]+))')
+_METADATA = re.compile(rf"metadata(?:{_KEY.pattern})+")
+
+Scalar: TypeAlias = str | int | float | None
+
+
+class Comparison(Struct, frozen=True):
+    """A field compared with a scalar, or with a tuple of them for "in"; times are microseconds since 1970 UTC.
+
+    "eq" with None asks for no value. A missing value satisfies nothing else; a text is never above or below a number.
+    "contains" looks for a str in a text, or for an element of a list of the metadata. "tags" take "in" alone: any of
+    them.
+    """
+
+    field: str
+    operator: Literal["eq", "gt", "gte", "lt", "lte", "in", "contains"]
+    value: Scalar | tuple[Scalar, ...]
+
+
+class And(Struct, frozen=True):
+    """All of the parts; of none, true."""
+
+    parts: tuple[Expression, ...]
+
+
+class Or(Struct, frozen=True):
+    """Any of the parts."""
+
+    parts: tuple[Expression, ...]
+
+
+class Not(Struct, frozen=True):
+    """True where the part is not true, also because a value is missing."""
+
+    part: Expression
+
+
+Expression: TypeAlias = Comparison | And | Or | Not
+
+
+def parse_where(where: object) -> Expression | None:
+    """The expression of a dict. Raises InvalidInput ("filter") with the path of the fault."""
+    if where is None:
+        return None
+    expression = _parse(where, "where", 0)
+    if (number := _comparisons(expression)) > _MOST_COMPARISONS:
+        raise InvalidInput(
+            f"where compares {number:,} values: at most {_MOST_COMPARISONS:,}; put alternatives into one list (in)",
+            "filter",
+        )
+    return expression
+
+
+def _comparisons(expression: Expression) -> int:
+    if isinstance(expression, Comparison):
+        return 1
+    return sum(map(_comparisons, (expression.part,) if isinstance(expression, Not) else expression.parts))
+
+
+def _parse(where: object, path: str, depth: int) -> Expression:
+    if not isinstance(where, Mapping):
+        raise InvalidInput(f"{path} is {shown(where)}: give a dict such as {{'importance': {{'gte': 0.5}}}}", "filter")
+    if depth > _MAX_DEPTH:
+        raise InvalidInput(f"{path} is nested more than {_MAX_DEPTH} deep", "filter")
+    expressions: list[Expression] = []
+    for key, value in where.items():
+        here = f"{path}.{key if isinstance(key, str) and len(key) <= _MOST_SHOWN and key.isprintable() else shown(key)}"
+        if key in ("and", "or"):
+            if not isinstance(value, list | tuple) or not value:
+                raise InvalidInput(f"{here} is {shown(value)}: give a non-empty list of filters", "filter")
+            parts = tuple(_parse(item, f"{here}[{place}]", depth + 1) for place, item in enumerate(value))
+            expressions.append(And(parts) if key == "and" else Or(parts))
+        elif key == "not":
+            expressions.append(Not(_parse(value, here, depth + 1)))
+        else:
+            expressions += _parse_field(key, value, here)
+    return all_of(expressions)
+
+
+def all_of(parts: Sequence[Expression]) -> Expression:
+    """One expression of several that have to be true."""
+    return parts[0] if len(parts) == 1 else And(tuple(parts))
+
+
+def _parse_field(field: object, comparison: object, path: str) -> list[Expression]:
+    if not isinstance(comparison, Mapping):
+        comparison = {"eq": comparison}
+    name = _field(field, path)
+    table = _OF_TAGS if name == "tags" else OPERATORS
+    expressions = []
+    for operator, value in comparison.items():
+        if operator not in table:
+            raise InvalidInput(f"{path} has the operator {shown(operator)}: use one of {', '.join(table)}", "filter")
+        expressions.append(table[operator](name, value, f"{path}.{operator}"))
+    return expressions
+
+
+def _field(name: object, path: str) -> str:
+    if isinstance(name, str):
+        if name == "tags" or name in FIELDS:
+            return name
+        if name.startswith("metadata."):
+            if not _METADATA.fullmatch(name) or not _storable(name):
+                raise InvalidInput(
+                    f"{path}: {shown(name)} is no path: write metadata.key or metadata.key.key, "
+                    'and a key with a dot in it as metadata."a.b"',
+                    "filter",
+                )
+            return name
+    raise InvalidInput(
+        f"{path}: unknown field {shown(name)}: use one of {', '.join(FIELDS)}, tags, or metadata.<key>", "filter"
+    )
+
+
+def metadata_field(*keys: str) -> str:
+    """The field of `where` for what is under these keys of the metadata, one inside the other."""
+    return "metadata." + ".".join(f'"{key}"' if "." in key or not key else key for key in keys)
+
+
+def metadata_keys(field: str) -> list[str]:
+    """The keys that a field of the metadata names, one inside the other."""
+    return [quoted or plain for quoted, plain in _KEY.findall(field.removeprefix("metadata"))]
+
+
+def _scalar(field: str, value: object, path: str) -> Scalar:
+    """The value as stores compare it."""
+    if value is None:
+        return None
+    if field == "authority":
+        return rank_of(check_authority(value, path))
+    if isinstance(value, int) and -(2**63) <= value < 2**63:
+        return int(value)
+    if isinstance(value, float) and math.isfinite(value):
+        return float(value)
+    if isinstance(value, str) and _storable(value):
+        return checks.plain_str(value)
+    raise InvalidInput(f"{path} is {shown(value)}: give a str, a finite number, a bool or None", "filter")
+
+
+def _moments(field: str, value: object, path: str) -> tuple[int, int]:
+    """The first and last moment of a time: of a day alone, all of it."""
+    try:
+        return checks.moments_of(value, path, field)
+    except InvalidInput as fault:
+        raise InvalidInput(str(fault), "filter") from None
+
+
+def _values(field: str, value: object, path: str) -> tuple[Scalar, ...]:
+    """The values of a list, of which none is None."""
+    if not isinstance(value, list | tuple | set | frozenset) or any(item is None for item in value):
+        raise InvalidInput(f"{path} is {shown(value)}: give a list of values other than None", "filter")
+    return tuple(_scalar(field, item, path) for item in value)
+
+
+def _storable(text: str) -> bool:
+    return "\x00" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+Builder: TypeAlias = Callable[[str, object, str], Expression]
+
+
+def _compared(operator: Literal["eq", "gt", "gte", "lt", "lte"]) -> Builder:
+    def build(field: str, value: object, path: str) -> Expression:
+        if field in _TIMES and value is not None:
+            first, last = _moments(field, value, path)
+            if operator == "eq" and first < last:
+                return And((Comparison(field, "gte", first), Comparison(field, "lte", last)))
+            return Comparison(field, operator, last if operator in ("gt", "lte") else first)
+        scalar = _scalar(field, value, path)
+        if scalar is None and operator != "eq":
+            raise InvalidInput(f"{path} is None: compare with eq or ne", "filter")
+        return Comparison(field, operator, scalar)
+
+    return build
+
+
+def _among(field: str, value: object, path: str) -> Expression:
+    if field in _TIMES and isinstance(value, list | tuple | set | frozenset) and None not in value and value:
+        return Or(tuple(_compared("eq")(field, item, path) for item in value))
+    return Comparison(field, "in", _values(field, value, path))
+
+
+def _contains(field: str, value: object, path: str) -> Expression:
+    scalar = _scalar(field, value, path)
+    if field in _TIMES or (not isinstance(scalar, str) and not field.startswith("metadata.")):
+        raise InvalidInput(f"{path} is {shown(value)}: give the str to look for", "filter")
+    return Comparison(field, "contains", scalar)
+
+
+def _negated(build: Builder) -> Builder:
+    return lambda field, value, path: Not(build(field, value, path))
+
+
+def _any_tag(field: str, value: object, path: str) -> Expression:
+    names = _values(field, value, path)
+    if not all(isinstance(name, str) for name in names):
+        raise InvalidInput(f"{path} is {shown(value)}: tags are str", "filter")
+    return Comparison(field, "in", names)
+
+
+OPERATORS: dict[str, Builder] = {
+    "eq": _compared("eq"),
+    "ne": _negated(_compared("eq")),
+    "gt": _compared("gt"),
+    "gte": _compared("gte"),
+    "lt": _compared("lt"),
+    "lte": _compared("lte"),
+    "in": _among,
+    "nin": _negated(_among),
+    "contains": _contains,
+}
+_OF_TAGS: dict[str, Builder] = {
+    "eq": lambda field, value, path: _any_tag(field, (value,), path),
+    "contains": lambda field, value, path: _any_tag(field, (value,), path),
+    "in": _any_tag,
+    "nin": _negated(_any_tag),
+}
+
 
 _MOST_SCOPES = 5_000
 Versions: TypeAlias = Literal["current", "open", "expired", "closed", "any"]

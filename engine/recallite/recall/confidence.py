@@ -1,29 +1,42 @@
-"""Confidence: the chance that a record answers the query, in [0, 1] and comparable across queries.
+"""Confidence: the chance that a record answers the query, in [0, 1] and comparable across queries; and evidence gaps.
 
 It is the logistic function of a weighted sum of the evidence (`recallite_kernels.signals.Evidence`): a record is
 weighed by its own signals and beside the best other candidate, since a cosine of 0.5 says little where another record
 has 0.6, and much where the next has 0.2. All of it is measured before fusion, so it is the same under every profile.
-The weights were fitted on questions
-whose answers are known, in stores that hold them and in stores that do not, by `benchmarks.training.confidence`.
-There are weights for each set of signals that a query may have, so that a confidence means the same with token codes,
-without them, by keyword alone and by vector alone. What the text of a hit tells is added when it is read
-(`recallite.recall.text_evidence`).
+The weights were fitted on questions whose answers are known, in stores that hold them and in stores that do not, by
+`benchmarks.training.confidence`. There are weights for each set of signals that a query may have, so that a confidence
+means the same with token codes, without them, by keyword alone and by vector alone. What the text of a hit tells is
+added when it is read: by its names and by a model here, by the kind of value asked for in `recallite.recall.slots`, all
+together in `recallite.recall.judge`.
 """
 
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from math import exp, log
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 import numpy as np
 
+from recallite.embedding.protocol import header
+from recallite.recall.query import names_time, read_question
+from recallite.recall.slots import SLOTS
 from recallite.system.numerics import kernels
+from recallite.text.patterns import lazily
+from recallite.text.reading import ROLES, name_terms
+from recallite.text.words import QUESTION_TERMS, tokenize
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from recallite.recall.answer import Answer
+    from recallite.recall.request import Request
+    from recallite.store.values import Found
 
 
 FILE = Path(__file__).with_suffix(".json")
@@ -114,3 +127,220 @@ def load_calibration() -> Calibration:
             for signals, weights in {**by_signals, "words": fitted.words}.items()
         },
     )
+
+
+# Names that a question has whole: of a hit's tags, and its context. "Is the Worcester 30i all right?" is about a memory
+# with this tag, whatever its text says. The more memories have the words of a name, the less does it say of one of
+# them: the odds of a hit are raised by what a name counts, shared out among those that have its rarest word. A question
+# that names several things is asked for each: each has all of its odds.
+
+# Chosen on stores of our own (`benchmarks.quality --set named`) among 2 to 5.
+NAME_COUNTS = 3.0
+"""Logit that the name of one memory alone adds to that of its confidence."""
+SUREST_BY_NAME = 0.95
+"""Most that a name makes a confidence."""
+_MOST_THINGS = 8
+_LONGEST = 60  # characters: a longer context is no name
+
+
+class Name(NamedTuple):
+    """The rarest word of a name that a question has, and what it adds to the logit of a hit's confidence."""
+
+    word: str
+    added: float
+
+
+def names_of(question: str, missing: Missing | None, hits: Sequence[Found | None]) -> list[Name | None]:
+    """The name of each hit that the question has, the one that counts most; nothing is known of no words."""
+    if missing is None:
+        return [None] * len(hits)
+    one = float(kernels.smoothed_idf(missing.records, 1.0, 0.0))
+    words = zip(missing.words, missing.idf, strict=True)
+    counts = {word: NAME_COUNTS + idf - one for word, idf in words if word not in ROLES and word not in QUESTION_TERMS}
+    terms = set(read_question(question).terms)
+    by_bearer: dict[object, Name | None] = {}  # turns of one speaker are many
+    names = []
+    for hit in hits:
+        bearer = None if hit is None else (hit.tags, hit.context)
+        if bearer not in by_bearer:
+            of_hit = () if hit is None else _names(hit, terms, counts)
+            by_bearer[bearer] = max(of_hit, key=lambda name: name.added, default=None)
+        names.append(by_bearer[bearer])
+    things = math.log(min(max(len({name.word for name in names if name is not None}), 1), _MOST_THINGS))
+    return [None if name is None else name._replace(added=name.added + things) for name in names]
+
+
+def _names(record: Found, terms: set[str], counts: dict[str, float]) -> Iterator[Name]:
+    """The words of the record's names that the question has whole."""
+    for name in record.tags if record.context is None else (*record.tags, record.context):
+        if len(name) <= _LONGEST and terms.issuperset(words := name_terms(name)):
+            yield from (Name(word, counts[word]) for word in words if counts.get(word, 0.0) > 0)
+
+
+def least_before(least: float) -> float:
+    """The confidence that a record has at least before its names are read, if it may reach `least` by one."""
+    return least / (least + (1.0 - least) * _MOST_THINGS * math.exp(NAME_COUNTS))
+
+
+def surest_of_each(answer: Answer, names: Sequence[Name | None]) -> frozenset[int]:
+    """The key of the surest ranked hit of each name."""
+    surest: dict[str, int] = {}
+    for rank, name in enumerate(names[: len(answer.keys) - answer.brought]):
+        if name is not None:
+            surest[name.word] = max(surest.get(name.word, rank), rank, key=answer.confidence.__getitem__)
+    return frozenset(answer.keys[rank] for rank in surest.values())
+
+
+# Hits read beside their question: what the cut of `relevant` knows of them more than plain recall does. A model that
+# reads question and text together (`recallite.embedding`) gives a logit for the first hits, and the confidence is made
+# anew of both. The weights were fitted by `benchmarks.training.reader`, with the vectors of the default embedder; with
+# others nothing is read.
+
+READING_FILE = Path(__file__).with_name("hit_reading.json")
+"""The weights, and how they were made."""
+MOST_READ = 5
+"""Hits that are read; of ten, LoCoMo and the stores of `left_out` gain no more."""
+SURE_IF_READ = 0.18
+"""The least confidence of an answer that was read: the folds of training lose least by it (benchmarks/training)."""
+LEAST_COUNTED = 1e-4
+"""The least confidence whose odds are counted."""
+# The model was trained on questions and few keywords: remarks and names it does not know.
+_ASKS = lazily(
+    r"\?\s*$|^(?:wh(?:o|om|ose|at|ich|en|ere|y)|how|do|does|did|is|are|am|was|were|has|have|had|can|could|will|would"
+    r"|should)\b",
+    re.IGNORECASE,
+)
+
+
+class ReadingWeights(msgspec.Struct):
+    """The embedder that the weights were fitted with, and those of the confidence's logit and of the reader's."""
+
+    embedder: str
+    confidence: float
+    answers: float
+    bias: float
+
+
+def read_hits(
+    question: str, keys: Sequence[int], confidence: Sequence[float], records: Mapping[int, Found], embedder: str | None
+) -> list[float]:
+    """The confidences of hits, those of the first made anew by reading their texts."""
+    completed, weights = [*confidence], load_reading_weights()
+    if embedder != weights.embedder or not _ASKS.search(question):
+        return completed
+    from recallite.embedding.onnx import load_reader
+
+    if (reader := load_reader()) is None:
+        return completed
+    ranks = [rank for rank, key in enumerate(keys[:MOST_READ]) if key in records]
+    texts = [embedded_text(records[keys[rank]]) for rank in ranks]
+    for rank, logit in zip(ranks, reader.answers(question, texts), strict=True):
+        if logit is not None:
+            completed[rank] = _both(confidence[rank], logit, weights)
+    return completed
+
+
+def embedded_text(record: Found) -> str:
+    """A text with its context, as it is embedded."""
+    return f"{header(record.context)}{record.text}"
+
+
+def _both(confidence: float, logit: float, weights: ReadingWeights) -> float:
+    sure = min(max(confidence, LEAST_COUNTED), 1 - LEAST_COUNTED)
+    return 1 / (1 + exp(-(weights.confidence * log(sure / (1 - sure)) + weights.answers * logit + weights.bias)))
+
+
+@cache
+def load_reading_weights() -> ReadingWeights:
+    """The weights that ship."""
+    return msgspec.json.decode(READING_FILE.read_bytes(), type=ReadingWeights)
+
+
+# Evidence gaps: what the hits of a query do not cover, in words that fit into a prompt.
+
+# Gaps go into prompts: limits on the words named and on their length.
+_MOST_NAMED, _LONGEST_NAMED = 20, 60
+# More than a mean of equal numbers differs from them.
+_ROUNDING = 1e-6
+
+
+class Missing(NamedTuple):
+    """The words of a question: each word's IDF, and whether any record has it (1) and a hit too (2).
+
+    `confidence` and `score` are the best of a hit, `dated` says that a hit is of a time that the question names,
+    `candidates` that there were some, `closing` is the confidence from which there is no gap, and `records` their
+    number.
+    """
+
+    words: Sequence[str]
+    idf: Sequence[float]
+    state: Sequence[int]
+    confidence: float
+    score: float
+    dated: bool
+    any_hit: bool
+    candidates: bool
+    closing: float
+    records: float
+
+
+def find_gaps(text: str, missing: Missing, lacking: str | None, request: Request) -> tuple[str, ...]:
+    """The gaps of the hits of a question whose best confidence is below the profile's.
+
+    `lacking` is a kind of value that is asked for and that no hit has. No word of a time is named if a hit is of the
+    time that the question names.
+    """
+    profile, time_range = request.profile, request.time_range
+    closed = math.inf if profile.formula.gap_score is None else profile.formula.gap_score
+    if missing.any_hit and missing.score >= closed:
+        return ()
+    if not missing.any_hit:
+        minima = (("score", profile.min_score), ("confidence", profile.min_confidence))
+        minimum = " and ".join(f"the minimum {name} of {least:g}" for name, least in minima if least > 0)
+        few = minimum and missing.candidates
+        nothing = f"no match reaches {minimum}" if few else "nothing in this scope matches the query"
+        if profile.gap_confidence <= 0:
+            return ()
+        unheard = _named(text, [word for word, state in zip(missing.words, missing.state, strict=True) if state == 0])
+        return (*(unheard if few else ()), nothing if time_range is None else f"no hit is {time_range}")
+    dated, known = missing.dated, [idf for idf, state in zip(missing.idf, missing.state, strict=True) if state]
+    # Words at least as rare as the query's average word are named, and none that only asks.
+    weight = sum(known) / max(len(known), 1) - _ROUNDING
+    every = [*zip(missing.words, missing.idf, missing.state, strict=True)]
+    terms = (
+        *(word for word, _, state in every if state == 0),
+        *(word for word, idf, state in every if state == 1 and idf >= weight),
+    )
+    gaps = _named(text, [term for term in terms if not (dated and names_time(term))])
+    if lacking is not None:
+        gaps.append(f"no hit has {SLOTS[lacking]}")
+    return (*gaps, f"the best hit's confidence is {missing.confidence:.2f}")
+
+
+def _named(text: str, terms: Sequence[str]) -> list[str]:
+    """A gap for each word of a question that is missing, as it is written there; none for those that only ask."""
+    written = _as_written(text)
+    # "Wi-Fi" has three terms.
+    named = list(dict.fromkeys(written.get(term, term) for term in terms if term not in QUESTION_TERMS))
+    gaps = [
+        f"no hit mentions {word if len(word) <= _LONGEST_NAMED else word[:_LONGEST_NAMED] + '...'!r}"
+        for word in named[:_MOST_NAMED]
+    ]
+    if len(named) > _MOST_NAMED:
+        gaps.append(f"nor {len(named) - _MOST_NAMED:,} other words of the query")
+    return gaps
+
+
+def join_gaps(texts: Sequence[str], gaps: Sequence[tuple[str, ...]], any_hit: bool) -> tuple[str, ...]:
+    """The gaps of a decomposed question: those of its sub-questions, each named."""
+    named = (
+        f"{gap}, for {text!r}" if any_hit else gap
+        for text, text_gaps in zip(texts[1:], gaps[1:], strict=True)
+        for gap in text_gaps
+    )
+    return tuple(dict.fromkeys(named))
+
+
+def _as_written(text: str) -> dict[str, str]:
+    """Each index term of a text with the word it came from."""
+    return {term: chunk.strip(".,;:!?\"'()[]") for chunk in text.split() for term in tokenize(chunk)}

@@ -15,18 +15,22 @@ from recallite.model.checks import check_query
 from recallite.model.filters import Filter
 from recallite.model.match_reasons import CHANGE_BIT
 from recallite.model.records import Explanation, Hit
-from recallite.recall.adaptive import adapt
-from recallite.recall.answering import SHOWN, Answer, Trace, answer_all, call
-from recallite.recall.asking import ask
+from recallite.recall.answer import RELEVANT_SHARE, SHOWN, Answer, Trace
 from recallite.recall.decomposition import SubQueries, decompose
-from recallite.recall.learned_ranking import DEPTH, FEATURES, contributions, load_ranking
-from recallite.recall.pipeline import embed_queries, fetch_hits, judged, recall_queries
-from recallite.recall.plan import SIGNALS, at, plan_of, wanted_of
-from recallite.recall.query import given_vectors
+from recallite.recall.judge import judged_alone
+from recallite.recall.pipeline import (
+    Opened,
+    answer_all,
+    call,
+    embed_queries,
+    fetch_hits,
+    judged,
+    open_view,
+    recall_queries,
+)
+from recallite.recall.plan import DEPTH, FEATURES, SIGNALS, at, contributions, load_ranking, plan_of, wanted_of
+from recallite.recall.query import adapt, given_vectors, question_arrays
 from recallite.recall.request import ANSWER_SHARE
-from recallite.recall.select import RELEVANT_SHARE
-from recallite.recall.text_evidence import judged_alone
-from recallite.recall.view import Opened, open_view
 from recallite.store.transaction import Reader
 from recallite.system.numerics import kernels
 from recallite_kernels.arguments import ENDED, OVER
@@ -134,7 +138,7 @@ def _watch(
     )
     (row,) = opened.memory_index.table.rows_of(np.array([record_id], dtype=np.int64)).tolist()
     view = opened.view._replace(standing=np.array([row]), instructions=np.ones(1, dtype=np.uint8))
-    batch = ask(opened.reader, opened.memory_index.generation, queries, request, wanted.by_vector)
+    batch = question_arrays(opened.reader, opened.memory_index.generation, queries, request, wanted.by_vector)
     hits, work = call(view, plan, batch)
     count = hits.figures[0, kernels.FIGURES.hits] + hits.figures[0, kernels.FIGURES.brought]
     (rank,) = np.flatnonzero(hits.rows[0, :count] == row)[:1].tolist() or (-1,)

@@ -1,4 +1,8 @@
-"""Recall, from queries to hits: recognise the question, embed it, find its hits in one kernel, fetch their records.
+"""Recall, from queries to the kernel and back to hits; read it from top to bottom.
+
+`recall_queries` recognises what is asked, embeds the questions and answers them in one read transaction. It opens a
+view of the index, calls one kernel (`call`), lets `recallite.recall.judge` judge what that found, and fetches the
+records.
 
 `recallite_kernels.composition` orders hits: words and vectors -> fuse -> rerank -> spread -> weigh -> learned ranking
 -> what changed -> threshold -> standing instructions. What is recognised in a question (a story, the past, several
@@ -8,36 +12,62 @@ sub-queries have one answer.
 
 from __future__ import annotations
 
+import math
+import threading
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 from msgspec import structs
 
 from recallite.engine import Engine
 from recallite.errors import StoreUnavailable
+from recallite.index.memory_index import MemoryIndex, Selection, view_of
+from recallite.index.table import INSTRUCTION, RowFilter
+from recallite.index.vectors import shortlist_size
 from recallite.model.checks import check_query
-from recallite.model.filters import Filter
+from recallite.model.filters import Filter, Versions
 from recallite.model.records import Hits
-from recallite.recall.adaptive import adapt_all
-from recallite.recall.answering import Answer, answer_all
-from recallite.recall.decomposition import SubQueries, decompose
-from recallite.recall.higher_first import has_lower, put_higher_first
-from recallite.recall.hits import Replaced, add_ranks, fit_budget, in_time_order, load_hits
-from recallite.recall.hops import follow, has_steps
-from recallite.recall.newest_value import newest_first
-from recallite.recall.query import Queries, given_vectors, prepare_queries
+from recallite.model.settings import DEFAULT
+from recallite.recall.answer import (
+    SHOWN,
+    Answer,
+    Replaced,
+    Trace,
+    add_ranks,
+    choose,
+    fit_budget,
+    in_time_order,
+    load_hits,
+)
+from recallite.recall.confidence import Missing, find_gaps, is_fitted_for, join_gaps, least_confidence
+from recallite.recall.decomposition import SubQueries, decompose, follow, has_steps
+from recallite.recall.judge import has_lower, judge, newest_first, put_higher_first
+from recallite.recall.plan import SIGNALS, Wanted, at, plan_of, wanted_of
+from recallite.recall.query import (
+    AskedQuestions,
+    Queries,
+    adapt_all,
+    check_comparable,
+    given_vectors,
+    prepare_queries,
+    question_arrays,
+)
 from recallite.recall.request import Request
-from recallite.recall.text_evidence import judge
-from recallite.recall.view import Opened, open_view
 from recallite.store.transaction import Reader
-from recallite.system.tracing import span
+from recallite.system.numerics import kernels
+from recallite.system.parallel import run_tasks, threads
+from recallite.system.telemetry import span
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
+    from recallite.model.settings import Profile
     from recallite.store.values import Found
+
 
 _WHOLE = SubQueries(())
 
@@ -230,3 +260,357 @@ def fetch_hits(
             hits = in_time_order(hits)
         fetched.append(Hits(hits, query=text, evidence_gaps=gaps, left_out=left_out, diversify_by=over))
     return fetched
+
+
+# The view: the store at one commit, as the kernel reads it: the index under the request's filter.
+
+_NO_CHAINS = np.empty((2, 0), dtype=np.int64)
+_NO_ROWS = np.empty(0, dtype=np.int64)
+
+
+class _Lapsed(NamedTuple):
+    """Rows that are current though superseded: all that superseded them has expired, or does not hold yet.
+
+    The numbers of successions that have expired and begun tell whether the rows are others than before.
+    """
+
+    rows: NDArray[np.int64]
+    expired: int
+    begun: int
+
+
+_NOTHING_LAPSED = _Lapsed(_NO_ROWS, 0, 0)
+
+
+class Opened(NamedTuple):
+    """A view of the index at the reader's commit, and the embedder of its vectors; the index is held until its end.
+
+    `embedder_name` is the name of that embedder, None without vectors.
+    """
+
+    reader: Reader
+    memory_index: MemoryIndex
+    view: kernels.View
+    embedder_name: str | None
+
+    def __enter__(self) -> Opened:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.memory_index.lock.release_reading()
+
+
+def open_view(engine: Engine, reader: Reader, queries: Queries, request: Request) -> Opened:
+    """The index at this read transaction's commit, under the request's filter."""
+    index = engine.index_within(request.filter.base)
+    index.hold(reader)
+    try:
+        embedder = index.kept("embedder", None, reader.vectors.active_embedder)
+        check_comparable(queries, embedder, engine.store.path)
+        view = _view_under(index, reader, request)
+    except BaseException:
+        index.lock.release_reading()
+        raise
+    return Opened(reader, index, view, None if embedder is None else embedder.name)
+
+
+def _view_under(index: MemoryIndex, reader: Reader, request: Request) -> kernels.View:
+    """The view of a filter, made once until the index changes or a record expires."""
+    filter_ = request.filter
+    moment, table = request.now if filter_.as_of is None else filter_.as_of, index.table
+    expired = len(table.expired_rows(moment)) if table.any_expires else 0
+    lapsed = _lapsed(index, reader, moment, filter_.valid_at) if table.any_superseded else _NOTHING_LAPSED
+    grouped = request.one_per_source or request.diversify_by is not None
+    key = filter_, request.profile.standing_instructions > 0 and not grouped, expired, lapsed[1:]
+    return index.kept("view", key, partial(_made, index, reader, request, lapsed.rows))
+
+
+def _made(index: MemoryIndex, reader: Reader, request: Request, lapsed: NDArray[np.int64]) -> kernels.View:
+    selection = _select_rows(index, reader, request, lapsed)
+    standing = _NO_ROWS
+    if request.profile.standing_instructions > 0 and not request.one_per_source and request.diversify_by is None:
+        standing = np.flatnonzero(index.table.standing)
+        if selection.mask is not None:
+            standing = standing[selection.mask[standing] == 1]
+    chains = _NO_CHAINS
+    if request.filter.include_superseded and index.table.any_superseded:
+        chains = index.kept("chains", None, partial(_chains, index, reader))
+    statistics = index.corpus_statistics(_statistics_scopes(reader, request))
+    return view_of(index, selection, statistics, standing, index.table.standing[standing] == INSTRUCTION, chains)
+
+
+def _chains(index: MemoryIndex, reader: Reader) -> NDArray[np.int64]:
+    """Rows and what superseded them, ascending by the first."""
+    ids = index.table.ids[index.table.superseded_rows()]
+    pairs = np.array(
+        [(pair.old_id, pair.new_id) for pair in reader.supersessions.of_old(ids.tolist())], dtype=np.int64
+    ).reshape(-1, 2)
+    rows = np.stack([index.table.rows_of(pairs[:, 0]), index.table.rows_of(pairs[:, 1])])
+    rows = rows[:, (rows >= 0).all(axis=0)]
+    return np.ascontiguousarray(rows[:, np.argsort(rows[0], kind="stable")])
+
+
+def _select_rows(index: MemoryIndex, reader: Reader, request: Request, lapsed: NDArray[np.int64]) -> Selection:
+    """The rows that the request's filter admits at the index's commit."""
+    filter_ = request.filter
+    listed, rest = None, filter_.unindexed
+    if rest is not None:
+        versions: Versions = "open" if filter_.as_of is None else "any"
+        key = rest, versions
+        listed = index.listing(key, partial(reader.records.matching_ids, rest, request.now, versions=versions))
+    visible = RowFilter(
+        now=request.now,
+        hidden=_superseded_rows(index, reader, request, lapsed),
+        as_of=filter_.as_of,
+        scopes=tuple(reader.scopes.within(filter_.scopes)) if filter_.scopes else None,
+        kinds=filter_.kinds or (),
+        since=filter_.since,
+        until=filter_.until,
+        valid_at=filter_.valid_at,
+        listed=listed,
+    )
+    return index.selection(visible, rest)
+
+
+def _lapsed(index: MemoryIndex, reader: Reader, moment: int, valid_at: int | None) -> _Lapsed:
+    """The rows that are current though superseded; of a valid time only by what has expired."""
+    times, ids, begins, announced = index.kept("lapses", None, lambda: _lapses(index, reader))
+    count, begun = bisect_right(times, moment), bisect_right(begins, moment)
+    again = index.table.rows_of(ids[:count]) if count else _NO_ROWS
+    rows = again if begun == len(begins) or valid_at is not None else np.concatenate([again, announced[begun:]])
+    return _Lapsed(rows, count, begun)
+
+
+def _lapses(index: MemoryIndex, reader: Reader) -> tuple[list[int], NDArray[np.int64], list[int], NDArray[np.int64]]:
+    """Find when rows are current again, or cease to be because of an announced successor: times and rows."""
+    lapses = reader.supersessions.lapses()
+    ids = np.array([row_id for _, row_id in lapses], dtype=np.int64)
+    begins, announced = index.table.announced_rows()
+    return [moment for moment, _ in lapses], ids, begins.tolist(), announced
+
+
+def _superseded_rows(
+    index: MemoryIndex, reader: Reader, request: Request, lapsed: NDArray[np.int64]
+) -> NDArray[np.int64] | None:
+    """The rows that the request does not see since they are superseded; None where there are none."""
+    filter_ = request.filter
+    known_at, valid_at = filter_.as_of, filter_.valid_at
+    if (filter_.include_superseded and valid_at is None) or (known_at is None and not index.table.any_superseded):
+        return None
+    rows = index.table.superseded_rows(known_at, valid_at)
+    if len(rows) and len(lapsed):
+        rows = np.setdiff1d(rows, lapsed)
+    if known_at is not None:
+        moment = known_at if valid_at is None else valid_at
+        undone = index.rows(("undone", known_at, moment), partial(reader.supersessions.undone, known_at, moment))
+        rows = np.union1d(rows, undone) if len(undone) else rows
+    return rows if len(rows) else None
+
+
+def _statistics_scopes(reader: Reader, request: Request) -> tuple[int, ...] | None:
+    """The scopes whose records give words their IDF: all of the handle's, whatever the filter; None is every scope."""
+    base = request.filter.base
+    return None if base == "/" else tuple(reader.scopes.within((base,)))
+
+
+# The kernel: called for some questions, and the hits that it found as columns.
+
+# Questions that go through the kernel together: with more, their buffers leave the second-level cache.
+_GROUP = 32
+_SHOWN_COLUMNS = np.array([getattr(SIGNALS, name) for name in SHOWN])
+_HITS, _BROUGHT, _CANDIDATES, _AVAILABLE, _MORE = kernels.FIGURES
+_WIDER = (1, 4, 16, 64)
+_KEPT = 4
+_READ = 10
+# With room for fewer rows that a weighted sum brings, all would be measured twice.
+_REACHED = 4096
+_memories = threading.local()
+
+
+def answer_all(opened: Opened, queries: Queries, request: Request, *, decomposed: bool = False) -> list[Answer]:
+    """The answer to every question, or to one that is decomposed; groups run side by side.
+
+    Where hits need a least confidence there may be more of them than the limit: their texts may lower that of some.
+    """
+    profile = request.profile
+    plain = profile.mmr_lambda is None and not request.one_per_source and request.diversify_by is None
+    if plain and profile.min_confidence > 0 and request.limit < _READ:
+        request = structs.replace(request, limit=_READ)
+    count = len(queries.texts)
+    size = count if decomposed else max(1, min(_GROUP, -(-count // threads())))
+    if (request.explain or opened.memory_index.waiting) and not decomposed:
+        size = 1
+    wanted = wanted_of(
+        request, opened.view, opened.embedder_name, by_vector=queries.vectors is not None,
+        by_tokens=queries.tokens is not None, shared=decomposed,
+    )  # fmt: skip
+    if count <= size:
+        return _answer(opened, queries, request, wanted, _asked(opened, queries, request, wanted))
+    groups = [queries.part(start, start + size) for start in range(0, count, size)]
+    tasks = [
+        partial(_answer, opened, group, request, wanted, _asked(opened, group, request, wanted)) for group in groups
+    ]
+    return [answer for group in run_tasks(tasks) for answer in group]
+
+
+def _asked(opened: Opened, queries: Queries, request: Request, wanted: Wanted) -> AskedQuestions:
+    return question_arrays(opened.reader, opened.memory_index.generation, queries, request, wanted.by_vector)
+
+
+def _answer(
+    opened: Opened, queries: Queries, request: Request, wanted: Wanted, questions: AskedQuestions
+) -> list[Answer]:  # fmt: skip
+    plan = at(plan_of(request.profile, wanted), request.clock)
+    hits, work = call(opened.view, plan, questions)
+    if opened.memory_index.waiting and plan.changes:
+        best = work.order[: min(plan.changes, hits.figures[0, _CANDIDATES])]
+        if opened.memory_index.read_waiting_frames(opened.reader, work.rows[best]):
+            hits, work = call(opened.view, plan, questions)
+    answers = _read(opened, queries.texts, request, plan, questions, hits, work)
+    figures = hits.figures.tolist()
+    if not any(figure[_MORE] and figure[_AVAILABLE] < request.limit for figure in figures[: len(answers)]):
+        return answers
+    for place, figure in enumerate(figures[: len(answers)]):
+        if figure[_MORE] and figure[_AVAILABLE] < request.limit:
+            again = queries if wanted.shared else queries.part(place, place + 1)
+            more = wanted._replace(wanted=4 * wanted.wanted)
+            again_asked = questions if wanted.shared else _asked(opened, again, request, more)
+            (answers[place],) = _answer(opened, again, request, more, again_asked)
+    return answers
+
+
+def call(view: kernels.View, plan: kernels.Plan, batch: AskedQuestions) -> tuple[kernels.Hits, kernels.Workspace]:
+    """The hits of some questions, and the memory in which they were found; both last until this thread calls again."""
+    asking, room, wider = batch.asking, _room(view, plan), 0
+    questions, words = len(asking.counting), len(asking.shares)
+    while True:
+        work, hits = _memory(view, plan, questions, words, batch, room)
+        status = kernels.recall(view, plan, asking, work, hits, checked=True)
+        if status == kernels.DONE:
+            return hits, work
+        if status == kernels.ROOM:
+            room = max(room, int(work.needed[0]))
+        else:
+            wider += 1
+            size = shortlist_size(view.vectors.visible, plan.wanted * 4**wider)
+            plan = plan._replace(shortlist=max(4 * plan.shortlist, size) if wider > len(_WIDER) else size)
+
+
+def _room(view: kernels.View, plan: kernels.Plan) -> int:
+    """Room for rows within reach of a score, or for the neighbours of the best: a link is in the lists of both ends."""
+    if plan.exhaustive:
+        return _REACHED
+    links, rows = len(view.graph.targets), max(len(view.terms.lengths), 1)
+    return (4 + 2 * links // rows) * min(plan.parameters.expansion_depth, 2 * min(plan.wanted, rows))
+
+
+def _memory(
+    view: kernels.View, plan: kernels.Plan, questions: int, words: int, batch: AskedQuestions, room: int
+) -> tuple[kernels.Workspace, kernels.Hits]:
+    """The memory of this thread, made again where it does not fit."""
+    longest, tokens, words = (
+        -(-batch.longest // 16) * 16,
+        -(-batch.tokens // 64) * 64,
+        -(-words // 16) * 16,
+    )
+    rows, visible = len(view.terms.lengths), view.vectors.visible
+    if visible > kernels.SCAN_ALL:  # above it `workspace` makes the same
+        visible = min(visible, plan.shortlist + kernels.SCAN_ALL)
+    key = (
+        questions, longest, tokens, words, room, min(rows, plan.wanted), len(view.terms.segments),
+        view.vectors.sketches.shape[1], visible, len(view.standing) > 0, plan.by_vector, plan.wanted,
+        plan.shortlist, plan.top, plan.depth, plan.changes, plan.least_confidence > 0, plan.shared,
+        plan.limit, plan.standing, view.stated.frames.shape[1],
+    )  # fmt: skip
+    memories: dict[Any, tuple[kernels.Workspace, kernels.Hits]] | None = getattr(_memories, "memory", None)
+    if memories is None:
+        memories = _memories.memory = {}
+    memory = memories.get(key)
+    if memory is None:
+        while len(memories) >= _KEPT:
+            del memories[next(iter(memories))]
+        work = kernels.workspace(view, plan, questions, longest, tokens, room)
+        memory = memories[key] = work, kernels.hits(plan, work, questions, words, longest)
+    elif len(memory[0].scratch) != rows:  # records were added: one array has a place for each, the other eighty stay
+        memory = memories[key] = memory[0]._replace(scratch=np.zeros(rows, dtype=np.float32)), memory[1]
+    return memory
+
+
+def _read(
+    opened: Opened, texts: Sequence[str], request: Request, plan: kernels.Plan, questions: AskedQuestions,
+    hits: kernels.Hits, work: kernels.Workspace,
+) -> list[Answer]:  # fmt: skip
+    """The kernel's arrays as lists."""
+    figures, bounds = hits.figures.tolist(), questions.asking.word_offsets.tolist()
+    columns = (
+        hits.keys.tolist(), hits.scores.tolist(), hits.confidence.tolist(), hits.reasons.tolist(),
+        hits.signals.take(_SHOWN_COLUMNS, axis=2).tolist(), hits.successors.tolist(),
+    )  # fmt: skip
+    answers: list[Answer] = []
+    gaps: list[tuple[str, ...]] = []
+    least = _closing_confidence(request.profile, opened, plan)
+    for place, figure in enumerate(figures[:1] if plan.shared else figures):
+        count, brought = figure[_HITS], figure[_BROUGHT]
+        fields = [column[place] for column in columns]
+        picked = None
+        if plan.limit != plan.final or request.diversify_by is not None:
+            picked = choose(opened, request, hits, place, count)
+        if plan.shared:
+            fields[2] = hits.confidence[:, : count + brought].max(axis=0).tolist()
+        shown = min(count if picked is None else len(picked), plan.final - brought)
+        if picked is not None:
+            ranks = [*picked[:shown], *range(count, count + brought)]
+            fields = [[column[rank] for rank in ranks] for column in fields]
+        elif brought:
+            fields = [[*column[:shown], *column[count : count + brought]] for column in fields]
+        else:
+            fields = [column[:shown] for column in fields]
+        trace = _trace(plan, figure[_CANDIDATES], work, len(texts)) if request.explain else None
+        missing: Missing | None = None
+        best = -1.0 if plan.shared else max(fields[1][:shown], default=0.0)  # sub-questions go by confidence alone
+        any_hit = count > 0 if picked is None else bool(picked)
+        dates = hits.signals[place, slice(shown) if picked is None else picked[:shown], SIGNALS.date]
+        dated = bool((dates > 0).any())
+        for query in range(len(texts)) if plan.shared else (place,):
+            sure = float(hits.sure[query]) if picked is None else max(hits.confidence[query, picked], default=-1.0)
+            if plan.shared and sure >= least:
+                gaps.append(())
+                continue
+            words = slice(bounds[query], bounds[query + 1])
+            state = hits.known[words] if picked is None else _state(hits, query, words, picked)
+            lacking = Missing(
+                questions.words[query], hits.idf[words].tolist(), state.tolist(), sure, best, dated, any_hit,
+                figure[_CANDIDATES] > 0, least, float(opened.view.terms.records),
+            )  # fmt: skip
+            if plan.shared:
+                gaps.append(find_gaps(texts[query], lacking, None, request))
+            else:
+                missing = lacking
+        answers.append(Answer._make((*fields, brought, (), trace, missing)))
+    return [answers[0]._replace(gaps=join_gaps(texts, gaps, any_hit))] if plan.shared else answers
+
+
+def _closing_confidence(profile: Profile, opened: Opened, plan: kernels.Plan) -> float:
+    """The confidence from which a hit closes the gap: one that a caller gives is taken as it is."""
+    if profile.rerank_weight > 0 or profile.gap_confidence != DEFAULT.gap_confidence:
+        return profile.gap_confidence
+    signals = ("words", "vectors")[plan.by_vector]
+    if plan.by_vector and profile.formula.gap_score is not None and not is_fitted_for(opened.embedder_name):
+        return math.inf  # its score alone closes it
+    return least_confidence(profile.gap_confidence, opened.embedder_name, signals, int(opened.view.terms.records))
+
+
+def _state(hits: kernels.Hits, query: int, words: slice, ranks: Sequence[int]) -> NDArray[np.uint8]:
+    """`Hits.known`, of some hits alone."""
+    contained = hits.contained[query, ranks, : words.stop - words.start].any(axis=0)
+    return np.minimum(hits.known[words], 1) + contained.astype(np.uint8)
+
+
+def _trace(plan: kernels.Plan, m: int, work: kernels.Workspace, questions: int) -> Trace:
+    best_of = None
+    if plan.shared:
+        best_of = 1 + np.argmax(work.pool[1:questions, SIGNALS.score, :m], axis=0)
+    return Trace(
+        work.rows[:m].copy(), work.table[:, :m].copy(), work.order[:m].copy(), work.formula[:m].copy(),
+        work.features[:, : min(plan.depth, m)].copy(), work.evidence.copy(), best_of,
+    )  # fmt: skip

@@ -1,23 +1,38 @@
-"""Queries as a recall takes them: checked texts and their vectors."""
+"""The questions of a recall: their vectors, the times that they name, what they become, their arrays for the kernel.
+
+In the order of a recall: texts are checked and embedded together; what a question asks for may change its request; then
+its words, times, vector and token codes become arrays.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from datetime import date, timedelta
+from functools import lru_cache
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+from msgspec import structs
+
 from recallite.errors import EmbedderError, EmbedderMismatch, InvalidInput
-from recallite.model.vector_checks import check_vector
+from recallite.model.checks import check_vector
+from recallite.recall.request import Request
 from recallite.store.values import EmbedderRow
-from recallite.text.index_terms import query_terms
-from recallite.text.stopwords import STOP_TERMS
+from recallite.system.numerics import kernels
+from recallite.text.dates.languages import Language, Mention, fold, languages_of, terms_of_times, time_terms
+from recallite.text.dates.periods import Time, ranged, years_before
+from recallite.text.questions import as_past, as_story, in_past_tense
+from recallite.text.words import QUESTION_TERMS, STOP_TERMS, placed_terms, query_terms, share_of, tokenize
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from recallite.embedding.protocol import QueryTokens
     from recallite.engine import Engine
-    from recallite.recall.request import Request
+    from recallite.store.transaction import Reader
 
 
 class Queries(NamedTuple):
@@ -115,3 +130,341 @@ def given_vectors(vectors: Sequence[object], count: int) -> list[NDArray[np.floa
     if len(listed) != count:
         raise InvalidInput(f"vectors has {len(listed)} entries for {count} queries: give one each")
     return [check_vector(vector, None) for vector in listed]
+
+
+# The times that a question names, as spans that raise the records of them: "in May", "last week", "since 2019". What a
+# time is, `recallite.text.dates` says, for questions and for what is written alike. A question without a year means any
+# year, and what happened then may have been told soon after. Days are in UTC.
+
+_DAY_US = 86_400_000_000
+_EPOCH = date(1970, 1, 1).toordinal()
+
+# A day or month without a year is of any year: up to this number of years back, and of the next.
+_YEARS_BACK = 10
+# What happened on a day, or in a month, is often told within a week.
+_TOLD_WITHIN_DAYS = 7
+_LONGEST_TOLD_DAYS = 31
+_LONGEST_TEXT = 2_000
+_LIMIT_CHARS = 24
+
+
+class Span(NamedTuple):
+    """Microseconds since 1970 UTC, `end` excluded; what is told within `fade` after it counts less and less."""
+
+    begin: int
+    end: int
+    fade: int
+
+
+def spans_of(text: str, terms: Sequence[str], clock_us: int) -> tuple[Span, ...]:
+    """The times that a text with these index terms names, seen from a moment in microseconds; often none."""
+    named = terms_of_times(text, terms) if len(text) <= _LONGEST_TEXT else None
+    if named is None:
+        return ()
+    folded = fold(text)
+    languages = languages_of(folded, named) if len(folded) == len(text) else ()
+    try:
+        today = date.fromordinal(_EPOCH + clock_us // _DAY_US)
+        for language in languages:
+            times = language.find(folded, named, today, question=True)
+            if spans := [span for time in _joined(folded, times, language) for span in _spans(time)]:
+                return tuple(dict.fromkeys(spans))
+    except (ValueError, OverflowError):  # far from our years
+        pass
+    return ()
+
+
+def names_time(term: str) -> bool:
+    """Whether an index term is a word of a time, or a number."""
+    return term in time_terms() or term.isdigit()
+
+
+def _joined(folded: str, times_found: list[Mention], language: Language) -> list[Time]:
+    """Each time; "from X to Y" and "between X and Y" are one, and "since X" or "before Y" is open at one end."""
+    times, skip = [], False
+    for one, other in pairwise([*times_found, None]):
+        assert one is not None
+        if skip:
+            skip = False
+            continue
+        limit = language.context.limit.search(folded, max(0, one.start - _LIMIT_CHARS), one.start)
+        word = None if limit is None else limit.lastgroup
+        if other is not None and word == "range" and language.context.joint.fullmatch(folded, one.stop, other.start):
+            times.append(ranged(one.time, other.time))
+            skip = True
+        elif word in ("since", "after") and not one.time.recurs:
+            begin = one.time.end if word == "after" else one.time.begin
+            times.append(Time(begin, date.max))
+        elif word in ("before", "until") and not one.time.recurs:
+            times.append(Time(date.min, one.time.begin if word == "before" else one.time.end))
+        else:
+            times.append(one.time)
+    return times
+
+
+def _spans(time: Time) -> Iterator[Span]:
+    length = (time.end - time.begin).days
+    fade = _TOLD_WITHIN_DAYS * _DAY_US if time.retold and length <= _LONGEST_TOLD_DAYS else 0
+    for back in range(-1, _YEARS_BACK + 1) if time.recurs else (0,):
+        try:
+            begin = time.begin.replace(year=time.begin.year - back)
+            end = begin + timedelta(1) if length == 1 else years_before(time.end, back)
+        except ValueError:  # 29 February
+            continue
+        yield Span((begin.toordinal() - _EPOCH) * _DAY_US, (end.toordinal() - _EPOCH) * _DAY_US, fade)
+
+
+# The time that a question is about. Of the best candidates that state one thing with different values, the one that
+# holds leads: "Dana lives in Bergen now" goes directly before "Dana lives in Oslo", whichever is nearer to the
+# question, if it is the later one. A question about the past turns that around: what held before, at first, or at the
+# time that it names leads. Statements that were marked as superseded when they were written are not shown at all, but
+# to such a question they are.
+
+_FIRST_MOMENT, _LAST_MOMENT = -(2**63), 2**63 - 1
+
+
+class Asked(NamedTuple):
+    """The time that a question is about: a moment in microseconds, or what is former.
+
+    `before` are index terms of what it was before, in a question about what was before something.
+    """
+
+    moment: int
+    former: bool = False
+    before: frozenset[str] = frozenset()
+
+
+NOW, _FORMER, _FIRST = Asked(_LAST_MOMENT), Asked(_LAST_MOMENT, former=True), Asked(_FIRST_MOMENT)
+
+
+@lru_cache(maxsize=64)  # a question about the past is looked at again when it is answered
+def asked_of(question: str, clock_us: int) -> Asked:
+    """The time that a question is about; `NOW` for one that is not recognised as being about the past."""
+    past = as_past(question)
+    if past is not None and past.which != "before":
+        return _FORMER if past.which == "former" else _FIRST
+    if past is None and not in_past_tense(question):
+        return NOW
+    spans = spans_of(question, query_terms(question), clock_us)
+    moment = max((span.end for span in spans if span.begin <= clock_us), default=clock_us) - 1
+    if spans:
+        return Asked(moment) if moment < clock_us else NOW
+    return NOW if past is None else _FORMER._replace(before=frozenset(tokenize(past.named)) - STOP_TERMS)
+
+
+# Questions that are recalled otherwise than they stand: those about a whole story, and those about the past.
+
+_MOST_KEYWORDS, _LONGEST_KEYWORDS = 3, 60
+
+
+class Adapted(NamedTuple):
+    """Queries of one call that share a request: their places among all of them, and what is searched for each."""
+
+    places: list[int]
+    texts: list[str]
+    request: Request
+
+
+def adapt(query: str, request: Request, *, stories: bool) -> tuple[str, Request]:
+    """The text that is searched for a query, and its request; `stories` may be searched by another text.
+
+    A question about a whole story is searched by its topic: most of its other words name no memory. On BEAM's ordering
+    questions that alone doubled the evidence among 40 hits. A story, and a question about the past, are told with what
+    no longer holds.
+    """
+    if not request.profile.adaptive:
+        return query, request
+    story = as_story(query) if stories else None
+    past = story is not None or asked_of(query, request.clock) is not NOW
+    if past:
+        request = structs.replace(request, about_past=True, filter=request.filter.replaced(include_superseded=True))
+    if request.relevant and (story is not None or of_keywords(query)):
+        profile = structs.replace(request.profile, min_confidence=request.own_least)
+        request = structs.replace(request, profile=profile, relevant=story is None, keywords=story is None)
+    if story is None:
+        return query, request
+    over = request.diversify_by or "time"
+    return story.topic, structs.replace(request, diversify_by=over, own_words=story.own_words)
+
+
+def of_keywords(query: str) -> bool:
+    """Whether a query is one to three words that do not ask: each of them counts."""
+    terms = query_terms(query) if len(query) <= _LONGEST_KEYWORDS and not query.rstrip().endswith("?") else []
+    return 0 < len(terms) <= _MOST_KEYWORDS and not any(term in STOP_TERMS or term in QUESTION_TERMS for term in terms)
+
+
+def adapt_all(queries: Sequence[str], request: Request, *, stories: bool) -> list[Adapted]:
+    """The queries by the request that they become; most calls have one group."""
+    groups: dict[tuple[str | None, bool, bool, bool], Adapted] = {}
+    for place, query in enumerate(queries):
+        text, query_request = adapt(query, request, stories=stories)
+        group = groups.setdefault(
+            (query_request.diversify_by, query_request.own_words, query_request.about_past, query_request.keywords),
+            Adapted([], [], query_request),
+        )
+        group.places.append(place)
+        group.texts.append(text)
+    return list(groups.values())
+
+
+# Questions as the kernel takes them: the numbers of their words, their vectors, times and tokens.
+
+_NO_MOMENTS = np.empty(0, dtype=np.int64)
+_NO_WORDS = np.empty(0, dtype=np.int32)
+_NO_CODES = np.empty((0, 1), dtype=np.uint64)
+_NAME = re.compile(r"^\W*[A-Z]|[a-z][A-Z]|[A-Z]{2}|\d")
+_INNER = re.compile(r"[a-z][A-Z]|[A-Z]{2}|\d")
+CONTENT, NAMED = kernels.CONTENT, kernels.NAMED
+_UNKNOWN = -2  # no number of a word: -1 is that of no speaker
+
+
+class Question(NamedTuple):
+    """The words of a question: all index terms, those that count, the share of texts that contain each of these, their
+    roles, and how many they are; 0 of stop words alone, which are in nearly every record.
+    """
+
+    terms: list[str]
+    words: list[str]
+    shares: list[float]
+    roles: list[int]
+    counting: float
+
+
+@lru_cache(maxsize=1024)  # a question is often asked again
+def read_question(text: str) -> Question:
+    """The words of a question without stop words; all of them where it has only stop words."""
+    terms = query_terms(text)
+    words = [word for word in terms if word not in STOP_TERMS]
+    named = names_in(text)
+    roles = [NAMED if word in named else 0 if word in QUESTION_TERMS else CONTENT for word in words or terms]
+    return Question(terms, words or terms, [share_of(word) for word in words or terms], roles, float(len(words)))
+
+
+def names_in(text: str) -> set[str]:
+    """The index terms of names and numbers in a question: words with a capital letter or a digit, but those of times.
+
+    The first word has its capital anyway, and so have most words of a title: there a capital is no name's.
+    """
+    chunks = text.split()
+    capital = [chunk for place, chunk in enumerate(chunks) if _NAME.search(chunk) and (place or _INNER.search(chunk))]
+    if 2 * len(capital) > len(chunks):
+        capital = [chunk for chunk in capital if any(map(str.isdigit, chunk))]
+    named = {term for chunk in capital for term in tokenize(chunk)} - STOP_TERMS
+    return {term for term in named if not names_time(term)}
+
+
+class AskedQuestions(NamedTuple):
+    """Some questions for the kernel, with the words that count of each."""
+
+    words: list[list[str]]
+    longest: int
+    tokens: int
+    asking: kernels.Asking
+
+
+def question_arrays(
+    reader: Reader, generation: int, queries: Queries, request: Request, by_vector: bool
+) -> AskedQuestions:
+    """Questions as the kernel takes them; `generation` is that of the index, which numbers words."""
+    texts, profile = queries.texts, request.profile
+    read = [read_question(text) for text in texts]
+    words = [[] if request.mode == "vector" else question.words for question in read]
+    flat = words[0] if len(words) == 1 else [word for own_words in words for word in own_words]
+    numbers = reader.lexicon.recalled(flat, generation)
+    if request.mode == "vector":
+        shares, roles = [], []
+    elif len(read) == 1:
+        shares, roles = read[0].shares, read[0].roles
+    else:
+        shares = [share for question in read for share in question.shares]
+        roles = [role for question in read for role in question.roles]
+    counting = [0.0 if request.mode == "vector" else question.counting for question in read]
+    spans: list[tuple[tuple[int, int, int], ...]] = []
+    if profile.date_weight > 0:
+        spans = [spans_of(text, question.terms, request.clock) for text, question in zip(texts, read, strict=True)]
+    begins = ends = fades = _NO_MOMENTS
+    span_offsets = _zeros(len(texts) + 1)
+    if any(spans):
+        flat_spans = np.array([span for own_spans in spans for span in own_spans], dtype=np.int64)
+        begins, ends, fades = np.ascontiguousarray(flat_spans.T)
+        span_offsets = _offsets(map(len, spans))
+    moments, former, before, before_offsets = _times(reader, generation, texts, request)
+    vectors = np.empty((len(texts), 0), dtype=np.float32)
+    if by_vector and queries.vectors is not None:
+        vectors = queries.vectors[0][None] if len(texts) == 1 else np.stack(queries.vectors)
+    codes, token_offsets, token_words, token_word_offsets, width = _tokens(texts, queries.tokens, words)
+    asking = kernels.Asking(
+        vectors=vectors, numbers=np.array([numbers.get(word, _UNKNOWN) for word in flat], dtype=np.int32),
+        shares=np.array(shares, dtype=np.float64), roles=np.array(roles, dtype=np.uint8),
+        word_offsets=_offsets(map(len, words)), counting=np.array(counting),
+        begins=begins, ends=ends, fades=fades, span_offsets=span_offsets, moments=moments, former=former,
+        before=before, before_offsets=before_offsets, token_codes=codes, token_offsets=token_offsets,
+        token_words=token_words, token_word_offsets=token_word_offsets, width=width,
+    )  # fmt: skip
+    return AskedQuestions(words, max(map(len, words)), len(codes), asking)
+
+
+def _times(
+    reader: Reader, generation: int, texts: Sequence[str], request: Request
+) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.int32], NDArray[np.int64]]:
+    """The time that each question is about, and the numbers of the words of what it names as having come after."""
+    if not request.about_past:
+        return _now(len(texts)), _not_former(len(texts)), _NO_WORDS, _zeros(len(texts) + 1)
+    times = [asked_of(text, request.clock) for text in texts]
+    before = [sorted(time.before) for time in times]
+    numbers = reader.lexicon.recalled([word for own_words in before for word in own_words], generation)
+    return (
+        np.array([time.moment for time in times], dtype=np.int64),
+        np.array([time.former for time in times], dtype=np.uint8),
+        np.array([numbers.get(word, _UNKNOWN) for own_words in before for word in own_words], dtype=np.int32),
+        _offsets(map(len, before)),
+    )
+
+
+def _tokens(
+    texts: Sequence[str], tokens: Sequence[QueryTokens | None] | None, words: Sequence[list[str]]
+) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], int]:
+    """The codes of the questions' tokens, and the words that each stands for, by place among those of its question."""
+    if tokens is None:
+        return _NO_CODES, _zeros(len(texts) + 1), _NO_MOMENTS, _zeros(1), 1
+    codes, counts, places, sizes, width = [], [], [], [], 1
+    for text, question_tokens, question_words in zip(texts, tokens, words, strict=True):
+        counts.append(0 if question_tokens is None else len(question_tokens.codes))
+        if question_tokens is None or not len(question_tokens.codes):
+            continue
+        codes.append(question_tokens.codes)
+        width = question_tokens.width
+        for standing_for in words_of_tokens(text, question_tokens.places.tolist(), question_words):
+            places += standing_for
+            sizes.append(len(standing_for))
+    if not codes:
+        return _NO_CODES, _zeros(len(texts) + 1), _NO_MOMENTS, _zeros(1), 1
+    every = codes[0] if len(codes) == 1 else np.concatenate(codes)
+    return every, _offsets(counts), np.array(places, dtype=np.int64), _offsets(sizes), width
+
+
+def words_of_tokens(text: str, begins: Sequence[int], words: Sequence[str]) -> list[list[int]]:
+    """The places among `words` of those that each token of a text is part of; `begins` are the tokens' characters."""
+    placed = placed_terms(text)
+    starts, place_of = [begin for begin, _ in placed], {word: place for place, word in enumerate(words)}
+    places_of = [[place_of[term] for term in terms if term in place_of] for _, terms in placed]
+    return [places_of[at - 1] if (at := bisect_right(starts, begin)) else [] for begin in begins]
+
+
+def _offsets(counts: object) -> NDArray[np.int64]:
+    return np.array([0, *accumulate(counts)], dtype=np.int64)  # type: ignore[call-overload]
+
+
+@lru_cache(maxsize=64)
+def _zeros(count: int) -> NDArray[np.int64]:
+    return np.zeros(count, dtype=np.int64)
+
+
+@lru_cache(maxsize=64)
+def _now(queries: int) -> NDArray[np.int64]:
+    return np.full(queries, NOW.moment, dtype=np.int64)
+
+
+@lru_cache(maxsize=64)
+def _not_former(queries: int) -> NDArray[np.uint8]:
+    return np.zeros(queries, dtype=np.uint8)

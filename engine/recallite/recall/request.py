@@ -12,7 +12,7 @@ from msgspec import Struct
 from recallite.errors import InvalidInput
 from recallite.model import checks
 from recallite.model.filters import FIELD_NAMES, Filter, bound_filter
-from recallite.model.profiles import OPTIONS, Profile, resolve_profile, unknown_option
+from recallite.model.settings import OPTIONS, Profile, resolve_profile, unknown_option
 
 Mode = Literal["hybrid", "vector", "keyword"]
 Diversity = Literal["time", "source", "one_per_source", "one_per_source_over_time"]

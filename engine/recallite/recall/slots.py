@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 
-from recallite.text.lazy_patterns import lazily
+from recallite.text.patterns import lazily
 
 SLOTS = {
     "phone": "a phone number", "email": "an email address", "amount": "a number", "duration": "a length of time",

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from recallite.recall.query import query_words
-from recallite.text.index_terms import tokenize
+from recallite.text.words import tokenize
 
 # A word, with what may join its parts; scripts without spaces are matched two characters at a time.
 _WORD = re.compile(r"[^\W_]+(?:[-_.'’+#]+[^\W_]+)*[+#]*")

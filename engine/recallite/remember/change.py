@@ -1,4 +1,4 @@
-"""Changes to what is stored: update, restore, forget."""
+"""Changes to what is stored: update, restore, forget, or replace by another record with the same id."""
 
 from __future__ import annotations
 
@@ -10,25 +10,33 @@ from msgspec import structs
 
 from recallite.embedding.handle import Identity
 from recallite.engine import Engine
-from recallite.errors import InvalidInput
+from recallite.errors import Conflict, InvalidInput, RecalliteError
 from recallite.model import checks
+from recallite.model.authority import authority_of, rank_of
 from recallite.model.filters import Filter
-from recallite.model.policies import WritePolicy
-from recallite.model.records import Changes, Record
+from recallite.model.records import Changes, OnExisting, Outcome, Record
 from recallite.model.reports import Forgotten
-from recallite.remember.catching_up import catch_up, compare_changed, start_comparing
-from recallite.remember.dating import read_times
+from recallite.model.settings import WritePolicy
 from recallite.remember.embed import embed_rows, embedder_of, identity_for
-from recallite.remember.fields import check_context, check_expiry
-from recallite.remember.prepare import metadata_json
-from recallite.remember.supersession import check_speaker, check_speaker_of, row_id, row_ids, settle_change, undo
-from recallite.remember.uuid7 import uuid7
+from recallite.remember.fields import check_context, check_expiry, uuid7
+from recallite.remember.pending import catch_up, compare_changed, start_comparing
+from recallite.remember.prepare import metadata_json, read_times
+from recallite.remember.relations import (
+    RowRefused,
+    check_speaker,
+    check_speaker_of,
+    row_id,
+    row_ids,
+    settle_change,
+    supersede_named,
+    undo,
+)
 from recallite.store.transaction import Writer
 from recallite.store.values import CHUNK_KIND, Row
 from recallite.system.messages import shown
-from recallite.system.tracing import traced
-from recallite.text.normalise import content_hash
-from recallite.text.record_words import written_words
+from recallite.system.telemetry import traced
+from recallite.text.reading import written_words
+from recallite.text.words import content_hash
 
 # Fields that a write policy redacts, besides metadata.
 _CLEANED = ("text", "context")
@@ -365,3 +373,51 @@ def version_row(text: str, context: str | None, *, indexed: bool = True) -> Row:
         source=None, position=None, created_at=now, valid_from=None, updated_at=now, expires_at=None, recorded_from=now,
         metadata=None, content_hash=content_hash(text, context), indexed=indexed,
     )  # fmt: skip
+
+
+def replace_record(
+    writer: Writer, record_id: int, row: Row, identity: Identity | None, on_existing: OnExisting
+) -> Outcome:
+    """Give a record the text, vectors and fields of a row; its id and the time of its creation stay.
+
+    With "version" its old text stays in its history. RowRefused, with the reason, if it is not to be replaced.
+    """
+    now = writer.records.get(record_id)
+    columns: dict[str, Any] = {
+        "kind": row.kind, "scope": row.scope, "importance": row.importance, "pinned": row.pinned,
+        "authority": row.authority, "topic": row.topic,
+        "source": row.source, "position": row.position, "metadata": row.metadata, "valid_from": row.valid_from,
+        "valid_until": row.valid_until, "valid_resolved": row.valid_resolved, "expires_at": row.expires_at,
+        "expires_after": row.expires_after,
+    }  # fmt: skip
+    try:
+        _check_replaceable(now, row, on_existing)
+        settle_change(writer, record_id, now, columns)
+    except RecalliteError as reason:
+        raise RowRefused(row, reason) from reason
+    keep = on_existing == "version"
+    if (now.text, now.context, now.indexed) != (row.text, row.context, row.indexed) or row.vectors_given:
+        row.recorded_from = row.updated_at = checks.now_us()
+        writer.records.change_text(record_id, row, embedder_of(writer, [row], identity), keep_version=keep)
+    elif not keep:
+        writer.records.purge_versions([record_id])
+    writer.records.change_columns(record_id, {**columns, "updated_at": checks.now_us()}, row.tags)
+    supersede_named(writer, [row], [record_id])
+    return "updated" if keep else "replaced"
+
+
+def _check_replaceable(now: Record, row: Row, on_existing: OnExisting) -> None:
+    """Refuse what is outside the scope of the handle, what a service made, and what is to stay."""
+    if row.base not in ("/", now.scope) and not now.scope.startswith(row.base + "/"):
+        raise Conflict(f"the id {shown(row.public_id)} is taken by a memory outside this scope: give another")
+    if on_existing == "error":
+        raise Conflict(
+            f"a memory with the id {shown(row.public_id)} is there already: give on_existing='replace' or 'version', "
+            "or another id"
+        )
+    if row.authority < rank_of(now.authority):
+        raise Conflict(
+            f"the id {shown(row.public_id)} is that of a memory by the authority {now.authority}, which "
+            f"{authority_of(row.authority)} cannot replace: give another id"
+        )
+    check_owned(now, ("text",))

@@ -2,6 +2,8 @@
 
 Candidates share a key of `text.statements` with the text. They are read inside the write transaction, without the
 in-memory index: a record that another process has just written is among them. Rows of one batch see those before them.
+`TextDetection` finds those of the same text alone. `Effects` collects what is found while records are written, and
+stores it once they have row ids.
 """
 
 from __future__ import annotations
@@ -16,20 +18,21 @@ import numpy as np
 from msgspec import Struct, field
 
 from recallite.model.checks import now_us
-from recallite.model.policies import WritePolicy
-from recallite.remember.compared_records import (
+from recallite.model.settings import WritePolicy
+from recallite.remember.relations import (
+    KINDS_THAT_LAST,
     Claim,
     Known,
     adds_nothing,
+    begins_at,
     of_one_subject,
     outranks,
+    said_after,
     which_stands,
 )
-from recallite.remember.supersession import KINDS_THAT_LAST
-from recallite.store.supersession_values import Sought, SoughtText, StatementCandidate
-from recallite.store.transaction import Reader
-from recallite.store.values import Row
-from recallite.text.normalise import KEY_BYTES
+from recallite.store.columns import RowColumns
+from recallite.store.transaction import Reader, Writer
+from recallite.store.values import Judgement, LinkRow, Row, Sought, SoughtText, StatementCandidate, Supersession
 from recallite.text.statements import (
     Outline,
     Pair,
@@ -43,9 +46,11 @@ from recallite.text.statements import (
     statement_of,
 )
 from recallite.text.statements.keys import record_keys
+from recallite.text.words import KEY_BYTES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
 
 # Records that a row is compared with: parsing one takes 60 us. "I live in" may begin thousands, of
 # which a few of the newest are looked at.
@@ -472,3 +477,161 @@ def _outline(known: Known) -> Outline:
 
 def _statement(known: Known) -> Statement:
     return statement_of(known.text, known.context)
+
+
+class TextDetection(Detection):
+    """Compares rows only with those of the same text: no statement is parsed."""
+
+    def __init__(self, writer: Writer, rows: RowColumns, policy: WritePolicy) -> None:
+        super().__init__(writer, rows, policy)
+        self._columns, self._alone = rows, [False] * len(rows)
+
+    def alone(self) -> list[bool]:
+        """Whether each row is compared with no other: no record, of whatever scope, and no other row has its text."""
+        rows = self._columns
+        if not self._policy.compares:
+            return [True] * len(rows)
+        keys = [content_hash[:KEY_BYTES] for content_hash in rows.content_hash]
+        times = Counter(keys)
+        shared = {key for key, count in times.items() if count > 1}
+        shared.update(self._writer.records.ids_by_text([*times]).values())
+        self._alone = [
+            key not in shared or not indexed or position is not None or kind in KINDS_THAT_LAST
+            for key, indexed, position, kind in zip(keys, rows.indexed, rows.position, rows.kind, strict=True)
+        ]
+        return self._alone
+
+    def _find_said_before(self, near: Sequence[tuple[_Compared, Known, object]]) -> None:
+        """Add no times: of one text, none replaces another."""
+
+    def said_again(self, known: Known, row: Row) -> None:
+        """Add no times: of one text, none replaces another."""
+
+    def _is_compared(self, place: int) -> bool:
+        return not self._alone[place] and super()._is_compared(place)
+
+    def _stored(self, places: Sequence[int], most: int) -> list[list[StatementCandidate]]:
+        rows = [self._rows[place] for place in places]
+        sought = [SoughtText(row.content_hash[:KEY_BYTES], row.scope, row.kind) for row in rows]
+        listed = self._writer.statements.of_text(sought, self._now)
+        for row, records in zip(rows, listed, strict=True):
+            records.sort(key=lambda record: record.authority == row.authority)  # no other repeats it
+        return [records[-most:] for records in listed]
+
+    def _stored_keys(self, row: Row) -> Sequence[int]:
+        return (int.from_bytes(row.content_hash[:KEY_BYTES], "little", signed=True),)
+
+    _sought_keys = _stored_keys
+
+
+class Effects:
+    """Supersessions, contradictions and pairs that a language model judges.
+
+    `row_id` tells the row id of a record, and `insert` gives row ids to all that are new.
+    """
+
+    def __init__(
+        self,
+        writer: Writer,
+        detection: Detection,
+        row_id: Callable[[Known], int],
+        insert: Callable[[], None],
+        now: int,
+        *,
+        asks: bool,
+    ) -> None:
+        """`asks` has a language model judge what the rules leave open."""
+        self._writer, self._detection, self._now, self._asks = writer, detection, now, asks
+        self._row_id, self._insert = row_id, insert
+        # Old and new records; with the time at which the new one was said again, if it was said before the old one.
+        self._superseded: list[tuple[Known, Known, Relation, int]] = []
+        self._repeated: list[tuple[Known, Row]] = []
+        self._contradicted: list[tuple[Row, Relation]] = []
+        self._undecided: list[tuple[Row, Relation]] = []
+
+    @property
+    def undecided(self) -> bool:
+        """Whether a pair waits for a language model."""
+        return bool(self._undecided)
+
+    def add(self, row: Row, detected: Detected) -> None:
+        """Keep what a new record does to others, or, if it repeats one, what that one does."""
+        new: Known = row
+        if detected.same is not None:
+            new = detected.same.other
+            self._repeated.append((new, row))
+            self._detection.said_again(new, row)
+        for relation in detected.superseded:
+            self._replace(relation.other, new, relation)
+            self._detection.superseded(relation.other)
+        for relation in detected.successors:
+            self._add_late(row, relation)
+        self._contradicted += ((row, relation) for relation in detected.contradicted)
+        if self._asks:
+            self._undecided += ((row, relation) for relation in detected.undecided)
+
+    def add_repetition(self, row: Row, same: Relation) -> None:
+        """Keep a stored record as the repetition of another, which stands in its place."""
+        self._replace(row, same.other, same)
+        self._detection.superseded(row)
+
+    def _add_late(self, row: Row, relation: Relation) -> None:
+        """Put a record that was written late in its place among those that supersede each other."""
+        self._insert()
+        self._supersede()
+        next_, before = self._detection.around(row, self._row_id(relation.other))
+        self._replace(row, next_, relation)
+        for former in before:
+            self._replace(former, row, relation)
+        self._detection.superseded(row)
+
+    def store(self) -> None:
+        """Store all that was added; the records are stored."""
+        self._supersede()
+        if self._repeated:
+            self._writer.occurrences.add(
+                (self._row_id(known), told_at, None if (text or row.text) == known.text else text or row.text)
+                for known, row in self._repeated
+                for told_at, text in ((row.created_at, None), *row.repeated)
+            )
+        if self._contradicted:
+            self._writer.links.put(
+                LinkRow(
+                    self._row_id(row), self._row_id(relation.other), "contradicts", relation.verdict.confidence,
+                    self._now, relation.verdict.reason,
+                )
+                for row, relation in self._contradicted
+            )  # fmt: skip
+        if self._undecided:
+            self._writer.judgements.put(
+                Judgement(
+                    self._row_id(old), self._row_id(new), relation.verdict.confidence, relation.verdict.reason,
+                    self._now,
+                )
+                for row, relation in self._undecided
+                for old, new in [sorted((row, relation.other), key=self._detection.told_at)]
+            )  # fmt: skip
+
+    def _replace(self, old: Known, new: Known, relation: Relation) -> None:
+        """Keep a supersession; if the new one was said before the old one, with the time at which it was said again."""
+        claims = self._detection.claim(new), self._detection.claim(old)
+        again = said_after(*claims) if claims[0].told_at[0] <= claims[1].told_at[-1] else None
+        self._superseded.append((old, new, relation, again or 0))
+
+    def _supersede(self) -> None:
+        self._writer.supersessions.put([self._supersession(*replaced) for replaced in self._superseded])
+        self._superseded = []
+
+    def _supersession(self, old: Known, new: Known, relation: Relation, again: int) -> Supersession:
+        """Return a supersession, from when on the new record takes the old one's place.
+
+        A future date in its text is that of the change. If the old text names a date too, a date stands in place of a
+        date: "The exam is on 5 May", not on the 4th. What is said again holds from then on.
+        """
+        holds_from = max(begins_at(new), begins_at(old), again)
+        if new.valid_resolved and not old.valid_resolved:
+            holds_from = max(holds_from, new.valid_from or 0)
+        return Supersession(
+            self._row_id(old), self._row_id(new), holds_from, max(new.recorded_from, old.recorded_from, again), None,
+            relation.verdict.reason, relation.verdict.confidence,
+        )  # fmt: skip

@@ -1,18 +1,26 @@
-"""Checks of those fields of a record that have rules of their own."""
+"""Fields of a record that have rules of their own, and ids of new records.
+
+An id is given by the caller, or new (UUID version 7), or derived from what the record says (`content_id`).
+"""
 
 from __future__ import annotations
 
+import hashlib
+import os
+import threading
+import time
 from contextlib import suppress
 from datetime import timedelta
 from difflib import get_close_matches
+from typing import Any
 
 import msgspec
+from msgspec import structs
 
 from recallite.errors import InvalidInput
-from recallite.model.checks import check_time, encodable, listed, plain_str, to_datetime
+from recallite.model.checks import check_time, encodable, join_scopes, length_of, listed, plain_str, to_datetime
 from recallite.model.records import NewRecord
-from recallite.model.relative_times import length_of
-from recallite.system.messages import shown
+from recallite.system.messages import fault_text, shown
 
 MAX_CONTEXT_CHARS = 2_000
 MAX_LIFE = timedelta(days=365_250)
@@ -115,3 +123,80 @@ def check_context(context: object) -> str | None:
     if len(context) > MAX_CONTEXT_CHARS:
         raise InvalidInput(f"context has {len(context):,} characters: it is a short header of at most 2,000")
     return encodable(plain_str(context), "context") if context.strip() else None
+
+
+# New ids: UUIDs version 7 (RFC 9562): milliseconds, a counter that orders ids within one, random bits.
+
+_COUNTERS = 0x1000
+# The variant of RFC 9562, in the first of the last 16 digits: two of its bits are random.
+_VARIANT = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
+
+
+class _Clock:
+    """Milliseconds with counters, each pair of which is given once in a process, ascending."""
+
+    def __init__(self) -> None:
+        self._process = os.getpid()
+        self._lock = threading.Lock()
+        self._next = 0
+
+    def reserve(self, count: int, first: int) -> int:
+        """Reserve pairs, as milliseconds * 4096 + counter; in a new millisecond the counter begins at `first`."""
+        if self._process != os.getpid():  # another thread may have held the lock at the fork
+            self.__init__()  # type: ignore[misc]
+        with self._lock:
+            begin = max(self._next, time.time_ns() // 1_000_000 * _COUNTERS + first)
+            self._next = begin + count
+        return begin
+
+
+_clock = _Clock()
+
+
+def uuid7() -> str:
+    """Return a new id."""
+    return uuid7s(1)[0]
+
+
+def uuid7s(count: int) -> list[str]:
+    """Return new ids, ascending. The system is asked once for their random bits."""
+    noise = os.urandom(8 * count + 2).hex()
+    # Counters begin in the lower quarter, so that there is room for those of the same millisecond.
+    begin = _clock.reserve(count, int(noise[-4:], 16) >> 6)
+    ids: list[str] = []
+    for place in range(count):
+        milliseconds, counter = divmod(begin + place, _COUNTERS)
+        time_digits, digits = f"{milliseconds:012x}", noise[16 * place : 16 * place + 16]
+        ids.append(
+            f"{time_digits[:8]}-{time_digits[8:]}-7{counter:03x}-{_VARIANT[digits[0]]}{digits[1:4]}-{digits[4:]}"
+        )
+    return ids
+
+
+# Ids derived from what a record says, so that the same record written twice is one.
+
+_ID_BYTES = 16
+_TIMES = ("created_at", "valid_from", "valid_until")
+_DEFAULTS = structs.asdict(NewRecord(text=""))
+_encode = msgspec.json.Encoder(order="sorted").encode
+
+
+def content_id(record: NewRecord, base: str = "/") -> str:
+    """Return the id of a record that has none, in the scope `base` of a store: BLAKE2b of all its fields but vectors.
+
+    Two records that differ in any field, such as the metadata or the position in a source, have different ids. Raises
+    InvalidInput for a field that cannot be stored.
+    """
+    fields: dict[str, Any] = {name: getattr(record, name) for name in _DEFAULTS if name not in ("id", "vector")}
+    fields["scope"] = join_scopes(base, record.scope) or "/"
+    if isinstance(record.importance, int):
+        fields["importance"] = float(record.importance)
+    for name in _TIMES:
+        fields[name] = check_time(fields[name], name)
+    fields["expires_at"] = check_life(record.expires_at) or check_time(record.expires_at, "expires_at")
+    stated = {name: value for name, value in fields.items() if value not in (_DEFAULTS[name], [], {})}
+    try:
+        encoded = _encode(stated)
+    except (TypeError, ValueError, OverflowError, RecursionError) as fault:
+        raise InvalidInput(f"a record has a field that cannot be stored: {fault_text(fault)}") from fault
+    return "content-" + hashlib.blake2b(encoded, digest_size=_ID_BYTES).hexdigest()

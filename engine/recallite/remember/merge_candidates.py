@@ -1,26 +1,299 @@
-"""Merge candidates for the rows of a batch: records that a row quotes, with its topic, or with a similar vector, both
-stored ones and rows of the batch itself.
+"""Merge candidates for the rows of a batch, both stored records and rows of the batch itself.
+
+A row may be merged into a record that it quotes, with its topic, or with a similar vector: one whose cosine to the new
+text reaches a threshold.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from posixpath import commonpath
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 from msgspec import Struct
 
-from recallite.model.authority import LOWEST_RANK
+from recallite.engine import Engine
+from recallite.index.memory_index import MemoryIndex
+from recallite.index.threshold_search import Likely, ThresholdQuery, likely_among, likely_in_index, nearly_current
+from recallite.model.authority import LOWEST_RANK, said_by
 from recallite.model.checks import now_us
-from recallite.model.policies import WritePolicy
-from recallite.remember.provenance import claims_hold
-from recallite.remember.similar_records import BatchMatches, Neighbor, ThresholdMatches
+from recallite.model.filters import Filter
+from recallite.model.match_reasons import MATCH_REASONS
+from recallite.model.records import Record
+from recallite.model.settings import WritePolicy
 from recallite.store.columns import RowColumns
 from recallite.store.transaction import Reader
-from recallite.store.values import CurrentRecord, Row
-from recallite.text.normalise import KEY_BYTES
-from recallite.text.quotes import Quotation
+from recallite.store.values import Commit, CurrentRecord, EmbedderRow, Row
+from recallite.system.numerics import kernel_errors, kernels
+from recallite.text.patterns import lazily
+from recallite.text.quotes import Claim, Quotation
 from recallite.text.topics import same_topic
-from recallite.text.wrappers import Claim
+from recallite.text.words import KEY_BYTES
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+# How many new records the index may lack; their vectors are read from the store.
+_LATE = 24
+# Rows of a batch compared at once.
+_BLOCK = 256
+
+
+class Neighbor(NamedTuple):
+    """A record near a text: its row id, the cosine, and whether both texts were embedded in one part.
+
+    Only then does a cosine near 1 mean that the texts are alike: long texts are compared by their nearest parts.
+    """
+
+    record_id: int
+    cosine: float
+    whole: bool
+
+
+class ThresholdMatches(NamedTuple):
+    """The neighbours of each text, nearest first, as of this commit."""
+
+    commit: Commit
+    neighbors: list[list[Neighbor]]
+
+
+class _Read(NamedTuple):
+    """A read transaction, and the embedder whose vectors the store has."""
+
+    reader: Reader
+    embedder: EmbedderRow
+
+
+def threshold_search(
+    engine: Engine, reader: Reader, rows: Sequence[Row], most: int, floor: float, *, indexed: bool = True
+) -> ThresholdMatches:
+    """Find at most `most` records at a cosine of at least `floor` for each row; none for a row without a vector.
+
+    The store measures the cosines, of its float32 vectors. `indexed` is False in a transaction that has written: the
+    index lacks its uncommitted rows, so every record of the scope and kind is read from the store.
+    """
+    groups: dict[tuple[str, str], list[int]] = {}
+    for place, row in enumerate(rows):
+        if row.vectors:
+            groups.setdefault((row.scope, row.kind), []).append(place)
+    neighbors: list[list[Neighbor]] = [[] for _ in rows]
+    with kernel_errors(), ExitStack() as stack:
+        if indexed:
+            index = index_of(engine, rows)
+            embedder, late = stack.enter_context(nearly_current(index, reader, _LATE))
+        else:
+            embedder = reader.vectors.active_embedder()
+        commit = reader.changes.commit()
+        if embedder is None or not groups:
+            return ThresholdMatches(commit, neighbors)
+        read, now = _Read(reader, embedder), now_us()
+        scopes = reader.scopes.ids(list({scope for scope, _ in groups}))
+        for (scope, kind), places in groups.items():
+            if scope not in scopes:
+                continue
+            wanted = ThresholdQuery(scopes[scope], kind, now, most, floor)
+            queries = _first_parts([rows[place] for place in places], embedder.dimension)
+            if indexed:
+                likely = _in_index(index, read, queries, wanted, late)
+            else:
+                likely = _in_store(read, queries, scope, wanted)
+            for place, near_records in zip(places, _measured(read, queries, likely, wanted), strict=True):
+                single_part = len(rows[place].vectors) == 1
+                neighbors[place] = (
+                    near_records if single_part else [near._replace(whole=False) for near in near_records]
+                )
+    return ThresholdMatches(commit, neighbors)
+
+
+def index_of(engine: Engine, rows: Sequence[Row]) -> MemoryIndex:
+    """The index that has the records of the rows' scopes."""
+    return engine.index_within(commonpath({row.scope for row in rows}))
+
+
+def _first_parts(rows: Sequence[Row], dimension: int) -> NDArray[np.float32]:
+    """The vector of each row's first part, float32 (rows, dimension)."""
+    return np.frombuffer(b"".join(row.vectors[0] for row in rows), dtype="<f4").reshape(len(rows), dimension)
+
+
+def _in_index(
+    index: MemoryIndex, read: _Read, queries: NDArray[np.float32], wanted: ThresholdQuery, late: list[int]
+) -> list[Likely]:
+    """The records that may match each query, by the index and, of those that it lacks, by the store."""
+    likely: list[Likely] = [{} for _ in queries]
+    if index.vectors is not None:
+        likely = likely_in_index(index, queries, wanted)
+    if not late:
+        return likely
+    lacking = likely_among(read.reader.vectors.of_current(late, read.embedder), queries, wanted)
+    return [a | b for a, b in zip(likely, lacking, strict=True)]
+
+
+def _in_store(read: _Read, queries: NDArray[np.float32], scope: str, wanted: ThresholdQuery) -> list[Likely]:
+    """The records that may match each query, by the vectors that the store has of the scope and kind."""
+    reader, embedder = read
+    ids = reader.records.matching_ids(Filter(where={"scope": scope}, kinds=wanted.kind), wanted.now)
+    return likely_among(reader.vectors.of_current(ids, embedder), queries, wanted)
+
+
+def _measured(
+    read: _Read, queries: NDArray[np.float32], likely: Sequence[Likely], wanted: ThresholdQuery
+) -> list[list[Neighbor]]:
+    """The neighbours of each query among the records that may match it, nearest first."""
+    neighbors = []
+    for query, records in zip(queries, likely, strict=True):
+        cosines = read.reader.vectors.cosines(read.embedder, query, list(records)) if records else ()
+        near = [Neighbor(key, float(cosine), records[key]) for key, cosine in zip(records, cosines, strict=True)]
+        near = [neighbor for neighbor in near if neighbor.cosine >= wanted.floor]
+        near.sort(key=lambda neighbor: (-neighbor.cosine, neighbor.record_id))
+        neighbors.append(near[: wanted.most])
+    return neighbors
+
+
+class BatchMatches:
+    """Cosines between the rows of a batch that share scope and kind, computed a block at a time."""
+
+    def __init__(self, rows: Sequence[Row], wanted: int) -> None:
+        self._wanted = wanted
+        groups: dict[tuple[str, str], list[int]] = {}
+        self._seat: list[tuple[tuple[str, str], int] | None] = [None] * len(rows)
+        for place, row in enumerate(rows):
+            if row.vectors:
+                group = groups.setdefault((row.scope, row.kind), [])
+                self._seat[place] = (row.scope, row.kind), len(group)
+                group.append(place)
+        self._places = {key: np.array(places) for key, places in groups.items()}
+        self._vectors = {
+            key: _first_parts([rows[place] for place in places], len(rows[places[0]].vectors[0]) // 4)
+            for key, places in groups.items()
+        }
+        self._block: tuple[tuple[str, str], int, NDArray[np.float32]] | None = None
+
+    def near(self, place: int, floor: float) -> list[tuple[int, float]]:
+        """The nearest earlier rows at a cosine of at least `floor`, nearest first."""
+        seat = self._seat[place]
+        if seat is None or not seat[1]:
+            return []
+        key, seat_row = seat
+        start = seat_row - seat_row % _BLOCK
+        if self._block is None or self._block[:2] != (key, start):
+            every = self._vectors[key]
+            self._block = key, start, every[start : start + _BLOCK] @ every[: start + _BLOCK].T
+        cosines = self._block[2][seat_row - start, :seat_row]
+        matching = np.flatnonzero(cosines >= floor)
+        matching = matching[np.argsort(-cosines[matching], kind="stable")][: self._wanted]
+        return [(int(self._places[key][other]), min(1.0, float(cosines[other]))) for other in matching.tolist()]
+
+
+# Whether what a quoting text claims about a record holds of that record: such a text adds nothing new.
+
+_NUMBERS = frozenset(["score", "confidence", "relevance", "similarity", "importance", "position", "left_out"])
+_NUMBER = lazily(r"\d+(?:\.\d+)?\s?%?")
+_SIGNALS = lazily(rf"(?:{'|'.join(kernels.Signals._fields)})(?:_rank)?")
+# As recall words its evidence gaps.
+_GAP = lazily(
+    r"no hit has (?:an? )?[a-z ]{1,40}|no hit mentions (['\"])[\w'-]{1,60}\1|the best hit's confidence is \d\.\d\d"
+)
+_TIMES = {
+    "created": "created_at", "created_at": "created_at", "event": "valid_from", "valid_from": "valid_from",
+    "updated": "updated_at", "updated_at": "updated_at", "accessed": "accessed_at", "accessed_at": "accessed_at",
+    "valid_until": "valid_until", "held_until": "held_until",
+}  # fmt: skip
+
+
+def claims_hold(record: Record, claims: Sequence[Claim]) -> bool:
+    """Whether every claim holds of a record. Numbers that depend on the query, such as scores, always do."""
+    return all(_holds(record, name, value) for name, value in claims)
+
+
+def _holds(record: Record, name: str, value: Any) -> bool:
+    if value is None or value == [] or value == {}:
+        return name in _NUMBERS or name in _TIMES or name in _FIELDS
+    if name in _NUMBERS:
+        return _is_number(value)
+    if name in _TIMES:
+        return _is_time(value, getattr(record, _TIMES[name]))
+    check = _FIELDS.get(name)
+    return check is not None and check(record, value)
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, str):
+        return _NUMBER.fullmatch(value) is not None
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_time(value: Any, moment: datetime | None) -> bool:
+    """Whether a text names this moment, to its own precision; without an offset it is UTC."""
+    if not isinstance(value, str) or moment is None:
+        return False
+    try:
+        claimed = datetime.fromisoformat(value)
+    except ValueError:
+        return False
+    claimed = claimed.replace(tzinfo=UTC) if claimed.tzinfo is None else claimed.astimezone(UTC)
+    if len(value) == len("2026-01-02"):
+        return claimed.date() == moment.date()
+    if value.count(":") == 1:
+        return claimed == moment.replace(second=0, microsecond=0)
+    return claimed == (moment if "." in value else moment.replace(microsecond=0))
+
+
+def _is_scope(record: Record, value: Any) -> bool:
+    """Scopes may be relative to that of a handle: the end of the path is compared."""
+    return isinstance(value, str) and value.startswith("/") and (value == "/" or record.scope.endswith(value))
+
+
+def _all_in(value: Any, allowed: Sequence[str] | frozenset[str]) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) and item in allowed for item in value)
+
+
+def _is_source(record: Record, value: Any) -> bool:
+    if isinstance(value, Mapping):
+        claimed = {name: item for name, item in value.items() if item is not None}
+        return claimed.items() <= {"id": record.source, "position": record.position}.items()
+    return bool(value == record.source)
+
+
+def _are_gaps(_: Record, value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(gap, str) and _GAP.fullmatch(gap) for gap in value)
+
+
+def _are_signals(_: Record, value: Any) -> bool:
+    return isinstance(value, dict) and all(_SIGNALS.fullmatch(name) and _is_number(value[name]) for name in value)
+
+
+def _are_formers(record: Record, value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(former, Mapping) and former.get("id") in record.supersedes for former in value
+    )
+
+
+_FIELDS: Mapping[str, Any] = {
+    "id": lambda record, value: isinstance(value, str) and value.lower() == record.id,
+    "scope": _is_scope,
+    "date": lambda record, value: _is_time(value, record.created_at) or _is_time(value, record.valid_from),
+    "kind": lambda record, value: value == record.kind,
+    "authority": lambda record, value: value == record.authority,
+    "said_by": lambda record, value: value == said_by(record.authority, record.source),
+    "topic": lambda record, value: value == record.topic,
+    "context": lambda record, value: value == record.context,
+    "source": _is_source,
+    "superseded_by": lambda record, value: _all_in(value, record.superseded_by),
+    "supersedes": _are_formers,
+    "tags": lambda record, value: _all_in(value, record.tags),
+    "metadata": lambda record, value: value == record.metadata,
+    "match_reasons": lambda _, value: _all_in(value, MATCH_REASONS),
+    "evidence_gaps": _are_gaps,
+    "sub_queries": lambda *_: False,
+    "signals": _are_signals,
+}
+
+
+# The candidates of a batch.
 
 SPARE = 6
 """Neighbours fetched beyond those that may be linked: this batch may replace the text of some."""

@@ -1,4 +1,4 @@
-"""Makes rows of callers' arguments: checks every field and reads the texts. Writes nothing."""
+"""Makes rows of callers' arguments: checks fields, reads texts and finds the times that they name. Writes nothing."""
 
 from __future__ import annotations
 
@@ -29,9 +29,8 @@ from recallite.model.checks import (
     optional_datetime,
     to_datetime,
 )
-from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord, Record
-from recallite.remember.dating import read_times
+from recallite.model.settings import WritePolicy
 from recallite.remember.fields import (
     check_context,
     check_created,
@@ -40,14 +39,15 @@ from recallite.remember.fields import (
     check_order,
     check_unexpired,
     unknown_field,
+    uuid7s,
 )
-from recallite.remember.uuid7 import uuid7s
 from recallite.store.columns import RowColumns
 from recallite.store.values import CHUNK_KIND, Row
 from recallite.system.messages import shown
-from recallite.text.normalise import content_hash
+from recallite.text.dates.stated import Interval, stated_interval
 from recallite.text.reading import Reading, read_texts
 from recallite.text.standing import standing_of
+from recallite.text.words import content_hash
 
 _FIELDS = NewRecord.__struct_fields__
 _DEFAULTS = dict(zip(_FIELDS, (None, *NewRecord.__struct_defaults__), strict=True))
@@ -278,3 +278,22 @@ def as_record(row: Row) -> Record:
         standing=row.standing if row.indexed else None,
         metadata={} if row.metadata is None else msgspec.json.decode(row.metadata),
     )  # fmt: skip
+
+
+# What a document or procedure says is not about the time at which it was written.
+_UNDATED = (CHUNK_KIND, "procedure")
+
+
+def read_times(
+    kind: str, text: str, words: Sequence[str], written_us: int, policy: WritePolicy, offset_us: int = 0
+) -> Interval | None:
+    """Return the time that a text is about, seen from `written_us` at an offset from UTC.
+
+    None if none is clear or none is looked for.
+    """
+    if not policy.resolve_dates or kind in _UNDATED:
+        return None
+    stated = stated_interval(text, words, written_us + offset_us)
+    if stated is None or not offset_us:
+        return stated
+    return Interval(stated.at - offset_us, None if stated.until is None else stated.until - offset_us)

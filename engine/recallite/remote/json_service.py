@@ -11,9 +11,8 @@ from typing import Any
 
 from recallite.errors import EmbedderError
 from recallite.model.checks import check_count, check_finite
-from recallite.model.model_address import ModelAddress, require
-from recallite.system.extras import install_command
-from recallite.system.messages import shown
+from recallite.model.environment import ModelAddress, require
+from recallite.system.messages import install_command, shown
 
 CONTENT_REFUSED = (400, 413, 422)
 """Statuses by which a working endpoint refuses the content that it was sent."""
@@ -166,7 +165,7 @@ def open_service(address: ModelAddress, missing: Callable[[str], Exception], **o
 
         send: Callable[[str, dict[str, Any]], dict[str, Any]]
         if address.routed:
-            from recallite.remote.router import RoutedSender
+            from recallite.remote.endpoint import RoutedSender
 
             send = RoutedSender(address)
         else:

@@ -1,23 +1,121 @@
-"""A language model behind any OpenAI-compatible endpoint: Ollama, vLLM, llama.cpp, OpenAI."""
+"""Language models: their protocol, a budget, and one behind any OpenAI-compatible endpoint.
+
+Any object with the protocol's method is a language model; `ask` has questions answered with JSON. Such endpoints have
+Ollama, vLLM, llama.cpp and OpenAI.
+"""
 
 from __future__ import annotations
 
 import re
+import threading
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from copy import copy
-from typing import Any
+from functools import cache
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 from msgspec import Struct, structs
 
 from recallite.errors import InvalidInput, LanguageModelError
 from recallite.model.checks import check_count, check_finite
-from recallite.model.environment import language_model_address
-from recallite.model.model_address import ModelAddress
-from recallite.remote.budget import Budget
+from recallite.model.environment import ModelAddress, language_model_address
 from recallite.remote.json_service import EndpointError, cleaned, open_service
 from recallite.system.messages import shown
+
+Answer = TypeVar("Answer", bound=Struct)
+
+
+class LanguageModel(Protocol):
+    """Answers a conversation. Recallite uses it to decompose long queries and to extract facts from episodes."""
+
+    def complete(
+        self,
+        messages: Sequence[Mapping[str, str]],
+        *,
+        schema: Mapping[str, Any] | None = None,
+        max_tokens: int | None = None,
+    ) -> str:
+        """Return the answer's text to messages of {"role", "content"}; JSON that fits a JSON schema, if one is given.
+
+        Raises LanguageModelError if there is no answer; the caller then continues without a model. May be called from
+        many threads.
+        """
+        ...
+
+
+def ask(model: LanguageModel, task: str, data: object, kind: type[Answer], *, of: str, max_tokens: int) -> Answer:
+    """Return what a model answers to a task about data. Raises LanguageModelError, which names what was asked for."""
+    messages = [{"role": "system", "content": task}, {"role": "user", "content": msgspec.json.encode(data).decode()}]
+    answer = model.complete(messages, schema=_schema(kind), max_tokens=max_tokens)
+    try:
+        return msgspec.json.decode(answer, type=kind)
+    except (msgspec.DecodeError, TypeError) as fault:
+        raise LanguageModelError(f"the model's {of} are not the JSON that was asked for ({fault})") from None
+
+
+@cache
+def _schema(kind: type[Struct]) -> dict[str, Any]:
+    """Return a JSON schema as strict endpoints take it: without references, and with all keys required."""
+    (root,), parts = msgspec.json.schema_components([kind])
+
+    def inlined(node: dict[str, Any]) -> dict[str, Any]:
+        node = parts[node["$ref"].rpartition("/")[2]] if "$ref" in node else node
+        if "items" in node:
+            return {"type": "array", "items": inlined(node["items"])}
+        if "properties" not in node:
+            return {key: value for key, value in node.items() if key != "default"}
+        properties = {name: inlined(part) for name, part in node["properties"].items()}
+        return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
+
+    return inlined(root)
+
+
+class Budget:
+    """Counts requests and tokens, in total or per interval of `per_seconds`; thread-safe.
+
+    Rejected requests are not counted. Tokens are known only after the answer, so concurrent requests may exceed
+    `most_tokens`.
+    """
+
+    def __init__(
+        self, most_calls: int | None = None, most_tokens: int | None = None, per_seconds: float | None = None
+    ) -> None:
+        for value, name in ((most_calls, "most_calls"), (most_tokens, "most_tokens")):
+            if value is not None:
+                check_count(value, name, minimum=0)
+        if per_seconds is not None and check_finite(per_seconds, "per_seconds") <= 0:
+            raise InvalidInput("per_seconds is not above 0: give seconds, or None for a budget in all")
+        self._most_calls = most_calls
+        self._most_tokens = most_tokens
+        self._per_seconds = per_seconds
+        self._lock = threading.Lock()
+        self._began = time.monotonic()
+        self.calls = 0
+        self.tokens = 0
+
+    def take_call(self) -> None:
+        """Count one request. Raises LanguageModelError if the budget is spent."""
+        with self._lock:
+            now = time.monotonic()
+            if self._per_seconds is not None and now - self._began >= self._per_seconds:
+                self._began, self.calls, self.tokens = now, 0, 0
+            limits = (self.calls, self._most_calls, "calls"), (self.tokens, self._most_tokens, "tokens")
+            for used, most, unit in limits:
+                if most is not None and used >= most:
+                    span = "" if self._per_seconds is None else f" in {self._per_seconds:g} s"
+                    raise LanguageModelError(
+                        f"the language model's budget of {most:,} {unit}{span} is spent ({used:,} used): "
+                        f"wait, or raise most_{unit}"
+                    )
+            self.calls += 1
+
+    def add_tokens(self, tokens: int) -> None:
+        """Count the tokens of a request and its answer."""
+        with self._lock:
+            self.tokens += tokens
+
 
 _CHARS_PER_TOKEN = 4
 # Statuses by which endpoints refuse a parameter: most use 400, some 422 or 501.

@@ -1,1 +1,1 @@
-"""Looking at what is stored: audit, evaluation, the timeline, differences between versions, and the map."""
+"""Looking at what is stored: `memory.review`, and the audit."""

@@ -6,16 +6,15 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import IO, Any, Unpack
 
-from recallite.memory import Namespace
+from recallite.engine import Namespace
 from recallite.model.checks import check_count, check_flag
-from recallite.model.evaluations import Evaluation
 from recallite.model.filters import Filter, FilterFields, bound_filter
 from recallite.model.records import Explanation
-from recallite.model.reports import Audit, Judged
+from recallite.model.reports import Audit, Evaluation, Judged
 from recallite.recall import explain as explaining
 from recallite.recall.request import RecallOptions, build_request
-from recallite.remember import model_judging
-from recallite.remember.supersession import row_id
+from recallite.remember import pending
+from recallite.remember.relations import row_id
 from recallite.review.audit import audit
 from recallite.store.store import Progress
 from recallite.system import plugins
@@ -94,7 +93,7 @@ class MemoryReview(Namespace):
         """
         self._require_whole("review.judge")
         most = None if limit is None else check_count(limit, "limit")
-        return model_judging.judge_waiting(self._engine, limit=most)
+        return pending.judge_waiting(self._engine, limit=most)
 
     def explain(
         self,

@@ -8,9 +8,8 @@ from typing import Protocol, TypedDict, Unpack
 
 from recallite.errors import InvalidInput
 from recallite.model.checks import check_path, is_address
-from recallite.store.sqlite.damage import proven_damage
-from recallite.store.sqlite.files import files_beside, is_file_of, remove_database, rename_database
-from recallite.store.sqlite.restoring import PutBack, discard, put_back
+from recallite.store.sqlite.connection import files_beside, is_file_of, remove_database, rename_database
+from recallite.store.sqlite.restoring import PutBack, discard, proven_damage, put_back
 from recallite.store.sqlite.store import SqliteStore
 from recallite.store.store import Store
 from recallite.system import plugins

@@ -15,29 +15,16 @@ from typing import Any, TypeVar, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from recallite.store.sql.access_tokens import AccessTokens
-from recallite.store.sql.blocks import Blocks
-from recallite.store.sql.changes import Changes
-from recallite.store.sql.comparisons import Judgements, Occurrences, UncomparedRecords
-from recallite.store.sql.conditions import Conditions
-from recallite.store.sql.copying import Copying
-from recallite.store.sql.documents import Documents
-from recallite.store.sql.embedding_cache import EmbeddingCache
-from recallite.store.sql.erasing import Erasure
-from recallite.store.sql.lexicon import Lexicon, WordNumbers
-from recallite.store.sql.links import Links
-from recallite.store.sql.meta import IndexSnapshot, Meta
-from recallite.store.sql.overview import Overview
+from recallite.store.sql.blocks import Blocks, Changes
+from recallite.store.sql.derived import Lexicon, StandingRecords, Statements, WordNumbers
+from recallite.store.sql.maintenance import Copying, Erasure
+from recallite.store.sql.meta import AccessTokens, IndexSnapshot, Meta, Scopes, Synced
+from recallite.store.sql.record_reading import Overview
 from recallite.store.sql.records import Records
-from recallite.store.sql.repository import Repository, SqlConnection
-from recallite.store.sql.scopes import Scopes
-from recallite.store.sql.sessions import Sessions
-from recallite.store.sql.standing import StandingRecords
-from recallite.store.sql.statements import Statements
-from recallite.store.sql.supersessions import Supersessions
-from recallite.store.sql.synced import Synced
-from recallite.store.sql.tiers import Consolidations, Experience, Procedures, Working
-from recallite.store.sql.vectors import Vectors
+from recallite.store.sql.relations import Judgements, Links, Occurrences, Supersessions, UncomparedRecords
+from recallite.store.sql.repository import Conditions, Repository, SqlConnection
+from recallite.store.sql.services import Consolidations, Documents, Experience, Procedures, Sessions, Working
+from recallite.store.sql.vectors import EmbeddingCache, Vectors
 from recallite.store.values import Commit
 
 Known = TypeVar("Known")

@@ -1,20 +1,73 @@
-"""Values of a store's repositories: rows, blocks of arrays, identities."""
+"""Values of a store: checked rows, records, blocks of arrays, supersessions, and rows of the services.
+
+Rows are checked against their types: values of another program raise StoreCorrupt here instead of failing later.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NewType
+import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, NewType, TypeVar
 
+import msgspec
 from msgspec import Struct
 
+from recallite.errors import StoreCorrupt
+from recallite.model.checks import EARLIEST_US, LATEST_US
 from recallite.model.records import EmbeddingState, Record
-from recallite.store.rows import Moment
-from recallite.store.supersession_values import Occurrence
+from recallite.system.messages import shown
 from recallite.text.standing import Standing
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+
+# Microseconds since 1970 that a datetime can show.
+Moment = Annotated[int, msgspec.Meta(ge=EARLIEST_US, le=LATEST_US)]
+_PLACE = re.compile(r"`\$\[(\d+)\]")
+Typed = TypeVar("Typed")
+
+
+def runs_of(ids: Sequence[int]) -> list[tuple[int, int]]:
+    """The runs of consecutive row ids, as the first and the last of each, ascending."""
+    distinct = {*ids}
+    if distinct and max(distinct) - min(distinct) == len(distinct) - 1:  # those of a bulk write are one run
+        return [(min(distinct), max(distinct))]
+    runs: list[tuple[int, int]] = []
+    for row_id in sorted(distinct):
+        first = runs.pop()[0] if runs and runs[-1][1] == row_id - 1 else row_id
+        runs.append((first, row_id))
+    return runs
+
+
+def read_row(row: tuple[Any, ...], type: type[Typed], table: str) -> Typed:
+    """A row as the NamedTuple `type`; StoreCorrupt, which names it by its first column, if a value has another type."""
+    try:
+        return msgspec.convert(row, type)
+    except msgspec.ValidationError as fault:
+        place = _PLACE.search(str(fault))
+        column = "a column" if place is None else type._fields[int(place[1])]  # type: ignore[attr-defined]
+        raise StoreCorrupt(
+            f"{table} {shown(row[0])}: {column} is not what was stored ({fault}): another program changed it; "
+            "correct or remove the row"
+        ) from None
+
+
+def read_rows(rows: Iterable[tuple[Any, ...]], type: type[Typed], table: str) -> list[Typed]:
+    """`read_row` of each."""
+    return [read_row(row, type, table) for row in rows]
+
+
+def stored_json(text: object, what: str, type: type[Typed]) -> Typed:
+    """Stored JSON as `type`; StoreCorrupt if another program has changed it."""
+    try:
+        return msgspec.json.decode(text if isinstance(text, str) else b"", type=type)
+    except (msgspec.DecodeError, RecursionError) as fault:
+        raise StoreCorrupt(f"{what} is not what was stored ({fault}): another program changed it") from None
+
+
+# Records, and what the repositories take and return.
 
 
 class Row(Struct, kw_only=True, gc=False):
@@ -350,3 +403,227 @@ class TenantRow(NamedTuple):
     role: str
     scope: str
     created_at: int
+
+
+# Supersessions, repeated statements, and pairs that wait to be judged.
+
+
+class Supersession(NamedTuple):
+    """The open version `new_id` in the place of `old_id`; times in microseconds.
+
+    `holds_from` is the valid time from which the new one holds, `known_from` and `known_until` say when the store knew
+    of it: it stands while `known_until` is None.
+    """
+
+    old_id: int
+    new_id: int
+    holds_from: int
+    known_from: int
+    known_until: int | None = None
+    reason: str | None = None
+    strength: float = 1.0
+
+
+class NamedSupersession(NamedTuple):
+    """A supersession between public ids, as exports have it."""
+
+    old: str
+    new: str
+    holds_from: Moment
+    known_from: Moment
+    known_until: Moment | None
+    reason: str | None
+    strength: float
+
+
+def beginning(created_at: int, valid_from: int | None, *, resolved: bool) -> int:
+    """The time when a statement begins to hold, to tell which of two holds later.
+
+    A time that was found in the text counts as the moment at which it was told: "I moved to Bergen last month" replaces
+    "I live in Oslo", told last week, and "The review moved to Thursday" what was told of next Friday.
+    """
+    return created_at if valid_from is None or resolved else valid_from
+
+
+def telling(created_at: int, recorded_from: int, valid_from: int | None, *, resolved: bool) -> int:
+    """The time as of which a version says what it does. What is to come was announced when it was told.
+
+    A text that `update` gave was told when its version began, not when the memory was created.
+    """
+    told_at = max(created_at, recorded_from)
+    return told_at if valid_from is None or resolved else min(valid_from, told_at)
+
+
+class Standpoint(NamedTuple):
+    """The fields that decide whether a record may take part in a supersession."""
+
+    record_id: int
+    public_id: str
+    scope: str
+    kind: str
+    begins_at: int
+    recorded_from: int
+    expires_at: int | None
+    pinned: bool
+    authority: int
+
+
+class FormerRow(NamedTuple):
+    """A record that another has superseded, and the valid times between which it held."""
+
+    public_id: str
+    text: str
+    held_from: Moment
+    held_until: Moment
+
+
+class Occurrence(NamedTuple):
+    """A further time at which a statement was remembered; `text` where it differs from the record's."""
+
+    at: Moment
+    text: str | None
+
+
+class Sought(NamedTuple):
+    """Records are sought of exactly this scope and kind that share one of the keys, the first of which count most."""
+
+    keys: Sequence[int]
+    scope: str
+    kind: str
+
+
+class SoughtText(NamedTuple):
+    """Records are sought of exactly this scope and kind whose text has this `text_key`."""
+
+    key: bytes
+    scope: str
+    kind: str
+
+
+class Uncompared(NamedTuple):
+    """The records from `first_id` to `last_id` wait to be compared, as a policy in JSON says."""
+
+    first_id: int
+    last_id: int
+    policy: str
+
+
+class StatementCandidate(Struct, frozen=True, gc=False):
+    """An open record, neither expired nor superseded, that a new statement may repeat, supersede or contradict."""
+
+    record_id: int
+    public_id: str
+    text: str
+    context: str | None
+    content_hash: bytes
+    topic: str | None
+    source: str | None
+    position: int | None
+    pinned: bool
+    authority: int
+    created_at: int
+    valid_from: int | None
+    valid_until: int | None
+    valid_resolved: bool
+    expires_at: int | None
+    recorded_from: int
+    metadata: str | None
+    tags: tuple[str, ...]
+    # Further times at which it was remembered.
+    repeated_at: tuple[int, ...]
+    # The weight of the keys that it was found by; the first of those asked for weigh most.
+    shared: int
+
+    @property
+    def begins_at(self) -> int:
+        """The time when it begins to hold."""
+        return beginning(self.created_at, self.valid_from, resolved=self.valid_resolved)
+
+
+class Judgement(NamedTuple):
+    """A pair of open records; the rules leave open whether the new one supersedes the old."""
+
+    old_id: int
+    new_id: int
+    confidence: float
+    reason: str
+    created_at: int
+
+
+# Rows of the services: sessions, their snapshots and messages, consolidation, patterns of tools and recoveries.
+
+
+class SessionRow(NamedTuple):
+    """A session as it is listed; times in microseconds."""
+
+    row_id: int
+    name: str
+    scope: str
+    provider: str | None
+    messages: int
+    created_at: Moment
+    updated_at: Moment
+
+
+class FoundMessage(NamedTuple):
+    """A message that a search found; a higher score is better."""
+
+    session: str
+    scope: str
+    position: int
+    role: str | None
+    content: str
+    created_at: Moment
+    score: float
+
+
+class SnapshotRow(NamedTuple):
+    """A snapshot as it is stored: lists are JSON."""
+
+    public_id: str
+    scope: str
+    session: str | None
+    messages: str
+    summary: str
+    key_decisions: str
+    task_ids: str
+    started_at: Moment | None
+    ended_at: Moment
+    total_cost: float
+    total_tokens: int
+
+
+class CycleRow(NamedTuple):
+    """The work of one cycle; time in microseconds."""
+
+    row_id: int
+    scope: str
+    trigger_id: int
+    replayed_id: int
+    created_at: Moment
+    compressed: int
+    pruned: int
+    replayed: int
+    promoted: int
+    error: str | None
+
+
+class ToolPattern(NamedTuple):
+    """The record of one tool list for one type of task; an average is None if no run told its figure."""
+
+    task_type: str
+    pattern: str
+    total_count: int
+    success_count: int
+    avg_steps: float | None
+    avg_tokens: float | None
+
+
+class Recovery(NamedTuple):
+    """The recovery that helped against an error of a tool."""
+
+    tool: str
+    error_pattern: str
+    error: str
+    recovery: str
+    total_count: int

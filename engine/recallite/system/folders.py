@@ -1,6 +1,7 @@
-"""Folders held open, so that no symbolic link, `..` or race leads out of the one that was opened first.
+"""Folders: where a user's own data lies, and those that are held open while files in them are read, made and removed.
 
-The workspace, the knowledge base and the import and export of folders all walk and read files with this.
+No symbolic link, `..` or race leads out of the one that was opened first, not even a link that is put there meanwhile.
+The workspace, the knowledge base and the import and export of folders all walk, read and write files with this.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,6 +21,21 @@ from recallite.system.messages import shown
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
+
+
+def user_folder() -> str:
+    """The path of the user's data folder for Recallite; nothing is created."""
+    if sys.platform == "linux":  # as platformdirs has it, whose import takes 10 ms
+        data = os.environ.get("XDG_DATA_HOME", "").strip() or os.path.expanduser("~/.local/share")
+        return os.path.join(data, "recallite")
+    from platformdirs import user_data_dir
+
+    return user_data_dir("recallite", appauthor=False)
+
+
+def is_of_user(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is this user's, or this is the superuser; True if the system does not say. Raises OSError."""
+    return sys.platform == "win32" or os.geteuid() in (0, os.stat(path).st_uid)
 
 
 _READ = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
@@ -274,3 +290,65 @@ def _one_name(name: str) -> str:
     if name in ("", ".", "..") or "/" in name or os.sep in name or "\x00" in name:
         raise OSError(errno.EINVAL, "not the name of an entry", name)
     return name
+
+
+_LINKS_BY_DESCRIPTOR = os.open in os.supports_dir_fd and os.link in os.supports_dir_fd
+
+
+class WritableFolder:
+    """The names in it are those of its own entries: to be used with `files.unfinished(prefix, ..., parent=)`."""
+
+    def __init__(self, parent: int | None, prefix: str) -> None:
+        self.parent = parent
+        self.prefix = prefix
+
+    def mode(self, name: str) -> int:
+        """The permissions of a file. Raises OSError."""
+        return stat.S_IMODE(os.stat(self.prefix + name, dir_fd=self.parent).st_mode)
+
+    def add(self, part: str, name: str) -> None:
+        """Give an unfinished file a second name; unlike a rename that never replaces a file. Raises OSError."""
+        os.link(part, self.prefix + name, src_dir_fd=self.parent, dst_dir_fd=self.parent)
+
+    def replace(self, part: str, name: str) -> None:
+        """Put an unfinished file in the place of another. Raises OSError."""
+        os.replace(part, self.prefix + name, src_dir_fd=self.parent, dst_dir_fd=self.parent)
+
+    def remove(self, name: str) -> None:
+        """Remove a file. Raises OSError."""
+        os.unlink(self.prefix + name, dir_fd=self.parent)
+
+    def sync(self) -> None:
+        """Flush the names to the disk, if the folder is held open. Raises OSError."""
+        if self.parent is not None:
+            os.fsync(self.parent)
+
+
+@contextmanager
+def writable_folder(root: Path, folders: Sequence[str]) -> Iterator[WritableFolder]:
+    """The folder below `root` at these names, each created if it is missing. Raises OSError, also for a link."""
+    if sys.platform == "win32" or not _LINKS_BY_DESCRIPTOR:
+        yield WritableFolder(None, f"{_checked(root.resolve(), folders)}{os.sep}")
+        return
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+    parent = os.open(root, flags)
+    try:
+        for folder in folders:
+            with suppress(FileExistsError):
+                os.mkdir(folder, dir_fd=parent)
+            inner = os.open(folder, flags | os.O_NOFOLLOW, dir_fd=parent)
+            os.close(parent)
+            parent = inner
+        yield WritableFolder(parent, "")
+    finally:
+        os.close(parent)
+
+
+def _checked(place: Path, folders: Sequence[str]) -> Path:
+    """The path of a folder, created if missing, none of whose names is a link."""
+    for folder in folders:
+        place = place / folder
+        place.mkdir(exist_ok=True)
+        if place.resolve() != place:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(place))
+    return place

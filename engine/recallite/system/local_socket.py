@@ -83,7 +83,7 @@ def remove_dead(path: str) -> None:
     from contextlib import suppress
     from pathlib import Path
 
-    from recallite.system.folder_lock import FolderLock
+    from recallite.system.files import FolderLock
 
     with suppress(OSError), FolderLock(Path(lock_of(path))).held(0) as is_free:
         if is_free:
@@ -105,7 +105,7 @@ def _listen_at_port(path: str) -> tuple[socket, str]:
     import secrets
     import socket
 
-    from recallite.system.descriptors import create_private
+    from recallite.system.files import create_private
 
     listener, token = socket.create_server(("127.0.0.1", 0), backlog=_BACKLOG), secrets.token_urlsafe(32)
     try:

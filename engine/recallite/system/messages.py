@@ -1,8 +1,15 @@
-"""Values and faults as error messages show them."""
+"""Error messages: how they show values and faults, what to install, and methods whose errors say what to do."""
 
 from __future__ import annotations
 
+import errno
 import re
+from collections.abc import Callable
+from functools import wraps
+from importlib import import_module
+from typing import Any, ParamSpec, TypeVar
+
+from recallite.errors import StoreError
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _USERINFO = re.compile(r"(?<=//)[^/?#\s]*@")
@@ -38,3 +45,67 @@ def readable(text: str) -> str:
     if not text.isascii():
         text = _SURROGATE.sub("�", text)
     return text.replace("\x00", " ")
+
+
+def install_command(extra: str) -> str:
+    """The command that installs an extra from a checkout: Recallite is not published yet."""
+    return f"pip install '.[{extra}]' in a checkout of Recallite"
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def suggests(error: Callable[[str, str], Exception]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """A decorator that raises `error(method, argument)` for a keyword argument that the method does not have.
+
+    It raises StoreError too if the process may not open what the method loads when it is first called.
+    """
+
+    def decorate(method: Callable[P, R]) -> Callable[P, R]:
+        code = method.__code__
+        known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+        @wraps(method)
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            try:
+                return method(*args, **kwargs)
+            except TypeError:
+                for name in kwargs:
+                    if name not in known:
+                        raise error(method.__name__, name) from None
+                raise
+            except OSError as fault:
+                check_open_files(fault)
+                raise
+
+        return call
+
+    return decorate
+
+
+def check_open_files(fault: OSError) -> None:
+    """Raise StoreError if the process or the system has as many open files as it may have."""
+    if fault.errno in (errno.EMFILE, errno.ENFILE):
+        path = fault.filename or "a file"
+        raise StoreError(
+            f"{path} cannot be opened: too many open files. Close some, or raise the limit (ulimit -n); then try again",
+            "io",
+        ) from fault
+
+
+# Modules that are imported when something of theirs is first used, which may fail for want of open files.
+class Deferred:
+    """Stands for a module; for a type checker the module itself is imported in its place."""
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        try:
+            return getattr(import_module(self._name), attribute)
+        except OSError as fault:
+            check_open_files(fault)
+            raise

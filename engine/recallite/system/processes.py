@@ -1,4 +1,4 @@
-"""Ctrl-C, forks and limits of this process; how others are started, and their exit codes."""
+"""Ctrl-C, forks and limits of this process; how others are started and confined, and their exit codes."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import subprocess
+
 
 if sys.platform == "win32":
     import ctypes
@@ -184,3 +185,23 @@ if sys.platform != "win32":
                 return int(status.read().split()[0]) * resource.getpagesize()
         except (OSError, ValueError, IndexError):
             return 0
+
+
+# An audit hook for a process that handles foreign data. Native code could bypass it.
+_FORBIDDEN = ("socket.", "subprocess.", "os.system", "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "os.startfile",
+              "ftplib.")  # fmt: skip
+_WRITING = os.O_WRONLY | os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_TRUNC
+
+
+def refusing(who: str) -> Callable[[str, tuple[Any, ...]], None]:
+    """Return an audit hook that refuses network, processes and writing files by PermissionError, which names `who`."""
+
+    def refuse(event: str, arguments: tuple[Any, ...]) -> None:
+        if event.startswith(_FORBIDDEN):
+            raise PermissionError(f"{who} may not: {event}")
+        if event == "open":
+            _, mode, flags = arguments
+            if (isinstance(mode, str) and set(mode) & set("wax+")) or (isinstance(flags, int) and flags & _WRITING):
+                raise PermissionError(f"{who} may not write files")
+
+    return refuse

@@ -1,9 +1,9 @@
-"""A turnstile before a lock: whoever waits for the lock goes through before work in the background.
+"""A turnstile before a lock: whoever waits for the lock goes through before work in the background, and that work.
 
 Other processes know of who waits by a file, which exists meanwhile and of which each has a shared lock. The system
 drops the lock of a process that is killed; the file that it leaves is removed by the next one who finds it free. It
 only orders those who want the other lock: where it cannot be made, or the file system has no locks, the background
-only pauses.
+only pauses. Work that nobody waits for has one daemon thread, started when there is something to do.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ import secrets
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 
-from recallite.system.descriptors import opened
+from recallite.system.files import opened
+from recallite.system.messages import fault_text
+from recallite.system.telemetry import logger
 
 if sys.platform == "win32":
     import msvcrt
@@ -207,3 +209,79 @@ def _remove_if_free(descriptor: int, path: str) -> bool:
         if os.path.samestat(os.fstat(descriptor), os.stat(path, follow_symlinks=False)):
             os.unlink(path)
     return True
+
+
+Task = Callable[[Callable[[], bool]], object]
+"""Takes a function that says whether to stop."""
+
+_log = logger(__name__)
+# A task that waits for the network is not waited for: what it has not written is done again another time.
+_CLOSING_SECONDS = 2.0
+
+
+class Background:
+    """Runs tasks in a thread. Asked for while it runs, a task runs once more afterwards; a failure is kept as a text.
+
+    `what` names the tasks in the log.
+    """
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._waiting: dict[str, Task] = {}
+        self._failures: dict[str, str] = {}
+        self._stopped = False
+
+    @property
+    def failure(self) -> str | None:
+        """The failure of a task that has not succeeded since."""
+        return next(iter(self._failures.values()), None)
+
+    @property
+    def runs(self) -> bool:
+        """Whether a task runs, or waits to."""
+        return self._thread is not None
+
+    def start(self, task: Task, name: str = "") -> None:
+        """Run the task soon, in place of one of the same name that waits; it waits where no thread is left."""
+        with self._lock:
+            self._waiting[name] = task
+            if self._thread is None and not self._stopped:
+                thread = threading.Thread(target=self._run, name="recallite", daemon=True)
+                try:
+                    thread.start()
+                except RuntimeError:
+                    _log.debug("%s: no thread can be started; the next call tries again", self._what)
+                    return
+                self._thread = thread
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait until nothing is left to do; returns whether that is so."""
+        thread = self._thread
+        if thread is not None:
+            thread.join(seconds)
+        return self._thread is None
+
+    def stop(self) -> None:
+        """Have the task stop after what it is at, and start none any more."""
+        with self._lock:
+            self._stopped = True
+        self.wait(_CLOSING_SECONDS)
+
+    def _run(self) -> None:
+        while True:
+            with self._lock:
+                if self._stopped or not self._waiting:
+                    self._thread = None
+                    return
+                name = next(iter(self._waiting))
+                task = self._waiting.pop(name)
+            try:
+                with giving_way():
+                    task(lambda: self._stopped)
+                self._failures.pop(name, None)
+            except Exception as failure:  # of a model, which may raise anything, or of a store that was closed
+                if name not in self._failures and not self._stopped:  # once, until it succeeds
+                    _log.warning("%s failed with %s", self._what, type(failure).__name__)
+                self._failures[name] = fault_text(failure)

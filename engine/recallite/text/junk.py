@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 
-from recallite.text.lazy_patterns import lazily
-from recallite.text.word_tables import read_tables
+from recallite.text.patterns import lazily, read_tables
 
 _TABLES = read_tables(__file__)
 _LONGEST_CHARS = 160

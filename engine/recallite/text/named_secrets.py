@@ -15,8 +15,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from recallite.text.lazy_patterns import lazily
-from recallite.text.word_tables import read_tables
+from recallite.text.patterns import lazily, read_tables
 
 MASK = "\0"
 """The character that stands for each one of what was redacted before."""
@@ -646,7 +645,7 @@ def _is_phrase(words: list[str], least: int) -> bool:
     """Whether words are those of a passphrase: lower case, and unless they are many no function words among them."""
     if len(words) < least or not all(word.isalpha() and word.islower() for word in words):
         return False
-    from recallite.text.stopwords import STOP_WORDS
+    from recallite.text.words import STOP_WORDS
 
     return least > 11 or not any(word in STOP_WORDS or _is_name(word) for word in words)
 

@@ -12,9 +12,8 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
-from recallite.text.lazy_patterns import lazily
 from recallite.text.named_secrets import MASK, kind_of_field, named_secrets
-from recallite.text.word_tables import read_tables
+from recallite.text.patterns import lazily, read_tables
 
 # Characters that show nothing (Default_Ignorable_Code_Point): a key with one in it is a key.
 _INVISIBLE = lazily(

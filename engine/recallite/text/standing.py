@@ -1,25 +1,25 @@
-"""Standing instructions and preferences: what a person wants from now on, not once. Rules for English.
+"""What a text is to those who read it later: a standing wish, an instruction to the model, of one time, of one person.
 
-"Always format dates as ISO", "call me Bob", "I prefer tea". The rules prefer precision to recall: a verb that tells how
-to do something has to follow "always", so that "Always here for you" and "Never give up!" are neither.
+Standing instructions and preferences are what a person wants from now on, not once: "Always format dates as ISO", "call
+me Bob", "I prefer tea". A verb that tells how to do something has to follow "always", so that "Always here for you" and
+"Never give up!" are neither. Rules for English, which prefer precision to recall.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from recallite.text.lazy_patterns import lazily
-from recallite.text.stopwords import STOP_WORDS
-from recallite.text.unwanted import addresses_model
-from recallite.text.word_tables import read_tables
+from recallite.text.patterns import lazily, read_tables
+from recallite.text.words import STOP_WORDS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
 
 Standing = Literal["instruction", "preference"]
 STANDING: tuple[Standing, ...] = ("instruction", "preference")
@@ -268,3 +268,70 @@ def _has(lower: str, cues: tuple[tuple[str, tuple[str, ...]], ...]) -> bool:
 def _instructs(match: re.Match[str]) -> bool:
     """Whether the verb of what was found, if it has one to check, tells how to do something."""
     return match.lastindex is None or match[match.lastindex].lower() in VERBS
+
+
+# Unwanted text: instructions to a model, and times that have passed. A person decides on what is found.
+_TARGET = (
+    r"(?:(?:all|any|the|these|those|of) ){0,3}(?:your|my|previous|prior|earlier|above|preceding|system|existing) "
+    r"(?:previous |prior |earlier |system |initial ){0,2}"
+)
+_ORDERS = {
+    "tells the reader to drop its instructions": (
+        rf"\b(?:ignore|disregard|forget|override|bypass) {_TARGET}(?:instructions?|prompts?|rules|guidelines"
+        r"|directives)\b"
+    ),
+    "gives the reader a role": (
+        r"\b(?:you are now|from now on,? you (?:are|will|must)|act as (?:an? )?(?:unrestricted|jailbroken|dan\b)"
+        r"|pretend (?:to be|you are) (?:an? )?(?:unrestricted|different|other))"
+    ),
+    "asks for the system prompt": (
+        r"\b(?:reveal|print|show|repeat|output|leak|expose|tell me) (?:\w{1,20} ){0,2}"
+        r"(?:system prompt|hidden instructions|initial instructions|developer message)\b"
+    ),
+    "asks to hide something from the user": (
+        r"\b(?:do not|don't|never) (?:tell|inform|show|mention (?:this )?to|alert|notify|warn) (?:the )?user\b"
+    ),
+    "asks for data to be sent away": (
+        r"\b(?:send|post|upload|forward|exfiltrate|email) (?:\w{1,20} ){0,4}(?:api keys?|credentials|passwords?"
+        r"|secrets?|tokens?|conversation|chat history|memories) (?:\w{1,20} ){0,3}to\b"
+    ),
+    "holds markers of a chat template": (
+        r"<\|(?:im_start|im_end|system|assistant|endoftext|eot_id|start_header_id)\|>|\[/?INST\]|<<SYS>>"
+        r"|^ {0,8}#{2,4} ?(?:system|instruction)s?:"
+    ),
+}
+_ADDRESSES = tuple((reason, lazily(pattern, re.IGNORECASE | re.MULTILINE)) for reason, pattern in _ORDERS.items())
+_PASSING = lazily(
+    r"\b(?:tomorrow|tonight|today|this (?:morning|afternoon|evening|week|weekend|month)|next (?:week|weekend|month"
+    r"|monday|tuesday|wednesday|thursday|friday|saturday|sunday)|later today|in an hour"
+    r"|in (?:a few|\d{1,2}) (?:minutes|hours|days)|right now|at the moment)\b",
+    re.IGNORECASE,
+)
+
+
+def addresses_model(text: str) -> str | None:
+    """Return the words with which a text instructs a model, or None."""
+    return next((reason for reason, pattern in _ADDRESSES if pattern.search(text)), None)
+
+
+def passing_time(text: str) -> str | None:
+    """The first expression for a time that soon passes, such as "next week"."""
+    match = _PASSING.search(text)
+    return None if match is None else match[0]
+
+
+# Owner of a record's statement, by its metadata: "I live in Oslo" of two users are two facts.
+_NAMES = frozenset(
+    name + end
+    for name in (
+        "user", "speaker", "author", "agent", "actor", "person", "customer", "account", "tenant", "owner", "role",
+        "name", "project", "workspace", "repository", "repo", "environment", "env", "device", "host", "server",
+    )
+    for end in ("", "id", "name")
+)  # fmt: skip
+
+
+def whose(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that say whose a record is, by names without case and underscores: "userId" is "user_id"."""
+    named = ((name.replace("_", "").replace("-", "").lower(), value) for name, value in metadata.items())
+    return {name: value for name, value in named if name in _NAMES}

@@ -1,20 +1,151 @@
-"""Whether two similar texts share a topic, so that the newer may replace the older.
+"""Differences between two similar texts, and whether they share a topic, so that the newer may replace the older.
 
 Vectors hardly distinguish "Invoice 443 was paid" from "Invoice 444 was paid" (cosine 0.98). A memory kept twice costs
-little, a lost one costs its text: where in doubt, the topics differ.
+little, a lost one costs its text: where in doubt, the topics differ. What differs is a negation, a number or a value,
+which cheap rules find in English, without a model. Other languages are compared word by word: any word that differs
+counts as a difference in content.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
+from difflib import SequenceMatcher
 from functools import lru_cache
+from itertools import pairwise
 
 from msgspec import Struct
 
-from recallite.text.contrast import Statement, is_plain, other_subject, read_statement
-from recallite.text.index_terms import tokenize
-from recallite.text.lazy_patterns import lazily
+from recallite.text.patterns import lazily, read_tables
+from recallite.text.words import STOP_WORDS, normalized, tokenize
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_TABLES = read_tables(__file__)
+_TOKEN = lazily(r"(?:(?<![\w)\]])[-−])?\d+(?:[.,:/-]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*|[^\w\s]", re.UNICODE)
+_NEGATIONS = _words(_TABLES["negations"])
+_NUMBER_WORDS = _words(_TABLES["number_words"])
+# Words that change the strength or the tone of a statement, not its meaning.
+_FILLERS = _words("really very quite actually also just please currently simply indeed well so too")
+# Stop words that carry meaning here.
+_MEANINGFUL = _words(_TABLES["meaningful"])
+_PLAIN = (STOP_WORDS - _MEANINGFUL) | _FILLERS
+_STATES = _words("is are was were am be been has have had will 's 're")
+_DEFINITE = _words("the our my your his her its their")
+_ONLY = _words("the our")
+_LONGEST = 400
+# From zero to twenty.
+_DIGITS = {word: str(value) for value, word in enumerate(_TABLES["number_words"].split()[:21])}
+# Units next to a number, each with its other names.
+_UNITS = {name: unit.split()[0] for unit in _TABLES["unit_names"].split(";") for name in unit.split()}
+
+
+class Statement(Struct, frozen=True):
+    """A text as the rules see it: its tokens in lower case, and the stems of its content words in order.
+
+    `numbers` holds digits, number words and date words; `negations` counts negating words.
+    """
+
+    tokens: tuple[str, ...]
+    content: tuple[str, ...]
+    numbers: tuple[str, ...]
+    negations: int
+    # The unit beside each number that has one, and the word before each number.
+    units: tuple[str, ...]
+    leads: tuple[str, ...]
+
+
+@lru_cache(maxsize=1024)
+def read_statement(text: str) -> Statement:
+    """The statement of a text."""
+    folded = normalized("NFKC", text).casefold().replace("’", "'")
+    tokens = tuple(token for word in _TOKEN.findall(folded) for token in _parted(word))
+    content, numbers, negations, units, leads = [], [], 0, [], []
+    for before, token, after in zip(("", *tokens), tokens, (*tokens[1:], ""), strict=False):
+        if token in _NEGATIONS:
+            negations += 1
+        elif _number(token):
+            numbers.append(_normal(token))
+            leads.append(before)
+            units += [_UNITS[beside] for beside in (after, before if before in "$€£¥" else "") if beside in _UNITS]
+        elif token == "?":
+            content.append(token)
+        elif token not in _PLAIN and token[0].isalpha():
+            content.extend(tokenize(token))
+    return Statement(tokens, tuple(content), tuple(numbers), negations, tuple(units), tuple(leads))
+
+
+def _parted(word: str) -> tuple[str, ...]:
+    if word.endswith("n't"):
+        return ({"ca": "can", "wo": "will", "sha": "shall"}.get(word[:-3], word[:-3]) or "do", "not")
+    if "'" in word[1:]:
+        head, _, tail = word.partition("'")
+        return (head,) if tail == "s" else (head, f"'{tail}")
+    return (word,)
+
+
+def other_subject(one: Statement, other: Statement) -> bool:
+    """Whether two texts say the same about different things: "The left tyre is flat", "The right tyre is flat"."""
+    if max(len(one.tokens), len(other.tokens)) > _LONGEST:
+        return False
+    slot = _slot(one.tokens, other.tokens)
+    if slot is None:
+        return False
+    before, old, new, after = slot
+    return _tells(old) and _tells(new) and not _predicate_slot(before, after)
+
+
+def is_plain(word: str) -> bool:
+    """Whether a lower-case word is a function word, a negation, a number or a time."""
+    head = word.partition("'")[0]
+    return head in STOP_WORDS or head in _FILLERS or head in _NEGATIONS or _number(head)
+
+
+def _slot(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[list[str], list[str], list[str], list[str]] | None:
+    """The only difference of two token lists, at most three tokens each, with the tokens before and after it."""
+    left, right = ([token for token in some if token[-1].isalnum()] for some in (one, other))
+    edits = [edit for edit in SequenceMatcher(None, left, right, autojunk=False).get_opcodes() if edit[0] != "equal"]
+    if len(edits) == 2 and edits[0][0] == edits[1][0] == "replace":
+        # Two numbers of one date, or a number and its unit, are adjacent or one word apart.
+        if edits[1][1] - edits[0][2] > 1:
+            return None
+        edits = [("replace", edits[0][1], edits[1][2], edits[0][3], edits[1][4])]
+    if len(edits) != 1 or edits[0][0] != "replace":
+        return None
+    _, start, stop, begin, end = edits[0]
+    if max(stop - start, end - begin) > 3 or len(left) - (stop - start) < 2:
+        return None
+    return left[:start], left[start:stop], right[begin:end], left[stop:]
+
+
+def _predicate_slot(before: list[str], after: list[str]) -> bool:
+    """Whether a difference is in the predicate, not in the subject: "Bob is tall" does not contradict "Alice is tall".
+
+    At the beginning it counts before "is the" and "is our", which hold of one thing only.
+    """
+    if not before or all(token in _DEFINITE or token in ("a", "an") for token in before):
+        return any(state in _STATES and what in _ONLY for state, what in pairwise(after[:3]))
+    # "Room 3 is blue", "Room 4 is blue": the difference is in the subject.
+    return not (after and after[0] in _STATES and not any(token in _STATES for token in before))
+
+
+def _number(token: str) -> bool:
+    return token[-1].isdigit() or token in _NUMBER_WORDS or (token.endswith("days") and token[:-1] in _NUMBER_WORDS)
+
+
+def _normal(number: str) -> str:
+    """A number in digits, a day in the singular."""
+    if number[-1].isdigit():
+        return number.replace("−", "-").lstrip("0") or "0"
+    return _DIGITS.get(number) or (number[:-1] if number.endswith("days") else number)
+
+
+def _tells(tokens: list[str]) -> bool:
+    return any(token not in _PLAIN and token not in _NEGATIONS for token in tokens)
+
 
 _WORD = lazily(r"[^\W_]+(?:['’][^\W\d_]+)?", re.UNICODE)
 _SENTENCE_END = lazily(r"[.!?:;\n][^\w]*$")

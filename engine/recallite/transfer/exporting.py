@@ -14,24 +14,27 @@ import msgspec
 from recallite.engine import Engine
 from recallite.model.filters import Filter
 from recallite.model.records import Record
-from recallite.remember.catching_up import catch_up
+from recallite.remember.pending import catch_up
 from recallite.store.store import Progress
 from recallite.store.transaction import Reader
 from recallite.store.values import EmbedderRow, Version
-from recallite.system.tracing import traced
-from recallite.transfer.document_lines import document_lines
-from recallite.transfer.formats import Place, format_of, writing
-from recallite.transfer.line_types import (
+from recallite.system.telemetry import traced
+from recallite.transfer.lines import (
     COLUMNS,
     FORMAT,
     RECORD_FIELDS,
     VERSION,
     Embedder,
+    Place,
+    document_lines,
+    format_of,
     link_fields,
+    occurrence_lines,
     scope_within,
+    supersession_lines,
+    writing,
     written_time,
 )
-from recallite.transfer.supersessions import occurrence_lines, supersession_lines
 
 _PROGRESS_EVERY = 500
 # Whole runs of white space: those with a line break become one space.

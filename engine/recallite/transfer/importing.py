@@ -13,35 +13,40 @@ from recallite.engine import Engine
 from recallite.errors import InvalidInput, InvalidItem, RecalliteError
 from recallite.model import checks
 from recallite.model.authority import speaking_as
+from recallite.model.checks import check_vectors
 from recallite.model.reports import Imported
-from recallite.model.vector_checks import check_vectors
-from recallite.remember.catching_up import comparing_policies, start_comparing
 from recallite.remember.embed import embed_rows, identity_for, insert_rows
-from recallite.remember.fields import check_expiry, is_to_come
-from recallite.remember.identity import content_id
-from recallite.remember.links import LINK_TYPES
+from recallite.remember.fields import check_expiry, content_id, is_to_come
+from recallite.remember.pending import comparing_policies, start_comparing
 from recallite.remember.prepare import prepare
+from recallite.remember.relations import LINK_TYPES
 from recallite.store.store import Progress
-from recallite.store.supersession_values import Supersession
 from recallite.store.transaction import Reader, Writer
-from recallite.store.values import LinkRow, Row
+from recallite.store.values import LinkRow, Row, Supersession
 from recallite.system.messages import shown
-from recallite.system.tracing import traced
+from recallite.system.telemetry import traced
 from recallite.system.turnstile import StepSize
-from recallite.transfer.document_lines import IncomingDocument, check_document, put_document
-from recallite.transfer.formats import Lines, Place, format_of, reading
-from recallite.transfer.line_types import (
+from recallite.transfer.lines import (
     DocumentLine,
     Embedder,
     Entry,
     Header,
     Incoming,
+    IncomingDocument,
+    Lines,
     LinkLine,
+    Place,
     SupersessionLine,
+    check_document,
+    check_occurrences,
+    check_supersession,
+    format_of,
+    name_memories,
     parse,
+    put_document,
+    put_supersession,
+    reading,
 )
-from recallite.transfer.naming import name_memories
-from recallite.transfer.supersessions import check_occurrences, check_supersession, put_supersession
 
 # A line may spell each character of a text as two escapes of six, and carry a megabyte of metadata and vectors.
 _CHARS_PER_CHARACTER = 12

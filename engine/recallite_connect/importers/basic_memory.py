@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 
 from recallite.model.records import NewRecord
 from recallite.model.reports import FileTrouble
-from recallite.text.chunking.line_numbers import Lines
-from recallite_connect.importers.entries import Entries, FoundLink, FoundMemory
+from recallite.text.markdown_sections import Lines
 from recallite_connect.importers.notes import (
     Note,
     Section,
@@ -31,8 +30,8 @@ from recallite_connect.importers.notes import (
     without_hidden,
 )
 from recallite_connect.importers.notes import context_in as context_of_section
+from recallite_connect.importers.reading import Entries, FoundLink, FoundMemory, label_of, tags_of
 from recallite_connect.importers.sources import Source
-from recallite_connect.importers.values import label_of, tags_of
 
 _MORE = r"[^\n]*(?:\n[ \t]+(?![-*+][ \t])\S[^\n]*)*"
 _OBSERVATION = re.compile(rf"^[ \t]*[-*+][ \t]+\[([^\[\]()\n]+)\][ \t]+(\S{_MORE})$", re.MULTILINE)

@@ -21,11 +21,24 @@ from typing import Any
 from recallite.errors import InvalidInput
 from recallite.model.records import NewRecord
 from recallite.model.reports import FileTrouble
-from recallite_connect.importers.archives import Value, members_of, values_of
-from recallite_connect.importers.entries import Entries, Entry, FoundMemory, LeftOut
-from recallite_connect.importers.json_items import json_value
+from recallite_connect.importers.reading import (
+    Entries,
+    Entry,
+    FoundMemory,
+    LeftOut,
+    Value,
+    array,
+    cleaned,
+    json_value,
+    label_of,
+    labels,
+    mapping,
+    members_of,
+    text_of,
+    time_of,
+    values_of,
+)
 from recallite_connect.importers.sources import Source
-from recallite_connect.importers.values import array, cleaned, label_of, labels, mapping, text_of, time_of
 
 _FILES = re.compile(r"(^|/)conversations(-\d+)?\.json$", re.IGNORECASE)
 # Citations and links to files, which only ChatGPT shows: private characters around them, or 【1†source】.

@@ -25,11 +25,25 @@ from typing import Any, NamedTuple
 from recallite.errors import InvalidInput
 from recallite.model.records import NewRecord
 from recallite.model.reports import FileTrouble
-from recallite_connect.importers.archives import Value, members_of, values_of
-from recallite_connect.importers.entries import Entries, Entry, FoundMemory, LeftOut
 from recallite_connect.importers.notes import Note, context_in, sections_of
+from recallite_connect.importers.reading import (
+    Entries,
+    Entry,
+    FoundMemory,
+    LeftOut,
+    Value,
+    array,
+    cleaned,
+    label_of,
+    labels,
+    mapping,
+    members_of,
+    scope_of,
+    text_of,
+    time_of,
+    values_of,
+)
 from recallite_connect.importers.sources import Source
-from recallite_connect.importers.values import array, cleaned, label_of, labels, mapping, scope_of, text_of, time_of
 
 _CONVERSATIONS = re.compile(r"(^|/)conversations(-\d+)?\.json$", re.IGNORECASE)
 _PROJECTS = re.compile(r"(^|/)(projects\.json|projects/[^/]+\.json)$", re.IGNORECASE)

@@ -26,10 +26,18 @@ from typing import Any, NamedTuple
 from recallite.model.authority import Authority
 from recallite.model.records import NewRecord
 from recallite.text.frames import typed
-from recallite_connect.importers.entries import Entries, Entry, FoundMemory, LeftOut
-from recallite_connect.importers.sessions import Sessions, blocks_of, project_name
-from recallite_connect.importers.sources import Source
-from recallite_connect.importers.values import labels, mapping, scope_of, text_of, time_of
+from recallite_connect.importers.reading import (
+    Entries,
+    Entry,
+    FoundMemory,
+    LeftOut,
+    labels,
+    mapping,
+    scope_of,
+    text_of,
+    time_of,
+)
+from recallite_connect.importers.sources import Sessions, Source, blocks_of, project_name
 
 _FILES = re.compile(r"\.jsonl$")
 _HIDDEN = ("isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "isApiErrorMessage", "isVirtual", "turnCompanion")

@@ -17,10 +17,21 @@ from recallite.model.records import NewRecord
 from recallite.model.reports import FileTrouble
 from recallite.store import foreign
 from recallite.text.frames import typed
-from recallite_connect.importers.entries import Entries, Entry, FoundMemory, LeftOut
-from recallite_connect.importers.json_items import json_value
+from recallite_connect.importers.reading import (
+    Entries,
+    Entry,
+    FoundMemory,
+    LeftOut,
+    array,
+    json_value,
+    label_of,
+    labels,
+    scope_of,
+    tags_of,
+    text_of,
+    time_of,
+)
 from recallite_connect.importers.sources import Source
-from recallite_connect.importers.values import array, label_of, labels, scope_of, tags_of, text_of, time_of
 
 _FILE = "claude-mem.db"
 _OBSERVATIONS = "observations"

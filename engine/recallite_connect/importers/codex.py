@@ -25,10 +25,19 @@ from typing import Any
 from recallite.model.authority import Authority
 from recallite.model.records import NewRecord
 from recallite.text.frames import typed
-from recallite_connect.importers.entries import Entries, Entry, FoundMemory, LeftOut
-from recallite_connect.importers.sessions import Sessions, blocks_of, project_name
-from recallite_connect.importers.sources import Source
-from recallite_connect.importers.values import array, labels, mapping, scope_of, text_of, time_of
+from recallite_connect.importers.reading import (
+    Entries,
+    Entry,
+    FoundMemory,
+    LeftOut,
+    array,
+    labels,
+    mapping,
+    scope_of,
+    text_of,
+    time_of,
+)
+from recallite_connect.importers.sources import Sessions, Source, blocks_of, project_name
 
 _FILES = re.compile(r"(^|/)rollout-[^/]*\.jsonl$")
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")

@@ -14,10 +14,8 @@ from recallite.errors import InvalidInput
 from recallite.model.records import NewRecord
 from recallite.model.reports import FileTrouble
 from recallite.store import foreign
-from recallite_connect.importers.entries import Entries, FoundMemory
-from recallite_connect.importers.json_items import json_value
+from recallite_connect.importers.reading import Entries, FoundMemory, cleaned, json_value, label_of, scope_of, time_of
 from recallite_connect.importers.sources import Source
-from recallite_connect.importers.values import cleaned, label_of, scope_of, time_of
 
 _TABLE = "store"
 _COLUMNS = ("prefix", "key", "value", "created_at")

@@ -23,12 +23,22 @@ from recallite.model.reports import FileTrouble
 from recallite.system.folders import open_regular
 from recallite.system.messages import shown
 from recallite.text.dates.written import day_first_of
-from recallite.transfer.line_types import COLUMNS
-from recallite_connect.importers.entries import Entries, FoundMemory
-from recallite_connect.importers.files import lines_of
-from recallite_connect.importers.json_items import Item, array_items, begins_array
+from recallite.transfer.lines import COLUMNS
+from recallite_connect.importers.reading import (
+    Entries,
+    FoundMemory,
+    Item,
+    array_items,
+    begins_array,
+    cleaned,
+    cleaned_json,
+    label_of,
+    lines_of,
+    scope_of,
+    tags_of,
+    time_of,
+)
 from recallite_connect.importers.sources import Source
-from recallite_connect.importers.values import cleaned, cleaned_json, label_of, scope_of, tags_of, time_of
 
 FIELDS = ("text", "id", *(name for name in COLUMNS if name not in ("text", "id", "authority")))
 """The fields that a mapping may name."""

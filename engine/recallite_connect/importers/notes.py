@@ -17,24 +17,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from recallite.embedding.places import measure_of
+from recallite.embedding.tokens import measure_of
 from recallite.errors import InvalidInput, RecalliteError
 from recallite.model.reports import FileTrouble
 from recallite.system.folders import kind_of, printable, read_steady
-from recallite.text.chunking import (
-    ChunkSize,
-    chunk_markdown,
-    front_matter,
-    properties_text,
-    with_columns,
-    with_properties,
-)
-from recallite.text.chunking.bounds import context_of, short_name, short_values
+from recallite.text.chunking import ChunkSize, chunk_markdown, with_columns, with_properties
 from recallite.text.dates.written import day_first_of, line_of, own_time, values_in
-from recallite.text.decoding import decode
-from recallite_connect.importers.entries import LeftOut
-from recallite_connect.importers.files import files_below
-from recallite_connect.importers.values import cleaned, time_of
+from recallite.text.front_matter import context_of, decode, front_matter, properties_text, short_name, short_values
+from recallite_connect.importers.reading import LeftOut, cleaned, files_below, time_of
 
 ENDINGS = (".md", ".markdown")
 _MAX_BYTES = 10_000_000

@@ -20,8 +20,6 @@ from recallite.errors import InvalidInput
 from recallite.model.records import NewRecord
 from recallite.model.reports import FileTrouble
 from recallite.system.folders import read_regular
-from recallite_connect.importers.entries import Entries, FoundLink, FoundMemory, LeftOut
-from recallite_connect.importers.json_items import json_value
 from recallite_connect.importers.notes import (
     ENDINGS,
     Note,
@@ -35,8 +33,8 @@ from recallite_connect.importers.notes import (
     without_code,
     without_hidden,
 )
+from recallite_connect.importers.reading import Entries, FoundLink, FoundMemory, LeftOut, json_value, label_of, tags_of
 from recallite_connect.importers.sources import Source
-from recallite_connect.importers.values import label_of, tags_of
 
 _WIKILINK = re.compile(r"\[\[([^\[\]\n|#^]*)((?:#[^\[\]\n|]*)?)(?:\|[^\[\]\n]*)?\]\]")
 _LINK = re.compile(r"\]\(<?([^()<>\n#]*)((?:#[^()<>\n]*)?)>?\)")

@@ -21,7 +21,6 @@ from typing import Any
 from recallite.errors import InvalidInput
 from recallite.model.records import NewRecord
 from recallite.model.reports import FileTrouble
-from recallite_connect.importers.entries import Entries, FoundMemory
 from recallite_connect.importers.notes import (
     Note,
     Section,
@@ -31,8 +30,8 @@ from recallite_connect.importers.notes import (
     sections_of,
     tags_in,
 )
+from recallite_connect.importers.reading import Entries, FoundMemory, label_of, tags_of, time_of
 from recallite_connect.importers.sources import Source
-from recallite_connect.importers.values import label_of, tags_of, time_of
 
 _ROOT_FILES = ("memory.md", "user.md")
 _FOLDER, _DREAMS = "memory/", "memory/dreaming/"

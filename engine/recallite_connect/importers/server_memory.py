@@ -18,10 +18,18 @@ from msgspec import Struct
 from recallite.model.records import NewRecord
 from recallite.model.reports import FileTrouble
 from recallite.system.messages import shown
-from recallite_connect.importers.entries import Entries, FoundLink, FoundMemory
-from recallite_connect.importers.files import json_document, lines_of
+from recallite_connect.importers.reading import (
+    Entries,
+    FoundLink,
+    FoundMemory,
+    array,
+    cleaned_json,
+    json_document,
+    label_of,
+    lines_of,
+    mapping,
+)
 from recallite_connect.importers.sources import Source
-from recallite_connect.importers.values import array, cleaned_json, label_of, mapping
 
 
 class _Entity(Struct, tag_field="type", tag="entity", rename="camel"):

@@ -10,14 +10,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
 from hashlib import blake2b
+from itertools import groupby
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct, structs
 
-from recallite.model.authority import Authority
-from recallite.model.checks import EARLIEST_US, LATEST_US
+from recallite.embedding.handle import Identity
+from recallite.engine import Engine
+from recallite.errors import EmbedderError, InvalidInput
+from recallite.model import checks
+from recallite.model.authority import Authority, rank_of
+from recallite.model.checks import EARLIEST_US, LATEST_US, check_time
+from recallite.model.filters import Filter
+from recallite.model.records import Link
+from recallite.remember.change import version_row
+from recallite.remember.embed import embed_rows, embedder_of, identity_for
+from recallite.remember.prepare import metadata_json
+from recallite.remember.relations import LINK_TYPES, outranks
+from recallite.store.sql.meta import SyncedRow
+from recallite.store.transaction import Reader, Writer
+from recallite.store.values import CHUNK_KIND, LinkRow, NamedSupersession, Row, Supersession, Version
+from recallite.text.words import content_hash
+from recallite.transfer.importing import check_parts
+from recallite.transfer.lines import Embedder
 
 _Moment = Annotated[int, Meta(ge=EARLIEST_US, le=LATEST_US)]
 Stamp = tuple[_Moment, str]
@@ -255,3 +274,388 @@ def _short(stamps: dict[str, Stamp]) -> dict[str, Stamp]:
     """Stamps with the most frequent one under ""."""
     usual = max({*stamps.values()}, key=lambda stamp: ([*stamps.values()].count(stamp), stamp))
     return {"": usual, **{group: stamp for group, stamp in stamps.items() if stamp != usual}}
+
+
+Complete = Callable[[Row], None]
+"""Gives a row its vectors."""
+_SHARED = [name for name in MemoryFields.__struct_fields__ if name not in ("tags", "authority", "metadata")]
+
+
+def all_items(reader: Reader) -> Iterator[Item]:
+    """Every memory, link and supersession that devices exchange, without vectors; chunks of documents are not."""
+    everything = Filter()
+    yield from _memories(reader.records.versions(everything, None))
+    yield from map(_of_link, reader.links.between(everything, chunks=False))
+    yield from map(_of_supersession, reader.supersessions.between(everything))
+
+
+def items_named(reader: Reader, names: Iterable[tuple[str, ...]]) -> dict[str, Item]:
+    """Stored items of these names, by key, with vectors."""
+    wanted = [*names]
+    ids = [name[1] for name in wanted if name[0] == "memory"]
+    opened = [(row_id, public_id) for public_id, row_id in reader.records.find_ids(ids, "/").items()]
+    versions = reader.records.versions_of(sorted(opened), reader.vectors.active_embedder())
+    items = [*_memories(versions)]
+    for kind, end, *key in wanted:
+        row_id = reader.records.find_ids([end], "/").get(end) if kind != "memory" else None
+        if row_id is not None and kind == "link":
+            links = reader.links.of(row_id, incoming=False, types=[key[1]])
+            items += [_of_link(link) for link in links if link.target == key[0]]
+        elif row_id is not None:
+            edges = [row for row in reader.supersessions.edges([row_id]) if str(row.known_from) == key[1]]
+            news = reader.records.public_ids_of([row.new_id for row in edges])
+            named = [NamedSupersession(end, new, *row[2:]) for row, new in zip(edges, news, strict=True)]
+            items += [_of_supersession(row) for row in named if row.new == key[0]]
+    return {item.key: item for item in items}
+
+
+def _memories(versions: Iterator[Version]) -> Iterator[Item]:
+    for public_id, group in groupby(versions, key=lambda version: version.record.id):
+        listed = [*group]
+        record = listed[-1].record
+        if record.kind == CHUNK_KIND:
+            continue
+        texts = [_text(version) for version in listed]
+        name = ("memory", public_id)
+        yield Item(
+            key=key_of(name), name=name, fields=_fields(listed[-1]), texts={text.key: text for text in texts},
+            updated_at=_micros(record.updated_at),
+        )  # fmt: skip
+
+
+def _text(version: Version) -> Text:
+    record = version.record
+    closed = None if record.recorded_until is None else structs.replace(_fields(version), scope="/", source=None)
+    return Text(
+        at=_micros(record.recorded_from), text=record.text, context=record.context, indexed=record.indexed,
+        repeated=tuple((again.at, again.text) for again in version.repeated), closed=closed,
+        updated_at=0 if closed is None else _micros(record.updated_at), vectors=version.vectors,
+    )  # fmt: skip
+
+
+def _fields(version: Version) -> MemoryFields:
+    record = version.record
+    return MemoryFields(**{name: _micros(getattr(record, name)) for name in MemoryFields.__struct_fields__})
+
+
+def _micros(value: Any) -> Any:
+    """A time as microseconds since 1970, a length of time as microseconds; anything else as it is."""
+    if isinstance(value, datetime):
+        return check_time(value, "time")
+    return value // timedelta(microseconds=1) if isinstance(value, timedelta) else value
+
+
+def _of_link(link: Link) -> Item:
+    name = ("link", link.source, link.target, link.type)
+    created_at = _micros(link.created_at)
+    return Item(
+        key=key_of(name), name=name, fields=LinkFields(link.strength, created_at, link.reason), updated_at=created_at
+    )
+
+
+def _of_supersession(row: NamedSupersession) -> Item:
+    name = ("supersession", row.old, row.new, str(row.known_from))
+    fields = SupersessionFields(row.holds_from, row.known_until, row.reason, row.strength)
+    return Item(key=key_of(name), name=name, fields=fields, updated_at=row.known_until or row.known_from)
+
+
+def put_memory(writer: Writer, before: Item | None, after: Item, complete: Complete, embedder: Identity | None) -> None:
+    """Write a memory in place of what is stored of it."""
+    assert isinstance(after.fields, MemoryFields)
+    ordered = sorted(after.texts.values(), key=lambda text: (text.at, text.key))
+    ends = [text.at for text in ordered[1:]]
+    rows = [_row(after, text, until) for text, until in zip(ordered, [*ends, None], strict=True)]
+    texts_before = {} if before is None else {key: text.content for key, text in before.texts.items()}
+    changed = texts_before != {key: text.content for key, text in after.texts.items()}
+    if changed:
+        for row in rows:
+            complete(row)
+    active = embedder_of(writer, rows, embedder)
+    if before is None:
+        writer.standing.derive(writer.records.insert(rows, active))
+        return
+    record_id = writer.records.find_ids([after.name[1]], "/")[after.name[1]]
+    if changed:
+        writer.records.put_versions(record_id, rows, active)
+    columns = _columns(after.fields, after.updated_at)
+    stored = _columns(before.fields, before.updated_at)  # type: ignore[arg-type]
+    different = {name: value for name, value in columns.items() if stored[name] != value}
+    if "importance" in different:
+        different["base_importance"] = columns["base_importance"]
+    tags = after.fields.tags if before.fields.tags != after.fields.tags else None  # type: ignore[union-attr]
+    if different or tags is not None:
+        writer.records.change_columns(record_id, different or {"updated_at": after.updated_at}, tags)
+
+
+def _row(item: Item, text: Text, recorded_until: int | None) -> Row:
+    now = item.fields
+    fields = now if recorded_until is None or text.closed is None else text.closed
+    assert isinstance(now, MemoryFields)
+    assert isinstance(fields, MemoryFields)
+    columns = _columns(structs.replace(fields, scope=now.scope, source=now.source), 0)
+    columns["updated_at"] = text.updated_at if fields is text.closed else item.updated_at
+    return Row(
+        public_id=item.name[1], text=text.text, context=text.context, recorded_from=text.at, indexed=text.indexed,
+        recorded_until=recorded_until, content_hash=content_hash(text.text, text.context), tags=fields.tags,
+        repeated=text.repeated, vectors=text.vectors, **columns,
+    )  # fmt: skip
+
+
+def _columns(fields: MemoryFields, updated_at: int) -> dict[str, Any]:
+    return {
+        **{name: getattr(fields, name) for name in _SHARED},
+        "authority": rank_of(fields.authority),
+        "metadata": metadata_json(fields.metadata),
+        "updated_at": updated_at,
+    }
+
+
+def put_link(writer: Writer, name: Sequence[str], fields: LinkFields, ids: Mapping[str, int]) -> None:
+    """Write a link in place of what is stored of it."""
+    source, target = ids[name[1]], ids[name[2]]
+    writer.links.drop(source, target, [name[3]])
+    writer.links.put([LinkRow(source, target, name[3], fields.strength, fields.created_at, fields.reason)])
+
+
+def put_supersession(writer: Writer, name: Sequence[str], fields: SupersessionFields, ids: Mapping[str, int]) -> None:
+    """Write a supersession in place of what is stored of it.
+
+    Of two that stand between the same memories, and of those that would make a circle, the one known last gives way:
+    it is not stored, and so the next run says that it is gone. So does a lower authority in the place of a higher one.
+    """
+    old, new, known_from = ids[name[1]], ids[name[2]], int(name[3])
+    row = Supersession(old, new, fields.holds_from, known_from, fields.known_until, fields.reason, fields.strength)
+    writer.supersessions.replace(old, new, known_from, None)
+    points = writer.supersessions.standpoints([old, new])
+    if row.known_until is None and not outranks(points[new].authority, points[old].authority):
+        return
+    while row.known_until is None and (rivals := _rivals(writer, row)):
+        last = max((*rivals, row), key=lambda edge: (edge.known_from, *writer.records.public_ids_of(edge[:2])))
+        if last is row:
+            return
+        writer.supersessions.replace(last.old_id, last.new_id, last.known_from, None)
+    writer.supersessions.replace(old, new, known_from, row)
+
+
+def _rivals(writer: Writer, row: Supersession) -> list[Supersession]:
+    """The standing supersessions that cannot stand beside this one."""
+    same = [edge for edge in writer.supersessions.of_old([row.old_id]) if edge.new_id == row.new_id]
+    beyond = writer.supersessions.following([row.new_id])
+    if same or row.old_id not in beyond:
+        return same
+    circle = [node for node in {*beyond, row.new_id} if row.old_id in writer.supersessions.following([node])]
+    return [edge for edge in writer.supersessions.of_old(circle) if edge.new_id in {*circle, row.old_id}]
+
+
+_PARTS = {"memory": 2, "link": 4, "supersession": 4}
+
+
+class Merge:
+    """The merge of one run, and its figures."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self.identity: Identity | None = None
+        self._embedded: dict[tuple[str, str | None], Row] = {}
+        self.merged = self.forgotten = 0
+        self.diverged: set[str] = set()
+
+    def prepare(self, items: Sequence[Item], made_by: Embedder | None) -> list[Item]:
+        """Check the items of a file, and embed texts without vectors of this store's embedder. Raises InvalidInput."""
+        engine = self._engine
+        for item in items:
+            _check(item, made_by, engine.settings.max_text_chars)
+        self.identity = identity_for(engine, None)
+        if self.identity is None and made_by is not None:
+            self.identity = Identity(made_by.fingerprint, made_by.name, made_by.dimension)
+        same = made_by is not None and self.identity is not None and made_by.fingerprint == self.identity.fingerprint
+        if not same or self._gives_codes():
+            items = [structs.replace(item, texts=_without_vectors(item)) for item in items]
+        with engine.store.read() as reader:
+            rows = reader.synced.rows([item.key for item in items])
+        new = {
+            (text.text, text.context): version_row(text.text, text.context, indexed=text.indexed)
+            for item in items
+            for key, text in item.texts.items()
+            if not text.vectors and (item.key not in rows or key not in _known(rows[item.key]).texts)
+        }
+        embed_rows(engine.embedder, [*new.values()], [None] * len(new), self.identity)
+        self._embedded = new
+        return [*items]
+
+    def _gives_codes(self) -> bool:
+        """Whether texts get token codes, which do not travel, so that the texts are embedded here."""
+        try:
+            return self._engine.embedder.enabled and self._engine.embedder.gives_codes
+        except EmbedderError:
+            return False
+
+    def write(self, writer: Writer, items: Sequence[Item], device: str, number: int) -> Written:
+        """Write items; what is to be sent from here, as merging made it, is put under this number."""
+        run = Written(writer, device, number, self)
+        memories = [item for item in items if item.fields is None or isinstance(item.fields, MemoryFields)]
+        run.join_all(sorted(memories, key=lambda item: item.fields is None))
+        run.join_all([item for item in items if isinstance(item.fields, LinkFields)])
+        run.join_all([item for item in items if isinstance(item.fields, SupersessionFields)])
+        return run
+
+    def complete(self, row: Row) -> None:
+        """Give a row the vectors of its text."""
+        if row.vectors or not row.indexed:
+            return
+        made = self._embedded.get((row.text, row.context))
+        if made is not None:
+            row.vectors, row.codes, row.pending, row.refused = made.vectors, made.codes, made.pending, made.refused
+        else:
+            row.pending = self._engine.embedder.enabled
+        self._engine.may_have_pending |= row.pending
+
+
+class Written:
+    """Items written in one transaction.
+
+    - complete: whether all could be written; else a memory that is linked is in a file that is not here yet
+    - sends: whether something is to be sent; outdated: whether files of this device hold what is forgotten
+    """
+
+    def __init__(self, writer: Writer, device: str, number: int, merge: Merge) -> None:
+        self._writer, self._device, self._number, self._merge = writer, device, number, merge
+        self._now = checks.now_us()
+        self.complete, self.sends, self.outdated = True, False, False
+
+    def join_all(self, items: Sequence[Item]) -> None:
+        """Join items, all memories or all links or all supersessions, with what is stored."""
+        writer = self._writer
+        rows = writer.synced.rows([item.key for item in items])
+        names = {key: msgspec.json.decode(row.name, type=tuple[str, ...]) for key, row in rows.items() if row.name}
+        names |= {item.key: item.name for item in items if item.name}
+        stored = items_named(writer, names.values())
+        joined = [
+            result
+            for item in items
+            if (result := self._join(item, rows.get(item.key), stored.get(item.key))) is not None
+        ]
+        # Read again: what the store has made of an item is no change of this device.
+        stored = items_named(writer, [item.name for item, _, _ in joined if item.name])
+        writer.synced.put(
+            SyncedRow(
+                item.key,
+                msgspec.json.encode(item.name).decode() if item.name else None,
+                msgspec.msgpack.encode(_as_stored(item, stored.get(item.key))),
+                number,
+                note,
+            )
+            for item, number, note in joined
+        )
+
+    def _join(self, item: Item, row: SyncedRow | None, stored: Item | None) -> tuple[Item, int, str | None] | None:
+        """Join and write one item; returns it with the number and the note of its row. None: nothing is kept of it."""
+        known = None if row is None else _known(row)
+        ours, changed, after = None, False, item
+        if stored is not None:
+            ours, changed = noticed(stored, known, self._device, self._now)
+        elif known is not None:
+            ours, changed = Item(key=item.key, life=known.life), not known.gone
+        if ours is not None:
+            after = join(ours, item)
+        made = closing(after) if after.fields is not None else after
+        sends = changed or made != after
+        note = None if row is None else row.diverged
+        if ours is not None and after.fields is not None and diverged(ours, item):
+            note = msgspec.json.encode(sorted((ours.newest.at, item.newest.at))).decode()
+            self._merge.diverged.add(item.name[1])
+        if ours is None or made != ours:
+            if stored is not None and ours is not None and ours.order != made.order:
+                self._remove(stored, row)
+                stored = None
+            if made.fields is None:
+                note = None
+            elif not self._put(stored, made):
+                return None
+            if row is not None and row.number and made.removed != ours.removed:  # type: ignore[union-attr]
+                self.outdated = True
+            self._merge.merged += ours is None or known_of(made) != known_of(ours)
+        self.sends |= sends
+        return made, self._number if sends else 0 if row is None else row.number, note
+
+    def _remove(self, stored: Item, row: SyncedRow | None) -> None:
+        self.outdated |= row is not None and row.number > 0
+        kind, end, *key = stored.name
+        ids = self._writer.records.find_ids([end, *key[:1]], "/")
+        if kind == "memory":
+            self._writer.records.delete([ids[end]])
+            self._merge.forgotten += 1
+        elif end in ids and key[0] in ids and kind == "link":
+            self._writer.links.drop(ids[end], ids[key[0]], [key[1]])
+        elif end in ids and key[0] in ids:
+            self._writer.supersessions.replace(ids[end], ids[key[0]], int(key[1]), None)
+
+    def _put(self, stored: Item | None, item: Item) -> bool:
+        """Write an item; False if it joins memories that are not here."""
+        if isinstance(item.fields, MemoryFields):
+            put_memory(self._writer, stored, item, self._merge.complete, self._merge.identity)
+            return True
+        ends = item.name[1:3]
+        ids = self._writer.records.find_ids(ends, "/")
+        absent = [key_of(("memory", end)) for end in ends if end not in ids]
+        if absent:
+            rows = self._writer.synced.rows(absent)
+            self.complete &= any(_known(row).gone for row in rows.values())
+            return False
+        if isinstance(item.fields, LinkFields):
+            put_link(self._writer, item.name, item.fields, ids)
+        elif isinstance(item.fields, SupersessionFields):
+            put_supersession(self._writer, item.name, item.fields, ids)
+        return True
+
+
+def _as_stored(item: Item, stored: Item | None) -> Known:
+    if item.fields is None:
+        return Known(item.life, True)
+    if stored is None:  # it gave way to another: the next run sends that it is gone
+        return known_of(item)
+    return known_of(structs.replace(stored, life=item.life, stamps=item.stamps, removed=item.removed))
+
+
+def _known(row: SyncedRow) -> Known:
+    return msgspec.msgpack.decode(row.state, type=Known)
+
+
+def _without_vectors(item: Item) -> dict[str, Text]:
+    return {key: structs.replace(text, vectors=()) for key, text in item.texts.items()}
+
+
+def _check(item: Item, made_by: Embedder | None, max_text_chars: int) -> None:
+    """Refuse what no device writes: a folder may be written by others."""
+    if item.fields is None:
+        if item.name:
+            raise InvalidInput(f"an item is gone, and is named {item.name} nevertheless")
+        return
+    kind = item.name[0] if item.name else ""
+    if len(item.name) != _PARTS.get(kind) or key_of(item.name) != item.key or "" not in item.stamps:
+        raise InvalidInput(f"an item is named {item.name}, which does not fit its key")
+    for end in item.name[1:2] if kind == "memory" else item.name[1:3]:
+        checks.check_name(end, "id")
+    if isinstance(item.fields, MemoryFields):
+        _check_memory(item, item.fields, made_by, max_text_chars)
+    elif item.name[1] == item.name[2] or (kind == "link" and item.name[3] not in LINK_TYPES):
+        raise InvalidInput(f"{item.name} is no link")
+    elif kind == "supersession" and not item.name[3].lstrip("-").isdecimal():
+        raise InvalidInput(f"{item.name} is no supersession")
+
+
+def _check_memory(item: Item, fields: MemoryFields, made_by: Embedder | None, max_text_chars: int) -> None:
+    checks.check_scope(fields.scope)
+    checks.check_tags(fields.tags)
+    checks.check_metadata(fields.metadata)
+    for name in ("kind", "topic", "source"):
+        if (value := getattr(fields, name)) is not None:
+            checks.check_name(value, name)
+    if fields.kind == CHUNK_KIND or not item.texts:
+        raise InvalidInput(f"{item.name[1]} is a chunk of a document, or has no text: devices exchange neither")
+    for key, text in item.texts.items():
+        checks.check_text(text.text, max_text_chars)
+        if key != text.key:
+            raise InvalidInput(f"a text of {item.name[1]} does not fit its key")
+        if text.vectors:
+            check_parts(text.vectors, made_by)

@@ -1,4 +1,7 @@
-"""Files below a folder: no symbolic link is followed, and no file is replaced that has changed since it was read."""
+"""Files below a folder, and the manifest that says in what state a store and the folder last agreed.
+
+No symbolic link is followed, and no file is replaced that has changed since it was read.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,19 @@ import os
 import re
 import stat
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path, PurePosixPath
 
+import msgspec
+from msgspec import Struct
+
+from recallite.engine import Engine
 from recallite.errors import InvalidInput, StoreError
 from recallite.model.checks import check_path
-from recallite.system.atomic_file import new_file_mode, sweep, unfinished
-from recallite.system.folder_lock import FolderLock
-from recallite.system.folders import open_file, walk
+from recallite.remember.fields import uuid7
+from recallite.system.files import FolderLock, new_file_mode, sweep, unfinished
+from recallite.system.folders import open_file, walk, writable_folder
 from recallite.system.messages import shown
-from recallite.system.writable_folder import writable_folder
 
 OWN = ".recallite"
 """The folder for the files of exports themselves."""
@@ -182,3 +188,64 @@ def _parts(root: Path, path: str) -> tuple[str, ...]:
     ):
         raise InvalidInput(f"{shown(path)} leads out of {root}")
     return pure.parts
+
+
+# Version control has the memories themselves.
+_IGNORED = f"{OWN}/.gitignore"
+
+
+class FileEntry(Struct, frozen=True, forbid_unknown_fields=True):
+    """A file: its possible SHA-256 digests, its scope, and the `content_digest` of each memory by id."""
+
+    hashes: tuple[str, ...]
+    scope: str
+    memories: dict[str, str]
+
+
+class _Manifest(Struct, frozen=True, forbid_unknown_fields=True):
+    store: str
+    base: str
+    files: dict[str, FileEntry]
+
+
+class FolderManifest:
+    """The manifest of a folder, for one store seen through a handle bound to the scope `base`."""
+
+    def __init__(self, folder: Folder, store: str, base: str) -> None:
+        self._folder, self._store, self._base = folder, store, base
+        self._path = f"{OWN}/exported-{hashlib.sha256(f'{store} {base}'.encode()).hexdigest()[:12]}.json"
+        self._read = folder.read(self._path)
+        self.files: dict[str, FileEntry] = {}
+        if self._read is not None:
+            # A damaged manifest is ignored.
+            with suppress(msgspec.DecodeError):
+                self.files = msgspec.json.decode(self._read, type=_Manifest).files
+
+    def write(self, files: dict[str, FileEntry]) -> None:
+        """Write `files` as the new common state."""
+        data = msgspec.json.encode(_Manifest(self._store, self._base, dict(sorted(files.items()))))
+        data = msgspec.json.format(data, indent=1) + b"\n"
+        if data == self._read:
+            return
+        if self._read is None:
+            with suppress(Changed):  # it exists
+                self._folder.write(_IGNORED, b"*\n", over=None)
+        try:
+            self._folder.write(self._path, data, over=self._read)
+        except Changed:
+            raise InvalidInput(
+                f"another program writes to {self._folder.root} at the same time: run it again when that is done"
+            ) from None
+        self._read, self.files = data, files
+
+
+def store_identity(engine: Engine) -> str:
+    """The identity of the engine's store, created on first use."""
+    with engine.store.read() as reader:
+        identity = reader.meta.identity()
+    if identity is None:
+        with engine.atomic() as writer:
+            writer.meta.put_identity(uuid7())
+            identity = writer.meta.identity()
+    assert identity is not None
+    return identity

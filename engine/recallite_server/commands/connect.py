@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from recallite.doors.cli.command import prints
-from recallite.doors.cli.options import Yes, open_memory
+from recallite.doors.cli.command import Command, Group, Yes, argument, flag, open_memory, option, prints
 from recallite.doors.cli.output import hint, print_table
-from recallite.doors.cli.parameters import Command, Group, argument, flag, option
 from recallite.errors import InvalidInput, StoreUnavailable
 from recallite_server.commands.mcp import apply_change, folder_of, store_arguments
 from recallite_server.hooks import connecting, running
@@ -179,7 +177,7 @@ def _print_within(seconds: float, ask: Callable[[Callable[[bytes], None]], None]
         try:
             ask(tell)
         except Exception as fault:
-            from recallite.system.logs import logger
+            from recallite.system.telemetry import logger
 
             logger(__name__).debug("the hook failed", exc_info=fault)
         finally:

@@ -7,11 +7,21 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict, Unpack
 
 import click
 
-from recallite.doors.cli.command import confirm, prints
-from recallite.doors.cli.logs import server_log
-from recallite.doors.cli.options import SETTINGS, Yes, open_memory, packages_of
+from recallite.doors.cli.command import (
+    SETTINGS,
+    Group,
+    Yes,
+    argument,
+    confirm,
+    flag,
+    number,
+    open_memory,
+    option,
+    packages_of,
+    prints,
+)
 from recallite.doors.cli.output import hint
-from recallite.doors.cli.parameters import Group, argument, flag, number, option
+from recallite.doors.cli.run import server_log
 from recallite.errors import InvalidInput
 from recallite.model.authority import check_authority
 from recallite_server.hooks.projects import PROJECT, scope_named
@@ -57,8 +67,7 @@ def serve(
     if context.invoked_subcommand is not None:
         return
     with packages_of("mcp"):
-        from recallite_server.mcp.running import run_http, run_stdio
-        from recallite_server.mcp.server import MemoryServer
+        from recallite_server.mcp.server import MemoryServer, run_http, run_stdio
     from recallite.doors.tools.action import DocumentAccess
 
     server_log()
@@ -163,7 +172,7 @@ def store_arguments(context: click.Context) -> list[str]:
 
 def _arguments(context: click.Context, options: ServerOptions) -> list[str]:
     """The arguments that start the server as `install` was called, with absolute paths."""
-    from recallite.doors.tools.actions import TOOLS
+    from recallite.doors.tools.server_tools import TOOLS
     from recallite.model.checks import check_path, check_scope
 
     arguments = [*store_arguments(context), "mcp"]

@@ -1,16 +1,34 @@
-"""The commands around the HTTP server: serve and inspect."""
+"""The commands around servers: serve and inspect, the access tokens, and the resident process."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import json
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from recallite.doors.cli.command import prints
-from recallite.doors.cli.logs import server_log
-from recallite.doors.cli.options import open_memory, packages_of
-from recallite.doors.cli.output import hint
-from recallite.doors.cli.parameters import argument, flag, number, option
+from recallite.doors.cli.command import (
+    SETTINGS,
+    Group,
+    argument,
+    flag,
+    nothing,
+    number,
+    open_memory,
+    option,
+    packages_of,
+    prints,
+)
+from recallite.doors.cli.output import echo, hint, print_rows, print_table, stamp
+from recallite.doors.cli.run import server_log
+from recallite.errors import InvalidInput
+from recallite_server.warm import asking
+
+if TYPE_CHECKING:
+    from recallite_server.http.access_tokens import Token
+
 
 _MIB = 2**20
 
@@ -65,3 +83,101 @@ def _run(context: click.Context, *, create: bool, port: int, max_upload_mib: int
             memory, port=number, limits=limits, **options,
             started=lambda address: hint(f"listening at {address} (Ctrl-C ends it)"),
         )  # fmt: skip
+
+
+def print_secret(token: Token) -> None:
+    """Print the secret of a token, which is shown once."""
+    echo(token.secret)
+    hint(f"token {token.id} for {token.scope}: it is shown this once, the store keeps its hash")
+
+
+def print_tokens(tokens: Sequence[Token]) -> None:
+    """Print tokens and what they allow."""
+    print_rows(
+        ("id", "name", "scope", "may", "as", "expires"),
+        [
+            (entry.id, entry.name or "", entry.scope, "read" if entry.read_only else "read, write",
+             entry.authority, "expired" if entry.expired else stamp(entry.expires_at) or "never")
+            for entry in tokens
+        ],
+    )  # fmt: skip
+
+
+_START_SECONDS, _END_SECONDS = 60.0, 10.0
+
+
+def _states(path: str = "/warm", method: str = "GET") -> list[dict[str, Any]]:
+    """The state of each process of this user, as it says itself."""
+    states = []
+    for socket in asking.sockets():
+        try:
+            states.append(json.loads(asking.Link(socket).ask(method, path)[1]))
+        except asking.Unanswered:
+            continue
+    return states
+
+
+def _row(state: dict[str, Any]) -> tuple[object, ...]:
+    stores = ", ".join(f"{store['path']} (used {store['idle_seconds']:,} s ago)" for store in state["stores"])
+    return state["pid"], state["version"], f"{state['seconds']:,} s", stores or "none"
+
+
+_print_states = print_table("process version running stores", _row)
+
+
+@prints(_print_states, fails=nothing)
+def status() -> list[dict[str, Any]]:
+    """Show the resident processes and their stores."""
+    return _states() or _none()
+
+
+def _none() -> list[dict[str, Any]]:
+    hint("no resident process is running: recallite warm start starts one")
+    return []
+
+
+@prints(_print_states)
+def start(context: click.Context) -> list[dict[str, Any]]:
+    """Start the process, and have it load the store.
+
+    It closes a store that nobody has used for warm.idle_minutes, and ends when it has none.
+    """
+    from importlib.util import find_spec
+
+    from recallite.model.environment import default_path, environment
+    from recallite.system.messages import install_command
+
+    if missing := [name for name in asking.NEEDED if find_spec(name) is None]:
+        raise InvalidInput(f"the process needs the package {missing[0]}: {install_command('server')}")
+    if not asking.allowed():
+        raise InvalidInput("RECALLITE_WARM is 0, or a key is set: a process of its own has to open this store")
+    try:
+        try:
+            link = asking.Link()
+        except asking.Unanswered:
+            link = asking.start(_START_SECONDS)
+        path = default_path() if context.obj is None else context.obj
+        if os.path.exists(path):
+            settings = context.meta.get(SETTINGS) or environment("RECALLITE_SETTINGS")
+            if link.ask("GET", "/v1/count", headers=asking.store_headers(path, settings))[0] != 200:
+                hint(f"it does not open {path}: its settings say so, or {asking.folder()} has the log that says why")
+        return [json.loads(link.ask("GET", "/warm")[1])]
+    except asking.Unanswered as fault:
+        raise InvalidInput(f"the process did not start ({fault}): {asking.folder()} has its log") from None
+
+
+@prints(_print_states, fails=nothing)
+def stop() -> list[dict[str, Any]]:
+    """End the resident processes of this user. Nothing that was written is lost."""
+    import time
+
+    states = _states("/warm/stop", "POST")
+    deadline = time.monotonic() + _END_SECONDS
+    while states and _states() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return states or _none()
+
+
+warm = Group(
+    help="The resident process that keeps stores loaded.", commands={"status": status, "start": start, "stop": stop}
+)

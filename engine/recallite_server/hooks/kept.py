@@ -20,19 +20,17 @@ from recallite.errors import InvalidInput, StoreClosed, StoreError, WrongKey
 from recallite.model.authority import Authority, check_authority
 from recallite.model.records import NewRecord
 from recallite.store.opening import is_address
-from recallite.system.atomic_file import unfinished
-from recallite.system.descriptors import open_to_add, sync_folder
-from recallite.system.folder_lock import FolderLock
+from recallite.system.files import FolderLock, open_to_add, sync_folder, unfinished
+from recallite.system.folders import user_folder
 from recallite.system.local_socket import is_private
-from recallite.system.logs import logger
-from recallite.system.user_folder import user_folder
+from recallite.system.telemetry import logger
 from recallite.text.frames import Typed
 from recallite_server.hooks.events import Event
 from recallite_server.hooks.projects import Project
 
 if TYPE_CHECKING:
     from recallite.memory import Memory
-    from recallite_connect.importers.sessions import Sessions
+    from recallite_connect.importers.sources import Sessions
 
 _log = logger(__name__)
 _ENDING = ".turn"

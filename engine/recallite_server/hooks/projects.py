@@ -10,8 +10,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
-from recallite.system.folders import read_regular
-from recallite.system.user_folder import is_of_user
+from recallite.system.folders import is_of_user, read_regular
 
 USER = "/user"
 """The scope that all projects of a user see beside their own."""

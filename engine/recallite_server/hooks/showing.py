@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from recallite.model.authority import said_by
 from recallite.model.records import Hit, Record
 from recallite.text.junk import is_junk
-from recallite.text.quoting import NOTICE, quoted
+from recallite.text.quotes import NOTICE, quoted
 from recallite.text.standing import standing_part
 from recallite.text.statements.instructions import in_force
 from recallite_server.hooks.events import Event

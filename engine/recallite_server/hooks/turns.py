@@ -1,13 +1,13 @@
-"""Memories of a session's new turns: what the user says and what the assistant concludes, but not the output of tools.
+"""Memories of a session's new turns, and of the memory files of Claude Code.
 
-A turn is taken once: its id is that of an import of the same file, and the state of the session says how far it was
-read.
+What the user says and what the assistant concludes is stored, but not the output of tools. A turn is taken once: its id
+is that of an import of the same file, and the state of the session says how far it was read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import UTC, datetime
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
@@ -15,24 +15,24 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import structs
 
-from recallite.errors import RecalliteError, StoreError
+from recallite.errors import NotFound, RecalliteError, StoreError
 from recallite.model.authority import Authority, speaking_as
 from recallite.model.records import NewRecord
-from recallite.system.logs import logger
+from recallite.system.folders import SMALL_BYTES
+from recallite.system.telemetry import logger
 from recallite.text.junk import is_junk
-from recallite.text.quoting import NOTICE, QUOTES, without_quotes
+from recallite.text.quotes import NOTICE, QUOTES, without_quotes
 from recallite.text.secrets import redact
-from recallite_connect.importers.entries import FoundMemory
-from recallite_connect.importers.sessions import Sessions
-from recallite_connect.importers.sources import source_named
+from recallite_connect.importers.reading import FoundMemory
+from recallite_connect.importers.sources import Sessions, source_named
 from recallite_server.hooks.events import Event
 from recallite_server.hooks.kept import Kept, KeptTurn, KeptTurns, ReadTo
-from recallite_server.hooks.memory_files import take_files
+from recallite_server.hooks.projects import USER, files_of
 from recallite_server.hooks.showing import TITLES
-from recallite_server.hooks.states import SessionState, TakenTurns, digest_of, remove_old_states
 
 if TYPE_CHECKING:
     from recallite.memory import Memory
+
 
 _log = logger(__name__)
 _AROUND_RECALLED = (*TITLES, NOTICE, QUOTES)
@@ -184,3 +184,78 @@ def _clean(memory: Memory, record: NewRecord, event: Event) -> NewRecord:
     text = "" if is_junk(text) else text
     metadata = {**(record.metadata or {}), "project": event.folder}
     return structs.replace(record, text=text, scope=event.project.scope, metadata=metadata)
+
+
+HOST = "claude-code"
+_OF_FOLDER = ("CLAUDE.md", "CLAUDE.local.md", ".claude/CLAUDE.md")
+_MARK = {"memory_files_of": HOST}
+
+
+def take_files(memory: Memory, event: Event) -> None:
+    """Store new and changed files as documents of the project or of the user, and remove those that are gone."""
+    sessions = Path(event.transcript).parent
+    notes, mine = sessions / "memory", sessions.parent.parent / "CLAUDE.md"
+    names = sorted(path.name for path in notes.glob("*.md"))
+    files = {
+        event.project.scope: [*files_of(event.folder, _OF_FOLDER), *files_of(str(notes), names)],
+        USER: [mine],  # the user's own, which may be a link to anywhere
+    }
+    policy = structs.replace(memory.settings.write_policy, redact="secrets")
+    for scope, paths in files.items():
+        if present := [path for path in paths if path.is_file() and path.stat().st_size <= SMALL_BYTES]:
+            memory.knowledge.ingest(present, scope=scope, metadata=_MARK, policy=policy)
+        for document in memory.knowledge.list(scope=scope):
+            source = Path(document.source)  # a real path: what is a link now has taken the place of a file
+            is_ours = document.scope == scope and _MARK.items() <= document.metadata.items()
+            if is_ours and (source.is_symlink() or not source.is_file()):
+                memory.knowledge.delete(document.id)
+
+
+_AGENT = "hooks"
+_AGENT_OF_TAKEN = "hooks-taken"
+_DAYS = 30
+
+
+class SessionState:
+    """The line up to which the transcript of a session was read, which is in the store with its turns."""
+
+    def __init__(self, memory: Memory, event: Event) -> None:
+        self._memory, self._name = memory, f"{event.host}/{event.session}"[:200]
+        try:
+            messages = memory.sessions.get(self._name, agent=_AGENT).messages(limit=None)
+        except NotFound:
+            messages = []
+        self.lines = max((message.get("lines", 0) for message in messages), default=0)
+
+    def read(self, lines: int) -> None:
+        """Note up to which line the transcript is read."""
+        self._memory.sessions.open(self._name, agent=_AGENT).append({"lines": lines})
+
+
+class TakenTurns:
+    """Digests of the turns that sessions of a project have left: a copy of one brings back none that was forgotten."""
+
+    def __init__(self, memory: Memory, event: Event) -> None:
+        self._memory, self._name = memory, event.project.scope[-200:]
+
+    def digests(self) -> set[str]:
+        """All of them."""
+        try:
+            messages = self._memory.sessions.get(self._name, agent=_AGENT_OF_TAKEN).messages(limit=None)
+        except NotFound:
+            return set()
+        return {digest for message in messages for digest in message.get("taken", ())}
+
+    def add(self, digests: Iterable[str]) -> None:
+        """Note more of them."""
+        self._memory.sessions.open(self._name, agent=_AGENT_OF_TAKEN).append({"taken": [*digests]})
+
+
+def digest_of(turn: NewRecord) -> str:
+    """The digest of a turn's id, which does not tell it."""
+    return blake2b((turn.id or "").encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def remove_old_states(memory: Memory) -> None:
+    """Remove the states of sessions that have not gone on for a month."""
+    memory.sessions.cleanup(timedelta(days=_DAYS), agent=_AGENT)

@@ -1,38 +1,61 @@
-"""The application: a route for each operation, and what a server has besides."""
+"""The application: a route for each operation, batches of concurrent recalls, exports, the page, metrics and /mcp."""
 
 from __future__ import annotations
 
+import asyncio
 import functools
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
+import importlib
+import io
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from contextvars import Context, copy_context
+from functools import partial
+from importlib.resources import files
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import anyio
+import anyio.from_thread
 import anyio.to_thread
+from anyio.streams.memory import MemoryObjectSendStream
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 from starlette.routing import Match, Route
-from starlette.types import Scope
+from starlette.types import Receive, Scope, Send
 
+from recallite._version import __version__
+from recallite.doors.calls import MEDIA_TYPES
 from recallite.doors.operation import Operation
 from recallite.doors.operations import PREFIX, served
-from recallite.errors import AccessDenied
+from recallite.errors import AccessDenied, NotFound, RecalliteError, ServerError
 from recallite.memory import Memory
-from recallite.system.logs import logger
-from recallite_server.http import failures, pages
-from recallite_server.http.access import GRANT, Access, may_write
+from recallite.model.records import Hits
+from recallite.plugin import engine_of
+from recallite.system.telemetry import logger
+from recallite_server.http import request_checks as failures
 from recallite_server.http.access_tokens import Grant, Tokens
-from recallite_server.http.answers import without_folders
-from recallite_server.http.batching import RecallBatcher
-from recallite_server.http.failures import Refused, json_response
-from recallite_server.http.mcp import MemoryProtocol
-from recallite_server.http.metrics import CONTENT_TYPE, Metrics
-from recallite_server.http.openapi import description
-from recallite_server.http.request_checks import Application, Limits, RequestChecks, is_large
-from recallite_server.http.requests import fields_of, values_of
-from recallite_server.http.transfer import MAX_EXPORTS, Export
+from recallite_server.http.request_checks import (
+    GRANT,
+    Access,
+    Application,
+    Limits,
+    Refused,
+    RequestChecks,
+    is_large,
+    json_response,
+    may_write,
+    without_folders,
+)
+from recallite_server.http.requests import description, fields_of, values_of
 from recallite_server.memory_map import MemoryMap
+
+if TYPE_CHECKING:
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
 
 _log = logger(__name__)
 Answer = TypeVar("Answer")
@@ -99,7 +122,7 @@ class MemoryApi:
             yield OperationRoute(f"/{name}", endpoint, {"GET", "HEAD"}, name)
         yield Route("/openapi.json", self._description)
         yield Route("/mcp", self._protocol)
-        yield from pages.routes(self._access, MemoryMap(self._memory), self._in_thread)
+        yield from routes(self._access, MemoryMap(self._memory), self._in_thread)
 
     @asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
@@ -172,3 +195,284 @@ class MemoryApi:
             raise Refused(403, "metrics are of the whole store: the token is for a scope", error=AccessDenied)
         text = await self._in_thread(lambda: self._metrics.text(self._memory))
         return Response(text, media_type=CONTENT_TYPE)
+
+
+MAX_QUERIES = 64
+"""The most queries of one batch."""
+InThread = Callable[[Callable[[], Answer]], Awaitable[Answer]]
+
+
+class _Waiting(NamedTuple):
+    memory: Memory
+    query: str
+    options: Mapping[str, Any]
+    key: str
+    answered: asyncio.Future[Hits]
+    context: Context
+
+
+class RecallBatcher:
+    """Answers recalls in threads; those of the same scope and options together."""
+
+    def __init__(self, run: InThread[Any], *, seen: Callable[[int], None] = lambda _: None) -> None:
+        """Take `run`, which calls a function in a thread, and `seen`, which is called with the size of each batch."""
+        self._run, self._seen = run, seen
+        self._waiting: deque[_Waiting] = deque()
+        self._working: asyncio.Task[None] | None = None
+
+    async def recall(self, memory: Memory, scope: str, query: str, options: Mapping[str, Any]) -> Hits:
+        """The hits of a query. `memory` is the handle of `scope`."""
+        # A language model may be asked about a long query, for which the others shall not wait.
+        if "vector" in options or engine_of(memory).core.language_model is not None:
+            return await self._run(lambda: memory.recall(query, **options))  # type: ignore[no-any-return]
+        key = repr((scope, sorted(options.items())))
+        answered = asyncio.get_running_loop().create_future()
+        self._waiting.append(_Waiting(memory, query, options, key, answered, copy_context()))
+        if self._working is None or self._working.done():
+            self._working = asyncio.create_task(self._work(), context=Context())
+        return await answered  # type: ignore[no-any-return]
+
+    async def _work(self) -> None:
+        while self._waiting:
+            batch = self._next()
+            if batch:
+                self._seen(len(batch))
+                await self._answer(batch)
+
+    def _next(self) -> list[_Waiting]:
+        """The first that waits, with others like it; those whose client has gone are dropped."""
+        key, batch, others = self._waiting[0].key, list[_Waiting](), deque[_Waiting]()
+        for recall in self._waiting:
+            if recall.answered.done():
+                continue
+            (batch if recall.key == key and len(batch) < MAX_QUERIES else others).append(recall)
+        self._waiting = others
+        return batch
+
+    async def _answer(self, batch: list[_Waiting]) -> None:
+        first, queries = batch[0], [recall.query for recall in batch]
+        try:
+            answers = (
+                [await self._run(partial(first.context.run, first.memory.recall, queries[0], **first.options))]
+                if len(batch) == 1
+                else await self._run(lambda: first.memory.recall_many(queries, **first.options))
+            )
+        except RecalliteError as fault:
+            if len(batch) == 1:
+                _set(first.answered, fault=fault)
+                return
+            for recall in batch:  # one query may be what is wrong: the others are answered
+                await self._answer([recall])
+            return
+        except BaseException as fault:
+            for recall in batch:
+                _set(recall.answered, fault=fault if isinstance(fault, Exception) else RuntimeError("stopped"))
+            if not isinstance(fault, Exception):
+                raise
+            return
+        for recall, hits in zip(batch, answers, strict=True):
+            _set(recall.answered, hits)
+
+
+def _set(answered: asyncio.Future[Hits], hits: Hits | None = None, *, fault: Exception | None = None) -> None:
+    if answered.done():  # the client has gone
+        return
+    if fault is not None:
+        answered.set_exception(fault)
+    else:
+        assert hits is not None
+        answered.set_result(hits)
+
+
+_PIECE_CHARS = 65_536
+_PIECES = 4
+MAX_EXPORTS = 4
+"""Most exports that are written at a time: slow clients hold up other exports alone."""
+
+
+class _Pieces(io.TextIOBase):
+    """A text file whose pieces are sent on as they are written, from a thread; it waits while nobody takes them."""
+
+    def __init__(self, to: MemoryObjectSendStream[bytes]) -> None:
+        self._to, self._kept, self._chars = to, list[str](), 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, text: str, /) -> int:
+        self._kept.append(text)
+        self._chars += len(text)
+        if self._chars >= _PIECE_CHARS:
+            self.flush()
+        return len(text)
+
+    def flush(self) -> None:
+        if self._kept:
+            anyio.from_thread.run(self._to.send, "".join(self._kept).encode())
+            self._kept, self._chars = [], 0
+
+
+class Export(Response):
+    """An export as an answer, written as fast as the client takes it.
+
+    If it fails in the middle the connection is broken, so that nobody takes a part for the whole.
+    """
+
+    def __init__(self, memory: Memory, options: Mapping[str, Any], limiter: anyio.CapacityLimiter) -> None:
+        super().__init__(media_type=MEDIA_TYPES[options.get("format", "jsonl")])
+        del self.headers["content-length"]
+        self._memory, self._options, self._limiter = memory, {"format": "jsonl", **options}, limiter
+
+    async def __call__(self, _: Scope, receive: Receive, send: Send) -> None:
+        """Write it."""
+        to, pieces = anyio.create_memory_object_stream[bytes](_PIECES)
+
+        def write() -> None:
+            file = _Pieces(to)
+            self._memory.transfer.export(cast("io.TextIOWrapper", file), **self._options)
+            file.flush()
+
+        async def run() -> None:
+            async with to:
+                await anyio.to_thread.run_sync(write, limiter=self._limiter)
+
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        complete = False
+        # When the client has gone the pieces are closed first, which ends the thread that writes them.
+        async with anyio.create_task_group() as group, pieces:
+
+            async def leave() -> None:
+                while (await receive())["type"] != "http.disconnect":
+                    pass
+                group.cancel_scope.cancel()
+
+            group.start_soon(run)
+            group.start_soon(leave)
+            try:
+                async for piece in pieces:
+                    await send({"type": "http.response.body", "body": piece, "more_body": True})
+                complete = True
+            except TimeoutError:
+                _log.info("a client does not take its export")
+            group.cancel_scope.cancel()
+        if complete:
+            await send({"type": "http.response.body", "body": b""})
+
+
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+    "font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_MEDIA_TYPES = {
+    ".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml",
+}  # fmt: skip
+
+
+def routes(access: Access, map: MemoryMap, in_thread: InThread[Response]) -> Iterator[Route]:
+    """The page's routes; `in_thread` calls a function in a thread."""
+    folder = files("recallite_server.http") / "page"
+    contents = {
+        entry.name: entry.read_bytes() for entry in folder.iterdir() if PurePosixPath(entry.name).suffix in _MEDIA_TYPES
+    }
+
+    async def part(request: Request) -> Response:
+        name = request.path_params.get("name", "index.html")
+        if name not in contents:
+            raise Refused(404, f"there is no file {name!r}", error=NotFound)
+        headers = {"Content-Security-Policy": _POLICY, "Cache-Control": "no-cache"}
+        return Response(contents[name], headers=headers, media_type=_MEDIA_TYPES[PurePosixPath(name).suffix])
+
+    async def state(request: Request) -> Response:
+        _, scope, grant = access.memory(request)
+        return json_response({"read_only": grant.read_only, "scope": scope, "version": __version__})
+
+    async def points(request: Request) -> Response:
+        memory, _, _ = access.memory(request)
+        return await in_thread(lambda: json_response(map.points(memory).to_dict()))
+
+    yield Route("/", part)
+    yield Route("/page/{name}", part)
+    yield Route(f"{PREFIX}/map", points)
+    yield Route(f"{PREFIX}/page/state", state)
+
+
+CONTENT_TYPE = CONTENT_TYPE_LATEST
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
+
+
+class Metrics:
+    """The figures of one server."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        self.requests = Counter(
+            "recallite_requests", "Requests answered.", ["operation", "status"], registry=self._registry
+        )
+        self.seconds = Histogram(
+            "recallite_request_duration_seconds", "Time to answer a request.", ["operation"], buckets=_SECONDS,
+            registry=self._registry,
+        )  # fmt: skip
+        self.batch = Histogram(
+            "recallite_recall_batch_queries", "Queries answered in one batch.", buckets=(1, 2, 4, 8, 16, 32, 64),
+            registry=self._registry,
+        )  # fmt: skip
+        self._records = Gauge("recallite_records", "Memories stored.", ["kind"], registry=self._registry)
+        self._store_bytes = Gauge("recallite_store_bytes", "Bytes of the store's files.", registry=self._registry)
+        self._index_bytes = Gauge("recallite_index_bytes", "Bytes of the index in RAM.", registry=self._registry)
+        self._index_records = Gauge("recallite_index_records", "Records in the index.", registry=self._registry)
+        self._pending = Gauge("recallite_pending_records", "Memories that wait for a vector.", registry=self._registry)
+
+    def counted(self, operation: str, status: int, seconds: float) -> None:
+        """Count a request."""
+        self.requests.labels(operation, str(status)).inc()
+        self.seconds.labels(operation).observe(seconds)
+
+    def text(self, memory: Memory) -> bytes:
+        """All figures, with those of the store as they are now."""
+        stats = memory.store.stats()
+        self._records.clear()
+        for kind, count in stats.kinds.items():
+            self._records.labels(kind).set(count)
+        self._store_bytes.set(stats.bytes_on_disk or 0)
+        self._index_bytes.set(stats.index.get("bytes", 0))
+        self._index_records.set(stats.index.get("records", 0))
+        self._pending.set(stats.pending)
+        return generate_latest(self._registry)
+
+
+GRANTED = "recallite.granted"
+"""Key, in the scope of ASGI, of the memory of a request, and whether it is only read."""
+
+
+class MemoryProtocol:
+    """The ASGI application of the protocol; it answers while `run` does."""
+
+    def __init__(self, memory: Memory, access: Access) -> None:
+        self._memory, self._access = memory, access
+        self._running = anyio.Event()
+        self._manager: StreamableHTTPSessionManager | None = None
+
+    async def run(self) -> None:
+        """Answer until cancelled. The SDK is imported meanwhile, which takes a second: the server waits for nothing."""
+        try:
+            tools = await anyio.to_thread.run_sync(importlib.import_module, "recallite_server.http.granted_tools")
+        except Exception as fault:
+            _log.error("the Model Context Protocol is not answered: its SDK cannot be imported", exc_info=fault)
+            self._running.set()
+            return
+        manager = tools.session_manager(self._memory)
+        async with manager.run():
+            self._manager = manager
+            self._running.set()
+            await anyio.sleep_forever()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request for what its token allows."""
+        if scope["method"] != "POST":  # no request has a session that could be listened to
+            raise Refused(405, "send requests of the protocol by POST")
+        memory, _, grant = self._access.memory(HTTPConnection(scope))
+        await self._running.wait()
+        if self._manager is None:
+            raise Refused(503, "the server's log says why it does not answer the protocol", error=ServerError)
+        await self._manager.handle_request({**scope, GRANTED: (memory, grant.read_only)}, receive, send)

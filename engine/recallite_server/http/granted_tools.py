@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 from recallite.doors.tools.action import DocumentAccess
-from recallite_server.http.mcp import GRANTED
+from recallite_server.http.app import GRANTED
 from recallite_server.mcp.server import Context, MemoryServer, offered
 
 if TYPE_CHECKING:
-    from recallite.doors.tools.actions import ServerTool
+    from recallite.doors.tools.server_tools import ServerTool
     from recallite.memory import Memory
 
 _MOST_BODY_BYTES = 4 * 2**20

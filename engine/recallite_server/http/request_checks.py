@@ -1,28 +1,210 @@
-"""Checks of every request: its Host, Origin and token, and the size and pace of its body. It counts them too."""
+"""Everything between a connection and an operation: errors as answers, access, and the checks of every request.
+
+An error is answered as {"error": {"type", "field", "message"}}, without a traceback and without paths of the machine.
+A request is checked for its Host, Origin and token, and for the size and pace of its body; it is counted too.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import difflib
 import re
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, MutableMapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, MutableMapping
 from contextlib import nullcontext
+from pathlib import PurePath
 from time import perf_counter
 from typing import Any
+from urllib.parse import unquote
 
 import anyio.to_thread
-from msgspec import Struct
-from starlette.requests import ClientDisconnect
+import msgspec
+from msgspec import Struct, structs
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, HTTPConnection, Request
 from starlette.responses import Response
 
+from recallite.doors.operation import codes_of
 from recallite.doors.operations import SCOPE_HEADER
-from recallite.errors import AccessDenied, RecalliteError, ServerError
+from recallite.errors import (
+    AccessDenied,
+    InvalidInput,
+    InvalidItem,
+    RecalliteError,
+    ServerError,
+    StoreError,
+    StoreUnavailable,
+    plain,
+)
+from recallite.memory import Memory
 from recallite.model.authority import speaking_as
-from recallite.system.logs import logger
-from recallite_server.http.access import GRANT
-from recallite_server.http.access_tokens import Grant
+from recallite.model.records import Hits
+from recallite.model.reports import ErasureReceipt, Forgotten, Stats
+from recallite.system.messages import shown
+from recallite.system.telemetry import logger
+from recallite_server.http.access_tokens import Grant, Tokens
 from recallite_server.http.connections import MAX_CONNECTIONS
-from recallite_server.http.failures import Refused, error_json, error_response
+
+_log = logger(__name__)
+# Of more fields than these only those like a wrong one are named.
+_MOST_LISTED = 20
+_FIRST = re.compile(r"[ .:,\[]")
+# What is said of a failure whose own message names files.
+_STORE_SAYS = "the store cannot do this now; the log of the server says why"
+# Of a body that is refused the rest is not read.
+_BESIDE = {
+    401: {"WWW-Authenticate": "Bearer"},
+    408: {"Connection": "close"},
+    413: {"Connection": "close"},
+    503: {"Connection": "close", "Retry-After": "1"},
+}
+
+
+class Refused(HTTPException):
+    """A request that is refused before an operation begins; `error` is the class of the error for the client."""
+
+    def __init__(self, status: int, message: str, *, error: type[RecalliteError] = InvalidInput) -> None:
+        super().__init__(status, message, _BESIDE.get(status))
+        self.error = error
+
+
+class WrongField(InvalidInput):
+    """A request has a field that its operation does not take."""
+
+    def __init__(self, field: str, takes: Collection[str]) -> None:
+        known = takes if len(takes) <= _MOST_LISTED else difflib.get_close_matches(field, takes)
+        super().__init__(f"there is no field {shown(field)} here: use {', '.join(known) or 'those of /openapi.json'}")
+        self.field = field
+
+
+def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """A value as JSON."""
+    return Response(msgspec.json.encode(value, enc_hook=_plain), status, dict(headers or {}), "application/json")
+
+
+def _plain(value: Any) -> Any:
+    """An array of numpy as lists."""
+    return value.tolist()
+
+
+def error_json(
+    status: int, fault: RecalliteError, *, field: str | None = None, headers: Mapping[str, str] | None = None
+) -> Response:
+    """An error as JSON."""
+    return json_response({"error": {"field": field, **_as_fields(plain(fault))}}, status, headers)
+
+
+def _as_fields(fault: RecalliteError) -> dict[str, Any]:
+    fields = {"type": type(fault).__name__, "reason": fault.reason, "message": str(fault)}
+    if isinstance(fault, InvalidItem):
+        of_item = {"position": fault.position, "stored": fault.stored, "label": fault.label}
+        return {**fields, **of_item, "item": _as_fields(fault.error)}
+    return fields
+
+
+def error_response(fault: RecalliteError, fields: Collection[str] = ()) -> Response:
+    """An error of the engine as JSON; its field is the one that its message begins with."""
+    status, first = codes_of(fault).status, _FIRST.split(str(fault), 1)[0]
+    field = fault.field if isinstance(fault, WrongField) else first if first in fields else None
+    headers = {"Retry-After": "1"} if isinstance(fault, StoreUnavailable) else None
+    if isinstance(fault, StoreError):
+        _log.error("%s: %s", type(fault).__name__, fault)
+        fault = plain(fault)
+        fault.args = (_STORE_SAYS,)
+    return error_json(status, fault, field=field, headers=headers)
+
+
+async def _of_engine(request: Request, fault: Exception) -> Response:
+    assert isinstance(fault, RecalliteError)
+    return error_response(fault, getattr(request.scope.get("route"), "fields", ()))
+
+
+async def _of_http(request: Request, fault: Exception) -> Response:
+    assert isinstance(fault, HTTPException)
+    if isinstance(fault, Refused):
+        return error_json(fault.status_code, fault.error(fault.detail), headers=fault.headers)
+    message = f"{request.method} {shown(request.url.path)} is no operation: /openapi.json lists them"
+    return error_json(fault.status_code, ServerError(message), headers=fault.headers)
+
+
+async def _unexpected(_: Request, fault: Exception) -> Response:
+    if isinstance(fault, UnicodeError):
+        return error_json(422, InvalidInput("a text holds half of a surrogate pair: send valid Unicode", "text"))
+    return error_json(500, ServerError("an unexpected failure: the log of the server has it"))
+
+
+HANDLERS: dict[Any, Any] = {
+    RecalliteError: _of_engine, HTTPException: _of_http, UnicodeError: _unexpected, Exception: _unexpected
+}  # fmt: skip
+"""The answers to failures, for Starlette."""
+
+
+def without_folders(value: Any) -> Any:
+    """A result with the names of the store's files, and without their folders."""
+    if isinstance(value, Hits):
+        return value.fields()
+    if isinstance(value, list):
+        return [*map(without_folders, value)]
+    if isinstance(value, Stats):
+        return structs.replace(value, path=_name(value.path))
+    if isinstance(value, Forgotten) and value.receipt is not None:
+        return structs.replace(value, receipt=_receipt(value.receipt))
+    return value
+
+
+def _receipt(receipt: ErasureReceipt) -> ErasureReceipt:
+    files = {_name(path): size for path, size in receipt.files.items()}
+    return structs.replace(receipt, path=_name(receipt.path), files=files)
+
+
+def _name(path: str) -> str:
+    return PurePath(path).name
+
+
+GRANT = "recallite.grant"
+"""Key, in the scope of ASGI, of the grant of a request that was admitted."""
+_BEARER = "bearer "
+
+
+class Access:
+    """Finds what a request may do. Without `tokens_required` one without a token may do everything."""
+
+    def __init__(self, memory: Memory, tokens: Tokens, *, tokens_required: bool) -> None:
+        self._memory, self._tokens, self._required = memory, tokens, tokens_required
+
+    def grant(self, authorization: str | None) -> Grant:
+        """The grant of a request with this header. Raises Refused (401) without a good token where one is needed."""
+        if authorization is None:
+            if self._required:
+                raise Refused(401, "this server asks for a token: send Authorization: Bearer ...", error=AccessDenied)
+            return Grant()
+        if authorization[: len(_BEARER)].lower() != _BEARER:
+            raise Refused(401, "Authorization is no bearer token: send Authorization: Bearer ...", error=AccessDenied)
+        try:
+            return self._tokens.grant(authorization[len(_BEARER) :].strip())
+        except AccessDenied as fault:
+            raise Refused(401, str(fault), error=AccessDenied) from None
+
+    def memory(self, request: HTTPConnection) -> tuple[Memory, str, Grant]:
+        """The memory that an admitted request may see, the scope that it is bound to, and what it may do there.
+
+        Raises InvalidInput for a malformed scope in the header.
+        """
+        grant: Grant = request.scope[GRANT]
+        memory = self._memory if grant.scope == "/" else self._memory.scoped(grant.scope)
+        narrowed = request.headers.get(SCOPE_HEADER, "/")
+        if not narrowed.isascii():
+            raise Refused(422, f"{SCOPE_HEADER} is not ASCII: percent-encode it, as UTF-8")
+        if narrowed != "/":
+            memory = memory.scoped(unquote(narrowed, errors="surrogateescape"))
+        return memory, memory.scope, grant
+
+
+def may_write(request: HTTPConnection) -> None:
+    """Raise Refused (403) for a request whose token is for reading."""
+    if request.scope[GRANT].read_only:
+        raise Refused(403, "the token is for reading: this changes something", error=AccessDenied)
+
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -36,7 +218,6 @@ _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+))(?::\d{1,5})?")
 _PIECE_BYTES = 65_536
 _BODY = "recallite.body"
 _ONCE = ("Host", "Authorization", SCOPE_HEADER)
-_log = logger(__name__)
 _HEADERS = (
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
     (b"x-content-type-options", b"nosniff"),

@@ -1,4 +1,4 @@
-"""The server: what a host asks in the Model Context Protocol, and what the memory answers.
+"""The server: what a host asks in the Model Context Protocol, what the memory answers, and over what they talk.
 
 Nothing is opened before the first call of a tool, a resource or the prompt: the handshake waits for nothing. Calls run
 in threads. The memory is bound to a scope when the server starts, and nothing that a model says leaves it.
@@ -6,35 +6,47 @@ in threads. The memory is bound to a scope when the server starts, and nothing t
 
 from __future__ import annotations
 
+import hmac
+import json
+import os
 import threading
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, suppress
+from functools import partial
 from inspect import cleandoc
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 from urllib.parse import unquote
 
+import anyio
 import anyio.from_thread
 import anyio.to_thread
 import mcp_types as types
 import msgspec
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
+from msgspec import Struct
+from pydantic import ValidationError
 
 from recallite._version import __version__
-from recallite.doors.error_codes import INVALID_PARAMS, codes_of
-from recallite.doors.tools.action import Call, DocumentAccess
-from recallite.doors.tools.actions import INSTRUCTIONS, TOOLS, URI, ServerTool, uri_of
+from recallite.doors.operation import INVALID_PARAMS, codes_of
+from recallite.doors.tools.action import Call, DocumentAccess, properties, required, schemas_of
 from recallite.doors.tools.calling import as_text, execute
-from recallite.doors.tools.schema import properties, required, schemas_of
+from recallite.doors.tools.server_tools import INSTRUCTIONS, TOOLS, URI, ServerTool, uri_of
 from recallite.errors import EmbedderError, InvalidInput, NotFound, RecalliteError
 from recallite.model.authority import Authority, check_authority
-from recallite.model.checks import check_scope
-from recallite.system.logs import logger
-from recallite.text.quoting import NOTICE, escaped, harmless, quoted
+from recallite.model.checks import check_scope, is_loopback
+from recallite.system.telemetry import logger
+from recallite.text.quotes import NOTICE, escaped, harmless, quoted
 
 if TYPE_CHECKING:
+    from mcp.shared._stream_protocols import ReadStream, WriteStream
+
     from recallite.memory import Memory
+
 
 RECENT = "recallite://recent"
 _MOST_RECENT = 20
@@ -289,3 +301,139 @@ def _told(fault: RecalliteError) -> str:
     _log.error("%s: %s", type(fault).__name__, fault)
     what = "the embedding model" if isinstance(fault, EmbedderError) else "the memory"
     return f"{what} cannot be used now ({fault.reason or type(fault).__name__}); the log of the server says why"
+
+
+PATH = "/mcp"
+_MOST_BODY_BYTES = 4 * 2**20
+
+Message = MutableMapping[str, Any]
+Application = Callable[
+    [Message, Callable[[], Awaitable[Message]], Callable[[Message], Awaitable[None]]], Awaitable[None]
+]
+
+
+def run_stdio(memory: MemoryServer) -> None:
+    """Answer one host until it closes its end of one of the pipes."""
+    # A thread waits for input, which nothing else ends.
+    anyio.run(partial(converse, memory, left=lambda: os._exit(1)))
+
+
+async def converse(
+    memory: MemoryServer, lines: Any = None, answers: Any = None, *, left: Callable[[], object] = lambda: None
+) -> None:
+    """Answer the lines of one host, by default those of standard input, until they end.
+
+    `left` is called when nobody takes the answers; the memory is closed then.
+    """
+    server = memory.server()
+    async with stdio_server(lines, answers) as (incoming, outgoing):
+        try:
+            await server.run(_Readable(incoming, outgoing), outgoing, server.create_initialization_options())
+        except anyio.get_cancelled_exc_class():
+            left()
+            raise
+
+
+class _Readable:
+    """The messages of a host. Lines that are none are answered, which the SDK does not do."""
+
+    def __init__(self, incoming: ReadStream[SessionMessage | Exception], outgoing: WriteStream[SessionMessage]) -> None:
+        self._incoming, self._outgoing = incoming, outgoing
+
+    async def receive(self) -> SessionMessage | Exception:
+        while isinstance(item := await self._incoming.receive(), Exception):
+            await self._outgoing.send(SessionMessage(_refusal(item)))
+        return item
+
+    async def aclose(self) -> None:
+        await self._incoming.aclose()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+
+class _Request(Struct):
+    id: int | str | None = None
+
+
+def _refusal(fault: Exception) -> types.JSONRPCError:
+    """The answer to a line that is no message, with the id of the request if it can be read."""
+    errors = fault.errors(include_url=False) if isinstance(fault, ValidationError) else []
+    id, code, message = None, types.INVALID_REQUEST, "the line is no request of JSON-RPC 2.0"
+    if errors and errors[0]["type"] == "json_invalid":
+        code, message = types.PARSE_ERROR, "the line is not JSON, or is nested too deep"
+        with suppress(ValueError, TypeError, RecursionError, msgspec.MsgspecError):
+            # Python reads what the SDK refuses: half of a character, as of a text that was cut within an emoji.
+            request_id = msgspec.convert(json.loads(errors[0]["input"]), _Request).id
+            str(request_id).encode()
+            id = request_id
+            if r"\ud" in str(errors[0]["input"]).lower():
+                message = "a text has half of a character (a lone surrogate): send the whole"
+    elif requests := [error["input"] for error in errors if isinstance(error["input"], dict)]:
+        with suppress(msgspec.MsgspecError):
+            id = msgspec.convert(requests[0], _Request).id
+    return types.JSONRPCError(jsonrpc="2.0", id=id, error=types.ErrorData(code=code, message=message))
+
+
+def run_http(memory: MemoryServer, host: str, port: int, token: str | None) -> None:
+    """Answer hosts at http://HOST:PORT/mcp until the process is told to end.
+
+    Raises InvalidInput without a token, unless the address is this machine's own, and if it cannot be bound.
+    """
+    from recallite_server.http.connections import listen, server_of
+
+    application = http_application(memory, host, token)
+    with listen(host, port) as listener:
+        server_of(application).run(sockets=[listener])
+
+
+def http_application(memory: MemoryServer, host: str, token: str | None) -> Application:
+    """The ASGI application: the server behind the check of Host, Origin and the token."""
+    local = is_loopback(host)
+    if not local and token is None:
+        raise InvalidInput(f"{host} can be reached by others: give a token (RECALLITE_MCP_TOKEN or --token-file)")
+    # A page in a browser may send requests to this machine's own address, and cannot know a token.
+    names = ["127.0.0.1", "localhost", "[::1]"]
+    guard = TransportSecuritySettings(
+        enable_dns_rebinding_protection=local,
+        allowed_hosts=[address for name in names for address in (name, f"{name}:*")],
+        allowed_origins=[address for name in names for address in (f"http://{name}", f"http://{name}:*")],
+    )
+    application: Application = memory.server().streamable_http_app(
+        streamable_http_path=PATH, stateless_http=True, json_response=True, max_request_body_size=_MOST_BODY_BYTES,
+        transport_security=guard, host=host,
+    )  # fmt: skip
+    return application if token is None else _with_token(application, token)
+
+
+def _with_token(application: Application, token: str) -> Application:
+    """The application for those who send this token."""
+    expected = f"Bearer {token}".encode()
+
+    async def answer(
+        scope: Message, receive: Callable[[], Awaitable[Message]], send: Callable[[Message], Awaitable[None]]
+    ) -> None:
+        if scope["type"] != "http":
+            await application(scope, receive, send)
+            return
+        header = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
+        if hmac.compare_digest(header, expected):
+            await application(scope, receive, send)
+            return
+        headers = [(b"content-type", b"application/json"), (b"www-authenticate", b"Bearer")]
+        await send({"type": "http.response.start", "status": 401, "headers": headers})
+        await send({"type": "http.response.body", "body": b'{"error": "send the token as Authorization: Bearer"}'})
+
+    return answer

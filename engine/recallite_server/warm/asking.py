@@ -64,7 +64,7 @@ def folder() -> str:
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
     if runtime and is_private(runtime):
         return os.path.join(runtime, "recallite")
-    from recallite.system.user_folder import user_folder
+    from recallite.system.folders import user_folder
 
     return os.path.join(user_folder(), "warm")
 

@@ -66,7 +66,7 @@ class Call:
 
 
 def _default_path() -> str:
-    from recallite.system.user_folder import user_folder
+    from recallite.system.folders import user_folder
 
     return os.path.join(user_folder(), "memory.db")
 

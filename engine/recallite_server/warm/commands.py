@@ -104,8 +104,8 @@ def _recall(call: Call) -> Callable[[], int]:
     empty = not hits and _successful(link.ask("GET", "/v1/count", headers=call.headers)) == "0"
 
     def show() -> int:
-        from recallite.doors.cli.hits import print_hits
         from recallite.doors.cli.output import hint, print_encoded
+        from recallite.doors.cli.printers import print_hits
 
         if call.as_json:
             end = json.JSONDecoder().raw_decode(encoded, len(_BEFORE_HITS))[1]
@@ -148,7 +148,7 @@ def _remember(call: Call) -> Callable[[], int]:
 
     def show() -> int:
         from recallite.doors.cli.output import print_encoded
-        from recallite.doors.cli.showing import print_stored
+        from recallite.doors.cli.printers import print_stored
 
         if call.as_json:
             print_encoded(encoded)

@@ -9,7 +9,7 @@ import sys
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
-from recallite.system.folder_lock import FolderLock
+from recallite.system.files import FolderLock
 from recallite.system.local_socket import is_own, is_private, listen, lock_of
 from recallite_server.warm.asking import KEYS, address, needs_keys
 

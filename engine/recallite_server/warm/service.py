@@ -20,13 +20,12 @@ from recallite.compat import load_settings
 from recallite.errors import AccessDenied, InvalidInput, RecalliteError, StoreError
 from recallite.memory import Memory
 from recallite.model.settings import Settings, Warm
-from recallite.system.logs import logger
-from recallite.system.memory_maps import return_freed
+from recallite.system.files import return_freed
+from recallite.system.telemetry import logger
 from recallite_server.hooks.running import PATH as HOOKS
 from recallite_server.hooks.running import WAIT_SECONDS
 from recallite_server.http.app import MemoryApi
-from recallite_server.http.failures import error_json, json_response
-from recallite_server.http.request_checks import Message, Receive, Send
+from recallite_server.http.request_checks import Message, Receive, Send, error_json, json_response
 from recallite_server.warm import asking
 from recallite_server.warm.asking import STORE, of_header
 
@@ -241,8 +240,7 @@ class _Conversation:
     async def answer(self, scope: Message, receive: Receive, send: Send, headers: dict[str, str]) -> None:
         """Answer lines until the host's end is closed, or the store."""
         from recallite.doors.tools.action import DocumentAccess
-        from recallite_server.mcp.running import converse
-        from recallite_server.mcp.server import MemoryServer
+        from recallite_server.mcp.server import MemoryServer, converse
 
         options = msgspec.json.decode(of_header(headers.get(asking.OPTIONS.lower(), asking.in_header("{}"))))
         documents = DocumentAccess.of(options.pop("folders", ()), options.pop("urls", False))

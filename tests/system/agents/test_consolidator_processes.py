@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from recallite import Memory, Settings
-from recallite.agents.consolidator import Consolidator
-from recallite.model.policies import Consolidation
+from recallite.agents.consolidation import Consolidator
+from recallite.model.settings import Consolidation
 from tests.unit.core.memory.support import PLAIN, Other, run_at_once
 
 
@@ -42,7 +42,7 @@ def test_a_locked_store_leaves_the_cycle_to_the_next_episode(path, monkeypatch):
 _LOGS = """
 import sys
 from recallite import Memory, Settings
-from recallite.model.policies import Consolidation
+from recallite.model.settings import Consolidation
 settings = Settings(
     embedder="none", durability="normal", busy_timeout_ms=900_000, consolidation=Consolidation()
 )

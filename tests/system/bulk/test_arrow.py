@@ -10,7 +10,7 @@ import pytest
 from recallite import Memory, Settings
 from recallite.errors import EmbedderMismatch, InvalidInput, InvalidItem
 from recallite.model.records import NewRecord
-from recallite.remember.embedded import EmbeddedText
+from recallite.remember.embed import EmbeddedText
 from recallite_bulk.arrow import hits_table, new_records, new_records_table, record_schema, records_table
 from tests.raising import raises
 from tests.unit.core.memory.support import unit

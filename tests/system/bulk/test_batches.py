@@ -6,10 +6,10 @@ import pytest
 
 from recallite import Memory, Settings
 from recallite.errors import EmbedderMismatch, InvalidInput
-from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord
+from recallite.model.settings import WritePolicy
 from recallite_bulk import Embed, Recall, Write, recall
-from recallite_bulk.known import KnownIds
+from recallite_bulk.stages import KnownIds
 from tests.system.bulk.test_bulk import lines, state
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")

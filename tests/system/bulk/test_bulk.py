@@ -14,9 +14,9 @@ import pytest
 
 from recallite import Memory, Settings
 from recallite.errors import InvalidInput, InvalidItem, WorkerLost
-from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord
 from recallite.model.reports import Remembered
+from recallite.model.settings import WritePolicy
 from recallite_bulk import content_id, recall_many, remember_files, remember_many, write
 from tests.limits import LAST_RESORT_SECONDS
 

@@ -8,7 +8,7 @@ from recallite import Memory, Settings
 from recallite.model.checks import is_address
 from recallite.model.reports import Remembered
 from recallite_bulk import Embed, recall_many, remember_many, write
-from recallite_bulk.known import KnownIds
+from recallite_bulk.stages import KnownIds
 from tests.system.bulk.test_bulk import lines, state
 
 INSTANT = Settings(embedder="instant")

@@ -10,7 +10,7 @@ from functools import partial
 import pytest
 
 from recallite.errors import WorkerLost
-from recallite_bulk.workers import Workers
+from recallite_bulk.jobs import Workers
 from tests.limits import until
 from tests.unit.test_errors import EVERY, as_told
 

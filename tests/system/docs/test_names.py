@@ -17,8 +17,8 @@ import pytest
 import recallite
 from recallite import Memory
 from recallite.agents.sessions import Session
-from recallite.doors.cli.app import app
-from recallite.model import policies, profiles
+from recallite.doors.cli.run import app
+from recallite.model import settings
 from recallite.model.environment import VARIABLES
 from recallite.model.records import Hit, Hits, Record
 from recallite_notes import config
@@ -143,7 +143,7 @@ def resolved(node: ast.expr, memory: Memory) -> Any:
         return None
     if node.id == "memory":
         return memory
-    homes = (recallite, policies, profiles, config)
+    homes = (recallite, settings, config)
     found = next((getattr(home, node.id) for home in homes if node.id[0].isupper() and hasattr(home, node.id)), None)
     return found or VARIABLES_OF_SENTENCES.get(node.id) or getattr(memory, node.id, None)
 

@@ -11,12 +11,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from recallite.documents import reader_process as worker
-from recallite.documents.loaded import Limits
-from recallite.documents.parser import Parser
-from recallite.documents.reader_process import Request
+from recallite.documents import parser as worker
+from recallite.documents.document import Limits
+from recallite.documents.parser import Parser, Request
 from recallite.errors import DocumentError
-from recallite.system.confinement import refusing
+from recallite.system.processes import refusing
 from tests.limits import LAST_RESORT_SECONDS, until
 from tests.raising import raises
 from tests.unit.core.documents.support import Put, endless_pdf, pdf, swelling_pdf, word, word_bomb
@@ -135,7 +134,7 @@ def test_closing_ends_the_process(parser):
 
 
 SCRIPT = """
-    from recallite.documents.loaded import Limits
+    from recallite.documents.document import Limits
     from recallite.documents.parser import Parser
     parser = Parser(Limits())
     print(parser.load(b"<p>from a script</p>", "a.html").text, parser._worker.process.pid, flush=True)
@@ -192,7 +191,7 @@ def test_a_missing_library_is_named_with_the_command_that_installs_it(monkeypatc
         ("html_to_markdown", "html"),
         ("mammoth", "docx"),
     ):
-        for name in ("pdf", "html", "docx", "pdf_layout"):
+        for name in ("pdf", "html", "docx"):
             monkeypatch.delitem(sys.modules, f"recallite.documents.{name}", raising=False)
         monkeypatch.setitem(sys.modules, library, None)
         failure = worker._answer(Request(kind, GOOD, LIMITS))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from recallite import Memory
-from recallite.text.quoting import NOTICE
+from recallite.text.quotes import NOTICE
 from recallite_server.hooks.events import answer
 
 EVENTS = {"SessionStart": "session-start", "UserPromptSubmit": "prompt", "Stop": "turn", "PreCompact": "turn",

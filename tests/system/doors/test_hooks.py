@@ -16,8 +16,9 @@ import pytest
 
 import recallite
 from recallite import Memory, Settings
-from recallite_connect.importers import import_from, sessions
-from recallite_connect.importers.json_items import json_value
+from recallite_connect.importers import import_from
+from recallite_connect.importers import sources as sessions
+from recallite_connect.importers.reading import json_value
 from recallite_server.hooks import projects
 from recallite_server.hooks.projects import USER, project_of
 from recallite_server.warm.quick import command, quick_start

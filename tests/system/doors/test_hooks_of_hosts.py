@@ -15,8 +15,8 @@ import sys
 import pytest
 
 from recallite import Memory, Settings
+from recallite_server.hooks.connecting import script
 from recallite_server.hooks.events import answer, output_of
-from recallite_server.hooks.opencode import script
 from recallite_server.hooks.projects import project_of
 from tests.limits import LAST_RESORT_SECONDS
 from tests.system.doors.hooking import repository, texts

@@ -33,7 +33,7 @@ import httpx2
 from recallite import AsyncMemory, Memory, Settings, tools
 from recallite_server.main import main
 from recallite_server.client import AsyncClient, Client
-from recallite.doors.tools.actions import TOOLS
+from recallite.doors.tools.server_tools import TOOLS
 from tests.system.http.serving import serving
 
 path, reference = sys.argv[1:]

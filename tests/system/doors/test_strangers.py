@@ -89,7 +89,7 @@ def test_processes_for_bulk_work_run_nothing_of_the_current_folder(tmp_path):
     script = tmp_path / "scripts" / "work.py"
     script.parent.mkdir()
     script.write_text(
-        "from recallite_bulk.workers import Workers\n"
+        "from recallite_bulk.jobs import Workers\n"
         "def make():\n    return abs\n"
         "if __name__ == '__main__':\n"
         "    with Workers(make, 2) as workers:\n        print([*workers.map([-1, -2, -3])])\n"

@@ -17,7 +17,7 @@ import pytest
 
 from recallite import Memory, Settings
 from recallite.system import local_socket
-from recallite.system.folder_lock import FolderLock
+from recallite.system.files import FolderLock
 from recallite_server.warm import asking
 from recallite_server.warm import running as warm_running
 from recallite_server.warm.quick import quick_start

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from recallite import Memory
-from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord
+from recallite.model.settings import WritePolicy
 
 _NOW = datetime(2026, 9, 21, 18, 30, tzinfo=UTC)
 # Day of storing before `_NOW`, scope, kind, importance, tags, text.

@@ -15,7 +15,7 @@ pytest.importorskip("starlette", reason="the extra server is not installed")
 from recallite import Memory, Settings
 from recallite.errors import InvalidInput
 from recallite_server.client import Client
-from recallite_server.http.batching import RecallBatcher
+from recallite_server.http.app import RecallBatcher
 from tests.limits import LAST_RESORT_SECONDS, until
 from tests.system.http.serving import serving
 

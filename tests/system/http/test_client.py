@@ -17,8 +17,7 @@ from recallite import Filter, Memory, errors
 from recallite.model.records import NewRecord
 from recallite_server.client import AsyncClient, Client
 from recallite_server.http.access_tokens import Tokens
-from recallite_server.timeline import timeline
-from recallite_server.version_diffs import version_diffs
+from recallite_server.timeline import timeline, version_diffs
 from tests.limits import LAST_RESORT_SECONDS
 from tests.raising import raises
 from tests.system.http.serving import serving

@@ -18,7 +18,7 @@ from recallite import Memory
 from recallite.model.records import NewRecord
 from recallite_server.http.access_tokens import Grant, Tokens
 from recallite_server.memory_map import MemoryMap
-from recallite_server.version_diffs import version_diffs
+from recallite_server.timeline import version_diffs
 from tests.system.http.browsing import Tab, chromium
 from tests.system.http.example_memories import fill
 from tests.system.http.serving import serving

@@ -48,8 +48,8 @@ def test_a_process_killed_while_it_writes_does_no_harm(stored):
     code = (
         "import os, signal, sys\n"
         "from recallite import Memory, Settings\n"
-        "from recallite.index import snapshot_manager\n"
-        "snapshot_manager._SMALLEST = 10\n"
+        "from recallite.index import snapshot as snapshot\n"
+        "snapshot._SMALLEST = 10\n"
         "os.fsync = lambda _: os.kill(os.getpid(), signal.SIGKILL)\n"
         "os.unlink(sys.argv[1] + '-index')\n"
         "memory = Memory(sys.argv[1], settings=Settings(embedder='none', durability='normal'))\n"
@@ -75,8 +75,8 @@ def test_processes_that_use_and_replace_it_at_once(stored):
     code = (
         "import os, sys\n"
         "from recallite import Memory, Settings\n"
-        "from recallite.index import snapshot_manager\n"
-        "snapshot_manager._SMALLEST, snapshot_manager._FAR_BEHIND = 10, 0\n"
+        "from recallite.index import snapshot as snapshot\n"
+        "snapshot._SMALLEST, snapshot._FAR_BEHIND = 10, 0\n"
         "for number in range(8):\n"
         "    settings = Settings(embedder='none', durability='normal', busy_timeout_ms=900_000)\n"
         "    with Memory(sys.argv[1], settings=settings) as memory:\n"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from recallite.system import descriptors, folders, memory_maps, processes, writable_folder
+from recallite.system import files, folders, processes
 from recallite_kernels import _system
 from tests.limits import LAST_RESORT_SECONDS
 
@@ -49,12 +49,12 @@ def test_what_is_read_and_written_at_an_offset_is_the_same(file, windows):
     with open(file, "r+b", buffering=0) as held:
         held.seek(17)
         place = held.fileno()
-        assert descriptors.read_at(place, 1000, 50) == DATA[50:1050]
-        assert descriptors.read_at(place, 1000, len(DATA) - 5) == DATA[-5:]
+        assert files.read_at(place, 1000, 50) == DATA[50:1050]
+        assert files.read_at(place, 1000, len(DATA) - 5) == DATA[-5:]
         filled = bytearray(1000)
-        assert descriptors.read_into(place, memoryview(filled), 99_500) == 500
+        assert files.read_into(place, memoryview(filled), 99_500) == 500
         assert filled == DATA[99_500:] + bytes(500)
-        assert descriptors.write_at(place, b"written", 90) == 7
+        assert files.write_at(place, b"written", 90) == 7
         assert held.tell() == 17
     assert file.read_bytes() == DATA[:90] + b"written" + DATA[97:]
 
@@ -62,7 +62,7 @@ def test_what_is_read_and_written_at_an_offset_is_the_same(file, windows):
 def test_threads_that_read_one_descriptor_get_each_their_own(file, windows):
     with open(file, "rb", buffering=0) as held, ThreadPoolExecutor(8) as threads:
         offsets = range(0, len(DATA), 100)
-        read = threads.map(lambda offset: descriptors.read_at(held.fileno(), 100, offset), offsets)
+        read = threads.map(lambda offset: files.read_at(held.fileno(), 100, offset), offsets)
         assert b"".join(read) == DATA
 
 
@@ -70,14 +70,14 @@ def test_threads_that_read_one_descriptor_get_each_their_own(file, windows):
 def test_pieces_are_copied_to_the_same_place(file, tmp_path, monkeypatch, platform):
     monkeypatch.setattr(sys, "platform", platform)
     with open(file, "rb") as source, open(tmp_path / "copy", "w+b") as target:
-        assert descriptors.copy_at(source.fileno(), target.fileno(), 500, 1000) == 500
-        assert descriptors.copy_at(source.fileno(), target.fileno(), 500, len(DATA)) == 0
+        assert files.copy_at(source.fileno(), target.fileno(), 500, 1000) == 500
+        assert files.copy_at(source.fileno(), target.fileno(), 500, len(DATA)) == 0
     assert (tmp_path / "copy").read_bytes() == bytes(1000) + DATA[1000:1500]
 
 
 OPENERS = {
-    "a file to read": lambda path: descriptors.opened(path, os.O_RDONLY),
-    "a new file": descriptors.create_private,
+    "a file to read": lambda path: files.opened(path, os.O_RDONLY),
+    "a new file": files.create_private,
     "a kernel to read": lambda path: _system.without_links(path, os.O_RDONLY),
     "a kernel to write": lambda path: _system.owners_only(path, os.O_WRONLY | os.O_CREAT),
 }
@@ -108,10 +108,10 @@ def test_files_are_flushed_and_folders_need_not_be(file, tmp_path, monkeypatch, 
     open_ = os.open
     monkeypatch.setattr(os, "open", lambda path, flags, *rest: opened.append(flags) or open_(path, flags, *rest))
     monkeypatch.setattr(os, "fsync", flushed.append)
-    descriptors.sync_folder(tmp_path)
+    files.sync_folder(tmp_path)
     _system.sync_folder(tmp_path)
     assert opened == []
-    descriptors.sync_file(str(file))
+    files.sync_file(str(file))
     assert len(flushed) == 1
     assert opened[0] & os.O_RDWR
 
@@ -119,7 +119,7 @@ def test_files_are_flushed_and_folders_need_not_be(file, tmp_path, monkeypatch, 
 @pytest.mark.parametrize("platform", ["linux", "win32"])
 def test_zeros_are_zeros_and_leave_no_file(tmp_path, monkeypatch, platform):
     monkeypatch.setattr(sys, "platform", platform)
-    for made in (memory_maps.zeros(2**21, huge=True), memory_maps.zeros_on_disk(2**21, str(tmp_path))):
+    for made in (files.zeros(2**21, huge=True), files.zeros_on_disk(2**21, str(tmp_path))):
         assert len(made) == 2**21
         assert not any(made[:4096])
         made[5:8] = b"abc"
@@ -130,11 +130,11 @@ def test_zeros_are_zeros_and_leave_no_file(tmp_path, monkeypatch, platform):
 
 @pytest.mark.parametrize("by_descriptor", [True, False])
 def test_a_folder_is_written_in_and_no_link_leads_out(tmp_path, monkeypatch, by_descriptor):
-    monkeypatch.setattr(writable_folder, "_BY_DESCRIPTOR", by_descriptor)
+    monkeypatch.setattr(folders, "_LINKS_BY_DESCRIPTOR", by_descriptor)
     root, outside = tmp_path / "root", tmp_path / "outside"
     root.mkdir()
     outside.mkdir()
-    with writable_folder.writable_folder(root, ("a", "b")) as folder:
+    with folders.writable_folder(root, ("a", "b")) as folder:
         assert (folder.parent is not None) == by_descriptor
         for name in ("one", "two"):
             (root / "a/b" / name).write_text(name)
@@ -148,7 +148,7 @@ def test_a_folder_is_written_in_and_no_link_leads_out(tmp_path, monkeypatch, by_
         folder.remove("three")
     assert {each.name: each.read_text() for each in (root / "a/b").iterdir()} == {"two": "one"}
     (root / "link").symlink_to(outside)
-    with pytest.raises(OSError) as refused, writable_folder.writable_folder(root, ("link", "c")):
+    with pytest.raises(OSError) as refused, folders.writable_folder(root, ("link", "c")):
         pass
     assert refused.value.errno in (errno.ELOOP, errno.ENOTDIR)
     assert list(outside.iterdir()) == []

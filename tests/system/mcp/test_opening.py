@@ -21,8 +21,7 @@ from contextlib import nullcontext
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from recallite.doors.tools.action import DocumentAccess
-from recallite_server.mcp.running import converse
-from recallite_server.mcp.server import MemoryServer
+from recallite_server.mcp.server import MemoryServer, converse
 from recallite_server.warm.proxy import _Opening
 from recallite_server.warm.quick import quick_start
 from tests.limits import LAST_RESORT_SECONDS

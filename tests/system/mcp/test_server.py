@@ -27,9 +27,8 @@ from mcp.shared.exceptions import MCPError
 
 from recallite.doors.tools.action import DocumentAccess
 from recallite.errors import InvalidInput
-from recallite.text.quoting import NOTICE, unquoted
-from recallite_server.mcp.running import http_application
-from recallite_server.mcp.server import MemoryServer
+from recallite.text.quotes import NOTICE, unquoted
+from recallite_server.mcp.server import MemoryServer, http_application
 
 ERAS = ("legacy", "auto")
 
@@ -498,7 +497,7 @@ def test_others_than_this_machine_need_a_token(path):
 
 
 def test_schemas_are_those_of_the_answers():
-    from recallite.doors.tools.actions import TOOLS
+    from recallite.doors.tools.server_tools import TOOLS
 
     for tool in TOOLS:
         msgspec.json.schema(tool.answers)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from recallite import Memory
-from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord
+from recallite.model.settings import WritePolicy
 from tests.unit.core.memory.support import PLAIN, Other
 
 RECALLED = WritePolicy(recognise_recalled=True)
@@ -55,7 +55,7 @@ def test_neighbours_that_another_process_has_written_are_seen(path):
 def test_of_two_processes_that_write_a_text_at_once_one_stores_it(path):
     with Other(path) as one, Other(path) as other:
         for process in (one, other):
-            process("exec('from recallite.model.policies import WritePolicy as P', globals())")
+            process("exec('from recallite.model.settings import WritePolicy as P', globals())")
         for turn in range(5):
             call = f'memory.remember(NewRecord("text {turn}", vector=[1.0, {turn}.0]), policy=P()).outcome\n'
             for process in (one, other):

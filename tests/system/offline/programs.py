@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from recallite import AsyncMemory, Memory, Workspace
-from recallite.model.model_address import address_of
+from recallite.model.environment import address_of
 from recallite.remote.json_service import EndpointError, open_service
 from recallite_server.memory_map import MemoryMap
 

@@ -7,7 +7,7 @@ import secrets
 
 import pytest
 
-from recallite_postgres.address import parse_address
+from recallite_postgres.scheme import parse_address
 from tests.system.postgres.server import SUPERUSER
 
 _numbers = itertools.count(1)

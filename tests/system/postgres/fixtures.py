@@ -35,7 +35,7 @@ def postgres_address(
     """The address of a memory that does not exist yet; its schema is dropped after the test."""
     schema = f"t_{next(_numbers)}"
     cache = str(tmp_path_factory.mktemp("cache"))
-    monkeypatch.setattr("recallite_postgres.snapshots._folder", lambda: cache)
+    monkeypatch.setattr("recallite_postgres.repositories._folder", lambda: cache)
     yield postgres_server.address(schema=schema)
     # Connections that a test left open would hold locks on what is dropped.
     postgres_server.execute(

@@ -15,8 +15,8 @@ import pytest
 from recallite.errors import InvalidInput
 from recallite.model.checks import is_address
 from recallite.store.opening import open_store, store_exists
-from recallite_postgres import address as module
-from recallite_postgres.address import parse_address
+from recallite_postgres import scheme
+from recallite_postgres.scheme import parse_address
 
 pytest.importorskip("psycopg", reason="psycopg is not installed: the extra `postgres`")
 
@@ -96,10 +96,10 @@ def test_a_schema_is_a_plain_identifier(schema):
 
 def test_options_are_parameters_that_do_not_show():
     parsed = parse_address("postgresql://h/a?pool_size=4&application_name=x&statement_timeout_ms=0")
-    assert parsed.options == module.ServerOptions(pool_size=4, statement_timeout_ms=0)
+    assert parsed.options == scheme.ServerOptions(pool_size=4, statement_timeout_ms=0)
     assert parsed.shown == "postgresql://h/a?application_name=x&schema=recallite"
     assert parsed == parse_address(parsed.shown)
-    assert parse_address("postgresql://h/a").options == module.ServerOptions()
+    assert parse_address("postgresql://h/a").options == scheme.ServerOptions()
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_a_wrong_option_is_refused_and_not_repeated(option, remedy):
         parse_address(f"postgresql://h/a?{option}")
 
 
-@pytest.mark.parametrize("option", [*module.OPTIONS, "schema"])
+@pytest.mark.parametrize("option", [*scheme.OPTIONS, "schema"])
 def test_a_file_takes_no_option_of_a_server(option, tmp_path):
     for act in (open_store, store_exists):
         with pytest.raises(InvalidInput, match=f"^{option} is for the address of a server, and path is a file"):
@@ -130,7 +130,7 @@ def test_files_are_no_addresses():
 
 
 def test_without_the_extra_the_error_says_how_to_install_it(monkeypatch):
-    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    monkeypatch.setattr(scheme, "find_spec", lambda name: None)
     with pytest.raises(InvalidInput, match=r"pip install '\.\[postgres\]'"):
         parse_address("postgresql://h/a")
     assert importlib.util.find_spec("psycopg")

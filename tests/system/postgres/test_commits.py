@@ -17,7 +17,7 @@ from tests.system.postgres.standby import promote, standby_of
 pytest.importorskip("psycopg", reason="psycopg is not installed: the extra `postgres`")
 pytest.importorskip("psycopg_pool", reason="psycopg_pool is not installed: the extra `postgres`")
 
-from recallite_postgres.commits import commit
+from recallite_postgres.connection import commit
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from tests.unit.core.store.contract.support import row
 pytest.importorskip("psycopg", reason="psycopg is not installed: the extra `postgres`")
 pytest.importorskip("psycopg_pool", reason="psycopg_pool is not installed: the extra `postgres`")
 
-from recallite_postgres import changes
+from recallite_postgres import repositories
 
 
 @pytest.fixture
@@ -37,8 +37,8 @@ def opened(postgres_address):
 
 @pytest.fixture
 def trims_often(monkeypatch):
-    monkeypatch.setattr(changes, "KEPT_ROWS", 5)
-    monkeypatch.setattr(changes, "_TRIMMED_EVERY", 2)
+    monkeypatch.setattr(repositories, "KEPT_ROWS", 5)
+    monkeypatch.setattr(repositories, "_TRIMMED_EVERY", 2)
 
 
 def insert(store, name, scope="/"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recallite import Memory
-from recallite.model.policies import WritePolicy
+from recallite.model.settings import WritePolicy
 
 TEXTS = {
     "/users/ada": ["Ada drinks green tea", "Ada moved to Bonn in May", "Ada's dog is called Rex"],

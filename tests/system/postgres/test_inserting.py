@@ -15,9 +15,9 @@ from tests.unit.core.store.contract.support import EMBEDDER, row, vector
 pytest.importorskip("psycopg", reason="psycopg is not installed: the extra `postgres`")
 pytest.importorskip("psycopg_pool", reason="psycopg_pool is not installed: the extra `postgres`")
 
-from recallite_postgres import inserting
+from recallite_postgres import connection
 
-COUNT = 4 * inserting.FEWEST_ROWS
+COUNT = 4 * connection.FEWEST_ROWS
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ SELECTS = (
 
 
 def test_many_rows_are_as_single_ones_are(stores, monkeypatch):
-    monkeypatch.setattr(inserting, "_ROWS_OF_ARRAYS", 7)
+    monkeypatch.setattr(connection, "_ROWS_OF_ARRAYS", 7)
     found = {}
     for who, prefix, batch in (("owner", "many", COUNT), ("tenant", "of a tenant", COUNT), ("owner", "single", 1)):
         with stores[who].atomic() as writer:

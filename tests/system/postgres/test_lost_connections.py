@@ -105,7 +105,7 @@ def test_more_writers_than_connections_do_not_wait_for_each_other(memory):
 
 
 def test_a_server_that_is_lost_while_the_index_is_updated_leaves_no_half_of_it(postgres_address, monkeypatch):
-    from recallite_postgres.blocks import PostgresBlocks
+    from recallite_postgres.repositories import PostgresBlocks
 
     plain = Settings(embedder="none")
     with Memory(postgres_address, settings=plain) as memory, Memory(postgres_address, settings=plain) as other:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recallite.errors import NotADatabase, StoreError
-from recallite_postgres.address import parse_address
+from recallite_postgres.scheme import parse_address
 from tests.raising import raises
 from tests.system.postgres.binaries import OLDEST, debian_binaries
 from tests.system.postgres.server import PostgresServer
@@ -15,7 +15,7 @@ pytest.importorskip("psycopg_pool", reason="psycopg_pool is not installed: the e
 
 from recallite_postgres import connection as connection_module
 from recallite_postgres.faults import translated
-from recallite_postgres.server_check import check_server
+from recallite_postgres.server import check_server
 
 NEWEST = 3
 

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from recallite import Memory, Settings
-from recallite.index import snapshot_manager
+from recallite.index import snapshot
 from recallite.model.records import NewRecord
 from tests.unit.core.memory.support import scored, unit
 
 pytest.importorskip("psycopg", reason="psycopg is not installed: the extra `postgres`")
 pytest.importorskip("psycopg_pool", reason="psycopg_pool is not installed: the extra `postgres`")
 
-from recallite_postgres import snapshots
+from recallite_postgres import repositories
 
 FAST = Settings(embedder="none")
 PLAIN = Settings(embedder="none", index_snapshot=False)
@@ -25,10 +25,10 @@ WORDS = ["apple", "berry", "cherry", "date", "elder", "fig", "grape"]
 
 @pytest.fixture(autouse=True)
 def folder(monkeypatch, tmp_path, postgres_address):
-    """The cache folder of snapshots, which are written of small memories too."""
-    monkeypatch.setattr(snapshots, "_folder", lambda: str(tmp_path / "cache" / "index"))
-    monkeypatch.setattr(snapshot_manager, "_SMALLEST", 10)
-    monkeypatch.setattr(snapshot_manager, "_FAR_BEHIND", 5)
+    """The cache folder of repositories, which are written of small memories too."""
+    monkeypatch.setattr(repositories, "_folder", lambda: str(tmp_path / "cache" / "index"))
+    monkeypatch.setattr(snapshot, "_SMALLEST", 10)
+    monkeypatch.setattr(snapshot, "_FAR_BEHIND", 5)
     return tmp_path / "cache" / "index"
 
 
@@ -97,7 +97,7 @@ def test_a_receipt_tells_of_it(stored):
 def test_what_another_machine_forgot_leaves_with_the_next_opening(stored, monkeypatch, tmp_path):
     address, file = stored
     with monkeypatch.context() as patch:
-        patch.setattr(snapshots, "_folder", lambda: str(tmp_path / "elsewhere"))
+        patch.setattr(repositories, "_folder", lambda: str(tmp_path / "elsewhere"))
         with Memory(address, settings=FAST) as other:
             gone = other.recall("unique7", mode="keyword")[0].id
             other.forget(gone)
@@ -143,17 +143,17 @@ def test_old_ones_and_those_above_the_bytes_of_all_go(folder, monkeypatch):
         (folder / name).write_bytes(b"0" * 1000)
         os.utime(folder / name, (2e9 - place, 2e9 - place))
     os.utime(folder / "large", (1, 1))
-    monkeypatch.setattr(snapshots, "_MOST_BYTES", 2500)
-    assert Path(snapshots.path_of("postgresql://a/b")).parent == folder
+    monkeypatch.setattr(repositories, "_MOST_BYTES", 2500)
+    assert Path(repositories.snapshot_path("postgresql://a/b")).parent == folder
     assert sorted(file.name for file in folder.iterdir()) == ["larger", "newest"]
-    monkeypatch.setattr(snapshots, "_MOST_BYTES", 500)
-    snapshots.path_of("postgresql://a/b")
+    monkeypatch.setattr(repositories, "_MOST_BYTES", 500)
+    repositories.snapshot_path("postgresql://a/b")
     assert [file.name for file in folder.iterdir()] == ["newest"]
 
 
 def test_without_a_cache_folder_there_is_none(monkeypatch, tmp_path, postgres_address):
     (tmp_path / "file").write_text("")
-    monkeypatch.setattr(snapshots, "_folder", lambda: str(tmp_path / "file" / "index"))
+    monkeypatch.setattr(repositories, "_folder", lambda: str(tmp_path / "file" / "index"))
     with Memory(postgres_address, settings=FAST) as memory:
         memory.remember_many(items(0, 20))
         assert recalled(memory) == "store"

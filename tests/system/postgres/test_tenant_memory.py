@@ -22,7 +22,7 @@ from recallite.errors import (
     StoreError,
 )
 from recallite.recall.request import recall_arguments
-from recallite_postgres import migrating
+from recallite_postgres import server
 from recallite_postgres.tenant_calls import Tenants
 from recallite_server.http.access_tokens import Tokens
 from tests.unit.core.memory.support import WordEmbedder
@@ -324,7 +324,7 @@ def test_a_role_without_a_scope_is_told_so(owner, opened, roles, postgres_server
 
 
 def test_a_tenant_migrates_nothing(owner, ada, monkeypatch):
-    monkeypatch.setattr(migrating, "SCHEMA_VERSION", migrating.SCHEMA_VERSION + 1)
+    monkeypatch.setattr(server, "SCHEMA_VERSION", server.SCHEMA_VERSION + 1)
     with raises(StoreError, "unsupported", match="its owner brings it up to date"):
         Memory(ada.path)
 

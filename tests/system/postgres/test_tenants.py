@@ -16,8 +16,8 @@ from psycopg import errors, sql
 
 from recallite import Memory
 from recallite.model.records import NewRecord
+from recallite_postgres.schema import RULES, TENANT_FUNCTIONS
 from recallite_postgres.tenant_calls import Tenants
-from recallite_postgres.tenant_schema import FUNCTIONS, RULES
 from recallite_server.http.access_tokens import Tokens
 from tests.unit.core.memory.support import WordEmbedder
 
@@ -340,7 +340,7 @@ def test_functions_with_the_rights_of_the_owner_give_nothing_away(tenancy, ada):
     of_owner = tenancy.as_owner(
         "SELECT count(*) FROM pg_proc WHERE pronamespace = %s::regnamespace AND prosecdef", tenancy.schema
     )
-    assert defined == of_owner == [(len(FUNCTIONS),)]
+    assert defined == of_owner == [(len(TENANT_FUNCTIONS),)]
     everything = tenancy.everything()
     numbers = [each for (each,) in tenancy.as_owner("SELECT id FROM record")]
     ada.execute("SELECT note_tags(%s)", (numbers,))

@@ -14,7 +14,7 @@ from tests.raising import raises
 pytest.importorskip("psycopg", reason="psycopg is not installed: the extra `postgres`")
 pytest.importorskip("psycopg_pool", reason="psycopg_pool is not installed: the extra `postgres`")
 
-from recallite_postgres.migrating import SCHEMA_VERSION
+from recallite_postgres.server import SCHEMA_VERSION
 
 
 def test_a_memory_of_a_newer_recallite_is_left_as_it_is(postgres_server, postgres_address):

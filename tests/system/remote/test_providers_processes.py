@@ -17,7 +17,7 @@ def test_opening_a_memory_imports_no_router():
     program = """
 import sys, types, importlib.machinery
 from recallite import Memory
-from recallite.model import model_address
+from recallite.model import environment as model_address
 model_address.find_spec = lambda name: importlib.machinery.ModuleSpec(name, None)
 with Memory(":memory:", embedder="voyage/voyage-3", language_model="gemini/gemini-2.0-flash"):
     print("litellm" in sys.modules)

@@ -15,10 +15,10 @@ import pytest
 from recallite import Memory, Settings, copy_store
 from recallite.errors import InvalidInput, RecalliteError, StoreCorrupt, StoreError
 from recallite.store.opening import open_store
-from recallite.store.sql.copying import COPIED
-from recallite.store.sqlite.keys import ciphers_version
+from recallite.store.sql.maintenance import COPIED
+from recallite.store.sqlite.encryption import ciphers_version
 from recallite.store.sqlite.schema import DERIVED
-from recallite.text.index_terms import tokenize
+from recallite.text.words import tokenize
 from recallite_postgres import copy_store as copying
 from recallite_postgres.tenant_calls import Tenants
 from tests.unit.core.memory.support import raw, scored
@@ -208,8 +208,8 @@ def test_a_tenant_does_not_open_an_unfinished_copy(full, postgres_address, postg
 _KILLED = """
 import os, signal, sys
 from recallite import copy_store
-from recallite.store.sql import copying
-copying._ROWS = copying._LARGE_ROWS = 30
+from recallite.store.sql import maintenance
+maintenance._ROWS = maintenance._LARGE_ROWS = 30
 def report(done, total):
     if done > total * float(sys.argv[3]):
         os.kill(os.getpid(), signal.SIGKILL)

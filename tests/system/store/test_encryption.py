@@ -18,7 +18,7 @@ import pytest
 
 from recallite import AsyncMemory, Memory, Settings, restore_store
 from recallite.errors import InvalidInput, NotADatabase, StoreError, StoreUnavailable, WrongKey
-from recallite.store.sqlite.keys import Key
+from recallite.store.sqlite.encryption import Key
 from tests.raising import raises
 
 CIPHERS = getattr(apsw, "mc_version", None)
@@ -100,7 +100,7 @@ def test_a_backup_with_another_key_changes_nothing(locked, tmp_path):
 
 @encrypted
 def test_a_large_store_has_no_index_beside_it(path, monkeypatch):
-    monkeypatch.setattr("recallite.index.snapshot_manager._SMALLEST", 1)
+    monkeypatch.setattr("recallite.index.snapshot._SMALLEST", 1)
     with Memory(path, settings=PLAIN) as memory:
         memory.remember(SECRET)
         memory.recall("Zanzibar")

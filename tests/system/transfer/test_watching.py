@@ -14,7 +14,7 @@ import pytest
 from recallite import Memory
 from recallite.errors import InvalidInput
 from recallite_connect.importers import import_from, watch_from
-from recallite_connect.importers import sessions as sessions_of_hosts
+from recallite_connect.importers import sources as sessions_of_hosts
 from recallite_connect.importers.claude_code import sessions
 from tests.limits import LAST_RESORT_SECONDS
 

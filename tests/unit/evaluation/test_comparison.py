@@ -6,9 +6,8 @@ import random
 
 import pytest
 
-from recallite.model.evaluations import AnsweredQuestion, ConfidenceReport, Evaluation
-from recallite_eval.comparison import bootstrap_interval, compare, sign_test
-from recallite_eval.metrics import measure
+from recallite.model.reports import AnsweredQuestion, ConfidenceReport, Evaluation
+from recallite_eval.evaluate import bootstrap_interval, compare, measure, sign_test
 from tests.unit.evaluation import oracle
 
 

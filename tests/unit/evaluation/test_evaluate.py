@@ -11,9 +11,9 @@ from msgspec import structs
 
 from recallite import AsyncMemory, Filter, Memory, Settings
 from recallite.errors import InvalidInput
-from recallite.model.evaluations import Evaluation
-from recallite.model.profiles import Profile
 from recallite.model.records import NewRecord
+from recallite.model.reports import Evaluation
+from recallite.model.settings import Profile
 from recallite.recall.request import recall_arguments
 from tests.unit.core.memory.support import ONLY_STORES
 

@@ -7,8 +7,8 @@ import random
 import pytest
 from msgspec import structs
 
-from recallite.model.evaluations import Figures
-from recallite_eval.metrics import mean_figures, measure
+from recallite.model.reports import Figures
+from recallite_eval.evaluate import mean_figures, measure
 from tests.unit.evaluation import oracle
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from recallite.errors import InvalidInput
 from recallite.model.filters import FilterFields
-from recallite_eval.questions import read_questions
+from recallite_eval.evaluate import read_questions
 from tests.raising import raises
 
 GOOD = {"question": "Which fruit?", "expected": ["apple"]}

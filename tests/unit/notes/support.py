@@ -10,8 +10,8 @@ import msgspec
 import numpy as np
 
 from recallite import Workspace, WorkspaceConfig
-from recallite.store.sql.term_lists import unpacked
-from recallite.store.sqlite.verifying import verify
+from recallite.store.sql.derived import unpacked
+from recallite.store.sqlite.maintenance import verify
 
 LONG_AGO_NS = 1_600_000_000 * 10**9
 

@@ -14,7 +14,7 @@ import pytest
 from recallite import Workspace
 from recallite.errors import RecalliteError, StoreCorrupt, StoreError
 from recallite.store.sqlite import connection as connecting
-from recallite.store.sqlite.damage import proven_damage
+from recallite.store.sqlite.restoring import proven_damage
 from recallite_notes.opening import move_aside, moved_aside
 from tests.unit.core.memory.support import WordEmbedder
 from tests.unit.notes.support import config, dump, index_all, write
@@ -132,16 +132,16 @@ def test_a_file_that_cannot_be_looked_at_loses_no_index(folder, monkeypatch, cod
 @pytest.mark.parametrize("code", [apsw.SQLITE_IOERR_READ, apsw.SQLITE_NOMEM, apsw.SQLITE_CANTOPEN])
 def test_a_check_that_cannot_read_every_page_proves_nothing(folder, monkeypatch, code):
     """SQLite reports a page that it could not read as a finding of its integrity check."""
-    from recallite.store.sqlite import damage
+    from recallite.store.sqlite import restoring
 
     class Failing:
         def execute(self, *_):
             return [(f"Tree 5 page 9: unable to get the page. error code={code}",)]
 
-    assert not damage._whole(Failing())
+    assert not restoring._whole(Failing())
     code = apsw.SQLITE_CORRUPT
     with pytest.raises(StoreCorrupt, match="page 9"):
-        damage._whole(Failing())
+        restoring._whole(Failing())
 
 
 def _damage(file, how):

@@ -13,11 +13,11 @@ import pytest
 from recallite import Workspace
 from recallite.errors import InvalidInput
 from recallite.system import folders
-from recallite.text.decoding import decode
-from recallite_notes import note_chunks as chunks
+from recallite.text.front_matter import decode
+from recallite_notes import indexing as chunks
 from recallite_notes import note_files as files
 from recallite_notes.note_files import FileProblem, Selection, Unreadable, problem_of, read_file
-from recallite_notes.status import unread
+from recallite_notes.workspace import unread
 from tests.limits import LAST_RESORT_SECONDS
 from tests.unit.notes.support import config, counts, dump, index_all, write
 
@@ -220,7 +220,7 @@ def test_a_very_long_line_is_cut_and_stays_within_the_size(folder, tmp_path):
     write(folder, "cjk.md", "記憶は流れる川のようだ" * 5_000)
     with Workspace(folder, config(), embedder="none") as workspace:
         workspace.index()
-        from recallite.embedding.places import measure_of
+        from recallite.embedding.tokens import measure_of
 
         texts = [row[2] for row in dump(workspace)["chunks"]]
         assert len(texts) > 300

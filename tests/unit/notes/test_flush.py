@@ -11,9 +11,9 @@ import stamina
 
 from recallite import Memory
 from recallite.errors import InvalidInput, LanguageModelError
-from recallite.model.model_address import PROVIDERS
+from recallite.model.environment import PROVIDERS
 from recallite.remote.language_model import OpenAICompatible
-from recallite.text.quoting import quoted
+from recallite.text.quotes import quoted
 from recallite_notes.config import FlushConfig, WorkspaceConfig
 from recallite_notes.editable.safe_folder import Folder
 from recallite_notes.flushing import new_facts

@@ -17,7 +17,8 @@ from recallite import Memory, Settings
 from recallite.errors import InvalidInput
 from recallite.model.records import NewRecord
 from recallite.system import folders
-from recallite_notes.editable import safe_folder, to_folder
+from recallite_notes.editable import exchange as to_folder
+from recallite_notes.editable import safe_folder
 from recallite_notes.editable.markdown import Fields, parse_file, render_file
 from recallite_notes.editable.safe_folder import Changed, Folder
 from tests.limits import examples

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from recallite_notes.rules import age_days, dated, is_evergreen, source_label, written_at
+from recallite_notes.note_files import age_days, dated, is_evergreen, source_label, written_at
 
 DAY_NS = 86_400 * 10**9
 NOON = int(datetime(2026, 3, 22, 12, tzinfo=UTC).timestamp() * 1_000_000)

@@ -11,7 +11,7 @@ import pytest
 from recallite.errors import EmbedderError, InvalidInput, StoreError
 from recallite.recall.snippets import cut_snippet, highlight
 from recallite_notes.config import WorkspaceConfig
-from recallite_notes.strategies import RawSearchRow
+from recallite_notes.search import RawSearchRow
 from recallite_notes.workspace import Workspace
 from tests.raising import raises
 from tests.unit.core.memory.support import WordEmbedder

@@ -12,8 +12,9 @@ import recallite_models
 from recallite import Workspace, WorkspaceConfig
 from recallite.errors import InvalidInput, StoreClosed, StoreError
 from recallite.model.checks import now_us
-from recallite.store.sql.documents import Documents
-from recallite_notes import opening, sync
+from recallite.store.sql.services import Documents
+from recallite_notes import indexing as sync
+from recallite_notes import opening
 from recallite_notes import workspace as facade
 from recallite_notes.config import CacheConfig, EmbeddingConfig
 from tests.raising import raises

@@ -10,8 +10,7 @@ from recallite import Memory, Workspace
 from recallite.errors import InvalidInput
 from recallite.recall.confidence import least_confidence
 from recallite_notes.config import WorkspaceConfig
-from recallite_notes.search import MIN_CONFIDENCE, MIN_SCORE
-from recallite_notes.strategies import RawSearchRow
+from recallite_notes.search import MIN_CONFIDENCE, MIN_SCORE, RawSearchRow
 from tests.unit.core.memory.support import WordEmbedder
 from tests.unit.notes.support import config, write
 

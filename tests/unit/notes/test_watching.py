@@ -9,8 +9,8 @@ import pytest
 
 from recallite import Workspace
 from recallite.errors import InvalidInput
+from recallite_notes import indexing as watching
 from recallite_notes import note_files as files
-from recallite_notes import watching
 from tests.limits import until
 from tests.unit.notes.support import config, write
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from recallite_server.clusters import cluster_names, clusters_of
+from recallite_server.memory_map import cluster_names, clusters_of
 
 CENTRES = np.array([[0, 0], [1, 0], [0.5, 1]], np.float32)
 

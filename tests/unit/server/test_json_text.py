@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recallite_server.mcp import json_text
+from recallite_server.mcp import hosts as json_text
 
 VALUES = st.recursive(
     st.sampled_from([1, 2.5, None, True, "x", 'ä " \n', "a,}", "// no", "/* no */"]),

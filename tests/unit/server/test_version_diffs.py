@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recallite import Memory
-from recallite_server import version_diffs
-from recallite_server.version_diffs import text_diff
-from recallite_server.version_diffs import version_diffs as diffs_of
+from recallite_server import timeline as version_diffs
+from recallite_server.timeline import text_diff
+from recallite_server.timeline import version_diffs as diffs_of
 from tests.conftest import PLAIN
 
 _WORDS = st.text(alphabet="ab \n.é\U0001f600_", max_size=60)

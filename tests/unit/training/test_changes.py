@@ -11,9 +11,8 @@ from benchmarks.training.boosting import Boosted, boosted_logits, fit_boosted
 from benchmarks.training.changes import Fit, Pair, chances, digest, pairs, recalls, terms_of
 from benchmarks.training.wording import Wording, fit_wording
 from recallite.text.statements import judge, statement_of
-from recallite.text.statements.evidence import evidence_of
 from recallite.text.statements.judging import judge_by_rules
-from recallite.text.statements.likelihood import DEPTH, FILE, Ruled, chances_replaced, is_cued, is_known
+from recallite.text.statements.likelihood import DEPTH, FILE, Ruled, chances_replaced, evidence_of, is_cued, is_known
 
 MADE = json.loads(FILE.read_text(encoding="utf-8"))
 

@@ -1,23 +1,327 @@
-"""Commands: one made from the declaration of an operation, or a function that a command calls, with what it prints."""
+"""Commands: made from functions or from the declarations of operations, with the options and ids that they share.
+
+Annotations declare click's options and arguments.
+"""
 
 from __future__ import annotations
 
 import inspect
 import re
 import sys
-from collections.abc import Callable, Collection, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from datetime import timedelta
-from typing import Any, ParamSpec, TypeVar, get_args
+from difflib import get_close_matches
+from functools import partial
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import click
 
-from recallite.doors.cli.options import AsJson, Within, Yes, open_memory, parse_json
 from recallite.doors.cli.output import fail_quietly, hint, named, print_counts, print_json, print_table, progress
-from recallite.doors.cli.parameters import Command, argument, command, option, parameter
 from recallite.doors.operation import REQUIRED, Operation, imported, kind_of
 from recallite.doors.operations import operation_named
-from recallite.errors import InvalidInput
+from recallite.errors import InvalidInput, NotFound
+
+if TYPE_CHECKING:
+    from recallite.memory import Memory
+    from recallite.model.settings import Settings
+
+
+# What an annotation holds: it makes the parameter of a name, a type and a default.
+Declared = Callable[[str, Any, Any], click.Parameter]
+
+
+class Argument(click.Argument):
+    """An argument that has a line in help, which click before 8.5 does not write."""
+
+    def __init__(self, name: str, type_: Any, default: Any, *, metavar: str, help: str) -> None:
+        super().__init__([name], nargs=-1 if get_origin(type_) is list else 1, **_shared(type_, default, metavar))
+        label = type_ if self.nargs < 0 else type_.__name__
+        self.line = f"{metavar} <{label}>", "  ".join(filter(None, (help, "[required]" * self.required)))
+
+    def get_usage_pieces(self, ctx: click.Context) -> list[str]:
+        """The argument as the usage line has it."""
+        shape = "{%s}" if self.required else "[%s]"
+        return [shape % self.metavar + "..." * (self.nargs != 1)]
+
+
+class Command(click.Command):
+    """A command that lists its arguments before its options."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write what help says of arguments and options."""
+        if lines := [param.line for param in self.params if isinstance(param, Argument)]:
+            with formatter.section("Arguments"):
+                formatter.write_dl(lines)
+        super().format_options(ctx, formatter)
+
+
+class Group(click.Group):
+    """A group that lists its commands in their own order and suggests those like an unknown one."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of all commands."""
+        return [*self.commands]
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str, click.Command | None, list[str]]:
+        """The command that the arguments name, and what is left of them; a usage error if there is none."""
+        name, *rest = args
+        if name not in (known := self.list_commands(ctx)):
+            close = " or ".join(map(repr, get_close_matches(name, known)))
+            ctx.fail(f"No such command {name!r}.{f' Did you mean {close}?' if close else ''}")
+        return name, self.get_command(ctx, name), rest
+
+
+def option(metavar: str, help: str, *names: str, **attributes: Any) -> Declared:
+    """An option, for `Annotated`: called as its parameter unless it has names, and shown with its type or metavar."""
+
+    def made(name: str, type_: Any, default: Any) -> click.Option:
+        flags = {"is_flag": True, "type": None} if type_ is bool else {}  # click 8.2.0 sets no flag that has a type
+        return click.Option(
+            [name, *(names or ["--" + name.replace("_", "-")])],
+            **_shared(type_, default, metavar) | {"help": help, "show_default": True} | flags | attributes,
+            multiple=get_origin(type_) is list,
+        )
+
+    return made
+
+
+def flag(help: str, *names: str) -> Declared:
+    """An option without a metavar: a flag or, called `number`, a value whose type help shows instead."""
+    return option("", help, *names)
+
+
+def argument(metavar: str, help: str = "") -> Declared:
+    """An argument, for `Annotated`."""
+    return partial(Argument, metavar=metavar, help=help)
+
+
+number = flag
+
+
+def _shared(type_: Any, default: Any, metavar: str) -> dict[str, Any]:
+    """The attributes that options and arguments have in common. A list that was not given is None."""
+    shared = {"metavar": metavar or f"<{type_.__name__}>", "required": default is REQUIRED}
+    if get_origin(type_) is list:
+        return {**shared, "type": get_args(type_)[0], "callback": lambda ctx, param, values: [*values] or None}
+    return {**shared, "type": type_, **({} if default is REQUIRED else {"default": default})}
+
+
+def parameter(name: str, annotation: Any, default: Any) -> click.Parameter:
+    """The parameter that `Annotated[type, option(...)]` declares; `| None` says nothing more than the default."""
+    type_, declared = get_args(annotation)
+    if get_origin(type_) in (Union, UnionType):
+        (type_,) = {*get_args(type_)} - {NoneType}
+    return declared(name, type_, default)  # type: ignore[no-any-return]
+
+
+def command(function: Any, without: Collection[str] = ()) -> Command:
+    """Make a command that calls a function with its options and arguments, and its context if that is a parameter.
+
+    The fields of `**options: Unpack[SomeOptions]` are options that may be left out. No parameters are `without`, which
+    may have annotations that only a type checker can import.
+    """
+    params, contexts = list[click.Parameter](), []
+    for item in inspect.signature(function).parameters.values():
+        if item.name in without:
+            continue
+        hint = eval(item.annotation, function.__globals__) if isinstance(item.annotation, str) else item.annotation
+        if hint is click.Context:
+            contexts.append(item.name)
+        elif item.kind is not inspect.Parameter.VAR_KEYWORD:
+            params.append(parameter(item.name, hint, item.default))
+        else:
+            fields = (get_type_hints(unpacked, include_extras=True) for unpacked in get_args(hint))
+            params += [parameter(*field, None) for hints in fields for field in hints.items()]
+
+    @click.pass_context
+    def call(context: click.Context, /, **values: Any) -> object:
+        return function(**values, **dict.fromkeys(contexts, context))
+
+    return Command(None, params=params, callback=call, help=inspect.getdoc(function))
+
+
+# The options that commands share, each declared once, and what becomes of their text.
+
+AsJson = Annotated[bool, flag("Print JSON.", "--json")]
+Id = Annotated[str, argument("ID", "The id of a memory, or an unambiguous start or end.")]
+Ids = Annotated[list[str] | None, argument("ID", "The id of a memory, or an unambiguous start or end.")]
+Overrides = Annotated[
+    list[str] | None, option("NAME=VALUE", "An option of the profile, for this call: neighbor_boost=0.", "--set")
+]
+Format = Annotated[
+    str | None, option("FORMAT", "jsonl, csv, text or markdown (a folder). Default: by the file's name.")
+]
+Limit = Annotated[int, number("The most to show.", "--limit", "-n")]
+Agent = Annotated[str | None, option("NAME", "The agent; without it, the scope's own.")]
+Within = Annotated[str | None, option("/A/B", "Within this scope.", "--scope")]
+Yes = Annotated[bool, flag("Do not ask for confirmation.", "--yes", "-y")]
+
+
+SETTINGS = "recallite.settings"
+"""Key under which a context keeps the path that --settings gives."""
+
+
+@contextmanager
+def open_memory(
+    context: click.Context, scope: str | None = None, *, create: bool = False, lasting: bool = False,
+    dry_run: bool = False,
+) -> Iterator[Memory]:  # fmt: skip
+    """The memory that --db names, bound to a scope if one is given.
+
+    Its settings are those of --settings. Unless it is `lasting`, no kernels are compiled. What a `dry_run` would create
+    is kept in memory. Raises InvalidInput where the file is missing, unless `create`: a typing error makes no store.
+    """
+    from msgspec import structs
+
+    from recallite.memory import Memory
+    from recallite.model.environment import default_path
+    from recallite.store.opening import shown_path, store_exists
+
+    settings = chosen_settings(context)
+    place = default_path() if context.obj is None else context.obj
+    if not create and not store_exists(place):
+        raise InvalidInput(
+            f"there is no store at {shown_path(place)}: check --db and RECALLITE_DB, or make one with remember, "
+            "import or knowledge ingest"
+        )
+    if dry_run and not store_exists(place):
+        place = ":memory:"
+    with Memory(place, settings=settings) as memory:
+        if not lasting:  # a command that ends at once starts no compiler
+            memory._engine.tuning = structs.replace(memory._engine.tuning, compile_kernels=False)
+        yield memory if scope is None else memory.scoped(scope)
+
+
+def chosen_settings(context: click.Context) -> Settings:
+    """The settings of --settings or RECALLITE_SETTINGS."""
+    from recallite.compat import load_settings
+    from recallite.model.environment import environment
+    from recallite.model.settings import Settings
+
+    path = context.meta.get(SETTINGS) or environment("RECALLITE_SETTINGS")
+    return Settings() if path is None else load_settings(path)
+
+
+@contextmanager
+def packages_of(extra: str) -> Iterator[None]:
+    """Around imports for a server: a missing package is an error that says how to install it."""
+    try:
+        yield
+    except ModuleNotFoundError as fault:
+        from recallite.system.messages import install_command
+
+        raise InvalidInput(f"the server needs the package {fault.name}: {install_command(extra)}") from None
+
+
+def new_key(path: str | None, *, decrypt: bool) -> str | None:
+    """The new key of rekey: that in a file or in RECALLITE_NEW_KEY; None to decrypt."""
+    from recallite.model.environment import environment, key_in
+
+    if path is not None and decrypt:
+        raise InvalidInput("--decrypt removes the key: leave --new-key-file out")
+    if decrypt:
+        return None
+    key = environment("RECALLITE_NEW_KEY") if path is None else key_in(path)
+    if not key:
+        raise InvalidInput("there is no new key: set RECALLITE_NEW_KEY, or give --new-key-file or --decrypt")
+    return key
+
+
+def parse_json(text: str | None, option: str, *, kind: type = dict) -> Any:
+    """The value of an option that takes JSON."""
+    if text is None:
+        return None
+    import msgspec
+
+    from recallite.system.messages import shown
+
+    wanted = "object" if kind is dict else "list"
+    try:
+        value = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as fault:
+        raise InvalidInput(
+            f"{option} {shown(text)} is not JSON ({fault}): give a JSON {wanted} in single quotes"
+        ) from None
+    if not isinstance(value, kind):
+        raise InvalidInput(f"{option} is {shown(text)}: give a JSON {wanted}")
+    return value
+
+
+def parse_overrides(pairs: list[str] | None) -> dict[str, Any]:
+    """The options of `--set name=value`."""
+    from recallite.model.settings import OPTIONS
+
+    return parse_pairs(pairs, "--set", [name for name in OPTIONS if name != "limit"])  # which has its own option
+
+
+def recall_fields(fields: Mapping[str, Any], overrides: list[str] | None) -> dict[str, Any]:
+    """The arguments of a recall from its options and `--set`."""
+    from recallite.recall.request import recall_arguments
+
+    return recall_arguments({**fields, **parse_overrides(overrides)})
+
+
+def parse_pairs(pairs: list[str] | None, option: str, allowed: Sequence[str]) -> dict[str, Any]:
+    """The values of a repeated option `name=value`: JSON values, and plain words as they are."""
+    import msgspec
+
+    from recallite.system.messages import shown
+
+    values: dict[str, Any] = {}
+    for pair in pairs or ():
+        name, equals, text = pair.partition("=")
+        name = name.strip().replace("-", "_")
+        if not equals or name not in allowed:
+            raise InvalidInput(f"{option} is {shown(pair)}: give name=value with one of {', '.join(allowed)}")
+        try:
+            values[name] = msgspec.json.decode(text)
+        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+            values[name] = text
+    return values
+
+
+# Ids as people type them: whole, or the start or end of one.
+
+_LEAST_CHARS, _MOST_CHARS = 4, 64
+_MOST_NAMED = 5
+_AFTER_ANY = "\U0010ffff"
+
+
+def whole_id(memory: Memory, typed: str) -> str:
+    """The id of the memory that `given` names: its id, or what only this id starts or ends with.
+
+    Where there is none it is `given` itself. Raises InvalidInput where several ids start or end with it.
+    """
+    try:
+        return memory.get(typed).id
+    except NotFound:
+        if not _LEAST_CHARS <= len(typed) <= _MOST_CHARS or not typed.isprintable():
+            return typed
+    between = {"id": {"gte": typed, "lt": typed + _AFTER_ANY}}
+    starting = memory.list(where=between, include_superseded=True, limit=_MOST_NAMED + 1)
+    containing = {"id": {"contains": typed}}
+    matches = [entry.id for entry in starting or memory.list(where=containing, include_superseded=True, limit=None)]
+    return _only(typed, [id for id in matches if id.startswith(typed) or id.endswith(typed)])
+
+
+def document_id(memory: Memory, typed: str) -> str:
+    """The id of the document that `typed` names; a source is itself."""
+    documents = memory.knowledge.list()
+    if len(typed) < _LEAST_CHARS or any(typed in (entry.id, entry.source) for entry in documents):
+        return typed
+    return _only(typed, [entry.id for entry in documents if entry.id.startswith(typed) or entry.id.endswith(typed)])
+
+
+def _only(typed: str, ids: Sequence[str]) -> str:
+    if len(ids) > 1:
+        named = ", ".join(ids[:_MOST_NAMED])
+        raise InvalidInput(f"{typed!r} is part of several ids: {named}{'' if len(ids) <= _MOST_NAMED else ', ...'}")
+    return ids[0] if ids else typed
+
+
+# A command made from the declaration of an operation, or from a function, with what it prints.
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -154,8 +458,6 @@ def confirm(question: str, yes: bool) -> None:
 
 
 def _whole(memory: Any, values: Any) -> Any:
-    from recallite.doors.cli.ids import whole_id
-
     return whole_id(memory, values) if isinstance(values, str) else [whole_id(memory, item) for item in values]
 
 
@@ -198,7 +500,7 @@ def parsed(operation: Operation, values: Mapping[str, Any]) -> dict[str, Any]:
 
 def duration(text: str, option: str) -> timedelta:
     """A length of time as an option gives it: a number of days, or of another unit that follows it."""
-    from recallite.model.relative_times import length_of
+    from recallite.model.checks import length_of
 
     text = text.strip()
     try:

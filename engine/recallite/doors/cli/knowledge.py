@@ -7,15 +7,25 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import click
 
-from recallite.doors.cli.command import confirm, nothing, prints
-from recallite.doors.cli.ids import document_id
-from recallite.doors.cli.options import Limit, Overrides, Yes, parse_json, recall_fields
+from recallite.doors.cli.command import (
+    Limit,
+    Overrides,
+    Yes,
+    argument,
+    confirm,
+    document_id,
+    flag,
+    nothing,
+    option,
+    parse_json,
+    prints,
+    recall_fields,
+)
 from recallite.doors.cli.output import attributes, hint, print_table
-from recallite.doors.cli.parameters import argument, flag, option
 from recallite.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from recallite.documents.outcomes import DeletedDocument, Ingested
+    from recallite.documents.document import DeletedDocument, Ingested
     from recallite.memory import Memory
     from recallite.model.records import Hit, Hits
     from recallite.store.store import Progress

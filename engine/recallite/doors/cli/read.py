@@ -6,13 +6,20 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import click
 
-from recallite.doors.cli.command import nothing, prints
-from recallite.doors.cli.hits import print_explanation, print_hits
-from recallite.doors.cli.ids import whole_id
-from recallite.doors.cli.options import Id, Overrides, open_memory, recall_fields
-from recallite.doors.cli.output import attributes, hint, print_pairs, print_table, safe, stamp
-from recallite.doors.cli.parameters import argument, flag, option
-from recallite.doors.cli.streams import stdin_lines
+from recallite.doors.cli.command import (
+    Id,
+    Overrides,
+    argument,
+    flag,
+    nothing,
+    open_memory,
+    option,
+    prints,
+    recall_fields,
+    whole_id,
+)
+from recallite.doors.cli.output import attributes, hint, print_pairs, print_table, safe, stamp, stdin_lines
+from recallite.doors.cli.printers import print_explanation, print_hits
 from recallite.errors import InvalidInput
 
 if TYPE_CHECKING:

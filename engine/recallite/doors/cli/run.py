@@ -1,23 +1,216 @@
-"""One run of the command: from arguments to an exit code, every failure in one line."""
+"""The command line: its commands, each imported when it is named, and a run, from arguments to an exit code.
+
+A failure is one line on standard error. Logs go there too: all of the library's with RECALLITE_DEBUG=1.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
+import re
 import sys
 import traceback
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TextIO
 
 import click
 
-from recallite.doors.cli.app import app
-from recallite.doors.cli.logs import debug_log
+from recallite.doors.cli.command import SETTINGS, Group, command, command_of
 from recallite.doors.cli.output import fail, hint, one_line
-from recallite.doors.error_codes import codes_of
+from recallite.doors.operation import codes_of
+from recallite.doors.operations import (
+    BY_WORDS,
+    COMMAND_GROUPS,
+    GROUPS,
+    OPERATIONS,
+    every_command_group,
+    every_operation,
+)
 from recallite.errors import RecalliteError
+from recallite.system import plugins
 from recallite.system.plugins import PluginWarning
+
+_FORMAT = "%(levelname)s %(name)s: %(message)s"
+
+
+@contextmanager
+def debug_log() -> Iterator[None]:
+    """With RECALLITE_DEBUG=1, everything that Recallite logs is shown."""
+    if os.environ.get("RECALLITE_DEBUG") != "1":
+        yield
+        return
+    shown, log = logging.StreamHandler(sys.stderr), logging.getLogger("recallite")
+    shown.setFormatter(logging.Formatter(_FORMAT))
+    level, propagate = log.level, log.propagate
+    log.addHandler(shown)
+    log.setLevel(logging.DEBUG)
+    log.propagate = False  # else a server would show it again, with what other libraries log
+    try:
+        yield
+    finally:
+        log.removeHandler(shown)
+        log.setLevel(level)
+        log.propagate = propagate
+
+
+def server_log() -> None:
+    """Show the warnings of Recallite and the errors of all libraries: standard output may belong to a protocol."""
+    debug = os.environ.get("RECALLITE_DEBUG") == "1"
+    logging.basicConfig(level=logging.INFO if debug else logging.ERROR, stream=sys.stderr, format=_FORMAT)
+    if not debug:
+        logging.getLogger("recallite").setLevel(logging.WARNING)
+
+
+# The commands of the operations and others.
+
+_EPILOG = """\b
+Exit codes:
+  0    success
+  1    nothing was found, or verify found problems
+  2    wrong usage, invalid input or an unreadable document; nothing was written, or only the batches before it
+  3    the store or standard output cannot be used: locked, read-only, damaged, full, not a Recallite store
+  4    the embedder, a model or the kernels cannot be used
+  70   a bug in Recallite
+  130  interrupted; committed batches are kept
+
+\b
+Environment:
+  RECALLITE_DB        the store, without --db
+  RECALLITE_KEY       the key of an encrypted store; RECALLITE_KEY_FILE names a file that holds it
+  RECALLITE_SETTINGS  a settings file, without --settings
+  RECALLITE_EMBEDDER  "default", "none" (keyword search only), the name of a model, a folder with model.onnx, or a
+                      provider and model over HTTP: "ollama/nomic-embed-text", "voyage/voyage-3"
+  EMBEDDING_PROVIDER, EMBEDDING_MODEL, EMBEDDING_BASE_URL, EMBEDDING_API_KEY
+                      an embedder over HTTP: "openai", "ollama", another provider or a base URL
+  RECALLITE_LLM_BASE_URL, RECALLITE_LLM_MODEL, RECALLITE_LLM_API_KEY
+                      a language model over HTTP, for long questions, consolidate --extract and workspace flush;
+                      "gemini/gemini-2.0-flash" needs no URL
+  OPENAI_API_KEY, OPENAI_BASE_URL
+                      for workspace flush, if no other language model is configured
+  RECALLITE_MCP_TOKEN the token of `recallite mcp --http`, without --token-file
+  RECALLITE_WARM      0 uses and starts no resident process, as --no-warm
+  RECALLITE_KERNELS   "numba" or "python"
+  RECALLITE_DEBUG     1 prints the log, and the traceback of a failure, on standard error
+  NO_COLOR            no colours
+
+Results go to standard output, everything else to standard error. With --json
+a list is a bare array and times are ISO 8601.
+"""
+
+# The commands that are no operation of a memory, registered in `recallite.commands`, as help shows them.
+_OTHERS = {
+    "Recall": {
+        "eval": "Measure recall on questions of your own.",
+        "demo": "Show recall on a few memories in a temporary store.",
+    },
+    "Transfer": {
+        "import": "Read memories from files, Markdown or another system.",
+        "export": "Write memories to files, Markdown or for another system.",
+        "copy": "Copy a store with everything in it to a file or server.",
+    },
+    "Notes": {"workspace": "A folder of Markdown files as memory."},
+    "Servers and models": {
+        "serve": "Serve the store over HTTP: REST, MCP and a page.",
+        "inspect": "See the memories of a store in a browser.",
+        "mcp": "The Model Context Protocol: memory for agent hosts.",
+        "connect": "Give a coding agent a memory: its hooks and the server.",
+        "disconnect": "Remove the hooks and the server from a coding agent.",
+        "hook": "Answer a coding agent's hook.",
+        "warm": "The resident process that keeps stores loaded.",
+        "tool": "Carry out one call of an agent tool.",
+    },
+}
+_SUMMARIES = {name: summary for names in _OTHERS.values() for name, summary in names.items()}
+
+
+def _sections() -> dict[str, list[str]]:
+    """The commands of Recallite by the sections of help."""
+    sections: dict[str, list[str]] = {title: [] for title in GROUPS.values()}
+    for operation in every_operation():
+        name = operation.words.partition(" ")[0]
+        if name and name not in (names := sections[GROUPS[operation.group]]):
+            names.append(name)
+    for title, others in _OTHERS.items():
+        sections.setdefault(title, []).extend(others)
+    return sections
+
+
+def own_names() -> list[str]:
+    """The names of Recallite's own commands, in the order that help shows."""
+    return [name for names in _sections().values() for name in names]
+
+
+class Commands(Group):
+    """The commands of the operations, those that are none, and what other packages register."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of all commands; those of other packages may fail to be imported."""
+        return list(dict.fromkeys([*own_names(), *plugins.names("commands")]))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
+        """The command or group of one of these names."""
+        if cmd_name in BY_WORDS:
+            return command_of(BY_WORDS[cmd_name])
+        groups = COMMAND_GROUPS if cmd_name in COMMAND_GROUPS else every_command_group()
+        if cmd_name in groups:
+            operations = OPERATIONS if groups is COMMAND_GROUPS else every_operation()
+            members = [operation for operation in operations if operation.words.startswith(f"{cmd_name} ")]
+            commands = {member.words.removeprefix(f"{cmd_name} "): command_of(member) for member in members}
+            return Group(help=groups[cmd_name], commands=commands)
+        registered = plugins.load("commands", cmd_name)
+        return registered if isinstance(registered, click.Command) else command(registered)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the names and first lines of all commands, without building their options, which takes 50 ms."""
+        with formatter.section("Commands"):
+            for title, names in {**_sections(), "Other packages": plugins.load_others("commands", own_names())}.items():
+                if names:
+                    with formatter.section(title):
+                        formatter.write_dl([(name, self._summary(ctx, name)) for name in names])
+
+    def _summary(self, ctx: click.Context, name: str) -> str:
+        """The first sentence of what a command does."""
+        if name in BY_WORDS:
+            return BY_WORDS[name].summary
+        groups = every_command_group()
+        return (
+            _SUMMARIES.get(name)
+            or groups.get(name)
+            or re.split(r"(?<=\.)\s", self.get_command(ctx, name).help or "", maxsplit=1)[0]
+        )
+
+
+def _show_version(context: click.Context, option: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from recallite._version import __version__
+
+        click.echo(f"recallite {__version__}")
+        context.exit()
+
+
+@click.command(
+    cls=Commands, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120}
+)
+@click.option("--db", metavar="PATH", help="File, or postgresql://... Default: RECALLITE_DB, or the user's own.")
+@click.option("--settings", metavar="FILE", help="A TOML, JSON or YAML file. Default: RECALLITE_SETTINGS.")
+@click.option(
+    "--no-warm", is_flag=True, expose_value=False,
+    help="Do not use the resident process, and start none: see warm.",
+)  # fmt: skip
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version, help="Show the version."
+)
+@click.pass_context
+def app(context: click.Context, db: str | None, settings: str | None) -> None:
+    """Long-term memory for AI agents in one SQLite file: offline, on a CPU."""
+    context.obj = db
+    context.meta[SETTINGS] = settings
+
+
+# One run of the command.
 
 INTERRUPTED = 130
 _UNEXPECTED = 70

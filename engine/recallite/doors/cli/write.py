@@ -1,4 +1,6 @@
-"""The commands that change memories and do more than one call: remember, update, supersede, forget, touch."""
+"""The commands that write and do more than one call: remember, update, supersede, restore, forget, consolidate; and
+rekey and warmup, which look after the store.
+"""
 
 from __future__ import annotations
 
@@ -9,23 +11,44 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from recallite.doors.cli.command import confirm, prints
-from recallite.doors.cli.ids import whole_id
-from recallite.doors.cli.options import Agent, Id, Ids, Yes, chosen_settings, open_memory
-from recallite.doors.cli.output import hint, print_counts, print_pairs, print_rows, print_table, progress, stamp
-from recallite.doors.cli.parameters import argument, flag, number, option
-from recallite.doors.cli.showing import print_id, print_stored
-from recallite.doors.cli.streams import stdin_text
+from recallite.doors.cli.command import (
+    Agent,
+    Id,
+    Ids,
+    Yes,
+    argument,
+    chosen_settings,
+    confirm,
+    flag,
+    new_key,
+    number,
+    open_memory,
+    option,
+    prints,
+    whole_id,
+)
+from recallite.doors.cli.output import (
+    hint,
+    named,
+    print_counts,
+    print_pairs,
+    print_rows,
+    print_table,
+    progress,
+    stamp,
+    stdin_text,
+)
+from recallite.doors.cli.printers import print_id, print_stored
 from recallite.errors import InvalidInput, RecalliteError
 from recallite.model.records import NewRecord, Record
 from recallite.model.reports import Remembered
 from recallite.system import plugins
 
 if TYPE_CHECKING:
-    from recallite.agents.consolidator import Cycle
+    from recallite.agents.consolidation import Cycle
     from recallite.memory import Memory
     from recallite.model.reports import ErasureReceipt, Forgotten
-    from recallite.transfer.restoring import RestoreReport
+    from recallite.transfer.memory_transfer import RestoreReport
 
 
 _CLEARED: dict[str, Any] = {
@@ -180,7 +203,7 @@ def restore(
         with open_memory(context) as memory:
             return memory.restore(whole_id(memory, what), **fields)
     from recallite.model.environment import default_path
-    from recallite.transfer.restoring import restore_store
+    from recallite.transfer.memory_transfer import restore_store
 
     path = default_path() if context.obj is None else context.obj
     if discard:
@@ -320,3 +343,40 @@ def consolidate(
         if entry.error:
             hint(f"nothing was extracted: {entry.error}")
     return listed if ran is None else ran
+
+
+def _print_encrypted(encrypted: bool) -> None:
+    hint(f"the store is {'encrypted' if encrypted else 'not encrypted'} now")
+
+
+@prints(_print_encrypted, json=named("encrypted"))
+def rekey(
+    context: click.Context,
+    new_key_file: Annotated[str | None, option("FILE", "A file with the new key. Default: RECALLITE_NEW_KEY.")] = None,
+    decrypt: Annotated[bool, flag("Write the store without encryption instead.", "--decrypt")] = False,
+) -> bool:
+    """Encrypt the store with a new key.
+
+    RECALLITE_KEY or RECALLITE_KEY_FILE gives the present key, if there is one. A key is never an argument: all users
+    of the machine see the arguments of a process.
+    """
+    from recallite.model.environment import default_path
+
+    new = new_key(new_key_file, decrypt=decrypt)
+    plugins.load("functions", "release")(default_path() if context.obj is None else context.obj)
+    with open_memory(context) as memory:
+        memory.store.rekey(new)
+    return new is not None
+
+
+def _print_warmup(done: dict[str, Any]) -> None:
+    print_rows(("seconds", ""), [(f"{value:.3f}", name) for name, value in done["seconds"].items()])
+    hint(f"kernels: {done['kernels']}")
+
+
+@prints(_print_warmup, create=True)
+def warmup(memory: Memory) -> dict[str, Any]:
+    """Compile the kernels, load the embedder and the index."""
+    with progress("loading", "kernels") as report:
+        seconds = memory.store.warmup(on_progress=report)
+    return {"seconds": seconds, "kernels": memory.store.stats().kernels}

@@ -7,8 +7,6 @@ reply = recallite.tools.as_text(result)          # JSON between delimiters that 
 
 from __future__ import annotations
 
-from recallite.doors.tools.calling import as_text, call
-from recallite.doors.tools.offering import schemas
-from recallite.doors.tools.source_names import call_by_source_names
+from recallite.doors.tools.calling import as_text, call, call_by_source_names, schemas
 
 __all__ = ["as_text", "call", "call_by_source_names", "schemas"]

@@ -1,24 +1,159 @@
-"""The base of tools: a tool and its actions, what executing an action needs, common results, and errors."""
+"""Actions of tools: the types of their fields, their base, and the JSON schemas made of them.
+
+The annotation of a field holds the description that models see, and the check of its value.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from inspect import cleandoc
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
 
-from msgspec import UNSET, Struct, UnsetType
+import msgspec
+import msgspec.inspect
+from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
-from recallite.doors.tools.fields import Scope
 from recallite.errors import InvalidInput
+from recallite.model import checks
 from recallite.model.authority import Authority
 from recallite.model.checks import check_flag, check_path
 from recallite.system.messages import shown
-from recallite.text.quoting import NOTICE
+from recallite.text.quotes import NOTICE
 
 if TYPE_CHECKING:
     from recallite.memory import Memory
 
+
+Check = Callable[[Any, str, int], object]
+
+
+def _field(description: str, check: Check, allowed: str, min_length: int | None = None) -> Meta:
+    """A field with a check, called with the value, the name of the field and the most characters of a text.
+
+    `allowed` describes accepted values.
+    """
+    return Meta(description=description, min_length=min_length, extra={"check": check, "allowed": allowed})
+
+
+def _unlimited(check: Callable[[Any, str], object]) -> Check:
+    """A check that takes no limit."""
+    return lambda value, name, _: check(value, name)
+
+
+def _check_tools(tools: object) -> list[str]:
+    from recallite.agents.experience import unique_tools  # which loads the engine
+
+    return unique_tools(tools)
+
+
+_named, _encodable = _unlimited(checks.check_name), _unlimited(checks.encodable)
+_NAME = f"at most {checks.MAX_NAME_CHARS} characters on one line, not blank"
+_TEXT = "text that is not blank, without NUL characters"
+_MOST = f"text of at most {checks.MAX_QUERY_CHARS:,} characters"
+_WHEN = "a time: 2026-03-01T09:30:00+00:00, 2026-03-01, yesterday or 7d (7 days ago)"
+
+MemoryText = Annotated[
+    str, _field("The text of the memory.", lambda text, name, most: checks.check_text(text, most, name), _TEXT)
+]
+MessageText = Annotated[str, _field("The text of the message.", _encodable, _TEXT)]
+Query = Annotated[str, _field("What is asked, in words.", _unlimited(checks.check_query), _MOST)]
+Tags = Annotated[
+    list[str],
+    _field(
+        "Labels. When searching: any of them.",
+        lambda tags, *_: checks.check_tags(tags),
+        f"array of strings, each {_NAME}",
+    ),
+]
+Scope = Annotated[
+    str,
+    _field(
+        "A path such as /project/database; it includes everything below it.",
+        lambda scope, *_: checks.check_scope(scope),
+        "a path such as /team/project",
+    ),
+]
+Unit = Annotated[float, Meta(ge=0.0, le=1.0, description="From 0 (trivial) to 1 (critical).")]
+Limit = Annotated[int, Meta(ge=1, le=100, description="At most so many results.")]
+DiversifyBy = Annotated[
+    str,
+    _field(
+        "For a whole story: time or source, to cover the relevant times or sources; results come in order of time.",
+        lambda value, name, _: checks.check_choice(value, name, ("time", "source")),
+        "time or source",
+    ),
+]
+Offset = Annotated[int, Meta(ge=0, description="Leave out so many at the beginning.")]
+Time = Annotated[
+    str,
+    _field(
+        "2026-03-01T09:30:00+00:00, 2026-03-01, yesterday, or 7d: 7 days ago; expires_at: in 7 days.",
+        _unlimited(checks.check_time),
+        _WHEN,
+    ),
+]
+OldText = Annotated[
+    str,
+    _field(
+        "A part of the memory's text that no other memory has.",
+        _encodable,
+        "a part of the text of one memory",
+        min_length=1,
+    ),
+]
+MemoryId = Annotated[str, _field("The id of a memory, as results give it.", _named, "an id as results give it")]
+OwnId = Annotated[
+    str,
+    _field("An id of your own, such as user:diet; a memory that has it is replaced, with its history.", _named, _NAME),
+]
+MemoryIds = Annotated[
+    list[str],
+    _field(
+        "Ids of memories that no longer hold, as results give them.",
+        lambda ids, name, _: [checks.check_name(id, name) for id in ids],
+        "array of ids as results give them",
+    ),
+]
+SessionId = Annotated[str, _field("The id of a session.", _named, "an id as results give it")]
+Agent = Annotated[
+    str,
+    _field("The id of an agent.", lambda agent, *_: checks.check_agent(agent), "one name such as ada, without slashes"),
+]
+Role = Annotated[
+    str, _field("Who said it: user, assistant, system or tool.", _named, "user, assistant, system or tool")
+]
+Topic = Annotated[str, _field("The topic that the memory is about.", _named, _NAME)]
+Provider = Annotated[str, _field("Who answers in the session.", _named, _NAME, min_length=1)]
+Summary = Annotated[str, _field("Free text.", _encodable, "text without NUL characters", min_length=1)]
+Words = Annotated[
+    str,
+    _field("Free text.", lambda text, name, _: checks.check_text(text, len(text), name), _TEXT, min_length=1),
+]
+Flag = Annotated[bool, Meta(description="True or false.")]
+Count = Annotated[int, Meta(ge=0, description="A number of steps or tokens.")]
+ToolNames = Annotated[
+    list[str],
+    _field(
+        "The tools that were used, in order.",
+        lambda tools, *_: _check_tools(tools),
+        f"array of at least 1 string, each {_NAME}",
+        min_length=1,
+    ),
+]
+TaskType = Annotated[
+    str,
+    _field("The type of the task, e.g. query.", _named, f"a type of task such as query, {_NAME}", min_length=1),
+]
+ToolName = Annotated[str, _field("The name of a tool.", _named, f"the name of a tool, {_NAME}", min_length=1)]
+DocumentSource = Annotated[str, Meta(min_length=1, description="A path, a folder or an http(s) URL.")]
+Metadata = Annotated[dict[str, Any], Meta(description="Metadata to store with the document.")]
+DocumentId = Annotated[str, Meta(min_length=1, description="The documentId of a document, as results give it.")]
+
+
+# A tool and its actions, what executing an action needs, common results, and errors.
 
 FailureType = Literal[
     "unknown_tool", "unknown_action", "invalid_json", "missing_field", "unknown_field", "wrong_type", "invalid_value",
@@ -149,12 +284,88 @@ class ToolFault(Exception):
     ) -> None:
         super().__init__(message)
         self.failure = ToolFailure(
-            type=type, field=None if field is None else _encodable(field), message=_encodable(message),
-            allowed=[_encodable(value) for value in allowed], candidates=candidates,
+            type=type, field=None if field is None else _escaped(field), message=_escaped(message),
+            allowed=[_escaped(value) for value in allowed], candidates=candidates,
             notice=UNSET if candidates is UNSET else NOTICE,
         )  # fmt: skip
 
 
-def _encodable(text: str) -> str:
+def _escaped(text: str) -> str:
     """Text with lone surrogates, which `json.loads` accepts, escaped."""
     return text.encode("utf-8", "backslashreplace").decode()
+
+
+# The fields of an action: their JSON schemas, checks and accepted values.
+
+
+def schemas_of(kinds: Sequence[Any], ref_template: str = "#/$defs/{name}") -> tuple[Any, dict[str, Any]]:
+    """The JSON schemas of types, and of their parts by name, whatever of a docstring's indentation msgspec keeps."""
+    roots, parts = msgspec.json.schema_components(kinds, ref_template=ref_template)
+    for part in parts.values():
+        if "description" in part:
+            part["description"] = cleandoc(part["description"])
+    return roots, parts
+
+
+@cache
+def properties(action: type[Action]) -> dict[str, Any]:
+    """The JSON schema of each field of an action, without null as an alternative.
+
+    Cached, as it takes 3 ms: do not change the result.
+    """
+    _, components = schemas_of([action])
+    schemas: dict[str, Any] = dict(components[action.__name__]["properties"])
+    del schemas["action"]
+    schemas["scope"] = schemas.pop("scope")  # which every action has, after its own fields
+    return {name: _without_null(schema) for name, schema in schemas.items()}
+
+
+def required(action: type[Action]) -> list[str]:
+    """The required fields of an action."""
+    return [field.encode_name for field in structs.fields(action) if field.required]
+
+
+def tag(action: type[Action]) -> str:
+    """The action's name, as a model gives it."""
+    return str(action.__struct_config__.tag)
+
+
+@cache
+def checks_of(action: type[Action]) -> dict[str, tuple[Check, str]]:
+    """The check of each field that has one, and a description of accepted values."""
+    fields = msgspec.inspect.type_info(action).fields  # type: ignore[attr-defined]
+    return {
+        field.name: (metadata.extra["check"], metadata.extra["allowed"])
+        for field in fields
+        for metadata in getattr(field.type, "types", (field.type,))
+        if isinstance(metadata, msgspec.inspect.Metadata) and metadata.extra
+    }
+
+
+def allowed_in(action: type[Action], name: str) -> list[str]:
+    """A description of accepted values of a field; none where every value of its type is accepted."""
+    checks = checks_of(action)
+    return [checks[name][1]] if name in checks else []
+
+
+def allowed_values(schema: dict[str, Any]) -> list[str]:
+    """Accepted values of a field: its choices, or its type with its bounds."""
+    if "enum" in schema:
+        return [str(value) for value in schema["enum"]]
+    if schema["type"] == "array":
+        least = " of at least 1" if schema.get("minItems") else ""
+        return [f"array of {schema['items']['type']}{least}"]
+    low, high = schema.get("minimum"), schema.get("maximum")
+    description = str(schema["type"])
+    if low is not None and high is not None:
+        description += f" from {low:g} to {high:g}"
+    elif low is not None:
+        description += f" of at least {low:g}"
+    if schema.get("minLength"):
+        description += " that is not empty"
+    return [description]
+
+
+def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
+    alternatives = [alternative for alternative in schema.get("anyOf", ()) if alternative != {"type": "null"}]
+    return dict(alternatives[0]) if len(alternatives) == 1 else schema

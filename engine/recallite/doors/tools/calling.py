@@ -1,27 +1,178 @@
-"""Executing a call of a tool: parse, execute, answer. Mistakes of the model are part of the answer."""
+"""Calling a tool: the actions of operations, the schemas that models are offered, and the execution of a call.
+
+A call is parsed, executed and answered. Mistakes of the model are part of the answer.
+"""
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from copy import deepcopy
+from datetime import timedelta
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import msgspec
+from msgspec import Meta, Struct
 
-from recallite.doors.tools.action import Action, Call, DocumentAccess, FailureType, Tool, ToolFault
-from recallite.doors.tools.offering import TOOLS
-from recallite.doors.tools.schema import allowed_in, allowed_values, checks_of, properties, required, tag
+from recallite.doors.operation import Operation, kind_of
+from recallite.doors.operations import OPERATIONS
+from recallite.doors.tools import action as own
+from recallite.doors.tools.action import (
+    Action,
+    Call,
+    DocumentAccess,
+    FailureType,
+    Quotes,
+    Recorded,
+    Tool,
+    ToolFault,
+    allowed_in,
+    allowed_values,
+    checks_of,
+    properties,
+    required,
+    tag,
+)
 from recallite.errors import InvalidInput, NotFound, StoreCorrupt
 from recallite.model.authority import Authority, check_authority, speaking_as
 from recallite.model.checks import plain_str
 from recallite.system import plugins
 from recallite.system.messages import shown
-from recallite.text.quoting import quoted
+from recallite.text.quotes import quoted
 
 if TYPE_CHECKING:
     from recallite.memory import Memory
 
+
+# Arguments that models are told more of, and whose values are checked before anything is done.
+_TYPES: dict[str, Any] = {
+    "query": own.Query, "tags": own.Tags, "limit": own.Limit, "offset": own.Offset, "since": own.Time,
+    "until": own.Time, "valid_at": own.Time, "as_of": own.Time, "expires_at": own.Time, "importance": own.Unit,
+    "topic": own.Topic, "agent": own.Agent, "task_type": own.TaskType, "tools": own.ToolNames, "tool": own.ToolName,
+    "error": own.Words, "recovery": own.Words, "success": own.Flag, "steps": own.Count, "tokens": own.Count,
+}  # fmt: skip
+_KINDS: dict[str, Any] = {
+    "flag": bool, "int": int, "float": float, "days": float, "many": list[str], "numbers": list[float],
+    "object": dict[str, Any],
+}  # fmt: skip
+
+
+class _Declared(Action, frozen=True, kw_only=True):
+    """The base of actions that are made from declarations."""
+
+    def __call__(self, call: Call) -> Struct:
+        operation = _OPERATIONS[type(self)]
+        values = {name: getattr(self, name) for name in operation.fields if name in self.__struct_fields__}
+        arguments = {name: _python(operation, name, value) for name, value in values.items() if value is not None}
+        value = operation.apply(call.memory, arguments)
+        if value is None:
+            assert operation.tool is not None
+            return Recorded(outcome=operation.tool.outcome)
+        return Quotes(results=[_shown(item, call) for item in (value if isinstance(value, list) else [value])])
+
+
+_OPERATIONS: dict[type[Struct], Operation] = {}
+
+
+@cache
+def action_of(operation: Operation, *, mcp: bool = False) -> type[Action]:
+    """The action of an operation; for the MCP server, which has no tools around it, with the whole name."""
+    tool = operation.tool
+    assert tool is not None
+    offered = operation.fields if tool.arguments is None else tool.arguments
+    declared: list[Any] = []
+    for name in operation.fields:
+        if name in offered and name != "scope":
+            hint, default = operation.fields[name]
+            default = default if tool.arguments is None else tool.arguments[name]
+            about = Meta(description=operation.argument(name).help or name)
+            id_type = own.MemoryId if operation.argument(name).kind == "memory" else own.SessionId
+            kind = _TYPES.get(name) or Annotated[_KINDS.get(kind_of(hint), str), about]
+            kind = id_type if name == "id" else kind
+            # msgspec takes no immutable sequence as the default of a list.
+            optional = (kind, default) if isinstance(default, int | float | str) else (kind | None, None)
+            declared.append((name, kind) if default is inspect.Parameter.empty else (name, *optional))
+    action = tool.action or operation.name.rpartition(".")[2]
+    made = msgspec.defstruct(
+        "".join(part.title() for part in operation.id.split("_")), declared, bases=(_Declared,), kw_only=True,
+        frozen=True, forbid_unknown_fields=True, tag=operation.id if mcp else action,
+        tag_field="action", namespace={"__doc__": operation.about if mcp else tool.about or _clause(operation)},
+    )  # fmt: skip
+    _OPERATIONS[made] = operation
+    return cast("type[Action]", made)
+
+
+def actions_of(tool: str) -> tuple[type[Action], ...]:
+    """The actions of a tool that are made from declarations."""
+    return tuple(action_of(item) for item in OPERATIONS if item.tool is not None and item.tool.name == tool)
+
+
+def _clause(operation: Operation) -> str:
+    return operation.summary[0].lower() + operation.summary[1:].rstrip(".")
+
+
+def _python(operation: Operation, name: str, value: Any) -> Any:
+    return timedelta(days=value) if kind_of(operation.fields[name][0]) == "days" else value
+
+
+def _shown(value: Any, call: Call) -> Any:
+    """A value of an operation as a model sees it: its scope is as the caller names it."""
+    plain = msgspec.to_builtins(value)
+    if isinstance(plain, Mapping) and isinstance(plain.get("scope"), str):
+        return {**plain, "scope": call.scope_of(plain["scope"])}
+    return plain
+
+
+# The tools on offer: one flat JSON schema each, as providers accept no alternatives at the top level.
+
+TOOLS: dict[str, Tool] = {
+    name: Tool(tool.name, tool.description, (*tool.actions, *actions_of(name)))
+    for name, tool in sorted(plugins.load_all("tools").items(), key=lambda item: item[0] != "memory")
+}
+"""Every tool by name: `memory`, those of the services, and what other packages register."""
+
+
+def schemas(shape: Literal["plain", "openai", "anthropic"] = "plain") -> Any:
+    """The JSON schemas of the tools.
+
+    - "plain": {name: schema}
+    - "openai": a list of {"type": "function", "function": {"name", "description", "parameters"}}
+    - "anthropic": a list of {"name", "description", "input_schema"}
+    """
+    if shape not in ("plain", "openai", "anthropic"):
+        raise InvalidInput(f"shape is {shown(shape)}: 'plain', 'openai' or 'anthropic'")
+    if shape == "plain":
+        return {
+            name: {"title": name, "description": _description(tool), **_schema(tool)} for name, tool in TOOLS.items()
+        }
+    key = "parameters" if shape == "openai" else "input_schema"
+    functions = [{"name": name, "description": _description(tool), key: _schema(tool)} for name, tool in TOOLS.items()]
+    return [{"type": "function", "function": function} for function in functions] if shape == "openai" else functions
+
+
+def _schema(tool: Tool) -> dict[str, Any]:
+    merged: dict[str, Any] = {"action": {"enum": [tag(action) for action in tool.actions], "type": "string"}}
+    for action in tool.actions:
+        for name, schema in properties(action).items():
+            merged.setdefault(name, {key: value for key, value in schema.items() if key != "default"})
+    return {"type": "object", "properties": deepcopy(merged), "required": ["action"], "additionalProperties": False}
+
+
+def _description(tool: Tool) -> str:
+    lines = [tool.description, "Actions:"]
+    for action in tool.actions:
+        needs = required(action)
+        takes = [name for name in properties(action) if name not in needs]
+        line = f"- {tag(action)}: {action.__doc__}."
+        line += f" Needs {', '.join(needs)}." if needs else ""
+        lines.append(line + (f" Takes {', '.join(takes)}." if takes else ""))
+    return "\n".join(lines)
+
+
+# Executing a call.
 
 # How deep metadata may be nested.
 _DEEPEST = 64
@@ -215,3 +366,27 @@ def _refused(message: str, values: Mapping[str, Any], takes: Mapping[str, Any]) 
     wrong_type = not re.search(r"(<=|>=|length)", message)
     problem = f"{path or 'the arguments'}: {_PATH.sub('', message)}; it is {shown(values.get(name))}"
     return ToolFault("wrong_type" if wrong_type else "invalid_value", name or None, problem, allowed)
+
+
+# Calls in the words of Reeve and Hermes, which name the text of a memory and of a passage `content`.
+
+
+def call_by_source_names(name: str, arguments: Mapping[str, Any] | str, **options: Any) -> dict[str, Any]:
+    """Execute a call as `call` does, with `content` for `text` in its arguments and results.
+
+    `content` is the question of the action "recall". `options` are those of `call`, `memory` among them.
+    """
+    try:
+        fields = dict(msgspec.json.decode(arguments) if isinstance(arguments, str) else arguments)
+    except (msgspec.DecodeError, TypeError, ValueError):
+        return call(name, arguments, **options)  # which says what is wrong with them
+    if "content" in fields:
+        fields["query" if fields.get("action") == "recall" else "text"] = fields.pop("content")
+    result: dict[str, Any] = _with_content(call(name, fields, **options))
+    return result
+
+
+def _with_content(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {"content" if key == "text" else key: _with_content(part) for key, part in value.items()}
+    return [_with_content(part) for part in value] if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""Bulk reads for the in-memory index that both databases have in common."""
+"""What both databases read for the in-memory index: blocks of rows in bulk, and the changes since."""
 
 from __future__ import annotations
 
@@ -11,10 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recallite.errors import StoreCorrupt
-from recallite.store.packing import PackedVectors, as_float32, pack
+from recallite.store.sql.derived import CHANGED, unpacked
 from recallite.store.sql.repository import IN_ARRAY, Repository
-from recallite.store.sql.term_lists import CHANGED, unpacked
-from recallite.store.values import NEVER, Columns, EmbedderRow, LinkBlock, TermBlock, TokenBlock
+from recallite.store.sql.vectors import PackedVectors, as_float32, pack
+from recallite.store.values import (
+    NEVER,
+    Change,
+    Columns,
+    Commit,
+    EmbedderRow,
+    LinkBlock,
+    Operation,
+    TermBlock,
+    TokenBlock,
+    runs_of,
+)
 
 COLUMNS = {
     "ids": "r.id",
@@ -161,3 +172,44 @@ def term_block(ids: NDArray[np.int64], numbers: bytes, counts: bytes) -> TermBlo
     # In 60 % of the time of a selection by mask.
     word_bytes = np.frombuffer(counts.translate(None, b"\0"), dtype=np.uint8)
     return TermBlock(ids, unpacked(numbers, offsets), word_bytes, offsets)
+
+
+class Changes(Repository):
+    """The table `feed`; how its rows are ordered, and a commit named, is each database's own."""
+
+    def append(self, operation: Operation, first_id: int, last_id: int | None = None) -> None:
+        """Add a change of the records `first_id` to `last_id`."""
+        self._append([(first_id, first_id if last_id is None else last_id, operation)])
+
+    def append_ids(self, operation: Operation, ids: list[int]) -> None:
+        """Add one change per run of consecutive ids."""
+        if runs := runs_of(ids):
+            self._append([(first, last, operation) for first, last in runs])
+
+    @abstractmethod
+    def _append(self, rows: list[tuple[int, int, Operation]]) -> None:
+        """Add rows to the feed."""
+
+    @abstractmethod
+    def commit(self) -> Commit:
+        """The commit that this transaction sees."""
+
+    @abstractmethod
+    def matches(self, commit: Commit) -> bool:
+        """Whether this transaction sees what `commit` names, and nothing else."""
+
+    @abstractmethod
+    def contained_in(self, commit: Commit) -> bool:
+        """Whether `commit` includes all that this transaction sees."""
+
+    @abstractmethod
+    def since(self, commit: Commit) -> list[Change] | None:
+        """The changes after `commit`; None if they are unknown or everything has to be read again."""
+
+    @abstractmethod
+    def refresh(self) -> None:
+        """Continue this read transaction at the newest commit."""
+
+    @abstractmethod
+    def last(self) -> int:
+        """The newest sequence number; 0 for a store without changes."""

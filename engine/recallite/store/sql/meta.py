@@ -1,4 +1,4 @@
-"""Rows of the table `meta`: the identity of a store, its role, and the index snapshot that belongs to a commit.
+"""What a store knows of itself: its identity and role, its index snapshot, its scopes, and who may use it.
 
 The index of a workspace is marked, so that no other file is used as one.
 """
@@ -6,10 +6,13 @@ The index of a workspace is marked, so that no other file is used as one.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
-from recallite.store.sql.repository import Repository, SqlConnection
-from recallite.store.values import Commit, SnapshotIdentity
+import msgspec
+
+from recallite.store.sql.repository import IN_ARRAY, Repository, SqlConnection, within
+from recallite.store.values import AccessTokenRow, Commit, SnapshotIdentity
 
 INDEX_SNAPSHOT = "index_snapshot"
 """The row of `meta` with the token of the snapshot that was last written."""
@@ -91,3 +94,218 @@ class IndexSnapshot(Repository):
     def discard(self) -> None:
         """Remove the snapshot, which may hold traces of what this transaction purges."""
         self._execute("DELETE FROM meta WHERE key = ?", (INDEX_SNAPSHOT,))
+
+
+# Scopes, the sources within them, and what the services keep of a scope.
+
+_TABLES = {
+    "sessions": "session",
+    "snapshots": "session_snapshot",
+    "tool_patterns": "tool_pattern",
+    "error_recoveries": "error_recovery",
+    "consolidations": "consolidation",
+    "working_memories": "working_state",
+}
+
+
+class Scopes(Repository):
+    """The tables `scope` and `source`."""
+
+    def intern(self, paths: set[str]) -> dict[str, int]:
+        """The id of each scope, new ones added."""
+        ids = self.ids(tuple(paths))
+        new = [path for path in paths if path not in ids]
+        if new:
+            self._tx.add_names("scope", "path", new)
+            ids |= self.ids(new)
+        return ids
+
+    def intern_sources(self, keys: set[tuple[int, str]]) -> dict[tuple[int, str], int]:
+        """The id of each (scope id, name), new ones added; two statements a scope."""
+        names_of: dict[int, list[str]] = {}
+        for scope_id, name in keys:
+            names_of.setdefault(scope_id, []).append(name)
+        ids: dict[tuple[int, str], int] = {}
+        for scope_id in sorted(names_of):
+            names = self._array(sorted(names_of[scope_id]))
+            self._execute(
+                "INSERT INTO source (scope_id, name) SELECT ?, value FROM carray(?) WHERE true ON CONFLICT DO NOTHING",
+                (scope_id, names),
+            )
+            rows = self._rows(
+                f"SELECT name, id FROM source WHERE scope_id = ? AND name {IN_ARRAY}",
+                (scope_id, names),
+            )
+            ids.update({(scope_id, name): source_id for name, source_id in rows})
+        return ids
+
+    def within(self, scopes: Sequence[str]) -> list[int]:
+        """The ids of these scopes and their descendants, each once."""
+        ids = {
+            row[0]
+            for scope in scopes
+            for row in self._execute(
+                "SELECT id FROM scope WHERE path = ? OR (path >= ? AND path < ?)", (scope, scope + "/", scope + "0")
+            )
+        }
+        return sorted(ids)
+
+    def inhabited(self, scopes: Sequence[str], limit: int) -> list[str]:
+        """Paths of these scopes (empty: all) and their descendants that have open records, shallow ones first."""
+        return self._column(
+            f"SELECT s.path FROM scope s WHERE {'s.id ' + IN_ARRAY if scopes else 'true'} AND EXISTS "
+            "(SELECT 1 FROM record r WHERE r.scope_id = s.id AND r.recorded_until IS NULL) "
+            "ORDER BY length(s.path) - length(replace(s.path, '/', '')), s.path LIMIT ?",
+            (*([self._id_array(self.within(scopes))] if scopes else []), limit),
+        )
+
+    def ids(self, paths: Sequence[str]) -> dict[str, int]:
+        """The ids of the scopes that the store knows among these paths."""
+        if len(paths) == 1:
+            scope_id = self._tx.known(("scope", paths[0]), lambda: self._read_ids(paths).get(paths[0]))
+            return {} if scope_id is None else {paths[0]: scope_id}
+        return self._read_ids(paths)
+
+    def _read_ids(self, paths: Sequence[str]) -> dict[str, int]:
+        rows = self._rows(f"SELECT path, id FROM scope WHERE path {IN_ARRAY}", (self._array(paths),))
+        return dict(rows)
+
+    def drop_empty_sources(self, source_ids: Iterable[Any]) -> None:
+        """Remove these sources where no record and no document is left of them."""
+        self._execute_many(
+            "DELETE FROM source WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM record WHERE source_id = ?1) "
+            "AND NOT EXISTS (SELECT 1 FROM document WHERE source_id = ?1)",
+            [(source_id,) for source_id in source_ids if source_id is not None],
+        )
+
+    def id_of(self, path: str) -> int:
+        """The id of a scope, added if it is new."""
+        return self.intern({path})[path]
+
+    def service_counts(self, scope: str) -> dict[str, int]:
+        """The number of rows that each service keeps in a scope and its descendants."""
+        condition, bound = within(scope)
+        seen = f"(SELECT id FROM scope WHERE {condition})"
+        counts: dict[str, int] = {
+            name: self._execute(f"SELECT count(*) FROM {table} WHERE scope_id IN {seen}", bound).get
+            for name, table in _TABLES.items()
+        }
+        counts["session_messages"] = self._execute(
+            f"SELECT count(*) FROM session_message m JOIN session s ON s.id = m.session_id WHERE s.scope_id IN {seen}",
+            bound,
+        ).get
+        counts["documents"] = len(self._tx.documents.listed(scope))
+        return counts
+
+    def purge_services(self, scope: str) -> int:
+        """Purge what every service keeps in a scope and its descendants; returns the rows, messages not counted."""
+        condition, bound = within(scope)
+        removed = 0
+        sessions = self._tx.sessions.unused_since(scope, None)
+        if sessions:
+            self._tx.sessions.delete(sessions)
+            removed += len(sessions)
+        for table in _TABLES.values():
+            self._execute(f"DELETE FROM {table} WHERE scope_id IN (SELECT id FROM scope WHERE {condition})", bound)
+            removed += self._connection.changes()
+        return removed + self._tx.documents.purge_scope(scope)
+
+
+# Access tokens.
+
+_FIELDS = "public_id, name, scope, read_only, authority, created_at, expires_at"
+
+
+class AccessTokens(Repository):
+    """The table `access_token`."""
+
+    def with_hash(self, hash: bytes) -> AccessTokenRow | None:
+        """The token with this hash."""
+        rows = self._rows(f"SELECT {_FIELDS} FROM access_token WHERE hash = ?", (hash,))
+        return AccessTokenRow(*rows[0]) if rows else None
+
+    def listed(self) -> list[AccessTokenRow]:
+        """All tokens, oldest first."""
+        return [AccessTokenRow(*row) for row in self._rows(f"SELECT {_FIELDS} FROM access_token ORDER BY id")]
+
+    def add(self, row: AccessTokenRow, hash: bytes) -> None:
+        """Add a token."""
+        self._execute(f"INSERT INTO access_token ({_FIELDS}, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*row, hash))
+
+    def remove(self, public_id: str) -> bool:
+        """Remove a token; False if there is none with this id."""
+        return bool(self._rows("DELETE FROM access_token WHERE public_id = ? RETURNING id", (public_id,)))
+
+
+# State of what `sync` has exchanged with other devices.
+
+_COLUMNS = "key, name, state, number, diverged"
+
+
+class SyncedRow(NamedTuple):
+    """A row of the table `synced`; its meaning is that of `transfer/syncing`."""
+
+    key: str
+    name: str | None
+    state: bytes
+    number: int
+    diverged: str | None = None
+
+
+class Synced(Repository):
+    """The table `synced`, and the place of this store among the devices."""
+
+    def place(self) -> str | None:
+        """The place of this store, as JSON; None before the first `sync`."""
+        value: str | None = self._execute("SELECT value FROM meta WHERE key = 'sync'").get
+        return value
+
+    def put_place(self, value: str) -> None:
+        """Set the place of this store."""
+        self._execute("INSERT INTO meta VALUES ('sync', ?) ON CONFLICT (key) DO UPDATE SET value = ?1", (value,))
+
+    def rows(self, keys: Sequence[str]) -> dict[str, SyncedRow]:
+        """The rows with these keys; others are absent."""
+        rows = self._execute(f"SELECT {_COLUMNS} FROM synced WHERE key {IN_ARRAY}", (self._array(keys),))
+        return {row[0]: SyncedRow(*row) for row in rows}
+
+    def all(self) -> Iterator[SyncedRow]:
+        """Every row, streamed."""
+        return (SyncedRow(*row) for row in self._execute(f"SELECT {_COLUMNS} FROM synced"))
+
+    def keys_in(self, number: int) -> list[str]:
+        """The keys of what is in a file of this device."""
+        return self._column("SELECT key FROM synced WHERE number = ? ORDER BY key", (number,))
+
+    def sent_keys(self) -> list[str]:
+        """The keys of all that this device has sent."""
+        return self._column("SELECT key FROM synced WHERE number > 0 ORDER BY number, key")
+
+    def gone(self) -> list[int]:
+        """The file of this device in which each thing is that it has said to be gone."""
+        return self._column("SELECT number FROM synced WHERE number > 0 AND name IS NULL")
+
+    def diverged(self) -> list[tuple[str, int, int]]:
+        """The ids of memories that two devices changed, and when the text that lost and the current one were stored."""
+        rows = self._rows("SELECT name, diverged FROM synced WHERE diverged IS NOT NULL AND name IS NOT NULL")
+        return [(msgspec.json.decode(name)[1], *msgspec.json.decode(times)) for name, times in rows]
+
+    def put(self, rows: Iterable[SyncedRow]) -> None:
+        """Insert or replace rows."""
+        self._execute_many(
+            f"INSERT INTO synced ({_COLUMNS}) VALUES (?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET name = "
+            "excluded.name, state = excluded.state, number = excluded.number, diverged = excluded.diverged",
+            [*rows],
+        )
+
+    def number(self, keys: Sequence[str], number: int) -> None:
+        """Set the file in which these are."""
+        self._execute(f"UPDATE synced SET number = ? WHERE key {IN_ARRAY}", (number, self._array(keys)))
+
+    def forget_names(self, public_ids: Iterable[str]) -> None:
+        """Forget the names of memories that are erased, and of what belongs to them."""
+        ids = {*public_ids}
+        rows = self._execute("SELECT key, name FROM synced WHERE name IS NOT NULL") if ids else ()
+        # After the kind come one or two ids, and then what may be equal to one: the type of a link.
+        keys = [key for key, name in rows if not ids.isdisjoint(msgspec.json.decode(name)[1:3])]
+        self._execute(f"UPDATE synced SET name = NULL WHERE key {IN_ARRAY}", (self._array(keys),))

@@ -1,10 +1,12 @@
-"""Reading records and their versions."""
+"""Reading records: the columns of each sort of row, records and their versions, and overviews of a store."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -12,24 +14,148 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from recallite.errors import StoreCorrupt
+from recallite.model.authority import Rank, authority_of
 from recallite.model.checks import to_datetime
 from recallite.model.filters import Filter, Versions
-from recallite.model.records import Outcome, Record
-from recallite.store.rows import read_rows
-from recallite.store.sql.conditions import Condition
-from recallite.store.sql.record_rows import (
-    FOUND,
-    JOINS,
-    RECORD,
-    FoundRow,
-    as_found,
-    decode,
-    metadata_of,
-    record_of,
-)
-from recallite.store.sql.repository import IN_ARRAY, NO_LIMIT, TAGS_SQL, Repository, columns_sql
-from recallite.store.values import CurrentRecord, EmbedderRow, Found, Month, Row, Version
+from recallite.model.records import EmbeddingState, Outcome, Record
+from recallite.store.sql.repository import IN_ARRAY, NO_LIMIT, TAGS_SQL, Condition, Repository, columns_sql, json_list
+from recallite.store.values import CurrentRecord, EmbedderRow, Found, Moment, Month, Row, Version, read_row, read_rows
+from recallite.system.messages import shown
 from recallite.text.standing import Standing
+
+decode = msgspec.json.decode
+_object = msgspec.json.Decoder(dict[str, Any]).decode
+as_found = partial(tuple.__new__, Found)
+"""Makes a named tuple from a tuple, without a call of Python's."""
+
+
+class _RecordRow(NamedTuple):
+    """The columns of a record, named as the fields of `Record`; tags, metadata and the last three are JSON."""
+
+    id: str
+    text: str
+    kind: str
+    scope: str
+    context: str | None
+    tags: str
+    importance: float
+    base_importance: float | None
+    pinned: bool | int
+    authority: Rank
+    topic: str | None
+    source: str | None
+    position: int | None
+    created_at: Moment
+    valid_from: Moment | None
+    valid_until: Moment | None
+    valid_resolved: bool | int
+    updated_at: Moment
+    accessed_at: Moment | None
+    expires_at: Moment | None
+    expires_after: int | None
+    access_count: int
+    recorded_from: Moment
+    recorded_until: Moment | None
+    superseded_at: Moment | None
+    held_until: Moment | None
+    metadata: str | None
+    embedding_state: EmbeddingState
+    indexed: bool | int
+    standing: Standing | None
+    supersedes: str
+    superseded_by: str
+    occurred_at: str
+
+
+class FoundRow(NamedTuple):
+    """The columns of a hit's record, named as the fields of `Found`; metadata is JSON."""
+
+    public_id: str
+    text: str
+    kind: str
+    scope: str
+    context: str | None
+    importance: float
+    created_at: Moment
+    valid_from: Moment | None
+    valid_until: Moment | None
+    valid_resolved: bool | int
+    updated_at: Moment
+    topic: str | None
+    metadata: str | None
+    source: str | None
+    position: int | None
+    authority: Rank
+    id: int
+    tagged: bool | int
+
+
+JOINS = "JOIN scope s ON s.id = r.scope_id LEFT JOIN source o ON o.id = r.source_id"
+# The records at the other end of the standing supersessions of `r`, as JSON.
+_SUPERSESSIONS = json_list(
+    "e.public_id",
+    "x.holds_from, e.id",
+    "supersession x JOIN record e ON e.id = x.{far} WHERE x.{near} = r.id AND x.known_until IS NULL",
+)
+_RECORD_COLUMNS = columns_sql(
+    _RecordRow._fields,
+    {
+        "id": "r.public_id",
+        "tags": TAGS_SQL,
+        "accessed_at": "a.accessed_at",
+        "access_count": "coalesce(a.count, 0)",
+        "standing": "(SELECT name FROM standing WHERE record_id = r.id)",
+        "supersedes": _SUPERSESSIONS.format(far="old_id", near="new_id"),
+        "superseded_by": _SUPERSESSIONS.format(far="new_id", near="old_id"),
+        "occurred_at": json_list("o.at", "o.id", "occurrence o WHERE o.record_id = r.id"),
+    },
+)
+RECORD = f"SELECT {_RECORD_COLUMNS} FROM record r {JOINS} LEFT JOIN access a ON a.record_id = r.id"
+"""Selects the rows that `record_of` takes."""
+_FOUND_COLUMNS = columns_sql(
+    FoundRow._fields, {"tagged": "EXISTS (SELECT 1 FROM record_tag t WHERE t.record_id = r.id)"}
+)
+# Rows in the order of the array: IN_ARRAY sorts them first, which takes twice the time.
+FOUND = f"SELECT {_FOUND_COLUMNS} FROM carray(?) c CROSS JOIN record r ON r.id = c.value {JOINS}"
+"""Selects rows of the type `FoundRow`."""
+
+
+def record_of(row: tuple[Any, ...], outcome: Outcome = "stored") -> Record:
+    """The record of a row of `RECORD`."""
+    fields: dict[str, Any] = read_row(row, _RecordRow, "record")._asdict()
+    again = fields.pop("occurred_at")
+    if again != "[]":
+        times = sorted([fields["created_at"], *decode(again)])
+        fields |= {"occurrences": len(times), "occurred_at": tuple(map(to_datetime, times))}
+    for name in ("created_at", "valid_from", "valid_until", "updated_at", "accessed_at", "expires_at", "recorded_from",
+                 "recorded_until", "superseded_at", "held_until"):  # fmt: skip
+        if fields[name] is not None:
+            fields[name] = to_datetime(fields[name])
+    for name in ("pinned", "valid_resolved", "indexed"):
+        fields[name] = bool(fields[name])
+    for name in ("tags", "supersedes", "superseded_by"):
+        fields[name] = () if fields[name] == "[]" else tuple(decode(fields[name]))
+    fields["authority"] = authority_of(fields["authority"])
+    if fields["expires_after"] is not None:
+        fields["expires_after"] = timedelta(microseconds=fields["expires_after"])
+    fields["metadata"] = metadata_of(fields["metadata"], fields["id"])
+    return Record(**fields, outcome=outcome)
+
+
+def metadata_of(text: object, public_id: object) -> dict[str, Any]:
+    """Stored metadata, {} for None."""
+    if text is None:
+        return {}
+    try:
+        return _object(text)  # type: ignore[arg-type]
+    except (msgspec.DecodeError, TypeError, RecursionError) as fault:
+        raise StoreCorrupt(
+            f"the metadata of record {shown(public_id)} is not what was stored ({fault}): another program changed it"
+        ) from None
+
+
+# Records and their versions.
 
 _TAGS_OF = (
     "SELECT rt.record_id, t.name FROM (SELECT DISTINCT value FROM carray(?)) c "
@@ -323,3 +449,69 @@ class RecordReader(Repository):
     def by_row_ids(self, ids: Sequence[int]) -> dict[int, Record]:
         """`get_many` by row id."""
         return dict(zip(sorted(ids), self.get_many(ids), strict=True))
+
+
+# Columns of many records at once, without their texts, for pictures of a whole store.
+
+_DAY_US = 86_400_000_000
+
+
+class Labels(NamedTuple):
+    """Row ids, ascending, and in their order: public ids, scope ids, kinds, and source ids, -1 for none.
+
+    `scope_names` and `source_names` give names by id, also of scopes and sources that none of these records has.
+    """
+
+    ids: NDArray[np.int64]
+    public_ids: list[str]
+    scopes: NDArray[np.int64]
+    kinds: list[str]
+    sources: NDArray[np.int64]
+    scope_names: dict[int, str]
+    source_names: dict[int, str]
+
+
+class Overview(Repository):
+    """Ids, names and times of the records that a filter admits."""
+
+    def labels(self, filter: Filter, now: int) -> Labels:
+        """Ids, scopes, kinds and sources of the records that a filter admits."""
+        condition = self._tx.conditions.matching(filter, now)
+        # As JSON, which SQLite writes without the GIL: row by row takes 1.3 times as long, and holds it.
+        columns = ("id", "public_id", "scope_id", "kind", "coalesce(source_id, -1)")
+        (row,) = self._execute(
+            f"SELECT {', '.join(f'json_group_array({column})' for column in columns)} FROM "
+            f"(SELECT id, public_id, scope_id, kind, source_id FROM {_from(filter)} WHERE {condition.sql} ORDER BY id)",
+            condition.values,
+        )
+        ids, public_ids, scopes, kinds, sources = map(msgspec.json.decode, row)
+        return Labels(
+            ids=np.array(ids, dtype=np.int64),
+            public_ids=public_ids,
+            scopes=np.array(scopes, dtype=np.int64),
+            kinds=kinds,
+            sources=np.array(sources, dtype=np.int64),
+            scope_names=dict(self._execute("SELECT id, path FROM scope")),
+            source_names=dict(self._execute("SELECT id, name FROM source")),
+        )
+
+    def count_by_day(self, filter: Filter, now: int) -> list[tuple[int, int]]:
+        """The number of records that a filter admits of each day that has any: days since 1970 (UTC), ascending.
+
+        A record tells of its valid time, else of when it was created.
+        """
+        condition = self._tx.conditions.matching(filter, now)
+        # Integer division rounds towards zero: times before 1970 are shifted first.
+        moment = "coalesce(r.valid_from, r.created_at)"
+        day = f"({moment} - ((({moment} % {_DAY_US}) + {_DAY_US}) % {_DAY_US})) / {_DAY_US}"
+        return self._rows(
+            f"SELECT {day} AS day, count(*) FROM {_from(filter)} WHERE {condition.sql} GROUP BY day ORDER BY day",
+            condition.values,
+        )
+
+
+def _from(filter: Filter) -> str:
+    """The records of a whole store in their order: through an index, as SQLite would read them, takes five times as
+    long.
+    """
+    return "record r NOT INDEXED" if not filter.scopes or "/" in filter.scopes else "record r"

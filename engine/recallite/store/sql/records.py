@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 
 from recallite.store.columns import RowColumns
+from recallite.store.sql.derived import WITHOUT_STATEMENTS, Stated
 from recallite.store.sql.record_reading import RecordReader
 from recallite.store.sql.repository import IN_ARRAY, TAGS_SQL
 from recallite.store.sql.schema import columns_of
-from recallite.store.sql.statements import WITHOUT_STATEMENTS, Stated
 from recallite.store.values import Access, EmbedderRow, Parts, Row
 from recallite.text.reading import read_texts
 

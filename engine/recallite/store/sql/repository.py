@@ -1,4 +1,4 @@
-"""The base of repositories: their transaction, and short ways to ask its connection.
+"""The base of repositories: their transaction, short ways to ask its connection, and filters as SQL conditions.
 
 Statements are written once, in the part of SQL that SQLite and PostgreSQL have in common, with `?` for a bound value
 and `carray(?)` for an array of them, which PostgreSQL has as a function of the schema. `CROSS JOIN ... ON` and
@@ -7,9 +7,15 @@ and `carray(?)` for an array of them, which PostgreSQL has as a function of the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Protocol
+
+from msgspec import Struct
+
+from recallite.model.filters import And, Comparison, Expression, Filter, Not, Versions, metadata_keys
+from recallite.store.values import CHUNK_KIND
 
 if TYPE_CHECKING:
     from recallite.store.transaction import Writer
@@ -106,3 +112,194 @@ def json_list(column: str, order: str, rows: str) -> str:
 
 # The tags of a record in their order, as JSON.
 TAGS_SQL = json_list("t.name", "p.place", "record_tag p JOIN tag t ON t.id = p.tag_id WHERE p.record_id = r.id")
+
+
+# Filters compiled to conditions on `record r`. Values are always bound, never written into the statement.
+
+_COLUMNS = {"id": "public_id", "scope": "scope_id", "source": "source_id"}
+# What has its name in a table of its own is found by the id there, so that the index of the column serves.
+_NAMED = {"scope": "SELECT id FROM scope WHERE path", "source": "SELECT id FROM source WHERE name"}
+_NAMES = {
+    "scope": "(SELECT path FROM scope WHERE id = r.scope_id)",
+    "source": "(SELECT name FROM source WHERE id = r.source_id)",
+}
+_STANDING = "(SELECT name FROM standing WHERE record_id = r.id)"
+_BEGINS = "coalesce(r.valid_from, r.created_at)"
+# Versions whose record was superseded at one time, as the store knew it, by what has been undone since.
+_UNDONE = (
+    "r.public_id IN (SELECT o.public_id FROM supersession x JOIN record o ON o.id = x.old_id "
+    "JOIN record n ON n.id = x.new_id WHERE x.known_until > ? AND x.known_from <= ? "
+    "AND (n.expires_at IS NULL OR n.expires_at > ?){held})"
+)
+ORDERS = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
+"""The operators that compare by order."""
+
+
+class Condition(Struct, frozen=True):
+    """An SQL condition and the values it binds."""
+
+    sql: str
+    values: tuple[Any, ...] = ()
+
+    def __and__(self, other: Condition) -> Condition:
+        return Condition(f"({self.sql}) AND ({other.sql})", self.values + other.values)
+
+
+class Conditions(ABC):
+    """Conditions as one database compares values; `array` binds a list of texts."""
+
+    def __init__(self, array: Callable[[Sequence[str]], Any]) -> None:
+        self._array = array
+
+    def matching(self, filter: Filter, now: int, versions: Versions = "current") -> Condition:
+        """The records that a filter admits, among these versions."""
+        parts = [_of_versions(versions, now if filter.as_of is None else filter.as_of, known=filter.as_of is not None)]
+        if filter.valid_at is not None:
+            parts += _held(filter.valid_at, now, filter.as_of)
+        elif versions == "current" and not filter.include_superseded:
+            parts += _unsuperseded(now, filter.as_of)
+        if filter.scopes:
+            parts.append(self.in_scopes(filter.scopes))
+        if filter.kinds:
+            parts.append(self._compile(Comparison("kind", "in", filter.kinds), filter.base))
+        if filter.since is not None:
+            parts.append(Condition("coalesce(r.valid_until - 1, r.valid_from, r.created_at) >= ?", (filter.since,)))
+        if filter.until is not None:
+            parts.append(Condition(f"{_BEGINS} <= ?", (filter.until,)))
+        if filter.tags:
+            parts.append(self._compile(Comparison("tags", "in", filter.tags), filter.base))
+        if filter.where is not None:
+            parts.append(self._compile(filter.where, filter.base))
+        return _joined(parts, "AND")
+
+    def exported(self, filter: Filter, *, chunks: bool = True) -> Condition:
+        """The records that an export writes, expired ones too."""
+        condition = self.matching(filter, 0, "open")
+        return condition if chunks else condition & Condition("r.kind <> ?", (CHUNK_KIND,))
+
+    def in_scopes(self, scopes: Sequence[str]) -> Condition:
+        """Records of any of these scopes and their descendants; '/app' never matches '/apple'."""
+        if "/" in scopes:
+            return Condition("true")
+        # '0' follows '/' in ASCII, so the range holds exactly what starts with scope + '/'.
+        return Condition(
+            "r.scope_id IN (SELECT s.id FROM carray(?) j JOIN scope s "
+            "ON s.path = j.value OR (s.path >= j.value || '/' AND s.path < j.value || '0'))",
+            (self._array(scopes),),
+        )
+
+    def _compile(self, expression: Expression, base: str) -> Condition:
+        if isinstance(expression, Comparison):
+            return self._compare(expression, base)
+        if isinstance(expression, Not):
+            inner = self._compile(expression.part, base)
+            return Condition(f"NOT coalesce(({inner.sql}), false)", inner.values)
+        parts = [self._compile(part, base) for part in expression.parts]
+        return _joined(parts, "AND" if isinstance(expression, And) else "OR")
+
+    def _compare(self, compared: Comparison, base: str) -> Condition:
+        field, operator, value = compared.field, compared.operator, compared.value
+        if field == "tags":
+            condition, bound = self._named(value)
+            condition = (
+                f"SELECT rt.record_id FROM record_tag rt JOIN tag t ON t.id = rt.tag_id WHERE t.name {condition}"
+            )
+            return Condition(f"r.id IN ({condition})", (bound,))
+        if field.startswith("metadata."):
+            return self.of_metadata(metadata_keys(field), operator, value)
+        if field == "standing":
+            if operator not in ("eq", "in") or value is None:
+                return self.by_value(field, _STANDING, (), operator, value)
+            condition, bound = self._named(value)
+            return Condition(f"r.id IN (SELECT record_id FROM standing WHERE name {condition})", (bound,))
+        column = f"r.{_COLUMNS.get(field, field)}"
+        if field in _NAMED and operator in ("eq", "in") and value is not None:
+            if field == "scope":
+                absolute = partial(_absolute, base)
+                value = tuple(map(absolute, value)) if isinstance(value, tuple) else absolute(value)
+            condition, bound = self._named(value)
+            return Condition(f"{column} IN ({_NAMED[field]} {condition})", (bound,))
+        if field == "scope" and base != "/":
+            relative = (
+                "(SELECT coalesce(nullif(substr(path, CAST(? AS INTEGER)), ''), '/') FROM scope WHERE id = r.scope_id)"
+            )
+            return self.by_value(field, relative, (len(base) + 1,), operator, value)
+        if value is None and operator == "eq":
+            return Condition(f"{column} IS NULL")
+        return self.by_value(field, _NAMES.get(field, column), (), operator, value)
+
+    def _named(self, value: Any) -> tuple[str, Any]:
+        """The condition that a name is this text, or one of these, and what it binds; what is no text names nothing."""
+        if isinstance(value, str):
+            return "= ?", value
+        texts = [item for item in (value if isinstance(value, tuple) else ()) if isinstance(item, str)]
+        return IN_ARRAY, self._array(texts)
+
+    @abstractmethod
+    def by_value(self, field: str, expression: str, bound: tuple[Any, ...], operator: str, value: Any) -> Condition:
+        """An SQL expression, which has the value of a field, compared with a value."""
+
+    @abstractmethod
+    def of_metadata(self, keys: Sequence[str], operator: str, value: Any) -> Condition:
+        """The value at these keys of the metadata compared with a value."""
+
+
+def _of_versions(versions: Versions, moment: int, *, known: bool) -> Condition:
+    unexpired = Condition("r.expires_at IS NULL OR r.expires_at > ?", (moment,))
+    if versions == "current" and known:
+        at_the_time = (
+            "r.created_at <= ? AND r.recorded_from <= ? AND (r.recorded_until IS NULL OR r.recorded_until > ?)"
+        )
+        return Condition(at_the_time, (moment, moment, moment)) & unexpired
+    if versions == "current":
+        return Condition("r.recorded_until IS NULL") & unexpired
+    if versions == "expired":
+        return Condition("r.recorded_until IS NULL AND r.expires_at <= ?", (moment,))
+    return Condition(
+        {"open": "r.recorded_until IS NULL", "closed": "r.recorded_until IS NOT NULL", "any": "true"}[versions]
+    )
+
+
+def _unsuperseded(now: int, known_at: int | None) -> list[Condition]:
+    """Records that are not superseded, or were not at `known_at`, as the store knew it then.
+
+    Successors may expire, and hide nothing before they hold.
+    """
+    if known_at is None:
+        return [Condition("r.superseded_at IS NULL OR r.superseded_until <= ? OR r.held_until > ?", (now, now))]
+    standing = "r.superseded_at IS NULL OR r.superseded_at > ? OR r.superseded_until <= ? OR r.held_until > ?"
+    undone = _UNDONE.format(held=" AND x.holds_from <= ?")
+    return [Condition(standing, (known_at,) * 3), Condition(f"NOT {undone}", (known_at,) * 4)]
+
+
+def _held(moment: int, now: int, known_at: int | None) -> list[Condition]:
+    """Records that held at a valid time, as it is known now or was at `known_at`."""
+    parts = [
+        Condition(f"{_BEGINS} <= ?", (moment,)),
+        Condition("r.valid_until IS NULL OR r.valid_resolved OR r.valid_until > ?", (moment,)),
+    ]
+    if known_at is None:
+        return [*parts, Condition("r.held_until IS NULL OR r.held_until > ? OR r.superseded_until <= ?", (moment, now))]
+    standing = "r.held_until IS NULL OR r.held_until > ? OR r.superseded_at > ? OR r.superseded_until <= ?"
+    undone = _UNDONE.format(held=" AND x.holds_from <= ?")
+    return [
+        *parts,
+        Condition(standing, (moment, known_at, known_at)),
+        Condition(f"NOT {undone}", (*(known_at,) * 3, moment)),
+    ]
+
+
+def _joined(parts: Sequence[Condition], operator: str) -> Condition:
+    """Conditions joined in pairs, and these in pairs: SQLite takes expressions of a depth of at most 1,000."""
+    if len(parts) < 2:
+        return parts[0] if parts else Condition("true")
+    half = len(parts) // 2
+    left, right = _joined(parts[:half], operator), _joined(parts[half:], operator)
+    return Condition(f"({left.sql}) {operator} ({right.sql})", left.values + right.values)
+
+
+def _absolute(base: str, scope: Any) -> Any:
+    """The path of a scope that a handle bound to `base` names; what is no path stays, and is the name of none."""
+    if base == "/" or not isinstance(scope, str) or not scope.startswith("/"):
+        return scope
+    return base if scope == "/" else base + scope

@@ -251,8 +251,8 @@ TABLES = (
         codes BLOB NOT NULL
         INDEX token_code_size (length(codes))
     """),
-    # Numbered words, and for each record its words (ascending, packed as `term_lists.py` does) with their counts and
-    # flags (uint8), as `text/record_words.py` has them.
+    # Numbered words, and for each record its words (ascending, packed as `derived.py` does) with their counts and
+    # flags (uint8), as `text/reading.py` has them.
     table("term", """
         id SERIAL
         text TEXT NOT NULL UNIQUE

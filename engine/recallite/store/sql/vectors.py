@@ -1,17 +1,68 @@
-"""Embedders, vectors, token codes and refusals."""
+"""Vectors: packed for the in-memory index, as they are stored, and kept by what was embedded."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from recallite.errors import EmbedderMismatch
-from recallite.store.packing import as_float32
-from recallite.store.sql.repository import IN_ARRAY, Repository
+from recallite.store.sql.repository import IN_ARRAY, NO_LIMIT, Repository
 from recallite.store.values import NEVER, EmbedderRow, Parts
+from recallite.system.numerics import kernels
+
+# Vectors as the in-memory index keeps them: 1-bit sketch, int8 codes and scale, and the residuals that codes leave.
+# They are derived from the stored vectors whenever an index reads these.
+
+
+class PackedVectors(NamedTuple):
+    """Row ids of n vectors and of the records that own them, int64; sketches (n, dimension / 64 rounded up) uint64;
+    codes (n, dimension) int8 and their scales (n,) float32; residuals (n, dimension) int8.
+
+    A component is (code + residual / 254) * scale to within scale / 508: a cosine of unit vectors to within 7.5e-6.
+    """
+
+    ids: NDArray[np.int64]
+    owners: NDArray[np.int64]
+    sketches: NDArray[np.uint64]
+    codes: NDArray[np.int8]
+    scales: NDArray[np.float32]
+    residuals: NDArray[np.int8]
+
+
+def as_float32(values: Sequence[bytes], dimension: int) -> NDArray[np.float32]:
+    """Return stored vectors as float32 (n, dimension); those of half the bytes are float16."""
+    sizes = {len(value) for value in values}
+    if len(sizes) > 1:
+        return np.concatenate([as_float32([value], dimension) for value in values])
+    stored = np.frombuffer(b"".join(values), dtype="<f2" if sizes == {2 * dimension} else "<f4")
+    return stored.reshape(-1, dimension).astype(np.float32, copy=False)
+
+
+def pack(ids: NDArray[np.int64], owners: NDArray[np.int64], values: NDArray[np.float32]) -> PackedVectors:
+    """Pack vectors (n, dimension), without those that are not finite: `verify` names them."""
+    try:
+        codes, scales = kernels.quantize_int8(values)
+    except kernels.KernelError:
+        finite = np.isfinite(values).all(axis=1)
+        return pack(ids[finite], owners[finite], np.ascontiguousarray(values[finite]))
+    return PackedVectors(ids, owners, kernels.sketch(values), codes, scales, residuals_of(values, codes, scales))
+
+
+def residuals_of(values: NDArray[np.float32], codes: NDArray[np.int8], scales: NDArray[np.float32]) -> NDArray[np.int8]:
+    """The rest of vectors (n, dimension) that their codes leave, in steps of a 254th of a code's."""
+    inverse = np.divide(1.0, scales, out=np.zeros(len(scales), dtype=np.float32), where=scales > 0)
+    left = values * inverse[:, None]
+    left -= codes
+    left *= kernels.RESIDUAL_STEPS
+    residuals: NDArray[np.int8] = np.clip(np.rint(left, out=left), -127, 127, out=left).astype(np.int8)
+    return residuals
+
+
+# Embedders, vectors, token codes and refusals.
 
 _WITHOUT = (
     "r.indexed AND NOT EXISTS (SELECT 1 FROM vector v WHERE v.record_id = r.id AND v.embedder_id = ?1) "
@@ -361,3 +412,63 @@ def _kept(value: bytes, embedder: EmbedderRow) -> bytes:
     if embedder.vector_type == "float32":
         return value
     return np.frombuffer(value, dtype="<f4").astype(embedder.dtype).tobytes()
+
+
+class EmbeddingCache(Repository):
+    """The table `embedding_cache`."""
+
+    def look_up(self, embedder: EmbedderRow, hashes: Sequence[bytes]) -> dict[bytes, Parts]:
+        """The vectors of this embedder by content hash, with token codes if they were kept."""
+        width = embedder.dimension * 4
+        rows = self._rows(
+            "SELECT content_hash, parts, codes FROM embedding_cache WHERE embedder_id = ? AND content_hash IN "
+            "(SELECT value FROM carray(?))",
+            (embedder.id, self._byte_array([*set(hashes)])),
+        )
+        return {
+            content_hash: Parts(
+                tuple(parts[begin : begin + width] for begin in range(0, len(parts), width)),
+                () if codes is None else msgspec.msgpack.decode(codes, type=tuple[bytes, ...]),
+            )
+            for content_hash, parts, codes in rows
+            if len(parts) % width == 0
+        }
+
+    def keep(self, embedder: EmbedderRow, made: Mapping[bytes, Parts], max_entries: int | None) -> None:
+        """Add vectors; beyond `max_entries` the least recently used entries are removed."""
+        used = self._next_use()
+        self._execute_many(
+            "INSERT INTO embedding_cache (content_hash, embedder_id, parts, codes, used) VALUES (?, ?, ?, ?, ?) "
+            "ON CONFLICT (content_hash, embedder_id) "
+            "DO UPDATE SET parts = excluded.parts, codes = excluded.codes, used = excluded.used",
+            [
+                (key, embedder.id, b"".join(parts.values), msgspec.msgpack.encode(parts.codes) if parts.codes else None,
+                 used + place)
+                for place, (key, parts) in enumerate(made.items())
+            ],
+        )  # fmt: skip
+        self._trim(max_entries)
+
+    def touch(self, embedder: EmbedderRow, hashes: Iterable[bytes], max_entries: int | None) -> None:
+        """Mark entries as just used."""
+        used = self._next_use()
+        self._execute_many(
+            "UPDATE embedding_cache SET used = ? WHERE content_hash = ? AND embedder_id = ?",
+            [(used + place, key, embedder.id) for place, key in enumerate(hashes)],
+        )
+        self._trim(max_entries)
+
+    def count(self) -> int:
+        """The number of entries."""
+        return self._number("SELECT count(*) FROM embedding_cache")
+
+    def _next_use(self) -> int:
+        return self._number("SELECT coalesce(max(used), 0) + 1 FROM embedding_cache")
+
+    def _trim(self, max_entries: int | None) -> None:
+        if max_entries is not None:
+            self._execute(
+                "DELETE FROM embedding_cache WHERE id IN "
+                "(SELECT id FROM embedding_cache ORDER BY used DESC LIMIT ? OFFSET ?)",
+                (NO_LIMIT, max_entries),
+            )

@@ -21,11 +21,10 @@ from urllib.parse import quote
 
 import apsw
 
+from recallite.store.sqlite.encryption import Key
 from recallite.store.sqlite.faults import removed
-from recallite.store.sqlite.keys import Key
-from recallite.system.descriptors import open_to_overwrite
-from recallite.system.folder_lock import try_lock
-from recallite.system.logs import logger
+from recallite.system.files import open_to_overwrite, try_lock
+from recallite.system.telemetry import logger
 
 _log = logger(__name__)
 _READ = "SELECT CAST(value AS BLOB) FROM meta WHERE key = 'commit'"

@@ -1,30 +1,138 @@
-"""Repositories that SQLite keeps in its own way: keys of statements, words of messages, vectors, the index snapshot."""
+"""Repositories that SQLite keeps in its own way, and how it compares values."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from types import NoneType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import apsw
+import msgspec
 import numpy as np
 
-from recallite.store.rows import read_rows
-from recallite.store.sql.conditions import Condition
+from recallite.errors import StoreCorrupt
+from recallite.store.columns import RowColumns
+from recallite.store.sql.blocks import COLUMNS, ROWS_A_BLOCK, Blocks, Changes, Table, packed_rows, term_block
+from recallite.store.sql.derived import NEWEST_OF_A_KEY, KeysOf, Statements
+from recallite.store.sql.maintenance import COPIED, CopiedRow, Copying
 from recallite.store.sql.meta import IndexSnapshot
-from recallite.store.sql.sessions import Sessions
-from recallite.store.sql.statements import NEWEST_OF_A_KEY, KeysOf, Statements
-from recallite.store.sql.vectors import Vectors
-from recallite.store.sqlite.files import part_of_snapshot, snapshot_of
-from recallite.store.sqlite.full_text import Table, bm25
+from recallite.store.sql.records import Records
+from recallite.store.sql.repository import IN_ARRAY, NO_LIMIT, ORDERS, Condition, Conditions
+from recallite.store.sql.services import Sessions
+from recallite.store.sql.vectors import PackedVectors, Vectors
+from recallite.store.sqlite.connection import CACHE_KIB, id_array, part_of_snapshot, snapshot_of
+from recallite.store.sqlite.full_text import FullTextTable, bm25
 from recallite.store.sqlite.key_lists import KeyLists
-from recallite.store.values import EmbedderRow
-from recallite.text.index_terms import tokenize
+from recallite.store.values import Change, Columns, Commit, EmbedderRow, Operation, Row, TermBlock, read_rows
+from recallite.text.words import KEY_BYTES, tokenize
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from recallite.store.sqlite.transaction import SqliteTransaction
+
+
+# Conditions as SQLite compares values: by the type of each value, and in metadata by JSON pointers.
+
+_LISTED = "IN (SELECT value FROM json_each(?))"
+
+
+class SqliteConditions(Conditions):
+    """A value may be of any type in any column."""
+
+    def by_value(self, field: str, expression: str, bound: tuple[Any, ...], operator: str, value: Any) -> Condition:
+        return _by_value(expression, bound, operator, value)
+
+    def of_metadata(self, keys: Sequence[str], operator: str, value: Any) -> Condition:
+        pointer = "$" + "".join(f'."{key}"' for key in keys)
+        if operator == "contains":
+            return _json_contains(pointer, value)
+        return _by_value("json_extract(r.metadata, ?)", (pointer,), operator, value)
+
+
+def _by_value(expression: str, bound: tuple[Any, ...], operator: str, value: Any) -> Condition:
+    if operator == "in":
+        return Condition(f"{expression} {_LISTED}", (*bound, msgspec.json.encode(value).decode()))
+    if value is None:
+        return Condition(f"{expression} IS NULL", bound)
+    if operator == "eq":  # an index serves `=`, and not `IS ?`
+        return Condition(f"{expression} = ?", (*bound, value))
+    if operator == "contains":
+        return Condition(f"instr({expression}, ?) > 0", (*bound, value))
+    # SQLite orders any text above any number, so the types are compared first.
+    types = "'text'" if isinstance(value, str) else "'integer', 'real'"
+    return Condition(
+        f"typeof({expression}) IN ({types}) AND {expression} {ORDERS[operator]} ?", (*bound, *bound, value)
+    )
+
+
+def _json_contains(pointer: str, value: Any) -> Condition:
+    text = value if isinstance(value, str) else None
+    return Condition(
+        "CASE json_type(r.metadata, ?) WHEN 'array' THEN EXISTS (SELECT 1 FROM json_each(r.metadata, ?) j "
+        "WHERE j.value IS ?) WHEN 'text' THEN coalesce(instr(json_extract(r.metadata, ?), ?) > 0, 0) ELSE 0 END",
+        (pointer, pointer, value, pointer, text),
+    )
+
+
+# Records, which SQLite lists by their texts.
+
+# Texts that are listed together.
+_AT_ONCE = 65_536
+_ALL = 2**40
+TEXT_KEYS = (
+    "SELECT id, CAST(substr(content_hash, 1, 8) AS BLOB) FROM record WHERE recorded_until IS NULL "
+    "AND length(content_hash) >= 8"
+)
+"""Selects the open records and their `text_key`, by which they are listed."""
+
+
+class SqliteRecords(Records):
+    """The table `record`, and the list of its texts."""
+
+    def __init__(self, transaction: SqliteTransaction) -> None:
+        super().__init__(transaction)
+        self.texts = KeyLists(transaction, "text")
+
+    def ids_by_text(self, keys: Sequence[bytes]) -> dict[int, bytes]:
+        by_number = {int.from_bytes(key, "little", signed=True): key for key in keys}
+        by_key = self.texts.newest(by_number, _ALL) if by_number else {}
+        return {record_id: by_number[number] for number, ids in by_key.items() for record_id in ids}
+
+    def _put_text(
+        self, record_id: int, row: Row, embedder: EmbedderRow | None, recorded_from: int, *, keep_version: bool
+    ) -> None:
+        self.texts.remove(self._text_keys("id = ?", record_id), erase=True)
+        super()._put_text(record_id, row, embedder, recorded_from, keep_version=keep_version)
+        self.texts.add(self._text_keys("id = ?", record_id))
+
+    def list_texts(self, first_id: int = 0, last_id: int = NO_LIMIT) -> None:
+        """List the texts of all records, or of a range of them; none of these may be listed yet."""
+        while rows := self._text_keys("id BETWEEN ? AND ? ORDER BY id LIMIT ?", first_id, last_id, _AT_ONCE):
+            self.texts.add(rows)
+            first_id = rows[-1][0] + 1
+
+    def _purge(self, record_ids: Sequence[int]) -> None:
+        self.texts.remove(self._text_keys(f"id {IN_ARRAY}", self._id_array(record_ids)), erase=True)
+        super()._purge(record_ids)
+
+    def _text_keys(self, condition: str, *bound: Any) -> list[KeysOf]:
+        """The keys of the texts of open records."""
+        return self._rows(f"{TEXT_KEYS} AND {condition}", bound)
+
+    def _insert_rows(
+        self, ids: Sequence[int], rows: RowColumns, scopes: Sequence[int], sources: Sequence[int | None]
+    ) -> None:
+        columns = zip(ids, rows.content_hash, rows.recorded_until, strict=True)
+        self.texts.add(
+            [(record_id, key[:KEY_BYTES]) for record_id, key, recorded_until in columns if recorded_until is None]
+        )
+        super()._insert_rows(ids, rows, scopes, sources)
+
+
+# Keys of statements, words of messages, vectors, the index snapshot.
 
 
 class SqliteStatements(Statements):
@@ -50,7 +158,7 @@ class SqliteStatements(Statements):
         return self._lists.newest(keys, NEWEST_OF_A_KEY) if keys else {}
 
 
-_MESSAGES = Table("session_fts", "session_message m JOIN session s ON s.id = m.session_id", "m.id")
+_MESSAGES = FullTextTable("session_fts", "session_message m JOIN session s ON s.id = m.session_id", "m.id")
 
 
 class _Message(NamedTuple):
@@ -138,3 +246,234 @@ class SqliteIndexSnapshot(IndexSnapshot):
             for path in (snapshot_of(self._filename), part_of_snapshot(self._filename)):
                 with suppress(OSError):
                     os.unlink(path)
+
+
+# Bulk reads for the in-memory index: whole columns at a time, in row-id order. Small blobs are concatenated by SQLite
+# (`group_concat` is byte-exact for blobs) without the GIL.
+
+# Of pages that are read once: with the cache that recall uses, reading a million vectors took 1.25 times as long, and
+# left 64 MB behind.
+_PASSING_CACHE_KIB = 512
+
+_IMPORTANCE_UNIT = 1e-15
+_COLUMNS = {**COLUMNS, "importance": f"CAST(round({COLUMNS['importance']} * 1e15) AS INTEGER)"}
+_TYPES = {"scopes": np.int32, "kinds": np.int32, "resolved": np.uint8, "authorities": np.uint8}
+_ColumnsOfOne = NamedTuple("_ColumnsOfOne", [(name, int) for name in _COLUMNS])  # type: ignore[misc]
+_numbers = msgspec.json.Decoder(list[int])
+
+
+class _Kind(NamedTuple):
+    name: str
+    id: int
+
+
+class SqliteBlocks(Blocks):
+    """Whole columns of the tables, concatenated by SQLite."""
+
+    @contextmanager
+    def reading_all(self) -> Iterator[None]:
+        connection: apsw.Connection = self._tx.connection  # type: ignore[assignment]
+        connection.pragma("cache_size", -_PASSING_CACHE_KIB)
+        try:
+            yield
+        finally:
+            connection.pragma("cache_size", -CACHE_KIB)
+
+    def columns(self, ids: Sequence[int]) -> Columns:
+        rows = self._rows(
+            f"SELECT {', '.join(_COLUMNS.values())} FROM record r WHERE r.indexed AND r.id {IN_ARRAY} ORDER BY r.id",
+            (id_array(ids),),
+        )
+        return self._columns([*zip(*read_rows(rows, _ColumnsOfOne, "record"), strict=True)] or [()] * len(_COLUMNS))
+
+    def column_range(self, bounds: tuple[int, int]) -> Columns:
+        # A range of row ids is walked in their order. As JSON, without the GIL: rows take 1.6 times as long.
+        lists = ", ".join(f"json_group_array({sql})" for sql in _COLUMNS.values())
+        row: Any = self._execute(
+            f"SELECT {lists} FROM record r WHERE r.indexed AND r.id > ? AND r.id <= ?", bounds
+        ).fetchone()
+        try:
+            return self._columns([_numbers.decode(column) for column in row])
+        except msgspec.ValidationError:  # row by row, which names the record
+            return self.columns(self._column("SELECT id FROM record WHERE id > ? AND id <= ?", bounds))
+
+    def _columns(self, lists: Sequence[Sequence[int]]) -> Columns:
+        fields: dict[str, Any] = {
+            name: np.array(numbers, dtype=np.int64).astype(_TYPES.get(name, np.int64), copy=False)
+            for name, numbers in zip(_COLUMNS, lists, strict=True)
+        }
+        fields["importance"] = (fields["importance"] * _IMPORTANCE_UNIT).astype(np.float32)
+        kinds = read_rows(self._execute("SELECT name, id FROM kind"), _Kind, "kind")
+        return Columns(**fields, kind_numbers=dict(kinds))
+
+    def ranges(self, table: Table) -> list[tuple[int, int]]:
+        name = {"columns": "record", "terms": "record_terms", "vectors": "vector"}[table]
+        key = "record_id" if table == "terms" else "id"
+        last: int = self._execute(f"SELECT coalesce(max({key}), 0) FROM {name}").get
+        chunk = ROWS_A_BLOCK[table]
+        return [(start, start + chunk) for start in range(0, last, chunk)]
+
+    def vector_range(self, embedder: EmbedderRow, bounds: tuple[int, int]) -> PackedVectors:
+        # A range of row ids is walked in their order. Concatenating values and ids in SQLite takes as long.
+        return packed_rows(
+            self._rows(
+                "SELECT id, record_id, value FROM vector WHERE id > ? AND id <= ? AND embedder_id = ? ORDER BY id",
+                (*bounds, embedder.id),
+            ),
+            embedder.dimension,
+        )
+
+    def term_range(self, bounds: tuple[int, int]) -> TermBlock:
+        rows_of = "FROM record_terms WHERE record_id > ? AND record_id <= ?"
+        # A count is never 0, so a zero byte ends each record's counts.
+        row: Any = self._execute(
+            f"SELECT CAST(group_concat(terms, '') AS BLOB), CAST(group_concat(counts || x'00', '') AS BLOB) {rows_of}",
+            bounds,
+        ).fetchone()
+        numbers, counts = row[0] or b"", row[1] or b""
+        ends: Any = self._execute(
+            "SELECT (SELECT min(record_id) FROM record_terms WHERE record_id > ?), "
+            "(SELECT max(record_id) FROM record_terms WHERE record_id <= ?)",
+            bounds,
+        ).fetchone()
+        count = counts.count(b"\0")
+        if count and ends[1] - ends[0] + 1 == count:
+            ids = np.arange(ends[0], ends[1] + 1, dtype=np.int64)
+        else:
+            rows = self._rows(f"SELECT record_id {rows_of} ORDER BY record_id", bounds)
+            ids = np.array(rows, dtype=np.int64).ravel()
+        return term_block(ids, numbers, counts)
+
+
+# The change feed: which records an in-memory index has to read again. A commit is named by the sequence number of its
+# last change and by a random number, which the feed has too: another file, such as an older copy that went on by
+# itself, never has both. The feed is trimmed: an index that is further behind than it reaches is loaded again.
+
+KEPT_ROWS = 20_000
+
+# A few rows at a time: a thousand overwrite thirty pages, for which one write in a thousand took ten times as long.
+_TRIMMED_EVERY = 32
+
+
+class SqliteChanges(Changes):
+    """The table `feed`."""
+
+    # The last row that a read transaction sees, read once; None in one that writes, or before it is read.
+    _seen: tuple[int, int] | None = None
+    _reads = False
+
+    def begin_reading(self) -> None:
+        """Prepare for a read transaction, which sees one commit."""
+        self._reads, self._seen = True, None
+
+    def _append(self, rows: list[tuple[int, int, Operation]]) -> None:
+        name: int = self._tx.commit_name  # type: ignore[attr-defined]
+        self._insert_many("feed", "first_id, last_id, operation, commit_name", [(*row, name) for row in rows])
+        if any(operation == "reload" for *_, operation in rows):
+            self._tx.forget_known()
+        sequence = self._tx.connection.last_insert_rowid()  # type: ignore[attr-defined]
+        self._tx.fed = sequence, name  # type: ignore[attr-defined]
+        if sequence % _TRIMMED_EVERY < len(rows):
+            self._execute("DELETE FROM feed WHERE sequence <= ?", (sequence - KEPT_ROWS,))
+
+    def commit(self) -> Commit:
+        sequence, name = self._last()
+        return Commit(f"{self._opened} {name} {sequence}")
+
+    def last(self) -> int:
+        """The newest sequence number; 0 for a store without changes."""
+        return self._last()[0]
+
+    def _last(self) -> tuple[int, int]:
+        if self._seen is not None:
+            return self._seen
+        last = self._execute("SELECT sequence, commit_name FROM feed ORDER BY sequence DESC LIMIT 1").get or (0, 0)
+        if self._reads:
+            self._seen = last
+        return last
+
+    @property
+    def _opened(self) -> int:
+        """A random number for the connections that were opened together, and see a file go on, never back."""
+        return self._tx.opened  # type: ignore[attr-defined, no-any-return]
+
+    def matches(self, commit: Commit) -> bool:
+        return self._last() == _parts(commit)[1:]
+
+    def contained_in(self, commit: Commit) -> bool:
+        opened, sequence, name = _parts(commit)
+        last = self._last()
+        return last == (sequence, name) or (last[0] < sequence and opened == self._opened)
+
+    def since(self, commit: Commit) -> list[Change] | None:
+        _, sequence, name = _parts(commit)
+        rows = self._rows(
+            "SELECT sequence, commit_name, first_id, last_id, operation FROM feed WHERE sequence >= ? "
+            "ORDER BY sequence",
+            (sequence,),
+        )
+        if not sequence:
+            if rows and rows[0][0] != 1:
+                return None
+        elif not rows or rows.pop(0)[:2] != (sequence, name):
+            return None
+        return None if any(row[-1] == "reload" for row in rows) else [Change(*row[2:]) for row in rows]
+
+    def refresh(self) -> None:
+        if self._tx.connection.in_transaction:  # type: ignore[attr-defined]
+            self._execute("COMMIT")
+            self._execute("BEGIN")
+            self._seen = None
+
+
+def _parts(commit: Commit) -> tuple[int, int, int]:
+    opened, name, sequence = map(int, commit.split(" "))
+    return opened, sequence, name
+
+
+# Copies: the columns of SQLite's tables, whose values are checked, and the numbers from which it goes on.
+
+_PYTHON_TYPES = {"SERIAL": int, "ID": int, "FLAG": int, "INTEGER": int, "REAL": float, "TEXT": str, "BLOB": bytes}
+
+
+class SqliteCopying(Copying):
+    """Every table that a copy takes over, and `sqlite_sequence`."""
+
+    _tx: SqliteTransaction
+
+    def _check(self, table: str, columns: Sequence[str], rows: list[Any]) -> None:
+        for place, name in enumerate(columns):
+            types = {_PYTHON_TYPES[COPIED[table].columns[name][0]]}
+            if COPIED[table].may_be_null(name):
+                types.add(NoneType)
+            if not {type(row[place]) for row in rows} <= types:
+                wrong = next(row for row in rows if type(row[place]) not in types)
+                raise StoreCorrupt(
+                    f"{self._tx.path}: {name} of {table} {wrong[0]!r:.60} is not what was stored: another program "
+                    "changed it; correct or remove the row, or try: recallite rebuild"
+                )
+
+    def clear(self, *, access_tokens: bool) -> None:
+        super().clear(access_tokens=access_tokens)
+        self._tx.records.texts.clear()
+
+    def put(self, table: str, columns: Sequence[str], rows: Sequence[CopiedRow]) -> None:
+        super().put(table, columns, rows)
+        if table == "record" and rows:
+            id = columns.index("id")
+            self._tx.records.list_texts(rows[0][id], rows[-1][id])
+
+    def last_ids(self) -> dict[str, int]:
+        return dict(self._rows("SELECT name, seq FROM sqlite_sequence WHERE name != 'feed'"))
+
+    def _number_from(self, last_ids: dict[str, int]) -> None:
+        for table, last in last_ids.items():
+            # Only tables that never use an id again have a row there, once they have had one.
+            numbered = self._execute(
+                "SELECT 1 FROM sqlite_schema WHERE name = ? AND sql LIKE '%AUTOINCREMENT%'", (table,)
+            )
+            if not numbered.fetchall():
+                continue
+            self._execute("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = ?", (last, table))
+            if not self._connection.changes():
+                self._execute("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (table, last))

@@ -15,21 +15,26 @@ import apsw
 
 from recallite.errors import InvalidInput, StoreCorrupt, StoreError, StoreUnavailable, WriteUnknown
 from recallite.model.reports import ErasureReceipt, Verification
-from recallite.store.sql.copying import unfinished as unfinished_copy
-from recallite.store.sql.lexicon import WordNumbers
-from recallite.store.sql.stats import figures
-from recallite.store.sqlite import erasing, files, fts5, rebuilding
-from recallite.store.sqlite.backup import backup
-from recallite.store.sqlite.checkpoints import Checkpoints
-from recallite.store.sqlite.connection import MEMORY, open_connection, open_unwritable, resolve, sqlite_vec_version
+from recallite.store.sql.derived import WordNumbers
+from recallite.store.sql.maintenance import unfinished as unfinished_copy
+from recallite.store.sql.verifying import figures
+from recallite.store.sqlite import full_text
+from recallite.store.sqlite.connection import (
+    MEMORY,
+    Checkpoints,
+    bytes_on_disk,
+    open_connection,
+    open_unwritable,
+    resolve,
+    snapshot_of,
+    sqlite_vec_version,
+)
+from recallite.store.sqlite.encryption import Key, remove_unfinished, replace_file, salt_of, seal, unseal
 from recallite.store.sqlite.faults import is_unwritable, only_readable, reading_failed, removed, translated
 from recallite.store.sqlite.held_files import HeldFiles, all_copied, aside_of, leave
-from recallite.store.sqlite.keys import Key, salt_of
-from recallite.store.sqlite.rekeying import remove_unfinished, replace_file
+from recallite.store.sqlite.maintenance import backup, drop_unused, prove, rebuild, verify
 from recallite.store.sqlite.schema import SCHEMA_VERSION
-from recallite.store.sqlite.sealing import seal, unseal
 from recallite.store.sqlite.transaction import Reading, SqliteTransaction
-from recallite.store.sqlite.verifying import verify
 from recallite.store.store import COMPARING, Progress, Store
 from recallite.store.values import Erased
 from recallite.system.turnstile import Turnstile, gives_way, giving_way, is_present, present
@@ -91,15 +96,15 @@ class SqliteStore(Store):
             self._refuse_unfinished()
         if not self.in_memory:
             remove_unfinished(self._database)
-            self.snapshot_path = files.snapshot_of(self._database)
+            self.snapshot_path = snapshot_of(self._database)
             for work in _TOLD:  # removes the file of a process that was killed at it
                 self.is_done_elsewhere(work)
         if fts and not self.read_only:
             with self._read_as_writer() as reader:
-                lacks = not fts5.exists(reader.connection)
+                lacks = not full_text.exists(reader.connection)
             if lacks:
                 with self.atomic() as writer:
-                    fts5.create(writer.connection)
+                    full_text.create(writer.connection)
 
     @property
     def encrypted(self) -> bool:
@@ -468,7 +473,7 @@ class SqliteStore(Store):
         with self.read() as reader:
             return {
                 **figures(reader, scope),
-                "bytes_on_disk": files.bytes_on_disk(self.path) if scope == "/" else None,
+                "bytes_on_disk": bytes_on_disk(self.path) if scope == "/" else None,
                 "schema_version": SCHEMA_VERSION,
                 "database": f"SQLite {apsw.sqlite_lib_version()}",
                 "vector_extension": sqlite_vec_version(reader.connection),
@@ -481,17 +486,17 @@ class SqliteStore(Store):
 
     def rebuild(self, on_progress: Progress | None = None) -> None:
         with giving_way(), self.atomic() as writer:
-            rebuilding.rebuild(writer, on_progress, fts=self._fts)
+            rebuild(writer, on_progress, fts=self._fts)
 
     def vacuum(self) -> int:
         self.check_outside()
-        before = files.bytes_on_disk(self.path)
+        before = bytes_on_disk(self.path)
         with giving_way(), self.atomic() as writer:
-            rebuilding.drop_unused(writer)
+            drop_unused(writer)
         self._numbers.forget()
         self._turnstile.wait_until_free()
         self.compact()
-        return before - files.bytes_on_disk(self.path)
+        return before - bytes_on_disk(self.path)
 
     def compact(self) -> bool:
         """Rewrite the file without free space and empty its WAL; False where a reader keeps the WAL."""
@@ -514,7 +519,7 @@ class SqliteStore(Store):
         self.check_outside()
         self._numbers.forget()
         with self._lock, self._checkpoints.paused():
-            return erasing.prove(self, erased)
+            return prove(self, erased)
 
     def sealed(self, data: bytes) -> bytes:
         if self.key is None:

@@ -8,19 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from recallite.store.sql.lexicon import WordNumbers
+from recallite.store.sql.derived import WordNumbers
 from recallite.store.sql.repository import insert_sql
-from recallite.store.sqlite.arrays import id_array, value_array
-from recallite.store.sqlite.blocks import SqliteBlocks
-from recallite.store.sqlite.changes import SqliteChanges
-from recallite.store.sqlite.conditions import SqliteConditions
-from recallite.store.sqlite.connection import sqlite_vec_version
-from recallite.store.sqlite.copying import SqliteCopying
-from recallite.store.sqlite.erasing import SqliteErasure
+from recallite.store.sqlite.connection import id_array, sqlite_vec_version, value_array
 from recallite.store.sqlite.faults import raise_translated
-from recallite.store.sqlite.key_runs import KeptRuns
-from recallite.store.sqlite.records import SqliteRecords
-from recallite.store.sqlite.repositories import SqliteIndexSnapshot, SqliteSessions, SqliteStatements, SqliteVectors
+from recallite.store.sqlite.key_lists import KeptRuns
+from recallite.store.sqlite.maintenance import SqliteErasure
+from recallite.store.sqlite.repositories import (
+    SqliteBlocks,
+    SqliteChanges,
+    SqliteConditions,
+    SqliteCopying,
+    SqliteIndexSnapshot,
+    SqliteRecords,
+    SqliteSessions,
+    SqliteStatements,
+    SqliteVectors,
+)
 from recallite.store.transaction import Known, Writer
 
 if TYPE_CHECKING:

@@ -1,13 +1,394 @@
-"""The languages in which times are found, and which of them a text is in."""
+"""The languages in which times are found: their tenses, their tables of words and patterns, and which a text is in.
+
+The tables of a language are in the TOML file of its name beside this module:
+
+- months, weekdays: in order; names of the same one are separated by slashes
+- seasons, units, relative, named, weeks, numbers, edges: the words of each value, separated by commas. A season is
+  that of the northern hemisphere, `relative` one of `periods.RELATIVE`; `named` counts days from today, `weeks` weeks
+- forms: by the kinds of `periods.KINDS`, a pattern or several; those of `question_forms` are for questions only,
+  in which a wrong time costs little
+- literals: by kind, strings of which every text that the kind matches has one, so that most texts need no pattern
+- context: patterns of the words around a time; see `Context`
+- tense, or verbs: the verbs that tell the tense of a sentence, for `PatternCues` or `VerbCues`
+- day_first: whether 5/7 is always 7 May; capital_nouns: whether nouns are written with a capital
+
+A pattern is a regular expression with placeholders: `{month}`, `{weekday}`, `{season}`, `{unit}`, `{number}`,
+`{relative}`, `{period}`, `{named}`, `{weeks}`, `{edge}`, `{part}`, `{day}` and `{year}` stand for a word of that table,
+as a group of that name; others for a pattern of `fragments`. The group `time` is the time itself; without it the whole
+match is. Words and patterns of times have no accents and no capitals: texts are folded before they are matched.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from functools import cache, lru_cache
+import re
+import unicodedata
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import cache, cached_property, lru_cache
+from importlib.resources import files
+from typing import Any, NamedTuple, TypeAlias
 
-from recallite.text.dates.language import Language
-from recallite.text.dates.language_file import read_language
-from recallite.text.lazy_patterns import lazily
+from recallite.text.dates.periods import EVERYWHERE, KINDS, RELATIVE, YEAR, Time
+from recallite.text.patterns import lazily
+from recallite.text.words import tokenize
+
+# The tense of a sentence as far as its verbs tell. `PatternCues` looks for patterns of verbs, `VerbCues` reads an
+# English sentence word by word.
+PAST, OPEN, FUTURE = -1, 0, 1
+_WORD = lazily(r"let's\b|[a-z]+n't\b|'(?:ll|re|ve|m|s|d)\b|[a-z]+")
+# A participle belongs to an auxiliary up to this many words before it.
+_REACH = 4
+_FUTURE_PREDICATES = ("due", "scheduled", "planned", "booked", "on", "in", "set")
+
+
+class Cue(NamedTuple):
+    """A word in a sentence that tells its tense: PAST, FUTURE, or OPEN if it may be either."""
+
+    start: int
+    tense: int
+
+
+class PatternCues:
+    """The cues that three patterns find in a sentence as it is written; of one place the last pattern counts."""
+
+    def __init__(self, *, past: str, ahead: str, open: str) -> None:
+        self._patterns = (lazily(ahead), FUTURE), (lazily(past), PAST), (lazily(open), OPEN)
+
+    def __call__(self, sentence: str) -> list[Cue]:
+        """The cues in a sentence, in order."""
+        tenses = {match.start(): tense for pattern, tense in self._patterns for match in pattern.finditer(sentence)}
+        return [Cue(start, tense) for start, tense in sorted(tenses.items())]
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerbCues:
+    """The cues that lists of English verbs find.
+
+    - scheduled: future after a plural subject, "we leave on Monday"
+    - imperative: future at the beginning of a sentence
+    - planning: past verbs after which a time may be that of the plan, if a word of `before_plan` follows
+    - not_past: words that end in "ed" and are no verbs in the past
+    - adverbs: words between an auxiliary and its participle
+    """
+
+    future: frozenset[str]
+    open: frozenset[str]
+    present: frozenset[str]
+    past: frozenset[str]
+    planning: frozenset[str]
+    before_plan: frozenset[str]
+    not_past: frozenset[str]
+    imperative: frozenset[str]
+    scheduled: frozenset[str]
+    subjects: frozenset[str]
+    adverbs: frozenset[str]
+    participles: frozenset[str]
+    have: frozenset[str]
+    past_auxiliaries: frozenset[str]
+
+    @cached_property
+    def _telling(self) -> frozenset[str]:
+        lists = self.have, self.future, self.open, self.present, self.scheduled, self.imperative, self.past, ("see",)
+        return frozenset().union(*lists)
+
+    def __call__(self, sentence: str) -> list[Cue]:
+        """The cues in a sentence, in order."""
+        matches = [*_WORD.finditer(sentence.lower().replace("\u2019", "'"))]
+        words = [match[0] for match in matches]
+        cues: list[Cue] = []
+        governed = 0
+        for place, word in enumerate(words):
+            if word not in self._telling and not word.endswith("ed"):
+                continue
+            reading = self._read(words, place, governed=place < governed)
+            if reading is not None:
+                tense, reach = reading
+                governed = place + reach
+                cues.append(Cue(matches[place].start(), tense))
+        return cues
+
+    def _read(self, words: list[str], place: int, *, governed: bool) -> tuple[int, int] | None:
+        """Return the tense that a word tells, and how many words it governs; None if it tells nothing."""
+        word = words[place]
+        following = next((word for word in words[place + 1 : place + 4] if word not in self.adverbs), "")
+        if word in self.have:
+            if following == "to":
+                return FUTURE, _REACH
+            return (PAST, _REACH) if self._is_past(following) or following in self.participles else None
+        if word in self.future:
+            return FUTURE, _REACH
+        if word in self.open:
+            return OPEN, _REACH
+        if word in self.present:
+            return None if governed else (self._tense_of_present(word, following), _REACH)
+        if word in self.scheduled and place and words[place - 1] in self.subjects:
+            return FUTURE, _REACH
+        if (not place and word in self.imperative) or (word == "see" and following == "you"):
+            return FUTURE, 1
+        if governed or not self._is_past(word):
+            return None
+        later = words[place + 1 : place + 6]
+        if word in self.past_auxiliaries:
+            planned = following in self.planning or (following == "going" and "to" in later)
+            return OPEN if planned else PAST, _REACH
+        return OPEN if word in self.planning and not self.before_plan.isdisjoint(later) else PAST, 1
+
+    def _is_past(self, word: str) -> bool:
+        if word in self.past:
+            return True
+        return len(word) > 3 and word.endswith("ed") and word not in self.not_past and word[-3] != "e"
+
+    def _tense_of_present(self, word: str, following: str) -> int:
+        """Return FUTURE for "is leaving", "is due", "is on Friday"; "is closed" may be of any time."""
+        if following.endswith("ing") or following in _FUTURE_PREDICATES:
+            return FUTURE
+        return PAST if word == "'s" and self._is_past(following) else OPEN
+
+
+_Match: TypeAlias = "re.Match[str]"
+# The century in which a bare year is one; with a month or a day any four digits may be.
+YEARS = range(1900, 2100)
+_DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th|er|\.(?= ?[^\W\d])|\u00ba|\u00b0|o\b)?"
+_CACHED_TERM_SETS = 4096
+_DIGIT = re.compile(r"\d")
+# Kinds of forms that have the number of a day or a year.
+_NUMBERED = frozenset(("days", "date", "month_year"))
+_YEAR_TERMS = frozenset(map(str, YEARS))
+_DECADES = [f"{century}{decade}0" for century in ("", "19", "20") for decade in range(10)]
+_DECADE_TERMS = frozenset(tokenize(" ".join(f"{decade}s {decade}" for decade in _DECADES)))
+
+
+class Mention(NamedTuple):
+    """A time in a text: its place, the kind of its form, and the time."""
+
+    start: int
+    stop: int
+    kind: str
+    time: Time
+
+
+class Context(NamedTuple):
+    """Patterns of the words around a time.
+
+    - limit: words before a time, as groups `since`, `start`, `after`, `before`, `until`, `through`, `by`, `range` and
+      `joint`
+    - onward: words after the begin of what is still so
+    - joint: words between the ends of a range
+    - recurring: words before a time that recurs: "every"; as a group `plain` words before a bare name
+    - unsaid: words of a sentence about what is always so, or not so
+    - yearly: words of a sentence in which a date without a year is of every year
+    - moving: verbs of a change "from Monday to Thursday", which is no range
+    """
+
+    limit: re.Pattern[str]
+    joint: re.Pattern[str]
+    recurring: re.Pattern[str]
+    unsaid: re.Pattern[str]
+    yearly: re.Pattern[str]
+    moving: re.Pattern[str]
+    onward: re.Pattern[str] = lazily(r"(?!)")
+
+
+class _Form(NamedTuple):
+    kind: str
+    terms: frozenset[str]
+    pattern: re.Pattern[str]
+    time_of: Callable[[_Match, date, Language], Time]
+    for_questions: bool
+    literals: Sequence[str]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Language:
+    """The words of a language for times, and the patterns in which they stand, as this module describes them."""
+
+    code: str
+    months: Mapping[str, int]
+    weekdays: Mapping[str, int]
+    seasons: Mapping[str, int]
+    units: Mapping[str, str]
+    parts_of_day: Collection[str]
+    relative: Mapping[str, int]
+    named: Mapping[str, int]
+    weeks: Mapping[str, int]
+    numbers: Mapping[str, int]
+    vague_numbers: Collection[str]
+    edges: Mapping[str, int]
+    stated_forms: Mapping[str, Sequence[str]]
+    question_forms: Mapping[str, Sequence[str]]
+    literals: Mapping[str, Sequence[str]]
+    context: Context
+    function_words: frozenset[str]
+    cues: Callable[[str], list[Cue]]
+    day_first: bool = True
+    capital_nouns: bool = False
+
+    @cached_property
+    def terms(self) -> frozenset[str]:
+        """Index terms of which a text with a time has at least one; "this" and "last" alone tell nothing."""
+        tables = (self._rarest(table) for table in (self.months, self.weekdays, self.seasons, self.named, self.edges))
+        lone = frozenset(tokenize(" ".join([*self.units, *self.parts_of_day])))
+        return frozenset().union(*tables, lone, _YEAR_TERMS, _DECADE_TERMS)
+
+    @cached_property
+    def gates(self) -> frozenset[str]:
+        """`terms`, and the other index terms by which a form is selected."""
+        return self.terms | self._rarest(self.relative)
+
+    def _rarest(self, table: Collection[str]) -> frozenset[str]:
+        """A term of each entry: of several words the longest."""
+        return frozenset(tokenize(" ".join(max(entry.split(), key=len) for entry in table)))
+
+    @cached_property
+    def forms(self) -> tuple[_Form, ...]:
+        """The forms in order of precedence: a place that one matches is closed to those after it."""
+        tables: dict[str, Collection[str]] = {
+            "month": self.months, "weekday": self.weekdays, "season": self.seasons, "unit": self.units,
+            "number": self.numbers, "relative": self.relative, "named": self.named, "weeks": self.weeks,
+            "edge": self.edges, "part": self.parts_of_day,
+            "period": [*self.units, *self.parts_of_day, *self.weekdays, *self.seasons, *self.months],
+        }  # fmt: skip
+        groups = {name: f"(?P<{name}>{_any_of(table)})" for name, table in tables.items()}
+        groups["number"] = rf"(?P<number>\d{{1,3}}|{_any_of(self.numbers)})"
+        groups |= {"year": YEAR, "day": _DAY}
+        fixed = {"year": _YEAR_TERMS, "decade": _DECADE_TERMS}
+        forms = []
+        for kind, (table, time_of) in KINDS.items():
+            terms = fixed.get(table) or self._rarest(tables[table])
+            stated = *EVERYWHERE.get(kind, ()), *self.stated_forms.get(kind, ())
+            for for_questions, patterns in ((False, stated), (True, self.question_forms.get(kind, ()))):
+                for pattern in patterns:
+                    compiled = lazily(filled(pattern, groups))
+                    forms.append(_Form(kind, terms, compiled, time_of, for_questions, self.literals.get(kind, ())))
+        return tuple(forms)
+
+    def forms_of(self, terms: frozenset[str]) -> tuple[_Form, ...]:
+        """The forms that may be in a text with these of the `gates`."""
+        forms = self._forms_of.get(terms)
+        if forms is None:
+            if len(self._forms_of) >= _CACHED_TERM_SETS:
+                self._forms_of.clear()
+            forms = self._forms_of[terms] = tuple(form for form in self.forms if not form.terms.isdisjoint(terms))
+        return forms
+
+    @cached_property
+    def _forms_of(self) -> dict[frozenset[str], tuple[_Form, ...]]:
+        return {}
+
+    def find(self, folded: str, terms: Collection[str], today: date, *, question: bool) -> list[Mention]:
+        """The times in a folded text with these index terms, in order: of several that overlap the first form's."""
+        return sorted(self._mentions(folded, terms, today, question))
+
+    def _mentions(self, folded: str, terms: Collection[str], today: date, question: bool) -> Iterator[Mention]:
+        taken: list[tuple[int, int]] = []
+        numbered = _DIGIT.search(folded) is not None
+        for form in self.forms_of(frozenset(terms)):
+            if (form.for_questions and not question) or (form.kind in _NUMBERED and not numbered):
+                continue
+            if form.literals and not any(map(folded.__contains__, form.literals)):
+                continue
+            for match in form.pattern.finditer(folded):
+                start, stop = match.span("time") if "time" in form.pattern.groupindex else match.span()
+                if any(start < end and begin < stop for begin, end in taken):
+                    continue
+                taken.append((start, stop))
+                try:
+                    time = form.time_of(match, today, self)
+                except (ValueError, OverflowError, KeyError):  # 30 February; letters that only match, such as \u017f
+                    continue  # the place stays taken: the month alone is not meant
+                yield Mention(start, stop, form.kind, time)
+
+
+def fold(text: str) -> str:
+    """Return the text in lower case without accents, each character in its place."""
+    return text.lower() if text.isascii() else "".join(map(_folded, text))
+
+
+def filled(pattern: str, values: Mapping[str, str]) -> str:
+    """Return the pattern with the values of its placeholders `{name}`."""
+    for name, value in values.items():
+        pattern = pattern.replace(f"{{{name}}}", value)
+    return pattern
+
+
+def _folded(character: str) -> str:
+    plain = unicodedata.normalize("NFD", character.lower())[:1]
+    return "'" if plain in "\u2019\u02bc" else plain
+
+
+def _any_of(table: Collection[str]) -> str:
+    return "|".join(sorted(table, key=len, reverse=True)) or "(?!)"
+
+
+_SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "winter": 12}
+_EDGES = {"early": 0, "mid": 1, "late": 2}
+_COMMA = re.compile(r",\s+")
+
+
+def read_language(name: str) -> Language:
+    """Return the language of a file of this package: "english"."""
+    import tomllib
+
+    table = tomllib.loads((files(__package__) / f"{name}.toml").read_text("utf-8"))
+    fragments = {name: _pattern(fragment, {}) for name, fragment in table.get("fragments", {}).items()}
+
+    def patterns(key: str) -> dict[str, str]:
+        return {name: _pattern(pattern, fragments) for name, pattern in table[key].items()}
+
+    def forms(key: str) -> dict[str, tuple[str, ...]]:
+        return {
+            kind: tuple(_pattern(pattern, fragments) for pattern in ([form] if isinstance(form, str) else form))
+            for kind, form in table.get(key, {}).items()
+        }
+
+    cues: Callable[[str], list[Cue]]
+    if "verbs" in table:
+        cues = VerbCues(**{key: frozenset(words.split()) for key, words in table["verbs"].items()})
+    else:
+        cues = PatternCues(**patterns("tense"))
+    return Language(
+        code=table["code"],
+        months=_in_order(table["months"], 1),
+        weekdays=_in_order(table["weekdays"], 0),
+        seasons=_values(table["seasons"], _SEASONS.__getitem__),
+        units=_values(table["units"], str),
+        parts_of_day=_listed(table["parts_of_day"]),
+        relative=_values(table["relative"], RELATIVE.__getitem__),
+        named=_values(table["named"], int),
+        weeks=_values(table.get("weeks", {}), int),
+        numbers=_values(table["numbers"], int),
+        vague_numbers=_listed(table["vague_numbers"]),
+        edges=_values(table["edges"], _EDGES.__getitem__),
+        stated_forms=forms("forms"),
+        question_forms=forms("question_forms"),
+        literals=table.get("literals", {}),
+        context=Context(**{name: lazily(pattern) for name, pattern in patterns("context").items()}),
+        function_words=frozenset(table["function_words"].split()),
+        cues=cues,
+        day_first=table.get("day_first", True),
+        capital_nouns=table.get("capital_nouns", False),
+    )
+
+
+def _pattern(text: str, fragments: Mapping[str, str]) -> str:
+    """Return a pattern of one line, or of several that are indented, with its fragments."""
+    return filled("".join(map(str.lstrip, text.split("\n"))) if "\n" in text else text, fragments)
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple(_COMMA.split(text.strip()))
+
+
+def _values(table: Mapping[str, str], value_of: Callable[[str], Any]) -> dict[str, Any]:
+    """Return the value of each word of a table that lists the words of each value."""
+    return {word: value_of(value) for value, words in table.items() for word in _listed(words)}
+
+
+def _in_order(names: str, first: int) -> dict[str, int]:
+    """Return the numbers of names: "january/jan february/feb" from 1."""
+    return {name: number for number, synonyms in enumerate(names.split(), first) for name in synonyms.split("/")}
+
 
 _NAMES = ("english", "german", "french", "spanish", "portuguese", "italian", "dutch")
 # Enough to tell a language by.

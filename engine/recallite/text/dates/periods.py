@@ -1,4 +1,4 @@
-"""Calendar arithmetic for the times that a text names, seen from a day.
+"""Calendar arithmetic for the times that a text names, seen from a day, and the kinds of forms that name them.
 
 A question about a time is about the days from `begin` to before `end`. The meaning of a statement may depend on its
 tense ("on Friday"), and is in doubt if speakers differ: "next Friday", said on a Monday, is in four days or in eleven.
@@ -8,9 +8,15 @@ Seasons are those of the northern hemisphere.
 from __future__ import annotations
 
 import calendar
+import re
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import date, timedelta
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+if TYPE_CHECKING:
+    from recallite.text.dates.languages import Language
+
 
 # Most years from one 29 February to the next: the turn of a century may have none.
 _LONGEST_WITHOUT_LEAP_DAY = 8
@@ -311,3 +317,187 @@ def _nearest_day(month: int, number: int, today: date, step: int) -> date:
             if (candidate <= today) if step < 0 else (candidate >= today):
                 return candidate
     raise ValueError("no such day in any year")
+
+
+_Match: TypeAlias = "re.Match[str]"
+YEAR = r"(?P<year>(?:19|20)\d\d)"
+
+
+def _iso(match: _Match, today: date, language: Language) -> Time:
+    year, month = int(match["year"]), int(match["month"])
+    return months(year, month, 1, today) if match["day"] is None else day(year, month, int(match["day"]), today)
+
+
+def _numeric(match: _Match, today: date, language: Language) -> Time:
+    """Read 17/5/2023. If both readings are days, a question has the month first, and a statement is in doubt."""
+    first, second, year = int(match["first"]), int(match["second"]), int(match["year"])
+    if match["mark"] == "." or language.day_first or first > 12:
+        return day(year, second, first, today)
+    time = day(year, first, second, today)
+    return time._replace(readings=DOUBT) if second <= 12 and first != second else time
+
+
+def _date(match: _Match, today: date, language: Language) -> Time:
+    time = day(_year_of(match), language.months[match["month"]], int(match["day"]), today)
+    weekday = match.groupdict().get("weekday")
+    return time if weekday is None else on_weekday(time, language.weekdays[weekday], today)
+
+
+def _days_of_month(match: _Match, today: date, language: Language) -> Time:
+    """Read "3 to 9 May"."""
+    month, year = language.months[match["month"]], _year_of(match)
+    first = day(year, month, int(match["first"]), today)
+    last = day(year, month, int(match["day"]), today)
+    if int(match["first"]) >= int(match["day"]):
+        raise ValueError("no range of days")
+    return ranged(first, last)
+
+
+def _month(match: _Match, today: date, language: Language) -> Time:
+    return months(_year_of(match), language.months[match["month"]], 1, today)
+
+
+def _season(match: _Match, today: date, language: Language) -> Time:
+    return season(_year_of(match), language.seasons[match["season"]], today)
+
+
+def _quarter(match: _Match, today: date, language: Language) -> Time:
+    return months(int(match["year"]), 3 * int(match["quarter"]) - 2, 3, today)
+
+
+def _year(match: _Match, today: date, language: Language) -> Time:
+    return years(int(match["year"]))
+
+
+def _years(match: _Match, today: date, language: Language) -> Time:
+    first, last = int(match["year"]), int(match["last"])
+    if first >= last:
+        raise ValueError("no range of years")
+    return years(first, last - first + 1)
+
+
+def _decade(match: _Match, today: date, language: Language) -> Time:
+    century, decade = match["century"], int(match["decade"])
+    return years((int(century) if century else 19) * 100 + decade, 10)
+
+
+def _edge(match: _Match, today: date, language: Language) -> Time:
+    """Read "early May", "the end of 2019"."""
+    time = (_month if match.groupdict().get("month") else _year)(match, today, language)
+    return third_of(time, language.edges[match["edge"]])
+
+
+def _month_of_year(match: _Match, today: date, language: Language) -> Time:
+    """Read "March last year", "the summer of last year"."""
+    step = min(language.relative[match["relative"]], 1)
+    groups = match.groupdict()
+    if groups.get("season"):
+        return season(today.year + step, language.seasons[match["season"]], today)
+    return months(today.year + step, language.months[match["month"]], 1, today)
+
+
+def _weekday_of_week(match: _Match, today: date, language: Language) -> Time:
+    step = min(language.relative[match["relative"]], 1)
+    return weekday_of_week(language.weekdays[match["weekday"]], step, today)
+
+
+def _number(match: _Match, language: Language) -> tuple[int, bool]:
+    words = match["number"]
+    return int(words) if words.isdecimal() else language.numbers[words], words in language.vague_numbers
+
+
+def _ago(match: _Match, today: date, language: Language) -> Time:
+    number, vague = _number(match, language)
+    return around(today, -number, language.units[match["unit"]], vague=vague)
+
+
+def _from_now(match: _Match, today: date, language: Language) -> Time:
+    number, vague = _number(match, language)
+    return around(today, number, language.units[match["unit"]], vague=vague)
+
+
+def _ahead(match: _Match, today: date, language: Language) -> Time:
+    """Read "in two weeks"; of the past it is a duration."""
+    time = _from_now(match, today, language)
+    ahead = Period(time.begin, time.end) if time.readings is None else time.readings.ahead
+    return time._replace(readings=Readings(ahead=ahead))
+
+
+def _within(match: _Match, today: date, language: Language) -> Time:
+    number = _number(match, language)[0] if match.groupdict().get("number") else 1
+    sign = 1 if language.relative[match["relative"]] == LAST else -1
+    return within(today, sign * number, language.units[match["unit"]])
+
+
+def _named(match: _Match, today: date, language: Language) -> Time:
+    return from_today(today, language.named[match["named"]])
+
+
+def _weeks(match: _Match, today: date, language: Language) -> Time:
+    return near_week(language.weeks[match["weeks"]], today)
+
+
+def _part(match: _Match, today: date, language: Language) -> Time:
+    """Read "last night", "this morning"."""
+    return from_today(today, min(language.relative[match["relative"]], 1))
+
+
+def _near(match: _Match, today: date, language: Language) -> Time:
+    relative, name = language.relative[match["relative"]], match["period"]
+    if unit := language.units.get(name):
+        weekend = unit == "weekend"
+        return near_weekend(relative, today) if weekend else near_unit(unit, min(relative, 1), today)
+    if name in language.weekdays:
+        return near_weekday(relative, language.weekdays[name], today)
+    if name in language.seasons:
+        return near_months(relative, language.seasons[name], 3, today)
+    return near_months(relative, language.months[name], 1, today)
+
+
+def _weekday(match: _Match, today: date, language: Language) -> Time:
+    return weekday(language.weekdays[match["weekday"]], today)
+
+
+def _weekend(match: _Match, today: date, language: Language) -> Time:
+    return weekend(today)
+
+
+def _year_of(match: _Match) -> int | None:
+    year = match.groupdict().get("year")
+    return None if year is None else int(year)
+
+
+# By kind, in order of precedence: the table of a language of which every match has a word, and its reading.
+KINDS: dict[str, tuple[str, Callable[[_Match, date, Language], Time]]] = {
+    "iso": ("year", _iso),
+    "numeric": ("year", _numeric),
+    "days": ("month", _days_of_month),
+    "date": ("month", _date),
+    "edge": ("edge", _edge),
+    "month_of_year": ("relative", _month_of_year),
+    "month_year": ("month", _month),
+    "quarter": ("year", _quarter),
+    "season_year": ("season", _season),
+    "weekday_of_week": ("weekday", _weekday_of_week),
+    "ago": ("unit", _ago),
+    "from_now": ("unit", _from_now),
+    "ahead": ("unit", _ahead),
+    "within": ("relative", _within),
+    "weeks": ("unit", _weeks),
+    "named": ("named", _named),
+    "part": ("relative", _part),
+    "near": ("relative", _near),
+    "weekday": ("weekday", _weekday),
+    "weekend": ("unit", _weekend),
+    "month": ("month", _month),
+    "season": ("season", _season),
+    "years": ("year", _years),
+    "year": ("year", _year),
+    "decade": ("decade", _decade),
+}
+_ISO = r"(?P<year>\d{4})-(?P<month>\d\d)(?:-(?P<day>\d\d)(?:t\d\d:\d\d[\d:.z+-]*)?)?"
+EVERYWHERE = {
+    "iso": (rf"(?<![\w/.-])(?P<time>{_ISO})(?![\w-])", rf"(?<![\w/.-])(?P<time>{_ISO.replace('-', '/')})(?![\w/])"),
+    "numeric": (rf"(?<![\w/.-])(?P<time>(?P<first>\d\d?)(?P<mark>[/.-])(?P<second>\d\d?)(?P=mark){YEAR})(?![\w/-])",),
+    "years": (rf"(?<![\w/.-])(?P<time>{YEAR} ?[-\u2013] ?(?P<last>(?:19|20)\d\d))(?![\w/-]|\.\d)",),
+}

@@ -17,8 +17,7 @@ from functools import cache
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
-from recallite.text.dates.language import YEARS, fold
-from recallite.text.dates.languages import languages
+from recallite.text.dates.languages import YEARS, fold, languages
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # Fewer seconds since 1970 are numbers of another kind: these are reached in 1973.

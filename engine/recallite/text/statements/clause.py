@@ -1,10 +1,32 @@
-"""A clause of a text: what it says, of what, and what in it tells of change."""
+"""A clause of a text: what it says, of what, and what in it tells of change.
+
+`statement` finds where a clause begins, its subject and the place of its verb. The verb is read here, and after it the
+complements.
+"""
 
 from __future__ import annotations
 
-from msgspec import Struct
+from collections.abc import Sequence
 
-from recallite.text.statements.statement_words import Word
+from msgspec import Struct
+from msgspec.structs import replace
+
+from recallite.text.patterns import lazily
+from recallite.text.statements import lexicon as lx
+from recallite.text.statements.statement_words import (
+    CLOCK,
+    COMMA,
+    DATE,
+    DAY,
+    IDENTIFIER,
+    MARK,
+    NAME,
+    NUMBER,
+    STOP,
+    TYPED,
+    WORD,
+    Word,
+)
 
 
 class Clause(Struct, gc=False):
@@ -59,3 +81,524 @@ class Clause(Struct, gc=False):
         if self.relation != "replac":
             return False
         return self.passive or (self.subject <= self.stated if self.subject else "" not in dict(self.chunks))
+
+
+# The verb of a clause: its relation, tense and negation, and whether it tells of change.
+
+_PLANS = frozenset(("plan", "want", "hope", "intend", "decid", "like", "aim", "expect", "agre", "commit", "need"))
+_STOPS = frozenset(("stop", "quit"))
+_STARTS = frozenset(("start", "begin"))
+_GETS = frozenset(("got", "get", "gets"))
+_SAME_PARTICIPLE = frozenset(("set", "cut", "put", "split", "hit", "hurt", "shut"))
+# What one did "whether" or "about", and has settled since.
+_DELIBERATES = lx.stems("debate consider weigh contemplate ponder think")
+# "The tool used to build it is Bazel."
+_FINITE = frozenset(("is", "are", "was", "were"))
+_SKIPPED = lx.FILLERS | lx.NEGATIONS | lx.NOW
+
+
+def read_predicate(words: Sequence[Word], place: int, clause: Clause) -> tuple[int, bool]:
+    """Read the verb that begins at `place` into a clause whose subject is known.
+
+    Returns where what follows it begins, and whether it has "must".
+    """
+    for word in clause.head:
+        if word.text not in lx.FORMER:
+            _adverb(word, clause)
+    clause.former = clause.former or (place > 0 and words[place - 1].text in lx.FORMER)
+    clause.now = clause.now or (_mentions_new(clause.head) and not clause.plan)
+    being = relation = ""
+    expects = must = False
+    size = len(words)
+    while place < size:
+        word = words[place]
+        text = word.text
+        following = words[place + 1] if place + 1 < size else None
+        if _adverb(word, clause):
+            pass
+        elif text == ":":
+            being = "be"
+        elif text == "used_to":
+            clause.former = not being and _FINITE.isdisjoint([later.text for later in words[place + 1 :]])
+        elif text == "going_to" and clause.stopped:
+            relation = "go"
+            place += 1
+            break
+        elif text == "going_to":
+            clause.plan, being = True, ""
+        elif text in lx.MODALS:
+            clause.plan = clause.plan or text == "will"
+            must, expects = text == "must", True
+        elif text in ("have", "has", "had") and not being and _participle(words, place + 1):
+            clause.perfect = True
+            clause.past = clause.past or text == "had"
+        elif (
+            text in ("do", "does", "did")
+            and following
+            and (following.stem in lx.VERBS or following.text in lx.NEGATIONS)
+        ):
+            clause.past = clause.past or text == "did"
+            expects = True
+        elif text in _GETS and not _participle(words, place + 1):
+            relation, clause.past = "get", text == "got"
+            place += 1
+            break
+        elif text in lx.BE or text in _GETS or text == "became":
+            being, expects = "be", False
+            clause.past = clause.past or text in lx.PAST_BE or text == "got"
+            clause.change = clause.change or text in ("became", "become")
+        elif word.kind == MARK:
+            being = being or "be"
+        elif text in lx.FILLERS:
+            clause.yet = clause.yet or text == "finally"
+        elif word.kind == WORD and (expects or _verbal(word, being)):
+            skipped = _leads_on(words, place, clause)
+            if skipped:
+                being, place, expects = "", place + skipped, skipped > 1
+                continue
+            relation, being = _main_verb(word, being, clause), ""
+            clause.passive = clause.passive or (
+                clause.past and not clause.head and following is not None and following.text == "by"
+            )
+            place += 1
+            break
+        elif being and text in lx.PARTICLES and following and following.text in ("to", "from"):
+            clause.change = True
+        else:
+            break
+        place += 1
+    if clause.perfect and (clause.passive or relation in lx.CHANGES or relation in lx.ENDS):
+        clause.now = True
+    if relation == "stand" and clause.negated:
+        relation, clause.negated = "hate", False
+    clause.relation = relation or being or "have"
+    return place, must
+
+
+def _mentions_new(head: Sequence[Word]) -> bool:
+    """Whether the subject is a new number, address or boss."""
+    return any(word.text == "new" for word in head) and any(word.stem in lx.ATTRIBUTES for word in head)
+
+
+def _adverb(word: Word, clause: Clause) -> bool:
+    """Note an adverb of change, negation or doubt."""
+    text = word.text
+    if text in lx.STOPPED:
+        clause.negated = clause.stopped = clause.now = True
+    elif text in lx.NEGATIONS:
+        clause.negated = True
+    elif text in lx.NOW:
+        clause.now = True
+    elif text in lx.FORMER:
+        clause.former = True
+    elif text in lx.UNREAL:
+        clause.unreal = True
+    elif text in lx.CORRECTIONS:
+        clause.corrected = True
+    elif text == "already":
+        clause.yet = True
+    else:
+        return False
+    return True
+
+
+def _verbal(word: Word, being: str) -> bool:
+    """Whether a word is the main verb; after "is" a base form is none: "is clean", "is open"."""
+    if being and word.text == word.base and not word.text.endswith(("ing", "ed")):
+        return word.text in _SAME_PARTICIPLE
+    if word.stem in lx.VERBS:
+        return True
+    return len(word.text) > 4 and word.text.endswith(("ing", "ed") if being else "ed")
+
+
+def _leads_on(words: Sequence[Word], place: int, clause: Clause) -> int:
+    """The number of words to skip if a verb only introduces another: "plans to move", "stopped smoking"."""
+    stem = words[place].stem
+    if stem in _PLANS or stem in _STOPS or stem in _STARTS:
+        after = next((word for word in words[place + 1 : place + 3] if word.text not in lx.FILLERS), None)
+        if after is None:
+            return 0
+        if stem in _PLANS and after.text in ("to", "not"):
+            clause.plan = True
+            clause.negated = clause.negated or after.text == "not"
+            clause.change = clause.change or stem == "decid"
+            return 3 if after.text == "not" else 2
+        if stem in _STOPS and (after.text.endswith("ing") or after.text == "going_to"):
+            clause.negated = clause.stopped = clause.now = True
+            return 1
+        if stem in _STARTS and after.text.endswith("ing"):
+            clause.change = clause.now = True
+            return 1
+    return 0
+
+
+def _main_verb(word: Word, being: str, clause: Clause) -> str:
+    """The relation of the main verb; notes its tense and voice."""
+    text = word.text
+    if being and text.endswith("ing"):
+        clause.former = clause.former or (clause.past and word.stem in _DELIBERATES)
+        return word.stem
+    if being:
+        clause.passive = True
+    elif not clause.perfect and (
+        (text.endswith("ed") and text != word.stem) or (text != word.base and not text.endswith("s"))
+    ):
+        clause.past = True
+    return word.stem
+
+
+def _participle(words: Sequence[Word], place: int) -> bool:
+    """Whether a participle or a state follows: "has moved", "got fixed"."""
+    while place < len(words) and words[place].text in _SKIPPED:
+        place += 1
+    if place >= len(words) or words[place].kind != WORD:
+        return False
+    word = words[place]
+    return (
+        word.text.endswith("ed")
+        or word.text in ("been", "become", "got")
+        or word.text != word.base
+        or word.text in lx.STATUS
+    )
+
+
+# Complements: the words of a clause by role, what it says held before, and what takes another value.
+
+# Verbs that change something only to an amount: "went up to", "came down to".
+_WEAK = frozenset(
+    ["go", "come", "bring", "cut", "set", "turn", "hand", "drop", "return", "rise", "fall", "grow", "get"]
+)
+# What a person has changed whose verb names no object.
+_MOVES = {
+    "move": "live", "reloc": "live", "transfer": "studi", "switch": "use", "migrat": "use", "upgrad": "use",
+    "downgrad": "use", "chang": "use", "convert": "use",
+}  # fmt: skip
+_REPLACES = lx.stems("replace substitute trade exchange")
+_TARGETS = frozenset(("to", "into", "onto", "until"))
+_POSTPONES = lx.stems("reschedule postpone rebook")
+_HANDS = frozenset(("hand", "reassign"))
+_MENDS = lx.stems("fix repair resolve solve merge deliver ship approve reject")
+_RETURNS = lx.stems("send give bring take hand")
+_PUTS = lx.stems("put place leave keep store")
+_REMAKES = frozenset(("rewrit", "rebuild", "reimplement", "redesign"))
+_MAKES = frozenset(["make", "turn", "switch", "set", "mark", "get", "keep", "dye", "cut", "paint"])
+_ENDED = frozenset(("quit", "dump"))
+ALIKE = {
+    "resid": "live",
+    "reloc": "live",
+    "enrol": "studi",
+    "attend": "studi",
+    "join": "work",
+    "commenc": "start",
+    "begin": "start",
+}
+# Of something scheduled, named or placed, it is told what it is.
+STANDING = lx.stems("set schedule plan book call name locate base price rename expect headquarter")
+_PLACES = {"in": "in", "on": "in", "at": "in", "into": "in", "inside": "in", "onto": "in"}
+_DIRECTIONS = frozenset(("up", "down", "off", "out", "back", "away"))
+_AFTER_COMMA = frozenset(("not", "instead_of"))
+_DATES = frozenset((DAY, DATE))
+_LISTING = frozenset(("and", ","))
+_THEMSELVES = frozenset((NAME, IDENTIFIER, NUMBER, CLOCK, DAY))
+_TIMES = frozenset((CLOCK, DAY, DATE))
+_HOUR = lazily(r"(?:1?\d|2[0-4])(?:\.[0-5]\d)?")
+_SAYS = frozenset(
+    ("say", "says", "said", "think", "thinks", "guess", "believe", "believes", "reckon", "heard", "claims")
+)
+_IGNORED = lx.FILLERS | lx.ARTICLES | lx.BE
+_SPECIAL = (
+    _IGNORED | lx.NOW | lx.CORRECTIONS | lx.ADJUNCTS | lx.NEGATIONS | lx.PREPOSITIONS | lx.PARTICLES | lx.DEFINITE
+    | {"left", "yet", "already", "instead", "instead_of", "according", "out_of", "i", "until"}
+)  # fmt: skip
+_TELLING = _SPECIAL | _SAYS
+# What tells nothing wherever it stands.
+_SILENT = _IGNORED - (
+    lx.NOW | lx.CORRECTIONS | lx.ADJUNCTS | lx.NEGATIONS | lx.PREPOSITIONS | lx.PARTICLES | lx.DEFINITE | _SAYS
+    | {"left", "yet", "already", "instead", "instead_of", "according", "out_of", "i", "until", "as", "no_longer"}
+)  # fmt: skip
+# "That's great", "Wow, this is it": nobody can tell what is spoken of.
+_DEICTIC = frozenset(("this", "that", "these", "those", "it", "there"))
+_NOTHING = frozenset(("it",))
+_LY_NOUNS = frozenset(("family", "supply", "assembly", "anomaly", "monopoly", "butterfly"))
+_OWNERS = lx.DEFINITE - {"my"}
+_NO_SUBJECT = (
+    _IGNORED | lx.PREPOSITIONS | lx.NOW | lx.NEGATIONS | lx.CORRECTIONS | lx.MODALS
+    | {"new", "current", "latest", "have", "do", "will"}
+)  # fmt: skip
+
+
+class _Complement:
+    """The words after a verb, by role, while they are read one by one."""
+
+    def __init__(self, clause: Clause, speaker: str) -> None:
+        self.clause, self.speaker = clause, speaker
+        self.parts: list[tuple[str, list[Word]]] = [("", [])]
+        self.gone: list[Word] = []
+        self.rest: list[Word] = []
+        self.into = self.parts[0][1]
+        self.to = -1
+        self.changes = clause.relation in lx.CHANGES or (clause.change and clause.relation == "be")
+        self.replaces = clause.relation in _REPLACES
+
+    @property
+    def begun(self) -> bool:
+        return bool(self.parts[0][1]) or len(self.parts) > 1
+
+    def begin(self, role: str) -> None:
+        self.parts.append((role, []))
+        self.into = self.parts[-1][1]
+
+    def read(self, words: Sequence[Word], at: int) -> None:
+        """Read the word at a place."""
+        word = words[at]
+        kind = word.kind
+        if kind == COMMA:
+            following = words[at + 1].text if at + 1 < len(words) else ""
+            if self.begun and following not in _AFTER_COMMA:
+                self.into = self.rest
+        elif kind in (STOP, MARK):
+            pass
+        elif self.into is self.rest and word.text in _SAYS:
+            self.clause.sourced = True
+        elif kind == WORD and word.text in _SPECIAL:
+            self.read_special(words, at)
+        else:
+            if kind == DATE:
+                if word.text.startswith("this ") or word.text == "today":
+                    self.clause.now = True
+                elif words[at - 1].text in ("a", "per"):
+                    word = replace(word, kind=WORD)
+            self.into.append(word)
+
+    def names_gone(self, text: str, *, last: bool) -> bool:
+        """Whether a preposition names what held before: "from", "out of", "off"."""
+        if text == "from":
+            return self.changes or self.clause.relation in ("be", "get")
+        return text in ("out_of", "off") and not last and (self.changes or self.clause.relation == "take")
+
+    def read_special(self, words: Sequence[Word], at: int) -> None:
+        """Read a function word, or one that tells of change."""
+        word, clause = words[at], self.clause
+        text = word.text
+        last = at + 1 == len(words) or words[at + 1].kind == STOP or words[at + 1].text in lx.NOW
+        if text in lx.NOW:
+            clause.now = True
+            clause.stopped = clause.stopped or (text == "anymore" and clause.negated)
+        elif text == "no_longer":
+            clause.negated = clause.stopped = True
+        elif text == "yet" or text == "already":
+            clause.yet = True
+        elif text == "instead":
+            clause.change = True
+        elif text == "instead_of" or (text == "not" and words[at - 1].kind == COMMA):
+            self.into = self.gone
+            clause.change = True
+            clause.corrected = clause.corrected or text == "not"
+        elif text in lx.CORRECTIONS:
+            clause.corrected = True
+        elif text == "according":
+            clause.sourced = True
+            self.into = self.rest
+        elif self.into is self.rest:
+            pass
+        elif text == "from" and not last and words[at + 1].kind in _DATES:
+            clause.now = True
+        elif self.names_gone(text, last=last):
+            self.into = self.gone
+        elif (text in _TARGETS and (self.changes or self.into is self.gone)) or (
+            text == "for" and clause.relation in _POSTPONES
+        ):
+            self.begin("to")
+            self.to = len(self.parts) - 1
+        elif self.replaces and (
+            text in ("with", "by") or (text == "for" and not clause.passive and clause.relation != "replac")
+        ):
+            self.gone += clause.head if clause.passive else [other for _, some in self.parts for other in some]
+            self.parts = [("", [])]
+            self.into = self.parts[0][1]
+        elif text == "over" and clause.relation == "prefer":
+            self.into = self.gone
+        elif text in lx.ADJUNCTS and self.begun:
+            clause.now = clause.now or text == "since" or text == "as_of"
+            self.into = self.rest
+        elif text in lx.NEGATIONS:
+            if self.begun:
+                self.into.append(word)
+            else:
+                clause.negated = True
+        elif text == "of":
+            if not clause.nouns and self.into is not self.gone and all(other.kind == WORD for other in self.into):
+                clause.nouns = tuple(other.stem for other in self.into)
+        elif text in lx.PARTICLES and (last or words[at + 1].text == "in"):
+            self.parts[0][1].append(word)
+        elif (
+            (text == "left" and last)
+            or (text in _DIRECTIONS and self.changes)
+            or (text == "about" and not last and words[at + 1].kind == NUMBER)
+        ):
+            pass
+        elif text in lx.PREPOSITIONS or text == "out_of" or text == "as":
+            if self.into is not self.gone or self.gone:
+                self.begin(_PLACES.get(text, text))
+        elif text in lx.DEFINITE or text == "i":
+            clause.definite = clause.definite or (not self.parts[0][1] and text in ("the", "my", "our"))
+            if text != "the":
+                self.into.append(word.with_stem(self.speaker) if text in ("my", "i") else word)
+        elif text == "the":
+            clause.definite = clause.definite or not self.parts[0][1]
+
+
+def read_complement(
+    words: Sequence[Word], place: int, clause: Clause, speaker: str, opened: Sequence[Word], *, must: bool
+) -> None:
+    """Read what follows the verb, from `place`, into a clause; `opened`: times that its beginning names."""
+    complement = _Complement(clause, speaker)
+    for at in range(place, len(words)):
+        word = words[at]
+        # Most words only stand for themselves, or for nothing: read without a call, a text takes a third less.
+        if word.kind == WORD:
+            text = word.text
+            if text not in _TELLING:
+                complement.into.append(word)
+            elif text not in _SILENT:
+                complement.read(words, at)
+        elif word.kind in _THEMSELVES:
+            complement.into.append(word)
+        else:
+            complement.read(words, at)
+    parts, verb = complement.parts, clause.relation
+    if complement.replaces and not complement.gone and not clause.passive:
+        complement.gone += parts[0][1]
+        parts[0] = ("", [word for word in clause.head if word.text not in lx.DEFINITE])
+    if verb == "renam" and clause.passive:
+        complement.gone += clause.head
+    if complement.changes and complement.to >= 0 and parts[complement.to][1]:
+        parts = _changed(complement, clause)
+    else:
+        parts = _made(parts, clause)
+    done = clause.past or clause.perfect or clause.passive or must or verb in _ENDED
+    back = parts[0][1]
+    if verb in _RETURNS and len(back) > 1 and back[-1].text == "back" and not clause.negated:
+        clause.ends = done
+        parts[0] = ("", back[:-1])
+    else:
+        clause.ends = verb in lx.ENDS and not clause.negated and done
+    if clause.passive and clause.relation in STANDING:
+        clause.relation = "be"
+    elif not clause.passive:
+        clause.relation = ALIKE.get(clause.relation, clause.relation)
+    clause.subject = subject_of(clause.head, speaker)
+    clause.chunks = _chunks(parts, opened)
+    stated: list[str] = []
+    timely: list[str] = []
+    for role, some in clause.chunks:
+        keys = [word.key for word in some if word.text not in _OWNERS]
+        (timely if role == "time" else stated).extend(keys)
+    clause.stated = frozenset(stated)
+    clause.every = clause.stated.union(timely) if timely else clause.stated
+    clause.rest = tuple(complement.rest)
+    clause.gone = tuple(word for word in complement.gone if word.kind not in _DATES) or tuple(complement.gone)
+    clause.listed = len(clause.gone) > 1 and any(word.text in _LISTING for word in words[place:])
+
+
+def _changed(complement: _Complement, clause: Clause) -> list[tuple[str, list[Word]]]:
+    """The words by role of a clause in which something takes another value, which becomes its subject."""
+    parts, target = complement.parts, complement.parts[complement.to][1]
+    verb = clause.relation
+    amount = any(word.kind in TYPED for word in target)
+    handed = verb in _HANDS and all(word.kind == NAME for word in target)
+    if verb in _WEAK and not amount and not handed and not (parts[0][1] and verb == "set"):
+        return parts
+    clause.change = True
+    changed = tuple(word for _, some in parts[: complement.to] for word in some)
+    if verb in _HANDS and changed and not clause.passive:
+        complement.gone += clause.head
+    if changed and not clause.passive:
+        clause.head, clause.relation = changed, "be"
+    elif clause.passive or verb not in _MOVES or not _personal(clause.head):
+        clause.relation = "be"
+    else:
+        clause.relation = _MOVES[verb]
+    return [("" if clause.relation == "be" else "in", target), *parts[complement.to + 1 :]]
+
+
+def _made(parts: list[tuple[str, list[Word]]], clause: Clause) -> list[tuple[str, list[Word]]]:
+    """The words by role of a clause that may say that something was made so: "made the repository public"."""
+    stated = parts[0][1]
+    if clause.passive or not stated:
+        return parts
+    if clause.relation in _REMAKES and len(parts) > 1:
+        clause.head, clause.relation, clause.change = tuple(stated), "be", True
+        return parts[1:]
+    if clause.relation in _MAKES and len(stated) > 1 and stated[-1].text in lx.STATUS:
+        clause.head, clause.relation, clause.change = tuple(stated[:-1]), "be", True
+        return [("", stated[-1:]), *parts[1:]]
+    if clause.relation in _PUTS and (clause.change or clause.now) and len(parts) > 1 and parts[1][0] == "in":
+        clause.head, clause.relation = tuple(stated), "be"
+        return parts[1:]
+    if clause.relation in _MENDS and (clause.past or clause.perfect):
+        clause.head, clause.passive = tuple(stated), True
+        return [("", []), *parts[1:]]
+    if clause.relation == "turn":
+        clause.relation, clause.change = "be", True
+    return parts
+
+
+def _chunks(
+    parts: Sequence[tuple[str, list[Word]]], opened: Sequence[Word]
+) -> tuple[tuple[str, tuple[Word, ...]], ...]:
+    by_role: dict[str, list[Word]] = {}
+    for role, words in parts:
+        if not [word for word in words if word.kind in TYPED or word.text == "one"]:
+            if words:
+                by_role.setdefault(role, []).extend(words)
+            continue
+        for plain_word in words:
+            word, into = plain_word, role
+            if word.kind == NUMBER and role == "in" and into not in by_role:
+                # "at 3" is a time, "at 61,000" an amount.
+                timely = not word.unit and _HOUR.fullmatch(word.value) is not None
+                clock = word.value.replace(".", ":") if "." in word.value else f"{word.value}:00"
+                word = word.with_value(clock, kind=CLOCK) if timely else word
+                into = "time" if timely else ""
+            elif word.kind in _TIMES:
+                into = "time"
+            elif word.text == "one" and len(words) > 1 and word is not words[-1]:
+                word = word.with_value("1", kind=NUMBER)
+            by_role.setdefault(into, []).append(word)
+    if opened:
+        by_role.setdefault("time", []).extend(opened)
+    return tuple((role, tuple(some)) for role, some in by_role.items() if some)
+
+
+def _personal(head: Sequence[Word]) -> bool:
+    """Whether somebody is the subject, not something."""
+    return any(
+        word.kind == NAME or word.text in lx.PRONOUNS or word.text in ("my", "our") for word in head
+    ) and not any(word.stem in lx.ATTRIBUTES for word in head)
+
+
+def _adverbial(word: Word) -> bool:
+    """Whether a word before the verb is an adverb: "suddenly"."""
+    return word.kind == WORD and len(word.text) > 5 and word.text.endswith("ly") and word.text not in _LY_NOUNS
+
+
+def subject_of(head: Sequence[Word], speaker: str) -> frozenset[str]:
+    """Stems of what the words of a subject speak of."""
+    if head and head[-1].text in _DEICTIC:
+        return _NOTHING
+    if len(head) > 1 and _adverbial(head[-1]):
+        head = head[:-1]
+    stems = set()
+    for word in head:
+        text = word.text
+        if text == "i" or text == "my":
+            stems.add(speaker)
+        elif text in lx.POSSESSIVES:
+            if text != "our":
+                stems.add(lx.POSSESSIVES[text])
+        elif word.kind in TYPED:
+            stems.add(word.value + word.unit)
+        elif word.stem and text not in _NO_SUBJECT:
+            stems.add(word.value or word.stem)
+    return frozenset(stems)

@@ -18,11 +18,10 @@ from typing import Any, Protocol, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from recallite.text.index_terms import stem_of
-from recallite.text.lazy_patterns import lazily
-from recallite.text.standing import LANGUAGES, MOST_CHARS, VERBS, standing_of
+from recallite.text.patterns import lazily, read_tables
+from recallite.text.standing import LANGUAGES, MOST_CHARS, VERBS, standing_of, whose
 from recallite.text.statements import lexicon as lx
-from recallite.text.statements.statement import statement_of
+from recallite.text.statements.statement import Verdict, statement_of
 from recallite.text.statements.statement_words import (
     CLOCK,
     COMMA,
@@ -38,10 +37,7 @@ from recallite.text.statements.statement_words import (
     Word,
     read_words,
 )
-from recallite.text.statements.verdict import Verdict
-from recallite.text.stopwords import STOP_WORDS
-from recallite.text.whose import whose
-from recallite.text.word_tables import read_tables
+from recallite.text.words import STOP_WORDS, stem_of
 
 _TABLES = read_tables(__file__)
 # What tells that an instruction lasts, beside those which `standing_of` finds.

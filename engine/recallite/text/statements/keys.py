@@ -8,15 +8,14 @@ from hashlib import blake2b
 
 from msgspec import Struct
 
-from recallite.text.normalise import text_key
 from recallite.text.statements import lexicon as lx
 from recallite.text.statements.clause import Clause
 from recallite.text.statements.instructions import instruction_keys
 from recallite.text.statements.lexicon import SEVERAL
-from recallite.text.statements.over import over_of
 from recallite.text.statements.statement import Statement, statement_of
 from recallite.text.statements.statement_words import IDENTIFIER, NAME, TYPED, Word
-from recallite.text.statements.traits import gist_of
+from recallite.text.statements.traits import gist_of, over_of
+from recallite.text.words import text_key
 from recallite_kernels.arguments import OVER
 
 MAX_KEYS = 8

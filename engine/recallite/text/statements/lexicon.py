@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 
-from recallite.text.index_terms import stem_of, tokenize
-from recallite.text.word_tables import read_tables
+from recallite.text.patterns import read_tables
+from recallite.text.words import stem_of, tokenize
 
 
 def _words(text: str) -> frozenset[str]:

@@ -11,12 +11,10 @@ import re
 from collections import Counter
 from typing import NamedTuple
 
-from recallite.text.lazy_patterns import lazily
-from recallite.text.normalise import normalized
+from recallite.text.patterns import lazily, read_tables
 from recallite.text.statements.clause_changes import REPLACED
-from recallite.text.statements.statement import Statement
-from recallite.text.statements.verdict import Finding
-from recallite.text.word_tables import read_tables
+from recallite.text.statements.statement import Finding, Statement
+from recallite.text.words import normalized
 
 
 def _words(text: str) -> frozenset[str]:

@@ -1,17 +1,35 @@
-"""A text as the rules see it."""
+"""A text as the rules see it: its sentences, their clauses, and what may be said of two texts."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from typing import Literal, NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from recallite.text.index_terms import stem_of
-from recallite.text.lazy_patterns import lazily
-from recallite.text.statements.clause import Clause
-from recallite.text.statements.clauses import clauses_of, sentences_of
-from recallite.text.statements.statement_words import SELF, STOP, Word, read_words
+from recallite.text.patterns import lazily
+from recallite.text.statements import lexicon as lx
+from recallite.text.statements.clause import Clause, read_complement, read_predicate
+from recallite.text.statements.statement_words import (
+    CLOCK,
+    COMMA,
+    DATE,
+    DAY,
+    IDENTIFIER,
+    MARK,
+    NAME,
+    NUMBER,
+    SELF,
+    STOP,
+    TYPED,
+    UNIT,
+    WORD,
+    Word,
+    read_words,
+)
+from recallite.text.words import stem_of
 
 # What says more is hardly replaced as a whole, nor one change: of 5,587 pairs of the fit none has so long a text, and
 # of lines of chat those which have take half the time of reading all.
@@ -117,3 +135,347 @@ def _speaker(context: str | None) -> str:
     if label is not None and (match[1].islower() or name in _PERSONS):  # "user A" is another than "user B"
         return f"{stem_of(name)} {label}"
     return "i" if name in _PERSONS else stem_of(name)
+
+
+# The clauses of a text: where each begins, its subject, and where its verb is.
+
+MAX_CLAUSES = 6
+_CONJUNCTIONS = frozenset(("and", "but", "so", "because", "while", "although", "though", "since", "or"))
+_DIVIDING = _CONJUNCTIONS | frozenset(",:()\u2014\u2013")
+_BETWEEN = _CONJUNCTIONS | lx.FILLERS | lx.NOW | lx.STOPPED
+_OPENERS = frozenset(
+    ["in", "on", "at", "since", "from", "after", "before", "during", "for", "by", "until", "as_of", "according"]
+)
+_AUXILIARY = lx.BE | lx.MODALS | {"have", "has", "had", "do", "does", "did", "going_to", "used_to"}
+# A verb's form after one of these is a noun: "my work", "a move".
+_NOUN_BEFORE = lx.DEFINITE | {"a", "an", "of", "'s", "this", "that", "for", "in", "no", "new"}
+_SINCE = frozenset(("from", "since", "after", "as_of", "starting", "beginning"))
+_GETS = frozenset(("get", "have", "chang"))
+_RELATIVE = frozenset(("who", "where", "that", "which"))
+_SAME_PAST = frozenset(("quit", "dump", "install", "cut", "put", "set", "split", "hit"))
+_ANAPHORS = frozenset(("it", "he", "she", "they", "that"))
+# What stands before a colon: "Correction: ...", "Reminder: ...".
+_HEADINGS = frozenset(("correct", "chang", "updat", "remind", "note", "news", "fact"))
+_CORRECTING = frozenset(("correct", "chang", "updat"))
+_UNNAMED = lx.FILLERS | lx.ARTICLES | lx.NOW | lx.STOPPED | lx.NEGATIONS | lx.FORMER | {"later"}
+# "Formerly Twitter, X has 500 employees" tells of now.
+_AFTER_FORMER = lx.PRONOUNS | lx.DEFINITE | {","}
+_NAMING = frozenset((NAME, IDENTIFIER, NUMBER))
+_LONGEST_TITLE = 4
+_SPANS = frozenset(("month", "week", "year", "now", "on"))
+
+
+def clauses_of(words: Sequence[Word], speaker: str) -> tuple[list[Clause], bool]:
+    """The clauses of a text, and whether each of its parts was read as one."""
+    clauses: list[Clause] = []
+    whole = True
+    for sentence in sentences_of(words):
+        if len(sentence) < len(words) and not clauses and whole and _is_title(sentence):
+            continue
+        if sentence[-1].text == "?":
+            whole = False
+            continue
+        previous: Clause | None = None
+        for part in _parts(sentence):
+            if len(clauses) >= MAX_CLAUSES:
+                return clauses, False
+            clause = _clause(part, speaker, previous)
+            if clause is not None:
+                previous = clause
+                clauses.append(clause)
+            elif (
+                clauses and any(word.stem in lx.SOURCES for word in part) and "not" not in {word.text for word in part}
+            ):
+                clauses[-1].sourced = True
+            elif _says_something(part):
+                whole = False
+    return clauses, whole
+
+
+def sentences_of(words: Sequence[Word]) -> Iterator[Sequence[Word]]:
+    """The words of each sentence, the mark at its end with it."""
+    begin = 0
+    for place in [place for place, word in enumerate(words) if word.kind == STOP]:
+        if place > begin:
+            yield words[begin : place + 1]
+        begin = place + 1
+    if begin < len(words):
+        yield words[begin:]
+
+
+def _is_title(sentence: Sequence[Word]) -> bool:
+    """Whether a sentence, of several, is a name: "Biome. Uses Biome for linting"."""
+    return len(sentence) <= _LONGEST_TITLE and all(word.kind in _NAMING for word in sentence[:-1])
+
+
+def _parts(sentence: Sequence[Word]) -> Iterator[Sequence[Word]]:
+    """A sentence divided after each comma or conjunction that another clause follows."""
+    begin, size = 0, len(sentence)
+    texts = [word.text for word in sentence]
+    if _DIVIDING.isdisjoint(texts):
+        yield sentence
+        return
+    for place in [at for at, text in enumerate(texts) if text in _DIVIDING]:
+        word = sentence[place]
+        if word.text == ":" or place <= begin or place >= size - 1:
+            continue
+        after = place + 1
+        while after < size and sentence[after].text in _BETWEEN:
+            after += 1
+        if after < size and _begins_clause(sentence, after) and _has_verb(sentence[begin:place]):
+            yield sentence[begin:place]
+            begin = place if word.text in ("because", "since") else place + 1
+    yield sentence[begin:]
+
+
+def _has_verb(words: Sequence[Word]) -> bool:
+    return len(words) > 1 and any(
+        word.text in _AUXILIARY or word.stem in lx.VERBS or (word.kind == WORD and word.text.endswith("ed"))
+        for word in words
+    )
+
+
+def _begins_clause(words: Sequence[Word], place: int) -> bool:
+    word = words[place]
+    if word.text in lx.PRONOUNS or word.text in lx.BE or (word.kind == WORD and _finite(word)):
+        return True
+    if word.text not in lx.DEFINITE and word.kind != NAME and word.text not in ("a", "an"):
+        return False
+    for later in words[place + 1 : place + 5]:
+        if later.kind in (COMMA, STOP):
+            return False
+        if later.text in lx.BE or later.text in lx.MODALS or (later.kind == WORD and _finite(later)):
+            return True
+    return False
+
+
+def _finite(word: Word) -> bool:
+    """Whether a word can only be a verb with a subject: "works", "moved"."""
+    if word.stem not in lx.VERBS:
+        return False
+    return word.text != word.base or word.text.endswith(("ed", "s")) or word.text == "quit"
+
+
+def _says_something(words: Sequence[Word]) -> bool:
+    return any(
+        word.kind in (NAME, IDENTIFIER, NUMBER, CLOCK) or (word.kind == WORD and word.text not in lx.FILLERS)
+        for word in words
+        if word.text not in lx.NOW and word.text not in lx.CORRECTIONS and word.text not in lx.PREPOSITIONS
+    )
+
+
+def _clause(words: Sequence[Word], speaker: str, previous: Clause | None) -> Clause | None:
+    """The clause that some words make; None if they have no verb."""
+    clause = Clause()
+    begin, opened = _lead_in(words, clause)
+    if (
+        begin + 1 < len(words)
+        and words[begin].kind == NAME
+        and words[begin].stem in lx.VERBS
+        and _commands(words, begin)
+    ):
+        words = [*words[:begin], replace(words[begin], kind=WORD), *words[begin + 1 :]]
+    verb = _verb_place(words, begin)
+    if verb is not None and words[verb].stem in lx.SOURCES and (inner := _quoted(words, verb)) is not None:
+        clause.sourced = True
+        begin, verb = inner
+    if verb is None:
+        return None
+    head = tuple([word for word in words[begin:verb] if word.kind not in (COMMA, MARK)])
+    if all(word.text in _UNNAMED for word in head):
+        clause.command = previous is None
+        head = () if previous is None else previous.head
+    elif previous is not None and len(head) == 1 and head[0].text in _ANAPHORS:
+        head = _antecedent(head[0].text, previous)
+    clause.head = head
+    place, must = read_predicate(words, verb, clause)
+    read_complement(words, place, clause, speaker, opened, must=must)
+    return clause
+
+
+def _quoted(words: Sequence[Word], verb: int) -> tuple[int, int] | None:
+    """The beginning of the clause that somebody says, and its verb: "Mika says the code is 4471"."""
+    begin = verb + 1
+    if begin < len(words) and words[begin].text == "i" and words[verb].stem == "tell":
+        begin += 1  # "told me"
+    if begin < len(words) and words[begin].text == "that":
+        begin += 1
+    if begin >= len(words):
+        return None
+    word = words[begin]
+    if word.text not in lx.PRONOUNS and word.text not in lx.DEFINITE and word.kind not in (NAME, IDENTIFIER):
+        return None
+    inner = _verb_place(words, begin)
+    return None if inner is None or inner == begin else (begin, inner)
+
+
+def _commands(words: Sequence[Word], begin: int) -> bool:
+    """Whether a capitalised word that may be a verb is no name: a verb that follows would be its own."""
+    return not any(
+        after.text in _AUXILIARY or (after.kind == WORD and _finite(after)) for after in words[begin + 1 : begin + 4]
+    )
+
+
+def _lead_in(words: Sequence[Word], clause: Clause) -> tuple[int, list[Word]]:
+    """The beginning of a clause after words that only lead in, and the times among these."""
+    opened: list[Word] = []
+    begin, size = 0, len(words)
+    while begin < size:
+        word = words[begin]
+        text = word.text
+        if text in lx.CORRECTIONS:
+            clause.corrected = True
+        elif text in lx.NOW:
+            clause.now = True
+        elif text in lx.UNREAL:
+            clause.unreal = True
+        elif text in lx.FORMER and begin + 1 < size and words[begin + 1].text in _AFTER_FORMER:
+            clause.former = True
+        elif text in _CONJUNCTIONS or text in lx.FILLERS or word.kind in (COMMA, STOP, MARK):
+            pass
+        elif text in lx.SPEAKERS and begin + 1 < size and words[begin + 1].stem in lx.SOURCES:
+            clause.sourced = True
+            begin += 1
+        elif text in _OPENERS or text in _SINCE or word.kind == DATE or word.kind == DAY:
+            stop = _opener(words, begin)
+            if stop is None:
+                break
+            clause.now = clause.now or text in _SINCE or any(opener.text in lx.NOW for opener in words[begin:stop])
+            clause.sourced = clause.sourced or text == "according"
+            opened += [opener for opener in words[begin:stop] if opener.kind in TYPED]
+            begin = stop - 1
+        else:
+            after = _heading(words, begin, clause)
+            if after is None:
+                break
+            begin = after
+        begin += 1
+    return begin, opened
+
+
+def _heading(words: Sequence[Word], begin: int, clause: Clause) -> int | None:
+    """The place of the colon after "Correction" and the like, or of the comma after "good news"."""
+    for place in range(begin + 1, min(begin + 5, len(words))):
+        if words[place].kind != COMMA:
+            continue
+        if words[place].text == "," and place < begin + 4 and place + 1 < len(words):
+            after = words[place + 1]
+            plain = not any(
+                before.kind in TYPED or before.text in lx.DEFINITE or before.stem in lx.VERBS
+                for before in words[begin:place]
+            )
+            return place if plain and (after.text in lx.DEFINITE or after.text in lx.PRONOUNS) else None
+        if words[place].text == ":":
+            stems = {before.stem for before in words[begin:place]}
+            if not stems & _HEADINGS or (_has_verb(words[begin:place]) and "chang" not in stems):
+                return None
+            clause.corrected = clause.corrected or bool(stems & _CORRECTING)
+            return place
+    return None
+
+
+def _opener(words: Sequence[Word], begin: int) -> int | None:
+    """The beginning of the clause after words that tell when, if it does within ten words."""
+    typed = words[begin].kind in TYPED
+    for place in range(begin + 1, min(begin + 10, len(words) - 1)):
+        word = words[place]
+        if word.kind == COMMA:
+            return place + 1
+        if word.text in lx.PRONOUNS:
+            return place
+        if typed and word.kind not in TYPED and word.text not in lx.PREPOSITIONS and word.text not in lx.ARTICLES:
+            return None if word.text in lx.BE else place
+        if word.text in lx.BE:
+            return None
+        if word.text in lx.DEFINITE and place > begin + 1 and words[place - 1].text not in lx.PREPOSITIONS:
+            return place
+        typed = typed or word.kind in TYPED or word.stem in _SPANS
+    return None
+
+
+def _antecedent(pronoun: str, previous: Clause) -> tuple[Word, ...]:
+    """The words that a pronoun stands for: a person is the subject of the clause before, something its object."""
+    stated = dict(previous.chunks).get("", ())
+    personal = pronoun in ("he", "she", "they") and not any(word.text in lx.SPEAKERS for word in previous.head)
+    if stated and previous.relation in _GETS and not personal:
+        return (*previous.head, *stated)
+    if stated and not personal and (previous.relation != "be" or previous.negated):
+        return stated
+    return previous.head
+
+
+def _verb_place(words: Sequence[Word], begin: int) -> int | None:
+    """The place of the first word of the verb, or of the ":" that stands for one."""
+    relative = False
+    before = ""
+    for place in range(begin, len(words)):
+        word = words[place]
+        text, kind = word.text, word.kind
+        if kind in (WORD, UNIT):
+            if text in _AUXILIARY:
+                if not relative or not any(later.text in lx.BE for later in words[place + 1 :]):
+                    return place
+            elif word.stem in lx.VERBS and before not in _NOUN_BEFORE:
+                if not relative and (place == begin or before in lx.PRONOUNS or _is_verb(words, place)):
+                    return place
+            elif place > begin and text in _RELATIVE:
+                relative = True
+            elif before in lx.PRONOUNS and len(text) > 4 and text.endswith("ed"):
+                return place
+        elif text == ":" and begin < place < len(words) - 1:
+            return place
+        if kind != COMMA and text not in lx.FILLERS and text not in lx.CORRECTIONS and text not in lx.NEGATIONS:
+            before = text
+    past = (place for place in range(begin + 1, len(words)) if _past_form(words[place]))
+    return next(past, None)
+
+
+def _past_form(word: Word) -> bool:
+    return word.kind == WORD and len(word.text) > 4 and word.text.endswith("ed") and word.stem != word.text
+
+
+def _is_verb(words: Sequence[Word], place: int) -> bool:
+    """Whether a word that may be a noun has the form or the place of a verb."""
+    word, previous = words[place], words[place - 1]
+    following = words[place + 1].text if place + 1 < len(words) else ""
+    if following in lx.BE or following in lx.MODALS or following in ("has", "had"):
+        return False
+    return (
+        word.text != word.base
+        or word.text.endswith(("s", "ed"))
+        or word.text in _SAME_PAST
+        or (previous.kind == NAME and previous.text.endswith("s"))
+        or previous.text in lx.FILLERS
+        or previous.text in lx.NOW
+        or (previous.kind == WORD and previous.text.endswith("s"))
+        or following in ("to", "from", "the", "a")
+    )
+
+
+# Verdicts of the rules on two statements, and findings on two clauses.
+
+Outcome = Literal["same", "supersedes", "contradicts", "independent"]
+
+
+class Verdict(NamedTuple):
+    """The relation of a new statement to an older one.
+
+    - "same": it says the same again
+    - "supersedes": it replaces all that the older one says
+    - "contradicts": both cannot hold, and nothing says which does
+    - "independent": both may hold
+
+    `confidence` is the chance, in [0, 1], that the outcome is right; `reason` says in a few words why.
+    """
+
+    outcome: Outcome
+    confidence: float
+    reason: str
+
+
+class Finding(NamedTuple):
+    """The verdict of a rule on two clauses; `cued`: whether a word such as "now" or "moved" tells of a change."""
+
+    outcome: Outcome
+    reason: str
+    cued: bool

@@ -9,9 +9,7 @@ from math import log2
 from msgspec import Struct
 from msgspec.structs import replace
 
-from recallite.text.index_terms import stem_of
-from recallite.text.lazy_patterns import lazily
-from recallite.text.normalise import normalized
+from recallite.text.patterns import lazily
 from recallite.text.statements import lexicon as lx
 from recallite.text.statements.lexicon import (
     DATE_WORDS,
@@ -24,7 +22,7 @@ from recallite.text.statements.lexicon import (
     ORDINALS,
     UNITS,
 )
-from recallite.text.vocabulary import share_of
+from recallite.text.words import normalized, share_of, stem_of
 
 # Kinds of words.
 WORD, NAME, IDENTIFIER, NUMBER, CLOCK, DAY, DATE, UNIT, STOP, COMMA, MARK = range(11)

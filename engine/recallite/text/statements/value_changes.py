@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from recallite.text.statements import lexicon as lx
 from recallite.text.statements.clause import Clause
 from recallite.text.statements.lexicon import SEVERAL
+from recallite.text.statements.statement import Finding
 from recallite.text.statements.statement_words import CLOCK, IDENTIFIER, NAME, NUMBER, TYPED, Word
-from recallite.text.statements.verdict import Finding
 
 Words = tuple[Word, ...]
 

@@ -176,7 +176,7 @@ def test_bytes_that_are_not_utf_8(memory, tmp_path):
 
 
 def test_an_archive_that_unpacks_to_far_more_is_not_read_to_its_end(memory, tmp_path, monkeypatch):
-    monkeypatch.setattr("recallite_connect.importers.archives._ALWAYS_BYTES", 1 << 20)
+    monkeypatch.setattr("recallite_connect.importers.reading._ALWAYS_BYTES", 1 << 20)
     path = tmp_path / "bomb.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
         made.writestr("conversations.json", "[" + " " * (8 << 20) + "]")
@@ -200,13 +200,13 @@ def test_an_archive_is_opened_once_however_many_files_it_has(memory, tmp_path, m
     monkeypatch.setattr(zipfile.ZipFile, "__init__", counted)
     assert import_from(memory, "chatgpt", path).created == 40
     assert len(opened) == 1
-    monkeypatch.setattr("recallite_connect.importers.archives._MAX_MEMBERS", 39)
+    monkeypatch.setattr("recallite_connect.importers.reading._MAX_MEMBERS", 39)
     with pytest.raises(InvalidInput, match="has 40 files to read, more than 39: unpack it"):
         import_from(memory, "chatgpt", path)
 
 
 def test_all_files_of_an_archive_unpack_to_no_more_than_one_may(memory, tmp_path, monkeypatch):
-    monkeypatch.setattr("recallite_connect.importers.archives._ALWAYS_BYTES", 1 << 20)
+    monkeypatch.setattr("recallite_connect.importers.reading._ALWAYS_BYTES", 1 << 20)
     path = tmp_path / "bomb.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
         for number in range(9):  # each within what one may

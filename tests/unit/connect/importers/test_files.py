@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from recallite_connect.importers import files
-from recallite_connect.importers.files import lines_of
+from recallite_connect.importers import reading as files
+from recallite_connect.importers.reading import lines_of
 
 
 def test_lines_have_their_numbers_and_blank_ones_are_left_out(tmp_path):

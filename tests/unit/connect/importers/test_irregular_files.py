@@ -11,8 +11,8 @@ import pytest
 
 from recallite.system.folders import open_regular, read_regular
 from recallite_connect.importers import obsidian
-from recallite_connect.importers.archives import Member, _opener, values_of
-from recallite_connect.importers.sessions import Sessions
+from recallite_connect.importers.reading import Member, _opener, values_of
+from recallite_connect.importers.sources import Sessions
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no FIFOs")
 

@@ -9,8 +9,8 @@ import random
 import pytest
 
 from recallite.errors import InvalidInput
-from recallite_connect.importers import json_items
-from recallite_connect.importers.json_items import array_items, begins_array, json_value
+from recallite_connect.importers import reading as json_items
+from recallite_connect.importers.reading import array_items, begins_array, json_value
 
 LEAVES = ['a"b\\', "\\", "[", "}{", ",", "", "é\n", '\\"', 1, None, True, 1.5]
 

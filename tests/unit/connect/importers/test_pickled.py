@@ -8,7 +8,7 @@ import random
 import pytest
 
 from recallite.errors import InvalidInput
-from recallite_connect.importers.pickled import Opaque, plain_values
+from recallite_connect.importers.mem0 import Opaque, plain_values
 
 VALUE = {"a": [1, -5, 2**40, 2**70, 1.5, None, True, False, "é\n", b"x", "a"], "b": ({}, (1, 2, 3, 4), {7}), "a2": "a"}
 

@@ -10,7 +10,8 @@ import pytest
 
 from recallite import Memory, Settings
 from recallite.errors import InvalidInput
-from recallite_connect.importers import files, import_from, running
+from recallite_connect.importers import import_from, running
+from recallite_connect.importers import reading as files
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from recallite_connect.importers import claude_code, codex
-from recallite_connect.importers.entries import FoundMemory
+from recallite_connect.importers.reading import FoundMemory
 from tests.unit.connect.importers.test_codex import FIRST, TURNS, meta
 
 

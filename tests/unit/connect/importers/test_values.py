@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from recallite_connect.importers.values import cleaned, label_of, scope_of, tags_of, time_of
+from recallite_connect.importers.reading import cleaned, label_of, scope_of, tags_of, time_of
 
 NOON = datetime(2026, 3, 21, 12, 30, tzinfo=UTC)
 

@@ -8,10 +8,10 @@ import threading
 import pytest
 
 from recallite import Memory, Settings
-from recallite.agents.consolidator import Cycle
+from recallite.agents.consolidation import Cycle
 from recallite.errors import InvalidInput, LanguageModelError
-from recallite.model.policies import Consolidation
-from recallite.store.sql.tiers import Consolidations
+from recallite.model.settings import Consolidation
+from recallite.store.sql.services import Consolidations
 from tests.unit.core.memory.support import PLAIN, state
 
 AUTOMATIC = Settings(embedder="none", consolidation=Consolidation())
@@ -396,7 +396,7 @@ def test_log_does_not_wait_for_the_model_and_the_cycle_is_written_when_it_answer
 
 
 def test_close_waits_within_a_bound_and_the_next_process_runs_what_was_given_up(path, monkeypatch):
-    monkeypatch.setattr("recallite.system.background._LONGEST_WAIT_SECONDS", 0.05)
+    monkeypatch.setattr("recallite.system.turnstile._CLOSING_SECONDS", 0.05)
     model = Slow()
     settings = Settings(embedder="none", consolidation=Consolidation(threshold=2, extract=True))
     memory = Memory(path, settings=settings, language_model=model)

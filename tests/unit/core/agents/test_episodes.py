@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime
 import pytest
 
 from recallite import Memory
-from recallite.agents.episodes import EVENT_TYPES
+from recallite.agents.tiers import EVENT_TYPES
 from recallite.errors import InvalidInput, NotFound
 from tests.unit.core.memory.support import PLAIN, state
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recallite import Memory
-from recallite.agents.error_patterns import error_pattern, similarity_of
+from recallite.agents.experience import error_pattern, similarity_of
 from recallite.errors import InvalidInput
 from tests.unit.core.memory.support import PLAIN, raw, state
 

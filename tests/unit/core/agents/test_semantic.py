@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from recallite import Memory, Settings
-from recallite.agents.tier import RecordFields
+from recallite.agents.tiers import RecordFields
 from recallite.errors import InvalidInput, NotFound
-from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord
+from recallite.model.settings import WritePolicy
 from tests.unit.core.memory.support import PLAIN, state, unit
 
 

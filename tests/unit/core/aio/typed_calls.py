@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, assert_type
 
 from recallite import AsyncMemory, AsyncWorkspace, Filter, Memory
-from recallite.agents.consolidator import Cycle
+from recallite.agents.consolidation import Cycle
 from recallite.agents.experience import Tip
-from recallite.agents.procedures import Procedure
 from recallite.agents.sessions import AsyncSession, AsyncSessions, Session, SessionInfo, Sessions
+from recallite.agents.tiers import Procedure
 from recallite.agents.working import Added, AsyncWorking, Working, WorkingItem
-from recallite.documents.outcomes import Ingested
+from recallite.documents.document import Ingested
 from recallite.model.records import Hits, Record
 from recallite_notes.search import SearchResults
 

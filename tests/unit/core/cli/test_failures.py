@@ -229,7 +229,7 @@ def test_the_log_is_shown_on_demand(run, empty, monkeypatch):
     told = run("recall", "nothing")
     assert told.out == plain.out
     assert "INFO recallite.engine: opened " in told.err
-    assert "DEBUG recallite.system.tracing: recall: " in told.err
+    assert "DEBUG recallite.system.telemetry: recall: " in told.err
     monkeypatch.delenv("RECALLITE_DEBUG")
     assert run("recall", "nothing") == plain
 

@@ -5,7 +5,7 @@ import re
 import pytest
 from msgspec import structs
 
-from recallite.doors.cli.hits import _sentences
+from recallite.doors.cli.printers import _sentences
 from recallite.model.filters import FilterFields
 from recallite.model.records import Explanation
 

@@ -9,9 +9,9 @@ import pytest
 
 import recallite
 import recallite_kernels
-from recallite.doors.cli import output, showing
-from recallite.doors.cli.app import app, own_names
-from recallite.doors.cli.demo import MEMORIES, QUESTIONS
+from recallite.doors.cli import output, printers
+from recallite.doors.cli.other_commands import MEMORIES, QUESTIONS
+from recallite.doors.cli.run import app, own_names
 
 
 def test_stats_names_the_state(run, remember, db):
@@ -253,5 +253,5 @@ def test_judging_needs_a_language_model(run, remember):
 def test_audit_names_every_check(run):
     from recallite.review.audit import CHECKS
 
-    assert set(showing._REMEDIES) == {*CHECKS.values(), "link"} - {None}
+    assert set(printers._REMEDIES) == {*CHECKS.values(), "link"} - {None}
     assert set(CHECKS) <= set(re.findall(r"[a-z-]+", re.sub(r"-\s+", "-", run("audit", "--help").out)))

@@ -7,7 +7,7 @@ import pytest
 from recallite import Memory, Settings
 from recallite.compat import reactive_agents
 from recallite.errors import InvalidInput
-from recallite.model.policies import Consolidation
+from recallite.model.settings import Consolidation
 
 
 @pytest.mark.parametrize(("old", "tier", "embedder"), [("1", "standard", "none"), ("2", "enhanced", None)])

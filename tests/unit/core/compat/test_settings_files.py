@@ -7,8 +7,7 @@ import pytest
 from recallite import Memory, NewRecord, Settings
 from recallite.compat import load_settings
 from recallite.errors import InvalidInput
-from recallite.model.policies import WritePolicy
-from recallite.model.profiles import resolve_profile
+from recallite.model.settings import WritePolicy, resolve_profile
 
 REEVE = """
 {

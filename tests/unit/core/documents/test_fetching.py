@@ -10,9 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from recallite.documents import fetching
-from recallite.documents.addresses import is_public
-from recallite.documents.fetching import fetch
-from recallite.documents.loaded import Limits
+from recallite.documents.document import Limits
+from recallite.documents.fetching import fetch, is_public
 from recallite.errors import DocumentError
 from tests.limits import LAST_RESORT_SECONDS
 from tests.raising import raises

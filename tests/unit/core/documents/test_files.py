@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from recallite.documents.found_files import FoundFile, Walk, find_file, read_file
+from recallite.documents.ingesting import FoundFile, Walk, find_file, read_file
 from recallite.errors import DocumentError, InvalidInput
 from recallite.system import folders
 from tests.raising import raises

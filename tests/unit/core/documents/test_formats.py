@@ -10,11 +10,10 @@ import pytest
 from docx.oxml import parse_xml
 from docx.oxml.ns import nsdecls
 
-from recallite.documents.detecting import detect
+from recallite.documents.detecting import decode, detect, load_text
+from recallite.documents.document import Limits
 from recallite.documents.docx import load_docx
 from recallite.documents.html import load_html
-from recallite.documents.loaded import Limits
-from recallite.documents.plain import decode, load_text
 from recallite.errors import DocumentError
 from tests.raising import raises
 from tests.unit.core.documents.support import pdf, saved, word, word_bomb

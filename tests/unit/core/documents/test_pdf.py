@@ -17,8 +17,7 @@ from pypdf.generic import (
     TextStringObject,
 )
 
-from recallite.documents.pdf import _date, load_pdf
-from recallite.documents.pdf_layout import Line, compose
+from recallite.documents.pdf import Line, _date, compose, load_pdf
 from recallite.errors import DocumentError
 from tests.raising import raises
 from tests.unit.core.documents.support import IMAGE, Put, encrypted, image_pdf, paragraph, pdf, raw_pdf, written

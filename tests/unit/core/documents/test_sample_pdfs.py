@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from recallite.documents.loaded import Limits
+from recallite.documents.document import Limits
 from recallite.documents.parser import Parser
 from recallite.errors import DocumentError
 from tests.raising import raises

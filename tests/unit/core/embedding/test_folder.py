@@ -13,7 +13,7 @@ import pytest
 
 import recallite_models
 from recallite.embedding import load
-from recallite.embedding.model_folder import read_folder, verified_sha256
+from recallite.embedding.load import read_folder, verified_sha256
 from recallite.embedding.onnx import OnnxEmbedder
 from recallite.errors import EmbedderError
 from tests.raising import raises

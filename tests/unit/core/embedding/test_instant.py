@@ -16,8 +16,7 @@ import recallite_models
 from recallite import Memory, Settings
 from recallite.embedding import DocumentEmbedder, load
 from recallite.embedding.instant import InstantEmbedder
-from recallite.embedding.token_ids import TokenIds
-from recallite.embedding.word_cache import WordIds
+from recallite.embedding.tokens import TokenIds, WordIds
 from recallite.errors import EmbedderError, EmbedderMismatch, InvalidInput
 from tests.raising import raises
 
@@ -88,7 +87,7 @@ def test_the_name_of_a_special_token_is_text() -> None:
 
 
 def test_remembered_words_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("recallite.embedding.word_cache._CACHED_WORDS", 100)
+    monkeypatch.setattr("recallite.embedding.tokens._CACHED_WORDS", 100)
     words = WordIds(tokenizers.Tokenizer.from_file(str(TOKENIZER)))
     for number in range(1000):
         words.ids(f"word{number} {'x' * 40}{number}")

@@ -11,11 +11,10 @@ import pytest
 from numpy.typing import NDArray
 
 import recallite_models
-from recallite.embedding import session as sessions
+from recallite.embedding import onnx
 from recallite.embedding.onnx import OnnxEmbedder
-from recallite.embedding.token_codes import code_width, token_codes
-from recallite.embedding.token_ids import PIECE_CHARS, TokenIds, pieces
-from recallite.embedding.windows import OVERLAP_TOKENS, header
+from recallite.embedding.protocol import OVERLAP_TOKENS, header
+from recallite.embedding.tokens import PIECE_CHARS, TokenIds, code_width, pieces, token_codes
 from recallite.errors import EmbedderError, InvalidInput
 from tests.unit.core.embedding.token_vectors import token_vectors
 
@@ -80,7 +79,7 @@ def test_parts_cover_the_whole_text_and_overlap(embedder: OnnxEmbedder, monkeypa
     owners = embedder.embed_documents(["short", text, "end"], [None, "A title", ""]).owners
     assert owners.tolist() == [0, *[1] * (len(owners) - 2), 2]
 
-    ids = TokenIds(sessions.runtime(embedder._folder).tokenizer)
+    ids = TokenIds(onnx.runtime(embedder._folder).tokenizer)
     head, whole = (row.tolist() for row in ids.encode([header("A title"), text]))
     parts = [row[len(ids.before) : -len(ids.after)] for row in seen[1:-1]]
     assert all(len(row) <= embedder.max_tokens for row in seen)
@@ -184,7 +183,7 @@ def test_a_code_has_a_bit_for_each_sum_of_folded_components(width: int) -> None:
 def test_long_texts_are_tokenised_in_pieces_that_make_no_difference(embedder: OnnxEmbedder) -> None:
     text = " ".join(WORDS * 40)
     assert len(text) > PIECE_CHARS
-    tokenizer = sessions.runtime(embedder._folder).tokenizer
+    tokenizer = onnx.runtime(embedder._folder).tokenizer
     whole = tokenizer.encode(text, add_special_tokens=False).ids
     ids = TokenIds(tokenizer)
     assert ids.encode([text])[0].tolist() == whole
@@ -205,7 +204,7 @@ def test_embed_reads_only_the_window_of_a_huge_text(embedder: OnnxEmbedder) -> N
 
 def test_engines_share_one_session(embedder: OnnxEmbedder) -> None:
     other = OnnxEmbedder(recallite_models.path())
-    assert sessions.runtime(other._folder) is sessions.runtime(embedder._folder)
+    assert onnx.runtime(other._folder) is onnx.runtime(embedder._folder)
     assert other.fingerprint == embedder.fingerprint
 
 
@@ -222,7 +221,7 @@ def test_a_failing_model_is_an_embedder_error(embedder: OnnxEmbedder, monkeypatc
         def run(self, *_: object) -> None:
             raise RuntimeError("out of memory")
 
-    monkeypatch.setitem(sessions.runtime(embedder._folder)._sessions, 1, Broken())
+    monkeypatch.setitem(onnx.runtime(embedder._folder)._sessions, 1, Broken())
     with pytest.raises(EmbedderError, match="out of memory"):
         embedder.embed(texts(40))
 

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recallite.embedding import embed_documents, load
-from recallite.embedding.cache import QueryCache
-from recallite.embedding.windows import embed_checked, header, split, starts
+from recallite.embedding.handle import QueryCache
+from recallite.embedding.protocol import embed_checked, header, split, starts
 from recallite.errors import EmbedderError, InvalidInput
 
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import recallite_models
-from recallite.embedding import session as sessions
-from recallite.embedding.model_folder import read_folder
-from recallite.embedding.session import Runtime
+from recallite.embedding import onnx
+from recallite.embedding.load import read_folder
+from recallite.embedding.onnx import Runtime
 
 FEEDS = {"input_ids": np.array([[101, 7592, 102]], np.int64)}
 
@@ -30,14 +30,14 @@ class Fake:
 
 @pytest.fixture
 def runtime(monkeypatch: pytest.MonkeyPatch) -> Runtime:
-    monkeypatch.setattr(sessions, "usable_cpus", lambda: 2)
+    monkeypatch.setattr(onnx, "usable_cpus", lambda: 2)
     return Runtime(read_folder(recallite_models.path()))
 
 
 @pytest.fixture
 def counts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     found = [0]
-    monkeypatch.setattr(sessions, "preemptions", lambda: found[0])
+    monkeypatch.setattr(onnx, "preemptions", lambda: found[0])
     return found
 
 

@@ -9,7 +9,7 @@ import pytest
 from tokenizers import Tokenizer
 
 import recallite_models
-from recallite.embedding import places
+from recallite.embedding import tokens
 from recallite.embedding.handle import EmbedderHandle
 from recallite.errors import EmbedderError
 
@@ -89,9 +89,9 @@ def test_a_folder_that_is_not_there_hinders_no_reading(tmp_path):
 
 def test_without_a_tokenizer_a_token_has_four_characters_or_one_of_chinese(monkeypatch):
     monkeypatch.setitem(sys.modules, "tokenizers", None)
-    places._of_tokenizer.cache_clear()
+    tokens._of_tokenizer.cache_clear()
     try:
         assert starts("none", ["abcdefghij", "汉字汉字", ""])[1].tolist() == [0, 1, 2, 3]
         assert len(starts("none", ["abcdefghij"])[0]) == 3
     finally:
-        places._of_tokenizer.cache_clear()
+        tokens._of_tokenizer.cache_clear()

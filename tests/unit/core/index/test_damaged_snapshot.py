@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from recallite import Memory, Settings
-from recallite.index import snapshot, snapshot_manager
+from recallite.index import snapshot
 from recallite.recall.request import recall_arguments
 from tests.unit.core.memory.support import scored, unit
 
@@ -24,7 +24,7 @@ PREFIX = struct.Struct("<8sII")
 @pytest.fixture
 def stored(path, monkeypatch) -> Path:
     """The snapshot of a small store with sources, links and a changed record."""
-    monkeypatch.setattr(snapshot_manager, "_SMALLEST", 10)
+    monkeypatch.setattr(snapshot, "_SMALLEST", 10)
     with Memory(path, settings=FAST) as memory:
         ids = memory.remember_many(
             [

@@ -15,7 +15,7 @@ import pytest
 
 from recallite import Memory, Settings
 from recallite.errors import InvalidInput, StoreCorrupt
-from recallite.index import growable, lexical, snapshot, snapshot_manager
+from recallite.index import growable, lexical, snapshot
 from recallite.index.growable import Growable
 from recallite.index.table import RecordTable
 from recallite.model.records import NewRecord
@@ -33,8 +33,8 @@ WORDS = ["apple", "berry", "cherry", "date", "elder", "fig", "grape"]
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     """Snapshots of small stores, and files of large arrays for small ones."""
-    monkeypatch.setattr(snapshot_manager, "_SMALLEST", 10)
-    monkeypatch.setattr(snapshot_manager, "_FAR_BEHIND", 5)
+    monkeypatch.setattr(snapshot, "_SMALLEST", 10)
+    monkeypatch.setattr(snapshot, "_FAR_BEHIND", 5)
     monkeypatch.setattr(growable, "_LARGE_BYTES", 64)
 
 
@@ -483,14 +483,14 @@ def test_rows_appended_to_a_given_array_use_its_room_then_move():
 def test_what_was_being_written_when_the_store_got_a_key_goes(path, monkeypatch):
     with Memory(path, settings=FAST) as memory:
         memory.remember_many([item(number) for number in range(100)])
-        store, write = memory._engine.store, snapshot_manager.snapshot.write
+        store, write = memory._engine.store, snapshot.write
 
         def overtaken(*arguments):
             write(*arguments)
             store.key = object()  # as a rekey does before it lets go of the store
 
         with monkeypatch.context() as patch:
-            patch.setattr(snapshot_manager.snapshot, "write", overtaken)
+            patch.setattr(snapshot, "write", overtaken)
             memory.recall("apple")
             memory._engine._snapshots._thread.join()
         assert [Path(f"{path}-index{ending}").exists() for ending in ("", "-part")] == [False, False]

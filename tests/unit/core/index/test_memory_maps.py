@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from recallite.system import memory_maps
+from recallite.system import files
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux holds freed memory back")
@@ -21,7 +21,7 @@ def test_what_was_freed_is_given_back():
     last = blocks[::400]  # between what is freed, so that nothing goes back by itself
     del blocks
     before = resident()
-    memory_maps.return_freed()
+    files.return_freed()
     assert before - resident() > 40_000_000
     assert len(last) == 100
 
@@ -31,9 +31,9 @@ def test_an_unloaded_copy_is_read_again(tmp_path):
     content = os.urandom(64 * mmap.PAGESIZE)
     (tmp_path / "file").write_bytes(content)
     with (tmp_path / "file").open("rb") as file:
-        mapped = memory_maps.private_copy(file.fileno(), len(content))
+        mapped = files.private_copy(file.fileno(), len(content))
     assert mapped[:] == content
-    memory_maps.unload(mapped)
+    files.unload(mapped)
     assert mapped[:] == content
     mapped[:3] = b"new"
     assert mapped[:] == b"new" + content[3:]

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from recallite.index.growable import Growable
-from recallite.index.narrow import NarrowColumn
+from recallite.index.growable import Growable, NarrowColumn
 from recallite.store.values import NEVER
 
 

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from recallite.index.range_queue import RangeQueue
+from recallite.index.loading import RangeQueue
 
 RANGES = [(number, number + 1) for number in range(200)]
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from recallite.store.packing import pack
+from recallite.store.sql.vectors import pack
 from recallite.system.numerics import kernels
 from tests.limits import examples
 

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recallite import Memory
-from recallite.index.row_filter import RowFilter
-from recallite.index.table import RecordTable
+from recallite.index.table import RecordTable, RowFilter
 from recallite.model.records import NewRecord
 from recallite.recall.request import recall_arguments
 from recallite.store.values import NEVER, Columns

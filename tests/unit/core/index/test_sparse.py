@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from recallite.index.sparse import SparseColumn
+from recallite.index.growable import SparseColumn
 from recallite.store.values import NEVER
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from recallite import Memory
-from recallite.index.row_filter import RowFilter
+from recallite.index.table import RowFilter
 from recallite.model.filters import Filter
-from recallite.store.sql.supersessions import Supersessions
+from recallite.store.sql.relations import Supersessions
 from tests.unit.core.memory.support import PLAIN
 
 
@@ -59,7 +59,7 @@ def test_what_supersedes_is_no_way_for_relevance(memory):
 
 
 def test_a_snapshot_of_the_index_keeps_it(tmp_path, monkeypatch):
-    monkeypatch.setattr("recallite.index.snapshot_manager._SMALLEST", 10)
+    monkeypatch.setattr("recallite.index.snapshot._SMALLEST", 10)
     with Memory(tmp_path / "agent.db", settings=PLAIN) as memory:
         ids = memory.remember_many([f"statement {number}" for number in range(50)])
         memory.remember_many([{"text": "statement of May", "valid_from": "2026-05-01", "valid_until": "2026-06-01"}])

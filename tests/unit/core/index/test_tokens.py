@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from recallite import Memory, Settings
-from recallite.index.token_table import TokenIndex
+from recallite.index.vectors import TokenIndex
 from recallite.store.values import TokenBlock
 from tests.unit.core.memory.support import raw, scored
 from tests.unit.core.memory.test_token_codes import TEXTS, TokenWords
@@ -39,7 +39,7 @@ def test_codes_are_in_the_order_of_the_vectors():
 
 @pytest.mark.parametrize("low_memory", [False, True])
 def test_an_index_that_followed_ranks_as_one_from_the_store_and_from_the_snapshot(path, monkeypatch, low_memory):
-    monkeypatch.setattr("recallite.index.snapshot_manager._SMALLEST", 1)
+    monkeypatch.setattr("recallite.index.snapshot._SMALLEST", 1)
     monkeypatch.setenv("RECALLITE_LOW_MEMORY", str(int(low_memory)))
     queries = ["striped zebra", "a beach with an elephant", "crossing"]
     with Memory(path, embedder=TokenWords()) as memory:

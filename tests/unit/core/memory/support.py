@@ -12,7 +12,7 @@ import apsw
 import numpy as np
 
 from recallite import Hit, Memory, Settings
-from recallite.model.policies import WritePolicy
+from recallite.model.settings import WritePolicy
 from tests.limits import LAST_RESORT_SECONDS
 
 PLAIN = Settings(embedder="none")

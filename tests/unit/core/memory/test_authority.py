@@ -10,8 +10,8 @@ from msgspec import structs
 from recallite import Memory, Settings
 from recallite.errors import Conflict, InvalidInput
 from recallite.model.authority import speaking_as
-from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord
+from recallite.model.settings import WritePolicy
 from tests.raising import raises
 
 TRUE_AND_HOSTILE = (

@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from recallite import Memory, copy_store
-from recallite.model.policies import WritePolicy
-from recallite.remember import catching_up, detection
-from recallite.remember.catching_up import MANY
+from recallite.model.settings import WritePolicy
+from recallite.remember import detection, pending
+from recallite.remember.pending import MANY
 from recallite.system.turnstile import StepSize
 from tests.unit.core.memory.support import PLAIN
 
@@ -121,10 +121,10 @@ def test_another_process_goes_on(path):
 
 
 def test_a_step_that_fails_is_done_again(memory, monkeypatch):
-    monkeypatch.setattr(catching_up, "StepSize", lambda: StepSize(first=8, most=16))
+    monkeypatch.setattr(pending, "StepSize", lambda: StepSize(first=8, most=16))
     old, new = PAIRS[0]
     paused(memory).remember_many(dated([old, *unrelated(), new]))
-    steps, compare = [], catching_up._compare_next
+    steps, compare = [], pending._compare_next
 
     def fails_at_the_third(*arguments):
         steps.append(compare(*arguments))
@@ -132,7 +132,7 @@ def test_a_step_that_fails_is_done_again(memory, monkeypatch):
             raise OSError("the disk is gone")
         return steps[-1]
 
-    monkeypatch.setattr(catching_up, "_compare_next", fails_at_the_third)
+    monkeypatch.setattr(pending, "_compare_next", fails_at_the_third)
     with pytest.raises(OSError, match="gone"):
         memory.store.catch_up()
     assert memory.store.stats().to_compare == MANY + 2 - steps[0] - steps[1]
@@ -164,14 +164,14 @@ def test_statements_are_judged_before_the_store_is_locked(path, monkeypatch):
 def test_a_step_compares_with_what_was_written_after_its_statements_were_judged(memory, monkeypatch):
     old, new = PAIRS[0]
     paused(memory).remember_many(dated([old, *unrelated()]))
-    written, judge_ahead = [], catching_up._judge_ahead
+    written, judge_ahead = [], pending._judge_ahead
 
     def judged_and_written(*arguments):
         judge_ahead(*arguments)
         if not written:
             written.append(memory.remember(new))
 
-    monkeypatch.setattr(catching_up, "_judge_ahead", judged_and_written)
+    monkeypatch.setattr(pending, "_judge_ahead", judged_and_written)
     memory.store.catch_up()
     assert relations(memory)[0] == {(old, new)}
     assert memory.store.verify().problems == ()

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from recallite import Memory, Settings
-from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord
+from recallite.model.settings import WritePolicy
 from tests.unit.core.memory.support import ONLY_STORES, PLAIN, unit
 
 OSLO, BERGEN, ROME = (f"Dana lives in {place} now" for place in ("Oslo", "Bergen", "Rome"))

@@ -11,9 +11,9 @@ import pytest
 
 from recallite import Memory, Settings
 from recallite.errors import InvalidInput, StoreError
-from recallite.store import byte_search
-from recallite.store.byte_search import found_in
-from recallite.store.sqlite import erasing
+from recallite.store.sql import maintenance as searching
+from recallite.store.sql.maintenance import found_in
+from recallite.store.sqlite import maintenance
 from recallite.store.sqlite.store import SqliteStore
 from tests.conftest import PLAIN
 from tests.unit.core.memory.support import WordEmbedder
@@ -161,7 +161,7 @@ def test_where_the_files_cannot_be_searched_the_receipt_says_so(on_disk, monkeyp
         raise fault
 
     id = on_disk.remember("Zaphod Beeblebrox lives in 42 Xylophone Street").id
-    monkeypatch.setattr(erasing, "_found_in_files", fails)
+    monkeypatch.setattr(maintenance, "_found_in_files", fails)
     gone = on_disk.forget(id, receipt=True)
     assert (gone.records, on_disk.count(), gone.receipt.complete) == (1, 0, False)
     assert "could not be searched" in gone.receipt.problems[0]
@@ -177,14 +177,14 @@ def test_an_index_snapshot_goes(path):
 
 
 def test_an_index_snapshot_that_another_handle_takes_away_meanwhile_is_no_error(path, monkeypatch):
-    monkeypatch.setattr(erasing, "files_of", lambda path: [Path(path), Path(path + "-index-part")])
+    monkeypatch.setattr(maintenance, "files_of", lambda path: [Path(path), Path(path + "-index-part")])
     with Memory(path, settings=PLAIN) as memory:
         receipt = memory.forget(memory.remember("A text of some length").id, receipt=True).receipt
     assert (receipt.complete, [*receipt.files]) == (True, [Path(path).name])
 
 
 def test_every_sequence_is_found_wherever_it_stands(monkeypatch):
-    monkeypatch.setattr(byte_search, "_CHUNK_BYTES", 64)
+    monkeypatch.setattr(searching, "_CHUNK_BYTES", 64)
     seeded = random.Random(5)
     data = seeded.randbytes(1000)
     there = {data[place : place + size] for place in range(0, 990) for size in (8, 10, 32)}

@@ -9,7 +9,7 @@ import pytest
 
 from recallite import AsyncMemory, Memory
 from recallite.errors import InvalidInput, LanguageModelError
-from recallite.model.policies import WritePolicy
+from recallite.model.settings import WritePolicy
 from tests.unit.core.memory.support import PLAIN
 
 TEA, NO_TEA, COFFEE = "Alice likes tea", "Alice does not like tea", "Alice prefers coffee"

@@ -51,7 +51,7 @@ def test_many_queries_load_them_at_once(begun):
 
 def test_a_large_index_waits_for_them_unless_its_snapshot_is_there(begun, tmp_path, monkeypatch):
     monkeypatch.setattr("recallite.engine._LARGE", 1)
-    monkeypatch.setattr("recallite.index.snapshot_manager._SMALLEST", 1)
+    monkeypatch.setattr("recallite.index.snapshot._SMALLEST", 1)
     for times in (1, 1):
         with Memory(tmp_path / "memory.db", settings=Settings(embedder="none")) as memory:
             if not memory.count():

@@ -196,7 +196,7 @@ def test_unlink_names_a_type_that_is_wrong(memory, chain):
 
 
 def test_export_and_import_keep_links_topics_and_versions(memory, tmp_path):
-    from recallite.model.policies import WritePolicy
+    from recallite.model.settings import WritePolicy
 
     policy = WritePolicy(merge_strategy="latest", link_cosine=0.5)
     memory.remember(NewRecord("one", topic="t", vector=unit(1)), policy=policy)

@@ -12,9 +12,9 @@ import apsw
 import pytest
 
 from recallite import Memory, NewRecord, Settings
-from recallite.agents.consolidator import Fact
+from recallite.agents.consolidation import Fact
 from recallite.doors import calls
-from recallite.model.policies import WritePolicy
+from recallite.model.settings import WritePolicy
 from recallite.remember.pending import embed_pending
 from recallite_connect.mem0 import Memory as Mem0
 from recallite_server.hooks.events import answer

@@ -9,8 +9,8 @@ import pytest
 
 from recallite import Memory
 from recallite.errors import Conflict, InvalidInput, InvalidItem
-from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord
+from recallite.model.settings import WritePolicy
 from tests.raising import raises
 from tests.unit.core.memory.support import PLAIN, state, unit
 

@@ -11,10 +11,10 @@ import pytest
 
 from recallite import Memory, Settings
 from recallite.errors import InvalidInput
-from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord
+from recallite.model.settings import WritePolicy
 from recallite.remember.write import remember_one
-from recallite.text.quoting import NOTICE
+from recallite.text.quotes import NOTICE
 from tests.unit.core.memory.support import ONLY_STORES, PLAIN, WordEmbedder, unit
 
 LATEST = WritePolicy(merge_strategy="latest", topic_cosine=0.92)
@@ -600,7 +600,7 @@ def test_items_of_a_batch_see_those_before_them(embedded):
 
 
 def test_only_a_policy_with_a_cosine_searches_vectors(memory, monkeypatch):
-    monkeypatch.setattr("recallite.remember.batch.threshold_search", None)
+    monkeypatch.setattr("recallite.remember.write.threshold_search", None)
     memory.remember(NewRecord("one", vector=at(1)))
     memory.remember(NewRecord("two", vector=at(1), topic="t"), policy=WritePolicy(merge_strategy="latest"))
     memory.remember_many(["three"])

@@ -11,10 +11,10 @@ from msgspec import structs
 
 from recallite import Memory
 from recallite.errors import InvalidInput, InvalidItem
-from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord
+from recallite.model.settings import WritePolicy
+from recallite.remember.fields import uuid7s
 from recallite.remember.prepare import Arguments, prepare, prepare_all
-from recallite.remember.uuid7 import uuid7s
 from recallite.store.columns import RowColumns
 from recallite.store.values import Row
 from tests.unit.core.memory.support import WordEmbedder

@@ -9,7 +9,7 @@ import pytest
 
 from recallite import Memory, Settings
 from recallite.errors import InvalidInput
-from recallite.model.policies import WritePolicy
+from recallite.model.settings import WritePolicy
 
 GITHUB = "ghp_" + "aB3d" * 9
 AWS = "AKIAIOSFODNN7EXAMPLE"

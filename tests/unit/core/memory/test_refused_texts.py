@@ -7,8 +7,8 @@ import pytest
 from recallite import Memory, Workspace
 from recallite.embedding import RemoteEmbedder
 from recallite.errors import EmbedderError
-from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord
+from recallite.model.settings import WritePolicy
 from recallite_notes.config import WorkspaceConfig
 from tests.endpoint import Clock, refusing, serving
 from tests.unit.core.memory.support import WordEmbedder

@@ -10,8 +10,8 @@ import pytest
 
 from recallite import Memory
 from recallite.errors import InvalidInput, NotFound
-from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord
+from recallite.model.settings import WritePolicy
 from tests.unit.core.memory.support import PLAIN, WordEmbedder, scored, unit
 
 

@@ -8,9 +8,9 @@ import json
 import pytest
 
 from recallite import Memory, Settings
-from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord
-from recallite.remember import similar_records as threshold_search
+from recallite.model.settings import WritePolicy
+from recallite.remember import merge_candidates
 from tests.unit.core.memory.support import unit
 
 
@@ -61,7 +61,7 @@ def test_a_cosine_is_the_same_whoever_else_has_just_written(ada, bob, monkeypatc
     first = ada.remember(NewRecord("first", vector=unit(1)))
     cosines = []
     for late in (0, 24):
-        monkeypatch.setattr(threshold_search, "_LATE", late)
+        monkeypatch.setattr(merge_candidates, "_LATE", late)
         for place in range(5):
             bob.remember(NewRecord(f"other {late} {place}", vector=unit(50 + place + late)))
         near = ada.remember(NewRecord(f"second {late}", vector=unit(1) + 0.5 * unit(2)), policy=policy)

@@ -14,7 +14,7 @@ from recallite import Memory, NewRecord, Settings, Workspace
 from recallite.doors import tools
 from recallite.errors import InvalidInput, RecalliteError
 from recallite.model.authority import said_by, speaking_as
-from recallite.model.policies import WritePolicy
+from recallite.model.settings import WritePolicy
 from recallite.recall import pipeline
 from recallite_connect.mem0 import Memory as Mem0
 from tests.unit.core.memory.support import ONLY_STORES

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord
-from recallite.model.settings import Settings
+from recallite.model.settings import Settings, WritePolicy
 from tests.unit.core.text.topic_pairs import DIFFERENT, SAME
 
 REPLACE = WritePolicy(merge_strategy="replace", topic_cosine=0.92)

@@ -9,8 +9,8 @@ import pytest
 
 from recallite import AsyncMemory, Memory, Settings
 from recallite.errors import InvalidInput, NotFound
-from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord
+from recallite.model.settings import WritePolicy
 from tests.limits import LAST_RESORT_SECONDS
 from tests.unit.core.memory.support import PLAIN, state, unit
 

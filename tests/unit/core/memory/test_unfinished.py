@@ -11,8 +11,8 @@ import sys
 import pytest
 
 from recallite.errors import InvalidInput
-from recallite.system import folder_lock as locks
-from recallite.system.atomic_file import unfinished
+from recallite.system import files
+from recallite.system.files import unfinished
 from recallite_notes.editable.safe_folder import Folder
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and modes are otherwise there")
@@ -59,9 +59,9 @@ def test_a_whole_file_has_the_mode_of_a_new_one_or_of_the_one_it_replaces(on_dis
 
 
 def test_a_part_that_was_swept_up_before_it_was_locked_is_made_again(tmp_path, monkeypatch):
-    from recallite.system import atomic_file as room
+    from recallite.system import files
 
-    lock, calls = room.try_lock, []
+    lock, calls = files.try_lock, []
 
     def swept(descriptor):
         calls.append(descriptor)
@@ -70,7 +70,7 @@ def test_a_part_that_was_swept_up_before_it_was_locked_is_made_again(tmp_path, m
             part.unlink()
         return lock(descriptor)
 
-    monkeypatch.setattr(room, "try_lock", swept)
+    monkeypatch.setattr(files, "try_lock", swept)
     with unfinished(f"{tmp_path}/", "a.txt") as part:
         os.write(part.descriptor, b"text")
         part.finish()
@@ -103,9 +103,9 @@ def test_a_file_system_without_locks_takes_backups_exports_and_indexes(on_disk, 
         raise OSError(errno.ENOLCK, "No locks available")
 
     on_disk.remember("a zebra")
-    monkeypatch.setattr(locks.fcntl, "flock", flock)
+    monkeypatch.setattr(files.fcntl, "flock", flock)
     on_disk.store.backup(tmp_path / "copy.db")
     assert on_disk.transfer.export(tmp_path / "all.jsonl") == 1
-    with locks.FolderLock(tmp_path / "lock").held() as held:
+    with files.FolderLock(tmp_path / "lock").held() as held:
         assert held
     assert parts(tmp_path) == []

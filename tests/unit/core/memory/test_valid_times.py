@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord
+from recallite.model.settings import WritePolicy
 
 THURSDAY = "2023-08-17T15:30:00Z"
 

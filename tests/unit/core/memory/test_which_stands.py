@@ -12,10 +12,10 @@ import pytest
 from recallite import Memory, NewRecord
 from recallite.errors import InvalidInput, NotFound
 from recallite.model.authority import AUTHORITIES
-from recallite.model.policies import WritePolicy
-from recallite.remember import catching_up
-from recallite.remember.catching_up import MANY
-from recallite.remember.compared_records import Claim, which_stands
+from recallite.model.settings import WritePolicy
+from recallite.remember import pending
+from recallite.remember.pending import MANY
+from recallite.remember.relations import Claim, which_stands
 from recallite.system.turnstile import StepSize
 from tests.unit.core.memory.support import PLAIN
 from tests.unit.core.memory.test_catching_up import paused
@@ -342,7 +342,7 @@ def test_an_older_line_without_an_id_is_imported_as_what_was_replaced(memory):
 
 @pytest.mark.parametrize("size", [1, 7, 1_000])
 def test_the_history_does_not_depend_on_how_many_are_compared_at_a_time(size, monkeypatch):
-    monkeypatch.setattr(catching_up, "StepSize", lambda: StepSize(size, size, size))
+    monkeypatch.setattr(pending, "StepSize", lambda: StepSize(size, size, size))
     draws, found = random.Random(3), []
     facts = [
         NewRecord(

@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from recallite.system import tracing
+from recallite.system import telemetry
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def traced(monkeypatch):
     exporter, provider = InMemorySpanExporter(), sdk.TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     tracer = provider.get_tracer("tests")
-    monkeypatch.setattr(tracing, "_telemetry", tracing._Telemetry(tracer, context, trace))
+    monkeypatch.setattr(telemetry, "_telemetry", telemetry._Telemetry(tracer, context, trace))
     yield tracer, exporter
     provider.shutdown()
 

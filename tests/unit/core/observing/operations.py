@@ -9,8 +9,8 @@ from typing import Any
 
 from recallite import Memory, Settings
 from recallite.errors import InvalidInput, LanguageModelError, NotFound, RecalliteError, StoreError
-from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord
+from recallite.model.settings import WritePolicy
 from tests.unit.core.memory.support import WordEmbedder
 
 WORD = "Zyxomma"

@@ -10,14 +10,14 @@ import pytest
 
 from recallite import Memory
 from recallite.errors import EmbedderError
-from recallite.index import snapshot_manager
-from recallite.store.sqlite import checkpoints, connection
+from recallite.index import snapshot
+from recallite.store.sqlite import connection
 from recallite.store.sqlite.schema import MIGRATIONS, SCHEMA_VERSION
 from recallite_kernels import dispatch
 from tests.unit.core.memory.support import PLAIN, WordEmbedder, unit
 
 STORE = "recallite.store.sqlite.connection"
-SNAPSHOT = "recallite.index.snapshot_manager"
+SNAPSHOT = "recallite.index.snapshot"
 
 
 def test_a_store_tells_that_it_is_created_opened_and_closed(path, logged):
@@ -45,7 +45,7 @@ def test_where_the_index_was_loaded_from_is_told(path, logged, monkeypatch):
     def told():
         return [(level, message.split(" in ")[0]) for level, logger, message in logged() if ".index." in logger]
 
-    monkeypatch.setattr(snapshot_manager, "_SMALLEST", 10)
+    monkeypatch.setattr(snapshot, "_SMALLEST", 10)
     with Memory(path, settings=PLAIN) as memory:
         memory.remember_many([{"text": f"apple {number}", "vector": unit(number)} for number in range(20)])
         memory.recall("apple")
@@ -64,7 +64,7 @@ def test_where_the_index_was_loaded_from_is_told(path, logged, monkeypatch):
 
 
 def test_a_snapshot_of_another_state_is_told(path, logged, monkeypatch):
-    monkeypatch.setattr(snapshot_manager, "_SMALLEST", 10)
+    monkeypatch.setattr(snapshot, "_SMALLEST", 10)
     items = [{"text": f"apple {number}", "vector": unit(number)} for number in range(20)]
     for name in (path, f"{path}2"):
         with Memory(name, settings=PLAIN) as memory:
@@ -81,8 +81,8 @@ def test_a_snapshot_that_cannot_be_written_is_told(path, logged, monkeypatch):
     def full(*arguments):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(snapshot_manager, "_SMALLEST", 10)
-    monkeypatch.setattr(snapshot_manager.snapshot, "write", full)
+    monkeypatch.setattr(snapshot, "_SMALLEST", 10)
+    monkeypatch.setattr(snapshot, "write", full)
     with Memory(path, settings=PLAIN) as memory:
         memory.remember_many([f"apple {number}" for number in range(20)])
         memory.recall("apple")
@@ -91,14 +91,13 @@ def test_a_snapshot_that_cannot_be_written_is_told(path, logged, monkeypatch):
 
 
 def test_a_checkpoint_is_told_at_debug(path, logged, monkeypatch):
-    monkeypatch.setattr(checkpoints, "_STEP_PAGES", 1)
-    monkeypatch.setattr(checkpoints, "_LEAST_STEP_PAGES", 1)
+    monkeypatch.setattr(connection, "_STEP_PAGES", 1)
+    monkeypatch.setattr(connection, "_LEAST_STEP_PAGES", 1)
     with Memory(path, settings=PLAIN) as memory:
         memory.remember("apple")
         assert memory._engine.store._checkpoints._background.wait(60)
-    told = [each for each in logged() if each[1] == "recallite.store.sqlite.checkpoints"]
-    assert {level for level, _, _ in told} == {"DEBUG"}
-    assert all(message.startswith("checkpoint: ") for _, _, message in told)
+    told = [level for level, name, message in logged() if name == STORE and message.startswith("checkpoint: ")]
+    assert {*told} == {"DEBUG"}
 
 
 def test_a_failing_embedder_is_warned_of_once_until_it_works(logged):
@@ -159,10 +158,10 @@ def test_kernels_that_cannot_be_used_are_warned_of(logged, monkeypatch):
 
 def test_recall_builds_no_line_that_is_not_shown(memory, caplog, monkeypatch):
     """The level is asked before anything is put together."""
-    from recallite.system import tracing
+    from recallite.system import telemetry
 
-    monkeypatch.setattr(tracing, "_telemetry_now", lambda: None)
+    monkeypatch.setattr(telemetry, "_telemetry_now", lambda: None)
     caplog.set_level(logging.INFO, logger="recallite")
-    monkeypatch.setattr(tracing, "_Recorded", None)
+    monkeypatch.setattr(telemetry, "_Recorded", None)
     memory.remember("red apple")
     assert len(memory.recall("red")) == 1

@@ -30,7 +30,7 @@ def test_no_log_record_and_no_span_holds_a_text_id_scope_or_key(tmp_path, traced
     assert len(spans) > 30
     assert {level for level, _, _ in records} >= {"DEBUG", "INFO", "WARNING"}
     warned = {logger for level, logger, _ in records if level == "WARNING"}
-    assert warned >= {f"recallite.{part}" for part in ("system.background", "embedding.handle", "recall.decomposition")}
+    assert warned >= {f"recallite.{part}" for part in ("system.turnstile", "embedding.handle", "recall.decomposition")}
     emitted = [*(each.to_json() for each in spans), *map(repr, records)]
     assert [each for each in emitted if WORD.lower() in each.lower()] == []
 

@@ -129,15 +129,15 @@ def test_a_span_ends_where_the_caller_interrupts(memory, traced):
 def test_a_span_that_is_not_sampled_passes_that_on(memory, traced, monkeypatch):
     from opentelemetry.sdk.trace import TracerProvider, sampling
 
-    from recallite.system import tracing
+    from recallite.system import telemetry
 
     provider = TracerProvider(sampler=sampling.ParentBased(sampling.ALWAYS_OFF))
-    telemetry = tracing._telemetry._replace(tracer=provider.get_tracer("tests"))
-    monkeypatch.setattr(tracing, "_telemetry", telemetry)
+    recorded = telemetry._telemetry._replace(tracer=provider.get_tracer("tests"))
+    monkeypatch.setattr(telemetry, "_telemetry", recorded)
     seen = []
 
     def items():
-        seen.append(telemetry.trace.get_current_span())
+        seen.append(recorded.trace.get_current_span())
         yield "red apple"
 
     memory.remember_many(items())

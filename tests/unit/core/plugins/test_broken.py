@@ -8,11 +8,11 @@ import importlib
 import pytest
 
 from recallite import AsyncMemory, Memory
-from recallite.doors.tools import calling, offering
+from recallite.doors.tools import calling
 from recallite.errors import InvalidInput
 from recallite.system import plugins
 from recallite.system.plugins import PluginWarning
-from recallite_connect.exporters import targets
+from recallite_connect import exporters as targets
 from recallite_connect.importers import sources
 from tests.unit.core.memory.support import PLAIN
 
@@ -67,9 +67,9 @@ def test_the_other_services_are_served(install):
 
 
 def test_the_other_tools_are_offered(install):
-    before = list(offering.TOOLS)
+    before = list(calling.TOOLS)
     install("odd-package", "tools", "odd", "odd_package:IT")
     with pytest.warns(PluginWarning, match=CANNOT):
-        assert list(importlib.reload(offering).TOOLS) == before
+        assert list(importlib.reload(calling).TOOLS) == before
     with Memory(":memory:", settings=PLAIN) as memory, pytest.raises(InvalidInput, match=CANNOT):
         calling.call("odd", {}, memory=memory)

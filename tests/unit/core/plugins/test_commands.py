@@ -32,7 +32,7 @@ from typing import Annotated
 
 import click
 
-from recallite.doors.cli.parameters import argument, option
+from recallite.doors.cli.command import argument, option
 
 
 @click.command()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from recallite import Memory
-from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord
+from recallite.model.settings import WritePolicy
 from recallite.recall.request import recall_arguments
 from tests.unit.core.memory.support import unit
 

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from recallite.model.records import NewRecord
-from recallite.recall.dates import spans_of
-from recallite.text.index_terms import query_terms
+from recallite.recall.query import spans_of
+from recallite.text.words import query_terms
 
 # A Thursday.
 ASKED = datetime(2023, 8, 17, 15, 30, tzinfo=UTC)

@@ -8,7 +8,7 @@ import pytest
 import recallite_kernels as kernels
 from benchmarks.training.measuring import measure_queries
 from recallite.model.records import NewRecord
-from recallite.recall.learned_ranking import FEATURES
+from recallite.recall.plan import FEATURES
 from recallite.recall.request import build_request
 
 TEXTS = [

@@ -8,9 +8,8 @@ import pytest
 
 from recallite import Filter, Memory
 from recallite.errors import InvalidInput
-from recallite.model.expressions import Comparison, Not
-from recallite.model.filters import FilterFields
-from recallite.model.profiles import OPTIONS
+from recallite.model.filters import Comparison, FilterFields, Not
+from recallite.model.settings import OPTIONS
 from recallite.recall.request import recall_arguments
 from tests.raising import raises
 from tests.unit.core.memory.support import PLAIN, unit

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from recallite import Memory
 from recallite.errors import InvalidInput
-from recallite.model.expressions import metadata_field, metadata_keys
+from recallite.model.filters import metadata_field, metadata_keys
 from recallite.model.records import NewRecord
 from recallite.recall.request import recall_arguments
 from tests.limits import examples

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from recallite import Memory, Settings
-from recallite.embedding import answer_reader
-from recallite.embedding.answer_reader import AnswerReader, load_reader
-from recallite.recall import hit_reading, text_evidence
-from recallite.recall.hit_reading import READ, SURE, load_weights, read
+from recallite.embedding import onnx
+from recallite.embedding.onnx import AnswerReader, load_reader
+from recallite.recall import judge
+from recallite.recall.confidence import MOST_READ, SURE_IF_READ, load_reading_weights, read_hits
 
 FACTS = [
     "User works at Calder Freight", "User has a cat named Biscuit", "User's mother is called Birthe",
@@ -62,26 +62,26 @@ def test_what_is_longer_than_the_reader_was_trained_on_keeps_its_confidence(read
     long = "The user told a very long story of the sea. " * 12
     assert reader.answers("Where does the user work?", [long, FACTS[0]])[0] is None
     records = {7: Text(long), 8: Text(FACTS[0])}
-    sure = read("Where does the user work?", [7, 8], [0.5, 0.5], records, load_weights().embedder)
+    sure = read_hits("Where does the user work?", [7, 8], [0.5, 0.5], records, load_reading_weights().embedder)
     assert sure[0] == 0.5 < sure[1]
 
 
 def test_only_the_first_hits_are_read_and_only_with_the_embedder_of_the_fit():
-    keys = list(range(READ + 1))
+    keys = list(range(MOST_READ + 1))
     records = {key: Text(FACTS[0]) for key in keys}
-    sure = read("Where does the user work?", keys, [0.3] * len(keys), records, load_weights().embedder)
-    assert min(sure[:READ]) > 0.3 == sure[READ]
-    assert read("Where does the user work?", keys, [0.3] * len(keys), records, "another") == [0.3] * len(keys)
+    sure = read_hits("Where does the user work?", keys, [0.3] * len(keys), records, load_reading_weights().embedder)
+    assert min(sure[:MOST_READ]) > 0.3 == sure[MOST_READ]
+    assert read_hits("Where does the user work?", keys, [0.3] * len(keys), records, "another") == [0.3] * len(keys)
 
 
 def test_what_asks_nothing_is_not_read():
-    records, embedder = {0: Text(FACTS[0])}, load_weights().embedder
+    records, embedder = {0: Text(FACTS[0])}, load_reading_weights().embedder
     for text, is_read in (
         ("Where does the user work?", True),
         ("what does the user do", True),
         ("calder freight", False),
     ):
-        assert (read(text, [0], [0.3], records, embedder) != [0.3]) == is_read
+        assert (read_hits(text, [0], [0.3], records, embedder) != [0.3]) == is_read
 
 
 def test_the_cut_refuses_what_is_on_the_topic_alone(facts):
@@ -91,9 +91,9 @@ def test_the_cut_refuses_what_is_on_the_topic_alone(facts):
     assert [hit.text for hit in facts.recall("What is the user's cat called?", relevant=True)][:1] == [FACTS[1]]
 
 
-@pytest.mark.parametrize(("sure", "answers"), [(SURE - 0.01, False), (SURE + 0.01, True)])
+@pytest.mark.parametrize(("sure", "answers"), [(SURE_IF_READ - 0.01, False), (SURE_IF_READ + 0.01, True)])
 def test_a_hit_that_was_read_needs_more(facts, monkeypatch, sure, answers):
-    monkeypatch.setattr(text_evidence, "read", lambda _question, _keys, before, *_: [sure] * len(before))
+    monkeypatch.setattr(judge, "read_hits", lambda _question, _keys, before, *_: [sure] * len(before))
     found = facts.recall("What is the user's cat called?", relevant=True)
     assert [hit.confidence for hit in found] == [sure] * len(found)
     assert bool(found) == answers
@@ -104,7 +104,7 @@ def test_a_hit_that_was_read_needs_more(facts, monkeypatch, sure, answers):
 
 
 def test_plain_recall_reads_nothing(facts, monkeypatch):
-    monkeypatch.setattr(answer_reader, "load_reader", lambda: pytest.fail("a hit was read"))
+    monkeypatch.setattr(onnx, "load_reader", lambda: pytest.fail("a hit was read"))
     assert facts.recall("Where does the user work?")
     with pytest.raises(pytest.fail.Exception):
         facts.recall("Where does the user work?", relevant=True)
@@ -112,12 +112,12 @@ def test_plain_recall_reads_nothing(facts, monkeypatch):
 
 def test_without_onnxruntime_the_cut_goes_by_confidence_alone(facts, monkeypatch):
     plain = facts.recall("Where does the user work?", limit=1)[0].confidence
-    monkeypatch.setattr(answer_reader, "load_reader", lambda: None)
+    monkeypatch.setattr(onnx, "load_reader", lambda: None)
     assert facts.recall("Where does the user work?", relevant=True)[0].confidence == plain
 
 
 def test_a_store_without_vectors_is_not_read(monkeypatch):
-    monkeypatch.setattr(hit_reading, "read", lambda *arguments: pytest.fail("a hit was read"))
+    monkeypatch.setattr(judge, "read_hits", lambda *arguments: pytest.fail("a hit was read"))
     with Memory(":memory:", settings=Settings(embedder="none")) as memory:
         memory.remember_many(FACTS)
         assert memory.recall("Where does the user work?", relevant=True)

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from recallite.recall.asking import words_of_tokens
+from recallite.recall.query import words_of_tokens
 from recallite_kernels import composition
 
 IDF = {"carolin": 3.0, "support": 1.0, "group": 2.0, "e": 9.0}

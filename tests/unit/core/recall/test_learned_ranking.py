@@ -8,11 +8,10 @@ import pytest
 import recallite_kernels as kernels
 from benchmarks.training.measuring import measure_queries
 from recallite import Memory
-from recallite.model.profiles import DIALECTS, Profile, resolve_profile
 from recallite.model.records import NewRecord
-from recallite.recall import answering, plan
-from recallite.recall.learned_ranking import FEATURES, FILE, contributions, load_ranking
-from recallite.recall.plan import SIGNALS
+from recallite.model.settings import DIALECTS, Profile, resolve_profile
+from recallite.recall import pipeline, plan
+from recallite.recall.plan import FEATURES, RANKING_FILE, SIGNALS, contributions, load_ranking
 from recallite.recall.request import build_request, recall_arguments
 from recallite_kernels.signals import UNSEEN_WEIGHT
 from tests.unit.core.memory.support import unit
@@ -70,7 +69,7 @@ def test_candidates_below_the_best_keep_their_places(filled, monkeypatch):
     plain = filled.recall(QUESTIONS[0], limit=12, as_of=BEFORE, profile={"learned_ranking": False})
     monkeypatch.setattr(plan, "DEPTH", 3)
     monkeypatch.setattr(plan, "plan_of", plan.plan_of.__wrapped__)
-    monkeypatch.setattr(answering, "plan_of", plan.plan_of)
+    monkeypatch.setattr(pipeline, "plan_of", plan.plan_of)
     hits = filled.recall(QUESTIONS[0], limit=12, as_of=BEFORE)
     assert {hit.id for hit in hits[:3]} == {hit.id for hit in plain[:3]}
     assert [(hit.id, hit.score) for hit in hits[3:]] == [(hit.id, hit.score) for hit in plain[3:]]
@@ -155,7 +154,7 @@ def test_contributions_add_up_to_the_output(filled):
 
 
 def test_the_ranking_that_ships_has_the_features_of_this_version_and_never_lowers_by_more_of_a_signal():
-    assert FILE.stat().st_size <= 64 * 1024
+    assert RANKING_FILE.stat().st_size <= 64 * 1024
     ranking = load_ranking()
     assert ranking is not None
     generator = np.random.default_rng(0)

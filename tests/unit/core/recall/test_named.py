@@ -8,10 +8,8 @@ from math import exp
 import pytest
 
 from recallite import Memory
-from recallite.recall.confidence import TextWeights
-from recallite.recall.evidence_gaps import Missing
-from recallite.recall.named import COUNTS, SUREST, names_of
-from recallite.recall.text_evidence import completed
+from recallite.recall.confidence import NAME_COUNTS, SUREST_BY_NAME, Missing, TextWeights, names_of
+from recallite.recall.judge import completed
 from recallite_kernels import smoothed_idf
 
 TEXTS = {
@@ -75,7 +73,7 @@ def test_a_title_is_a_name_and_a_role_or_a_long_heading_is_none():
     hits = [Bearer("Focaccia"), Bearer("assistant"), Bearer(f"Flour{' ' * 60}flour"), None, Bearer(None)]
     names = names_of("Is there flour for the focaccia, assistant?", missing, hits)
     assert [name and name.word for name in names] == ["focaccia", None, None, None, None]
-    assert names[0].added == pytest.approx(COUNTS + 3.0 - float(smoothed_idf(30.0, 1.0, 0.0)))
+    assert names[0].added == pytest.approx(NAME_COUNTS + 3.0 - float(smoothed_idf(30.0, 1.0, 0.0)))
     assert names_of("focaccia", None, hits) == [None] * 5
 
 
@@ -95,5 +93,5 @@ def test_the_least_confidence_counts_after_names(tagged):
 def test_a_name_alone_makes_no_certainty():
     bearer, weights = Bearer(None), TextWeights(lacking=-1.0, turn_lacking=-0.5, asking=-2.0)
     assert completed(0.1, bearer, False, weights, 3.0) == pytest.approx(0.1 / (0.1 + 0.9 * exp(-3.0)))
-    assert completed(0.9, bearer, False, weights, 3.0) == SUREST
+    assert completed(0.9, bearer, False, weights, 3.0) == SUREST_BY_NAME
     assert completed(0.97, bearer, False, weights, 3.0) == 0.97

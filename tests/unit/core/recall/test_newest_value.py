@@ -6,7 +6,7 @@ import pytest
 
 from recallite.model.records import NewRecord
 from recallite.recall.request import recall_arguments
-from recallite.text.asked_value import asked_value
+from recallite.text.questions import asked_value
 from tests.unit.core.memory.support import unit
 
 MARCH = (

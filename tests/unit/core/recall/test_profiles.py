@@ -11,9 +11,8 @@ import pytest
 from recallite import Memory, Settings
 from recallite.errors import InvalidInput
 from recallite.model.filters import Filter
-from recallite.model.policies import WritePolicy
-from recallite.model.profiles import DIALECTS, Profile, resolve_profile
 from recallite.model.records import NewRecord
+from recallite.model.settings import DIALECTS, Profile, WritePolicy, resolve_profile
 from recallite.recall.request import recall_arguments
 from tests.unit.core.memory.support import PLAIN, WordEmbedder, scored
 

@@ -8,8 +8,7 @@ import pytest
 
 from recallite import Settings
 from recallite.errors import InvalidInput
-from recallite.model.policies import Consolidation, WritePolicy
-from recallite.model.profiles import resolve_profile
+from recallite.model.settings import Consolidation, WritePolicy, resolve_profile
 
 OURS = """
 embedder = "none"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recallite.text.vocabulary import share_of
+from recallite.text.words import share_of
 from recallite_kernels import smoothed_idf
 
 

@@ -12,8 +12,8 @@ from recallite import AsyncMemory, Memory
 from recallite.doors.tools import call
 from recallite.errors import InvalidInput
 from recallite.model.records import NewRecord
+from recallite.recall.answer import RELEVANT_SHARE
 from recallite.recall.request import recall_arguments
-from recallite.recall.select import RELEVANT_SHARE
 from tests.unit.core.memory.support import PLAIN, scored
 
 BEGIN = datetime(2020, 1, 1, tzinfo=UTC)

@@ -10,8 +10,8 @@ import pytest
 
 from recallite import AsyncMemory, Memory, Settings
 from recallite.model.authority import speaking_as
-from recallite.model.profiles import Profile
 from recallite.model.records import NewRecord
+from recallite.model.settings import Profile
 from recallite.recall.request import recall_arguments
 from tests.unit.core.memory.support import ONLY_STORES, PLAIN, raw
 

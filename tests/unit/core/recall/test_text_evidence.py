@@ -9,12 +9,11 @@ import pytest
 from recallite import Memory
 from recallite.model.match_reasons import CHANGE_BIT
 from recallite.model.records import NewRecord
-from recallite.recall.adaptive import of_keywords
-from recallite.recall.answering import Answer
-from recallite.recall.asking import CONTENT, NAMED, read_question
+from recallite.recall.answer import Answer
 from recallite.recall.confidence import TextWeights, load_calibration
+from recallite.recall.judge import completed, surest_first
+from recallite.recall.query import CONTENT, NAMED, of_keywords, read_question
 from recallite.recall.request import ANSWER_CONFIDENCE
-from recallite.recall.text_evidence import completed, surest_first
 
 WEIGHTS = TextWeights(lacking=-1.0, turn_lacking=-0.5, asking=-2.0)
 FACTS = [

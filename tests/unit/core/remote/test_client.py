@@ -14,8 +14,7 @@ import stamina
 
 from recallite import Memory, Settings
 from recallite.errors import InvalidInput, LanguageModelError
-from recallite.remote import budget as budgets
-from recallite.remote import endpoint
+from recallite.remote import endpoint, language_model
 from recallite.remote.language_model import OpenAICompatible
 from tests.endpoint import Answer, said
 from tests.limits import LAST_RESORT_SECONDS, until
@@ -258,8 +257,8 @@ def test_tokens_are_estimated_where_the_endpoint_does_not_count_them(server):
 
 def test_a_budget_of_a_span_begins_anew(server, monkeypatch):
     clock = [100.0]
-    monkeypatch.setattr(budgets.time, "monotonic", lambda: clock[0])
-    budget = budgets.Budget(most_calls=1, per_seconds=60)
+    monkeypatch.setattr(language_model.time, "monotonic", lambda: clock[0])
+    budget = language_model.Budget(most_calls=1, per_seconds=60)
     budget.take_call()
     clock[0] = 159.9
     with pytest.raises(LanguageModelError, match="1 calls in 60 s is spent"):

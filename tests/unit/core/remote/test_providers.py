@@ -10,8 +10,7 @@ import pytest
 from recallite import Memory, Workspace
 from recallite.embedding import load
 from recallite.errors import EmbedderError, InvalidInput, LanguageModelError
-from recallite.model.environment import named_language_model
-from recallite.model.model_address import ROUTED, address_of
+from recallite.model.environment import ROUTED, address_of, named_language_model
 from recallite.remote.language_model import OpenAICompatible
 from recallite_notes.config import EmbeddingConfig, FlushConfig, WorkspaceConfig
 from recallite_server.main import main
@@ -82,7 +81,7 @@ def test_an_embedder_by_name_speaks_its_providers_protocol(litellm, server, mode
 
 @pytest.fixture
 def no_router(monkeypatch):
-    monkeypatch.setattr("recallite.model.model_address.find_spec", lambda name: None)
+    monkeypatch.setattr("recallite.model.environment.find_spec", lambda name: None)
     monkeypatch.setitem(sys.modules, "litellm", None)
 
 
@@ -191,7 +190,7 @@ import os, socket, sys
 def refuse(*arguments, **named):
     raise SystemExit(f"a connection was opened: {arguments}")
 socket.socket.connect = socket.create_connection = socket.getaddrinfo = refuse
-from recallite.remote.router import _litellm
+from recallite.remote.endpoint import _litellm
 _litellm()
 print(os.environ.get("RECALLITE_TEST_LEAK"), "litellm" in sys.modules)
 """
@@ -205,7 +204,7 @@ def test_every_provider_is_one_of_litellms(litellm):
 
 
 def test_without_the_router_the_name_is_refused_at_once_and_says_what_to_install(monkeypatch, tmp_path):
-    monkeypatch.setattr("recallite.model.model_address.find_spec", lambda name: None)
+    monkeypatch.setattr("recallite.model.environment.find_spec", lambda name: None)
     for opened in (
         lambda: Memory(tmp_path / "a.db", embedder="voyage/voyage-3"),
         lambda: Workspace(tmp_path, WorkspaceConfig(embedding=EmbeddingConfig(model="voyage/voyage-3"))),
@@ -219,7 +218,7 @@ def test_without_the_router_the_name_is_refused_at_once_and_says_what_to_install
 
 
 def test_openai_and_ollama_need_no_router(server, monkeypatch):
-    monkeypatch.setattr("recallite.model.model_address.find_spec", lambda name: None)
+    monkeypatch.setattr("recallite.model.environment.find_spec", lambda name: None)
     monkeypatch.setenv("OPENAI_BASE_URL", server.url)
     server.otherwise = embeddings()
     embedder = load(address_of("ollama/nomic-embed-text", api_base=base(server, "")))

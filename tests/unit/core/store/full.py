@@ -5,11 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 
 from recallite import Memory, Settings
-from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord
-from recallite.remember.catching_up import policy_json
-from recallite.store.supersession_values import Judgement
-from recallite.store.values import AccessTokenRow, Parts
+from recallite.model.settings import WritePolicy
+from recallite.remember.pending import policy_json
+from recallite.store.values import AccessTokenRow, Judgement, Parts
 from tests.unit.core.memory.support import unit
 
 NOW = 1_750_000_000_000_000

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from recallite import Memory
 from recallite.errors import InvalidInput
-from recallite.text.index_terms import tokenize
+from recallite.text.words import tokenize
 from tests.limits import examples
 from tests.unit.core.memory.support import PLAIN
 

@@ -12,8 +12,8 @@ import pytest
 
 from recallite import Memory, Settings
 from recallite.errors import InvalidInput, RecalliteError, StoreError
-from recallite.store.sqlite import backup as backing_up
-from recallite.system.atomic_file import Part
+from recallite.store.sqlite import maintenance
+from recallite.system.files import Part
 from tests.raising import raises
 
 
@@ -48,7 +48,7 @@ def test_of_a_backup_that_fails_nothing_is_left(on_disk, tmp_path, monkeypatch):
     def refuse(*_):
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-    monkeypatch.setattr(backing_up, "sync_folder", refuse)
+    monkeypatch.setattr(maintenance, "sync_folder", refuse)
     with pytest.raises(StoreError, match="Input/output error; nothing was left of the backup"):
         on_disk.store.backup(tmp_path / "copy.db")
     assert not (tmp_path / "copy.db").exists()
@@ -99,7 +99,7 @@ def test_without_hard_links_nothing_is_replaced_either(on_disk, tmp_path, monkey
         raise PermissionError(1, "Operation not permitted")
 
     on_disk.remember("one")
-    monkeypatch.setattr(backing_up.os, "link", refuse)
+    monkeypatch.setattr(maintenance.os, "link", refuse)
     assert texts(on_disk.store.backup(tmp_path / "copy.db")) == ["one"]
 
     def late(done, total):
@@ -124,12 +124,12 @@ def test_the_full_disk_of_sqlite_is_the_targets(on_disk, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("code", "reason"), [(28, "full"), (122, "full"), (13, "read_only"), (24, "failed")])
 def test_what_the_system_refuses_has_a_type(on_disk, tmp_path, monkeypatch, code, reason):
-    from recallite.system import atomic_file as unfinished
+    from recallite.system import files
 
     def refuse(path, *arguments, **options):
         raise OSError(code, os.strerror(code), path)
 
-    monkeypatch.setattr(unfinished.os, "open", refuse)
+    monkeypatch.setattr(files.os, "open", refuse)
     with raises(StoreError, reason) as said:
         on_disk.store.backup(tmp_path / "copy.db")
     assert str(tmp_path / "copy.db") in str(said.value)

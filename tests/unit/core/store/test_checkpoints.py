@@ -9,7 +9,7 @@ import apsw
 import pytest
 
 from recallite import Memory, Settings
-from recallite.store.sqlite import checkpoints
+from recallite.store.sqlite import connection
 from tests.unit.core.memory.support import PLAIN
 
 TEXT = "the same words again and again " * 40
@@ -18,9 +18,9 @@ TEXT = "the same words again and again " * 40
 @pytest.fixture
 def few_pages(monkeypatch):
     """A WAL of at most 300 pages and what one write adds; the schema takes 100."""
-    monkeypatch.setattr(checkpoints, "_STEP_PAGES", 50)
-    monkeypatch.setattr(checkpoints, "_LEAST_STEP_PAGES", 10)
-    monkeypatch.setattr(checkpoints, "_LIMIT_PAGES", 300)
+    monkeypatch.setattr(connection, "_STEP_PAGES", 50)
+    monkeypatch.setattr(connection, "_LEAST_STEP_PAGES", 10)
+    monkeypatch.setattr(connection, "_LIMIT_PAGES", 300)
 
 
 @pytest.fixture
@@ -51,8 +51,8 @@ def test_the_pages_are_copied_beside_the_writer(path, few_pages, monkeypatch):
     with Memory(path, settings=PLAIN) as memory:
         writer = memory._engine.store._writer.connection
         copied_by = []
-        plain = checkpoints._copy
-        monkeypatch.setattr(checkpoints, "_copy", lambda each: (copied_by.append(each), plain(each)))
+        plain = connection._copy
+        monkeypatch.setattr(connection, "_copy", lambda each: (copied_by.append(each), plain(each)))
         before = os.path.getsize(path)
         while not copied_by:
             write(memory, 1)
@@ -123,8 +123,8 @@ def test_a_memory_without_a_file_has_no_checkpoints(few_pages):
 
 def test_the_settings_of_durability_hold_for_the_copy(path, few_pages, monkeypatch):
     levels = []
-    plain = checkpoints._copy
-    monkeypatch.setattr(checkpoints, "_copy", lambda each: (levels.append(each.pragma("synchronous")), plain(each)))
+    plain = connection._copy
+    monkeypatch.setattr(connection, "_copy", lambda each: (levels.append(each.pragma("synchronous")), plain(each)))
     for durability, level in (("full", 2), ("normal", 1)):
         with Memory(path, settings=Settings(embedder="none", durability=durability)) as memory:
             write(memory, 30)

@@ -1,4 +1,4 @@
-"""Filters use the indexes of the columns that they compare, and an operator is one function of `model.expressions`."""
+"""Filters use the indexes of the columns that they compare, and an operator is one function of `model.filters`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from recallite import Filter, Memory
-from recallite.model import expressions
-from recallite.model.expressions import And, Comparison, Expression
+from recallite.model import filters
+from recallite.model.filters import And, Comparison, Expression
 from tests.unit.core.memory.support import PLAIN
 
 
@@ -84,7 +84,7 @@ def test_an_operator_is_one_function_in_one_table(memory, monkeypatch):
         low, high = value
         return And((Comparison(field, "gte", low), Comparison(field, "lte", high)))
 
-    monkeypatch.setitem(expressions.OPERATORS, "between", between)
+    monkeypatch.setitem(filters.OPERATORS, "between", between)
     expected = [record.text for record in memory.list(limit=None) if 0.25 <= record.importance <= 0.5]
     where = {"importance": {"between": [0.25, 0.5]}}
     assert [record.text for record in memory.list(limit=None, where=where)] == expected
@@ -93,5 +93,5 @@ def test_an_operator_is_one_function_in_one_table(memory, monkeypatch):
 
 
 def test_every_field_of_a_filter_is_compared_by_the_store(memory):
-    for field in expressions.FIELDS:
+    for field in filters.FIELDS:
         assert memory.count(where={"or": [{field: None}, {field: {"ne": None}}]}) == 500, field

@@ -8,7 +8,7 @@ import pytest
 
 from recallite import Memory
 from recallite.errors import StoreCorrupt, StoreError
-from recallite.store.sql.lexicon import WordNumbers
+from recallite.store.sql.derived import WordNumbers
 from recallite.store.sqlite.schema import PAGE_SIZE_BYTES
 from tests.raising import raises
 from tests.unit.core.memory.support import PLAIN, state, unit

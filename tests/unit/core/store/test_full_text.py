@@ -7,11 +7,11 @@ import random
 import apsw
 import pytest
 
-from recallite.store.sql.conditions import Condition
-from recallite.store.sqlite.full_text import Table, bm25
+from recallite.store.sql.repository import Condition
+from recallite.store.sqlite.full_text import FullTextTable, bm25
 
 _WORDS = [f"w{place}" for place in range(40)]
-_NOTES = Table("t", "note n", "n.id")
+_NOTES = FullTextTable("t", "note n", "n.id")
 
 
 def _table(rows: list[tuple[int, str, str]]) -> apsw.Connection:

@@ -14,13 +14,14 @@ from msgspec import structs
 
 from recallite import Memory, Settings
 from recallite.errors import StoreCorrupt, StoreError
-from recallite.model.policies import Consolidation
+from recallite.model.settings import Consolidation
 from recallite.remember import write
-from recallite.store.sqlite import faults, fts5, held_files
+from recallite.store.sqlite import faults, held_files
+from recallite.store.sqlite import full_text as fts5
 from recallite.store.sqlite import store as sqlite_store
 from recallite.store.sqlite.faults import as_store_error
 from recallite.store.sqlite.store import SqliteStore
-from recallite.system.background import Background
+from recallite.system.turnstile import Background
 from tests.raising import raises
 from tests.unit.core.memory.support import PLAIN, WordEmbedder
 

@@ -52,7 +52,7 @@ def test_a_store_that_was_opened_has_the_schema_of_a_new_one(stored, tmp_path):
 
 def test_the_schema_in_postgresql_is_the_one_that_was_written_down():
     pytest.importorskip("psycopg")
-    from recallite_postgres.migrating import SCHEMA, SCHEMA_VERSION
+    from recallite_postgres.server import SCHEMA, SCHEMA_VERSION
 
     assert SHA256_IN_POSTGRESQL.get(SCHEMA_VERSION) == hashlib.sha256(SCHEMA.encode()).hexdigest(), TO_DO
 

@@ -10,7 +10,7 @@ import pytest
 from recallite.errors import StoreCorrupt
 from recallite.store.opening import open_store
 from recallite.store.sqlite import key_lists
-from recallite.store.sqlite.key_runs import MOST_APART, keys_instead, read_run, run_of, to_merge
+from recallite.store.sqlite.key_lists import MOST_APART, keys_instead, read_run, run_of, to_merge
 
 MOST = 5
 

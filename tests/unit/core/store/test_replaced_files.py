@@ -13,8 +13,8 @@ from recallite import Memory, restore_store
 from recallite.errors import EmbedderMismatch, StoreError, WriteUnknown
 from recallite.model.records import NewRecord
 from recallite.store.sqlite import held_files
-from recallite.store.sqlite.changes import SqliteChanges
 from recallite.store.sqlite.held_files import CommitMark, aside_of
+from recallite.store.sqlite.repositories import SqliteChanges
 from tests.raising import raises
 from tests.unit.core.memory.support import PLAIN, STORING, WordEmbedder, unit
 
@@ -308,8 +308,8 @@ def test_a_change_of_nothing_but_metadata_is_no_other_file(saved, path, tmp_path
 
 
 def test_a_checkpoint_is_no_other_file(path, monkeypatch):
-    monkeypatch.setattr("recallite.store.sqlite.checkpoints._STEP_PAGES", 3)
-    monkeypatch.setattr("recallite.store.sqlite.checkpoints._LEAST_STEP_PAGES", 3)
+    monkeypatch.setattr("recallite.store.sqlite.connection._STEP_PAGES", 3)
+    monkeypatch.setattr("recallite.store.sqlite.connection._LEAST_STEP_PAGES", 3)
     with Memory(path, settings=STORING) as memory, Memory(path, settings=STORING) as other:
         for number in range(40):
             (memory, other)[number % 2].remember(NewRecord(f"note {number}", vector=unit(number)))

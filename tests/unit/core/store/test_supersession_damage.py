@@ -6,7 +6,7 @@ import pytest
 
 from recallite.model.filters import Filter
 from recallite.store.opening import open_store
-from recallite.store.supersession_values import Sought, Supersession
+from recallite.store.values import Sought, Supersession
 from recallite.text.statements import keys_of, statement_of
 from tests.unit.core.store.contract.support import NOW, row
 

@@ -7,7 +7,7 @@ import pytest
 
 from recallite import Memory
 from recallite.errors import StoreCorrupt
-from recallite.store.sql.term_lists import numbers_in, packed_lists, unpacked
+from recallite.store.sql.derived import numbers_in, packed_lists, unpacked
 
 
 def test_a_list_is_sorted_by_number_and_a_count_stays_with_its_word():

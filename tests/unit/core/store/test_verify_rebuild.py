@@ -10,8 +10,8 @@ import pytest
 
 from recallite import Memory, Settings
 from recallite.errors import StoreCorrupt
-from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord
+from recallite.model.settings import WritePolicy
 from tests.unit.core.memory.support import PLAIN, raw, scored, unit
 
 NAN = np.full(16, np.nan, dtype="<f4").tobytes()

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from recallite.text.lazy_patterns import LazyPattern
+from recallite.text.patterns import LazyPattern
 
 PACKAGES = ("recallite", "recallite_kernels", "recallite_models")
 METHODS = frozenset(("match", "search", "fullmatch", "sub", "subn", "split", "findall", "finditer"))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from recallite.errors import InvalidInput
-from recallite.text.chunking import ChunkSize, chunk_markdown, chunk_plain, page_starts, with_columns, with_properties
-from recallite.text.chunking import line_numbers as lines_module
-from recallite.text.chunking import markdown_sections as markdown_module
+from recallite.text import markdown_sections
+from recallite.text.chunking import ChunkSize, chunk_markdown, chunk_plain, with_columns, with_properties
+from recallite.text.markdown_sections import page_starts
 from tests.unit.core.text.chunks import check, token_starts
 
 LARGE = ChunkSize(1000, 100)
@@ -227,13 +227,13 @@ def test_a_large_document_has_the_sections_of_its_parts(monkeypatch):
     text = "".join(part.replace("A", f"A{i}") for i in range(40))
     whole = cut(text)
     for chars in (1, 50, 500):
-        monkeypatch.setattr(lines_module, "_SEGMENT_CHARS", chars)
+        monkeypatch.setattr(markdown_sections, "_SEGMENT_CHARS", chars)
         assert cut(text) == whole
 
 
 def test_markup_that_would_fill_the_memory_is_cut_by_lines(monkeypatch):
     text = "# A\n\n" + "- one two\n" * 50
-    monkeypatch.setattr(markdown_module, "_MAX_TOKENS", 60)
+    monkeypatch.setattr(markdown_sections, "_MAX_TOKENS", 60)
     chunks = cut(text, 40)
     assert all(line in ("- one two", "# A", "") for chunk in chunks for line in chunk.text.split("\n"))
     assert all(chunk.headings == () for chunk in chunks)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recallite.text.statements import judge, statement_of
-from recallite.text.statements.doubts import spelled_alike
+from recallite.text.statements.judging import spelled_alike
 
 
 def verdict(old, new):

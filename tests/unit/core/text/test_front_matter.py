@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recallite.text.chunking import front_matter
-from recallite.text.chunking.front_matter import properties_text
+from recallite.text.front_matter import front_matter, properties_text
 from tests.limits import examples
 
 

@@ -9,24 +9,29 @@ from datetime import UTC, datetime
 
 import pytest
 
-from recallite.agents.error_patterns import error_pattern
-from recallite.documents.chunks import stated_by
-from recallite.documents.detecting import detect
+from recallite.agents.experience import error_pattern
+from recallite.documents.detecting import detect, load_text
 from recallite.documents.html import load_html
-from recallite.documents.plain import load_text
+from recallite.documents.ingesting import stated_by
 from recallite.errors import RecalliteError
 from recallite.recall.decomposition import split_question
 from recallite.recall.snippets import cut_snippet
-from recallite.text.chunking import ChunkSize, chunk_markdown, chunk_plain, front_matter
-from recallite.text.contrast import other_subject, read_statement
-from recallite.text.index_terms import tokenize
-from recallite.text.normalise import content_hash, text_key
-from recallite.text.quotes import Quotation
-from recallite.text.quoting import quoted, unquoted, without_quotes
-from recallite.text.wrappers import announced, bracket_claims, stripped_head, stripped_tail
+from recallite.text.chunking import ChunkSize, chunk_markdown, chunk_plain
+from recallite.text.front_matter import front_matter
+from recallite.text.quotes import (
+    Quotation,
+    announced,
+    bracket_claims,
+    quoted,
+    stripped_head,
+    stripped_tail,
+    unquoted,
+    without_quotes,
+)
+from recallite.text.topics import other_subject, read_statement
+from recallite.text.words import content_hash, text_key, tokenize
 from recallite.transfer.exporting import _on_one_line
-from recallite.transfer.formats import Lines
-from recallite.transfer.line_types import parse
+from recallite.transfer.lines import Lines, parse
 from recallite_notes.editable import markdown
 from recallite_notes.flushing import _said, _without_empty_headings
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recallite.text.normalise import content_hash
+from recallite.text.words import content_hash
 from tests.limits import examples
 
 properties = settings(derandomize=True, max_examples=examples(200), deadline=None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recallite.text.past import Past, as_past
+from recallite.text.questions import Past, as_past
 
 FORMER, FIRST = Past("former"), Past("first")
 PAST = {

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recallite.text.dates.stated import stated_interval
-from recallite.text.reading import read_texts
-from recallite.text.record_words import record_words, written_words
+from recallite.text.reading import read_texts, record_words, written_words
 from recallite.text.standing import standing_of
 from tests.limits import examples
 from tests.unit.core.text.test_standing import INSTRUCTIONS, PREFERENCES

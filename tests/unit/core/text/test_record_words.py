@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from recallite.text.record_words import MOST, NAME, TAG_ONLY, name_words, record_words, written_words
+from recallite.text.reading import MOST, NAME, TAG_ONLY, name_words, record_words, written_words
 
 
 def counts(text, context=None, tags=()):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recallite.text.normalise import normalized
 from recallite.text.statements import frames_of, judge, keys_of, may_relate, statement_of
 from recallite.text.statements import statement_words as reading
-from recallite.text.statements.outline import outline_of_statement
+from recallite.text.statements.judging import outline_of_statement
+from recallite.text.words import normalized
 
 # What rules ask about their neighbours: each of these can be first, last, alone and twice.
 _WORDS = """

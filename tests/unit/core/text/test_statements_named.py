@@ -6,10 +6,9 @@ from itertools import permutations
 
 import pytest
 
-from recallite.model.policies import WritePolicy
+from recallite.model.settings import WritePolicy
 from recallite.text.statements import Verdict, frames_of, judge, keys_of, may_relate, outline_of, statement_of
-from recallite.text.statements.over import over_of
-from recallite.text.statements.traits import cues_of
+from recallite.text.statements.traits import cues_of, over_of
 from recallite_kernels.arguments import DENIED, ENDED, OVER
 
 # A word of change within a title changes nothing.

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recallite.model.policies import WritePolicy
+from recallite.model.settings import WritePolicy
 from recallite.text.statements import judge, keys_of, statement_of
 from recallite.text.statements.clause_changes import REPLACED
 from recallite.text.statements.other_languages import ANOTHER, ENDED
-from recallite.text.statements.over import over_of
+from recallite.text.statements.traits import over_of
 from recallite_kernels import arguments
 from tests.limits import examples
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recallite.text.steps import several_steps
+from recallite.text.questions import several_steps
 
 STEPS = (
     "Where was the author of Dune born?",

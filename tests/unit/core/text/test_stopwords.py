@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-from recallite.text.index_terms import query_terms, tokenize
-from recallite.text.stopwords import STOP_TERMS
+from recallite.text.words import STOP_TERMS, query_terms, tokenize
 
 
 def test_function_words_are_stop_terms_in_every_spelling() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recallite.text.stories import Story, as_story
+from recallite.text.questions import Story, as_story
 
 STORIES = {
     "In what order did I bring up my hobbies?": Story("my hobbies", True),

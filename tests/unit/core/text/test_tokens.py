@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recallite.text.index_terms import MAX_TERM_CHARS, query_terms, tokenize
+from recallite.text.words import MAX_TERM_CHARS, query_terms, tokenize
 from tests.limits import examples
 
 HAN = st.text(st.characters(min_codepoint=0x4E00, max_codepoint=0x9FFF), min_size=2, max_size=2)

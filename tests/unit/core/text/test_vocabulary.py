@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-from recallite.text.index_terms import tokenize
-from recallite.text.stopwords import QUESTION_TERMS, STOP_TERMS
-from recallite.text.vocabulary import PATH, share_of
+from recallite.text.words import PATH, QUESTION_TERMS, STOP_TERMS, share_of, tokenize
 
 
 def test_common_words_have_a_greater_share_than_rare_ones():

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recallite import AsyncMemory, tools
-from recallite.doors.tools.offering import TOOLS
-from recallite.doors.tools.schema import required, tag
+from recallite.doors.tools.action import required, tag
+from recallite.doors.tools.calling import TOOLS
 from recallite.errors import InvalidInput
 from tests.limits import examples
 

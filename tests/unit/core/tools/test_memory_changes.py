@@ -6,7 +6,7 @@ import pytest
 
 from recallite import tools
 from recallite.model.records import NewRecord
-from recallite.text.quoting import NOTICE
+from recallite.text.quotes import NOTICE
 
 OSLO, BERGEN = "Dana lives in Oslo", "Dana lives in Bergen now"
 

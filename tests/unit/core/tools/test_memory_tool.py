@@ -8,7 +8,7 @@ import pytest
 
 from recallite import Memory, Settings, tools
 from recallite.errors import InvalidInput, StoreClosed
-from recallite.text.quoting import NOTICE
+from recallite.text.quotes import NOTICE
 from tests.raising import raises
 
 PLAIN = Settings(embedder="none")

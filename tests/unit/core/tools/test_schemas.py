@@ -7,8 +7,8 @@ import json
 import pytest
 
 from recallite import tools
-from recallite.doors.tools.offering import TOOLS
-from recallite.doors.tools.schema import properties, tag
+from recallite.doors.tools.action import properties, tag
+from recallite.doors.tools.calling import TOOLS
 from recallite.errors import InvalidInput
 
 ACTIONS = {

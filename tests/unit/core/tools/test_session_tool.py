@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recallite import tools
-from recallite.text.quoting import NOTICE
+from recallite.text.quotes import NOTICE
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import pytest
 from recallite import Memory, Settings
 from recallite.doors import tools
 from recallite.model.authority import speaker, speaking_as
-from recallite.model.policies import WritePolicy
 from recallite.model.records import NewRecord
+from recallite.model.settings import WritePolicy
 from recallite_server.http.access_tokens import Tokens
 from tests.unit.core.memory.test_authority import STRANGER, TRUE_AND_HOSTILE
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recallite.store.opening import open_store
-from recallite.store.sqlite.keys import ciphers_version
+from recallite.store.sqlite.encryption import ciphers_version
 from tests.unit.core.store.contract.support import KEY
 
 STORES = {

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from recallite.store.values import Parts, Row
-from recallite.text.normalise import content_hash
 from recallite.text.standing import standing_of
+from recallite.text.words import content_hash
 from tests.unit.core.memory.support import DIMENSION, unit
 
 NOW = 1_750_000_000_000_000

@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from recallite.model.checks import is_address
-from recallite.model.policies import Consolidation
-from recallite.store.service_rows import CycleRow, SnapshotRow
-from recallite.text.index_terms import tokenize
+from recallite.model.settings import Consolidation
+from recallite.store.values import CycleRow, SnapshotRow
+from recallite.text.words import tokenize
 from tests.unit.core.store.contract.support import EMBEDDER, NOW, parts, row, vector
 
 DOCUMENT = {

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from recallite.model.filters import Filter
-from recallite.store.supersession_values import Judgement, Occurrence, Sought, SoughtText, Supersession
-from recallite.store.values import NEVER
+from recallite.store.values import NEVER, Judgement, Occurrence, Sought, SoughtText, Supersession
 from recallite.text.statements import MAX_FRAMES, frames_of, keys_of, statement_of
 from tests.unit.core.store.contract.support import NOW, row
 

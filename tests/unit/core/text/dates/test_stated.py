@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recallite.text.dates.forms import KINDS
-from recallite.text.dates.language import fold
-from recallite.text.dates.languages import languages, literals_of
+from recallite.text.dates.languages import fold, languages, literals_of
+from recallite.text.dates.periods import KINDS
 from recallite.text.dates.stated import stated_interval
-from recallite.text.index_terms import tokenize
+from recallite.text.words import tokenize
 from tests.unit.core.text.dates import phrases_english as english
 from tests.unit.core.text.dates import phrases_other as other
 

@@ -1,0 +1,421 @@
+"""Printers of values that are neither a table of attributes nor a number: hits, explanations, and others.
+
+On a terminal confidences are bars and reasons are sentences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from recallite.doors.cli.output import (
+    attributes,
+    console,
+    echo,
+    hint,
+    one_line,
+    print_pairs,
+    print_rows,
+    print_table,
+    safe,
+    short_ids,
+    stamp,
+)
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+    from recallite.agents.experience import Tip
+    from recallite.agents.sessions import Snapshot
+    from recallite.agents.tiers import Procedure
+    from recallite.model.records import Explanation, Hit, Hits, Record
+    from recallite.model.reports import Audit, Finding, Stats, Synced, Verification
+
+
+_BAR_CELLS = 8
+_CHART_CELLS = 32
+# What a person calls a signal.
+_SIGNALS = {
+    "cosine": "meaning", "bm25": "words", "rerank": "token reranking", "fused": "meaning and words",
+    "spread": "with neighbours", "decay": "age", "score": "score",
+}  # fmt: skip
+_REASONS = {
+    "semantic": "by meaning",
+    "keyword": "shares words with the question",
+    "rerank": "matches word by word",
+    "session": "next to a match in its source",
+    "link": "linked to a match",
+    "recency": "recent",
+    "importance": "important",
+    "change": "holds at the time asked about, others of its kind do not",
+    "step": "tells of what another hit states",
+    "authority": "a lower authority speaks of the same",
+    "standing": "a standing instruction or preference",
+}
+# What learned ranking goes by, and the least part of its output that is named.
+_MOVED_BY = {
+    "semantic": "its meaning", "keyword": "the words it shares", "rerank": "its match word by word",
+    "speaker": "its speaker", "session": "its neighbours", "link": "its links", "score": "all of these together",
+}  # fmt: skip
+_LEAST_PART = 0.1
+
+
+def print_hits(hits: Hits, *, many: bool, explained: bool) -> None:
+    """The hits of one question, best first; `many` says that it is one of several questions."""
+    terminal = console()
+    if terminal is None:
+        _print_lines(hits, many=many, explained=explained)
+    else:
+        _draw_hits(terminal, hits, many=many, explained=explained)
+    if hits.diversify_by is not None and len(hits) > 1:
+        hint("in order of time, not of score")
+    for part in hits.sub_queries:
+        hint(f"searched too: {part}")
+    for gap in hits.evidence_gaps:
+        hint(f"gap: {gap}")
+    if hits.left_out:
+        hint(f"{hits.left_out:,} more did not fit the token budget")
+    if explained and hits.stages:
+        hint(_stage_times(hits))
+
+
+def print_figures(hits: Hits) -> None:
+    """The hits of one question with every figure, as lines for people who read a pipe."""
+    for hit in hits:
+        echo(f"  {hit.score:.2f}  confidence {hit.confidence:.2f}  {one_line(_text(hit))}")
+        echo(f"        {reasons(hit, hits.query)}{_by(hit)}")
+        echo(f"        {_figures(hit.signals)}")
+    echo(f"  {_stage_times(hits)}")
+
+
+def _stage_times(hits: Hits) -> str:
+    """The milliseconds of each stage, on one line."""
+    return ", ".join(f"{name} {milliseconds:.1f} ms" for name, milliseconds in hits.stages.items())
+
+
+def reasons(hit: Hit, query: str) -> str:
+    """Name the match reasons of a hit in words."""
+    from recallite.recall.snippets import highlight
+
+    sentences = dict(zip(hit.match_reasons, (_REASONS.get(name, name) for name in hit.match_reasons), strict=True))
+    if "semantic" in sentences and hit.signals.get("cosine_rank") == 1:
+        sentences["semantic"] = "closest in meaning"
+    words = list(dict.fromkeys(hit.text[start:stop] for start, stop in highlight(hit.text, query)))
+    if "keyword" in sentences and words:
+        sentences["keyword"] = f"shares {', '.join(map(repr, words))}"
+    return one_line("; ".join(sentences.values()) or "next to a match")
+
+
+def marked(text: str, spans: list[tuple[int, int]], style: str = "bold") -> Text:
+    """A text with its spans in a style."""
+    from rich.text import Text
+
+    shown, at = Text(), 0
+    for start, stop in spans:
+        shown.append(safe(text[at:start])).append(safe(text[start:stop]), style)
+        at = stop
+    return shown.append(safe(text[at:]))
+
+
+def print_explanation(account: Explanation) -> None:
+    """Print why a memory is, or is not, among the hits: sentences and a chart on a terminal, lines elsewhere."""
+    terminal = console()
+    if terminal is not None:
+        for sentence in _sentences(account):
+            terminal.print(safe(sentence), markup=False, soft_wrap=True)
+        _draw_signals(terminal, account)
+        return
+    print_pairs({name: getattr(account, name) for name in ("returned", "stage", "reason", "confidence", "authority")})
+    rows = [(name, f"{value:.4f}", account.ranks.get(name)) for name, value in account.signals.items()]
+    print_rows(("signal", "value", "rank"), rows)
+
+
+def _print_lines(hits: Hits, *, many: bool, explained: bool) -> None:
+    rows = []
+    for hit in hits:
+        signals = " ".join(f"{name}={value:.3f}" for name, value in hit.signals.items())
+        why = f"{', '.join(hit.match_reasons)} ({signals})"
+        query, shown = (hits.query,) if many else (), (why,) if explained else ()
+        rows.append((*query, f"{hit.score:.3f}", f"{hit.confidence:.3f}", hit.id, *shown, _text(hit), *changes(hit)))
+    print_rows((), rows)
+
+
+def _draw_hits(terminal: Console, hits: Hits, *, many: bool, explained: bool) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from recallite.recall.snippets import highlight
+
+    if many:
+        terminal.print(Text(one_line(hits.query), "bold"))
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for hit, id in zip(hits, short_ids([hit.id for hit in hits]), strict=True):
+        text = _text(hit)
+        shown = marked(text, highlight(text, hits.query))
+        source = "" if hit.source is None else f"  {one_line(hit.source.path or hit.source.id)}"
+        for line in changes(hit):
+            shown.append(f"\n{safe(line)}", "yellow")
+        shown.append(f"\n{id}", "cyan").append(f"  {hit.scope}{source}{_by(hit)}  score {hit.score:.2f}", "dim")
+        if explained:
+            shown.append(f"\n{reasons(hit, hits.query)}\n{_figures(hit.signals)}", "dim")
+        table.add_row(Text(f"{hit.confidence:.2f} ").append(_bar(hit.confidence, _BAR_CELLS), "green"), shown)
+    terminal.print(table)
+
+
+def _figures(signals: dict[str, float]) -> str:
+    """Signals with their ranks, on one line."""
+    shown = []
+    for name, value in signals.items():
+        if not name.endswith("_rank") and _is_used(name, value):
+            rank = signals.get(f"{name}_rank")
+            shown.append(f"{_SIGNALS.get(name, name)} {value:.3g}" + (f" (#{rank:.0f})" if rank else ""))
+    return ", ".join(shown)
+
+
+def _is_used(name: str, value: float) -> bool:
+    """Whether a signal takes part: token-level reranking is optional."""
+    return name != "rerank" or value != 0
+
+
+def _draw_signals(terminal: Console, account: Explanation) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
+    for name in ("signal", "value", "", "rank"):
+        table.add_column(name, justify="right" if name in ("value", "rank") else "left")
+    for name, value in account.signals.items():
+        if not _is_used(name, value):
+            continue
+        bar = "" if name == "bm25" else _bar(value, _CHART_CELLS)  # BM25 has no upper end
+        table.add_row(_SIGNALS.get(name, name), f"{value:.3f}", Text(bar, "green"), str(account.ranks.get(name, "")))
+    terminal.print(table)
+
+
+def _sentences(account: Explanation) -> Iterator[str]:
+    """An explanation in words, a sentence each."""
+    if account.returned:
+        score, confidence = account.score, account.confidence
+        yield f"It is hit {account.rank}, with a score of {score:.2f} and a confidence of {confidence:.2f}."
+    else:
+        yield f"It is not among the hits: {account.reason}."
+    signals, ranks = account.signals, account.ranks
+    places = [f"{ranks[name]:,} by {_SIGNALS[name]}" for name in ("cosine", "bm25") if signals.get(name)]
+    if places:
+        yield f"Among all memories that pass the filters its rank is {' and '.join(places)}."
+    if signals and not signals.get("bm25"):
+        yield "It has no word of the question."
+    change = signals.get("spread", 0.0) - signals.get("fused", 0.0)
+    if abs(change) >= 0.01:
+        verb = "raise" if change > 0 else "lower"
+        yield f"Its neighbours and links {verb} its score from {signals['fused']:.2f} to {signals['spread']:.2f}."
+    if signals.get("decay", 1.0) < 0.995:
+        yield f"Its age leaves {signals['decay']:.0%} of its score."
+    yield from _learned(account)
+
+
+def _learned(account: Explanation) -> Iterator[str]:
+    """Tell what learned ranking did with the memory, and by what."""
+    if not account.learned:
+        return
+    before, after = account.ranks["formula"], account.ranks["score"]
+    verb = "leaves it at rank" if before == after else f"moves it from rank {before:,} to"
+    yield f"Learned ranking {verb} {after:,}."
+    parts = sorted(account.learned.items(), key=lambda part: -abs(part[1]))
+    for word, sign in (("for", 1), ("against", -1)):
+        if named := [_MOVED_BY.get(name, name) for name, part in parts if part * sign >= _LEAST_PART]:
+            yield f"What speaks {word} it: {', '.join(named)}."
+
+
+def _bar(value: float, cells: int) -> str:
+    filled = round(min(max(value, 0.0), 1.0) * cells)
+    return "█" * filled + "░" * (cells - filled)
+
+
+def changes(hit: Hit) -> Iterator[str]:
+    """Tell what a hit took the place of and until when that held, and what has taken its own place, a line each."""
+    for former in hit.supersedes:
+        until = "" if former.held_until is None else f" until {former.held_until:%Y-%m-%d}"
+        yield one_line(f"was{until}: {former.text}")
+    if hit.superseded_by:
+        until = "" if hit.held_until is None else f" on {hit.held_until:%Y-%m-%d}"
+        yield f"superseded{until} by {', '.join(short_ids(hit.superseded_by))}"
+
+
+def _by(hit: Hit) -> str:
+    """Name who said it, if not the user."""
+    if hit.authority == "user":
+        return ""
+    from recallite.model.authority import said_by
+
+    return one_line(f"  said by: {said_by(hit.authority, None if hit.source is None else hit.source.id)}")
+
+
+def _text(hit: Hit) -> str:
+    return f"[{hit.context}] {hit.text}" if hit.context else hit.text
+
+
+# The command that does what a finding proposes.
+_REMEDIES = {
+    "forget": "forget", "link": "link --type contradicts", "supersede": "supersede", "expire": "update --expires-at",
+    "redact": "audit secrets --mend", "purge_expired": "purge-expired",
+}  # fmt: skip
+
+
+def print_id(stored: Record | Procedure) -> None:
+    """Print the id of what was stored."""
+    print_rows(("",), [(stored.id,)])
+
+
+def print_stored(record: Record) -> None:
+    """Print the id of a memory that was stored, and what it changed."""
+    if record.outcome == "skipped":
+        hint("not stored: it is only small talk or tool noise")
+        return
+    print_id(record)
+    if record.outcome == "duplicate":
+        times = f", now {record.occurrences:,} times" if record.occurrences > 1 else ""
+        hint(f"{record.id} says it already{times}")
+    for old in record.supersedes:
+        hint(f"{record.id} supersedes {old}: history shows it, restore undoes it")
+    for entry in record.contradictions:
+        hint(f"{record.id} may contradict {entry.id}: {one_line(entry.text)}")
+
+
+def print_versions(versions: Sequence[Record]) -> None:
+    """Print a history, and from when until when each version held."""
+    rows = [(entry.id, stamp(entry.held[0]), stamp(entry.held[1]) or "now", entry.text) for entry in versions]
+    print_rows(("id", "since", "until", "text"), rows)
+
+
+def print_messages(messages: Sequence[Mapping[str, Any]] | Mapping[str, Any] | None) -> None:
+    """Print the messages of a session, or one if there is one."""
+    from recallite.agents.sessions import plain_text
+
+    messages = [messages] if isinstance(messages, Mapping) else messages or []
+    print_rows(("role", "content"), [(entry.get("role"), plain_text(entry.get("content"))) for entry in messages])
+
+
+def print_episodes(episodes: Sequence[Record]) -> None:
+    """Print episodes with their times and types."""
+    rows = [
+        (
+            entry.id,
+            stamp(entry.valid_from or entry.created_at),
+            entry.metadata.get("event_type"),
+            f"{entry.importance:.2f}",
+            entry.text,
+        )
+        for entry in episodes
+    ]
+    print_rows(("id", "at", "type", "importance", "text"), rows, under=("at", "type", "importance"))
+
+
+def print_snapshots(snapshots: Sequence[Snapshot]) -> None:
+    """Print snapshots of sessions."""
+    rows = [
+        (entry.session_id or entry.id, stamp(entry.ended_at), len(entry.messages), entry.summary) for entry in snapshots
+    ]
+    print_rows(("session", "ended", "messages", "summary"), rows)
+
+
+def print_outcome(procedure: Procedure) -> None:
+    """Print how often a procedure worked."""
+    print_pairs({"name": procedure.name, "success rate": procedure.success_rate, "uses": procedure.use_count})
+
+
+def print_tips(tips: Sequence[Tip]) -> None:
+    """Print tips, a sentence a line."""
+    print_rows(("tip",), [(str(tip),) for tip in tips])
+
+
+def tips_as_json(tips: Sequence[Tip]) -> object:
+    """Tips with their sentences."""
+    from msgspec import structs
+
+    return [{"text": str(tip), **structs.asdict(tip)} for tip in tips]
+
+
+def print_recorded(_: object) -> None:
+    """Print that experience was recorded."""
+    print_rows(("",), [("recorded",)])
+
+
+def print_stats(figures: Stats) -> None:
+    """Print the state of a store."""
+    omitted = {"notes"} if figures.index.get("commit") else {"notes", "index"}  # no commit: the index is not loaded
+    print_pairs({name: getattr(figures, name) for name in figures.__struct_fields__ if name not in omitted})
+    for note in figures.notes:
+        hint(f"note: {note}")
+
+
+def print_synced(report: Synced) -> None:
+    """Print what was exchanged, and how far each device is."""
+    rows = [
+        (
+            entry.device, entry.name, "this device" if entry.this else "yes" if entry.confirmed else "not yet",
+            entry.forgettings, entry.waiting,
+        )
+        for entry in report.devices
+    ]  # fmt: skip
+    print_rows(("device", "machine", "has merged all", "forgettings to confirm", "files to merge"), rows)
+    hint(f"sent {report.sent:,}, merged {report.merged:,}, forgot {report.forgotten:,}")
+    if report.diverged:
+        hint(f"changed on two devices: {' '.join(report.diverged)} (see recallite audit diverged)")
+    for problem in report.problems:
+        hint(f"waiting: {problem}")
+
+
+def print_verification(verification: Verification) -> None:
+    """Print the problems of a store."""
+    print_table("count problem:name examples remedy", _problem_row)(verification.problems)
+    outcome = "clean" if verification.ok else f"{len(verification.problems)} problems"
+    hint(f"{verification.records:,} records and {verification.vectors:,} vectors: {outcome}")
+
+
+def _problem_row(problem: Any) -> tuple[object, ...]:
+    return problem.count, problem.name, " ".join(problem.examples), problem.remedy
+
+
+def verification_as_json(verification: Verification) -> object:
+    """The problems of a store, without what every store has."""
+    return attributes(verification, "ok records vectors problems")
+
+
+def has_problems(verification: Verification) -> bool:
+    """Whether a store has problems."""
+    return not verification.ok
+
+
+def print_audit(audit: Audit) -> None:
+    """Print findings and their remedies."""
+    rows = [
+        (entry.check, _remedy(entry), entry.id, entry.reason, _other(entry), entry.text) for entry in audit.findings
+    ]
+    print_rows(("check", "remedy", "id", "reason", "other", "text"), rows, under=("reason", "other"))
+    if not rows:
+        hint(f"{audit.records:,} memories were checked: nothing was found")
+    if audit.superseded and all(entry.check != "superseded" for entry in audit.findings):
+        hint(f"{audit.superseded:,} of them are superseded: audit superseded shows by what")
+
+
+def _remedy(finding: Finding) -> str:
+    return "mended" if finding.mended else _REMEDIES.get(finding.verb or "", "")
+
+
+def _other(finding: Finding) -> str:
+    """The memory that a finding compares with, and the start of its text."""
+    return "" if finding.other is None else f"{finding.other} {finding.other_text or ''}"
+
+
+def has_findings(audit: Audit) -> bool:
+    """Whether something was found and not mended."""
+    return not all(entry.mended for entry in audit.findings)
+
+
+def print_revoked(arguments: Mapping[str, Any]) -> None:
+    """Print what was revoked."""
+    hint(f"revoked {next(iter(arguments.values()))}")

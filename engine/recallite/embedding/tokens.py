@@ -1,0 +1,374 @@
+"""Tokens of texts: their ids, their codes, words whose tokens are known, and where in a text each begins.
+
+Each text is tokenised once, whatever its length. Words are cached for a tokenizer: those of a language are few and
+repeat. Offsets of tokens measure passages, whether or not a model is installed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import numpy as np
+
+from recallite.embedding.load import is_foreign, model_path
+from recallite.errors import EmbedderError, RecalliteError
+from recallite.system.messages import fault_text
+from recallite.system.numerics import kernels
+from recallite.text.words import STOP_WORDS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+# Longer texts are tokenised in pieces: the tokenizer uses about 100 bytes per character.
+PIECE_CHARS = 32_768
+_FEW = 4
+
+
+def pieces(text: str, size: int = PIECE_CHARS) -> Iterator[str]:
+    """Consecutive pieces of `text` of at most `size` characters, split before whitespace where possible."""
+    begin = 0
+    while len(text) - begin > size:
+        end = max(text.rfind(" ", begin + 1, begin + size), text.rfind("\n", begin + 1, begin + size))
+        end = end if end > begin else begin + size
+        yield text[begin:end]
+        begin = end
+    yield text[begin:]
+
+
+class TokenIds:
+    """A tokenizer whose ids are int64 arrays without special tokens; `frame` adds them."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+        framed = tokenizer.encode("a")
+        inner = [i for i, special in enumerate(framed.special_tokens_mask) if not special] or [len(framed.ids)]
+        self.before = int64_array(framed.ids[: inner[0]])
+        self.after = int64_array(framed.ids[inner[-1] + 1 :])
+        self._telling: NDArray[np.bool_] | None = None
+        self.padding: int = tokenizer.token_to_id("[PAD]") or tokenizer.token_to_id("<pad>") or 0
+
+    @property
+    def specials(self) -> int:
+        """Number of special tokens around every sequence."""
+        return len(self.before) + len(self.after)
+
+    def encode(self, texts: Sequence[str], limit: int | None = None) -> list[NDArray[np.int64]]:
+        """Ids of each text, the first `limit` if given. Raises EmbedderError."""
+        try:
+            short = [text for text in texts if len(text) <= PIECE_CHARS]
+            if len(short) <= _FEW:
+                # For few texts the tokenizer's thread pool costs more than it saves.
+                rows = iter([self._tokenizer.encode(text, add_special_tokens=False) for text in short])
+            else:
+                rows = iter(self._tokenizer.encode_batch_fast(short, add_special_tokens=False))
+            return [
+                int64_array(next(rows).ids[:limit]) if len(text) <= PIECE_CHARS else self._long(text, limit)
+                for text in texts
+            ]
+        except Exception as reason:
+            raise EmbedderError(f"the tokenizer failed: {reason}") from reason
+
+    def encode_with_places(self, texts: Sequence[str], limit: int) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """The first `limit` ids of each text, and the character at which each of the first piece's begins."""
+        try:
+            encoded = [self._tokenizer.encode(text[:PIECE_CHARS], add_special_tokens=False) for text in texts]
+        except Exception as reason:
+            raise EmbedderError(f"the tokenizer failed: {reason}") from reason
+        return [
+            (
+                int64_array(encoding.ids[:limit]) if len(text) <= PIECE_CHARS else self._long(text, limit),
+                int64_array([begin for begin, _ in encoding.offsets[:limit]]),
+            )
+            for text, encoding in zip(texts, encoded, strict=True)
+        ]
+
+    def telling(self) -> NDArray[np.bool_]:
+        """Mask of the ids whose tokens are informative: with a letter or digit, and no stop word."""
+        if self._telling is None:
+            vocabulary = self._tokenizer.get_vocab(with_added_tokens=True)
+            telling = np.zeros(max(vocabulary.values(), default=0) + 1, np.bool_)
+            for token, number in vocabulary.items():
+                # A piece that begins a word is unmarked in BERT's vocabulary and marked "▁" or "Ġ" in others.
+                word = token.lstrip("▁Ġ").lower()
+                telling[number] = word not in STOP_WORDS and any(map(str.isalnum, word))
+            self._telling = telling
+        return self._telling
+
+    def _long(self, text: str, limit: int | None) -> NDArray[np.int64]:
+        parts: list[NDArray[np.int64]] = []
+        count = 0
+        for piece in pieces(text):
+            parts.append(int64_array(self._tokenizer.encode(piece, add_special_tokens=False).ids))
+            count += len(parts[-1])
+            if limit is not None and count >= limit:
+                break
+        return np.concatenate(parts)[:limit]
+
+    def frame(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """`ids` between the special tokens."""
+        return np.concatenate((self.before, ids, self.after))
+
+
+def int64_array(numbers: list[int]) -> NDArray[np.int64]:
+    """An array of numbers."""
+    return np.array(numbers, np.int64)
+
+
+# Codes of tokens for token-level reranking: which tokens of a text get one, and its bits. Chosen on FriendsQA (test),
+# as turns and as passages of 1,800 characters, and QMSum (validation), as passages of 2,500:
+# - A code has 128 bits. The components of a token's vector are folded: 128 sums of equally many components each, one
+#   bit a sum. 384, 192, 128 and 64 bits rank equally well, on turns and on passages.
+# - A token that repeats in a text gets one code, and a text gets at most 64, those of its rarest tokens. The first 64
+#   or 64 at random rank passages of QMSum lower, 32 both kinds of passage.
+CODE_BITS = 128
+MOST_CODES = 64
+
+
+def token_codes(vectors: NDArray[np.float32]) -> NDArray[np.uint64]:
+    """The code of each vector of (n, width): uint64 (n, 2), or fewer words where the width has fewer than 65 bits."""
+    count, width = vectors.shape
+    if width > CODE_BITS:
+        short = -width % CODE_BITS
+        if short:
+            vectors = np.concatenate((vectors, np.zeros((count, short), np.float32)), axis=1)
+        vectors = vectors.reshape(count, (width + short) // CODE_BITS, CODE_BITS).sum(axis=1)
+    return kernels.sketch(np.ascontiguousarray(vectors, dtype=np.float32))
+
+
+def code_width(width: int) -> int:
+    """The bits of the code of a vector of this width."""
+    return min(width, CODE_BITS)
+
+
+def choose_tokens(
+    rows: Sequence[NDArray[np.int64]], owners: NDArray[np.int64], telling: NDArray[np.bool_]
+) -> list[NDArray[np.int64]]:
+    """The places in each row of token ids that get a code; row i is a part of the text owners[i], ascending.
+
+    Only `telling` ids do. A vocabulary is in order of frequency, so the greatest ids are the rarest tokens.
+    """
+    ids = np.concatenate([np.empty(0, np.int64), *rows])
+    lengths = np.array(list(map(len, rows)), np.int64)
+    candidates = np.flatnonzero(telling[ids])
+    of_text = np.repeat(owners, lengths)[candidates]
+    # Sorted by text, then the rarest first; of equal ones `unique` keeps the first.
+    keys, first = np.unique(of_text * len(telling) + (len(telling) - 1 - ids[candidates]), return_index=True)
+    texts = keys // len(telling)
+    rank = np.arange(len(keys)) - np.searchsorted(texts, texts)
+    coded = np.sort(candidates[first[rank < MOST_CODES]])
+    ends = np.cumsum(lengths)
+    bounds = np.searchsorted(coded, np.concatenate(([0], ends))).tolist()
+    starts = (ends - lengths).tolist()
+    return [coded[begin:end] - start for begin, end, start in zip(bounds, bounds[1:], starts, strict=False)]
+
+
+Found = TypeVar("Found")
+
+# Single ASCII punctuation characters, and runs of anything else between them and whitespace. BERT's own pre-tokenizer
+# splits there too, without context, so the tokens of these words, joined, are the tokens of the text.
+WORD = re.compile(r"[^ \t\n\r!-/:-@\[-`{-~]+|[!-/:-@\[-`{-~]")
+_CACHED_WORDS = 32_768
+LONGEST_CACHED = 32
+
+
+class WordCache(dict[str, Found]):
+    """Cache of `find` for `most` words of at most 32 characters; thread-safe."""
+
+    def __init__(self, find: Callable[[str], Found], most: int) -> None:
+        super().__init__()
+        self._find, self._most = find, most
+
+    def __missing__(self, word: str) -> Found:
+        value = self._find(word)
+        if len(word) <= LONGEST_CACHED:
+            if len(self) >= self._most:
+                self.clear()
+            self[word] = value
+        return value
+
+
+def folded(text: str) -> str:
+    """Lower case where all is ASCII, so that a word is cached once and its length stays; else unchanged."""
+    return text.lower() if text.isascii() else text
+
+
+class WordIds:
+    """An uncased WordPiece tokenizer of BERT's kind behind a word cache; thread-safe.
+
+    `ids` gives the same as the tokenizer, except that the name of a special token, "[SEP]", is ordinary text. It takes
+    a third of the tokenizer's own time for chat turns on one core, and a tenth for a short query.
+    """
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+        self.words = WordCache(self._ids, _CACHED_WORDS)
+        self._long = TokenIds(tokenizer)
+
+    def ids(self, text: str) -> list[int]:
+        """Token ids of a text, without special tokens. Raises EmbedderError."""
+        return list(chain.from_iterable(map(self.words.__getitem__, WORD.findall(folded(text)))))
+
+    def placed_ids(self, text: str) -> tuple[list[int], list[int]]:
+        """`ids`, and the character at which the word of each token begins."""
+        ids: list[int] = []
+        places: list[int] = []
+        for match in WORD.finditer(folded(text)):
+            word_ids = self.words[match[0]]
+            ids += word_ids
+            places += [match.start()] * len(word_ids)
+        return ids, places
+
+    def telling(self) -> NDArray[np.bool_]:
+        """See `TokenIds.telling`."""
+        return self._long.telling()
+
+    def _ids(self, word: str) -> list[int]:
+        # A word that is a token by itself is found by its name, without the tokenizer.
+        whole = self._tokenizer.token_to_id(word) if word.isascii() else None
+        if whole is not None:
+            return [whole]
+        if len(word) > LONGEST_CACHED:
+            return [int(token) for token in self._long.encode([word])[0]]
+        try:
+            return list(self._tokenizer.encode(word, add_special_tokens=False).ids)
+        except Exception as reason:
+            raise EmbedderError(f"the tokenizer failed: {reason}") from reason
+
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Measure = Callable[[Sequence[str]], list[NDArray[np.int64]]]
+
+
+_BUNDLED = ("default", "none", "instant")
+_CHARS_PER_TOKEN = 4
+# WordPiece turns a word of more than 100 characters into one token, [UNK]: without a bound in characters a megabyte of
+# base64 would be a passage of one token. Whitespace and characters without a token are bounded likewise.
+_LONGEST_TOKEN = 32
+_LONGEST_GAP = 256
+_LONGEST_WORD = 100
+_CACHED_PLACES = 65_536
+_UNSPACED = (
+    (0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0x3040, 0x9FFF), (0xAC00, 0xD7FF), (0x20000, 0x3FFFF),
+)  # fmt: skip
+
+
+def measure_of(spec: object, loaded: Callable[[], object] | None = None) -> Measure:
+    """A function that returns the character offsets at which the tokens of each text begin: int64 arrays, ascending.
+
+    It uses the tokenizer of the model folder that `spec` names, or the embedder's own method `token_starts`; for
+    anything else, including "none" and a missing folder, the bundled model's tokenizer. If `tokenizers` is not
+    installed, or another package's embedder has no such method, a token is four characters, or one character in a
+    script without spaces. Long words and gaps get offsets within them. The function
+    raises EmbedderError.
+
+    `loaded` returns the embedder that `spec` names, and is called only if another package registers it; without
+    `loaded` it is not asked. Raises as `loaded` does.
+    """
+    measure = _measure(spec, loaded)
+
+    def starts(texts: Sequence[str]) -> list[NDArray[np.int64]]:
+        try:
+            return [_filled(token_starts, len(text)) for token_starts, text in zip(measure(texts), texts, strict=True)]
+        except RecalliteError:
+            raise
+        except Exception as reason:
+            raise EmbedderError(f"the tokenizer failed: {fault_text(reason)}") from reason
+
+    return starts
+
+
+def _measure(spec: object, loaded: Callable[[], object] | None) -> Measure:
+    foreign = spec not in _BUNDLED and is_foreign(spec)  # entry points take 20 ms to read
+    token_starts = getattr(loaded() if foreign and loaded is not None else spec, "token_starts", None)
+    if callable(token_starts):
+        return cast("Measure", token_starts)
+    if foreign:
+        return _by_characters
+    try:
+        bundled = model_path(None).with_name("tokenizer.json")
+        path = _named(spec) or bundled
+        return _of_tokenizer(path, bundled=path == bundled)
+    except (RecalliteError, ImportError):
+        return _by_characters
+
+
+def _named(spec: object) -> Path | None:
+    """The tokenizer of the folder that `spec` names; None if it is missing, so that documents can still be read."""
+    if not isinstance(spec, (str, os.PathLike)) or str(spec).lower() in _BUNDLED:
+        return None
+    try:
+        path = model_path(spec)
+    except RecalliteError:
+        return None
+    tokenizer = path / "tokenizer.json" if path.is_dir() else path.with_name("tokenizer.json")
+    return tokenizer if tokenizer.is_file() else None
+
+
+@cache
+def _of_tokenizer(path: Path, bundled: bool) -> Measure:
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(path))
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    find = partial(_places, tokenizer)
+    if bundled:
+        find = partial(_places_by_word, WordCache(partial(_places_in_word, tokenizer), _CACHED_PLACES))
+    return lambda texts: [int64_array(find(text)) for text in texts]
+
+
+def _places(tokenizer: Any, text: str) -> list[int]:
+    """The token offsets of any tokenizer; a long token gets one every four characters."""
+    starts: list[int] = []
+    offset = 0
+    for piece in pieces(text):
+        for begin, end in tokenizer.encode(piece, add_special_tokens=False).offsets:
+            step = _CHARS_PER_TOKEN if end - begin > _LONGEST_TOKEN else max(1, end - begin)
+            starts += range(offset + begin, offset + end, step)
+        offset += len(piece)
+    return starts
+
+
+def _places_by_word(words: WordCache[Sequence[int]], text: str) -> list[int]:
+    """The token offsets of the bundled tokenizer behind a word cache: a tenth of its own time."""
+    return [match.start() + place for match in WORD.finditer(folded(text)) for place in words[match[0]]]
+
+
+def _places_in_word(tokenizer: Any, word: str) -> Sequence[int]:
+    if word.isascii() and len(word) > _LONGEST_WORD:
+        return range(0, len(word), _CHARS_PER_TOKEN)
+    return _places(tokenizer, word)
+
+
+def _by_characters(texts: Sequence[str]) -> list[NDArray[np.int64]]:
+    starts = []
+    for text in texts:
+        points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
+        unspaced = np.zeros(len(points), np.bool_)
+        for low, high in _UNSPACED:
+            unspaced |= (points >= low) & (points <= high)
+        passed = np.cumsum(np.where(unspaced, _CHARS_PER_TOKEN, 1)) - 1
+        starts.append(np.flatnonzero(np.diff(passed // _CHARS_PER_TOKEN, prepend=-1)))
+    return starts
+
+
+def _filled(starts: NDArray[np.int64], length: int) -> NDArray[np.int64]:
+    """`starts` with more offsets in gaps that are too long."""
+    edges = np.zeros(len(starts) + 2, np.int64)
+    edges[1:-1], edges[-1] = starts, length
+    gaps = edges[1:] - edges[:-1]
+    if gaps.max() <= _LONGEST_GAP:
+        return starts
+    between = [
+        np.arange(edges[i] + _LONGEST_GAP, edges[i + 1], _LONGEST_GAP) for i in np.flatnonzero(gaps > _LONGEST_GAP)
+    ]
+    return np.sort(np.concatenate((starts, *between)))

@@ -1,0 +1,542 @@
+"""Relations between memories: which of two stands, what superseded what, and links.
+
+What superseded what is data: it is checked as a whole, written in one transaction, and can be undone. Nothing is
+deleted: superseded memories cost no place in plain recall, and `history`, `as_of`, `valid_at` and `include_superseded`
+show them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias, TypeGuard, cast, get_args
+
+import msgspec
+
+from recallite.engine import Engine
+from recallite.errors import Conflict, InvalidInput, NotFound, RecalliteError
+from recallite.model import checks
+from recallite.model.authority import Authority, authority_of, is_lower, rank_of, speaker
+from recallite.model.filters import Filter
+from recallite.model.records import Link, Reached, Record
+from recallite.remember.fields import check_ids, check_order
+from recallite.store.transaction import Reader, Writer
+from recallite.store.values import (
+    CHUNK_KIND,
+    Direction,
+    LinkRow,
+    Occurrence,
+    Row,
+    Standpoint,
+    StatementCandidate,
+    Supersession,
+    beginning,
+    telling,
+)
+from recallite.system.messages import shown
+from recallite.system.telemetry import traced
+from recallite.text.standing import whose
+from recallite.text.topics import same_topic
+
+Known: TypeAlias = Row | StatementCandidate
+"""A record that a row is compared with: a row of the batch, or a stored one."""
+
+
+class Claim(NamedTuple):
+    """A statement as `which_stands` weighs it; times in microseconds.
+
+    - told_at: all times at which it was said, ascending
+    - authority: the rank of who said it
+    - expires: whether it ends by itself
+    - over_at: when what it tells of was over, if its text says so: "I moved to Rome in 2010"
+    """
+
+    told_at: tuple[int, ...]
+    authority: int
+    pinned: bool
+    expires: bool
+    over_at: int | None
+
+    @classmethod
+    def of(cls, known: Known, again: Iterable[int] = ()) -> Claim:
+        """Return the claim of a record, which was said again at some times that the store does not have yet."""
+        further = known.repeated_at if isinstance(known, StatementCandidate) else ()
+        if isinstance(known, Row) and known.repeated:
+            further = tuple(at for at, _ in known.repeated)
+        told_at = telling(known.created_at, known.recorded_from, known.valid_from, resolved=known.valid_resolved)
+        over_at = known.valid_until if known.valid_resolved else None
+        times = tuple(sorted({told_at, *further, *again}))
+        return cls(times, known.authority, known.pinned, known.expires_at is not None, over_at)
+
+    @classmethod
+    def of_record(cls, record: Record, repeated: Iterable[Occurrence] = ()) -> Claim:
+        """Return the claim of a record as callers have it."""
+        created_at, recorded_from, valid_from, valid_until = (
+            checks.check_time(time, "time")
+            for time in (record.created_at, record.recorded_from, record.valid_from, record.valid_until)
+        )
+        told_at = telling(created_at or 0, recorded_from or 0, valid_from, resolved=record.valid_resolved)
+        over_at = valid_until if record.valid_resolved else None
+        times = tuple(sorted({told_at, *(again.at for again in repeated)}))
+        return cls(times, rank_of(record.authority), record.pinned, record.expires_at is not None, over_at)
+
+
+def which_stands(one: Claim, two: Claim) -> Claim | None:
+    """Return which of two statements that exclude each other stands: the one that was said last, if it may.
+
+    It may not if it is of a lower authority, if the other is pinned or stays when it expires, or if it tells of what
+    was over when the other was told. Then neither stands in the place of the other, as for two that were said last at
+    one moment. Every write decides by this alone: one by one, many at a time, compared later, imported or mended.
+    """
+    if one.told_at[-1] == two.told_at[-1]:
+        return None
+    new, old = sorted((one, two), key=lambda claim: claim.told_at[-1], reverse=True)
+    past = new.over_at is not None and new.over_at <= old.told_at[-1]
+    allowed = outranks(new.authority, old.authority) and not old.pinned and (old.expires or not new.expires)
+    return new if allowed and not past else None
+
+
+def outranks(authority: int, other: int) -> bool:
+    """Whether the word of one rank may take the place of that of another: a lower one never does."""
+    return authority >= other
+
+
+def said_after(new: Claim, old: Claim) -> int | None:
+    """Return the first time at which one was said after the last of the other; None if it never was."""
+    return next((told_at for told_at in new.told_at if told_at > old.told_at[-1]), None)
+
+
+def begins_at(known: Known | Standpoint) -> int:
+    """Return the time from which a record holds."""
+    if isinstance(known, Row):
+        return beginning(known.created_at, known.valid_from, resolved=known.valid_resolved)
+    return known.begins_at
+
+
+def adds_nothing(row: Row, other: Known) -> bool:
+    """Whether a record has all that a row of the same statement gives.
+
+    At another valid time it is another event.
+    """
+    return (
+        row.context == other.context and row.authority == other.authority
+        and (row.valid_from, row.valid_until, row.expires_at) == (other.valid_from, other.valid_until, other.expires_at)
+        and row.topic in (None, other.topic) and row.source in (None, other.source)
+        and row.metadata in (None, other.metadata) and row.tags in ((), other.tags)
+        and row.pinned <= other.pinned and (row.text == other.text or same_topic(row.text, other.text))
+    )  # fmt: skip
+
+
+def of_one_subject(row: Row, other: Known) -> bool:
+    """Whether a row and a record may be about the same thing, by `on_one_subject`."""
+    if row.metadata == other.metadata:
+        return on_one_subject((row.topic, other.topic), {}, {})
+    one, two = (msgspec.json.decode(known.metadata or b"{}") for known in (row, other))
+    return on_one_subject((row.topic, other.topic), one, two)
+
+
+def on_one_subject(topics: tuple[str | None, str | None], one: Mapping[str, Any], two: Mapping[str, Any]) -> bool:
+    """Whether neither the topics nor the metadata of two records say that they are about different things."""
+    if None not in topics and topics[0] != topics[1]:
+        return False
+    return whose(one) == whose(two)
+
+
+# One memory in the place of another.
+
+KINDS_THAT_LAST = {
+    "episode": "an episode, which happened",
+    CHUNK_KIND: "a chunk of a document: change the document and ingest it again",
+    "procedure": "a procedure: procedures.save makes a new version",
+}
+"""Kinds of which nothing supersedes anything."""
+_MAX_REASON_CHARS = 1_000
+_MOST_PAIRS = 10_000
+
+
+class RowRefused(RecalliteError):
+    """A row names records that it cannot supersede; the transaction is to be rolled back."""
+
+    def __init__(self, row: Row, error: RecalliteError) -> None:
+        super().__init__(str(error))
+        self.row, self.error = row, error
+
+
+def row_id(reader: Reader, public_id: object, base: str) -> int:
+    """The row id of a current record that a handle bound to `base` may see; NotFound otherwise."""
+    ids = row_ids(reader, [public_id], base)
+    if ids:
+        return ids[checks.plain_str(str(public_id))]
+    where = "" if base == "/" else " in this scope"
+    raise NotFound(f"no memory {shown(public_id)}{where}: it was never stored, was forgotten, or is elsewhere")
+
+
+def row_ids(reader: Reader, public_ids: Sequence[object], base: str) -> dict[str, int]:
+    """The row ids of those current records that a handle bound to `base` may see, by id, in this order."""
+    names = dict.fromkeys(checks.plain_str(public_id) for public_id in public_ids if _may_be_id(public_id))
+    ids = reader.records.find_ids([*names], base)
+    return {name: ids[name] for name in names if name in ids}
+
+
+def _may_be_id(public_id: object) -> TypeGuard[str]:
+    """Whether this can be the id of a record: a str that the store can hold."""
+    try:
+        return isinstance(public_id, str) and "\x00" not in public_id and bool(public_id.encode())
+    except UnicodeEncodeError:  # a lone surrogate
+        return False
+
+
+def check_speaker(public_id: str, authority: Authority, verb: str) -> None:
+    """Refuse what a lower authority would do to the word of a higher one."""
+    if is_lower(speaker(), authority):
+        raise InvalidInput(
+            f"{public_id} is the word of the {authority}, which the {speaker()} cannot {verb}: remember what is true "
+            f"now, and both are shown. The {authority} can with the command line, the page or Memory, or gives a tool "
+            f"or MCP server authority={authority!r}",
+            "authority",
+        )
+
+
+def check_speaker_of(reader: Reader, record_ids: Sequence[int], verb: str) -> None:
+    """Refuse the same of several open records."""
+    if speaker() == "user" or not record_ids:
+        return
+    standpoints = reader.supersessions.standpoints(record_ids).values()
+    highest = max(standpoints, key=lambda standpoint: standpoint.authority, default=None)
+    if highest is not None:
+        check_speaker(highest.public_id, authority_of(highest.authority), verb)
+
+
+@traced("supersede")
+def supersede(
+    engine: Engine, old: object, new: object, *, reason: object, strength: float, at: object, base: str
+) -> None:
+    """Put records in the place of others: all of the old by all of the new, or none."""
+    olds, news = check_ids(old, "old"), check_ids(new, "new")
+    for name, ids in (("old", olds), ("new", news)):
+        if not ids:
+            raise InvalidInput(f"{name} names no memory: give an id, or a list of ids")
+    stated_reason, share = check_reason(reason), checks.check_unit(strength, "strength")
+    stated_reason = None if stated_reason is None else engine.settings.write_policy.clean(stated_reason)
+    moment = checks.check_time(at, "at")
+    with engine.atomic() as writer:
+        old_ids = [row_id(writer, public_id, base) for public_id in olds]
+        new_ids = [row_id(writer, public_id, base) for public_id in news]
+        put_in_place(
+            writer,
+            old_ids,
+            new_ids,
+            holds_from=moment,
+            known_from=checks.now_us(),
+            reason=stated_reason,
+            strength=share,
+        )
+
+
+def supersede_named(writer: Writer, rows: Sequence[Row], ids: Sequence[int]) -> None:
+    """Put rows that have just been inserted in the place of the records that they name."""
+    for row, record_id in zip(rows, ids, strict=True):
+        if row.supersedes:
+            try:
+                olds = [row_id(writer, public_id, row.base) for public_id in row.supersedes]
+                put_in_place(writer, olds, [record_id])
+            except RecalliteError as reason:
+                raise RowRefused(row, reason) from reason
+
+
+def put_in_place(
+    writer: Writer,
+    old_ids: Sequence[int],
+    new_ids: Sequence[int],
+    *,
+    holds_from: int | None = None,
+    known_from: int | None = None,
+    reason: str | None = None,
+    strength: float = 1.0,
+) -> None:
+    """Record that all of the new stand in the place of all of the old, given as row ids of open versions.
+
+    `holds_from` is the valid time from which they hold: when each begins, by default. The store knows it `known_from`:
+    by default, as of something that was just written, as soon as both were stored.
+
+    Raises InvalidInput, or Conflict; what the transaction has written must then be rolled back.
+    """
+    standpoints = writer.supersessions.standpoints([*old_ids, *new_ids])
+    olds, news = [standpoints[record_id] for record_id in old_ids], [standpoints[record_id] for record_id in new_ids]
+    if len(olds) * len(news) > _MOST_PAIRS:
+        raise InvalidInput(
+            f"{len(olds):,} memories superseded by {len(news):,} are {len(olds) * len(news):,} pairs: at most "
+            f"{_MOST_PAIRS:,} in one call"
+        )
+    _check_alike(olds, news)
+    _check_word(olds, news)
+    now = checks.now_us()
+    standing = _standing(writer, olds, {record_id.record_id for record_id in news}, now)
+    _check_acyclic(writer, olds, news)
+    rows = _corrected(writer, standing, holds_from, now, reason, strength)
+    for old in olds:
+        if old.record_id not in standing:
+            for new in news:
+                begins = new.begins_at if holds_from is None else holds_from
+                known = max(new.recorded_from, old.recorded_from) if known_from is None else known_from
+                rows.append(Supersession(old.record_id, new.record_id, begins, known, None, reason, strength))
+    for row in rows:
+        old, new = standpoints[row.old_id], standpoints[row.new_id]
+        if row.holds_from < old.begins_at:
+            raise InvalidInput(
+                f"{new.public_id} holds from {_iso(row.holds_from)} and {old.public_id} only from "
+                f"{_iso(old.begins_at)}: what began later cannot be superseded by what began before; swap them, or "
+                "give `at`"
+            )
+    writer.supersessions.put(rows)
+
+
+def settle_change(writer: Writer, record_id: int, now: Record, columns: dict[str, Any]) -> None:
+    """Refuse a change of `columns` that a record's supersessions do not allow, and have others follow it.
+
+    Times that are given replace those that were found in the text.
+    """
+    created = checks.check_time(now.created_at, "created_at") or 0
+    was, until = (checks.check_time(time, "time") for time in (now.valid_from, now.valid_until))
+    if "valid_resolved" not in columns and ("valid_from" in columns or "valid_until" in columns):
+        begins = columns.get("valid_from", None if now.valid_resolved else was)
+        ends = columns.get("valid_until", None if now.valid_resolved else until)
+        check_order(begins, ends, created)
+        columns |= {"valid_from": begins, "valid_until": ends, "valid_resolved": False}
+    olds, news = writer.supersessions.of_new([record_id]), writer.supersessions.of_old([record_id])
+    if not olds and not news:
+        return
+    if columns.get("scope", now.scope) != now.scope or columns.get("kind") in KINDS_THAT_LAST:
+        what = "scope" if columns.get("scope", now.scope) != now.scope else "kind"
+        remedy = " and ".join(
+            f"restore({standpoint!r})" for standpoint in (*now.supersedes, *((now.id,) if news else ()))
+        )
+        raise InvalidInput(
+            f"{now.id} {'is superseded' if news else 'supersedes others'}, so its {what} cannot become "
+            f"{shown(columns[what])}: undo that first, with {remedy}"
+        )
+    before = beginning(created, was, resolved=now.valid_resolved)
+    resolved = bool(columns.get("valid_resolved", now.valid_resolved))
+    begins = beginning(created, columns.get("valid_from", was), resolved=resolved)
+    if begins == before:
+        return
+    held_until = min((row.holds_from for row in news), default=begins)
+    others = writer.supersessions.standpoints([row.old_id for row in olds if row.holds_from == before])
+    if begins > held_until or any(standpoint.begins_at > begins for standpoint in others.values()):
+        raise InvalidInput(
+            f"valid_from is {_iso(begins)}, but {now.id} was superseded by what holds from {_iso(held_until)}"
+            if begins > held_until
+            else f"valid_from is {_iso(begins)}, but what {now.id} supersedes began later: undo that with restore first"
+        )
+    writer.supersessions.hold_from(record_id, before, begins)
+
+
+def check_pair(writer: Writer, old_id: int, new_id: int, *, standing: bool) -> None:
+    """Refuse a pair of records of which one cannot supersede the other; what is not `standing` makes no cycle."""
+    standpoints = writer.supersessions.standpoints([old_id, new_id])
+    _check_alike([standpoints[old_id]], [standpoints[new_id]])
+    _check_word([standpoints[old_id]], [standpoints[new_id]])
+    if standing:
+        _check_acyclic(writer, [standpoints[old_id]], [standpoints[new_id]])
+
+
+def undo(engine: Engine, public_id: str, *, base: str) -> Record:
+    """Make a superseded record current again; returns it."""
+    with engine.atomic() as writer:
+        record_id = row_id(writer, public_id, base)
+        successors = [row.new_id for row in writer.supersessions.of_old([record_id])]
+        check_speaker_of(writer, [record_id, *successors], "restore")
+        if not writer.supersessions.undo([record_id], checks.now_us()):
+            raise InvalidInput(
+                f"{public_id} is not superseded: give the version to restore, an index into history(id, chain=False)"
+            )
+        return writer.records.get(record_id, outcome="updated")
+
+
+def check_reason(reason: object) -> str | None:
+    """A short text; None is none."""
+    return None if reason is None else checks.check_text(reason, _MAX_REASON_CHARS, "reason")
+
+
+def _check_alike(olds: Sequence[Standpoint], news: Sequence[Standpoint]) -> None:
+    """Refuse what is no pair of statements of one scope."""
+    for standpoint in (*olds, *news):
+        if standpoint.kind in KINDS_THAT_LAST:
+            raise InvalidInput(f"{standpoint.public_id} is {KINDS_THAT_LAST[standpoint.kind]}")
+    for old in olds:
+        for new in news:
+            if old.record_id == new.record_id:
+                raise InvalidInput(f"{old.public_id} cannot supersede itself")
+            if old.scope != new.scope:
+                raise InvalidInput(
+                    f"{old.public_id} is in another scope than {new.public_id}: a memory supersedes those of its own"
+                )
+
+
+def _check_word(olds: Sequence[Standpoint], news: Sequence[Standpoint]) -> None:
+    """Refuse the word of a lower authority in the place of a higher one's, and what others than the user do to pins.
+
+    Whose word it is counts, not who calls: a page that the user stores is the page's word.
+    """
+    for old in olds:
+        for new in news:
+            ranks = authority_of(new.authority), authority_of(old.authority)
+            if not outranks(new.authority, old.authority):
+                raise InvalidInput(
+                    f"{old.public_id} is the word of the {ranks[1]}, and stays beside {new.public_id}, the word of the "
+                    f"{ranks[0]}: only the {ranks[1]} can say which one holds, by remembering it as their own word "
+                    f"(without a source of the web or a context of another speaker) with supersedes={old.public_id!r}",
+                    "authority",
+                )
+            if old.pinned and speaker() != "user":
+                raise InvalidInput(
+                    f"{old.public_id} is pinned, and stays beside {new.public_id}: only the user can say which one "
+                    "holds",
+                    "authority",
+                )
+
+
+def _standing(writer: Writer, olds: Sequence[Standpoint], news: set[int], now: int) -> set[int]:
+    """The old records that these new ones supersede already. What has only expired successors is free again."""
+    by_old: dict[int, list[Supersession]] = {}
+    for row in writer.supersessions.of_old([standpoint.record_id for standpoint in olds]):
+        by_old.setdefault(row.old_id, []).append(row)
+    still_superseded: set[int] = set()
+    for old in olds:
+        rows = by_old.get(old.record_id, [])
+        if not rows:
+            continue
+        successors = writer.supersessions.standpoints([row.new_id for row in rows])
+        if any(standpoint == old.record_id and moment <= now for moment, standpoint in writer.supersessions.lapses()):
+            expired = max(standpoint.expires_at or now for standpoint in successors.values())
+            writer.supersessions.undo([old.record_id], min(expired, now))
+        elif successors.keys() == news:
+            still_superseded.add(old.record_id)
+        else:
+            names = " and ".join(standpoint.public_id for standpoint in successors.values())
+            raise Conflict(
+                f"{old.public_id} is superseded by {names}: supersede that one, restore({old.public_id!r}) first, or "
+                "give all that supersede it in one call",
+                "superseded",
+            )
+    return still_superseded
+
+
+def _corrected(
+    writer: Writer, standing: set[int], holds_from: int | None, now: int, reason: str | None, strength: float
+) -> list[Supersession]:
+    """Return the supersessions that are repeated with another reason, time or strength, as they will be stored."""
+    before = writer.supersessions.of_old(sorted(standing))
+    after = [
+        row._replace(
+            reason=row.reason if reason is None else reason,
+            holds_from=row.holds_from if holds_from is None else holds_from,
+            strength=row.strength if strength == 1.0 else strength,
+        )
+        for row in before
+    ]
+    changed = {row.old_id for row, wanted_row in zip(before, after, strict=True) if row != wanted_row}
+    writer.supersessions.undo(sorted(changed), now)
+    return [wanted_row._replace(known_from=now) for wanted_row in after if wanted_row.old_id in changed]
+
+
+def _check_acyclic(writer: Writer, olds: Sequence[Standpoint], news: Sequence[Standpoint]) -> None:
+    """Refuse an old record that follows, through others, from a new one."""
+    following = writer.supersessions.following([standpoint.record_id for standpoint in news])
+    for old in olds:
+        if old.record_id in following:
+            raise InvalidInput(
+                f"{old.public_id} supersedes {news[0].public_id} already, directly or through others: "
+                "a memory cannot be superseded by what it supersedes"
+            )
+
+
+def _iso(moment: int) -> str:
+    return checks.to_datetime(moment).isoformat()
+
+
+# Links: create, remove, list and traverse them.
+
+LINK_TYPES = ("similar", "sequential", "causal", "contradicts", "supports", "elaborates")
+SUPERSEDES = "supersedes"
+"""The type of links that `supersede` makes and `restore` removes."""
+
+
+def link(engine: Engine, source: str, target: str, type: str, strength: float, *, base: str) -> None:
+    """Link two records; linking them again changes the strength."""
+    type = check_link_type(type)
+    strength = checks.check_unit(strength, "strength")
+    with engine.atomic() as writer:
+        ends = row_id(writer, source, base), row_id(writer, target, base)
+        if ends[0] == ends[1]:
+            raise InvalidInput(f"{source} cannot be linked to itself")
+        writer.links.put([LinkRow(*ends, type, strength, checks.now_us())])
+
+
+def unlink(engine: Engine, source: str, target: str, type: str | None, *, base: str) -> int:
+    """Remove the link of a type, or every link, from one record to another; returns how many there were."""
+    if type == SUPERSEDES:
+        raise InvalidInput("links of type 'supersedes' show what supersede has done: undo it with restore(target)")
+    types = [] if type is None else [check_link_type(type)]
+    with engine.atomic() as writer:
+        ends = row_id(writer, source, base), row_id(writer, target, base)
+        if type in (None, "contradicts", "supports"):
+            check_speaker_of(writer, ends, "unlink")
+        return writer.links.drop(*ends, types)
+
+
+def neighbors(engine: Engine, id: str, types: Sequence[str], direction: str, *, base: str) -> list[Link]:
+    """The links of a record to others that the handle may see, strongest first."""
+    way, shown_types = _check_sides(direction, types)
+    with engine.store.read() as reader:
+        record_id = row_id(reader, id, base)
+        sides = {"out": (False,), "in": (True,), "both": (False, True)}[way]
+        links = [link for side in sides for link in reader.links.of(record_id, incoming=side, types=shown_types)]
+        ends = [link.target if link.source == id else link.source for link in links]
+        seen = reader.records.find_ids(ends, base)
+    visible = [link for link, end in zip(links, ends, strict=True) if end in seen]
+    return sorted(visible, key=lambda link: -link.strength)
+
+
+def traverse(
+    engine: Engine, id: str, depth: int, types: Sequence[str], direction: str, limit: int | None, *, base: str
+) -> list[Reached]:
+    """The records that links lead to from one, breadth first, each once, at its least distance.
+
+    Paths lead only through records that a recall of the handle would see. Of the shortest paths the strongest counts;
+    the strength of a path is the product over its links. Sorted by distance, then strength, then in the order stored.
+    """
+    way, shown_types = _check_sides(direction, types)
+    depth = checks.check_count(depth, "depth")
+    most = None if limit is None else checks.check_count(limit, "limit")
+    visible, now = Filter(include_superseded=True).within(base), checks.now_us()
+    with engine.store.read() as reader:
+        edge = {row_id(reader, id, base): 1.0}
+        seen = set(edge)
+        reached: list[tuple[int, int, float]] = []
+        for distance in range(1, depth + 1):
+            following: dict[int, float] = {}
+            for near, far, strength in reader.links.steps(list(edge), way, shown_types, visible, now):
+                if far not in seen:
+                    following[far] = max(following.get(far, 0.0), edge[near] * strength)
+            edge = following
+            seen |= edge.keys()
+            ordered = sorted(edge, key=lambda far: (-following[far], far))
+            reached += [(far, distance, edge[far]) for far in ordered]
+            if not edge or (most is not None and len(reached) >= most):
+                break
+        reached = reached[:most]
+        ids = sorted(far for far, _, _ in reached)
+        records = dict(zip(ids, reader.records.get_many(ids), strict=True))
+    return [Reached(record=records[far], distance=distance, strength=strength) for far, distance, strength in reached]
+
+
+def check_link_type(type: object) -> str:
+    """One of the types of links that `link` makes."""
+    if isinstance(type, str) and type == SUPERSEDES:
+        raise InvalidInput("link makes no links of type 'supersedes': use supersede(old, new)")
+    return checks.check_choice(type, "type", LINK_TYPES)
+
+
+def _check_sides(direction: object, types: Sequence[object]) -> tuple[Direction, list[str]]:
+    way = cast("Direction", checks.check_choice(direction, "direction", get_args(Direction)))
+    return way, [checks.check_choice(type, "type", (*LINK_TYPES, SUPERSEDES)) for type in types]

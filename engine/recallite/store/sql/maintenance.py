@@ -1,0 +1,544 @@
+"""Work on a whole store: deriving everything again, erasing with proof, and copying table by table.
+
+Repair never asks a broken index.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from recallite.errors import InvalidInput, StoreError
+from recallite.store.sql.derived import numbers_in
+from recallite.store.sql.repository import IN_ARRAY, INSIDE, TAGS_SQL, Repository, within
+from recallite.store.sql.schema import TABLES, Table
+from recallite.store.sql.vectors import VECTOR_BYTES
+from recallite.store.store import Progress
+from recallite.store.values import CopyMark, Erased, read_rows, stored_json
+from recallite.text.reading import read_texts
+from recallite.text.words import content_hash
+
+if TYPE_CHECKING:
+    from recallite.store.transaction import Writer
+
+
+_BATCH = 2000
+
+
+class _Text(NamedTuple):
+    id: int
+    text: str
+    context: str | None
+    tags: str
+    indexed: bool | int
+
+
+def rebuild(tx: Writer, on_progress: Progress | None = None) -> None:
+    """Make words and hashes from the records anew. Unsound vectors are removed, the others kept as the settings say.
+
+    A database has emptied the derived tables before, and filled those that it alone has.
+    """
+    tx.connection.execute("INSERT INTO kind (name) SELECT DISTINCT kind FROM record")
+    tx.supersessions.rebuild()
+    tx.uncompared.mend()
+    open_epoch(tx)
+    tx.numbers.forget()
+    total = tx.connection.execute("SELECT count(*) FROM record").get
+    done, last = 0, 0
+    while rows := _texts(tx, last):
+        ids = [row[0] for row in rows]
+        shown = [row for row in rows if row.indexed]
+        if shown:
+            reading = read_texts(
+                [row.text for row in shown],
+                [row.context for row in shown],
+                [msgspec.json.decode(row.tags) for row in shown],
+            )
+            tx.lexicon.put_reading([row.id for row in shown], reading)
+        tx.standing.derive(ids)
+        tx.statements.derive(ids)
+        tx.connection.executemany(
+            "UPDATE record SET content_hash = ?1 WHERE id = ?2 AND content_hash IS DISTINCT FROM ?1",
+            [(content_hash(row.text, row.context), row.id) for row in rows],
+        )
+        last = ids[-1]
+        done += len(rows)
+        if on_progress is not None:
+            on_progress(done, total)
+    _mend_vectors(tx)
+    tx.vectors.convert()
+    tx.changes.append("reload", 0)
+
+
+def drop_unused(tx: Writer) -> None:
+    """Drop words and tags that no record has."""
+    used: set[int] = set()
+    rows = iter(tx.connection.execute("SELECT terms FROM record_terms"))
+    while lists := [row[0] for row in islice(rows, _BATCH)]:
+        used.update(numbers_in(lists).tolist())
+    unused = [row[0] for row in tx.connection.execute("SELECT id FROM term") if row[0] not in used]
+    if unused:
+        open_epoch(tx)
+        tx.connection.execute(f"DELETE FROM term WHERE id {IN_ARRAY}", (tx.id_array(unused),))
+        tx.changes.append("reload", 0)
+    tx.connection.execute("DELETE FROM tag WHERE NOT EXISTS (SELECT 1 FROM record_tag r WHERE r.tag_id = tag.id)")
+
+
+def _texts(tx: Writer, after_id: int) -> list[_Text]:
+    rows: Any = tx.connection.execute(
+        f"SELECT r.id, r.text, r.context, {TAGS_SQL}, r.indexed FROM record r WHERE r.id > ? ORDER BY r.id LIMIT ?",
+        (after_id, _BATCH),
+    )
+    return read_rows(rows, _Text, "record")
+
+
+def open_epoch(tx: Writer) -> None:
+    """Begin another epoch of the numbers of words: those that processes keep are looked up again."""
+    tx.connection.execute(
+        "INSERT INTO meta VALUES ('lexicon_epoch', '1') "
+        "ON CONFLICT (key) DO UPDATE SET value = CAST(CAST(meta.value AS BIGINT) + 1 AS TEXT)"
+    )
+    tx.forget_known()
+
+
+def _mend_vectors(tx: Writer) -> None:
+    """Leave only whole sets of sound vectors of one embedder; records without go back to pending.
+
+    Token codes that cannot be right go too; `reembed` makes them again.
+    """
+    tx.connection.execute(
+        "UPDATE embedder SET active = false WHERE id != (SELECT e.id FROM embedder e WHERE e.active "
+        "ORDER BY (SELECT count(*) FROM vector v WHERE v.embedder_id = e.id) DESC, e.id LIMIT 1)"
+    )
+    tx.forget_known()
+    tx.connection.execute(
+        "DELETE FROM vector WHERE record_id NOT IN (SELECT id FROM record) OR embedder_id NOT IN (SELECT id "
+        f"FROM embedder) OR length(value) != (SELECT {VECTOR_BYTES} FROM embedder e WHERE e.id = embedder_id)"
+    )
+    tx.connection.execute(
+        "DELETE FROM token_code WHERE vector_id NOT IN (SELECT id FROM vector) OR length(codes) % 8 != 0"
+    )
+    bad = tx.vectors.unsound()
+    tx.connection.execute(f"DELETE FROM vector WHERE record_id {IN_ARRAY}", (tx.id_array(bad),))
+    tx.connection.execute(
+        "DELETE FROM vector WHERE (record_id, embedder_id) IN (SELECT record_id, embedder_id FROM vector "
+        "GROUP BY record_id, embedder_id HAVING max(part) + 1 != count(*))"
+    )
+    for state, other, exists in (("pending", "embedding_state = 'embedded'", "NOT EXISTS"),
+                                 ("embedded", "embedding_state != 'embedded'", "EXISTS")):  # fmt: skip
+        tx.connection.execute(
+            f"UPDATE record SET embedding_state = '{state}' WHERE {other} AND {exists} (SELECT 1 FROM vector v "
+            "JOIN embedder e ON e.id = v.embedder_id AND e.active WHERE v.record_id = record.id)"
+        )
+
+
+# Searching a stream for many byte sequences at once.
+
+# What is compared at every place of the file.
+LEAST_BYTES = 8
+_CHUNK_BYTES = 1 << 22
+# Fibonacci hashing: the highest 20 bits of a product are well mixed.
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+_SHIFT = np.uint64(44)
+
+
+def found_in(read: Callable[[int], bytes], sought: Collection[bytes]) -> set[bytes]:
+    """The sequences, each of at least LEAST_BYTES bytes, that occur in the stream that `read` reads.
+
+    The last eight bytes of each are looked for at every place, through a table of 2^20 bits, and what has them is
+    compared in full. The first eight of ids are a time, which many share.
+    """
+    if not sought:
+        return set()
+    by_end: dict[int, set[bytes]] = defaultdict(set)
+    for sequence in sought:
+        by_end[int.from_bytes(sequence[-LEAST_BYTES:], "little")].add(sequence)
+    ends = np.array(sorted(by_end), dtype=np.uint64)
+    slots = np.zeros(1 << 20, dtype=np.bool_)
+    slots[ends * _FACTOR >> _SHIFT] = True
+    overlap = max(map(len, sought)) - 1
+    data = b""
+    while chunk := read(_CHUNK_BYTES):
+        data = data[-overlap:] + chunk
+        for offset in range(min(LEAST_BYTES, len(data) - LEAST_BYTES + 1)):
+            words = np.frombuffer(data, dtype="<u8", offset=offset, count=(len(data) - offset) // LEAST_BYTES)
+            near = np.flatnonzero(slots[words * _FACTOR >> _SHIFT])
+            for place in near[np.isin(words[near], ends)].tolist():
+                left = by_end[int(words[place])]
+                if left:
+                    stop = offset + LEAST_BYTES * (place + 1)
+                    left -= {sequence for sequence in left if data.endswith(sequence, 0, stop)}
+    return set(sought).difference(*by_end.values())
+
+
+# Erasure with proof: what is stored of some records, removed with everything that only they had.
+
+# The size of the pieces of a longer value, and their distance.
+_PIECE_BYTES = 32
+_EVERY_BYTES = 2048
+_TEXTS = "text, context, topic, metadata, public_id"
+_VECTORS = (
+    "SELECT value FROM vector WHERE record_id IN (SELECT value FROM carray(?1))",
+    "SELECT c.codes FROM vector v JOIN token_code c ON c.vector_id = v.id "
+    "WHERE v.record_id IN (SELECT value FROM carray(?1))",
+)
+_BESIDE = (
+    "SELECT text FROM occurrence WHERE record_id IN (SELECT value FROM carray(?1))",
+    *(
+        f"SELECT reason FROM {table} WHERE {old} IN (SELECT value FROM carray(?1)) OR {new} IN "
+        "(SELECT value FROM carray(?1))"
+        for table, old, new in (
+            ("link", "source_id", "target_id"), ("supersession", "old_id", "new_id"), ("judgement", "old_id", "new_id"),
+        )
+    ),
+)  # fmt: skip
+_NAMES = {
+    ("term", "text"): f"SELECT text FROM term WHERE id {IN_ARRAY}",
+    ("tag", "name"): f"SELECT name FROM tag WHERE id IN (SELECT tag_id FROM record_tag WHERE record_id {IN_ARRAY})",
+    ("source", "name"): f"SELECT name FROM source WHERE id IN (SELECT source_id FROM record WHERE id {IN_ARRAY})",
+    ("scope", "path"): f"SELECT path FROM scope WHERE id IN (SELECT scope_id FROM record WHERE id {IN_ARRAY})",
+}
+# What the services keep of a scope, as columns by table.
+_OF_SCOPES = {
+    "session": ("name",),
+    "session_snapshot": ("messages", "summary", "key_decisions"),
+    "tool_pattern": ("task_type", "pattern"),
+    "error_recovery": ("error_pattern", "error", "recovery"),
+    "working_state": ("items",),
+}
+_IN_SCOPES = [table.name for table in TABLES if "scope_id" in table.columns]
+
+
+class Erasure(Repository):
+    """Erasure of records in a write transaction; a database's proof searches for what it collected."""
+
+    def begin(self, record_ids: Sequence[int], scopes: Iterable[str]) -> Erased:
+        """Note what is stored of these open records and, for whole scopes, of their services."""
+        if self._tx.began is not None:  # before anything is deleted
+            raise InvalidInput(INSIDE)
+        traces = self._traces(record_ids, scopes)
+        traces.ids = tuple(self._tx.records.public_ids(record_ids))
+        traces.rows = self._rows_by_table()
+        traces.had_snapshot = self._has_snapshot()
+        self._tx.synced.forget_names(traces.ids)
+        self._execute(
+            f"DELETE FROM embedding_cache WHERE content_hash IN (SELECT content_hash FROM record WHERE id {IN_ARRAY})",
+            (self._id_array(self._with_versions(record_ids)),),
+        )
+        return traces
+
+    def finish(self, erased: Erased) -> None:
+        """Remove what the deletion has left unused, and count what is gone."""
+        self._drop_unused_scopes()
+        self._drop_unused()
+        self._add_names_gone(erased)
+        now = self._rows_by_table()
+        erased.rows = {table: rows - now[table] for table, rows in erased.rows.items() if rows != now[table]}
+
+    def found_in_tables(self, pieces: Iterable[bytes]) -> tuple[dict[str, int], set[bytes]]:
+        """The rows that hold any of these bytes, as {"table.column": rows}, and the byte sequences that they hold."""
+        rows: dict[str, int] = {}
+        present: set[bytes] = set()
+        sought = [*pieces]
+        for table, column, holds in self._searched() if sought else ():
+            here = self._column(
+                f'SELECT s.value FROM carray(?) s WHERE EXISTS (SELECT 1 FROM "{table}" t WHERE {holds})',
+                (self._byte_array(sought),),
+            )
+            if here:
+                present.update(here)
+                rows[f"{table}.{column}"] = self._number(
+                    f'SELECT count(*) FROM "{table}" t WHERE EXISTS (SELECT 1 FROM carray(?) s WHERE {holds})',
+                    (self._byte_array(here),),
+                )
+        return rows, present
+
+    @abstractmethod
+    def _searched(self) -> Iterator[tuple[str, str, str]]:
+        """The tables and columns that may hold content, and for each the condition that a row `t` holds `s.value`."""
+
+    def _traces(self, record_ids: Sequence[int], scopes: Iterable[str]) -> Erased:
+        """The stored traces of these open records with their closed versions, and of the services in `scopes`."""
+        erased = Erased()
+        versions = self._with_versions(record_ids)
+        rows = list(self._execute(f"SELECT {_TEXTS} FROM record WHERE id {IN_ARRAY}", (self._id_array(versions),)))
+        for statement in (*_VECTORS, *_BESIDE):
+            rows += self._execute(statement, (self._id_array(versions),))
+        for (table, column), statement in _NAMES.items():
+            ids = self._terms(versions) if table == "term" else versions
+            erased.names[table, column] = {name for (name,) in self._execute(statement, (self._id_array(ids),))}
+        for scope in scopes:
+            condition, bound = within(scope)
+            inside = f"scope_id IN (SELECT id FROM scope WHERE {condition})"
+            statements = [
+                f"SELECT {', '.join(names)} FROM {table} WHERE {inside}" for table, names in _OF_SCOPES.items()
+            ]
+            statements.append(
+                "SELECT content, message FROM session_message WHERE session_id IN "
+                f"(SELECT id FROM session WHERE {inside})"
+            )
+            statements.append(
+                f"SELECT title, d.metadata, o.name FROM document d JOIN source o ON o.id = d.source_id WHERE o.{inside}"
+            )
+            for statement in statements:
+                rows += self._execute(statement, bound)
+        for row in rows:
+            for value in row:
+                _add(erased, value)
+        return erased
+
+    def _add_names_gone(self, erased: Erased) -> None:
+        """Note the names that are gone by now; a word that is in a message of a session is not."""
+        for (table, column), names in erased.names.items():
+            rows: Any = self._execute(
+                f"SELECT {column} FROM {table} WHERE {column} {IN_ARRAY}",
+                (self._array([*names]),),
+            )
+            for name in names - {row[0] for row in rows}:
+                if len(name.encode()) >= LEAST_BYTES and not (table == "term" and self._in_a_message(name)):
+                    _add(erased, name)
+
+    def _drop_unused_scopes(self) -> None:
+        unused = " AND ".join(
+            f"NOT EXISTS (SELECT 1 FROM {table} t WHERE t.scope_id = scope.id)" for table in _IN_SCOPES
+        )
+        self._execute(f"DELETE FROM scope WHERE path != '/' AND {unused}")
+        if self._connection.changes():
+            self._tx.changes.append("reload", 0)  # their numbers may be used again
+
+    def _rows_by_table(self) -> dict[str, int]:
+        return {name: self._execute(f'SELECT count(*) FROM "{name}"').get for name in self._tables()}
+
+    def _terms(self, record_ids: Sequence[int]) -> list[int]:
+        """The numbers of the words of these records."""
+        lists = self._column(
+            f"SELECT terms FROM record_terms WHERE record_id {IN_ARRAY}",
+            (self._id_array(record_ids),),
+        )
+        numbers: list[int] = numbers_in(lists).tolist()
+        return numbers
+
+    def _with_versions(self, record_ids: Sequence[int]) -> list[int]:
+        return [*record_ids, *self._tx.records.closed_versions(record_ids)]
+
+    def _has_snapshot(self) -> bool:
+        """Whether there is a snapshot of the index, which goes with the records."""
+        return False
+
+    def _drop_unused(self) -> None:
+        """Remove the words and tags that nothing has."""
+        drop_unused(self._tx)
+
+    @abstractmethod
+    def _tables(self) -> list[str]:
+        """The tables whose rows are counted."""
+
+    @abstractmethod
+    def _in_a_message(self, word: str) -> bool:
+        """Whether a message of a session has a word."""
+
+
+def _add(erased: Erased, value: object) -> None:
+    """Note the beginning, the end and places between of a text or BLOB."""
+    data = value.encode() if isinstance(value, str) else value
+    if not isinstance(data, bytes) or not data:
+        return
+    if len(data) < LEAST_BYTES:
+        erased.skipped += 1
+        return
+    for start in (*range(0, len(data), _EVERY_BYTES), max(0, len(data) - _PIECE_BYTES)):
+        piece = data[start : start + _PIECE_BYTES]
+        if len(piece) >= LEAST_BYTES and any(piece):
+            erased.pieces.add(piece)
+
+
+# A store as the rows of its tables, read and written in the order of their keys: by this one store becomes another.
+# Rows keep their row ids, so that everything derived with them in it, and ties of recall, are the same in the copy.
+
+CopiedRow = tuple[Any, ...]
+_MARK = "unfinished_copy"
+# The rows of `meta` that a copy takes over; the others are each store's own.
+_META = "key IN ('identity', 'purpose')"
+# Rows that are read and written at a time; of tables whose rows may be large, fewer.
+_ROWS = 4096
+_LARGE_ROWS = 512
+_LARGE = frozenset(
+    {"record", "occurrence", "session_message", "session_snapshot", "working_state", "document", "embedding_cache"}
+)
+_PATH = "{path is within}"
+_SCOPED = f"scope_id IN (SELECT id FROM scope WHERE {_PATH})"
+
+
+def _of(column: str, *others: str) -> str:
+    """The condition that columns, each with its table, name records of the scope."""
+    condition = f"EXISTS (SELECT 1 FROM record r WHERE r.id = {column} AND r.{_SCOPED})"
+    return " AND ".join([condition, *map(_of, others)])
+
+
+def _scoped(table: Table) -> str | None:
+    """The condition on the rows of a scope that follows from what rows belong to."""
+    if "scope_id" in table.columns:
+        return _SCOPED
+    records = table.references_to("record")
+    return _of(*(f"{table.name}.{column}" for column in records)) if records else _ELSEWHERE[table.name]
+
+
+# The conditions for other tables; None: a copy of a scope leaves the table out.
+_ELSEWHERE: dict[str, str | None] = {
+    "meta": None,
+    "scope": _PATH,
+    "kind": f"EXISTS (SELECT 1 FROM record r WHERE r.kind = kind.name AND r.{_SCOPED})",
+    "embedder": "true",
+    # The words of a scope are in arrays.
+    "term": f"id {IN_ARRAY}",
+    "tag": f"EXISTS (SELECT 1 FROM record_tag p WHERE p.tag_id = tag.id AND {_of('p.record_id')})",
+    "uncompared": "EXISTS (SELECT 1 FROM record r WHERE r.id BETWEEN uncompared.first_id AND uncompared.last_id "
+    f"AND r.{_SCOPED})",
+    "token_code": f"EXISTS (SELECT 1 FROM vector v WHERE v.id = token_code.vector_id AND {_of('v.record_id')})",
+    "session_message": f"EXISTS (SELECT 1 FROM session s WHERE s.id = session_id AND s.{_SCOPED})",
+    "document": f"EXISTS (SELECT 1 FROM source s WHERE s.id = source_id AND s.{_SCOPED})",
+    "access_token": f"EXISTS (SELECT 1 FROM (SELECT access_token.scope AS path) own WHERE {_PATH})",
+    # Of texts that may have been in any scope.
+    "embedding_cache": None,
+}
+COPIED = {table.name: table for table in TABLES if table.name not in ("feed", "synced")}
+"""The tables of a copy, each after those that its rows refer to."""
+_CONDITIONS = {name: _scoped(table) for name, table in COPIED.items()}
+# Rows that stay in a store when its content is forgotten.
+_NO_CONTENT = frozenset({"meta", "scope", "kind", "embedder", "term", "tag", "uncompared", "embedding_cache"})
+
+
+class Copying(Repository):
+    """Every table that a copy takes over."""
+
+    def tables(self, scope: str, *, access_tokens: bool) -> list[str]:
+        """The tables of a copy of a scope, each after those that its rows refer to."""
+        return [
+            name
+            for name, condition in _CONDITIONS.items()
+            if (scope == "/" or condition is not None) and (name != "access_token" or access_tokens)
+        ]
+
+    def columns(self, table: str) -> list[str]:
+        """The columns of a table."""
+        return [*COPIED[table].columns]
+
+    @abstractmethod
+    def last_ids(self) -> dict[str, int]:
+        """The last row id that each table has given to a row, present or not; tables that gave none are absent."""
+
+    def lift_time_limits(self) -> None:
+        """Let this transaction take as long as a copy takes."""
+
+    def count(self, table: str, scope: str) -> int:
+        """The number of rows that a table has of a scope."""
+        condition, bound = self._condition(table, scope)
+        return self._number(f"SELECT count(*) FROM {table} WHERE {condition}", bound)
+
+    def blocks(
+        self, table: str, columns: Sequence[str], scope: str, after: CopiedRow | None = None
+    ) -> Iterator[list[CopiedRow]]:
+        """The rows of a scope after one of them (None: all), block by block; the last block is empty.
+
+        Raises StoreCorrupt for a row that is not what was stored.
+        """
+        condition, bound = self._condition(table, scope)
+        key = COPIED[table].key
+        key_places = [columns.index(name) for name in key.split(", ")]
+        limit = _LARGE_ROWS if table in _LARGE else _ROWS
+        select = f"SELECT {', '.join(columns)} FROM {table} WHERE"
+        while True:
+            follows = "true" if after is None else f"({key}) > ({', '.join('?' * len(key_places))})"
+            last_key = () if after is None else tuple(after[place] for place in key_places)
+            rows = self._rows(f"{select} {follows} AND {condition} ORDER BY {key} LIMIT ?", (*last_key, *bound, limit))
+            self._check(table, columns, rows)
+            yield rows
+            if not rows:
+                return
+            after = rows[-1]
+
+    def mark(self) -> CopyMark | None:
+        """The mark of a store that is an unfinished copy."""
+        stored = self._execute("SELECT value FROM meta WHERE key = ?", (_MARK,)).get
+        return None if stored is None else stored_json(stored, f"the mark of a copy in {self._tx.path}", CopyMark)
+
+    def set_mark(self, mark: CopyMark | None) -> None:
+        """Mark the store as an unfinished copy, or (None) as finished."""
+        self._execute("DELETE FROM meta WHERE key = ?", (_MARK,))
+        if mark is not None:
+            self._execute("INSERT INTO meta VALUES (?, ?)", (_MARK, msgspec.json.encode(mark).decode()))
+
+    def content(self, *, access_tokens: bool) -> str | None:
+        """A table with content that a copy would write to; None for an empty store."""
+        for table in self.tables("/", access_tokens=access_tokens):
+            if table not in _NO_CONTENT and self._execute(f"SELECT EXISTS (SELECT 1 FROM {table})").get:
+                return table
+        return None
+
+    def clear(self, *, access_tokens: bool) -> None:
+        """Remove all rows of the tables that a copy writes to."""
+        self._tx.snapshot.discard()
+        self._tx.sessions.drop_all_words()
+        self._tx.statements.clear()
+        for table in reversed(self.tables("/", access_tokens=access_tokens)):
+            self._execute(f"DELETE FROM {table} WHERE {_META if table == 'meta' else 'true'}")
+        self._tx.numbers.forget()
+        self._tx.forget_known()
+
+    def put(self, table: str, columns: Sequence[str], rows: Sequence[CopiedRow]) -> None:
+        """Add rows as they are, and what this store alone derives from them."""
+        if not rows:
+            return
+        self._insert_many(table, ", ".join(columns), rows)
+        if table == "session_message":
+            id, content = columns.index("id"), columns.index("content")
+            self._tx.sessions.add_words([(row[id], row[content]) for row in rows])
+        elif table == "statement":
+            self._tx.statements.list_keys([row[columns.index("record_id")] for row in rows])
+
+    def finish(self, last_ids: dict[str, int]) -> None:
+        """Have new rows get ids after these, and whoever has the store open read everything again."""
+        self._number_from({table: last for table, last in last_ids.items() if table in COPIED})
+        open_epoch(self._tx)
+        self._tx.numbers.forget()
+        self._tx.changes.append("reload", 0)
+
+    def _condition(self, table: str, scope: str) -> tuple[str, tuple[Any, ...]]:
+        """The condition on the rows of a scope, and what it binds."""
+        if table == "meta":
+            return _META, ()
+        if scope == "/":
+            return "true", ()
+        condition = _CONDITIONS[table]
+        assert condition is not None
+        if table == "term":
+            return condition, (self._id_array(self._terms_of(scope)),)
+        path, bound = within(scope)
+        return condition.replace(_PATH, path), bound * condition.count(_PATH)
+
+    def _terms_of(self, scope: str) -> list[int]:
+        """The numbers of the words that records of a scope have."""
+        numbers: set[int] = set()
+        for rows in self.blocks("record_terms", ("record_id", "terms"), scope):
+            numbers.update(numbers_in([terms for _, terms in rows]).tolist())
+        return sorted(numbers)
+
+    def _check(self, table: str, columns: Sequence[str], rows: list[Any]) -> None:
+        """Refuse values that are not of their column's type, if the database does not."""
+
+    @abstractmethod
+    def _number_from(self, last_ids: dict[str, int]) -> None:
+        """Have new rows of these tables get ids after these, and after those that are there."""
+
+
+def unfinished(path: str, mark: CopyMark) -> StoreError:
+    """The error for an unfinished copy: what is written to it would be lost, and some of it is not there yet."""
+    return StoreError(
+        f"{path} is an unfinished copy of {mark.source}: finish it with recallite copy, or remove it and copy again"
+    )

@@ -1,0 +1,354 @@
+"""Work on a whole file: checking it, deriving everything again, proving an erasure, and backing it up."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import apsw
+import numpy as np
+
+from recallite.errors import InvalidInput, StoreError
+from recallite.model.checks import now_us, to_datetime
+from recallite.model.reports import ErasureReceipt, Problem, Verification
+from recallite.store.sql import maintenance, verifying
+from recallite.store.sql.maintenance import Erasure, found_in
+from recallite.store.sql.verifying import REBUILD, RESTORE, found
+from recallite.store.sqlite import full_text
+from recallite.store.sqlite.connection import MEMORY, RawDatabase, files_of, resolve, snapshot_of
+from recallite.store.sqlite.encryption import Key
+from recallite.store.sqlite.faults import as_store_error, reading_failed
+from recallite.store.sqlite.held_files import mark_file
+from recallite.store.sqlite.repositories import TEXT_KEYS
+from recallite.store.sqlite.schema import DERIVED, MESSAGE_WORDS
+from recallite.store.store import Progress
+from recallite.store.values import Erased
+from recallite.system.files import Part, sync_folder, unfinished
+
+if TYPE_CHECKING:
+    from recallite.store.sqlite.store import SqliteStore
+    from recallite.store.sqlite.transaction import SqliteTransaction
+
+
+# Checks of what SQLite alone keeps, and of the file itself.
+
+_CHECKS = {
+    "message without words, or words without message": (
+        "SELECT 'message ' || id FROM session_message WHERE id NOT IN (SELECT id FROM session_fts_docsize) "
+        "UNION ALL SELECT 'message ' || id FROM session_fts_docsize WHERE id NOT IN (SELECT id FROM session_message)"
+    ),
+    "token codes that are no bytes": (
+        "SELECT 'vector ' || vector_id FROM token_code WHERE typeof(codes) != 'blob' AND length(codes) % 8 = 0"
+    ),
+}
+
+
+def verify(tx: SqliteTransaction, on_progress: Progress | None = None) -> Verification:
+    """Compare everything derived with the records, and have SQLite check the file. Nothing is changed."""
+    return verifying.verify(
+        tx,
+        _CHECKS,
+        (partial(_integrity, tx), partial(_texts, tx), partial(full_text.problems, tx.connection)),
+        _problem_of,
+        on_progress,
+    )
+
+
+def _problem_of(fault: Exception) -> Problem | None:
+    if not isinstance(fault, apsw.SQLError | apsw.CorruptError):
+        return None
+    damaged = isinstance(fault, apsw.CorruptError)
+    return Problem(
+        name="damaged page" if damaged else "a table is missing or broken",
+        count=1,
+        examples=(str(fault),),
+        remedy=RESTORE if damaged else REBUILD,
+    )
+
+
+def _integrity(tx: SqliteTransaction) -> Iterator[Problem]:
+    findings: list[str] = []
+    # FTS5's own check uses the segments that this connection last read, and reports those that another connection has
+    # merged since as damage; a query reads them again.
+    tx.connection.execute("SELECT rowid FROM session_fts WHERE session_fts MATCH ? LIMIT 1", ('"nothing"',)).fetchall()
+    try:
+        # extend keeps the rows before an error.
+        findings.extend(str(row[0]) for row in tx.connection.execute("PRAGMA integrity_check(20)"))
+    except apsw.CorruptError as fault:
+        findings.append(str(fault))
+    if findings != ["ok"]:
+        yield from found("SQLite integrity_check", findings, RESTORE)
+    broken = tx.connection.execute("PRAGMA foreign_key_check").fetchall()
+    yield from found(
+        "row that refers to a missing one",
+        [f"{table} {rowid} -> {parent}" for table, rowid, parent, _ in broken],
+        RESTORE if any(parent == "scope" for *_, parent, _ in broken) else REBUILD,
+    )
+
+
+def _texts(tx: SqliteTransaction) -> Iterator[Problem]:
+    """Compare the list of texts with the records."""
+    rows: list[Any] = tx.connection.execute(f"{TEXT_KEYS} ORDER BY id").fetchall()
+    keys = np.frombuffer(b"".join(row[1] for row in rows), dtype="<i8").tolist()
+    stored = set(zip([row[0] for row in rows], keys, strict=True))
+    listed = list(zip(*(column.tolist() for column in tx.records.texts.all()), strict=True))
+    wrong = {record_id for record_id, _ in stored.symmetric_difference(listed)}
+    yield from found("record that is not found by its text", [f"record {column}" for column in sorted(wrong)])
+
+
+# Deriving everything from the records again, in tables that are created anew: repair never asks a broken index.
+
+
+def rebuild(tx: SqliteTransaction, on_progress: Progress | None = None, *, fts: bool = False) -> None:
+    """Make words and hashes from the records anew, and with `fts` the FTS5 table. Unsound vectors are removed."""
+    _recreate(tx)
+    if fts:
+        full_text.create(tx.connection)
+    tx.connection.execute("DELETE FROM token_code WHERE typeof(codes) != 'blob'")
+    maintenance.rebuild(tx, on_progress)
+    tx.records.list_texts()
+    tx.sessions.rebuild_words()
+
+
+def drop_unused(tx: SqliteTransaction) -> None:
+    """Drop words and tags that no record has, and merge FTS5's segments, which keep what was deleted until then."""
+    maintenance.drop_unused(tx)
+    tx.connection.execute("INSERT INTO session_fts (session_fts) VALUES ('optimize')")
+    full_text.merge(tx.connection)
+
+
+def _recreate(tx: SqliteTransaction) -> None:
+    """Drop the derived tables, whole or broken, and create them as the schema has them."""
+    tx.connection.execute("REINDEX").fetchall()
+    _drop(tx, "session_fts")
+    full_text.drop_rest(tx.connection)
+    _drop(tx, "memories_fts")
+    tx.connection.execute(MESSAGE_WORDS)
+    for table, create in DERIVED.items():
+        tx.connection.execute(f"DROP TABLE IF EXISTS {table}")
+        tx.connection.execute(create).fetchall()
+
+
+def _drop(tx: SqliteTransaction, table: str) -> None:
+    """Drop a virtual table even when its module cannot open it."""
+    try:
+        tx.connection.execute(f"DROP TABLE IF EXISTS {table}")
+    except apsw.Error:
+        for (shadow,) in tx.connection.execute(
+            "SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE ? || '\\_%' ESCAPE '\\'", (table,)
+        ).fetchall():
+            tx.connection.execute(f'DROP TABLE "{shadow}"')
+        tx.connection.execute("PRAGMA writable_schema = ON").fetchall()
+        tx.connection.execute("DELETE FROM sqlite_schema WHERE name = ?", (table,))
+        tx.connection.execute("PRAGMA writable_schema = RESET").fetchall()
+
+
+# Proof of an erasure: what was stored of some records, and whether any of its bytes are left in the files. Files are
+# searched as bytes, not by queries: free pages, the slack of a page, a WAL and the index snapshot count too.
+
+# Internal tables of SQLite's modules.
+_SHADOWS = ("session_fts_", "sqlite_", *full_text.NAMES)
+
+
+class SqliteErasure(Erasure):
+    """Erasure of records in a write transaction; `prove` searches for what it collected."""
+
+    def _drop_unused(self) -> None:
+        drop_unused(self._tx)  # type: ignore[arg-type]
+
+    def _has_snapshot(self) -> bool:
+        path: str = self._tx.connection.filename  # type: ignore[attr-defined]
+        return bool(path) and any(str(file) == snapshot_of(path) for file in files_of(path))
+
+    def _tables(self) -> list[str]:
+        return [
+            name
+            for name in self._column("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
+            if not name.startswith(_SHADOWS) and name not in ("session_fts", "feed", "meta")
+        ]
+
+    def _in_a_message(self, word: str) -> bool:
+        quoted = '"' + word.replace('"', '""') + '"'
+        rows = self._execute("SELECT 1 FROM session_fts WHERE session_fts MATCH ? LIMIT 1", (quoted,))
+        return rows.fetchone() is not None
+
+    def _searched(self) -> Iterator[tuple[str, str, str]]:
+        columns = self._rows(
+            "SELECT t.name, c.name FROM sqlite_schema t JOIN pragma_table_xinfo(t.name) c "
+            "WHERE t.type = 'table' AND t.sql NOT LIKE 'CREATE VIRTUAL%' AND c.type IN ('TEXT', 'BLOB', '')"
+        )
+        for table, column in columns:
+            if not table.startswith(_SHADOWS):
+                yield table, column, f'instr(CAST(t."{column}" AS BLOB), s.value)'
+
+
+def prove(store: SqliteStore, erased: Erased) -> ErasureReceipt:
+    """Compact the file, empty its WAL, and look for the erased bytes in all of its files."""
+    problems = []
+    try:
+        emptied = store.compact()
+    except StoreError as fault:  # a full disk, say: the records are gone from the tables, and the caller has to know
+        emptied = True
+        problems.append(
+            f"what was forgotten is gone from the tables, but the file could not be compacted ({_why(fault)}): "
+            "correct that, then run recallite vacuum"
+        )
+    if not emptied and not store.in_memory:
+        problems.append(
+            f"another connection reads an older state of {store.path}, so its WAL could not be emptied: end that "
+            "reader, then run recallite vacuum"
+        )
+    sizes: dict[str, int] = {}
+    present: set[bytes] = set()
+    in_rows: set[bytes] = set()
+    elsewhere: dict[str, int] = {}
+    try:
+        if not store.in_memory:
+            sizes, present = _found_in_files(store, erased.pieces)
+        with store.read() as reader:
+            elsewhere, in_rows = reader.erasure.found_in_tables(present)
+    except (StoreError, OSError) as fault:
+        present = set()
+        problems.append(
+            f"what was forgotten is gone from the tables, but the files could not be searched ({_why(fault)}): "
+            "correct that, then run recallite vacuum"
+        )
+    if left := present - in_rows:
+        problems.append(
+            f"{len(left)} of {len(erased.pieces)} byte sequences of what was forgotten are left in {', '.join(sizes)}, "
+            f"in no row: end the other processes that have {store.path} open, then run recallite vacuum"
+        )
+    return ErasureReceipt(
+        complete=not problems, erased_at=to_datetime(now_us()), path=store.path, ids=erased.ids,
+        removed=erased.rows, index_snapshot=erased.had_snapshot, searched=len(erased.pieces),
+        too_short=erased.skipped, files=sizes, elsewhere=elsewhere, problems=tuple(problems),
+    )  # fmt: skip
+
+
+def _why(fault: StoreError | OSError) -> str:
+    if isinstance(fault, OSError):
+        return fault.strerror or type(fault).__name__
+    return "there is no space" if fault.reason == "full" else fault.reason or type(fault).__name__
+
+
+def _found_in_files(store: SqliteStore, pieces: set[bytes]) -> tuple[dict[str, int], set[bytes]]:
+    """The size of each file in bytes, by name, and those sequences that are in any of them.
+
+    Of an encrypted database the pages are searched as they read, free ones too; that takes its size in RAM.
+    """
+    sizes: dict[str, int] = {}
+    present: set[bytes] = set()
+    if store.encrypted:
+        with store.exclusive() as connection:
+            present |= found_in(BytesIO(connection.serialize("main")).read, pieces)
+    else:
+        with store.exclusive(), RawDatabase(store.path) as database:
+            present |= found_in(database.read, pieces)
+    for file in files_of(store.path):
+        # Another process may remove a file, such as its index snapshot, at any time.
+        with suppress(FileNotFoundError):
+            sizes[file.name] = file.stat().st_size
+            if str(file) != store.path:
+                with file.open("rb") as stream:
+                    present |= found_in(stream.read, pieces)
+    return sizes, present
+
+
+# A copy of the store as of one commit: complete or absent, never over another file, private while it is written.
+
+_PAGES_A_STEP = 4096
+_BESIDE = ("-journal", "-wal", "-shm")
+_NOTHING_LEFT = "nothing was left of the backup"
+_READING = (apsw.SQLITE_IOERR_READ, apsw.SQLITE_IOERR_SHORT_READ)
+
+
+def backup(store: SqliteStore, target: str | os.PathLike[str], on_progress: Progress | None = None) -> str:
+    """Copy the store, as of one commit, to a new file; returns its path."""
+    path = Path(resolve(target))
+    if str(path) == MEMORY or os.path.lexists(path):
+        raise InvalidInput(f"{path} exists: give the path of a new file")
+    part: Part | None = None
+    try:
+        mode = 0o600 if store.in_memory else stat.S_IMODE(os.stat(store.path).st_mode)
+        with unfinished(f"{path.parent}{os.sep}", path.name, beside=_BESIDE) as part:
+            with store.exclusive() as source:
+                copy_pages(source, part.path, str(path), store.key, on_progress)
+            part.finish()
+            part.give(mode)
+            _put(part.path, path)
+    except FileExistsError:
+        raise InvalidInput(f"{path} was made while the store was copied: give the path of a new file") from None
+    except StoreError as fault:
+        fault.args = (str(fault).replace(_NOTHING_LEFT, _left(part)),)
+        raise
+    except OSError as fault:
+        message = f"{path} cannot be written: {fault.strerror}; {_left(part)}"
+        if fault.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise StoreError(f"{message}; free some space there", "full") from fault
+        refused = fault.errno in (errno.EACCES, errno.EPERM, errno.EROFS)
+        raise StoreError(message, "read_only" if refused else "failed") from fault
+    return str(path)
+
+
+def copy_pages(source: apsw.Connection, part: str, path: str, key: Key | None, on_progress: Progress | None) -> None:
+    """Copy a database to a file, for `path` in messages.
+
+    Raises apsw.Error for errors of the store, and StoreError for errors of the target.
+    """
+    copy = None
+    try:
+        copy = apsw.Connection(part)
+        if key is not None:
+            key.unlock(copy)
+            copy.pragma("page_size", source.pragma("page_size"))  # encrypted files are copied page by page
+        with copy.backup("main", source, "main") as steps:
+            while not steps.done:
+                steps.step(_PAGES_A_STEP)
+                if on_progress is not None:
+                    on_progress(steps.page_count - steps.remaining, steps.page_count)
+        copy.pragma("journal_mode", "delete")
+        mark_file(copy, copy=True)
+        # As in a store: if the copy is written over one, processes that have it open need not let go of it first.
+        copy.pragma("journal_mode", "wal")
+    except (apsw.FullError, apsw.CantOpenError, apsw.ReadOnlyError, apsw.IOError, apsw.CorruptError) as fault:
+        reading = isinstance(fault, apsw.CorruptError) or getattr(fault, "extendedresult", None) in _READING
+        if reading and not (copy is not None and reading_failed(copy)):
+            raise
+        raise as_store_error(fault, path, copy, undone=_NOTHING_LEFT) from fault
+    finally:
+        if copy is not None:
+            copy.close(True)
+
+
+def _put(part: str, path: Path) -> None:
+    """Give a complete file its name; FileExistsError if another file has it by now."""
+    try:
+        os.link(part, path)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without hard links
+        if path.exists():
+            raise FileExistsError(path) from None
+        os.rename(part, path)
+    try:
+        sync_folder(path.parent)
+    except OSError as fault:
+        try:
+            os.unlink(path)
+        except OSError:
+            raise StoreError(f"{path} is there, but may not survive a power failure: {fault.strerror}", "io") from fault
+        raise
+
+
+def _left(part: Part | None) -> str:
+    """Name the files that a failed backup left behind."""
+    names = [] if part is None else [f"{part.path}{ending}" for ending in ("", *_BESIDE)]
+    left = [name for name in names if os.path.lexists(name)]
+    return f"{' and '.join(left)} could not be removed: a backup to the same path does" if left else _NOTHING_LEFT

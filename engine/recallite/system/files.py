@@ -1,0 +1,362 @@
+"""Files that others may use at the same time, and large pieces of memory.
+
+Files are used by their descriptors: opened without following links, read and written at an offset, and synced. A lock
+lets one run at a time in a folder, among threads and processes; a killed process holds nothing. An unfinished file is
+written beside its final name, private, and appears complete or not at all; what a kill leaves is removed. Memory is
+zeros that take none until they are written, and maps of unlinked files.
+"""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+import re
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
+if sys.platform == "darwin":
+    import struct
+
+_ALWAYS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_BLOCK_BYTES = 2**20
+_seeking = threading.Lock()
+
+
+def open_to_overwrite(path: str) -> int:
+    """A descriptor of a file, to be written. Raises OSError."""
+    return os.open(path, os.O_WRONLY | _ALWAYS)
+
+
+def create_private(path: str) -> int:
+    """A descriptor of a new file, to be written, that its owner alone may use. Raises FileExistsError and OSError."""
+    return opened(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+
+
+def open_to_add(path: str | os.PathLike[str], *, empty: bool = False) -> int:
+    """A descriptor of a file that is written at its end, made for its owner alone, and emptied first with `empty`.
+
+    Raises OSError.
+    """
+    return opened(path, os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if empty else os.O_APPEND))
+
+
+def opened(path: str | os.PathLike[str], flags: int, *, parent: int | None = None) -> int:
+    """A descriptor of what is at a path, or in the open folder `parent`, unless it is a symbolic link; a new file has
+    the mode 0600. Raises OSError.
+    """
+    if sys.platform != "win32":
+        return os.open(path, flags | os.O_NOFOLLOW | _ALWAYS, 0o600, dir_fd=parent)
+    if os.path.islink(path):
+        raise _is_a_link(path)
+    descriptor = os.open(path, flags | _ALWAYS, 0o600)
+    try:
+        # A link that was put there in between was followed.
+        if not os.path.samestat(os.fstat(descriptor), os.stat(path, follow_symlinks=False)):
+            raise _is_a_link(path)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _is_a_link(path: str | os.PathLike[str]) -> OSError:
+    return OSError(errno.ELOOP, os.strerror(errno.ELOOP), os.fspath(path))
+
+
+def read_at(descriptor: int, size: int, offset: int) -> bytes:
+    """Read at most `size` bytes of a file from `offset` on; fewer at its end. Safe in threads. Raises OSError."""
+    if sys.platform != "win32":
+        return os.pread(descriptor, size, offset)
+    with _moved_to(descriptor, offset):
+        return os.read(descriptor, size)
+
+
+def read_into(descriptor: int, view: memoryview, offset: int) -> int:
+    """Fill bytes with those of a file from `offset` on; returns how many were read, as `read_at`. Raises OSError."""
+    if sys.platform != "win32" and hasattr(os, "preadv"):  # macOS has it since version 11
+        return os.preadv(descriptor, [view], offset)
+    data = read_at(descriptor, len(view), offset)
+    view[: len(data)] = data
+    return len(data)
+
+
+def write_at(descriptor: int, data: bytes, offset: int) -> int:
+    """Write bytes into a file at `offset`; returns how many were written. Raises OSError."""
+    if sys.platform != "win32":
+        return os.pwrite(descriptor, data, offset)
+    with _moved_to(descriptor, offset):
+        return os.write(descriptor, data)
+
+
+def copy_at(source: int, target: int, size: int, offset: int) -> int:
+    """Copy at most `size` bytes at `offset` to the same place in another file; returns how many. Raises OSError."""
+    if sys.platform == "linux" and hasattr(os, "copy_file_range"):  # shares the blocks on a file system that can
+        return os.copy_file_range(source, target, size, offset, offset)
+    return write_at(target, read_at(source, min(size, _BLOCK_BYTES), offset), offset)
+
+
+@contextmanager
+def _moved_to(descriptor: int, offset: int) -> Iterator[None]:
+    """Move the position, which a descriptor's users share, for a system that reads and writes there only."""
+    with _seeking:
+        before = os.lseek(descriptor, 0, os.SEEK_CUR)
+        os.lseek(descriptor, offset, os.SEEK_SET)
+        try:
+            yield
+        finally:
+            os.lseek(descriptor, before, os.SEEK_SET)
+
+
+def sync_file(path: str) -> None:
+    """Flush a file to the disk that was written and closed. Raises OSError."""
+    _sync(path, os.O_RDWR if sys.platform == "win32" else os.O_RDONLY)  # there only what may be written is flushed
+
+
+def sync_folder(path: str | os.PathLike[str]) -> None:
+    """Flush the names in a folder to the disk. Windows writes them with the files. Raises OSError."""
+    if sys.platform != "win32":
+        _sync(path, os.O_RDONLY)
+
+
+def _sync(path: str | os.PathLike[str], flags: int) -> None:
+    descriptor = os.open(path, flags | _ALWAYS)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+_POLL_SECONDS = 0.005
+_NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
+
+
+class FolderLock:
+    """The lock of a file, which stays. Without it runs double work, and never harm each other: all hold it if the file
+    system has no locks.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._threads = threading.Lock()
+
+    @contextmanager
+    def held(self, timeout_seconds: float | None = None) -> Iterator[bool]:
+        """Hold the lock; False if it was not free in time. None waits without limit."""
+        deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
+        if not self._threads.acquire(timeout=-1 if timeout_seconds is None else timeout_seconds):
+            yield False
+            return
+        try:
+            descriptor = opened(self._path, os.O_RDWR | os.O_CREAT)
+            try:
+                while (locked := try_lock(descriptor)) is False:
+                    if deadline is not None and time.monotonic() >= deadline:
+                        break
+                    time.sleep(_POLL_SECONDS)
+                yield locked is not False
+            finally:
+                os.close(descriptor)  # which lets go of the lock
+        finally:
+            self._threads.release()
+
+
+def try_lock(descriptor: int) -> bool | None:
+    """Lock an open file, until it is closed; False where another has it, None where its file system has no locks."""
+    try:
+        if sys.platform == "win32":
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        else:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as fault:
+        return None if fault.errno in _NO_LOCKS else False
+    return True
+
+
+_ATTEMPTS = 10
+# With our suffix and those of files beside it, within the 255 bytes that file systems allow.
+_NAME_BYTES = 200
+_changing_umask = threading.Lock()
+
+
+class Part:
+    """A file that is being written: its path, or its name in an open folder, and its descriptor."""
+
+    def __init__(self, path: str, descriptor: int) -> None:
+        self.path = path
+        self.descriptor = descriptor
+        self._open = True
+
+    def finish(self) -> None:
+        """Flush it to the disk; then it can be renamed. Raises OSError."""
+        os.fsync(self.descriptor)
+        if sys.platform == "win32":  # an open file cannot be renamed there
+            self.close()
+
+    def give(self, mode: int) -> None:
+        """Set the mode of the file, once it has its name. Raises OSError."""
+        if sys.platform != "win32":
+            os.fchmod(self.descriptor, mode)
+
+    def close(self) -> None:
+        """Close the file, and release its lock."""
+        if self._open:
+            self._open = False
+            os.close(self.descriptor)
+
+
+@contextmanager
+def unfinished(folder: str, name: str, *, parent: int | None = None, beside: Sequence[str] = ()) -> Iterator[Part]:
+    """A new file beside `name`, to be renamed to it when it is complete; removed at the end if it still exists.
+
+    Its mode is 0600, and it is locked. Files that killed processes left beside this `name` are removed first, those of
+    running ones are not; files of the same name with an ending of `beside` are removed with each. `folder` is a path
+    that ends in a separator, or "" with the descriptor `parent`. Raises OSError.
+    """
+    sweep(folder, re.compile(re.escape(_stem(name))), parent=parent, beside=beside)
+    part = _create(folder, name, parent)
+    try:
+        yield part
+    finally:
+        if sys.platform == "win32":
+            part.close()
+        _remove(part.path, parent, beside)
+        part.close()
+
+
+def sweep(folder: str, stem: re.Pattern[str], *, parent: int | None = None, beside: Sequence[str] = ()) -> None:
+    """Remove what killed processes left in a folder for files whose names match, as far as possible."""
+    try:
+        names = os.listdir(folder or "." if parent is None else parent)
+    except OSError:
+        return
+    for name in names:
+        match = _PART.fullmatch(name)
+        if match is not None and stem.fullmatch(match[1]):
+            with suppress(OSError):
+                _remove_if_left(folder + name, parent, beside)
+
+
+def new_file_mode() -> int:
+    """The mode of a new file by the umask of the process."""
+    with _changing_umask:  # the only way to read it; meanwhile it is stricter
+        umask = os.umask(0o077)
+        os.umask(umask)
+    return 0o666 & ~umask
+
+
+_PART = re.compile(r"\.(.+)\.[0-9a-f]{8}\.part", re.DOTALL)
+
+
+def _stem(name: str) -> str:
+    return os.fsdecode(os.fsencode(name)[:_NAME_BYTES])
+
+
+def _create(folder: str, name: str, parent: int | None) -> Part:
+    for _ in range(_ATTEMPTS):
+        path = f"{folder}.{_stem(name)}.{os.urandom(4).hex()}.part"
+        descriptor = opened(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, parent=parent)
+        locked = None if sys.platform == "win32" else try_lock(descriptor)
+        # Another process may have removed it before it was locked; without locks nothing is removed.
+        if locked is None or (locked and os.fstat(descriptor).st_nlink):
+            return Part(path, descriptor)
+        os.close(descriptor)
+    raise FileExistsError(f"{folder}{name}: the file beside it was removed repeatedly")
+
+
+def _remove_if_left(path: str, parent: int | None, beside: Sequence[str]) -> None:
+    if sys.platform != "win32":  # there an open file cannot be removed
+        descriptor = opened(path, os.O_RDWR | os.O_NONBLOCK, parent=parent)
+        try:
+            if not try_lock(descriptor):
+                return
+            _remove(path, parent, beside)
+        finally:
+            os.close(descriptor)
+    else:
+        _remove(path, parent, beside)
+
+
+def _remove(path: str, parent: int | None, beside: Sequence[str]) -> None:
+    for ending in ("", *beside):
+        with suppress(OSError):
+            os.unlink(path + ending, dir_fd=parent)
+
+
+Mapped = mmap.mmap
+_HUGE_ORDER = 9
+# Of <sys/fcntl.h> on macOS: all the bytes or none, from the end of the file on.
+_F_PREALLOCATE, _F_ALLOCATEALL, _F_PEOFPOSMODE = 42, 4, 3
+
+
+def zeros(size: int, *, huge: bool = False) -> mmap.mmap:
+    """Map `size` zeros, which take address space and no memory; Windows counts them as memory that it may have to give.
+
+    With `huge` they are on large pages if Linux has as many bytes free in pieces of 2 MiB or more.
+    """
+    if sys.platform == "win32":
+        return mmap.mmap(-1, size)
+    mapped = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    if sys.platform == "linux" and huge and _huge_pages_free(size):
+        mapped.madvise(mmap.MADV_HUGEPAGE)
+    return mapped
+
+
+def zeros_on_disk(size: int, folder: str) -> mmap.mmap:
+    """Map `size` zeros in an unlinked file in `folder`, which the system can page out. Raises OSError."""
+    import tempfile  # takes 5 ms, which nobody else needs
+
+    with tempfile.TemporaryFile(dir=folder, prefix="recallite-") as file:
+        # Reserve the space now: writing a mapped page on a full disk would kill the process.
+        _reserve(file.fileno(), size)
+        return mmap.mmap(file.fileno(), size)
+
+
+def private_copy(descriptor: int, size: int) -> mmap.mmap:
+    """A map of a file; what is written to it stays in memory. Raises OSError."""
+    return mmap.mmap(descriptor, size, access=mmap.ACCESS_COPY)
+
+
+def unload(mapped: mmap.mmap) -> None:
+    """Let the pages of a private copy to which nothing is written yet take no memory until they are read again."""
+    if sys.platform == "linux":
+        mapped.madvise(mmap.MADV_DONTNEED)
+
+
+def return_freed() -> None:
+    """Give freed memory back, which the C library of Linux holds for later: loading the models leaves 80 MB of it."""
+    if sys.platform == "linux":
+        import ctypes
+
+        if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):  # musl has none
+            trim(0)
+
+
+def _reserve(descriptor: int, size: int) -> None:
+    if sys.platform == "win32":
+        os.ftruncate(descriptor, size)  # sets the space aside: the file is not sparse
+    elif sys.platform == "darwin":
+        wanted = struct.pack("@Iiqqq", _F_ALLOCATEALL, _F_PEOFPOSMODE, 0, size, 0)
+        fcntl.fcntl(descriptor, _F_PREALLOCATE, wanted)
+        os.ftruncate(descriptor, size)
+    else:
+        os.posix_fallocate(descriptor, 0, size)
+
+
+def _huge_pages_free(size: int) -> bool:
+    """Whether Linux has `size` bytes free in pieces of 2 MiB or more."""
+    try:
+        with open("/proc/buddyinfo", encoding="ascii") as zones:
+            pieces = [map(int, zone.split()[4 + _HUGE_ORDER :]) for zone in zones]
+    except (OSError, ValueError):
+        return False
+    free = sum(count << order for zone in pieces for order, count in enumerate(zone, _HUGE_ORDER))
+    return free * mmap.PAGESIZE >= size

@@ -1,0 +1,228 @@
+"""Lines as an editor counts them, and by them the sections of a Markdown document and their blocks.
+
+Lines end with LF, CRLF or a single CR.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Literal, NamedTuple
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_block import StateBlock
+from markdown_it.token import Token
+
+from recallite.text.front_matter import front_matter_span
+
+_SEGMENT_CHARS = 262_144
+_fence = re.compile(r" {0,3}(`{3,}(?=[^`\r\n]*(?:[\r\n]|\Z))|~{3,})([^\r\n]*)").match
+
+_margin = re.compile(r"[^\W\d_]|#{1,6} ").match
+_line_ends = re.compile(r"\r\n?|\n").finditer
+
+
+class Lines:
+    """The starts of the lines of a text. Lines count from 0 here, in `number` from 1."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self.starts = [0, *(match.end() for match in _line_ends(text))]
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def number(self, offset: int) -> int:
+        """The line of the character at `offset`, from 1."""
+        return bisect_right(self.starts, offset)
+
+    def start(self, line: int) -> int:
+        """The start of a line; the end of the text after the last one."""
+        return self.starts[line] if line < len(self.starts) else len(self._text)
+
+    def blank(self, line: int) -> bool:
+        """Whether a line is blank."""
+        return not self._text[self.start(line) : self.start(line + 1)].strip()
+
+
+def segments(text: str, lines: Lines, first: int) -> Iterator[tuple[int, int]]:
+    """Runs of lines from `first` on, of about 262,144 characters each, that no Markdown block crosses.
+
+    A word or a heading at the left margin after a blank line ends every list and quote, but not a code fence.
+    """
+    begin, fence, blank = first, "", False
+    large = len(text) - lines.start(first) > _SEGMENT_CHARS
+    for line in range(first, len(lines) if large else first):
+        start = lines.start(line)
+        if mark := _fence(text, start):
+            if not fence:
+                fence = mark[1]
+            elif mark[1].startswith(fence) and not mark[2].strip():
+                fence = ""
+        elif blank and not fence and start - lines.start(begin) > _SEGMENT_CHARS and _margin(text, start):
+            yield begin, line
+            begin = line
+        blank = lines.blank(line)
+    yield begin, len(lines)
+
+
+def page_starts(text: str) -> list[int]:
+    """The starts of the pages of a text with form feeds."""
+    return [0, *(match.end() for match in re.finditer("\f", text))]
+
+
+Kind = Literal["prose", "code", "rows", "group"]
+_KINDS: dict[str, Kind] = {
+    "fence": "code",
+    "code_block": "code",
+    "html_block": "code",
+    "table_open": "rows",
+    "bullet_list_open": "group",
+    "ordered_list_open": "group",
+    "list_item_open": "group",
+    "blockquote_open": "group",
+}
+# A token takes 0.6 KB. A segment of 262,144 characters of real text has 8,000 tokens, one of markup only 300,000.
+_MAX_TOKENS = 200_000
+_MAX_HEADING_CHARS = 200
+_may_hold_markup = re.compile(r"[\\`*_\[\]!<&~\n]").search
+
+
+class Block(NamedTuple):
+    """A block of a document, from line `first` to the next block.
+
+    Prose has sentences, code has lines grouped by blank ones, rows are lines, and a group has inner blocks.
+    """
+
+    kind: Kind
+    first: int
+    inner: Sequence[Token] = ()
+    base: int = 0
+
+    def children(self) -> list[Block]:
+        """The outermost blocks in a group; lines that the parser does not report are kept as code."""
+        blocks = [block for block, _ in _blocks(self.inner, self.base)]
+        return blocks if blocks and blocks[0].first == self.first else [Block("code", self.first), *blocks]
+
+
+class Section(NamedTuple):
+    """A section: the path of its headings, and blocks that cover all its lines."""
+
+    headings: tuple[str, ...]
+    blocks: list[Block]
+
+
+def paragraphs(lines: Lines, first: int, last: int, kind: Kind = "prose") -> list[Block]:
+    """The paragraphs between two lines of a text, separated by blank lines."""
+    blocks: list[Block] = []
+    blank = True
+    for line in range(first, last):
+        before, blank = blank, lines.blank(line)
+        if before and not blank:
+            blocks.append(Block(kind, line))
+    return blocks
+
+
+def markdown_sections(text: str, lines: Lines, first: int) -> Iterator[Section]:
+    """The sections of a document's body, which begins at line `first`.
+
+    Headings without text belong to the next section; headings in lists and quotes begin none.
+    """
+    path: list[tuple[int, str]] = []
+    section = Section((), [])
+    bare = True
+    if first == 0 and (span := front_matter_span(text)) is not None:
+        # Invalid front matter is text, but its last line must not make the line before it a heading.
+        section.blocks.append(Block("code", 0))
+        first, bare = (lines.number(span[2]) - 1 if span[2] < len(text) else len(lines)), False
+    for block, heading in _top_blocks(text, lines, first):
+        if heading is not None:
+            level, title = heading
+            path = [outer for outer in path if outer[0] < level] + [(level, title)]
+            if not bare:
+                yield section
+            section = Section(tuple(title for _, title in path if title), section.blocks if bare else [])
+        bare = heading is not None and (bare or not section.blocks)
+        section.blocks.append(block)
+    if section.blocks:
+        yield section
+
+
+def _top_blocks(text: str, lines: Lines, first: int) -> Iterator[tuple[Block, tuple[int, str] | None]]:
+    """The outermost blocks, headings with their level and title.
+
+    Where the parser would take too much memory, or nests too deep, the lines are taken as paragraphs.
+    """
+    for begin, end in segments(text, lines, first):
+        covered = begin
+        rest: Kind = "prose"
+        try:
+            tokens = _parser().parse(text[lines.start(begin) : lines.start(end)].removeprefix("\ufeff"))
+        except (_TooMany, RecursionError):
+            tokens, rest = [], "code"
+        for block, block_tokens in _blocks(tokens, begin):
+            # Lines without a token, such as link definitions, are text too.
+            yield from ((skipped, None) for skipped in paragraphs(lines, covered, block.first))
+            covered = begin + (block_tokens[0].map or (0, 0))[1]
+            title = block_tokens[0].type == "heading_open"
+            yield block, (int(block_tokens[0].tag[1:]), _plain(block_tokens[1].content)) if title else None
+        yield from ((skipped, None) for skipped in paragraphs(lines, covered, end, rest))
+
+
+def _blocks(tokens: Sequence[Token], base: int) -> Iterator[tuple[Block, Sequence[Token]]]:
+    """The outermost blocks of tokens, each with its own tokens; `base` is the line of the parser's line 0."""
+    place = 0
+    while place < len(tokens):
+        token, after = tokens[place], place + 1
+        if token.nesting == 1:
+            while not (tokens[after].nesting == -1 and tokens[after].level == token.level):
+                after += 1
+            after += 1
+        if token.map is not None:
+            block_tokens = tokens[place:after]
+            yield Block(_KINDS.get(token.type, "prose"), base + token.map[0], block_tokens[1:-1], base), block_tokens
+        place = after
+
+
+class _TooMany(Exception):
+    pass
+
+
+def _bounded(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """A parser rule that never matches, and stops the parser when its tokens take too much memory."""
+    if len(state.tokens) > _MAX_TOKENS:
+        raise _TooMany
+    return False
+
+
+@cache
+def _parser() -> MarkdownIt:
+    """A block parser of CommonMark with tables; inline markup is not parsed.
+
+    It follows nesting to a depth of 20 in linear time: 0.3 s for 1.5 MB of real documents, and up to 20 us per
+    character of pure markup.
+    """
+    parser = MarkdownIt("commonmark").enable("table")
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    parser.block.ruler.before("table", "bounded", _bounded)
+    return parser
+
+
+@cache
+def _inline_parser() -> MarkdownIt:
+    return MarkdownIt("commonmark").enable("strikethrough")
+
+
+def _plain(heading: str) -> str:
+    """The text of a heading without markup, on one line."""
+    heading = heading[:_MAX_HEADING_CHARS]
+    if _may_hold_markup(heading):
+        heading = "".join(
+            " " if token.type in ("softbreak", "hardbreak") else token.content
+            for line in _inline_parser().parseInline(heading)
+            for token in line.children or ()
+            if token.type != "html_inline"
+        )
+    return " ".join(heading.split())

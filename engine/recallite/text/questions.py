@@ -1,0 +1,349 @@
+"""What a question asks for besides its words: a past state, a value, a story, or something told by something else.
+
+Rules for English, which prefer precision to recall. Each looks first for the words that it needs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from math import fsum, log2
+from typing import Literal, NamedTuple
+
+from recallite.text.patterns import lazily, may_match
+from recallite.text.words import QUESTION_TERMS, STOP_TERMS, share_of, tokenize
+
+# Questions about how something was: before it changed, at first, before something else. Where these rules err, what no
+# longer holds comes before what does.
+# A longer text is a request with much besides.
+_MOST_PAST_CHARS = 300
+_WHOSE = r"\b(?:my|our|your|his|her|its|their|the|\w+['’]s?)"
+# What has one value at a time, and another one later: "my old address" is no longer mine, "my old shoes" are.
+_STATES = (
+    r"(?:\w+ )?(?:address|apartment|bank|boss|car|carrier|city|company|country|dentist|doctor|domain|editor|e-?mail"
+    r"|employer|flat|gym|home|house|insurance|insurer|job|landlord|language|limit|location|manager|name|number|office"
+    r"|password|phone|place|plan|position|price|provider|rate|rent|role|salary|schedule|school|title|university"
+    r"|username|value|version)(?:e?s)?\b"
+)
+_TALK = r"(?!(?:conversations?|chats?|discussions?|talks?|sessions?|messages?|questions?|answers?|notes?)\b)\w"
+_PAST_QUESTION = lazily(
+    r"\?|^\s*(?:(?:and|so|but|then|well),? )?(?:who|whom|whose|what|which|when|where|why|how|did|do|does|was|were|had"
+    r"|has|have|is|are|can|could|tell|list|name|show|give|remind|(?:the )?history)\b",
+    re.IGNORECASE,
+)
+_ASKS_OF_NOW = lazily(r"\b(?:now|currently|current|nowadays|at the moment|these days|right now|still)\b", re.IGNORECASE)
+_COUNTED = r"(?<!days )(?<!weeks )(?<!months )(?<!years )(?<!hours )(?<!minutes )(?<!long )(?<!day )(?<!week )"
+_OVER = lazily(r"\b(?:did|didn['’]t|was|were|wasn['’]t|weren['’]t|had|hadn['’]t|used to)\b", re.IGNORECASE)
+# What `_OVER` needs.
+_PAST_TENSE = ("did", "was", "were", "had", "used to")
+
+
+class Past(NamedTuple):
+    """The time and thing that a question about the past asks for.
+
+    - which: "former" is what something else has replaced, "first" what held first, "before" what held before
+      something
+    - named: the words of what it was before
+    """
+
+    which: Literal["former", "first", "before"]
+    named: str = ""
+
+
+class _Form(NamedTuple):
+    """A pattern of questions, phrases of which they have one, what they ask for, and whether in the past tense only."""
+
+    phrases: tuple[str, ...]
+    pattern: re.Pattern[str]
+    which: Literal["former", "first", "before"]
+    tensed: bool = False
+
+
+# A pattern is looked for only where the question has a phrase of it: most questions cost 2 microseconds, not 100.
+_FORMS = (
+    _Form(
+        ("use to", "used to"),
+        lazily(
+            r"^(?!.*\b(?:is|are|be|been|being|get|got)\b.*\bused to\b).*"
+            r"\bused to (?!(?:it|this|that|the|my|your|being|having)\b)"
+            r"|\bdid (?:\w+ ){1,3}use to\b",
+            re.IGNORECASE,
+        ),
+        "former",
+    ),
+    _Form(
+        ("previously", "formerly", "back then", "the past"),
+        lazily(r"\b(?:previously|formerly|back then|in the past)\b", re.IGNORECASE),
+        "former",
+    ),
+    _Form(
+        ("before", "prior to", "until"),
+        lazily(r"\b(?:before|prior to|until) (?:that|this|now|then|today)\b", re.IGNORECASE),
+        "former",
+    ),
+    _Form(
+        ("previous", "former", "prior"),
+        lazily(rf"{_WHOSE} (?:most recent )?(?:previous|former|prior) {_TALK}", re.IGNORECASE),
+        "former",
+    ),
+    _Form(
+        ("old", "earlier", "past"),
+        lazily(rf"{_WHOSE} (?:old|earlier|past) {_STATES}", re.IGNORECASE),
+        "former",
+    ),
+    _Form(
+        ("from",),
+        lazily(r"\b(?:switch|chang|mov|migrat|convert)(?:e|ed|ing)? (?:\w+ ){0,3}from\s*\?", re.IGNORECASE),
+        "former",
+    ),
+    _Form(
+        ("replace",),
+        lazily(r"\bwhat (?:did|was|were) (?:\w+ ){1,8}replaced?(?: by| with)? ?\?", re.IGNORECASE),
+        "former",
+    ),
+    _Form(
+        ("originally", "initially", "at first", "beginning", "start"),
+        lazily(r"\b(?:originally|initially|at first|(?:in|at) the (?:very )?(?:beginning|start))\b", re.IGNORECASE),
+        "first",
+        True,
+    ),
+    _Form(
+        ("original", "initial"),
+        lazily(rf"{_WHOSE} (?:very )?(?:original|initial) {_TALK}", re.IGNORECASE),
+        "first",
+        True,  # an original language is one still
+    ),
+    _Form(
+        ("first", "earliest"),
+        lazily(rf"{_WHOSE} (?:very )?(?:first|earliest) {_STATES}", re.IGNORECASE),
+        "first",
+    ),
+    _Form(("history of",), lazily(rf"\bhistory of {_WHOSE} {_STATES}", re.IGNORECASE), "first"),
+    _Form(
+        ("before", "prior to", "until", "till"),
+        lazily(
+            rf"\b{_COUNTED}(?:before|prior to|until|till)(?: (?P<named>[^?.!]{{2,80}})|[ ?.]{{0,3}}$)", re.IGNORECASE
+        ),
+        "before",
+        True,
+    ),
+)
+_WORDS = frozenset(
+    """
+    use used previously formerly back past before prior until till previous former old earlier from replace replaced
+    originally initially first beginning start original initial earliest history
+    """.split()  # noqa: SIM905
+)
+
+
+def as_past(question: str) -> Past | None:
+    """Recognise a question about the past; None for the present, and for times that it names by a date."""
+    lower = question.lower()
+    if len(question) > _MOST_PAST_CHARS or _WORDS.isdisjoint(lower.replace("?", " ").split()):
+        return None
+    for phrases, pattern, which, tensed in _FORMS:
+        if not any(phrase in lower for phrase in phrases):
+            continue
+        match = pattern.search(question)
+        if match is None or (tensed and not in_past_tense(question)):
+            continue
+        if _ASKS_OF_NOW.search(question) or not _PAST_QUESTION.search(question):
+            return None
+        named = match["named"] if which == "before" else None
+        return Past("former") if which == "before" and not named else Past(which, (named or "").strip())
+    return None
+
+
+def in_past_tense(question: str) -> bool:
+    """Whether a question has an auxiliary verb in the past tense."""
+    return may_match(question, _PAST_TENSE) and _OVER.search(question) is not None
+
+
+# Questions about a value that may have changed, and how well a text answers one: "How many commits have been merged?"
+# and "what is the API quota now?" ask for one value, of which there may be an older one in another text.
+_MOST_TEXT_CHARS, _MOST_SENTENCE_CHARS = 4_000, 600
+_NUMBER = lazily(
+    r"\b(?:how (?:many|much|often|long|old|big|high|far|fast)|number|count|amount|rate|percentage|percent|time|date"
+    r"|deadline|version|price|cost|salary|budget|score|coverage|quota|limit|size|total|average|accuracy|temperature"
+    r"|weight|length|duration|record|when)\b",
+    re.IGNORECASE,
+)
+_ASKS = lazily(
+    r"\b(?:how (?:many|much|often|long|old|big|high|far|fast)|what(?:['’]?s| is| are| was| were)?|when)\b",
+    re.IGNORECASE,
+)
+_PRESENT = lazily(
+    r"\b(?:currently|current|now|nowadays|these days|at the moment|right now|latest|(?:most )?recent(?:ly)?)\b",
+    re.IGNORECASE,
+)
+# What `_NUMBER`, `_ASKS` and `_PRESENT` need.
+_NUMBERS = (
+    "how ", "number", "count", "amount", "rate", "percent", "time", "date", "deadline", "version", "price", "cost",
+    "salary", "budget", "score", "coverage", "quota", "limit", "size", "total", "average", "accuracy", "temperature",
+    "weight", "length", "duration", "record", "when",
+)  # fmt: skip
+_ASKING, _PRESENTLY = ("how ", "what", "when"), ("current", "now", "these days", "at the moment", "latest", "recent")
+_WHEN = lazily(r"\bwhen\b", re.IGNORECASE)
+_SENTENCES = lazily(r"(?<=[.!?])\s+|\n+")
+_VALUE = lazily(
+    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|first|second|third|fourth|fifth|once|twice"
+    r"|half|dozen|hundred)\b",
+    re.IGNORECASE,
+)
+
+
+class AskedValue(NamedTuple):
+    """The thing whose value a question asks for.
+
+    - weights: how rare its words are, by index term, in bits
+    - number: whether the value is a number or a time
+    """
+
+    weights: dict[str, float]
+    number: bool
+
+    def answered_by(self, text: str) -> float:
+        """The share of the question's words, rare ones counting more, in the sentence of `text` that has most of them.
+
+        For a number only sentences with one count. Of long texts the beginning is read.
+        """
+        weights = self.weights
+        most = max(
+            (
+                fsum(weights[term] for term in weights.keys() & set(tokenize(sentence)))
+                for sentence in _sentences(text)
+                if not self.number or _VALUE.search(sentence)
+            ),
+            default=0.0,
+        )
+        return most / fsum(weights.values())
+
+
+def asked_value(question: str) -> AskedValue | None:
+    """Return the thing whose value a question asks for; None for other questions, and for questions about the past."""
+    if not may_match(question, _PRESENTLY) and not (may_match(question, _ASKING) and may_match(question, _NUMBERS)):
+        return None
+    number = _NUMBER.search(question) is not None
+    present = _PRESENT.search(question) is not None
+    if not present and not (number and _ASKS.search(question)):
+        return None
+    # "How many did I buy?" asks for the last count, "when did I buy it?" for a moment.
+    if (in_past_tense(question) and (not number or _WHEN.search(question))) or as_past(question) is not None:
+        return None
+    terms = set(tokenize(question)) - STOP_TERMS - QUESTION_TERMS
+    return AskedValue({term: -log2(share_of(term)) for term in terms}, number) if terms else None
+
+
+def _sentences(text: str) -> Iterator[str]:
+    for sentence in _SENTENCES.split(text[:_MOST_TEXT_CHARS]):
+        yield sentence[:_MOST_SENTENCE_CHARS]
+
+
+# Questions about a whole story: in what order things happened, how something changed, a summary. Such a question is
+# about memories of many times, and most of its words are a frame ("in what order did I bring up"), not its topic.
+# A longer text is a request with much besides: it can be split into sub-queries.
+_MOST_STORY_CHARS = 600
+_TALKS = r"(?:all )?(?:of )?(?:my|our|these|the)(?: \w+)? (?:conversations?|chats?|discussions?|sessions?|talks)"
+_PERIOD = (
+    r"over (?:time|the (?:past|last|course|years|months|weeks|days))|(?:throughout|so far|through the years)\b"
+    rf"|(?:across|during|in|over|from|through|based on) {_TALKS}"
+    r"|since (?:the (?:start|beginning)|(?:i|we) (?:started|began|met))|from (?:the )?(?:start|beginning) to\b"
+    r"|(?:everything|all|advice|topics?) (?:that )?we(?:['’]ve| have) (?:covered|discussed|talked about)"
+)
+_CHANGED = r"(?:changed|evolved|developed|progressed|unfolded|grown|shifted)"
+_ASKER = r"(?:i|we|you|he|she|they|[a-z]+ and i)"
+_SUMMARY = r"(?:summari[sz]e|(?:summary|overview|recap|account|rundown|outline) of|recap)"
+_STORY = lazily(
+    "|".join(
+        (
+            r"\bin (?:what|which) (?:chronological )?order (?:did|have|had|were|was)\b",
+            rf"\b(?:order|sequence) (?:in which|that) {_ASKER}\b",
+            rf"\b(?:list|name|tell|give|put|walk|take)\b.{{0,60}}\bin order\b.{{0,20}}\b{_ASKER}\b",
+            r"\bin chronological order\b|\bchronologically\b|\b(?:a|the) timeline of\b",
+            rf"\b{_SUMMARY}\b.{{0,300}}\b(?:{_PERIOD}|{_CHANGED}\b)",
+            rf"\b(?:walk|take) me through\b.{{0,300}}\b(?:{_PERIOD})",
+            r"\bhow (?:did|do|does|has|have|had) (?!you\b).{0,120}"
+            rf"\b(?:chang|evolv|develop|progress|unfold|grow|shift|improv)\w*\b.{{0,60}}\b(?:{_PERIOD})",
+            rf"\bhow (?:has|have)\b.{{0,80}}\b{_CHANGED}\b",
+            r"\b(?:the )?(?:whole|entire|full|complete) (?:story|history|journey) of\b",
+            r"\b(?:trace|track) (?:how|the (?:evolution|development|progress|history))\b",
+        )
+    ),
+    re.IGNORECASE | re.DOTALL,
+)
+# What `_STORY` needs.
+_NEEDED = (
+    "order", "sequence", "chronological", "timeline", "summar", "overview", "recap", "account", "rundown", "outline",
+    "me through", "chang", "evolv", "develop", "progress", "unfold", "grow", "shift", "improv", "story", "history",
+    "journey", "trac",
+)  # fmt: skip
+_OWN_WORDS = lazily(
+    r"\b(?:i|i['’]ve)(?: have)?(?: first| ever| already)? "
+    r"(?:bring|brought|mention|raise|say|said|ask|talk|tell|told|discuss|describe|share)d?(?:ed)?\b",
+    re.IGNORECASE,
+)
+# What a question is without its frame is its topic. The parts of the frame, in the order in which they are cut out.
+_FRAME = tuple(
+    lazily(part, re.IGNORECASE | re.DOTALL)
+    for part in (
+        r"\bmention(?:ing)? (?:only|just)\b.*$",
+        rf"\b(?:throughout|across|during|in|over|from|through|based on) {_TALKS}",
+        r"\b(?:can|could|would|will) you (?:please )?|\bplease\b",
+        r"\b(?:walk|take) me through\b|\b(?:list|tell me|give me|provide|show me|trace|track)\b",
+        r"\b(?:(?:a|an|the|my) )?(?:(?:quick|brief|complete|comprehensive|full|short|detailed|whole|entire) ){0,3}"
+        r"(?:summary|overview|recap|account|rundown|outline|story|history|timeline) of\b|\b(?:summari[sz]e|recap)\b",
+        rf"\b(?:{_PERIOD})(?: (?:few |\d+ )?(?:days|weeks|months|years))?",
+        r"\b(?:in (?:what|which) )?(?:chronological )?order (?:did|have|had|were|was)\b",
+        r"\b(?:the )?(?:order|sequence) (?:in which|that)\b|\bin (?:chronological )?order\b|\bchronologically\b",
+        r"\bhow (?:did|do|does|has|have|had)\b|\bhow\b|\b(?:i|we)(?:['’](?:ve|d))?\b|\bhave been\b",
+        r"\b(?:bring|brought) up\b|\bmention(?:ed)?\b|\btalk(?:ed)? about\b|\bdiscuss(?:ed)?\b",
+        r"\bdifferent (?:(?:aspects|ideas|ways|topics|details|things|points|parts) )?(?:of |to |related to |about )?",
+        rf"\b(?:has|have|had) {_CHANGED}\b|\b{_CHANGED}\b|\b(?:change|evolve|develop|progress|unfold|shift)\b",
+    )
+)
+_SPACE = lazily(r"[\s?,.:;!]+")
+
+
+class Story(NamedTuple):
+    """The topic of a question about a whole story, and whether it asks for what the asker said."""
+
+    topic: str
+    own_words: bool
+
+
+def as_story(question: str) -> Story | None:
+    """The story that a question asks for; None where it asks for one thing."""
+    if len(question) > _MOST_STORY_CHARS or not may_match(question, _NEEDED) or not _STORY.search(question):
+        return None
+    topic = question
+    for part in _FRAME:
+        topic = part.sub(" ", topic)
+    topic = _SPACE.sub(" ", topic).strip()
+    return Story(topic or question, bool(_OWN_WORDS.search(question)))
+
+
+# Questions of several steps: what they ask for is told of something that another memory tells.
+# A longer text is a request with much besides.
+_MOST_STEPS_CHARS = 200
+_STEPS_QUESTION = lazily(
+    r"^(?:(?:in|on|from|at|to|by|for|of) )?(?:what|which|who|whom|where|when)\b[^.!?]*(?:\.[^.!?]*){0,3}\?$",
+    re.IGNORECASE,
+)
+# "the spouse of Ada", "the sport that Ada plays": one thing, told by another.
+_DESCRIBED = lazily(
+    r"\b(?:the|its) (?:[\w/-]+ ){1,3}?"
+    r"(?:of (?!my\b|our\b|your\b|his\b|her\b|this\b|these\b|it\b)|who\b|where\b|that\b|which\b|in which\b"
+    r"|associated with|connected (?:to|with)|linked to|belonging to|created by|founded by|written by|played by)",
+    re.IGNORECASE,
+)
+# Of "what is the capital of France" the description is what is asked for, not a step.
+_ASKED = lazily(r"^(?:\w+ )?(?:(?:what|who|which)(?: \w+)? (?:is|are|was|were)|where (?:is|are)) the\b", re.IGNORECASE)
+_PERSONAL = lazily(r"\b(?:I|me|my|mine|we|our|us|you|your)\b")
+
+
+def several_steps(question: str) -> bool:
+    """Whether a question describes something by something else, and asks for what holds of it."""
+    if len(question) > _MOST_STEPS_CHARS or " the " not in question or not _STEPS_QUESTION.match(question):
+        return False
+    steps = len(_DESCRIBED.findall(question))
+    return steps > (1 if _ASKED.match(question) else 0) and not _PERSONAL.search(question)
