@@ -174,7 +174,7 @@ _ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "x
 
 
 class _List:
-    """A list: its levels, the kind whose count it shares with others, and the levels at which it begins anew."""
+    """A list: its levels, the kind, for which all lists count together, and the levels at which it begins anew."""
 
     def __init__(self, item: Element, kinds: dict[str, Element]) -> None:
         self.kind = _value(item, "abstractNumId")

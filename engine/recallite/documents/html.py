@@ -104,7 +104,7 @@ def _seen_only(tree: Any) -> list[str]:
 
 
 def _formulas_as_text(tree: Any) -> list[str]:
-    """Write formulas as TeX if the page has it, else in one line; return a warning of those that are only drawn."""
+    """Write formulas as TeX if the page has it, else in one line; return a warning if some are only drawn."""
     drawn = 0
     if tree.css_first("script[type^='math/tex']") is not None:
         for node in tree.css(_DRAWN_FORMULAS):
@@ -321,7 +321,7 @@ def _without_menus(root: Any) -> Any:
 
 
 class _Weight(Struct):
-    """The letters of an element: all of them, those of links, and those of prose, which is no link and no label."""
+    """The number of letters in an element: in all, in links, and in prose, which is neither link nor label."""
 
     text: int = 0
     links: int = 0
@@ -467,8 +467,8 @@ def _fields_as_text(tree: Any) -> None:
         options = choice.css("option")
         selected = [option for option in options if "selected" in option.attributes]
         # Without a choice a browser shows the first one of a single choice.
-        shown = selected or ([] if "multiple" in choice.attributes else options[:1])
-        choice.replace_with(f" {', '.join(' '.join(option.text().split()) for option in shown)} ")
+        chosen = selected or ([] if "multiple" in choice.attributes else options[:1])
+        choice.replace_with(f" {', '.join(' '.join(option.text().split()) for option in chosen)} ")
     for field in tree.css("textarea"):
         field.replace_with(f" {field.text()} ")
 
@@ -629,7 +629,7 @@ def _number(node: Any, name: str, otherwise: int) -> int:
 
 
 def _split_by_numbers(numbered: Any) -> None:
-    """Make a list whose numbers do not follow each other several lists, each with its first number."""
+    """Split a list where its numbers do not follow each other: Markdown states only the first number of a list."""
     items = [item for item in numbered.iter() if item.tag == "li"]
     step = -1 if "reversed" in numbered.attributes else 1
     number = _number(numbered, "start", len(items) if step < 0 else 1)

@@ -258,8 +258,7 @@ def repeated(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 def with_metadata(stored: Mapping[str, Any], shared: Mapping[str, Any], path: str) -> dict[str, Any]:
     """Return a stored chunk's metadata with other values of its document and its present path."""
-    place = {name: stored[name] for name in PLACE_KEYS if name in stored}
-    return {**shared, **place, "path": path}
+    return {**shared, **{name: stored[name] for name in PLACE_KEYS if name in stored}, "path": path}
 
 
 # The ingest of sources.
@@ -340,7 +339,7 @@ class Ingest:
         return [self._results[item.source] for item in items if item.source in self._results]
 
     def _items(self, sources: Iterable[object]) -> Iterator[_Source]:
-        """Yield the documents that the sources name, those of folders included."""
+        """Yield the documents that the sources name; a folder names the files in it."""
         for source in sources:
             try:
                 yield from self._named(source)
@@ -549,7 +548,7 @@ class Ingest:
             self._report_duplicate(source, row, ())
 
     def _report_gone(self) -> None:
-        """Report documents of these folders whose files are gone; they stay until they are deleted."""
+        """Report documents of these folders whose files no longer exist; they stay until they are deleted."""
         if not self._folders:
             return
         with self._engine.store.read() as reader:

@@ -231,7 +231,7 @@ def _column(parts: list[_Part]) -> Iterator[Line]:
 
 
 def _block_rows(parts: list[_Part]) -> list[list[_Block]]:
-    """Return the blocks of a column row by row: those that overlap in height are beside each other."""
+    """Return the blocks of a column row by row: blocks that overlap in height are beside each other."""
     rows: list[list[_Block]] = []
     bottom = 0.0
     for block in sorted(_blocks(parts), key=lambda block: -_top(block)):
@@ -402,7 +402,7 @@ def _edges(rows: list[list[_Block]]) -> list[tuple[float, float]]:
 
 
 def _edges_by(rows: list[list[_Block]]) -> list[tuple[float, float]]:
-    """Return where each column begins and ends: those of the first row, widened and added to by the others."""
+    """Return where each column begins and ends: as in the first row, widened and added to by the others."""
     columns: list[tuple[float, float]] = []
     for left, right in sorted(map(_ends, rows[0]), key=lambda ends: ends[1] - ends[0]):
         inside = [i for i, ends in enumerate(columns) if left < ends[1] and right > ends[0]]
@@ -506,7 +506,7 @@ def _merged(rows: list[_Row]) -> list[_Row]:
 
 
 def _is_aligned(rows: list[list[_Part]], columns: Sequence[tuple[float, float]]) -> bool:
-    """Whether cells of each column share an edge or their centre, as those of prose with wide gaps do not."""
+    """Whether the cells of most columns share an edge or their centre, as prose with wide gaps does not."""
     aligned = 0
     for i in range(len(columns)):
         parts = [part for row in rows for part in row if _overlapped(part, columns) == [i]]

@@ -173,7 +173,7 @@ class EmbedderHandle:
             _log.info("embedder works again")
 
     def identity(self, *, queries_first: bool = False) -> Identity:
-        """The embedder's identity."""
+        """Return what tells the embedder from others; it is loaded for that."""
         embedder = self.get(queries_first=queries_first)
         return Identity(embedder.fingerprint, embedder.name, embedder.dimension)
 

@@ -125,12 +125,12 @@ class InstantEmbedder:
         return [codes[begin:end].tobytes() for begin, end in zip([0, *ends], ends, strict=False)]
 
     def _codes(self, ids: NDArray[np.int64]) -> NDArray[np.uint64]:
-        """The code of each token. Its scale is above 0, so the signs are those of the int8 components."""
+        """Return the code of each token: its scale is above 0, so the int8 components have the signs of the vector."""
         distinct, inverse = np.unique(ids, return_inverse=True)
         return token_codes(self._table.codes[distinct].astype(np.float32))[inverse]
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Tokens of each text."""
+        """Return how many tokens each text has."""
         return [len(self._table.words.ids(text)) for text in texts]
 
     def _pool(self, rows: list[list[int]]) -> NDArray[np.float32]:

@@ -320,7 +320,7 @@ class OnnxEmbedder:
         return rows, np.array(owners, np.int64)
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Tokens of each text, without special tokens."""
+        """Return how many tokens each text has, without special tokens."""
         return [len(ids) for ids in self._ids.encode(texts)]
 
     def _engine(self) -> Runtime:

@@ -45,7 +45,7 @@ def pieces(text: str, size: int = PIECE_CHARS) -> Iterator[str]:
 
 
 class TokenIds:
-    """A tokenizer whose ids are int64 arrays without special tokens; `frame` adds them."""
+    """A tokenizer that returns ids as int64 arrays, without special tokens; `frame` adds these."""
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
@@ -92,7 +92,7 @@ class TokenIds:
         ]
 
     def informative(self) -> NDArray[np.bool_]:
-        """Mask of the ids whose tokens are informative: with a letter or digit, and no stop word."""
+        """Return a mask of the ids of informative tokens: with a letter or digit, and no stop word."""
         if self._informative is None:
             vocabulary = self._tokenizer.get_vocab(with_added_tokens=True)
             mask = np.zeros(max(vocabulary.values(), default=0) + 1, np.bool_)
@@ -119,7 +119,7 @@ class TokenIds:
 
 
 def int64_array(numbers: list[int]) -> NDArray[np.int64]:
-    """An array of numbers."""
+    """Return the numbers as an int64 array."""
     return np.array(numbers, np.int64)
 
 
@@ -212,6 +212,7 @@ class WordIds:
         self._tokenizer = tokenizer
         self.words = WordCache(self._ids, _CACHED_WORDS)
         self._long = TokenIds(tokenizer)
+        self.informative = self._long.informative
 
     def ids(self, text: str) -> list[int]:
         """Token ids of a text, without special tokens. Raises EmbedderError."""
@@ -226,10 +227,6 @@ class WordIds:
             ids += word_ids
             begins += [match.start()] * len(word_ids)
         return ids, begins
-
-    def informative(self) -> NDArray[np.bool_]:
-        """See `TokenIds.informative`."""
-        return self._long.informative()
 
     def _ids(self, word: str) -> list[int]:
         # A word that is a token by itself is found by its name, without the tokenizer.

@@ -93,7 +93,7 @@ _MAX_JSON_DEPTH = 64
 
 
 def plain_str(text: str) -> str:
-    """`text` as a plain str: SQLite and JSON do not take subclasses such as the members of a StrEnum."""
+    """Return `text` as a plain str: SQLite and JSON take no subclass, as of a StrEnum."""
     return text if type(text) is str else str.__str__(text)
 
 
@@ -258,14 +258,14 @@ def check_finite(value: object, name: str, *, minimum: float = -math.inf) -> flo
 
 
 def check_flag(value: object, name: str) -> bool:
-    """A bool."""
+    """Return the value if it is a bool; 0 and 1 are none."""
     if not isinstance(value, bool):
         raise InvalidInput(f"{name} is {shown(value)}: give True or False")
     return value
 
 
 def check_choice(value: object, name: str, choices: Sequence[str]) -> str:
-    """One of the choices."""
+    """Return the value as a plain str if it is one of the choices."""
     if not isinstance(value, str) or value not in choices:
         *first, last = map(repr, choices)
         raise InvalidInput(f"{name} is {shown(value)}: use {', '.join(first)}{' or ' if first else ''}{last}")

@@ -323,7 +323,7 @@ def from_table(
 
 
 def to_table(value: Section, base: Section | None = None) -> dict[str, Any]:
-    """The fields of a section as a file takes them; with `base`, those that differ from it."""
+    """Return the fields of a section as a file takes them; with `base`, only what differs from it."""
     table = {}
     for name, setting in structs.asdict(value).items():
         if base is None or setting != getattr(base, name):
@@ -355,7 +355,7 @@ def check_keys(table: object, path: str, allowed: tuple[str, ...]) -> Mapping[st
 
 
 def list_settings(section: type[Section], path: str = "") -> list[SettingInfo]:
-    """Every setting of a section and of those in it, in order of declaration."""
+    """Return every setting of a section and of the sections in it, in order of declaration."""
     settings = []
     for name, field in declared(section).items():
         key = f"{path}.{name}".lstrip(".")

@@ -82,7 +82,7 @@ def read_at(descriptor: int, size: int, offset: int) -> bytes:
 
 
 def read_into(descriptor: int, view: memoryview, offset: int) -> int:
-    """Fill bytes with those of a file from `offset` on; returns how many were read, as `read_at`. Raises OSError."""
+    """Read a file from `offset` on into a view; returns how many bytes were read, as `read_at`. Raises OSError."""
     if sys.platform != "win32" and hasattr(os, "preadv"):  # macOS has it since version 11
         return os.preadv(descriptor, [view], offset)
     data = read_at(descriptor, len(view), offset)
@@ -234,7 +234,7 @@ def unfinished(folder: str, name: str, *, parent: int | None = None, beside: Seq
 
 
 def sweep(folder: str, stem: re.Pattern[str], *, parent: int | None = None, beside: Sequence[str] = ()) -> None:
-    """Remove what killed processes left in a folder for files whose names match, as far as possible."""
+    """Remove what killed processes left in a folder beside files with matching names, as far as possible."""
     try:
         names = os.listdir(folder or "." if parent is None else parent)
     except OSError:

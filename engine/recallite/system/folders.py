@@ -94,7 +94,7 @@ class Folder:
         return os.open(_one_name(name), _FILE, dir_fd=self._location)
 
     def close(self) -> None:
-        """Close it."""
+        """Close the descriptor."""
         os.close(self._location)
 
 
@@ -297,7 +297,7 @@ _LINKS_BY_DESCRIPTOR = os.open in os.supports_dir_fd and os.link in os.supports_
 
 
 class WritableFolder:
-    """The names in it are those of its own entries: to be used with `files.unfinished(prefix, ..., parent=)`."""
+    """A folder in which files are made and removed by their names, for `files.unfinished(prefix, ..., parent=)`."""
 
     def __init__(self, parent: int | None, prefix: str) -> None:
         self.parent = parent
