@@ -176,7 +176,7 @@ def check_list(values: object, name: str) -> list[Any]:
     raise InvalidInput(f"{name} is {shown(values)}: give a list of str")
 
 
-def listed(values: object, name: str, *, single: bool = True) -> list[str]:
+def as_list(values: object, name: str, *, single: bool = True) -> list[str]:
     """A list of str; a lone str becomes one where `single` allows it."""
     if isinstance(values, str) and single:
         return [values]

@@ -312,7 +312,7 @@ class Filter:
         stated, where = fields.get("kinds"), parse_where(fields.get("where"))
         kinds: tuple[str, ...] | None = None
         if stated is not None:
-            kinds = tuple(checks.check_name(kind, "a kind") for kind in checks.listed(stated, "kinds"))
+            kinds = tuple(checks.check_name(kind, "a kind") for kind in checks.as_list(stated, "kinds"))
         elif where is not None:
             kinds, where = _kinds_in(where)
         tags = fields.get("tags")
@@ -393,7 +393,7 @@ def _scopes(scope: object) -> tuple[str, ...]:
     if scope is None:
         return ()
     try:
-        paths = checks.listed(scope, "scope")
+        paths = checks.as_list(scope, "scope")
     except InvalidInput:
         raise InvalidInput(
             f"scope is {shown(scope)}: give a path such as '/team/project', or a list of them", "filter"
