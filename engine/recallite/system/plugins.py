@@ -45,17 +45,30 @@ def is_foreign(kind: Kind, name: str) -> bool:
     return _registered()[kind][name][0].package != _OWN
 
 
+@cache
 def load(kind: Kind, name: str) -> Any:
-    """The object that a name stands for, imported when it is first asked for.
+    """Return the object that a name stands for, imported when it is first asked for.
 
     Raises InvalidInput for an unknown name, for one that two packages register, and for a package that cannot be
     imported.
     """
-    entries = _registered().get(kind, {}).get(name)
-    if entries is None:
+    registered = _registered().get(kind, {}).get(name)
+    if registered is None:
         known = ", ".join(names(kind)) or "none is registered: reinstall Recallite, whose metadata is missing"
         raise InvalidInput(f"{kind.removesuffix('s')} {shown(name)} is not known: use one of {known}")
-    return _load(kind, name)
+    packages, entry = [registration.package for registration in registered], registered[0].entry
+    what = f"the {kind.removesuffix('s')} {name!r}"
+    if len(packages) > 1:
+        raise InvalidInput(f"{what} is registered by {' and by '.join(packages)}: uninstall one of them")
+    try:
+        return entry.load()
+    except Exception as fault:
+        if packages[0] == _OWN and isinstance(fault, ImportError):
+            raise  # an extra is missing, or this is a defect of ours: the module says which
+        raise InvalidInput(
+            f"{what} of {packages[0]} ({entry.value}) cannot be imported: {fault_text(fault)}; mend or uninstall "
+            "the package"
+        ) from fault
 
 
 def load_all(kind: Kind) -> dict[str, Any]:
@@ -81,24 +94,6 @@ def load_others(kind: Kind, taken: Collection[str]) -> dict[str, Any]:
             except InvalidInput as fault:
                 _warn(str(fault))
     return others
-
-
-@cache
-def _load(kind: Kind, name: str) -> Any:
-    registered = _registered()[kind][name]
-    packages, entry = [registration.package for registration in registered], registered[0].entry
-    what = f"the {kind.removesuffix('s')} {name!r}"
-    if len(packages) > 1:
-        raise InvalidInput(f"{what} is registered by {' and by '.join(packages)}: uninstall one of them")
-    try:
-        return entry.load()
-    except Exception as fault:
-        if packages[0] == _OWN and isinstance(fault, ImportError):
-            raise  # an extra is missing, or this is a defect of ours: the module says which
-        raise InvalidInput(
-            f"{what} of {packages[0]} ({entry.value}) cannot be imported: {fault_text(fault)}; mend or uninstall "
-            "the package"
-        ) from fault
 
 
 @cache

@@ -32,4 +32,4 @@ def install(monkeypatch):
     yield installed
     monkeypatch.undo()
     plugins._registered.cache_clear()
-    plugins._load.cache_clear()
+    plugins.load.cache_clear()
