@@ -27,6 +27,7 @@ def install(monkeypatch):
     def installed(package, kind, name, value):
         entries.append(_entry(package, kind, name, value))
         plugins._registered.cache_clear()
+        plugins.load.cache_clear()
 
     monkeypatch.setattr(metadata, "entry_points", lambda: metadata.EntryPoints(entries))
     yield installed
