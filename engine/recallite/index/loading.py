@@ -35,6 +35,9 @@ _NO_WORDS = TermBlock(
 )
 
 
+Range = tuple[int, int]
+
+
 class Parts(NamedTuple):
     """The parts of an index; `vectors` is None where the store has no embedder."""
 
@@ -63,18 +66,25 @@ def load(
     if parts.vectors is not None and embedder is not None:
         vectors, tokens = _vectors(reader, parts, parts.vectors, embedder, scope)
         others, later = [*others, vectors], [tokens]
-    columns = _columns(reader, parts, others, scope)
-    last = max(bounds[1] for bounds in [(0, 0), *reader.blocks.within(scope).ranges("columns")[-1:]])
-    with _readers(reader, another, worth_it=last >= _WORTH_A_THREAD) as readers:
-        drain(readers, [columns, *others, *later])
+    ranges = reader.blocks.within(scope).ranges("columns")
+    queues = [_columns(ranges, parts, others, scope), *others, *later]
+
+    def drain_all(one: Reader) -> None:
+        for queue in queues:
+            queue.drain(one)
+
+    with _readers(reader, another, worth_it=_last(ranges) >= _WORTH_A_THREAD) as readers:
+        run_tasks([partial(drain_all, one) for one in readers])
     _log.info("index loaded from the store in %.0f ms, records: %d", (perf_counter() - began) * 1e3, len(parts.table))
 
 
-def _columns(reader: Reader, parts: Parts, others: Sequence[RangeQueue], scope: str) -> RangeQueue:
+def _columns(ranges: Sequence[Range], parts: Parts, others: Sequence[RangeQueue], scope: str) -> RangeQueue:
     """The other queues wait for it: the table says which rows their blocks belong to."""
     table = parts.table
-    ranges = reader.blocks.within(scope).ranges("columns")
     table.reserve(_last(ranges))
+
+    def read(source: Reader, bounds: Range) -> Columns:
+        return source.blocks.within(scope).column_range(bounds)
 
     def append(columns: Columns, _: int) -> None:
         table.append(columns)
@@ -86,12 +96,15 @@ def _columns(reader: Reader, parts: Parts, others: Sequence[RangeQueue], scope: 
             queue.open()
         parts.graph.load()
 
-    return RangeQueue(ranges, lambda source, bounds: source.blocks.within(scope).column_range(bounds), append, finish)
+    return RangeQueue(ranges, read, append, finish)
 
 
 def _words(reader: Reader, parts: Parts, before_inverting: Callable[[], object], scope: str) -> RangeQueue:
     table, words = parts.table, parts.words
     ranges = reader.blocks.within(scope).ranges("terms")
+
+    def read(source: Reader, bounds: Range) -> TermBlock:
+        return source.blocks.within(scope).term_range(bounds)
 
     def append(block: TermBlock, number: int) -> None:
         first, stop = len(words), int(np.searchsorted(table.ids, ranges[number][1], side="right"))
@@ -106,9 +119,7 @@ def _words(reader: Reader, parts: Parts, before_inverting: Callable[[], object],
         before_inverting()
         words.invert()
 
-    return RangeQueue(
-        ranges, lambda source, bounds: source.blocks.within(scope).term_range(bounds), append, finish, waits=True
-    )
+    return RangeQueue(ranges, read, append, finish, waits=True)
 
 
 def _vectors(
@@ -170,8 +181,6 @@ def aligned(block: TermBlock, ids: NDArray[np.int64]) -> TermBlock:
 
 # Ranges of a store that several threads read, and whose blocks one thread at a time appends in order.
 
-Range = tuple[int, int]
-
 
 class RangeQueue:
     """Ranges to read, and the use of their blocks.
@@ -208,33 +217,23 @@ class RangeQueue:
         self._append_ready()
         while True:
             try:
-                place = self._waiting.popleft()
+                number = self._waiting.popleft()
             except IndexError:
                 return
-            self._blocks[place] = self._read(reader, self._ranges[place])
+            self._blocks[number] = self._read(reader, self._ranges[number])
             self._append_ready()
 
     def _append_ready(self) -> None:
         while True:
             with self._lock:
-                place = self._next
-                last = place == len(self._ranges)
-                if self._closed or self._finished or not (last or place in self._blocks):
+                number = self._next
+                last = number == len(self._ranges)
+                if self._closed or self._finished or not (last or number in self._blocks):
                     return
                 self._closed, self._finished = True, last
             if last:
                 self._finish()
             else:
-                self._append(self._blocks.pop(place), place)
-                self._next = place + 1
+                self._append(self._blocks.pop(number), number)
+                self._next = number + 1
             self._closed = False
-
-
-def drain(readers: Sequence[Reader], queues: Sequence[RangeQueue]) -> None:
-    """Read all queues, one after the other, a thread for each reader."""
-
-    def drain_all(reader: Reader) -> None:
-        for queue in queues:
-            queue.drain(reader)
-
-    run_tasks([partial(drain_all, reader) for reader in readers])

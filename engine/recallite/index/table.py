@@ -17,7 +17,7 @@ from recallite.index.growable import (
     check_lengths,
     check_within,
     filled,
-)
+)  # fmt: skip
 from recallite.store.values import NEVER, Columns
 from recallite.text.standing import Standing
 from recallite.text.statements.keys import MAX_FRAMES
@@ -41,20 +41,11 @@ class RowFilter(Struct, frozen=True, kw_only=True):
     hidden: NDArray[np.int64] | None = None
 
     @property
-    def unrestricted(self) -> bool:
-        """True when it admits every current record that has not expired."""
-        return self.scopes is None and self.scoped_only and not self.hides
-
-    @property
-    def scoped_only(self) -> bool:
-        """True when nothing but scopes, expiry and supersession restricts."""
+    def only_scopes(self) -> bool:
+        """True when nothing but scopes and expiry restricts."""
         conditions = self.as_of, self.since, self.until, self.valid_at, self.listed
-        return not self.kinds and all(value is None for value in conditions)
-
-    @property
-    def hides(self) -> bool:
-        """True when it hides superseded rows."""
-        return self.hidden is not None and len(self.hidden) > 0
+        hides = self.hidden is not None and len(self.hidden) > 0
+        return not self.kinds and not hides and all(value is None for value in conditions)
 
 
 PREFERENCE, INSTRUCTION = 1, 2
@@ -70,34 +61,23 @@ _SPARSE = ("recorded_until", "expires_at", "superseded_at", "held_until")
 class RecordTable(IndexPart):
     """Rows are appended, and deleted by a tombstone; they never move. `rows_of` finds the live row of a record."""
 
-    # Row ids of the records, by row.
+    # By row; times are in microseconds.
     ids: NDArray[np.int64] = filled("_ids")
-    # Scope ids by row.
     scopes: NDArray[np.int32] = filled("_scopes")
-    # Source ids by row; -1 for none.
-    sources: NDArray[np.int32] = filled("_sources")
-    # 1 for the rows that have a position in their source, as turns of a transcript do.
-    positioned: NDArray[np.uint8] = filled("_positioned")
-    # The statements of each row: things and their values, uint32 (rows, MAX_FRAMES, 2), 0 for none.
+    sources: NDArray[np.int32] = filled("_sources")  # -1 for none
+    positioned: NDArray[np.uint8] = filled("_positioned")  # 1 with a position in the source, as a turn of a transcript
+    # What each row states: things and their values, (rows, MAX_FRAMES, 2), 0 for none.
     frames: NDArray[np.uint32] = filled("_frames")
-    # `INSTRUCTION` or `PREFERENCE` for the rows of standing ones, else 0.
-    standing: NDArray[np.uint8] = filled("_standing")
-    # Creation times by row, in microseconds.
+    standing: NDArray[np.uint8] = filled("_standing")  # `INSTRUCTION` or `PREFERENCE`, else 0
     created_at: NDArray[np.int64] = filled("_created_at")
-    # The times at which the content of each row happened, in microseconds: its valid time, else its creation.
+    # When the content happened: its valid time, else its creation; and its end, excluded, NEVER for a moment or none.
     moments: NDArray[np.int64] = filled("_moments")
-    # The times at which the content of each row ended, the end excluded; NEVER for a moment, or an open end.
     moments_until: NDArray[np.int64] = filled("_moments_until")
-    # 1 for the rows whose valid time was found in the text, uint8.
-    resolved: NDArray[np.uint8] = filled("_resolved")
-    # The ranks of who said each row, without their sign, uint8.
-    authorities: NDArray[np.uint8] = filled("_authorities")
-    # Importance by row.
+    resolved: NDArray[np.uint8] = filled("_resolved")  # 1 if the valid time was found in the text
+    authorities: NDArray[np.uint8] = filled("_authorities")  # ranks of who said it, without their sign
     importance: NDArray[np.float32] = filled("_importance")
-    # 1 where the row is the current version of a record.
-    open: NDArray[np.uint8] = filled("_open")
-    # 1 where the row was not deleted.
-    present: NDArray[np.uint8] = filled("_present")
+    open: NDArray[np.uint8] = filled("_open")  # 1 for the current version of a record
+    present: NDArray[np.uint8] = filled("_present")  # 1 if it was not deleted
 
     def __init__(self) -> None:
         self._ids = Growable(np.int64)
@@ -108,7 +88,7 @@ class RecordTable(IndexPart):
         self._created_at = Growable(np.int64)
         self._moments = Growable(np.int64)
         self._moments_until = Growable(np.int64)
-        # Of the rows that became valid after they were created: those of a changed text.
+        # Of the rows that became valid after they were created: a changed text.
         self._recorded_from = SparseColumn()
         self._recorded_until = SparseColumn()
         self._expires_at = SparseColumn()
@@ -117,7 +97,6 @@ class RecordTable(IndexPart):
         self._importance = Growable(np.float32)
         self._resolved = Growable(np.uint8)
         self._authorities = Growable(np.uint8)
-        # What each row states, whether it is a turn of a transcript, and whether it is a standing one.
         self._frames = Growable(np.uint32, (MAX_FRAMES, 2))
         self._positioned = Growable(np.uint8)
         self._standing = Growable(np.uint8)
@@ -252,8 +231,8 @@ class RecordTable(IndexPart):
 
     def tombstone(self, ids: Sequence[int]) -> None:
         """Mark the rows of these records as deleted."""
-        named = self.rows_of(np.array(ids, dtype=np.int64))
-        rows: NDArray[np.int64] = np.unique(named[named >= 0])
+        all_rows = self.rows_of(np.array(ids, dtype=np.int64))
+        rows: NDArray[np.int64] = np.unique(all_rows[all_rows >= 0])
         rows = rows[self._present.array[rows] == 1]
         self.open_rows -= int(self._open.array[rows].sum())
         self._present.array[rows] = 0
@@ -272,8 +251,8 @@ class RecordTable(IndexPart):
         rows[rows == len(keys)] = 0
         rows[keys[rows] != ids if len(keys) else ...] = -1
         if self._moved:
-            for place, record_id in enumerate(ids.tolist()):
-                rows[place] = self._moved.get(record_id, rows[place])
+            for i, row_id in enumerate(ids.tolist()):
+                rows[i] = self._moved.get(row_id, rows[i])
         return rows
 
     def mask(self, row_filter: RowFilter, *, closed: bool = False) -> NDArray[np.uint8]:
@@ -288,22 +267,22 @@ class RecordTable(IndexPart):
             mask[self._recorded_from.above(moment)] = 0
             mask[self._recorded_until.up_to(moment)] = 0
         if row_filter.scopes is not None:
-            mask &= _among(self._scopes.array, row_filter.scopes)
+            mask &= _among(self.scopes, row_filter.scopes)
         if row_filter.kinds:
             numbers = [self._kind_numbers[kind] for kind in row_filter.kinds if kind in self._kind_numbers]
             mask &= _among(self._kinds.array, numbers)
         if row_filter.since is not None:
-            since = self._moments.array >= row_filter.since
+            since = self.moments >= row_filter.since
             lasting = self._lasting_rows()
-            since[lasting] |= self._moments_until.array[lasting] > row_filter.since
+            since[lasting] |= self.moments_until[lasting] > row_filter.since
             mask &= since.view(np.uint8)
-        if row_filter.until is not None:
-            mask &= (self._moments.array <= row_filter.until).view(np.uint8)
+        for latest in (row_filter.until, row_filter.valid_at):
+            if latest is not None:
+                mask &= (self.moments <= latest).view(np.uint8)
         if row_filter.valid_at is not None:
-            mask &= (self._moments.array <= row_filter.valid_at).view(np.uint8)
-            ended = self._lasting_rows()
-            over = (self._moments_until.array[ended] <= row_filter.valid_at) & (self._resolved.array[ended] == 0)
-            mask[ended[over]] = 0
+            lasting = self._lasting_rows()
+            over = (self.moments_until[lasting] <= row_filter.valid_at) & (self.resolved[lasting] == 0)
+            mask[lasting[over]] = 0
         if row_filter.listed is not None:
             mask &= row_filter.listed
         if row_filter.hidden is not None:
@@ -313,9 +292,9 @@ class RecordTable(IndexPart):
     def listing(self, ids: Sequence[int]) -> NDArray[np.uint8]:
         """1 for the rows of these records."""
         rows = self.rows_of(np.array(ids, dtype=np.int64))
-        listed = np.zeros(len(self), dtype=np.uint8)
-        listed[rows[rows >= 0]] = 1
-        return listed
+        mask = np.zeros(len(self), dtype=np.uint8)
+        mask[rows[rows >= 0]] = 1
+        return mask
 
     def expired_rows(self, moment: int) -> NDArray[np.int64]:
         """The rows that have expired at `moment`."""
@@ -332,15 +311,9 @@ class RecordTable(IndexPart):
         """The numbers of deleted or closed and of superseded rows, which stay the same if current ones are added."""
         return len(self) - self.open_rows, len(self._superseded_at)
 
-    @property
-    def any_expires(self) -> bool:
-        """Whether any row expires."""
-        return len(self._expires_at) > 0
-
-    @property
-    def any_superseded(self) -> bool:
-        """Whether any version has a successor."""
-        return len(self._superseded_at) > 0
+    def lifetimes(self) -> tuple[bool, bool]:
+        """Whether any row expires, and whether any version has a successor."""
+        return len(self._expires_at) > 0, len(self._superseded_at) > 0
 
     def superseded_rows(self, known_at: int | None = None, valid_at: int | None = None) -> NDArray[np.int64]:
         """The rows that are superseded: as the store knew it at one time, by what held at another (valid time)."""
@@ -377,9 +350,9 @@ class RecordTable(IndexPart):
         self._moved.update(zip(ids[again].tolist(), rows[again].tolist(), strict=True))
 
 
-def _among(numbers: NDArray[Any], wanted: Sequence[int]) -> NDArray[np.uint8]:
-    """1 where a small number is one of those wanted: a lookup table takes a tenth of the time of `np.isin`."""
+def _among(numbers: NDArray[Any], chosen: Sequence[int]) -> NDArray[np.uint8]:
+    """1 where a small number is a chosen one: a lookup table takes a tenth of the time of `np.isin`."""
     table = np.zeros(int(numbers.max(initial=0)) + 1, dtype=np.uint8)
-    table[[number for number in wanted if number < len(table)]] = 1
+    table[[number for number in chosen if number < len(table)]] = 1
     among: NDArray[np.uint8] = table[numbers]
     return among

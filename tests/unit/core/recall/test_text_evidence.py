@@ -11,7 +11,7 @@ from recallite.model.match_reasons import CHANGE_BIT
 from recallite.model.records import NewRecord
 from recallite.recall.answer import Answer
 from recallite.recall.confidence import TextWeights, load_calibration
-from recallite.recall.judge import completed, surest_first
+from recallite.recall.judge import adjust_confidence, surest_first
 from recallite.recall.query import CONTENT, NAMED, of_keywords, read_question
 from recallite.recall.request import ANSWER_CONFIDENCE
 
@@ -38,13 +38,13 @@ def facts():
 
 def test_a_text_without_the_value_or_that_asks_is_less_sure_and_a_turn_is_judged_less_hard():
     lake = Text("at the lake")
-    plain = completed(0.5, lake, False, WEIGHTS)
-    turn = completed(0.5, Text("at the lake", position=3), True, WEIGHTS)
-    lacking = completed(0.5, lake, True, WEIGHTS)
-    asking = completed(0.5, Text("is it at the lake?"), True, WEIGHTS)
+    plain = adjust_confidence(0.5, lake, False, WEIGHTS)
+    turn = adjust_confidence(0.5, Text("at the lake", position=3), True, WEIGHTS)
+    lacking = adjust_confidence(0.5, lake, True, WEIGHTS)
+    asking = adjust_confidence(0.5, Text("is it at the lake?"), True, WEIGHTS)
     assert plain == 0.5 > turn > lacking > asking > 0
     assert lacking == pytest.approx(1 / (1 + 2.718281828), abs=1e-6)
-    assert completed(1.0, lake, True, WEIGHTS) == 1.0
+    assert adjust_confidence(1.0, lake, True, WEIGHTS) == 1.0
 
 
 def test_no_text_raises_confidence():
@@ -140,7 +140,7 @@ def test_what_is_better_known_goes_before_less_sure_hits_and_scores_keep_their_p
     answer = ranked(0.1, 0.4, 0.9, 0.5)
     told = {key: Told() for key in range(4)}
     moved = surest_first(answer, {2}, told)
-    assert (moved.keys, moved.confidence) == ([2, 0, 1, 3], [0.9, 0.1, 0.4, 0.5])
+    assert (moved.row_ids, moved.confidence) == ([2, 0, 1, 3], [0.9, 0.1, 0.4, 0.5])
     assert moved.scores == answer.scores
     assert surest_first(answer, {1, 2, 3}, told).keys == [2, 3, 1, 0]
 
