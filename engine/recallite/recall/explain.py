@@ -73,12 +73,7 @@ class _Watched(NamedTuple):
 
 
 def explain(
-    engine: Engine,
-    query: str,
-    vectors: Sequence[object] | None,
-    public_id: str,
-    row_id: int,
-    request: Request,
+    engine: Engine, query: str, vectors: Sequence[object] | None, public_id: str, row_id: int, request: Request
 ) -> Explanation:
     """Follow the record with this row id through the stages of this query."""
     text = check_query(query)

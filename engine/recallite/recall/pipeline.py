@@ -155,11 +155,7 @@ def _recall_split_long(
 
 
 def _recall_in_transaction(
-    engine: Engine,
-    queries: Sequence[str],
-    vectors: list[NDArray[np.float32]] | None,
-    request: Request,
-    sub: SubQueries,
+    engine: Engine, queries: Sequence[str], vectors: list[NDArray[np.float32]] | None, request: Request, sub: SubQueries
 ) -> list[Hits]:
     """The hits of each query, or of one and its sub-queries."""
     started = perf_counter()
@@ -179,11 +175,7 @@ def _recall_in_transaction(
 
 
 def embed_queries(
-    engine: Engine,
-    queries: Sequence[str],
-    vectors: list[NDArray[np.float32]] | None,
-    request: Request,
-    sub: SubQueries,
+    engine: Engine, queries: Sequence[str], vectors: list[NDArray[np.float32]] | None, request: Request, sub: SubQueries
 ) -> tuple[Queries, Request]:
     """The queries and sub-queries, embedded, and the request within the scopes of the sub-queries."""
     embedded = prepare_queries(engine, [*queries, *sub.queries], vectors, request)

@@ -142,15 +142,15 @@ def test_what_is_better_known_goes_before_less_sure_hits_and_scores_keep_their_p
     moved = surest_first(answer, {2}, told)
     assert (moved.row_ids, moved.confidence) == ([2, 0, 1, 3], [0.9, 0.1, 0.4, 0.5])
     assert moved.scores == answer.scores
-    assert surest_first(answer, {1, 2, 3}, told).keys == [2, 3, 1, 0]
+    assert surest_first(answer, {1, 2, 3}, told).row_ids == [2, 3, 1, 0]
 
 
 def test_what_is_surer_waits_behind_the_user_a_change_a_newer_answer_and_standing_hits():
     same, newer_first = {0: Told(), 1: Told()}, {0: Told(created_at=2 * HOUR_US), 1: Told()}
-    assert surest_first(ranked(0.3, 0.9), {1}, {0: Told(), 1: Told(authority=-3)}).keys == [0, 1]
-    assert surest_first(ranked(0.3, 0.9, reasons=(CHANGE_BIT, 0)), {1}, same).keys == [0, 1]
-    assert surest_first(ranked(0.3, 0.9, successors=(-1, 0)), {1}, same).keys == [0, 1]
-    assert surest_first(ranked(0.3, 0.9), {1}, newer_first).keys == [0, 1]
-    assert surest_first(ranked(0.1, 0.9), {1}, newer_first).keys == [1, 0]
-    assert surest_first(ranked(0.3, 0.9), {1}, {0: Told(created_at=HOUR_US), 1: Told()}).keys == [1, 0]
-    assert surest_first(ranked(0.3, 0.9, brought=1), {1}, same).keys == [0, 1]
+    assert surest_first(ranked(0.3, 0.9), {1}, {0: Told(), 1: Told(authority=-3)}).row_ids == [0, 1]
+    assert surest_first(ranked(0.3, 0.9, reasons=(CHANGE_BIT, 0)), {1}, same).row_ids == [0, 1]
+    assert surest_first(ranked(0.3, 0.9, successors=(-1, 0)), {1}, same).row_ids == [0, 1]
+    assert surest_first(ranked(0.3, 0.9), {1}, newer_first).row_ids == [0, 1]
+    assert surest_first(ranked(0.1, 0.9), {1}, newer_first).row_ids == [1, 0]
+    assert surest_first(ranked(0.3, 0.9), {1}, {0: Told(created_at=HOUR_US), 1: Told()}).row_ids == [1, 0]
+    assert surest_first(ranked(0.3, 0.9, brought=1), {1}, same).row_ids == [0, 1]
