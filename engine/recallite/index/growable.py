@@ -131,8 +131,10 @@ def filled(name: str) -> Any:
 class IndexPart:
     """A part of the index whose growable arrays are saved and restored under the names of its attributes.
 
-    The name "a.b" is the attribute b of the attribute a.
+    The name "a.b" is the attribute b of the attribute a. `_numbers` are further attributes that are saved.
     """
+
+    _numbers: tuple[str, ...] = ()
 
     def growables(self) -> dict[str, Growable[Any]]:
         """The growable arrays, by name."""
@@ -145,12 +147,15 @@ class IndexPart:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All arrays that `restore` needs."""
-        return {name: array.array for name, array in self.growables().items()}
+        numbers = {name.removeprefix("_"): np.array([getattr(self, name)]) for name in self._numbers}
+        return {name: array.array for name, array in self.growables().items()} | numbers
 
     def restore(self, saved: Mapping[str, Growable[Any]]) -> None:
         """Take over what `arrays` gave; ValueError where a type or shape differs."""
         for name, array in self.growables().items():
             array.adopt(saved[name])
+        for name in self._numbers:
+            setattr(self, name, saved[name.removeprefix("_")].array[0].item())
 
     def check(self, rows: int, vectors: int) -> None:
         """Raise ValueError if a restored part is not of these numbers of records and vectors.

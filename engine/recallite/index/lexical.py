@@ -30,6 +30,7 @@ _LARGEST_MERGE = 2**21
 class LexicalIndex(IndexPart):
     """Words of rows 0..n-1."""
 
+    _numbers = ("live_words",)
     # The words of all segments, ascending in each: segment i has those from segments[i] to segments[i + 1].
     terms: NDArray[np.int32] = filled("_terms")
     # The begin of the postings of each word, and after each segment the end of its last ones, (terms + segments,).
@@ -61,17 +62,12 @@ class LexicalIndex(IndexPart):
     def __len__(self) -> int:
         return len(self._lengths)
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """All arrays that `restore` needs."""
-        return {**super().arrays(), "live_words": np.array([self.live_words])}
-
     def restore(self, saved: Mapping[str, Growable[Any]]) -> None:
         """Take over what `arrays` gave."""
         super().restore(saved)
         self._tail_first_row = len(self) - (len(self._tail_offsets) - 1)
         self._tail_segment = len(self._tail_terms) > 0
         self._sealed = self._bounds(len(self._segments) - 2)[0] if self._tail_segment else len(self._rows)
-        self.live_words = float(saved["live_words"].array[0])
 
     def check(self, rows: int, vectors: int) -> None:
         """Segments follow one another through the buffer; the rows of each word ascend strictly."""

@@ -24,7 +24,7 @@ from recallite.errors import InvalidInput
 from recallite.index.graph import RecordGraph
 from recallite.index.growable import IndexPart
 from recallite.index.lexical import CorpusStatistics, LexicalIndex
-from recallite.index.loading import Parts, aligned, load
+from recallite.index.loading import aligned, load
 from recallite.index.snapshot import UNFIT, Snapshot, SnapshotManager
 from recallite.index.table import RecordTable, RowFilter
 from recallite.index.vectors import TokenIndex, VectorIndex
@@ -146,9 +146,8 @@ class MemoryIndex:
 
         def select() -> NDArray[np.uint8] | None:
             if row_filter.only_scopes and not len(expired):
-                return (
-                    None if row_filter.scopes is None and self.table.all_open else self._scope_mask(row_filter.scopes)
-                )
+                scopes = row_filter.scopes
+                return None if scopes is None and self.table.all_open else self._scope_mask(scopes)
             mask = self.table.mask(row_filter)
             mask[expired] = 0
             return mask
@@ -323,8 +322,7 @@ class MemoryIndex:
             self.vectors = VectorIndex(embedder.dimension)
             self._keep_in_folder()
         another = (lambda: None) if self._snapshots is None else self._snapshots.another
-        parts = Parts(self.table, self.words, self.graph, self.vectors, self.tokens)
-        load(reader, another, parts, embedder, self.before_inverting, self.scope)
+        load(reader, another, self, embedder)
         self._load_links(reader.blocks.within(self.scope).links())
         for first in range(0, len(self.table), _FRAMES_AT_ONCE):
             self._read_frames(reader, self.table.ids[first : first + _FRAMES_AT_ONCE])

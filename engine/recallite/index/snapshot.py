@@ -135,8 +135,7 @@ class SnapshotManager:
         if index.changed > max(_FAR_BEHIND, len(index.table) // 100):
             return True
         try:
-            with self._store.read() as reader:
-                return not (reader.snapshot.identity().token and os.path.exists(self._path))
+            return not self.exists()
         except RecalliteError:
             return False
 
@@ -195,9 +194,8 @@ class SnapshotManager:
                 return None
             with self._store.atomic(wait=False) as writer:
                 # The store may have been encrypted while the file was written.
-                if not (
-                    self._enabled and writer.snapshot.publish(expected, token, commit, partial(os.replace, *paths))
-                ):
+                move = partial(os.replace, *paths)
+                if not (self._enabled and writer.snapshot.publish(expected, token, commit, move)):
                     return None
         finally:
             with suppress(OSError):

@@ -107,7 +107,7 @@ class RecordTable(IndexPart):
         # the row of such a record is in `_moved`. Empty while there is none: the ids are then in order.
         self._keys = Growable(np.int64)
         self._moved: dict[int, int] = {}
-        # The rows that have an end of their valid time, found once between two changes.
+        # The rows whose valid time has an end, found once between two changes.
         self._lasting: NDArray[np.int64] | None = None
         self.dead_rows = 0
         self.open_rows = 0
@@ -210,29 +210,20 @@ class RecordTable(IndexPart):
 
     def put_standing(self, named: Mapping[int, Standing], ids: Sequence[int] | None = None) -> None:
         """Set which of the records `ids`, all if None, are standing instructions and preferences, as `named` says."""
-        if ids is None:
-            self.standing[:] = 0
-        else:
-            rows = self.rows_of(np.array(ids, dtype=np.int64))
-            self.standing[rows[rows >= 0]] = 0
-        if named:
-            rows = self.rows_of(np.array([*named], dtype=np.int64))
-            values = np.array([_STANDING[name] for name in named.values()], dtype=np.uint8)
-            self.standing[rows[rows >= 0]] = values[rows >= 0]
+        self.standing[... if ids is None else self._known_rows(ids)] = 0
+        for kind, value in _STANDING.items():
+            self.standing[self._known_rows([row_id for row_id, name in named.items() if name == kind])] = value
 
     def _columns(self, names: Iterable[str]) -> Iterator[tuple[str, Growable[Any]]]:
-        """The arrays of these fields of `Columns`."""
         return ((name, getattr(self, f"_{name}")) for name in names)
 
     def _sparse(self, name: str) -> SparseColumn:
-        """The sparse column of this field of `Columns`."""
         column: SparseColumn = getattr(self, f"_{name}")
         return column
 
     def tombstone(self, ids: Sequence[int]) -> None:
         """Mark the rows of these records as deleted."""
-        all_rows = self.rows_of(np.array(ids, dtype=np.int64))
-        rows: NDArray[np.int64] = np.unique(all_rows[all_rows >= 0])
+        rows: NDArray[np.int64] = np.unique(self._known_rows(ids))
         rows = rows[self._present.array[rows] == 1]
         self.open_rows -= int(self._open.array[rows].sum())
         self._present.array[rows] = 0
@@ -254,6 +245,10 @@ class RecordTable(IndexPart):
             for i, row_id in enumerate(ids.tolist()):
                 rows[i] = self._moved.get(row_id, rows[i])
         return rows
+
+    def _known_rows(self, ids: Sequence[int]) -> NDArray[np.int64]:
+        rows = self.rows_of(np.array(ids, dtype=np.int64))
+        return rows[rows >= 0]
 
     def mask(self, row_filter: RowFilter, *, closed: bool = False) -> NDArray[np.uint8]:
         """1 for the rows that `row_filter` admits, expired or not; with `closed` the closed versions too."""
@@ -291,9 +286,8 @@ class RecordTable(IndexPart):
 
     def listing(self, ids: Sequence[int]) -> NDArray[np.uint8]:
         """1 for the rows of these records."""
-        rows = self.rows_of(np.array(ids, dtype=np.int64))
         mask = np.zeros(len(self), dtype=np.uint8)
-        mask[rows[rows >= 0]] = 1
+        mask[self._known_rows(ids)] = 1
         return mask
 
     def expired_rows(self, moment: int) -> NDArray[np.int64]:
@@ -331,7 +325,6 @@ class RecordTable(IndexPart):
         return until[announced][order], rows[announced][order]
 
     def _lasting_rows(self) -> NDArray[np.int64]:
-        """The rows whose valid time has an end."""
         if self._lasting is None:
             self._lasting = np.flatnonzero(self.moments_until != NEVER)
         return self._lasting

@@ -47,6 +47,7 @@ class Shortlist(NamedTuple):
 class VectorIndex(IndexPart):
     """Vectors in the order of their writes; `owners` gives the record row of each."""
 
+    _numbers = ("_rows",)
     sketches: NDArray[np.uint64] = filled("_sketches")  # in blocks, as the kernel reads them: `kernels.sketch_blocks`
     codes: NDArray[np.int8] = filled("_codes")  # (n, dimension)
     scales: NDArray[np.float32] = filled("_scales")  # the value of a step of each vector's codes
@@ -90,14 +91,9 @@ class VectorIndex(IndexPart):
         ids: NDArray[np.int64] = vectors + self._run_offsets.array[runs]
         return ids
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """All arrays that `restore` needs."""
-        return {**super().arrays(), "rows": np.array([self._rows])}
-
     def restore(self, saved: Mapping[str, Growable[Any]]) -> None:
         """Take over what `arrays` gave."""
         super().restore(saved)
-        self._rows = int(saved["rows"].array[0])
         self.has_parts = bool((self._parts.array > 1).any())
         self._aligned = not len(self._parts)
 
@@ -253,6 +249,7 @@ class VectorIndex(IndexPart):
 class TokenIndex(IndexPart):
     """Codes by vector. Vectors are appended to both indexes in the same order."""
 
+    _numbers = ("_bare",)
     # The begin of the codes of each vector, and the end of the last ones, (vectors + 1,), or empty.
     starts: NDArray[np.int64] = filled("_starts")
     codes: NDArray[np.uint64] = filled("_codes")  # the words of all codes
@@ -265,15 +262,6 @@ class TokenIndex(IndexPart):
 
     def __len__(self) -> int:
         return len(self._starts) - 1 if len(self._starts) else self._bare
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """All arrays that `restore` needs."""
-        return {**super().arrays(), "bare": np.array([self._bare])}
-
-    def restore(self, saved: Mapping[str, Growable[Any]]) -> None:
-        """Take over what `arrays` gave."""
-        super().restore(saved)
-        self._bare = int(saved["bare"].array[0])
 
     def check(self, rows: int, vectors: int) -> None:
         """The codes of the vectors follow one another."""

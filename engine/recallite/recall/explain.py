@@ -5,7 +5,8 @@ The same kernel is called once more for every candidate and this record.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from msgspec import structs
@@ -40,17 +41,11 @@ from recallite.recall.plan import (
     plan_of,
     with_clock,
 )  # fmt: skip
-from recallite.recall.query import adapt, given_vectors, question_arrays
-from recallite.recall.request import ANSWER_SHARE
+from recallite.recall.query import Queries, adapt, given_vectors, question_arrays
+from recallite.recall.request import ANSWER_SHARE, Request
 from recallite.store.transaction import Reader
 from recallite.system.numerics import kernels
 from recallite_kernels.arguments import ENDED, OVER
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from recallite.recall.query import Queries
-    from recallite.recall.request import Request
 
 
 class _Watched(NamedTuple):

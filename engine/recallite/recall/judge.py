@@ -14,7 +14,6 @@ from difflib import SequenceMatcher
 from functools import lru_cache, partial
 from itertools import zip_longest
 from math import exp
-from typing import TYPE_CHECKING
 
 from msgspec import structs
 
@@ -38,6 +37,7 @@ from recallite.recall.confidence import (
     read_hits,
     surest_of_each,
 )
+from recallite.recall.query import Queries
 from recallite.recall.request import ANSWER_CONFIDENCE, ANSWER_SHARE, Request
 from recallite.recall.slots import lacks, only_asks, slot_of
 from recallite.store.transaction import Reader
@@ -47,9 +47,6 @@ from recallite.text.standing import whose
 from recallite.text.statements import Pair, judge_all, statement_of
 from recallite.text.statements.keys import record_keys
 from recallite.text.words import QUESTION_TERMS, STOP_TERMS, query_terms, tokenize
-
-if TYPE_CHECKING:
-    from recallite.recall.query import Queries
 
 # Statements less than an hour apart count as simultaneous.
 _AT_ONCE_US = 3_600_000_000
@@ -116,15 +113,11 @@ def assess_one(
     queries: Queries, confidence: float, record: Found, request: Request, embedder: str | None, missing: Missing | None
 ) -> tuple[float, float]:  # fmt: skip
     """The confidence of a record as `assess_by_text` adjusts it alone, and the least that it needs; without parts."""
-    weights, question = _weights(embedder, _signals(queries, request)), queries.texts[0]
-    without = lacks(slot_of(question), record.text, record.context)
-    (name,) = names_of(question, missing, [record])
-    sure = adjust_confidence(confidence, record, without, weights, 0.0 if name is None else name.added)
+    alone = Answer([0], [0.0], [confidence], [0], [[]], [-1], 0, (), None, missing)
+    weights, by_vector = _weights(embedder, _signals(queries, request)), queries.vectors is not None
+    answer, _, read = _assess(queries.texts[0], alone, {0: record}, request, weights, embedder, by_vector)
     least = request.profile.min_confidence
-    if request.relevant and queries.vectors is not None and name is None:
-        before, (sure,) = sure, read_hits(question, [0], [sure], {0: record}, embedder)
-        least = least if sure == before else max(least, SURE_IF_READ)
-    return sure, least
+    return answer.confidence[0], max(least, SURE_IF_READ) if read else least
 
 
 def adjust_confidence(

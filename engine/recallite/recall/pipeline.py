@@ -18,10 +18,11 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from msgspec import structs
+from numpy.typing import NDArray
 
 from recallite.engine import Engine
 from recallite.errors import StoreUnavailable
@@ -31,7 +32,7 @@ from recallite.index.vectors import shortlist_size
 from recallite.model.checks import check_query
 from recallite.model.filters import Filter, Versions
 from recallite.model.records import Hits
-from recallite.model.settings import DEFAULT
+from recallite.model.settings import DEFAULT, Profile
 from recallite.recall.answer import (
     SHOWN,
     Answer,
@@ -58,16 +59,11 @@ from recallite.recall.query import (
 )
 from recallite.recall.request import Request
 from recallite.store.transaction import Reader
+from recallite.store.values import Found
 from recallite.system.numerics import kernels
 from recallite.system.parallel import run_tasks, threads
 from recallite.system.telemetry import span
 from recallite.text.questions import several_steps
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from recallite.model.settings import Profile
-    from recallite.store.values import Found
 
 _WHOLE = SubQueries(())
 
@@ -260,6 +256,7 @@ def _put_higher_first(engine: Engine, reader: Reader, question: Queries, hits: H
 
 _NO_CHAINS = np.empty((2, 0), dtype=np.int64)
 _NO_ROWS = np.empty(0, dtype=np.int64)
+_NOTHING_LAPSED = _NO_ROWS, (0, 0)
 
 
 class Opened(NamedTuple):
@@ -279,20 +276,6 @@ class Opened(NamedTuple):
 
     def __exit__(self, *_: object) -> None:
         self.memory_index.lock.release_reading()
-
-
-class _Lapsed(NamedTuple):
-    """Rows that are current though superseded: all that superseded them has expired, or does not hold yet.
-
-    The numbers of successions that have expired and begun tell whether the rows are others than before.
-    """
-
-    rows: NDArray[np.int64]
-    expired: int
-    begun: int
-
-
-_NOTHING_LAPSED = _Lapsed(_NO_ROWS, 0, 0)
 
 
 def open_view(engine: Engine, reader: Reader, queries: Queries, request: Request) -> Opened:
@@ -317,12 +300,12 @@ def _view_under(
     filter_ = request.filter
     moment = request.now if filter_.as_of is None else filter_.as_of
     expired = len(index.table.expired_rows(moment)) if expires else 0
-    lapsed = _lapsed(index, reader, moment, filter_.valid_at) if superseded else _NOTHING_LAPSED
+    lapsed, succeeded = _lapsed(index, reader, moment, filter_.valid_at) if superseded else _NOTHING_LAPSED
     grouped = request.one_per_source or request.diversify_by is not None
     with_standing = request.profile.standing_instructions > 0 and not grouped
 
     def make() -> kernels.View:
-        mask = _select_rows(index, reader, request, lapsed.rows)
+        mask = _select_rows(index, reader, request, lapsed)
         standing, chains = _NO_ROWS, _NO_CHAINS
         if with_standing:
             standing = np.flatnonzero(index.table.standing if mask is None else index.table.standing * mask)
@@ -331,11 +314,17 @@ def _view_under(
         statistics = index.corpus_statistics(_statistics_scopes(reader, request))
         return view_of(index, mask, statistics, standing, index.table.standing[standing] == INSTRUCTION, chains)
 
-    return index.cached("view", (filter_, with_standing, expired, lapsed.expired, lapsed.begun), make)
+    return index.cached("view", (filter_, with_standing, expired, succeeded), make)
 
 
-def _lapsed(index: MemoryIndex, reader: Reader, moment: int, valid_at: int | None) -> _Lapsed:
-    """The rows that are current though superseded; of a valid time only by what has expired."""
+def _lapsed(
+    index: MemoryIndex, reader: Reader, moment: int, valid_at: int | None
+) -> tuple[NDArray[np.int64], tuple[int, int]]:
+    """The rows that are current though superseded: all that superseded them has expired, or does not hold yet.
+
+    The numbers of successions that have expired and begun tell whether the rows are others than before. For a valid
+    time only what has expired counts.
+    """
 
     def read_lapses() -> tuple[list[int], NDArray[np.int64], list[int], NDArray[np.int64]]:
         lapses = reader.supersessions.lapses()
@@ -348,7 +337,7 @@ def _lapsed(index: MemoryIndex, reader: Reader, moment: int, valid_at: int | Non
     rows = index.table.rows_of(ids[:expired]) if expired else _NO_ROWS
     if begun < len(begins) and valid_at is None:
         rows = np.concatenate([rows, announced[begun:]])
-    return _Lapsed(rows, expired, begun)
+    return rows, (expired, begun)
 
 
 def _select_rows(
@@ -544,20 +533,15 @@ def _read(
             picked = choose(opened, request, hits, i, count)
         if plan.shared:
             fields[2] = hits.confidence[:, : count + brought].max(axis=0).tolist()
-        shown = min(count if picked is None else len(picked), plan.final - brought)
-        if picked is not None:
-            ranks = [*picked[:shown], *range(count, count + brought)]
-            fields = [[column[rank] for rank in ranks] for column in fields]
-        elif brought:
-            fields = [[*column[:shown], *column[count : count + brought]] for column in fields]
-        else:
-            fields = [column[:shown] for column in fields]
+        ranks = [*(range(count) if picked is None else picked)][: plan.final - brought]
+        with_standing = [*ranks, *range(count, count + brought)]
+        fields = [[column[rank] for rank in with_standing] for column in fields]
         trace = _trace(plan, figure[_CANDIDATES], work, len(texts)) if request.explain else None
         missing: Missing | None = None
-        best = -1.0 if plan.shared else max(fields[1][:shown], default=0.0)  # sub-questions go by confidence alone
+        # Sub-questions go by confidence alone.
+        best = -1.0 if plan.shared else max(fields[1][: len(ranks)], default=0.0)
         any_hit = count > 0 if picked is None else bool(picked)
-        dates = hits.signals[i, slice(shown) if picked is None else picked[:shown], SIGNALS.date]
-        dated = bool((dates > 0).any())
+        dated = bool((hits.signals[i, ranks, SIGNALS.date] > 0).any())
         for query in range(len(texts)) if plan.shared else (i,):
             sure = float(hits.sure[query]) if picked is None else max(hits.confidence[query, picked], default=-1.0)
             if plan.shared and sure >= least:

@@ -138,20 +138,15 @@ def _rank_parameters(profile: Profile) -> kernels.RankParameters:
         if hasattr(part, name)
     }
     changed = {
-        "rrf_k": profile.formula.rrf_k if profile.fusion == "rrf" else -1.0,
-        "expansion_depth": _EXPANDED if profile.neighbor_boost > 0 else 0,
+        "rrf_k": profile.formula.rrf_k if profile.fusion == "rrf" else -1.0, "clock": 0,
+        "expansion_depth": _EXPANDED if profile.neighbor_boost > 0 else 0, "near": _NEAR, "far": _FAR,
         "neighbor_weight": profile.neighbor_boost * _NEIGHBOR_SHARE,
-        "source_weight": profile.neighbor_boost * _SOURCE_SHARE,
-        "near": _NEAR,
-        "far": _FAR,
-        "lone_share": _LONE_SHARE,
-        "clock": 0,
+        "source_weight": profile.neighbor_boost * _SOURCE_SHARE, "lone_share": _LONE_SHARE,
         "half_life_days": profile.half_life_days or np.inf,
         "decay_floor": profile.decay_floor if profile.half_life_days else 0.0,
-        "exponential": int(profile.formula.decay == "exp"),
-        "keyword_fallback": int(profile.formula.keyword_fallback),
+        "exponential": int(profile.formula.decay == "exp"), "keyword_fallback": int(profile.formula.keyword_fallback),
         "weighted_sum": int(profile.formula.composition == "weighted_sum"),
-    }
+    }  # fmt: skip
     return kernels.check_parameters(kernels.RankParameters(**{**same, **changed}))
 
 

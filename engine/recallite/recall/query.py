@@ -12,27 +12,24 @@ from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 from functools import lru_cache
 from itertools import accumulate, chain, pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from msgspec import structs
+from numpy.typing import NDArray
 
+from recallite.embedding.protocol import QueryTokens
+from recallite.engine import Engine
 from recallite.errors import EmbedderError, EmbedderMismatch, InvalidInput
 from recallite.model.checks import check_vector
 from recallite.recall.request import Request
+from recallite.store.transaction import Reader
 from recallite.store.values import EmbedderRow
 from recallite.system.numerics import kernels
 from recallite.text.dates.languages import Language, Mention, fold, languages_of, terms_of_times, time_terms
 from recallite.text.dates.periods import Time, ranged, years_before
 from recallite.text.questions import as_past, as_story, in_past_tense
 from recallite.text.words import QUESTION_TERMS, STOP_TERMS, placed_terms, query_terms, share_of, tokenize
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from recallite.embedding.protocol import QueryTokens
-    from recallite.engine import Engine
-    from recallite.store.transaction import Reader
 
 
 class Queries(NamedTuple):
