@@ -131,14 +131,18 @@ def filled(name: str) -> Any:
 class IndexPart:
     """A part of the index whose growable arrays are saved and restored under the names of its attributes.
 
-    The name "a.b" is the attribute b of the attribute a. `_numbers` are further attributes that are saved.
+    The name "a.b" is the attribute b of the sparse column a. `_numbers` are further attributes that are saved.
     """
 
     _numbers: tuple[str, ...] = ()
 
     def growables(self) -> dict[str, Growable[Any]]:
         """The growable arrays, by name."""
-        return {name: value for name, value in vars(self).items() if isinstance(value, Growable)}
+        by_name = {name: value for name, value in vars(self).items() if isinstance(value, Growable)}
+        for name, value in vars(self).items():
+            if isinstance(value, SparseColumn):
+                by_name |= {f"{name}._rows": value._rows, f"{name}._values": value._values}
+        return by_name
 
     @property
     def nbytes(self) -> int:
@@ -266,10 +270,6 @@ class SparseColumn:
     def above(self, limit: int) -> NDArray[np.int64]:
         """The rows whose value is above `limit`, ascending; without those that have none."""
         return self._rows.array[self.values > limit].astype(np.int64)
-
-    def growables(self) -> dict[str, Growable[Any]]:
-        """The growable arrays."""
-        return {"_rows": self._rows, "_values": self._values}
 
     def check(self, rows: int) -> None:
         """Raise ValueError if these are no values of `rows` rows."""

@@ -100,11 +100,6 @@ class LexicalIndex(IndexPart):
         starts = self._starts_of(segment)
         return int(starts[0]), int(starts[-1])
 
-    def extend(self, block: TermBlock, live: NDArray[np.uint8]) -> None:
-        """Append the words of the next rows; `live` marks those that count in the statistics."""
-        self.append(block, live)
-        self.invert()
-
     def reserve(self, rows: int, postings: int) -> None:
         """Reserve capacity for these rows and about this number of postings, all of them in the tail."""
         self._lengths.reserve(rows)
@@ -113,7 +108,10 @@ class LexicalIndex(IndexPart):
         self._tail_counts.reserve(postings)
 
     def append(self, block: TermBlock, live: NDArray[np.uint8]) -> None:
-        """Append the words of the next rows to the tail; they are found when `invert` has been called."""
+        """Append the words of the next rows to the tail; they are found when `invert` has been called.
+
+        `live` marks the rows that count in the statistics.
+        """
         sizes = block.offsets[1:] - block.offsets[:-1]
         filled = sizes.nonzero()[0]
         counts = block.counts & np.uint8(MOST)

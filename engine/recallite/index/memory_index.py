@@ -26,7 +26,7 @@ from recallite.index.growable import IndexPart
 from recallite.index.lexical import CorpusStatistics, LexicalIndex
 from recallite.index.loading import aligned, load
 from recallite.index.snapshot import UNFIT, Snapshot, SnapshotManager
-from recallite.index.table import RecordTable, RowFilter
+from recallite.index.table import INSTRUCTION, RecordTable, RowFilter
 from recallite.index.vectors import TokenIndex, VectorIndex
 from recallite.store.transaction import Reader
 from recallite.store.values import Change, Commit, LinkBlock
@@ -117,7 +117,6 @@ class MemoryIndex:
         return self.cached("statistics", scopes, count)
 
     def _scope_mask(self, scopes: tuple[int, ...] | None) -> NDArray[np.uint8]:
-        """1 for the current records of these scopes."""
         return self.cached("scopes", scopes, lambda: self.table.mask(RowFilter(now=0, scopes=scopes)))
 
     def listing(self, key: Hashable, read_ids: Callable[[], Sequence[int]]) -> NDArray[np.uint8]:
@@ -126,12 +125,7 @@ class MemoryIndex:
 
     def rows(self, key: Hashable, read_ids: Callable[[], Sequence[int]]) -> NDArray[np.int64]:
         """The rows, ascending, of the records that `read_ids` returns, cached by `key` until the index changes."""
-
-        def read() -> NDArray[np.int64]:
-            rows = self.table.rows_of(np.array(read_ids(), dtype=np.int64))
-            return np.sort(rows[rows >= 0])
-
-        return self.cached("rows", key, read)
+        return self.cached("rows", key, lambda: np.sort(self.table.known_rows(read_ids())))
 
     def selection(self, row_filter: RowFilter, listing: Hashable = None) -> NDArray[np.uint8] | None:
         """The mask of the rows that a filter admits, None for all, cached until the index changes.
@@ -343,12 +337,16 @@ class MemoryIndex:
         touched: dict[str, set[int]] = defaultdict(set)
         for change in changes:
             touched[change.operation].update(range(change.first_id, change.last_id + 1))
-        moved_in, moved_out = self._moved(reader, touched["update"]) if self.scope != "/" else (set(), set())
         if touched["delete"]:
             self.purged = True
             self._drop_saved()
-        touched["insert"] |= moved_in
-        touched["delete"] |= moved_out
+        moved_in: set[int] = set()
+        if self.scope != "/" and touched["update"]:
+            here = set(reader.blocks.within(self.scope).columns(sorted(touched["update"])).ids.tolist())
+            before = self._held(touched["update"])
+            moved_in = here - before
+            touched["insert"] |= moved_in
+            touched["delete"] |= before - here
         # The feed tells which records to ask for, the store what is there: a change that is told twice does no harm.
         new = touched["insert"] | touched["text"] | touched["delete"]
         gone = self._held(new) if new and min(new) <= self.table.last_id else set()
@@ -356,7 +354,14 @@ class MemoryIndex:
         limit = max(1000, len(self.table) // 2)
         if len(new - touched["delete"]) > limit or self.table.dead_rows + len(gone) > limit:
             return False
-        self._tombstone(sorted(gone))
+        if gone:
+            rows = self.table.rows_of(np.array(sorted(gone), dtype=np.int64))
+            open_rows = rows[self.table.open[rows] == 1]
+            self.graph.remove(open_rows.tolist())
+            for row in open_rows.tolist():
+                self.graph.unlink(row)
+            self.table.tombstone(sorted(gone))
+            self.words.discount(open_rows)
         self._append(reader, sorted(new))
         self._overwrite(reader, sorted(touched["update"] - gone - new))
         if touched["frames"]:
@@ -366,37 +371,17 @@ class MemoryIndex:
             self.table.put_standing(reader.records.standing_ids(ids), ids)
         relinked = sorted(touched["link"] | moved_in | (touched["text"] - touched["delete"]))
         if relinked:
-            for row in self.table.rows_of(np.array(relinked, dtype=np.int64)).tolist():
-                if row >= 0:
-                    self.graph.unlink(row)
+            for row in self.table.known_rows(relinked).tolist():
+                self.graph.unlink(row)
             self._load_links(reader.blocks.links(relinked))
         return True
 
-    def _moved(self, reader: Reader, ids: set[int]) -> tuple[set[int], set[int]]:
-        """The changed records that came into the scope, and those that left it."""
-        if not ids:
-            return set(), set()
-        here, present = set(reader.blocks.within(self.scope).columns(sorted(ids)).ids.tolist()), self._held(ids)
-        return here - present, present - here
-
     def _held(self, ids: set[int]) -> set[int]:
-        """The records among these that the index has."""
         ascending = np.array(sorted(ids), dtype=np.int64)
         rows = self.table.rows_of(ascending)
         live = rows >= 0
         live[live] = self.table.present[rows[live]] == 1
         return set(ascending[live].tolist())
-
-    def _tombstone(self, ids: list[int]) -> None:
-        if not ids:
-            return
-        rows = self.table.rows_of(np.array(ids, dtype=np.int64))
-        open_rows = [row for row in rows.tolist() if row >= 0 and self.table.open[row]]
-        self.graph.remove(open_rows)
-        for row in open_rows:
-            self.graph.unlink(row)
-        self.table.tombstone(ids)
-        self.words.discount(np.array(open_rows, dtype=np.int64))
 
     def _append(self, reader: Reader, ids: list[int]) -> None:
         columns = reader.blocks.within(self.scope).columns(ids) if ids else None
@@ -405,7 +390,8 @@ class MemoryIndex:
         ids = columns.ids.tolist()
         rows = self.table.append(columns)
         self._read_frames(reader, columns.ids)
-        self.words.extend(aligned(reader.blocks.terms(ids), columns.ids), self.table.open[rows])
+        self.words.append(aligned(reader.blocks.terms(ids), columns.ids), self.table.open[rows])
+        self.words.invert()
         self.graph.append(rows)
         if self.vectors is not None and self.embedder_id is not None:
             self.vectors.add_rows(len(self.table))
@@ -419,7 +405,7 @@ class MemoryIndex:
         if not ids:
             return
         columns = reader.blocks.within(self.scope).columns(ids)
-        rows = [row for row in self.table.rows_of(columns.ids).tolist() if row >= 0]
+        rows = self.table.known_rows(columns.ids).tolist()
         self.graph.remove(rows)
         self.table.overwrite(columns)
         self._read_frames(reader, columns.ids)  # a change of kind changes them
@@ -517,12 +503,7 @@ class ReadWriteLock:
 _SPARSE = 6
 _NONE = np.empty(0, dtype=np.int64)
 _NO_MASK = np.empty(0, dtype=np.uint8)
-_NO_VECTORS = kernels.Vectors(
-    sketches=np.empty((0, 0, kernels.LANES), dtype=np.uint64), masks=np.empty(0, dtype=np.uint16), places=_NONE,
-    visible=0, first_place=_NONE, parts=np.empty(0, dtype=np.int32), owners=_NONE,
-    codes=np.empty((0, 0), dtype=np.int8), scales=np.empty(0, dtype=np.float32),
-    residuals=np.empty((0, 0), dtype=np.int8), token_starts=_NONE, token_codes=np.empty(0, dtype=np.uint64),
-)  # fmt: skip
+_NO_VECTORS = VectorIndex(0)
 
 
 def view_of(
@@ -530,13 +511,12 @@ def view_of(
     mask: NDArray[np.uint8] | None,
     statistics: CorpusStatistics,
     standing: NDArray[np.int64],
-    instructions: NDArray[np.bool_],
     chains: NDArray[np.int64],
 ) -> kernels.View:
     """The index under the mask of a filter; valid while `index.lock.reading()` is held and the index does not change.
 
-    `standing` are the visible rows of standing instructions and preferences, ascending, and which are `instructions`;
-    `chains` are pairs of rows and of what superseded them.
+    `standing` are the visible rows of standing instructions and preferences, ascending; `chains` are pairs of rows and
+    of what superseded them.
     """
     table, graph, words = index.table, index.graph, index.words
     terms = words.terms
@@ -551,14 +531,13 @@ def view_of(
             table.ids, table.created_at, table.importance, table.moments, table.moments_until, table.resolved,
             table.authorities, words.speakers,
         ),
-        kernels.Stated(table.frames, table.positioned, table.scopes, chains), standing, instructions.astype(np.uint8),
+        kernels.Stated(table.frames, table.positioned, table.scopes, chains), standing,
+        (table.standing[standing] == INSTRUCTION).astype(np.uint8),
     )  # fmt: skip
 
 
 def _vectors(index: MemoryIndex, mask: NDArray[np.uint8] | None) -> kernels.Vectors:
-    vectors = index.vectors
-    if vectors is None:
-        return _NO_VECTORS
+    vectors = _NO_VECTORS if index.vectors is None else index.vectors
     n, sketches = len(vectors), vectors.sketches
     admitted = None if mask is None else vectors.admitted(mask)
     visible = n if admitted is None else int(np.count_nonzero(admitted))

@@ -17,7 +17,7 @@ from recallite.index.growable import (
     check_lengths,
     check_within,
     filled,
-)  # fmt: skip
+)
 from recallite.store.values import NEVER, Columns
 from recallite.text.standing import Standing
 from recallite.text.statements.keys import MAX_FRAMES
@@ -133,16 +133,6 @@ class RecordTable(IndexPart):
             "kind_numbers": np.frombuffer(json.encode(self._kind_numbers), dtype=np.uint8),
         }
 
-    def growables(self) -> dict[str, Growable[Any]]:
-        """The growable arrays by attribute, those of sparse columns after a dot."""
-        sparse = {
-            f"{name}.{part}": array
-            for name, column in vars(self).items()
-            if isinstance(column, SparseColumn)
-            for part, array in column.growables().items()
-        }
-        return super().growables() | sparse
-
     def restore(self, saved: Mapping[str, Growable[Any]]) -> None:
         """Take over what `arrays` gave."""
         super().restore(saved)
@@ -185,8 +175,8 @@ class RecordTable(IndexPart):
 
     def reserve(self, rows: int) -> None:
         """Reserve capacity for this many rows."""
-        for column in super().growables().values():
-            if column is not self._keys:
+        for name, column in self.growables().items():
+            if column is not self._keys and "." not in name:  # those of sparse columns have one
                 column.reserve(rows)
 
     def overwrite(self, columns: Columns) -> None:
@@ -210,9 +200,9 @@ class RecordTable(IndexPart):
 
     def put_standing(self, named: Mapping[int, Standing], ids: Sequence[int] | None = None) -> None:
         """Set which of the records `ids`, all if None, are standing instructions and preferences, as `named` says."""
-        self.standing[... if ids is None else self._known_rows(ids)] = 0
+        self.standing[... if ids is None else self.known_rows(ids)] = 0
         for kind, value in _STANDING.items():
-            self.standing[self._known_rows([row_id for row_id, name in named.items() if name == kind])] = value
+            self.standing[self.known_rows([row_id for row_id, name in named.items() if name == kind])] = value
 
     def _columns(self, names: Iterable[str]) -> Iterator[tuple[str, Growable[Any]]]:
         return ((name, getattr(self, f"_{name}")) for name in names)
@@ -223,7 +213,7 @@ class RecordTable(IndexPart):
 
     def tombstone(self, ids: Sequence[int]) -> None:
         """Mark the rows of these records as deleted."""
-        rows: NDArray[np.int64] = np.unique(self._known_rows(ids))
+        rows: NDArray[np.int64] = np.unique(self.known_rows(ids))
         rows = rows[self._present.array[rows] == 1]
         self.open_rows -= int(self._open.array[rows].sum())
         self._present.array[rows] = 0
@@ -246,7 +236,8 @@ class RecordTable(IndexPart):
                 rows[i] = self._moved.get(row_id, rows[i])
         return rows
 
-    def _known_rows(self, ids: Sequence[int]) -> NDArray[np.int64]:
+    def known_rows(self, ids: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
+        """The rows of the records among these that are indexed."""
         rows = self.rows_of(np.array(ids, dtype=np.int64))
         return rows[rows >= 0]
 
@@ -287,7 +278,7 @@ class RecordTable(IndexPart):
     def listing(self, ids: Sequence[int]) -> NDArray[np.uint8]:
         """1 for the rows of these records."""
         mask = np.zeros(len(self), dtype=np.uint8)
-        mask[self._known_rows(ids)] = 1
+        mask[self.known_rows(ids)] = 1
         return mask
 
     def expired_rows(self, moment: int) -> NDArray[np.int64]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from math import exp, inf, log
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -57,27 +57,41 @@ class TextWeights(NamedTuple):
     asking: float
 
 
-class Calibration(NamedTuple):
-    """The weight of each kind of evidence and, as the last, the bias: float64 (evidence + 1,), by set of signals.
+class Calibration(msgspec.Struct):
+    """The file of weights: what each kind of evidence and each kind of text adds, and the bias, by name.
 
-    `embedders` are by embedder, and the first's serve any other; `texts` are by embedder and signals.
+    `embedders` are by embedder, whose first serves any other, and by set of signals.
     """
 
-    embedders: dict[str, dict[str, NDArray[np.float64]]]
-    words: NDArray[np.float64]
-    texts: dict[tuple[str, str], TextWeights]
+    embedders: dict[str, dict[str, dict[str, float]]]
+    words: dict[str, float]
 
-    def weights(self, embedder: str | None, signals: str) -> NDArray[np.float64]:
-        """The weights of an embedder, by name, and one of `SIGNAL_SETS`."""
+    def weights(self, embedder: str | None, signals: str) -> dict[str, float]:
+        """The weights by name, for an embedder, by name, and one of `SIGNAL_SETS`."""
         if signals == "words":
             return self.words
         by_signals = self.embedders.get(embedder or "") or next(iter(self.embedders.values()))
         return by_signals.get(signals, by_signals["vectors"])
 
-    def text_weights(self, embedder: str | None, signals: str) -> TextWeights:
-        """The weights of what a text tells, for an embedder, by name, and one of `SIGNAL_SETS`."""
-        name = embedder if embedder in self.embedders else next(iter(self.embedders))
-        return self.texts.get((name, signals)) or self.texts[name, "vectors"]
+
+@cache
+def load_calibration() -> Calibration:
+    """The calibration that ships."""
+    return msgspec.json.decode(FILE.read_bytes(), type=Calibration)
+
+
+def evidence_weights(embedder: str | None) -> NDArray[np.float64]:
+    """The weight of each kind of evidence and, as the last, the bias, for each of `SIGNAL_SETS`."""
+    names = (*kernels.EVIDENCE._fields, "bias")
+    by_set = [load_calibration().weights(embedder, signals) for signals in SIGNAL_SETS]
+    return np.array([[weights.get(name, 0.0) for name in names] for weights in by_set])
+
+
+@lru_cache(maxsize=16)
+def text_weights(embedder: str | None, signals: str) -> TextWeights:
+    """The weights of what a text tells, for an embedder, by name, and one of `SIGNAL_SETS`."""
+    weights = load_calibration().weights(embedder, signals)
+    return TextWeights(*(weights.get(kind, 0.0) for kind in TextWeights._fields))
 
 
 def least_confidence(least: float, embedder: str | None, signals: str, records: int) -> float:
@@ -87,7 +101,7 @@ def least_confidence(least: float, embedder: str | None, signals: str, records: 
     """
     if records >= _FITTED_FROM or not 0 < least < 1:
         return least
-    weight = float(load_calibration().weights(embedder, signals)[kernels.EVIDENCE.records])
+    weight = load_calibration().weights(embedder, signals).get("records", 0.0)
     odds = log(least / (1 - least)) - weight * log(_FITTED_FROM / max(records, 1))
     return 1 / (1 + exp(-odds))
 
@@ -95,35 +109,6 @@ def least_confidence(least: float, embedder: str | None, signals: str, records: 
 def is_fitted_for(embedder: str | None) -> bool:
     """Whether the weights know an embedder's cosines; without one there are none."""
     return embedder is None or embedder in load_calibration().embedders
-
-
-class _Fitted(msgspec.Struct):
-    """The file of weights, by name of the evidence; "bias" has the bias."""
-
-    embedders: dict[str, dict[str, dict[str, float]]]
-    words: dict[str, float]
-
-
-@cache
-def load_calibration() -> Calibration:
-    """The calibration that ships."""
-    fitted = msgspec.json.decode(FILE.read_bytes(), type=_Fitted)
-
-    def in_order(weights: dict[str, float]) -> NDArray[np.float64]:
-        return np.array([weights.get(name, 0.0) for name in (*kernels.EVIDENCE._fields, "bias")])
-
-    return Calibration(
-        {
-            name: {signals: in_order(weights) for signals, weights in by_signals.items()}
-            for name, by_signals in fitted.embedders.items()
-        },
-        in_order(fitted.words),
-        {
-            (name, signals): TextWeights(*(weights.get(kind, 0.0) for kind in TextWeights._fields))
-            for name, by_signals in fitted.embedders.items()
-            for signals, weights in {**by_signals, "words": fitted.words}.items()
-        },
-    )
 
 
 # Names that a question has whole: of a hit's tags, and its context. "Is the Worcester 30i all right?" is about a memory

@@ -16,31 +16,10 @@ from recallite.model.checks import check_query
 from recallite.model.filters import Filter
 from recallite.model.match_reasons import CHANGE_BIT
 from recallite.model.records import Explanation
+from recallite.recall import pipeline, plan
 from recallite.recall.answer import RELEVANT_SHARE, SHOWN, Answer, Trace
 from recallite.recall.decomposition import SubQueries, decompose
 from recallite.recall.judge import assess_one
-from recallite.recall.pipeline import (
-    Opened,
-    answer_all,
-    call,
-    embed_queries,
-    fetch_and_assess,
-    fetch_hits,
-    open_view,
-    recall_queries,
-)
-from recallite.recall.plan import (
-    DEPTH,
-    FEATURES,
-    NO_LIMIT,
-    SIGNALS,
-    candidates_per_signal,
-    contributions,
-    load_ranking,
-    plan_key,
-    plan_of,
-    with_clock,
-)  # fmt: skip
 from recallite.recall.query import Queries, adapt, given_vectors, question_arrays
 from recallite.recall.request import ANSWER_SHARE, Request
 from recallite.store.transaction import Reader
@@ -76,7 +55,7 @@ def explain(
     plain_request = request
     searched, request = adapt(text, request, stories=vectors is None)
     sub = decompose(engine, searched, request) if vectors is None else SubQueries(())
-    queries, request = embed_queries(engine, [searched], checked, structs.replace(request, explain=True), sub)
+    queries, request = pipeline.embed_queries(engine, [searched], checked, structs.replace(request, explain=True), sub)
     with engine.store.read() as reader:
         if request.filter.as_of is not None:
             row_id = reader.records.version_at(row_id, request.filter.as_of)
@@ -84,10 +63,10 @@ def explain(
         if hidden is not None:
             stage, reason = hidden
             return Explanation(id=public_id, query=text, returned=False, stage=stage, reason=reason)
-        with open_view(engine, reader, queries, request) as opened:
-            (answer,) = answer_all(opened, queries, request, decomposed=bool(sub.queries))
-            (answer,), records = fetch_and_assess(opened, queries, [answer], request)
-            hits = fetch_hits(engine, opened, queries, [answer], records, request)[0]
+        with pipeline.open_view(engine, reader, queries, request) as opened:
+            (answer,) = pipeline.answer_all(opened, queries, request, decomposed=bool(sub.queries))
+            (answer,), records = pipeline.fetch_and_assess(opened, queries, [answer], request)
+            hits = pipeline.fetch_hits(engine, opened, queries, [answer], records, request)[0]
             watched = _watch(opened, queries, request, answer, row_id, decomposed=bool(sub.queries))
             learned = _learned(watched)
             authority = reader.records.get(row_id).authority
@@ -95,7 +74,7 @@ def explain(
             newer = any(hit.id == public_id and "change" in hit.match_reasons for hit in hits)
             reason += _remarks(opened, watched, row_id, queries, newer=newer)
     if stage != "returned" and vectors is None:
-        joined = recall_queries(engine, [text], None, structs.replace(plain_request, counted=False))[0]
+        joined = pipeline.recall_queries(engine, [text], None, structs.replace(plain_request, counted=False))[0]
         for hit_rank, hit in enumerate(joined, 1):
             if hit.id == public_id:
                 by_authority = "authority" in hit.match_reasons
@@ -149,29 +128,30 @@ def _hidden_by(reader: Reader, row_id: int, request: Request) -> tuple[str, str]
 
 
 def _watch(
-    opened: Opened, queries: Queries, request: Request, answer: Answer, row_id: int, *, decomposed: bool
+    opened: pipeline.Opened, queries: Queries, request: Request, answer: Answer, row_id: int, *, decomposed: bool
 ) -> _Watched:
     """The record among all candidates without thresholds; where it is none of them, brought as a standing one is."""
-    key = plan_key(opened, queries, request, shared=decomposed)
-    plan = with_clock(plan_of(request.profile, key), request.clock)._replace(
-        limit=NO_LIMIT, final=NO_LIMIT, least=-np.inf, least_confidence=0.0, ranked=0, omit=0, grouped=0, standing=1
-    )
+    key = plan.plan_key(opened, queries, request, shared=decomposed)
+    wide_plan = plan.with_clock(plan.plan_of(request.profile, key), request.clock)._replace(
+        limit=plan.NO_LIMIT, final=plan.NO_LIMIT, least=-np.inf, least_confidence=0.0, ranked=0, omit=0, grouped=0,
+        standing=1,
+    )  # fmt: skip
     (row,) = opened.memory_index.table.rows_of(np.array([row_id], dtype=np.int64)).tolist()
     view = opened.view._replace(standing=np.array([row]), instructions=np.ones(1, dtype=np.uint8))
     batch = question_arrays(opened.reader, opened.memory_index.generation, queries, request, key.by_vector)
-    hits, work = call(view, plan, batch)
+    hits, work = pipeline.call(view, wide_plan, batch)
     count = hits.figures[0, kernels.FIGURES.hits] + hits.figures[0, kernels.FIGURES.brought]
     (rank,) = np.flatnonzero(hits.rows[0, :count] == row)[:1].tolist() or (-1,)
     trace = answer.trace
     assert trace is not None
     (candidate,) = np.flatnonzero(trace.rows == row)[:1].tolist() or (-1,)
-    ranks = _ranks(view, plan, batch.asking, work, row)
+    ranks = _ranks(view, wide_plan, batch.asking, work, row)
     if candidate < 0:
-        signals = {name: float(hits.signals[0, rank, getattr(SIGNALS, name)]) for name in ("cosine", "bm25")}
+        signals = {name: float(hits.signals[0, rank, getattr(plan.SIGNALS, name)]) for name in ("cosine", "bm25")}
     else:
-        signals = {name: float(trace.signals[getattr(SIGNALS, name), candidate]) for name in SHOWN}
+        signals = {name: float(trace.signals[getattr(plan.SIGNALS, name), candidate]) for name in SHOWN}
         for name in ("fused", "spread", "score"):
-            values = trace.signals[getattr(SIGNALS, name)]
+            values = trace.signals[getattr(plan.SIGNALS, name)]
             ranks[name] = int((values > values[candidate]).sum()) + 1
     least = request.profile.min_confidence
     confidence = float(hits.confidence[:, rank].max() if decomposed else hits.confidence[0, rank])
@@ -213,23 +193,23 @@ def _learned(watched: _Watched) -> dict[str, float]:
 
     Its rank without that joins its ranks.
     """
-    trace, ranking, candidate = watched.trace, load_ranking(), watched.candidate
+    trace, ranking, candidate = watched.trace, plan.load_ranking(), watched.candidate
     if ranking is None or candidate < 0 or not trace.features.shape[1] or trace.best_of is not None:
         return {}
-    before = np.lexsort((trace.rows, -trace.formula))[:DEPTH]
+    before = np.lexsort((trace.rows, -trace.formula))[: plan.DEPTH]
     (column,) = np.flatnonzero(before == candidate)[:1].tolist() or (-1,)
     if column < 0:
         return {}
-    added = contributions(ranking, trace.features)[:, column]
+    added = plan.contributions(ranking, trace.features)[:, column]
     by_reason: dict[str, float] = {}
-    for reason, part in zip(FEATURES.values(), added.tolist(), strict=True):
+    for reason, part in zip(plan.FEATURES.values(), added.tolist(), strict=True):
         by_reason[reason] = by_reason.get(reason, 0.0) + part
     watched.ranks["formula"] = int((trace.formula > trace.formula[candidate]).sum()) + 1
     return by_reason
 
 
 def _stage_of(
-    opened: Opened, watched: _Watched, returned: list[str], public_id: str, request: Request
+    opened: pipeline.Opened, watched: _Watched, returned: list[str], public_id: str, request: Request
 ) -> tuple[str, str, int | None]:
     """The stage that dropped the record, why, and its rank there."""
     if public_id in returned:
@@ -237,7 +217,7 @@ def _stage_of(
         return "returned", f"it is hit {rank}", rank
     trace, candidate, profile = watched.trace, watched.candidate, request.profile
     if candidate < 0:
-        count = candidates_per_signal(profile, request.limit, spread=request.diversify_by is not None)
+        count = plan.candidates_per_signal(profile, request.limit, spread=request.diversify_by is not None)
         reason = f"it is not among the {count} best by vector or by keyword, and no neighbour or link of one"
         return "candidates", reason, None
     rank = int(np.flatnonzero(trace.order == candidate)[0]) + 1
@@ -270,7 +250,7 @@ def _stage_of(
     return "limit", f"it ranks {rank} and the limit is {request.limit}", rank
 
 
-def _remarks(opened: Opened, watched: _Watched, row_id: int, queries: Queries, *, newer: bool) -> str:
+def _remarks(opened: pipeline.Opened, watched: _Watched, row_id: int, queries: Queries, *, newer: bool) -> str:
     """What else placed the record, in words: other statements of the same thing, its own words, sub-queries."""
     remarks = []
     if watched.raised:

@@ -32,10 +32,10 @@ from recallite.recall.confidence import (
     Name,
     TextWeights,
     find_gaps,
-    load_calibration,
     names_of,
     read_hits,
     surest_of_each,
+    text_weights,
 )
 from recallite.recall.query import Queries
 from recallite.recall.request import ANSWER_CONFIDENCE, ANSWER_SHARE, Request
@@ -63,7 +63,7 @@ def assess_by_text(
     """The answers to questions, assessed by the texts of their hits; one made of sub-questions' answers is only cut."""
     cut = request.relevant or request.profile.min_confidence > 0
     whole = len(answers) == len(queries.texts)
-    weights = _weights(embedder, _signals(queries, request)) if whole else None
+    weights = text_weights(embedder, _signals(queries, request)) if whole else None
     assessed = []
     for text, answer in zip(queries.texts, answers, strict=False):
         parts = read = frozenset[int]()
@@ -114,7 +114,7 @@ def assess_one(
 ) -> tuple[float, float]:  # fmt: skip
     """The confidence of a record as `assess_by_text` adjusts it alone, and the least that it needs; without parts."""
     alone = Answer([0], [0.0], [confidence], [0], [[]], [-1], 0, (), None, missing)
-    weights, by_vector = _weights(embedder, _signals(queries, request)), queries.vectors is not None
+    weights, by_vector = text_weights(embedder, _signals(queries, request)), queries.vectors is not None
     answer, _, read = _assess(queries.texts[0], alone, {0: record}, request, weights, embedder, by_vector)
     least = request.profile.min_confidence
     return answer.confidence[0], max(least, SURE_IF_READ) if read else least
@@ -168,11 +168,6 @@ def _reordered(answer: Answer, ranks: Sequence[int]) -> Answer:
     """The answer with its hits in the order of `ranks`; the scores stay."""
     columns = ([column[rank] for rank in ranks] for column in answer[:6])
     return Answer._make((*columns, *answer[6:]))._replace(scores=answer.scores)
-
-
-@lru_cache(maxsize=16)
-def _weights(embedder: str | None, signals: str) -> TextWeights:
-    return load_calibration().text_weights(embedder, signals)
 
 
 def _signals(queries: Queries, request: Request) -> str:

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from recallite.engine import Engine
 from recallite.errors import StoreUnavailable
 from recallite.index.memory_index import MemoryIndex, view_of
-from recallite.index.table import INSTRUCTION, RowFilter
+from recallite.index.table import RowFilter
 from recallite.index.vectors import shortlist_size
 from recallite.model.checks import check_query
 from recallite.model.filters import Filter, Versions
@@ -312,7 +312,7 @@ def _view_under(
         if filter_.include_superseded and superseded:
             chains = index.cached("chains", None, partial(_chains, index, reader))
         statistics = index.corpus_statistics(_statistics_scopes(reader, request))
-        return view_of(index, mask, statistics, standing, index.table.standing[standing] == INSTRUCTION, chains)
+        return view_of(index, mask, statistics, standing, chains)
 
     return index.cached("view", (filter_, with_standing, expired, succeeded), make)
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from functools import cache, lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
 
 from recallite.index.lexical import K1, B
 from recallite.index.vectors import ALIKE, shortlist_size
-from recallite.recall.confidence import SIGNAL_SETS, least_before, load_calibration
+from recallite.recall.confidence import evidence_weights, least_before
 from recallite.system.numerics import kernels
 
 if TYPE_CHECKING:
@@ -96,8 +96,6 @@ def plan_of(profile: Profile, key: PlanKey) -> kernels.Plan:
     ranking = load_ranking() if key.by_tokens and profile.ranks_by_forest else None
     if ranking is not None and key.embedder not in ranking.embedders:
         ranking = None
-    calibration = load_calibration()
-    weights = np.array([calibration.weights(key.embedder, name) for name in SIGNAL_SETS])
     exhaustive = profile.formula.composition == "weighted_sum" and profile.fusion == "weighted"
     least = profile.min_score if profile.min_score > 0 else -np.inf
     diverse = profile.mmr_lambda is not None and not key.diversify_by
@@ -118,7 +116,8 @@ def plan_of(profile: Profile, key: PlanKey) -> kernels.Plan:
         limit=NO_LIMIT if key.diversify_by or (diverse and key.grouped) else pool,
         final=key.limit, k1=K1, b=B,
         standing=0 if key.grouped or key.diversify_by else profile.standing_instructions,
-        parameters=_rank_parameters(profile), forest=NO_TREES if ranking is None else ranking.forest, weights=weights,
+        parameters=_rank_parameters(profile), forest=NO_TREES if ranking is None else ranking.forest,
+        weights=evidence_weights(key.embedder),
     )  # fmt: skip
 
 
@@ -174,13 +173,6 @@ FEATURES = {
 """The match reason that each feature is part of, "score" for several; more of a feature speaks for a candidate."""
 
 
-class _Manifest(msgspec.Struct):
-    """The description of a trained ranking: its features in order, and the embedders that it ranks for."""
-
-    features: list[str]
-    embedders: list[str]
-
-
 class LearnedRanking(NamedTuple):
     """The forest, and float64 (trees, nodes) the mean output of the training candidates that reach each node."""
 
@@ -192,14 +184,14 @@ class LearnedRanking(NamedTuple):
 @cache
 def load_ranking() -> LearnedRanking | None:
     """The ranking that ships; None where its features are not those of this version."""
-    manifest = msgspec.json.decode(RANKING_FILE.with_suffix(".json").read_bytes(), type=_Manifest)
-    if manifest.features != list(FEATURES):
+    manifest = msgspec.json.decode(RANKING_FILE.with_suffix(".json").read_bytes(), type=dict[str, Any])
+    if manifest["features"] != list(FEATURES):
         return None
     with np.load(RANKING_FILE) as saved:
         nodes, thresholds, leaves, values = (saved[name] for name in ("nodes", "thresholds", "leaves", "values"))
     forest = kernels.Forest(nodes, thresholds.astype(np.float64), leaves.astype(np.float64))
     kernels.check_forest(forest, len(FEATURES))
-    return LearnedRanking(forest, values.astype(np.float64), frozenset(manifest.embedders))
+    return LearnedRanking(forest, values.astype(np.float64), frozenset(manifest["embedders"]))
 
 
 def contributions(ranking: LearnedRanking, features: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -94,7 +94,7 @@ _POSITIONS = _set(
 _PREPOSITIONS = _set("in at on from near via")
 # A time after a preposition is no place: "in mid October", "at 9:15", "on Fridays".
 _NO_PLACE = _TIMES | _UNITS | _set("mid early late middle end beginning next last every average moment time leave sale")
-_SPANS = _set("since until till always")
+_DURATIONS = _NUMBERS | _UNITS | _set("since until till always")
 _REASONS = _set(
     "because since so due reason want wants wanted to for cause caused causes as thanks after afraid too hate hates"
     " need needs"
@@ -153,10 +153,7 @@ def _has_amount(text: str) -> bool:
 
 
 def _has_duration(text: str) -> bool:
-    words = _words(text)
-    return not (_NUMBERS.isdisjoint(words) and _UNITS.isdisjoint(words) and _SPANS.isdisjoint(words)) or bool(
-        _DIGIT.search(text)
-    )
+    return not _DURATIONS.isdisjoint(_words(text)) or _DIGIT.search(text) is not None
 
 
 def _has_time(text: str) -> bool:
@@ -183,10 +180,6 @@ def _has_place(text: str) -> bool:
 
 def _has_person(text: str) -> bool:
     return not _PEOPLE.isdisjoint(_words(text)) or text.islower() or _has_names(text, persons=True)
-
-
-def _has_name(text: str) -> bool:
-    return text.islower() or _has_names(text)
 
 
 def _has_names(text: str, *, persons: bool = False) -> bool:
@@ -216,5 +209,5 @@ _HAS: dict[str, Callable[[str], bool]] = {
     "place": _has_place,
     "person": _has_person,
     "reason": lambda text: not _REASONS.isdisjoint(_words(text)),
-    "name": _has_name,
+    "name": lambda text: text.islower() or _has_names(text),
 }

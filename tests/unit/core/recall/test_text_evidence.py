@@ -10,7 +10,7 @@ from recallite import Memory
 from recallite.model.match_reasons import CHANGE_BIT
 from recallite.model.records import NewRecord
 from recallite.recall.answer import Answer
-from recallite.recall.confidence import TextWeights, load_calibration
+from recallite.recall.confidence import SIGNAL_SETS, TextWeights, load_calibration, text_weights
 from recallite.recall.judge import adjust_confidence, surest_first
 from recallite.recall.query import CONTENT, NAMED, of_keywords, read_question
 from recallite.recall.request import ANSWER_CONFIDENCE
@@ -48,7 +48,8 @@ def test_a_text_without_the_value_or_that_asks_is_less_sure_and_a_turn_is_judged
 
 
 def test_no_text_raises_confidence():
-    assert all(weight <= 0 for weights in load_calibration().texts.values() for weight in weights)
+    for embedder in load_calibration().embedders:
+        assert all(weight <= 0 for signals in SIGNAL_SETS for weight in text_weights(embedder, signals))
 
 
 def test_what_is_asked_for_and_lacking_is_named(facts):
