@@ -61,7 +61,7 @@ def _described(index: MemoryIndex) -> dict[str, Any]:
     for name in _DENSE:
         found[name] = getattr(table, name)[rows].tolist()
     found["kinds"] = table._kinds.at(rows).tolist()
-    found["positions"] = table.positions.at(rows).tolist()
+    found["positions"] = table.positions.get(rows).tolist()
     for name in _SPARSE:
         found[name] = table._sparse(name).at(rows).tolist()
     found["rows of ids"] = [bool(each) for each in table.rows_of(ids) == rows]

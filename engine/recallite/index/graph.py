@@ -168,7 +168,7 @@ class RecordGraph(IndexPart):
         return members
 
     def _key(self, row: int) -> tuple[int, int, int]:
-        return int(self._table.positions.at(row)), int(self._table.ids[row]), row
+        return int(self._table.positions.get(row)), int(self._table.ids[row]), row
 
     def _chain(self, before: int, after: int) -> None:
         if before >= 0:

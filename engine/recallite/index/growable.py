@@ -201,7 +201,7 @@ class NarrowColumn(Growable[Any]):
     def __init__(self) -> None:
         super().__init__(_TYPES[0])
 
-    def at(self, rows: NDArray[np.int64] | int) -> NDArray[np.int64]:
+    def get(self, rows: NDArray[np.int64] | int) -> NDArray[np.int64]:
         """The numbers of some rows, int64."""
         numbers = self.array[rows]
         return np.where(numbers == self._greatest, NEVER, numbers.astype(np.int64))
@@ -278,7 +278,7 @@ class SparseColumn:
         if (self._rows.array[1:] <= self._rows.array[:-1]).any():
             raise ValueError("rows do not ascend")
 
-    def at(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    def get(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """The values of some rows, int64."""
         times = np.full(len(rows), NEVER, dtype=np.int64)
         if len(self):

@@ -205,13 +205,13 @@ class LexicalIndex(IndexPart):
         self._append_segment(terms, starts)
 
 
-def _speakers(block: TermBlock, places: NDArray[np.int64]) -> NDArray[np.int32]:
-    """The words at these places, which are names, by record: int32 (records, 2), the second after the first."""
+def _speakers(block: TermBlock, names: NDArray[np.int64]) -> NDArray[np.int32]:
+    """The words with these indices, which are names, by record: int32 (records, 2), the second after the first."""
     speakers = np.full((len(block.ids), 2), -1, dtype=np.int32)
-    if len(places):
-        owners = np.searchsorted(block.offsets, places, side="right") - 1
+    if len(names):
+        owners = np.searchsorted(block.offsets, names, side="right") - 1
         again = np.append(False, owners[1:] == owners[:-1]).astype(np.int64)
-        speakers[owners, again] = block.terms[places]
+        speakers[owners, again] = block.terms[names]
     return speakers
 
 

@@ -95,11 +95,6 @@ class MemoryIndex:
                 for array in part.growables().values():
                     array.keep_in(folder)
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes held in arrays."""
-        return sum(part.nbytes for _, part in self._parts())
-
     def corpus_statistics(self, scopes: tuple[int, ...] | None) -> CorpusStatistics:
         """The statistics of the current records in these scopes, None for all; cached until the index changes."""
 
@@ -130,7 +125,7 @@ class MemoryIndex:
     def selection(self, row_filter: RowFilter, listing: Hashable = None) -> NDArray[np.uint8] | None:
         """The mask of the rows that a filter admits, None for all, cached until the index changes.
 
-        `listing` is the key of its `listed`.
+        `listing` is the key of its `condition_mask`.
         """
         moment = row_filter.now if row_filter.as_of is None else row_filter.as_of
         # Time passes, but a selection changes only when a record expires.
@@ -179,7 +174,7 @@ class MemoryIndex:
         return {
             "records": len(self.table),
             "vectors": 0 if self.vectors is None else len(self.vectors),
-            "bytes": self.nbytes,
+            "bytes": sum(part.nbytes for _, part in self._parts()),
             "commit": self.commit,
             "origin": self.origin,
         }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,8 +26,7 @@ from recallite.text.statements.keys import MAX_FRAMES
 class RowFilter(Struct, frozen=True, kw_only=True):
     """A recall's filter, resolved to numbers: None if it does not restrict. Times are in microseconds.
 
-    `listed` is 1 for the rows that the store found by tags and conditions; `hidden` are the rows that are superseded
-    by what the filter asks for.
+    `condition_mask` is 1 for the rows that meet tags and conditions in the store; `hidden` are superseded rows.
     """
 
     now: int
@@ -37,13 +36,13 @@ class RowFilter(Struct, frozen=True, kw_only=True):
     since: int | None = None
     until: int | None = None
     valid_at: int | None = None
-    listed: NDArray[np.uint8] | None = None
+    condition_mask: NDArray[np.uint8] | None = None
     hidden: NDArray[np.int64] | None = None
 
     @property
     def only_scopes(self) -> bool:
         """True when nothing but scopes and expiry restricts."""
-        conditions = self.as_of, self.since, self.until, self.valid_at, self.listed
+        conditions = self.as_of, self.since, self.until, self.valid_at, self.condition_mask
         hides = self.hidden is not None and len(self.hidden) > 0
         return not self.kinds and not hides and all(value is None for value in conditions)
 
@@ -144,12 +143,12 @@ class RecordTable(IndexPart):
 
     def check(self, rows: int, vectors: int) -> None:
         """Every column has a value for each row; a record that was appended again has one of them."""
-        check_lengths(rows, *(column.array for _, column in self._columns(_DENSE)))
+        check_lengths(rows, *(getattr(self, f"_{name}").array for name in _DENSE))
         check_lengths(rows, self.ids, self._present.array, self.open, self.frames, self.positioned, self.standing)
         check_lengths(rows if self._moved else 0, self._keys.array)
         check_within(np.array([*self._moved.values()], dtype=np.int64), 0, rows)
         for name in (*_SPARSE, "recorded_from"):
-            self._sparse(name).check(rows)
+            getattr(self, f"_{name}").check(rows)
 
     def append(self, columns: Columns) -> NDArray[np.int64]:
         """Append records, ascending by row id; returns their rows."""
@@ -159,10 +158,10 @@ class RecordTable(IndexPart):
         opened = columns.recorded_until == NEVER
         self._index_ids(columns.ids, rows)
         self._ids.extend(columns.ids)
-        for name, column in self._columns(_DENSE):
-            column.extend(getattr(columns, name))
+        for name in _DENSE:
+            getattr(self, f"_{name}").extend(getattr(columns, name))
         for name in _SPARSE:
-            self._sparse(name).append(first, getattr(columns, name))
+            getattr(self, f"_{name}").append(first, getattr(columns, name))
         self._recorded_from.append(first, columns.recorded_from, columns.created_at)
         self._positioned.extend(columns.positions != NEVER)
         self._frames.extend_with(0, n)
@@ -185,10 +184,10 @@ class RecordTable(IndexPart):
         known = rows >= 0
         rows = rows[known]
         self._kind_numbers.update(columns.kind_numbers)
-        for name, column in self._columns(_DENSE):
-            column.put(rows, getattr(columns, name)[known])
+        for name in _DENSE:
+            getattr(self, f"_{name}").put(rows, getattr(columns, name)[known])
         for name in _SPARSE:
-            self._sparse(name).put(rows, getattr(columns, name)[known])
+            getattr(self, f"_{name}").put(rows, getattr(columns, name)[known])
         self._recorded_from.put(rows, columns.recorded_from[known], columns.created_at[known])
         self._positioned.put(rows, columns.positions[known] != NEVER)
         self._lasting = None
@@ -203,13 +202,6 @@ class RecordTable(IndexPart):
         self.standing[... if ids is None else self.known_rows(ids)] = 0
         for kind, value in _STANDING.items():
             self.standing[self.known_rows([row_id for row_id, name in named.items() if name == kind])] = value
-
-    def _columns(self, names: Iterable[str]) -> Iterator[tuple[str, Growable[Any]]]:
-        return ((name, getattr(self, f"_{name}")) for name in names)
-
-    def _sparse(self, name: str) -> SparseColumn:
-        column: SparseColumn = getattr(self, f"_{name}")
-        return column
 
     def tombstone(self, ids: Sequence[int]) -> None:
         """Mark the rows of these records as deleted."""
@@ -269,8 +261,8 @@ class RecordTable(IndexPart):
             lasting = self._lasting_rows()
             over = (self.moments_until[lasting] <= row_filter.valid_at) & (self.resolved[lasting] == 0)
             mask[lasting[over]] = 0
-        if row_filter.listed is not None:
-            mask &= row_filter.listed
+        if row_filter.condition_mask is not None:
+            mask &= row_filter.condition_mask
         if row_filter.hidden is not None:
             mask[row_filter.hidden] = 0
         return mask
@@ -304,14 +296,14 @@ class RecordTable(IndexPart):
         """The rows that are superseded: as the store knew it at one time, by what held at another (valid time)."""
         rows = self._superseded_at.rows if known_at is None else self._superseded_at.up_to(known_at)
         if valid_at is not None:
-            rows = rows[self._held_until.at(rows) <= valid_at]
+            rows = rows[self._held_until.get(rows) <= valid_at]
         return rows
 
     def announced_rows(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Until when those rows hold whose successors were announced before they held, ascending, and the rows."""
         rows = self._superseded_at.rows
-        until = self._held_until.at(rows)
-        announced = until > self._superseded_at.at(rows)
+        until = self._held_until.get(rows)
+        announced = until > self._superseded_at.get(rows)
         order = np.argsort(until[announced], kind="stable")
         return until[announced][order], rows[announced][order]
 

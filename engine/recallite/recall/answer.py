@@ -162,7 +162,6 @@ def _sources(opened: Opened, rows: NDArray[np.int64]) -> NDArray[np.int64]:
 # Hits: the chosen candidates with their records, signals and match reasons.
 
 _RANKED = ("cosine", "bm25", "fused", "spread")
-_NOTHING: dict[str, Any] = {}
 _REASONS = reasons_by_bits(False), reasons_by_bits(True)
 
 
@@ -237,7 +236,7 @@ def load_hits(
                 match_reasons=named[reasons, record.importance > 0.5],
                 evidence_gaps=gaps,
                 signals=dict(zip(SHOWN, values, strict=True)),
-                **(_NOTHING if plain and successor < 0 else replaced.fields(row_id, records.get(successor))),
+                **({} if plain and successor < 0 else replaced.fields(row_id, records.get(successor))),
             )
         )
     return hits

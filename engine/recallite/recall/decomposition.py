@@ -94,7 +94,6 @@ def split_question(text: str) -> list[str]:
 
 
 def _searchable(words: set[str]) -> bool:
-    """Whether these words are enough for a search."""
     return len(words - STOP_TERMS or words) >= _LEAST_WORDS
 
 

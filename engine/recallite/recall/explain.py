@@ -1,7 +1,4 @@
-"""Explanations of why a record is, or is not, among the hits.
-
-The same kernel is called once more for every candidate and this record.
-"""
+"""Explanations of why a record is, or is not, among the hits: the same kernel is called once more for all candidates."""
 
 from __future__ import annotations
 
@@ -59,10 +56,8 @@ def explain(
     with engine.store.read() as reader:
         if request.filter.as_of is not None:
             row_id = reader.records.version_at(row_id, request.filter.as_of)
-        hidden = _hidden_by(reader, row_id, request)
-        if hidden is not None:
-            stage, reason = hidden
-            return Explanation(id=public_id, query=text, returned=False, stage=stage, reason=reason)
+        if (hidden := _hidden_by(reader, row_id, request)) is not None:
+            return Explanation(id=public_id, query=text, returned=False, stage=hidden[0], reason=hidden[1])
         with pipeline.open_view(engine, reader, queries, request) as opened:
             (answer,) = pipeline.answer_all(opened, queries, request, decomposed=bool(sub.queries))
             (answer,), records = pipeline.fetch_and_assess(opened, queries, [answer], request)

@@ -279,10 +279,9 @@ def newest_first(question: str, answer: Answer, records: Mapping[int, Found]) ->
     for rank, newer in zip(alike, sorted(alike, key=told, reverse=True), strict=True):
         order[rank] = newer
     answer = _reordered(answer, order)
-    return answer._replace(
-        reasons=[reasons | CHANGE_BIT * (before > rank)
-                 for rank, (before, reasons) in enumerate(zip(order, answer.reasons, strict=True))]
-    )  # fmt: skip
+    raised = [before > rank for rank, before in enumerate(order)]
+    reasons = [bits | CHANGE_BIT * up for bits, up in zip(answer.reasons, raised, strict=True)]
+    return answer._replace(reasons=reasons)
 
 
 # Hits of a lower authority follow what a higher one says of the same thing, however often they say it. The kernel
@@ -310,7 +309,7 @@ _REPEATED = 0.8
 # Characters of a text in which a question is looked for.
 _READ_CHARS = 1_000
 
-Recall = Callable[[Request], Sequence[Hit]]
+RecallNarrowed = Callable[[Request], Sequence[Hit]]
 """A function that recalls the same question with another request."""
 
 
@@ -325,7 +324,7 @@ def _may_yield(hit: Hit) -> bool:
     return hit.authority != "user" and hit.kind != CHUNK_KIND
 
 
-def put_higher_first(reader: Reader, hits: Hits, request: Request, recall: Recall) -> None:
+def put_higher_first(reader: Reader, hits: Hits, request: Request, recall: RecallNarrowed) -> None:
     """Put what a higher authority says before the first hit that speaks of the same thing, or only asks."""
     rank_of_id = _find_stated(reader, hits)
     by_id = {hit.id: hit for hit in hits}
@@ -375,7 +374,7 @@ def _find_stated(reader: Reader, hits: Sequence[Hit]) -> dict[str, int]:
     return rank_of_id
 
 
-def _put_answer(hits: Hits, request: Request, recall: Recall) -> None:
+def _put_answer(hits: Hits, request: Request, recall: RecallNarrowed) -> None:
     """Put what a higher authority says first if it is about as sure, or answers what the first hit only repeats."""
     authority = rank_of(hits[0].authority)
     least, higher = _AS_SURE * hits[0].confidence, [hit for hit in hits[:_FIRST] if rank_of(hit.authority) > authority]

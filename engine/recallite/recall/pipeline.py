@@ -71,9 +71,7 @@ _WHOLE = SubQueries(())
 def recall_queries(
     engine: Engine, queries: Sequence[str], vectors: Sequence[object] | None, request: Request
 ) -> list[Hits]:
-    """The hits of each query. One embedding batch and one read transaction serve them all, but a long question has its
-    own.
-    """
+    """The hits of each query: one embedding batch and one read transaction for all, others for each long question."""
     texts = [check_query(query) for query in queries]
     checked_vectors = None if vectors is None else given_vectors(vectors, len(texts))
     if not texts:
@@ -87,9 +85,9 @@ def recall_queries(
             # Nothing was written: another connection answers as if this one had not ended.
             hits = _recall_by_intent(engine, texts, checked_vectors, request)
         if seen.recording:
-            seen.set(hits=sum(map(len, hits)))
-            if len(hits) == 1:  # queries that are recalled together share their stages
-                seen.set(**{f"{stage}_ms": taken_ms for stage, taken_ms in hits[0].stages.items()})
+            # Queries that are recalled together share their stages.
+            stages = hits[0].stages if len(hits) == 1 else {}
+            seen.set(hits=sum(map(len, hits)), **{f"{stage}_ms": taken_ms for stage, taken_ms in stages.items()})
     return hits
 
 
@@ -298,9 +296,8 @@ def _view_under(
 ) -> kernels.View:
     """The view of a filter, made once until the index changes or a record expires."""
     filter_ = request.filter
-    moment = request.now if filter_.as_of is None else filter_.as_of
-    expired = len(index.table.expired_rows(moment)) if expires else 0
-    lapsed, succeeded = _lapsed(index, reader, moment, filter_.valid_at) if superseded else _NOTHING_LAPSED
+    expired = len(index.table.expired_rows(request.clock)) if expires else 0
+    lapsed, succeeded = _lapsed(index, reader, request.clock, filter_.valid_at) if superseded else _NOTHING_LAPSED
     grouped = request.one_per_source or request.diversify_by is not None
     with_standing = request.profile.standing_instructions > 0 and not grouped
 
@@ -345,11 +342,11 @@ def _select_rows(
 ) -> NDArray[np.uint8] | None:
     """The mask of the rows that the request's filter admits at the index's commit; None for all."""
     filter_ = request.filter
-    listed, rest = None, filter_.unindexed
+    condition_mask, rest = None, filter_.unindexed
     if rest is not None:
         versions: Versions = "open" if filter_.as_of is None else "any"
         read_ids = partial(reader.records.matching_ids, rest, request.now, versions=versions)
-        listed = index.listing((rest, versions), read_ids)
+        condition_mask = index.listing((rest, versions), read_ids)
     visible = RowFilter(
         now=request.now,
         hidden=_superseded_rows(index, reader, request, lapsed),
@@ -359,7 +356,7 @@ def _select_rows(
         since=filter_.since,
         until=filter_.until,
         valid_at=filter_.valid_at,
-        listed=listed,
+        condition_mask=condition_mask,
     )
     return index.selection(visible, rest)
 

@@ -169,12 +169,11 @@ def _has_place(text: str) -> bool:
     words = _words(text)
     if not _POSITIONS.isdisjoint(words) or "to the" in text or "://" in text:
         return True
-    if not _PREPOSITIONS.isdisjoint(words):
-        for place, word in enumerate(words[:-1]):
-            if word in _PREPOSITIONS:
-                after = words[place + 1 : place + 3]
-                if (after[-1] if after[0] == "the" else after[0]) not in _NO_PLACE and not after[0][0].isdigit():
-                    return True
+    for i, word in enumerate(words[:-1]):
+        if word in _PREPOSITIONS:
+            after = words[i + 1 : i + 3]
+            if (after[-1] if after[0] == "the" else after[0]) not in _NO_PLACE and not after[0][0].isdigit():
+                return True
     return text.islower() or _has_names(text)
 
 
