@@ -33,8 +33,6 @@ _WORTH_A_THREAD = 4096
 _NO_WORDS = TermBlock(
     np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32), np.empty(0, dtype=np.uint8), np.zeros(1, dtype=np.int64)
 )
-
-
 Range = tuple[int, int]
 
 

@@ -1,4 +1,4 @@
-"""Explanations of why a record is, or is not, among the hits: the same kernel is called once more for all candidates."""
+"""Explanations of why a record is, or is not, among the hits: the kernel is called once more for all candidates."""
 
 from __future__ import annotations
 

@@ -62,15 +62,13 @@ def assess_by_text(
 ) -> list[Answer]:
     """The answers to questions, assessed by the texts of their hits; one made of sub-questions' answers is only cut."""
     cut = request.relevant or request.profile.min_confidence > 0
-    whole = len(answers) == len(queries.texts)
-    weights = text_weights(embedder, _signals(queries, request)) if whole else None
+    whole, by_vector = len(answers) == len(queries.texts), queries.vectors is not None
+    weights = text_weights(embedder, _signals(queries, request))
     assessed = []
     for text, answer in zip(queries.texts, answers, strict=False):
         parts = read = frozenset[int]()
-        if weights is not None:
-            answer, parts, read = _assess(
-                text, answer, records, request, weights, embedder, queries.vectors is not None
-            )
+        if whole:
+            answer, parts, read = _assess(text, answer, records, request, weights, embedder, by_vector)
         assessed.append(_cut(text, answer, records, request, parts, read) if cut else answer)
     return assessed
 

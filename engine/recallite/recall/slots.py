@@ -152,10 +152,6 @@ def _has_amount(text: str) -> bool:
     return _DIGIT.search(_DATED.sub(" ", text)) is not None
 
 
-def _has_duration(text: str) -> bool:
-    return not _DURATIONS.isdisjoint(_words(text)) or _DIGIT.search(text) is not None
-
-
 def _has_time(text: str) -> bool:
     words = _words(text)
     if not (_TIMES.isdisjoint(words) and _UNITS.isdisjoint(words)):
@@ -175,10 +171,6 @@ def _has_place(text: str) -> bool:
             if (after[-1] if after[0] == "the" else after[0]) not in _NO_PLACE and not after[0][0].isdigit():
                 return True
     return text.islower() or _has_names(text)
-
-
-def _has_person(text: str) -> bool:
-    return not _PEOPLE.isdisjoint(_words(text)) or text.islower() or _has_names(text, persons=True)
 
 
 def _has_names(text: str, *, persons: bool = False) -> bool:
@@ -203,10 +195,10 @@ _HAS: dict[str, Callable[[str], bool]] = {
     "phone": lambda text: _PHONE.search(text) is not None,
     "email": lambda text: "@" in text and _EMAIL.search(text) is not None,
     "amount": _has_amount,
-    "duration": _has_duration,
+    "duration": lambda text: not _DURATIONS.isdisjoint(_words(text)) or _DIGIT.search(text) is not None,
     "time": _has_time,
     "place": _has_place,
-    "person": _has_person,
+    "person": lambda text: not _PEOPLE.isdisjoint(_words(text)) or text.islower() or _has_names(text, persons=True),
     "reason": lambda text: not _REASONS.isdisjoint(_words(text)),
     "name": lambda text: text.islower() or _has_names(text),
 }
