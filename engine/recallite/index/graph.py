@@ -78,7 +78,7 @@ class RecordGraph(IndexPart):
         self.insert(rows.tolist())
 
     def insert(self, rows: Iterable[int]) -> None:
-        """Insert rows that are in no chain into those of their sources."""
+        """Insert rows that are in no chain into the chains of their sources."""
         table = self._table
         for row in rows:
             if table.sources[row] < 0 or not table.open[row]:

@@ -222,7 +222,7 @@ _EVERY_ROW = np.empty(0, dtype=np.uint8)
 
 
 class CorpusStatistics:
-    """The number of records of a scope, their length, and the number of those that contain each word.
+    """The number of records of a scope, their length, and for each word the number of records that contain it.
 
     A handle weighs words only by records that it may see: otherwise its scores and confidence would reveal what other
     scopes contain. `open_mask` is 1 for the rows of current records, and `held_mask` returns 1 for closed versions too;

@@ -269,7 +269,7 @@ class MemoryIndex:
         }
 
     def adopt(self, saved: Snapshot, embedder_id: int | None) -> None:
-        """Replace all parts by those of a snapshot. If they do not fit together it raises, and nothing is loaded."""
+        """Replace all parts by a snapshot's. If they do not fit together it raises, and nothing is loaded."""
         self._reset()
         self.commit = None
         self.vectors = VectorIndex(saved.header.dimension) if saved.header.dimension else None
@@ -410,7 +410,7 @@ class MemoryIndex:
         self.table.put_frames(ids, reader.statements.frames(ids))
 
     def read_waiting_frames(self, reader: Reader, rows: NDArray[np.int64]) -> bool:
-        """Read the frames of those of these rows that wait to be compared; returns whether there were any new ones."""
+        """Read the frames of the rows that wait to be compared; returns whether there were any new ones."""
         new = []
         for row_id in self.table.ids[rows].tolist():
             # Ten million records that came in batches are a thousand ranges, ascending.

@@ -300,7 +300,7 @@ class RecordTable(IndexPart):
         return rows
 
     def announced_rows(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Until when those rows hold whose successors were announced before they held, ascending, and the rows."""
+        """Until when the rows with an announced successor hold, ascending, and the rows."""
         rows = self._superseded_at.rows
         until = self._held_until.get(rows)
         announced = until > self._superseded_at.get(rows)

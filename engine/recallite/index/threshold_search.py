@@ -102,7 +102,7 @@ def _nearest(
 
 @contextmanager
 def nearly_current(index: MemoryIndex, reader: Reader, most: int) -> Iterator[tuple[EmbedderRow | None, list[int]]]:
-    """Hold an index that lacks at most `most` new records of those that `reader` sees.
+    """Hold an index that lacks at most `most` new records that `reader` sees.
 
     Yields the active embedder and the row ids of those records. Updating the index takes 1 to 2 ms for one record and
     hardly more for a hundred.

@@ -138,7 +138,7 @@ class VectorIndex(IndexPart):
         self._residuals.extend(block.residuals)
 
     def _append_sketches(self, sketches: NDArray[np.uint64]) -> None:
-        """Append sketches to those of all vectors, first where the last block has room."""
+        """Append sketches, first where the last block has room."""
         lane = len(self) % kernels.LANES
         room = kernels.LANES - lane if lane else 0
         if lane:
@@ -271,7 +271,7 @@ class TokenIndex(IndexPart):
             check_offsets(self.starts, 0, len(self.codes))
 
     def extend(self, vector_ids: NDArray[np.int64], block: TokenBlock) -> None:
-        """Append the codes of vectors with these row ids; those that `block` lacks have none."""
+        """Append the codes of vectors with these row ids; vectors that `block` lacks have none."""
         if not len(block.ids) and not len(self._starts):
             self._bare += len(vector_ids)
             return

@@ -1,4 +1,4 @@
-"""The answer to a question: the kernel's hits as columns, those that are chosen of them, and their records as hits."""
+"""The answer to a question: the kernel's hits as columns, the choice among them, and their records as hits."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ _OTHER_WORDS = 0.5
 
 
 def choose(opened: Opened, request: Request, hits: kernels.Hits, query: int, count: int) -> list[int]:
-    """The ranks of the hits of a question that are returned, of `count`; those first that a token budget keeps."""
+    """The ranks of the hits to return, of `count`; first the ones that a token budget should keep."""
     ranks = np.arange(count)
     if request.diversify_by is not None:
         ranks = _spread_out(opened, request, hits, query, ranks)
@@ -108,7 +108,7 @@ def _diversify(
 def _spread_out(
     opened: Opened, request: Request, hits: kernels.Hits, query: int, ranks: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """The ranks that cover the periods, or the sources, of what is relevant; those first that add most.
+    """The ranks that cover the periods, or the sources, of what is relevant, in the order of what each adds.
 
     What is relevant has `RELEVANT_SHARE` of the best relevance, before recency: an old event is no less of a story.
     The n-th best of a period or source adds a n-th of its relevance, as seats are shared out by D'Hondt. Taking what
@@ -269,7 +269,7 @@ def fit_budget(hits: list[Hit], budget_tokens: int, count: Callable[[list[str]],
 
 
 def in_time_order(hits: Sequence[Hit]) -> list[Hit]:
-    """Hits by when what they tell happened; those of one moment by source and position."""
+    """Hits by the time of what they tell, at one moment by source and position."""
 
     def order(hit: Hit) -> tuple[datetime, str, int, str]:
         source = hit.source

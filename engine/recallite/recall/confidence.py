@@ -189,7 +189,7 @@ _ASKS = lazily(
 
 
 class ReadingWeights(msgspec.Struct):
-    """The embedder that the weights were fitted with, and those of the confidence's logit and of the reader's."""
+    """The weights of the confidence's logit and of the reader's, fitted with one embedder."""
 
     embedder: str
     confidence: float
@@ -259,10 +259,10 @@ class Missing(NamedTuple):
 
 
 def find_gaps(text: str, missing: Missing, lacking: str | None, request: Request) -> tuple[str, ...]:
-    """The gaps of the hits of a question whose best confidence is below the profile's.
+    """The evidence gaps of a question, if its best confidence is below the profile's.
 
-    `lacking` is a kind of value that is asked for and that no hit has. No word of a time is named if a hit is of the
-    time that the question names.
+    `lacking` is a kind of value that the question asks for and no hit has. If a hit is of the time that the question
+    names, words of times are left out.
     """
     profile, time_range = request.profile, request.time_range
     closed = inf if profile.formula.gap_score is None else profile.formula.gap_score
@@ -290,7 +290,7 @@ def find_gaps(text: str, missing: Missing, lacking: str | None, request: Request
 
 
 def _named(text: str, terms: Sequence[str]) -> list[str]:
-    """A gap for each word of a question that is missing, as it is written there; none for those that only ask."""
+    """A gap for each missing word, as the question writes it; none for words that only ask."""
     written = {term: chunk.strip(".,;:!?\"'()[]") for chunk in text.split() for term in tokenize(chunk)}
     # "Wi-Fi" has three terms.
     named = list(dict.fromkeys(written.get(term, term) for term in terms if term not in QUESTION_TERMS))

@@ -1,7 +1,7 @@
-"""Questions that take several searches: long ones by their sub-queries, those of several steps by what each step finds.
+"""Questions that take several searches: long ones by sub-queries, others in steps, each by what the last one found.
 
 Without a language model the sub-queries of a long question are its sentences and clauses; with one they are what the
-model writes. A record's score is the mean of those for the question and for the sub-query that it answers best.
+model writes. A record's score is the mean of its scores for the question and for the sub-query that it answers best.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """What the texts of hits change after the kernel: their confidence and the cut, the newest value, the higher authority.
 
 The kernel knows a record by its words and vectors. Only its text shows whether it has the kind of value that is asked
-for, and texts are read for hits alone. Confidence is completed by them, hits that a question names or that were read go
-before less sure ones, those below the least confidence are cut, and evidence gaps are found. Then a question about a
-value that changes has the newest first, and hits of a lower authority follow what a higher one says of the same.
+for, and texts are read for hits alone. They adjust confidence; then hits that a question names or that were read go
+before less sure ones, evidence gaps are found, and hits below the least confidence are cut. Last, a question about a
+value that changes gets the newest first, and hits of a lower authority follow what a higher one says of the same thing.
 """
 
 from __future__ import annotations

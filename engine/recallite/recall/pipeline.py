@@ -414,7 +414,7 @@ _memories = threading.local()
 def answer_all(opened: Opened, queries: Queries, request: Request, *, decomposed: bool = False) -> list[Answer]:
     """The answer to every question, or to one that is decomposed; groups run side by side.
 
-    Where hits need a least confidence there may be more of them than the limit: their texts may lower that of some.
+    If hits need a least confidence there may be more of them than the limit: their texts may lower some below it.
     """
     profile = request.profile
     plain = profile.mmr_lambda is None and not request.one_per_source and request.diversify_by is None

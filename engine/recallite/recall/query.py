@@ -101,7 +101,7 @@ def prepare_queries(
 
 
 def check_comparable(queries: Queries, active: EmbedderRow | None, path: str) -> None:
-    """Refuse query vectors that cannot be compared with those of the store in this transaction."""
+    """Refuse query vectors that cannot be compared with the store's vectors in this transaction."""
     if active is None or queries.vectors is None:
         return
     if queries.fingerprint is not None and queries.fingerprint != active.fingerprint:
@@ -311,8 +311,9 @@ _UNKNOWN = -2  # no number of a word: -1 is that of no speaker
 
 
 class Question(NamedTuple):
-    """The words of a question: all index terms, those that count, the share of texts that contain each of these, their
-    roles, and how many they are; 0 of stop words alone, which are in nearly every record. `has_time`: it names a time.
+    """The index terms of a question, and its words that count, with the share of texts that contain each and its role.
+
+    `counting` is how many count; 0 if all are stop words, which are in nearly every record.
     """
 
     terms: list[str]
@@ -335,9 +336,9 @@ def read_question(text: str) -> Question:
 
 
 def names_in(text: str) -> set[str]:
-    """The index terms of names and numbers in a question: words with a capital letter or a digit, but those of times.
+    """The index terms of names and numbers in a question: words with a capital letter or a digit, except times.
 
-    The first word has its capital anyway, and so have most words of a title: there a capital is no name's.
+    The first word of a sentence and most words of a title have a capital without being names.
     """
     chunks = text.split()
     capital = [chunk for i, chunk in enumerate(chunks) if _NAME.search(chunk) and (i or _INNER.search(chunk))]
@@ -359,7 +360,7 @@ class QuestionArrays(NamedTuple):
 def question_arrays(
     reader: Reader, generation: int, queries: Queries, request: Request, by_vector: bool
 ) -> QuestionArrays:
-    """Questions as the kernel takes them; `generation` is that of the index, which numbers words."""
+    """Questions as the kernel takes them; words are numbered by the index's `generation`."""
     texts = queries.texts
     read = list(map(read_question, texts))
     counted = [] if request.mode == "vector" else read
