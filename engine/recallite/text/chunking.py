@@ -147,7 +147,7 @@ class Cutter:
             if too_large:
                 inner = self._tokens[self._tokens.searchsorted(start, "right") : self._tokens.searchsorted(after)]
                 step = max(1, self._max // _TOKEN_PIECES)
-                yield from (Atom(place, TOKEN, whole=False) for place in inner[step - 1 :: step].tolist())
+                yield from (Atom(position, TOKEN, whole=False) for position in inner[step - 1 :: step].tolist())
 
     def _pieces(self, starts: list[int], end: int) -> Iterator[tuple[int, int, bool]]:
         """Pieces with these starts: begin, end, and whether it is too large for a chunk."""
@@ -159,14 +159,14 @@ class Cutter:
 def _sentence_starts(text: str, begin: int, end: int) -> Iterator[int]:
     """The starts of the sentences in `text[begin:end]`, except the first."""
     for match in _ends(text, begin, end):
-        place = match.end()
-        if place < end and not (text[match.start()] == "." and _goes_on(text, match.start(), place, begin)):
-            yield place
+        position = match.end()
+        if position < end and not (text[match.start()] == "." and _goes_on(text, match.start(), position, begin)):
+            yield position
 
 
-def _goes_on(text: str, dot: int, place: int, begin: int) -> bool:
+def _goes_on(text: str, dot: int, position: int, begin: int) -> bool:
     """Whether a full stop ends an abbreviation, an initial or a list number, or a lower-case letter follows."""
-    if text[place].islower():
+    if text[position].islower():
         return True
     match = _last_word(text, max(begin, dot - 12), dot)
     word = match[0] if match else ""
@@ -226,9 +226,9 @@ def pack(atoms: Sequence[Atom], ranks: Sequence[int], size: ChunkSize) -> Iterat
         first, begin = repeated if size.overlap_tokens else after, after
 
 
-def _opens(atoms: Sequence[Atom], place: int, begin: int) -> bool:
+def _opens(atoms: Sequence[Atom], position: int, begin: int) -> bool:
     """Whether the overlap may begin here: at a whole piece, or within the block of lines that was cut."""
-    return atoms[place].whole or (atoms[place].block >= 0 and atoms[place].block == atoms[begin].block)
+    return atoms[position].whole or (atoms[position].block >= 0 and atoms[position].block == atoms[begin].block)
 
 
 def _cut(atoms: Sequence[Atom], ranks: Sequence[int], begin: int, size: ChunkSize) -> int:
@@ -246,17 +246,17 @@ def _cut(atoms: Sequence[Atom], ranks: Sequence[int], begin: int, size: ChunkSiz
     least = min(target, share * 0.75)
     best, fallback = -1, -1
     best_cost, best_distance = NEVER, 0.0
-    for place in range(begin + 1, len(atoms) + 1):
-        tokens = ranks[place] - ranks[begin]
-        cost = atoms[place].cost if place < len(atoms) else 0
+    for position in range(begin + 1, len(atoms) + 1):
+        tokens = ranks[position] - ranks[begin]
+        cost = atoms[position].cost if position < len(atoms) else 0
         if tokens > room and (fallback >= 0 or tokens > size.max_tokens):
             break
         if cost == NEVER:
             continue
-        fallback = place
+        fallback = position
         distance = abs(tokens - share)
         if tokens >= least and (cost, distance) < (best_cost, best_distance):
-            best, best_cost, best_distance = place, cost, distance
+            best, best_cost, best_distance = position, cost, distance
     return best if best >= 0 else fallback
 
 
@@ -372,7 +372,7 @@ def with_columns(chunks: Iterable[Chunk], text: str, kind: TextKind) -> Iterator
     all_rows = _rows_in(text, kind)
     begins = [rows.begin for rows in all_rows]
     for chunk in _rows_apart(chunks, text, [rows for rows in all_rows if rows.table]):
-        around = all_rows[place - 1] if (place := bisect_right(begins, chunk.start)) else None
+        around = all_rows[position - 1] if (position := bisect_right(begins, chunk.start)) else None
         inside = around is not None and chunk.start < around.end
         yield structs.replace(chunk, columns=around.columns) if around is not None and inside else chunk
 
@@ -393,9 +393,9 @@ def _rows_apart(chunks: Iterable[Chunk], text: str, tables: Sequence[_Rows]) -> 
                 # Without the rows that the chunk before has at its end.
                 begin = end - len(text[begin:end].lstrip("\r\n"))
                 places = [begin]
-            place = begin
-            while (place := text.find("\n", place + _MOST_ROWS_CHARS, end) + 1) and place < end:
-                places.append(place)
+            position = begin
+            while (position := text.find("\n", position + _MOST_ROWS_CHARS, end) + 1) and position < end:
+                places.append(position)
         for start, stop in pairwise([*places, chunk.end]):
             rows = text[start:stop].rstrip()
             first = chunk.lines[0] + text.count("\n", chunk.start, start)
@@ -469,12 +469,12 @@ def _joined(measure: _Measure, sections: Iterable[Section]) -> list[_Part]:
         runs.append(part)
     parts: list[_Part] = []
     to_next: _Part | None = None
-    for place, part in enumerate(runs):
+    for position, part in enumerate(runs):
         if to_next is not None:
             part, to_next = _both(measure, to_next, part), None
         if part.small:
             # Of two that are as near, the one before.
-            beside = sorted([*parts[-1:], *runs[place + 1 : place + 2]], key=lambda other: -_common(part, other))
+            beside = sorted([*parts[-1:], *runs[position + 1 : position + 2]], key=lambda other: -_common(part, other))
             nearest = next((other for other in beside if _may_join(measure, part, other)), None)
             if nearest is not None and nearest.begin > part.begin:
                 to_next = part

@@ -173,17 +173,17 @@ def _top_blocks(text: str, lines: Lines, first: int) -> Iterator[tuple[Block, tu
 
 def _blocks(tokens: Sequence[Token], base: int) -> Iterator[tuple[Block, Sequence[Token]]]:
     """The outermost blocks of tokens, each with its own tokens; `base` is the line of the parser's line 0."""
-    place = 0
-    while place < len(tokens):
-        token, after = tokens[place], place + 1
+    i = 0
+    while i < len(tokens):
+        token, after = tokens[i], i + 1
         if token.nesting == 1:
             while not (tokens[after].nesting == -1 and tokens[after].level == token.level):
                 after += 1
             after += 1
         if token.map is not None:
-            block_tokens = tokens[place:after]
+            block_tokens = tokens[i:after]
             yield Block(_KINDS.get(token.type, "prose"), base + token.map[0], block_tokens[1:-1], base), block_tokens
-        place = after
+        i = after
 
 
 class _TooMany(Exception):

@@ -235,16 +235,16 @@ def _names(text: str, lower: str) -> list[Name]:
     by_stop: dict[int, Name] = {}
     for part in [part for part in (words.ascii_parts if text.isascii() else words.parts) if part in lower]:
         spellings = words.names[part]
-        place = lower.find(part)
-        while place >= 0:
+        position = lower.find(part)
+        while position >= 0:
             for offset, word, strength, declined in spellings:
-                begin = place - offset
+                begin = position - offset
                 if begin >= 0 and lower.startswith(word, begin):
                     name = _identified(text, begin, word, strength, declined=declined)
                     if name is not None and (name.stop not in by_stop or len(by_stop[name.stop].word) < len(word)):
                         by_stop[name.stop] = name
                     break
-            place = lower.find(part, place + len(part))
+            position = lower.find(part, position + len(part))
     return sorted(by_stop.values())
 
 
@@ -657,9 +657,9 @@ def _cookies(text: str) -> Iterator[Span]:
     """The values of a Cookie or Set-Cookie header, and of an option that gives cookies."""
     end = 0
     for header in _COOKIE.finditer(text):
-        place = max(end, header.end())
-        while (pair := _PAIR.match(text, place)) is not None:
-            place = end = pair.end()
+        position = max(end, header.end())
+        while (pair := _PAIR.match(text, position)) is not None:
+            position = end = pair.end()
             is_value = pair[1].lower() not in _COOKIE_OPTIONS and len(pair[2]) > 5 and not _is_placeholder(pair[2])
             if is_value and _is_mixed(pair[2]) and not _NUMBER.fullmatch(pair[2]):
                 yield pair.span(2)
@@ -667,10 +667,10 @@ def _cookies(text: str) -> Iterator[Span]:
 
 def _of_addresses(text: str) -> Iterator[Span]:
     """The passwords and signatures of URLs, and what is secret in the path of a webhook."""
-    place = text.find("://")
-    while place >= 0:
-        begin, is_web = place + 3, text[max(0, place - 5) : place].lower().endswith(("http", "https"))
-        place = text.find("://", begin)
+    position = text.find("://")
+    while position >= 0:
+        begin, is_web = position + 3, text[max(0, position - 5) : position].lower().endswith(("http", "https"))
+        position = text.find("://", begin)
         if (user := _USER.match(text, begin)) is not None:
             if not _is_placeholder(user["password"]):
                 yield user.span("password")
@@ -698,7 +698,7 @@ def _of_options(text: str) -> Iterator[Span]:
             yield match.span("value")
 
 
-def _words_before(text: str, place: int) -> list[str]:
+def _words_before(text: str, position: int) -> list[str]:
     """The words of a command before an option."""
-    first = max(0, place - _MOST_VALUE_CHARS)
-    return text[max(first, text.rfind("\n", first, place)) : place].split()
+    first = max(0, position - _MOST_VALUE_CHARS)
+    return text[max(first, text.rfind("\n", first, position)) : position].split()

@@ -78,7 +78,7 @@ def without_quotes(text: str) -> str:
 
 def _escape(match: re.Match[str]) -> str:
     units = match[0].encode("utf-16-be", "surrogatepass")
-    return "".join(f"\\u{units[at] << 8 | units[at + 1]:04x}" for at in range(0, len(units), 2))
+    return "".join(f"\\u{units[i] << 8 | units[i + 1]:04x}" for i in range(0, len(units), 2))
 
 
 Claim = tuple[str, Any]
@@ -254,8 +254,8 @@ class Quotation(Struct, frozen=True):
                 items = []
             if items:
                 runs = [
-                    ((at + 1, ((text_key(quoted_text), tuple(claims)),)),)
-                    for at, (quoted_text, claims) in enumerate(items)
+                    ((i + 1, ((text_key(quoted_text), tuple(claims)),)),)
+                    for i, (quoted_text, claims) in enumerate(items)
                 ]
                 return cls(tuple(quoted_text for quoted_text, _ in items), tuple(runs))
         lines = tuple(line.strip() for line in text.splitlines() if line.strip())

@@ -207,14 +207,14 @@ def _beside(contexts: Sequence[str | None] | None, tags: Sequence[Collection[str
     listed = []
     if tags is not None:
         listed += [
-            _Beside(place, tuple(chain.from_iterable(map(tokenize, text_tags))), TAG_ONLY)
-            for place, text_tags in enumerate(tags)
+            _Beside(i, tuple(chain.from_iterable(map(tokenize, text_tags))), TAG_ONLY)
+            for i, text_tags in enumerate(tags)
             if text_tags
         ]
     if contexts is not None:
         listed += [
-            _Beside(place, names, NAME)
-            for place, context in enumerate(contexts)
+            _Beside(i, names, NAME)
+            for i, context in enumerate(contexts)
             if context is not None and (names := name_words(context))
         ]
     return listed

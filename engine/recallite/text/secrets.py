@@ -219,11 +219,11 @@ def _numbers(text: str) -> Iterator[Secret]:
 
 def _private_keys(text: str) -> Iterator[Secret]:
     """PEM blocks (RFC 7468); an unterminated one extends to the end of the text."""
-    place = 0
-    while (begin := _PRIVATE_KEY.search(text, place)) is not None:
+    position = 0
+    while (begin := _PRIVATE_KEY.search(text, position)) is not None:
         end = _PRIVATE_KEY_END.search(text, begin.end())
-        place = len(text) if end is None else end.end()
-        yield Secret(begin.start(), place, "private key")
+        position = len(text) if end is None else end.end()
+        yield Secret(begin.start(), position, "private key")
     if "Private-Lines:" in text:
         yield from (Secret(*match.span(), "private key") for match in _PUTTY_KEY.finditer(text))
 

@@ -178,21 +178,21 @@ def standing_part(text: str) -> str:
     ends = [match.end() for match in _END.finditer(masked)]
     bounds = [(begin, end) for begin, end in pairwise([0, *ends, len(text)]) if text[begin:end].strip()]
     parts = [masked[begin:end] for begin, end in bounds]
-    wanted = {place for place, part in enumerate(parts) if standing_of("", part.strip()) is not None}
-    for place in sorted(wanted):
-        wanted |= _before(parts, place) | _after(parts, place)
+    wanted = {i for i, part in enumerate(parts) if standing_of("", part.strip()) is not None}
+    for i in sorted(wanted):
+        wanted |= _before(parts, i) | _after(parts, i)
     runs: list[tuple[int, int]] = []
-    for begin, end in (bounds[place] for place in sorted(wanted)):
+    for begin, end in (bounds[i] for i in sorted(wanted)):
         if runs and runs[-1][1] == begin:
             begin = runs.pop()[0]
         runs.append((begin, end))
     return " … ".join(text[begin:end].strip() for begin, end in runs) or text
 
 
-def _before(parts: Sequence[str], place: int) -> set[int]:
+def _before(parts: Sequence[str], i: int) -> set[int]:
     """The sentences before one that it needs: what its pronouns stand for, and the heading that it stands under."""
     needed = set[int]()
-    first = place
+    first = i
     while first > 0 and _refers(parts[first], parts[first - 1]):
         first -= 1
         needed.add(first)
@@ -204,16 +204,16 @@ def _before(parts: Sequence[str], place: int) -> set[int]:
     return needed
 
 
-def _after(parts: Sequence[str], place: int) -> set[int]:
+def _after(parts: Sequence[str], i: int) -> set[int]:
     """The sentences after one that belong to it: what limits or explains it, and the items that it announces."""
-    last = place
-    announces = parts[place].rstrip().endswith(":")
+    last = i
+    announces = parts[i].rstrip().endswith(":")
     while last + 1 < len(parts):
-        opens = announces and (last == place or _ITEM.match(parts[last + 1]))
+        opens = announces and (last == i or _ITEM.match(parts[last + 1]))
         if not opens and (parts[last].count("\n") > 1 or not _GOES_ON.match(parts[last + 1])):
             break
         last += 1
-    return {*range(place + 1, last + 1)}
+    return {*range(i + 1, last + 1)}
 
 
 def _refers(part: str, before: str) -> bool:

@@ -16,26 +16,21 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from recallite.text.patterns import lazily, read_tables
+from recallite.text.patterns import lazily, read_tables, word_set
 from recallite.text.words import STOP_WORDS, normalized, tokenize
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
 
 _TABLES = read_tables(__file__)
 _TOKEN = lazily(r"(?:(?<![\w)\]])[-−])?\d+(?:[.,:/-]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*|[^\w\s]", re.UNICODE)
-_NEGATIONS = _words(_TABLES["negations"])
-_NUMBER_WORDS = _words(_TABLES["number_words"])
+_NEGATIONS = word_set(_TABLES["negations"])
+_NUMBER_WORDS = word_set(_TABLES["number_words"])
 # Words that change the strength or the tone of a statement, not its meaning.
-_FILLERS = _words("really very quite actually also just please currently simply indeed well so too")
+_FILLERS = word_set("really very quite actually also just please currently simply indeed well so too")
 # Stop words that carry meaning here.
-_MEANINGFUL = _words(_TABLES["meaningful"])
+_MEANINGFUL = word_set(_TABLES["meaningful"])
 _PLAIN = (STOP_WORDS - _MEANINGFUL) | _FILLERS
-_STATES = _words("is are was were am be been has have had will 's 're")
-_DEFINITE = _words("the our my your his her its their")
-_ONLY = _words("the our")
+_STATES = word_set("is are was were am be been has have had will 's 're")
+_DEFINITE = word_set("the our my your his her its their")
+_ONLY = word_set("the our")
 _LONGEST = 400
 # From zero to twenty.
 _DIGITS = {word: str(value) for value, word in enumerate(_TABLES["number_words"].split()[:21])}
@@ -152,7 +147,7 @@ _SENTENCE_END = lazily(r"[.!?:;\n][^\w]*$")
 _MARKS = "\"'`.,:;!?()[]{}<>*"
 # Words that exclude each other: if both texts have a word of a row, it must be the same.
 _EXCLUSIVE = {
-    word: (row, place)
+    word: (row, i)
     for row, sides in enumerate(
         (
             "left|right", "north|south|east|west", "northern|southern|eastern|western", "front|back|rear",
@@ -161,7 +156,7 @@ _EXCLUSIVE = {
             "with|without", "before|after",
         )
     )
-    for place, side in enumerate(sides.split("|"))
+    for i, side in enumerate(sides.split("|"))
     for word in side.split()
 }  # fmt: skip
 

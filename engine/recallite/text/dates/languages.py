@@ -98,20 +98,20 @@ class VerbCues:
         words = [match[0] for match in matches]
         cues: list[Cue] = []
         governed = 0
-        for place, word in enumerate(words):
+        for i, word in enumerate(words):
             if word not in self._telling and not word.endswith("ed"):
                 continue
-            reading = self._read(words, place, governed=place < governed)
+            reading = self._read(words, i, governed=i < governed)
             if reading is not None:
                 tense, reach = reading
-                governed = place + reach
-                cues.append(Cue(matches[place].start(), tense))
+                governed = i + reach
+                cues.append(Cue(matches[i].start(), tense))
         return cues
 
-    def _read(self, words: list[str], place: int, *, governed: bool) -> tuple[int, int] | None:
+    def _read(self, words: list[str], i: int, *, governed: bool) -> tuple[int, int] | None:
         """Return the tense that a word tells, and how many words it governs; None if it tells nothing."""
-        word = words[place]
-        following = next((word for word in words[place + 1 : place + 4] if word not in self.adverbs), "")
+        word = words[i]
+        following = next((word for word in words[i + 1 : i + 4] if word not in self.adverbs), "")
         if word in self.have:
             if following == "to":
                 return FUTURE, _REACH
@@ -122,13 +122,13 @@ class VerbCues:
             return OPEN, _REACH
         if word in self.present:
             return None if governed else (self._tense_of_present(word, following), _REACH)
-        if word in self.scheduled and place and words[place - 1] in self.subjects:
+        if word in self.scheduled and i and words[i - 1] in self.subjects:
             return FUTURE, _REACH
-        if (not place and word in self.imperative) or (word == "see" and following == "you"):
+        if (not i and word in self.imperative) or (word == "see" and following == "you"):
             return FUTURE, 1
         if governed or not self._is_past(word):
             return None
-        later = words[place + 1 : place + 6]
+        later = words[i + 1 : i + 6]
         if word in self.past_auxiliaries:
             planned = following in self.planning or (following == "going" and "to" in later)
             return OPEN if planned else PAST, _REACH

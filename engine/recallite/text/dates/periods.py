@@ -112,15 +112,15 @@ def years(first: int, count: int = 1) -> Time:
     return Time(date(first, 1, 1), date(first + count, 1, 1))
 
 
-def third_of(time: Time, place: int) -> Time:
+def third_of(time: Time, index: int) -> Time:
     """Return the beginning, middle or end (0 to 2) of a time in a statement; a question means all of it."""
 
     def third(period: Period | None) -> Period | None:
         if period is None:
             return None
         step = (period.end - period.begin) / 3
-        begin = period.begin + place * step
-        return Period(begin, period.end if place == 2 else begin + step)
+        begin = period.begin + index * step
+        return Period(begin, period.end if index == 2 else begin + step)
 
     if time.readings is None:
         part = third(Period(time.begin, time.end))

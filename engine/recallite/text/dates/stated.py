@@ -207,10 +207,10 @@ def _is_doubtful(text: str, folded: str, mention: Mention, language: Language) -
     return capital if language.capital_nouns else match[1] not in language.function_words and not capital
 
 
-def _sentence(folded: str, place: int) -> tuple[int, int]:
+def _sentence(folded: str, position: int) -> tuple[int, int]:
     start, stop = 0, len(folded)
     for match in _SENTENCE_END.finditer(folded):
-        if match.end() <= place:
+        if match.end() <= position:
             start = match.end()
         else:
             stop = match.start()
@@ -218,21 +218,21 @@ def _sentence(folded: str, place: int) -> tuple[int, int]:
     return start, stop
 
 
-def _is_quoted(folded: str, place: int) -> bool:
-    return len(_QUOTED.findall(folded, 0, place)) % 2 == 1
+def _is_quoted(folded: str, position: int) -> bool:
+    return len(_QUOTED.findall(folded, 0, position)) % 2 == 1
 
 
-def _tense(sentence: str, place: int, cues: list[Cue]) -> int:
+def _tense(sentence: str, position: int, cues: list[Cue]) -> int:
     """Return the tense of the nearest verb before the time in its clause, else of the first after it."""
     begin, end = 0, len(sentence)
     for match in _CLAUSE_END.finditer(sentence):
-        if match.end() <= place:
+        if match.end() <= position:
             begin = match.end()
-        elif match.start() > place:
+        elif match.start() > position:
             end = match.start()
             break
     within = [cue for cue in cues if begin <= cue.start < end] or cues
-    before = [cue for cue in within if cue.start < place]
+    before = [cue for cue in within if cue.start < position]
     return before[-1].tense if before else within[0].tense if within else OPEN
 
 

@@ -13,7 +13,7 @@ from recallite.text.statements.clause import Clause
 from recallite.text.statements.instructions import instruction_keys
 from recallite.text.statements.lexicon import SEVERAL
 from recallite.text.statements.statement import Statement, statement_of
-from recallite.text.statements.statement_words import IDENTIFIER, NAME, TYPED, Word
+from recallite.text.statements.statement_words import Word
 from recallite.text.statements.traits import gist_of, over_of
 from recallite.text.words import text_key
 from recallite_kernels.arguments import OVER
@@ -42,8 +42,8 @@ def keys_of(statement: Statement) -> tuple[int, ...]:
     for clause in statement.clauses[:2]:
         for frame, _ in _slots(clause, None):
             texts[f"frame {frame}"] = None
-        about = clause.subject - _SPEAKERS
-        if len(about) > 1 and not all(word.kind == NAME for word in clause.head) and not about <= lx.UNRESOLVED:
+        about = clause.subject - lx.SPEAKERS
+        if len(about) > 1 and not all(word.kind == lx.NAME for word in clause.head) and not about <= lx.UNRESOLVED:
             texts[f"about {' '.join(sorted(about))}"] = None
     gist = gist_of(statement)
     # Numbers and times name nothing alone.
@@ -117,7 +117,7 @@ def _exclusive(clause: Clause, role: str, words: tuple[Word, ...], several: froz
             return False
         if subject & lx.ATTRIBUTES or role == "time":
             return True
-        valued = all(word.kind in TYPED or word.kind in (NAME, IDENTIFIER) for word in words)
+        valued = all(word.kind in lx.TYPED or word.kind in lx.NAMED for word in words)
         return valued and (len(subject) > 1 or role != "")
     if relation in several:
         return False
@@ -126,9 +126,6 @@ def _exclusive(clause: Clause, role: str, words: tuple[Word, ...], several: froz
     if clause.past and not clause.former and relation not in lx.LASTING:
         return clause.change
     return relation in lx.EXCLUSIVE or relation in lx.LASTING
-
-
-_SPEAKERS = frozenset(("i", "we"))
 
 
 @lru_cache(maxsize=1 << 14)

@@ -11,15 +11,10 @@ import re
 from collections import Counter
 from typing import NamedTuple
 
-from recallite.text.patterns import lazily, read_tables
+from recallite.text.patterns import lazily, read_tables, word_set
 from recallite.text.statements.clause_changes import REPLACED
 from recallite.text.statements.statement import Finding, Statement
 from recallite.text.words import normalized
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
 
 ENDED, ANOTHER = "no longer holds, in another language", "another value, in another language"
 """The reasons of the findings."""
@@ -37,25 +32,25 @@ _REPLACED = lazily(
     rf"|(?:fue|fueron|ha sido|han sido) (?:reemplazad|sustituid)[oa]s? por {_PART})\W*",
     re.IGNORECASE,
 )
-_REPLACING = _words(_TABLES["replacing"])
+_REPLACING = word_set(_TABLES["replacing"])
 # "Früher wohnte ich in Bonn", but "früher aufstehen".
 _FORMERLY = lazily(
     r"(?:Früher (?!oder\b)|Autrefois\b|Auparavant\b|Anteriormente\b|Antes (?!de\b|que\b))[,\s]*[a-zäöüéèáíóúñ]"
 )
-_FORMER_WORDS = _words("früher autrefois auparavant anteriormente antes")
+_FORMER_WORDS = word_set("früher autrefois auparavant anteriormente antes")
 _WORD = lazily(r"[^\W_]+(?:[.:,_-][^\W_]+)*'?")
-_NOW = _words("jetzt nun inzwischen mittlerweile neuerdings maintenant désormais dorénavant ahora actualmente")
+_NOW = word_set("jetzt nun inzwischen mittlerweile neuerdings maintenant désormais dorénavant ahora actualmente")
 _MARKS = _NOW | {"mehr", "plus", "ya", "desormais", "dorenavant"}
 _FULL = {"j'": "je", "n'": "ne", "l'": "le", "c'": "ce", "s'": "se", "m'": "me"}
-_ARTICLES = _words("ein eine einen einem einer kein keine keinen keinem keiner un une una de d' du des")
+_ARTICLES = word_set("ein eine einen einem einer kein keine keinen keinem keiner un une una de d' du des")
 # Two words of which neither tells of an end alone: "mehr Geld", "plus tard".
 _ENDS = (("nicht", "mehr"), ("kein", "mehr"), ("ne", "plus"), ("ya", "no"))
 # Living and working somewhere, being called: the value follows a preposition, or is a number.
-_PLACED = _words(_TABLES["placed"])
+_PLACED = word_set(_TABLES["placed"])
 # The value follows the verb at once.
-_USED = _words(_TABLES["used"])
+_USED = word_set(_TABLES["used"])
 # The value has to be a number: "der Preis ist 50 Euro".
-_COUNTED = _words("ist sind beträgt kostet kosten est sont coûte coûtent es son cuesta cuestan")
+_COUNTED = word_set("ist sind beträgt kostet kosten est sont coûte coûtent es son cuesta cuestan")
 _HOLDING = _PLACED | _USED | _COUNTED
 _LONGEST_VALUE = 3
 
@@ -113,8 +108,8 @@ def _told(text: str) -> Told:
     ended = _end_in(texts)
     words = [
         (word, capital or word[0].isdigit())
-        for place, (word, capital) in enumerate(spelled)
-        if place not in ended and word not in _NOW and word not in _ARTICLES
+        for i, (word, capital) in enumerate(spelled)
+        if i not in ended and word not in _NOW and word not in _ARTICLES
     ]
     return Told(tuple(word for word, _ in words), tuple(named for _, named in words), bool(ended), gone)
 
@@ -126,19 +121,19 @@ def _plain(text: str) -> str:
 def _end_in(words: list[str]) -> tuple[int, ...]:
     """The places of the two words that say that something has ended; () if none do."""
     for first, second in _ENDS:
-        for place, word in enumerate(words):
-            if (word.startswith("kein") if first == "kein" else word == first) and second in words[place + 1 :]:
-                after = words.index(second, place + 1)
-                if after == place + 1 or first in ("kein", "ne"):
-                    return place, after
+        for i, word in enumerate(words):
+            if (word.startswith("kein") if first == "kein" else word == first) and second in words[i + 1 :]:
+                after = words.index(second, i + 1)
+                if after == i + 1 or first in ("kein", "ne"):
+                    return i, after
     return ()
 
 
 def _uses(text: Told, name: tuple[str, ...]) -> bool:
     """Whether a text says that a name, and no longer one, is in use."""
-    for place, word in enumerate(text.words[: -len(name)], 1):
-        stop = place + len(name)
-        if word in _USED and text.words[place:stop] == name and all(text.named[place:stop]):
+    for i, word in enumerate(text.words[: -len(name)], 1):
+        stop = i + len(name)
+        if word in _USED and text.words[i:stop] == name and all(text.named[i:stop]):
             return not any(text.named[stop : stop + 1])
     return False
 
@@ -153,9 +148,9 @@ def _has_another_value(new: Told, old: Told) -> bool:
     if counted != _is_number(old, theirs) or (verbs[0] in _COUNTED and not counted):
         return False
     sides = ((new, ours), (old, theirs))
-    named = all(some.named[place] for some, at in sides for place in at)
+    named = all(some.named[i] for some, value in sides for i in value)
     alike = new.words[ours.start - 1] == old.words[theirs.start - 1]
-    return named and alike and all(_follows(some, at, verbs[0], counted) for some, at in sides)
+    return named and alike and all(_follows(some, value, verbs[0], counted) for some, value in sides)
 
 
 def _is_number(text: Told, value: range) -> bool:
@@ -165,7 +160,7 @@ def _is_number(text: Told, value: range) -> bool:
 def _differing(some: tuple[str, ...], others: tuple[str, ...]) -> range | None:
     """The places of the words that only the first have, if they stand together and are few."""
     more = Counter(some) - Counter(others)
-    places = [place for place, word in enumerate(some) if word in more]
+    places = [i for i, word in enumerate(some) if word in more]
     if (
         not 0 < len(places) <= _LONGEST_VALUE
         or places[-1] - places[0] != len(places) - 1

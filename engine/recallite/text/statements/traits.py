@@ -9,21 +9,7 @@ from recallite.text.statements import lexicon as lx
 from recallite.text.statements.clause import Clause
 from recallite.text.statements.other_languages import is_former
 from recallite.text.statements.statement import Statement
-from recallite.text.statements.statement_words import (
-    ALIKE,
-    COMMA,
-    DATE,
-    IDENTIFIER,
-    MARK,
-    NAME,
-    NUMBER,
-    SKIPPED,
-    STOP,
-    TYPED,
-    UNIT,
-    WORD,
-    Word,
-)
+from recallite.text.statements.statement_words import ALIKE, SKIPPED, Word
 from recallite_kernels.arguments import DENIED, ENDED
 
 # Words and phrases that tell of change, by kind; of what changed says the clause in which they stand.
@@ -69,7 +55,7 @@ _TITLE = lazily(
 _CAPITAL = lazily(r"(?<=[\w,;] )[A-Z][\w']*")
 _UNNAMED_WEIGHT = 9.0
 _KIN_KEYS = frozenset(ALIKE.get(stem, stem) for stem in lx.KIN)
-_SILENT = frozenset((STOP, COMMA, MARK, UNIT))
+_SILENT = frozenset((lx.STOP, lx.COMMA, lx.MARK, lx.UNIT))
 _FIRST = frozenset(("i", "me", "my", "we", "our"))
 _ANAPHORS = frozenset(("he", "she", "it", "they", "that", "this"))
 
@@ -155,12 +141,12 @@ def _gist(statement: Statement) -> Gist:
     for word in statement.words:
         kind = word.kind
         if kind in _SILENT:
-            begins = kind == STOP
+            begins = kind == lx.STOP
             continue
         order.append(word.meaning)
         if word.weight:
             weights[word.meaning] = word.weight
-            if kind == NAME and not (begins and _is_common(word)):
+            if kind == lx.NAME and not (begins and _is_common(word)):
                 names.append(word.meaning)
         elif word.text in _FIRST:
             first = True
@@ -183,19 +169,19 @@ def _traits(statement: Statement, gist: Gist) -> Traits:
     for word in statement.words:
         kind = word.kind
         if kind in _SILENT:
-            begins, before = kind == STOP, None
-            listed = listed or kind == COMMA
+            begins, before = kind == lx.STOP, None
+            listed = listed or kind == lx.COMMA
             continue
         key = word.meaning
-        terms.append(f"#{kind}" if kind in TYPED or kind == IDENTIFIER else key)
+        terms.append(f"#{kind}" if kind in lx.TYPED or kind == lx.IDENTIFIER else key)
         if word.text in status:
             states[status[word.text]] = word.stem
-        if kind in TYPED:
-            unit = word.unit if kind == NUMBER else "date" if kind == DATE else "day or time"
+        if kind in lx.TYPED:
+            unit = word.unit if kind == lx.NUMBER else "date" if kind == lx.DATE else "day or time"
             numbers.setdefault(unit, set()).add(key)
-            if kind == NUMBER and not word.unit and before is not None and _is_numbered(before):
+            if kind == lx.NUMBER and not word.unit and before is not None and _is_numbered(before):
                 labels[before.meaning] = key
-        elif kind == NAME and key in names and word.text not in SKIPPED and not (begins and _is_common(word)):
+        elif kind == lx.NAME and key in names and word.text not in SKIPPED and not (begins and _is_common(word)):
             terms[-1] = "@"
         begins, before = False, word
     clauses = statement.clauses
@@ -243,7 +229,7 @@ def _without_titles(text: str) -> str:
 
 def _is_numbered(word: Word) -> bool:
     """Whether a number after a word may name which one it is."""
-    plain = word.kind in (WORD, NAME) and word.text not in SKIPPED
+    plain = word.kind in (lx.WORD, lx.NAME) and word.text not in SKIPPED
     return plain and word.stem not in lx.VERBS and word.stem not in lx.ATTRIBUTES
 
 
@@ -266,14 +252,7 @@ def successor_of(statement: Statement) -> frozenset[str]:
     """The keys of the names in "it was replaced by B"; empty for a statement that does not end so."""
     if not _is_replaced(statement):
         return frozenset()
-    return frozenset(
-        [
-            word.key
-            for _, words in statement.clauses[-1].chunks
-            for word in words
-            if word.kind == NAME or word.kind == IDENTIFIER
-        ]
-    )
+    return frozenset([word.key for _, words in statement.clauses[-1].chunks for word in words if word.kind in lx.NAMED])
 
 
 def _is_replaced(statement: Statement) -> bool:
