@@ -1,7 +1,8 @@
 """Chunking of documents, by sections and blocks of Markdown or by paragraphs of plain text.
 
-Sections are cut into atoms, their smallest pieces, with the cost of a cut before each; atoms are packed into chunks of
-about the same size.
+The sections of a document, small ones joined, are its parts. A part that fits is a chunk. Another one is cut into
+atoms, its smallest pieces, with the cost of a cut before each, and the atoms are packed into chunks of about the same
+size. Afterwards chunks may also say what stands in the front matter, or above the table or the list they begin in.
 """
 
 from __future__ import annotations
@@ -24,7 +25,86 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    Places = Sequence[int] | NDArray[np.int64]
+    TokenStarts = Places | Callable[[], Places]
 
+TextKind = Literal["markdown", "separated", "plain"]
+LEAST_TOKENS = 50
+"""The size of a section that is a passage of its own."""
+
+
+class ChunkSize(Struct, frozen=True):
+    """Sizes in tokens: at most `max_tokens`; chunks of a section that must be cut have at least `target_tokens` if
+    possible (None: half of `max_tokens`); up to `overlap_tokens` of the previous chunk are repeated; sections of fewer
+    than `least_tokens` are joined with their neighbours.
+
+    Raises InvalidInput for contradictory sizes.
+    """
+
+    max_tokens: int = 1000
+    overlap_tokens: int = 100
+    target_tokens: int | None = None
+    least_tokens: int = 0
+
+    def __post_init__(self) -> None:
+        if self.max_tokens < 1:
+            raise InvalidInput(f"chunks of {self.max_tokens} tokens: give max_tokens of at least 1")
+        if not 0 <= self.overlap_tokens < self.max_tokens:
+            raise InvalidInput(
+                f"an overlap of {self.overlap_tokens} tokens in chunks of {self.max_tokens}: "
+                "give overlap_tokens from 0 to less than max_tokens"
+            )
+        if self.target_tokens is not None and not 0 <= self.target_tokens <= self.max_tokens:
+            raise InvalidInput(
+                f"a target of {self.target_tokens} tokens in chunks of {self.max_tokens}: "
+                "give target_tokens from 0 to max_tokens, or None"
+            )
+
+
+class Chunk(Struct, frozen=True):
+    """A passage of a document: `text == document[start:end]`, in characters.
+
+    `lines` are the first and the last line, 1-based and inclusive, as an editor counts them; `headings` is the path of
+    headings, outermost first, as plain text. `columns` are the row of headings of the table, or what introduces the
+    list, in which it begins. `properties` is what the front matter says, if this chunk says it too; a chunk of the
+    front matter itself has that as its `text`.
+    """
+
+    text: str
+    start: int
+    end: int
+    lines: tuple[int, int]
+    headings: tuple[str, ...] = ()
+    columns: str = ""
+    properties: str = ""
+
+
+def chunk_markdown(text: str, token_starts: TokenStarts, size: ChunkSize, *, begin: int = 0) -> list[Chunk]:
+    """Chunks of a Markdown document from `begin` on, the end of its front matter if that is metadata.
+
+    A chunk holds parts of two sections only if one of them has fewer than `size.least_tokens`; a heading with nothing
+    under it goes with the section that follows. Within a section blocks stay whole where they fit. `token_starts` are
+    the characters at which the tokens of `text` begin, ascending, or a function that gives them, asked where a section
+    may be too large or too small. The chunks' spans cover every character that is no whitespace, but for a byte order
+    mark; both ends of the spans ascend, and no span has more than `size.max_tokens` tokens.
+    """
+    document = _Document(text, token_starts, size)
+    lines = document.lines
+    first = lines.number(begin) - 1 if begin < len(text) else len(lines)
+    return _chunks(document, _joined(document, markdown_sections(text, lines, first)))
+
+
+def chunk_plain(text: str, token_starts: TokenStarts, size: ChunkSize) -> list[Chunk]:
+    """Chunks of a plain text: whole paragraphs where they fit, which blank lines separate. Else as `chunk_markdown`."""
+    document = _Document(text, token_starts, size)
+    blocks = paragraphs(document.lines, 0, len(document.lines))
+    return _chunks(document, [_Part((), blocks, 0, len(text), small=False)])
+
+
+# Documents, their parts and atoms.
+
+# English has 4.5 characters a token: a span of more is not counted.
+_MOST_TOKEN_CHARS = 8
 # The cost of a cut: 0 between blocks, twice the depth within a block that is too large.
 SENTENCE, LINE, WORD, TOKEN, NEVER = 100, 101, 102, 103, 1000
 _WORD_PIECES, _TOKEN_PIECES = 32, 8
@@ -56,23 +136,34 @@ class Atom(NamedTuple):
     whole: bool = True
 
 
-class Cutter:
-    """Splits the blocks of a document into atoms."""
+class _Document:
+    """A text, the tokens in its spans, which are counted once they are needed, and the atoms of its parts."""
 
-    def __init__(self, text: str, lines: Lines, tokens: NDArray[np.int64], max_tokens: int) -> None:
-        self._text = text
-        self._lines = lines
-        self._tokens = tokens
-        self._max = max_tokens
+    def __init__(self, text: str, token_starts: TokenStarts, size: ChunkSize) -> None:
+        self.text, self.lines, self.size = text, Lines(text), size
+        self._token_starts = token_starts
+        # ASCII has no more tokens than characters: most notes need no tokenizer, a tenth of their indexing time.
+        self._surely_fits = size.max_tokens if text.isascii() else 0
+
+    @cached_property
+    def tokens(self) -> NDArray[np.int64]:
+        """The characters at which tokens begin."""
+        import numpy as np
+
+        return np.asarray(self._token_starts() if callable(self._token_starts) else self._token_starts, np.int64)
 
     def count(self, begin: int, end: int) -> int:
-        """Tokens that begin in a span."""
-        return int(self._tokens.searchsorted(end) - self._tokens.searchsorted(begin))
+        """The tokens that begin in a span."""
+        return int(self.tokens.searchsorted(end) - self.tokens.searchsorted(begin))
 
-    def counts(self, places: Sequence[int]) -> list[int]:
-        """Tokens that begin before each place."""
-        before: list[int] = self._tokens.searchsorted(places).tolist()
-        return before
+    def fits(self, begin: int, end: int) -> bool:
+        """Whether a span fits into a chunk."""
+        return end - begin <= self._surely_fits or self.count(begin, end) <= self.size.max_tokens
+
+    def is_small(self, begin: int, end: int) -> bool:
+        """Whether a span is too little for a chunk."""
+        least = self.size.least_tokens
+        return end - begin < least * _MOST_TOKEN_CHARS and self.count(begin, end) < least
 
     def atoms(self, blocks: Sequence[Block], end: int) -> list[Atom]:
         """The atoms of a section that ends at `end`, in order, one per position."""
@@ -85,18 +176,18 @@ class Cutter:
     def _blocks(self, blocks: Iterable[Block], end: int, depth: int, cost: int) -> Iterator[Atom]:
         """Atoms of consecutive blocks, nested `depth` deep."""
         siblings = list(blocks)
-        begins = [self._lines.start(block.first) for block in siblings]
+        begins = [self.lines.start(block.first) for block in siblings]
         introduced = False
         for block, (begin, after) in zip(siblings, pairwise([*begins, end]), strict=True):
             if begin < after:
                 yield Atom(begin, cost + introduced if cost < NEVER else NEVER)
                 yield from self._inner(block, begin, after, depth + 1, cost)
                 # "As follows:" stays with the next block.
-                introduced = block.kind == "prose" and self._text[begin:after].rstrip().endswith((":", "："))
+                introduced = block.kind == "prose" and self.text[begin:after].rstrip().endswith((":", "："))
 
     def _inner(self, block: Block, begin: int, end: int, depth: int, cost: int) -> Iterator[Atom]:
         """Atoms of one block; a block that fits is not cut, but the overlap may begin in it."""
-        large = cost < NEVER and self.count(begin, end) > self._max
+        large = cost < NEVER and self.count(begin, end) > self.size.max_tokens
         if block.kind == "group":
             yield from self._blocks(block.children(), end, depth, 2 * depth if large else NEVER)
         elif block.kind == "prose":
@@ -105,7 +196,11 @@ class Cutter:
             yield from self._rows(block, begin, end, 2 * depth)
 
     def _prose(self, begin: int, end: int, large: bool) -> Iterator[Atom]:
-        starts = [begin, *_sentence_starts(self._text, begin, end)]
+        starts = [begin]
+        for match in _ends(self.text, begin, end):
+            stop, start = match.span()
+            if start < end and not (self.text[stop] == "." and _goes_on(self.text, stop, start, begin)):
+                starts.append(start)
         if not large:
             yield from (Atom(start, NEVER) for start in starts[1:])
             return
@@ -117,12 +212,12 @@ class Cutter:
 
     def _rows(self, block: Block, begin: int, end: int, cost: int) -> Iterator[Atom]:
         """Atoms of lines: equal in a table; in code a cut is better after a blank line."""
-        last = self._lines.number(end - 1)
-        row_lines = [block.first, *(line for line in range(block.first + 1, last) if not self._lines.blank(line))]
-        starts = [self._lines.start(line) for line in row_lines]
+        last = self.lines.number(end - 1)
+        row_lines = [block.first, *(line for line in range(block.first + 1, last) if not self.lines.blank(line))]
+        starts = [self.lines.start(line) for line in row_lines]
         for line, (start, after, too_large) in zip(row_lines, self._pieces(starts, end), strict=True):
             if start > begin:
-                alike = block.kind == "rows" or self._lines.blank(line - 1)
+                alike = block.kind == "rows" or self.lines.blank(line - 1)
                 yield Atom(start, cost if alike else cost + 1, block.first, whole=False)
             if too_large:
                 yield from self._words(start, after)
@@ -132,9 +227,9 @@ class Cutter:
 
         There are only as many as even chunks need.
         """
-        words = list(_word_starts(self._text, begin, end))
-        opens = [_line_end(self._text, before, start) is not None for before, start in pairwise([begin, *words])]
-        share = self._tokens.searchsorted(words) // max(1, self._max // _WORD_PIECES)
+        words = [match.start() for match in _words(self.text, begin, end) if match.start() > begin]
+        opens = [_line_end(self.text, before, start) is not None for before, start in pairwise([begin, *words])]
+        share = self.tokens.searchsorted(words) // max(1, self.size.max_tokens // _WORD_PIECES)
         openings = {begin: False}
         taken = (-1, True)
         for start, opening, bucket in zip(words, opens, share.tolist(), strict=True):
@@ -145,23 +240,15 @@ class Cutter:
             if start > begin:
                 yield Atom(start, LINE if openings[start] else WORD, whole=openings[start])
             if too_large:
-                inner = self._tokens[self._tokens.searchsorted(start, "right") : self._tokens.searchsorted(after)]
-                step = max(1, self._max // _TOKEN_PIECES)
+                inner = self.tokens[self.tokens.searchsorted(start, "right") : self.tokens.searchsorted(after)]
+                step = max(1, self.size.max_tokens // _TOKEN_PIECES)
                 yield from (Atom(position, TOKEN, whole=False) for position in inner[step - 1 :: step].tolist())
 
     def _pieces(self, starts: list[int], end: int) -> Iterator[tuple[int, int, bool]]:
         """Pieces with these starts: begin, end, and whether it is too large for a chunk."""
         ends = [*starts[1:], end]
-        counts = self._tokens.searchsorted(ends) - self._tokens.searchsorted(starts)
-        return zip(starts, ends, (counts > self._max).tolist(), strict=True)
-
-
-def _sentence_starts(text: str, begin: int, end: int) -> Iterator[int]:
-    """The starts of the sentences in `text[begin:end]`, except the first."""
-    for match in _ends(text, begin, end):
-        position = match.end()
-        if position < end and not (text[match.start()] == "." and _goes_on(text, match.start(), position, begin)):
-            yield position
+        counts = self.tokens.searchsorted(ends) - self.tokens.searchsorted(starts)
+        return zip(starts, ends, (counts > self.size.max_tokens).tolist(), strict=True)
 
 
 def _goes_on(text: str, dot: int, position: int, begin: int) -> bool:
@@ -173,40 +260,105 @@ def _goes_on(text: str, dot: int, position: int, begin: int) -> bool:
     return (len(word) == 1 and word.isalpha()) or (word.isdecimal() and len(word) < 4) or word.lower() in _ABBREVIATIONS
 
 
-def _word_starts(text: str, begin: int, end: int) -> Iterator[int]:
-    """The starts of the words in `text[begin:end]`, except the first."""
-    return (match.start() for match in _words(text, begin, end) if match.start() > begin)
+class _Part(NamedTuple):
+    """A section, or several joined, from `begin` to `end`; `small` if it is too little for a chunk."""
+
+    headings: tuple[str, ...]
+    blocks: list[Block]
+    begin: int
+    end: int
+    small: bool
 
 
-class ChunkSize(Struct, frozen=True):
-    """Sizes in tokens: at most `max_tokens`; chunks of a section that must be cut have at least `target_tokens` if
-    possible (None: half of `max_tokens`); up to `overlap_tokens` of the previous chunk are repeated; sections of fewer
-    than `least_tokens` are joined with their neighbours.
+def _joined(document: _Document, sections: Iterable[Section]) -> list[_Part]:
+    """The sections of a document, small ones joined.
 
-    Raises InvalidInput for contradictory sizes.
+    They are joined with those beside or below them that are small too, else with the larger neighbour that is nearer in
+    the tree of headings: "See also" and its like were a third of the passages of a handbook. If all are small,
+    they stay alone: each is about one thing, and is found better so.
     """
+    filled = [section for section in sections if section.blocks]
+    begins = [document.lines.start(section.blocks[0].first) for section in filled]
+    spans = pairwise([*begins, len(document.text)])
+    alone = [_Part(*section, *span, document.is_small(*span)) for section, span in zip(filled, spans, strict=True)]
+    if all(part.small for part in alone):
+        return alone
+    runs: list[_Part] = []
+    for part in alone:
+        before = runs[-1] if runs else None
+        if before is not None and before.small and part.small and _common(before, part) >= len(before.headings) - 1:
+            part = _both(document, runs.pop(), part)
+        runs.append(part)
+    parts: list[_Part] = []
+    to_next: _Part | None = None
+    for position, part in enumerate(runs):
+        if to_next is not None:
+            part, to_next = _both(document, to_next, part), None
+        if part.small:
+            # Of two that are as near, the one before.
+            beside = sorted([*parts[-1:], *runs[position + 1 : position + 2]], key=lambda other: -_common(part, other))
+            nearest = next((other for other in beside if _may_join(document, part, other)), None)
+            if nearest is not None and nearest.begin > part.begin:
+                to_next = part
+                continue
+            if nearest is not None:
+                part = _both(document, parts.pop(), part)
+        parts.append(part)
+    return parts
 
-    max_tokens: int = 1000
-    overlap_tokens: int = 100
-    target_tokens: int | None = None
-    least_tokens: int = 0
 
-    def __post_init__(self) -> None:
-        if self.max_tokens < 1:
-            raise InvalidInput(f"chunks of {self.max_tokens} tokens: give max_tokens of at least 1")
-        if not 0 <= self.overlap_tokens < self.max_tokens:
-            raise InvalidInput(
-                f"an overlap of {self.overlap_tokens} tokens in chunks of {self.max_tokens}: "
-                "give overlap_tokens from 0 to less than max_tokens"
-            )
-        if self.target_tokens is not None and not 0 <= self.target_tokens <= self.max_tokens:
-            raise InvalidInput(
-                f"a target of {self.target_tokens} tokens in chunks of {self.max_tokens}: "
-                "give target_tokens from 0 to max_tokens, or None"
-            )
+def _both(document: _Document, one: _Part, two: _Part) -> _Part:
+    """Two neighbours as one part, below the headings of the larger one, or those of both."""
+    headings = one.headings[: _common(one, two)] if one.small and two.small else (two if one.small else one).headings
+    return _Part(headings, one.blocks + two.blocks, one.begin, two.end, document.is_small(one.begin, two.end))
 
 
-def pack(atoms: Sequence[Atom], ranks: Sequence[int], size: ChunkSize) -> Iterator[tuple[int, int]]:
+def _may_join(document: _Document, small: _Part, other: _Part) -> bool:
+    """Whether a small part and its neighbour fit into a chunk, and no heading above either is lost.
+
+    A neighbour that is cut anyway takes it at its end.
+    """
+    at_top = len(small.headings) <= 1 and (not other.small or len(other.headings) <= 1)
+    begin, end = min(small.begin, other.begin), max(small.end, other.end)
+    cut_anyway = other.begin < small.begin and not document.fits(other.begin, other.end)
+    return (at_top or _common(small, other) > 0) and (cut_anyway or document.fits(begin, end))
+
+
+def _common(one: _Part, other: _Part) -> int:
+    """The number of headings that both are below."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one.headings, other.headings, strict=False)))
+
+
+def _chunks(document: _Document, parts: Iterable[_Part]) -> list[Chunk]:
+    text, lines = document.text, document.lines
+    chunks: list[Chunk] = []
+    for headings, blocks, begin, end, _ in parts:
+        spans = [(begin, end)]
+        if not document.fits(begin, end):
+            atoms = document.atoms(blocks, end)
+            places = [*(atom.offset for atom in atoms), end]
+            ranks: list[int] = document.tokens.searchsorted(places).tolist()
+            spans = [(places[i], places[j]) for i, j in _pack(atoms, ranks, document.size)]
+        for start, stop in spans:
+            content = text[start:stop].rstrip()
+            first = start + len(content) - len(content.lstrip())
+            stop = start + len(content)
+            # Without white space around it, except the indentation of its first line.
+            start = max(start, lines.start(lines.number(first) - 1))
+            start += start == 0 and text.startswith("\ufeff")
+            # A piece may be only white space; then its overlap has nothing new.
+            if start < stop and not (chunks and stop <= chunks[-1].end):
+                if chunks and start <= chunks[-1].start:  # the overlap begins with nothing else: it holds all of it
+                    chunks.pop()
+                numbers = lines.number(start), lines.number(stop - 1)
+                chunks.append(Chunk(text[start:stop], start, stop, numbers, headings))
+    return chunks
+
+
+# Packing of atoms into chunks.
+
+
+def _pack(atoms: Sequence[Atom], ranks: Sequence[int], size: ChunkSize) -> Iterator[tuple[int, int]]:
     """Consecutive, maybe overlapping spans of atoms, as (first, after last), that cover all of them.
 
     `ranks[i]` is the number of tokens that begin before atom i, with one more entry for the end. Between two places
@@ -217,18 +369,14 @@ def pack(atoms: Sequence[Atom], ranks: Sequence[int], size: ChunkSize) -> Iterat
         after = _cut(atoms, ranks, begin, size)
         while first < begin and ranks[after] - ranks[first] > size.max_tokens:
             first += 1
-        while first < begin and not _opens(atoms, first, begin):
+        # The overlap begins at a whole piece, or within the block of lines that was cut.
+        while first < begin and not (atoms[first].whole or 0 <= atoms[first].block == atoms[begin].block):
             first += 1
         yield first, after
         if after == len(atoms):
             return
         repeated = bisect_left(ranks, ranks[after] - size.overlap_tokens, first + 1, after)
         first, begin = repeated if size.overlap_tokens else after, after
-
-
-def _opens(atoms: Sequence[Atom], position: int, begin: int) -> bool:
-    """Whether the overlap may begin here: at a whole piece, or within the block of lines that was cut."""
-    return atoms[position].whole or (atoms[position].block >= 0 and atoms[position].block == atoms[begin].block)
 
 
 def _cut(atoms: Sequence[Atom], ranks: Sequence[int], begin: int, size: ChunkSize) -> int:
@@ -260,22 +408,10 @@ def _cut(atoms: Sequence[Atom], ranks: Sequence[int], begin: int, size: ChunkSiz
     return best if best >= 0 else fallback
 
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Places = Sequence[int] | NDArray[np.int64]
-    TokenStarts = Places | Callable[[], Places]
+# What chunks say besides their own text.
 
 # More would take the place of what the section says itself.
 _MOST_SAID_CHARS = 300
-LEAST_TOKENS = 50
-"""The size of a section that is a passage of its own."""
-
-# English has 4.5 characters a token: a span of more is not counted.
-_MOST_TOKEN_CHARS = 8
-
-TextKind = Literal["markdown", "separated", "plain"]
 # A row of headings, the line of dashes below it, and the rows of a Markdown table.
 _TABLE = re.compile(
     r"^([ \t]*+[^\n|]*+\|[^\n]*+\n[ \t]*+\|?(?:[ \t]*+:?-++:?[ \t]*+\|?)++\r?\n)(?:[^\n|]*+\|[^\n]*+\n?)*+",
@@ -289,39 +425,6 @@ _LIST = re.compile(
 )
 _HAS_NUMBER = re.compile(r"(?<![^\t,;])[\d.]+(?![^\t,;\r\n])")
 _MOST_COLUMNS_CHARS, _MOST_ROWS_CHARS = 1000, 600
-
-
-class Chunk(Struct, frozen=True):
-    """A passage of a document: `text == document[start:end]`, in characters.
-
-    `lines` are the first and the last line, 1-based and inclusive, as an editor counts them; `headings` is the path of
-    headings, outermost first, as plain text. `columns` are the row of headings of the table, or what introduces the
-    list, in which it begins. `properties` is what the front matter says, if this chunk says it too; a chunk of the
-    front matter itself has that as its `text`.
-    """
-
-    text: str
-    start: int
-    end: int
-    lines: tuple[int, int]
-    headings: tuple[str, ...] = ()
-    columns: str = ""
-    properties: str = ""
-
-
-def chunk_markdown(text: str, token_starts: TokenStarts, size: ChunkSize, *, begin: int = 0) -> list[Chunk]:
-    """Chunks of a Markdown document from `begin` on, the end of its front matter if that is metadata.
-
-    A chunk holds parts of two sections only if one of them has fewer than `size.least_tokens`; a heading with nothing
-    under it goes with the section that follows. Within a section blocks stay whole where they fit. `token_starts` are
-    the characters at which the tokens of `text` begin, ascending, or a function that gives them, asked where a section
-    may be too large or too small. The chunks' spans cover every character that is no whitespace, but for a byte order
-    mark; both ends of the spans ascend, and no span has more than `size.max_tokens` tokens.
-    """
-    lines = Lines(text)
-    first = lines.number(begin) - 1 if begin < len(text) else len(lines)
-    measure = _Measure(text, lines, token_starts, size)
-    return _chunks(measure, _joined(measure, markdown_sections(text, lines, first)))
 
 
 def with_properties(chunks: Sequence[Chunk], text: str, properties: str, size: ChunkSize) -> list[Chunk]:
@@ -351,17 +454,16 @@ class _Rows(NamedTuple):
 
 
 def _rows_in(text: str, kind: TextKind) -> list[_Rows]:
+    """The tables and lists of a text, in order."""
+    all_rows: list[_Rows] = []
     if kind == "separated":
         begin = text.find("\n") + 1
-        headed = begin > 0 and _HAS_NUMBER.search(text[:begin]) is None
-        all_rows = [_Rows(text[:begin], begin, len(text), table=True)] if headed else []
+        if begin > 0 and _HAS_NUMBER.search(text[:begin]) is None:
+            all_rows = [_Rows(text[:begin], begin, len(text), table=True)]
     elif kind == "markdown":
         all_rows = [_Rows(match[1], match.end(1), match.end(), table=True) for match in _TABLE.finditer(text)]
         all_rows += [_Rows(match[1], match.end(1), match.end(), table=False) for match in _LIST.finditer(text)]
-        all_rows.sort(key=lambda rows: rows.begin)
-    else:
-        all_rows = []
-    return [rows for rows in all_rows if len(rows.columns) <= _MOST_COLUMNS_CHARS]
+    return sorted([rows for rows in all_rows if len(rows.columns) <= _MOST_COLUMNS_CHARS], key=lambda rows: rows.begin)
 
 
 def with_columns(chunks: Iterable[Chunk], text: str, kind: TextKind) -> Iterator[Chunk]:
@@ -406,136 +508,3 @@ def _rows_apart(chunks: Iterable[Chunk], text: str, tables: Sequence[_Rows]) -> 
                 else structs.replace(chunk, text=rows, start=start, end=start + len(rows), lines=lines)
             )
         done = chunk.end
-
-
-def chunk_plain(text: str, token_starts: TokenStarts, size: ChunkSize) -> list[Chunk]:
-    """Chunks of a plain text: whole paragraphs where they fit, which blank lines separate. Else as `chunk_markdown`."""
-    lines = Lines(text)
-    measure = _Measure(text, lines, token_starts, size)
-    return _chunks(measure, [_Part((), paragraphs(lines, 0, len(lines)), 0, len(text), small=False)])
-
-
-class _Measure:
-    """A text, and the tokens in its spans, which are counted once they are needed.
-
-    ASCII has no more tokens than characters: most notes need no tokenizer, which is a tenth of their indexing time.
-    """
-
-    def __init__(self, text: str, lines: Lines, token_starts: TokenStarts, size: ChunkSize) -> None:
-        self.text, self.lines, self.size = text, lines, size
-        self._token_starts = token_starts
-        self._surely_fits = size.max_tokens if text.isascii() else 0
-
-    @cached_property
-    def cutter(self) -> Cutter:
-        return Cutter(self.text, self.lines, _as_array(self._token_starts), self.size.max_tokens)
-
-    def fits(self, begin: int, end: int) -> bool:
-        return end - begin <= self._surely_fits or self.cutter.count(begin, end) <= self.size.max_tokens
-
-    def small(self, begin: int, end: int) -> bool:
-        least = self.size.least_tokens
-        return end - begin < least * _MOST_TOKEN_CHARS and self.cutter.count(begin, end) < least
-
-
-class _Part(NamedTuple):
-    """A section, or several joined, from `begin` to `end`; `small` if it is too little for a chunk."""
-
-    headings: tuple[str, ...]
-    blocks: list[Block]
-    begin: int
-    end: int
-    small: bool
-
-
-def _joined(measure: _Measure, sections: Iterable[Section]) -> list[_Part]:
-    """The sections of a document, small ones joined.
-
-    They are joined with those beside or below them that are small too, else with the larger neighbour that is nearer in
-    the tree of headings: "See also" and its like were a third of the passages of a handbook. If all are small,
-    they stay alone: each is about one thing, and is found better so.
-    """
-    filled = [section for section in sections if section.blocks]
-    begins = [measure.lines.start(section.blocks[0].first) for section in filled]
-    spans = pairwise([*begins, len(measure.text)])
-    alone = [_Part(*section, *span, measure.small(*span)) for section, span in zip(filled, spans, strict=True)]
-    if all(part.small for part in alone):
-        return alone
-    runs: list[_Part] = []
-    for part in alone:
-        before = runs[-1] if runs else None
-        if before is not None and before.small and part.small and _common(before, part) >= len(before.headings) - 1:
-            part = _both(measure, runs.pop(), part)
-        runs.append(part)
-    parts: list[_Part] = []
-    to_next: _Part | None = None
-    for position, part in enumerate(runs):
-        if to_next is not None:
-            part, to_next = _both(measure, to_next, part), None
-        if part.small:
-            # Of two that are as near, the one before.
-            beside = sorted([*parts[-1:], *runs[position + 1 : position + 2]], key=lambda other: -_common(part, other))
-            nearest = next((other for other in beside if _may_join(measure, part, other)), None)
-            if nearest is not None and nearest.begin > part.begin:
-                to_next = part
-                continue
-            if nearest is not None:
-                part = _both(measure, parts.pop(), part)
-        parts.append(part)
-    return parts
-
-
-def _both(measure: _Measure, one: _Part, two: _Part) -> _Part:
-    """Two neighbours as one part, below the headings of the larger one, or those of both."""
-    headings = one.headings[: _common(one, two)] if one.small and two.small else (two if one.small else one).headings
-    return _Part(headings, one.blocks + two.blocks, one.begin, two.end, measure.small(one.begin, two.end))
-
-
-def _may_join(measure: _Measure, small: _Part, other: _Part) -> bool:
-    """Whether a small part and its neighbour fit into a chunk, and no heading above either is lost.
-
-    A neighbour that is cut anyway takes it at its end.
-    """
-    at_top = len(small.headings) <= 1 and (not other.small or len(other.headings) <= 1)
-    begin, end = min(small.begin, other.begin), max(small.end, other.end)
-    cut_anyway = other.begin < small.begin and not measure.fits(other.begin, other.end)
-    return (at_top or _common(small, other) > 0) and (cut_anyway or measure.fits(begin, end))
-
-
-def _common(one: _Part, other: _Part) -> int:
-    """The number of headings that both are below."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one.headings, other.headings, strict=False)))
-
-
-def _chunks(measure: _Measure, parts: Iterable[_Part]) -> list[Chunk]:
-    text, lines = measure.text, measure.lines
-    chunks: list[Chunk] = []
-    for headings, blocks, begin, end, _ in parts:
-        spans = [(begin, end)]
-        if not measure.fits(begin, end):
-            atoms = measure.cutter.atoms(blocks, end)
-            places = [*(atom.offset for atom in atoms), end]
-            spans = [(places[i], places[j]) for i, j in pack(atoms, measure.cutter.counts(places), measure.size)]
-        for start, stop in spans:
-            start, stop = _trimmed(text, lines, start, stop)
-            # A piece may be only white space; then its overlap has nothing new.
-            if start < stop and not (chunks and stop <= chunks[-1].end):
-                if chunks and start <= chunks[-1].start:  # the overlap begins with nothing else: it holds all of it
-                    chunks.pop()
-                numbers = lines.number(start), lines.number(stop - 1)
-                chunks.append(Chunk(text[start:stop], start, stop, numbers, headings))
-    return chunks
-
-
-def _as_array(token_starts: TokenStarts) -> NDArray[np.int64]:
-    import numpy as np
-
-    return np.asarray(token_starts() if callable(token_starts) else token_starts, np.int64)
-
-
-def _trimmed(text: str, lines: Lines, start: int, stop: int) -> tuple[int, int]:
-    """A span without white space around it, except the indentation of its first line."""
-    content = text[start:stop].rstrip()
-    first = start + len(content) - len(content.lstrip())
-    indented = max(start, lines.start(lines.number(first) - 1))
-    return indented + text.startswith("\ufeff", 0, 1) if indented == 0 else indented, start + len(content)

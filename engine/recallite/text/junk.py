@@ -86,30 +86,25 @@ _MARKS = " \t⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏✓✔✅☑✗✘•·●*>$-"
 
 def is_junk(text: str) -> bool:
     """Whether a text is only small talk or tool noise."""
-    stripped = text.strip()
-    return _small_talk(stripped) or _JSON.fullmatch(stripped[: 4 * _LONGEST_CHARS]) is not None or _all_noise(stripped)
-
-
-def _all_noise(text: str) -> bool:
-    """Whether every line is empty, a separator, or what a tool prints without a result."""
+    text = text.strip()
+    if _is_small_talk(text) or _JSON.fullmatch(text[: 4 * _LONGEST_CHARS]) is not None:
+        return True
     return all(
-        not any(map(str.isalnum, line)) or (len(line) <= _LONGEST_CHARS and _noise(line)) for line in text.splitlines()
+        not any(map(str.isalnum, line)) or (len(line) <= _LONGEST_CHARS and _is_noise(line))
+        for line in text.splitlines()
     )
 
 
-def _noise(line: str) -> bool:
+def _is_noise(line: str) -> bool:
+    """Whether a line is what a tool prints without a result."""
     line = line.strip()
     bare = line.strip(_MARKS)
     level = _LOG_LEVEL.match(bare)
     bare = (bare if level is None else bare[level.end() :]).strip(_BRACKETS)
-    return (
-        _BAR.fullmatch(line) is not None
-        or _NOISE.fullmatch(bare) is not None
-        or _NOISE.fullmatch(bare.rstrip(".!… ")) is not None
-    )
+    return bool(_BAR.fullmatch(line) or _NOISE.fullmatch(bare) or _NOISE.fullmatch(bare.rstrip(".!… ")))
 
 
-def _small_talk(text: str) -> bool:
+def _is_small_talk(text: str) -> bool:
     """Whether a text is phrases of the table in a row."""
     if len(text) > _LONGEST_CHARS or _MEANING.search(text):
         return False

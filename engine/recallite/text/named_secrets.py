@@ -31,6 +31,13 @@ _MOST_SAID_CHARS = 160
 # A name may say something of what stands before the third name after it.
 _MOST_NAMES = 3
 _MOST_SAID_WORDS = 14
+_OF_BASE64 = ("+", "/")
+_COMPOUNDS = ("db", "user", "root", "admin", "smtp", "mail", "my", "sql", "ssh", "ftp", "store", "sudo")
+# Words with another meaning: a pass, a word in Italian, a key in Spanish.
+_OTHER_MEANINGS = ("pass", "parola", "clave")
+# Words of SQL.
+_QUOTED_ONLY = ("identified by", "identified_by")
+_USERS = ("login", "user", "username", "account")
 _OPENING = "\"'`“„«»‹‘‚「『"
 _CLOSING = dict(zip(_OPENING, "\"'`”“»«›’‘」』", strict=True))
 # Signs after a name: `"]` of a subscript, `**` of Markdown, "(staging)"; then a sign of assignment, and what leads to
@@ -226,7 +233,7 @@ def _kind(name: Name) -> str:
     return {"token": "key or token", "key": "key or token", "number": "PIN"}.get(name.strength, "password")
 
 
-# ── names ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+# Names.
 
 
 def _names(text: str, lower: str) -> list[Name]:
@@ -289,11 +296,7 @@ def _identified(text: str, begin: int, word: str, strength: Strength, *, decline
     )
 
 
-_OF_BASE64 = ("+", "/")
-_COMPOUNDS = ("db", "user", "root", "admin", "smtp", "mail", "my", "sql", "ssh", "ftp", "store", "sudo")
-
-
-# ── values ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+# Values.
 
 
 def _values(text: str, lower: str, name: Name, end: int) -> Iterator[Span]:
@@ -446,12 +449,6 @@ def _said(text: str, lower: str, name: Name, end: int) -> Iterator[Span]:
         previous = word[0].lower()
 
 
-# Words with another meaning: a pass, a word in Italian, a key in Spanish.
-_OTHER_MEANINGS = ("pass", "parola", "clave")
-# Words of SQL.
-_QUOTED_ONLY = ("identified by", "identified_by")
-
-
 def _links(previous: str, count: int, name: Name, lower: str) -> bool:
     """Whether a word of a sentence leads to the value: a verb, a colon; "to" after a verb, and not "password to"."""
     words = _words()
@@ -485,9 +482,6 @@ def _is_after_user(lower: str, name: Name) -> bool:
     return is_named and before[-1].strip(",") not in (*_USERS, "and", "or", "&", "/", "name", "+")
 
 
-_USERS = ("login", "user", "username", "account")
-
-
 def _near(text: str, name: Name, end: int) -> Iterator[Span]:
     """The words that look random in the line after a name."""
     limit = min(end, name.stop + _MOST_SAID_CHARS)
@@ -499,7 +493,7 @@ def _near(text: str, name: Name, end: int) -> Iterator[Span]:
             yield unknown.span()
 
 
-# ── what is a secret ───────────────────────────────────────────────────────────────────────────────────────────────
+# What is a secret.
 
 
 def _is_secret(value: str, name: Name, how: How, following: str) -> bool:
@@ -620,25 +614,12 @@ def _is_random(value: str) -> bool:
         return False
     digits = sum(map(str.isdigit, value))
     has_cases = any(map(str.islower, value)) and any(map(str.isupper, value))
-    if (
-        digits < 2
-        or not any(map(str.isalpha, value))
-        or value.count("/") > 2 + len(value) // 20
-        or not (has_cases or digits > 3)
-    ):
+    if digits < 2 or not any(map(str.isalpha, value)) or not (has_cases or digits > 3):
         return False
-    return len(_CAMEL.findall(value)) >= len(value) / 5 and _entropy_bits(value) > 3.2
-
-
-def _is_key(value: str) -> bool:
-    """Whether a value is as long and random as a key, be it hexadecimal."""
-    return _is_random(value) or (len(value) >= 32 and _HEX.fullmatch(value) is not None)
-
-
-def _entropy_bits(value: str) -> float:
-    """Shannon's entropy of the characters of a value."""
     shares = [count / len(value) for count in Counter(value).values()]
-    return -sum(share * math.log2(share) for share in shares)
+    entropy_bits = -sum(share * math.log2(share) for share in shares)
+    is_path = value.count("/") > 2 + len(value) // 20
+    return not is_path and len(_CAMEL.findall(value)) >= len(value) / 5 and entropy_bits > 3.2
 
 
 def _is_phrase(words: list[str], least: int) -> bool:
@@ -650,7 +631,7 @@ def _is_phrase(words: list[str], least: int) -> bool:
     return least > 11 or not any(word in STOP_WORDS or _is_name(word) for word in words)
 
 
-# ── headers, addresses, options ────────────────────────────────────────────────────────────────────────────────────
+# Headers, addresses, options.
 
 
 def _cookies(text: str) -> Iterator[Span]:
@@ -671,10 +652,12 @@ def _of_addresses(text: str) -> Iterator[Span]:
     while position >= 0:
         begin, is_web = position + 3, text[max(0, position - 5) : position].lower().endswith(("http", "https"))
         position = text.find("://", begin)
-        if (user := _USER.match(text, begin)) is not None:
-            if not _is_placeholder(user["password"]):
-                yield user.span("password")
-        elif is_web and (token := _USER_TOKEN.match(text, begin)) is not None and _is_key(token[1]):
+        user = _USER.match(text, begin)
+        token = _USER_TOKEN.match(text, begin) if is_web and user is None else None
+        if user is not None and not _is_placeholder(user["password"]):
+            yield user.span("password")
+        # As long and random as a key, be it hexadecimal.
+        if token is not None and (_is_random(token[1]) or (len(token[1]) >= 32 and _HEX.fullmatch(token[1]))):
             yield token.span(1)
         if is_web and (hook := _HOOK.match(text, begin)) is not None:
             for part in _PATH_PART.finditer(text, *hook.span()):

@@ -6,15 +6,15 @@ Rules for English, which prefer precision to recall. Each looks first for the wo
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from math import fsum, log2
 from typing import Literal, NamedTuple
 
-from recallite.text.patterns import lazily, may_match
+from recallite.text.patterns import lazily, may_match, word_set
 from recallite.text.words import QUESTION_TERMS, STOP_TERMS, share_of, tokenize
 
 # Questions about how something was: before it changed, at first, before something else. Where these rules err, what no
 # longer holds comes before what does.
+
 # A longer text is a request with much besides.
 _MOST_PAST_CHARS = 300
 _WHOSE = r"\b(?:my|our|your|his|her|its|their|the|\w+['’]s?)"
@@ -51,88 +51,56 @@ class Past(NamedTuple):
 
 
 class _Form(NamedTuple):
-    """A pattern of questions, phrases of which they have one, what they ask for, and whether in the past tense only."""
+    """Questions about the past: what they ask for, phrases of which they have one, their pattern, and whether it takes
+    the past tense.
+    """
 
+    which: Literal["former", "first", "before"]
     phrases: tuple[str, ...]
     pattern: re.Pattern[str]
-    which: Literal["former", "first", "before"]
     tensed: bool = False
 
 
 # A pattern is looked for only where the question has a phrase of it: most questions cost 2 microseconds, not 100.
 _FORMS = (
-    _Form(
-        ("use to", "used to"),
-        lazily(
-            r"^(?!.*\b(?:is|are|be|been|being|get|got)\b.*\bused to\b).*"
-            r"\bused to (?!(?:it|this|that|the|my|your|being|having)\b)"
-            r"|\bdid (?:\w+ ){1,3}use to\b",
-            re.IGNORECASE,
-        ),
-        "former",
-    ),
-    _Form(
-        ("previously", "formerly", "back then", "the past"),
-        lazily(r"\b(?:previously|formerly|back then|in the past)\b", re.IGNORECASE),
-        "former",
-    ),
-    _Form(
-        ("before", "prior to", "until"),
-        lazily(r"\b(?:before|prior to|until) (?:that|this|now|then|today)\b", re.IGNORECASE),
-        "former",
-    ),
-    _Form(
-        ("previous", "former", "prior"),
-        lazily(rf"{_WHOSE} (?:most recent )?(?:previous|former|prior) {_TALK}", re.IGNORECASE),
-        "former",
-    ),
-    _Form(
-        ("old", "earlier", "past"),
-        lazily(rf"{_WHOSE} (?:old|earlier|past) {_STATES}", re.IGNORECASE),
-        "former",
-    ),
-    _Form(
-        ("from",),
-        lazily(r"\b(?:switch|chang|mov|migrat|convert)(?:e|ed|ing)? (?:\w+ ){0,3}from\s*\?", re.IGNORECASE),
-        "former",
-    ),
-    _Form(
-        ("replace",),
-        lazily(r"\bwhat (?:did|was|were) (?:\w+ ){1,8}replaced?(?: by| with)? ?\?", re.IGNORECASE),
-        "former",
-    ),
-    _Form(
-        ("originally", "initially", "at first", "beginning", "start"),
-        lazily(r"\b(?:originally|initially|at first|(?:in|at) the (?:very )?(?:beginning|start))\b", re.IGNORECASE),
-        "first",
-        True,
-    ),
-    _Form(
-        ("original", "initial"),
-        lazily(rf"{_WHOSE} (?:very )?(?:original|initial) {_TALK}", re.IGNORECASE),
-        "first",
-        True,  # an original language is one still
-    ),
-    _Form(
-        ("first", "earliest"),
-        lazily(rf"{_WHOSE} (?:very )?(?:first|earliest) {_STATES}", re.IGNORECASE),
-        "first",
-    ),
-    _Form(("history of",), lazily(rf"\bhistory of {_WHOSE} {_STATES}", re.IGNORECASE), "first"),
-    _Form(
-        ("before", "prior to", "until", "till"),
-        lazily(
-            rf"\b{_COUNTED}(?:before|prior to|until|till)(?: (?P<named>[^?.!]{{2,80}})|[ ?.]{{0,3}}$)", re.IGNORECASE
-        ),
-        "before",
-        True,
-    ),
-)
-_WORDS = frozenset(
-    """
-    use used previously formerly back past before prior until till previous former old earlier from replace replaced
-    originally initially first beginning start original initial earliest history
-    """.split()  # noqa: SIM905
+    _Form("former", ("use to", "used to"), lazily(
+        r"^(?!.*\b(?:is|are|be|been|being|get|got)\b.*\bused to\b).*"
+        r"\bused to (?!(?:it|this|that|the|my|your|being|having)\b)|\bdid (?:\w+ ){1,3}use to\b", re.IGNORECASE
+    )),
+    _Form("former", ("previously", "formerly", "back then", "the past"), lazily(
+        r"\b(?:previously|formerly|back then|in the past)\b", re.IGNORECASE
+    )),
+    _Form("former", ("before", "prior to", "until"), lazily(
+        r"\b(?:before|prior to|until) (?:that|this|now|then|today)\b", re.IGNORECASE
+    )),
+    _Form("former", ("previous", "former", "prior"), lazily(
+        rf"{_WHOSE} (?:most recent )?(?:previous|former|prior) {_TALK}", re.IGNORECASE
+    )),
+    _Form("former", ("old", "earlier", "past"), lazily(rf"{_WHOSE} (?:old|earlier|past) {_STATES}", re.IGNORECASE)),
+    _Form("former", ("from",), lazily(
+        r"\b(?:switch|chang|mov|migrat|convert)(?:e|ed|ing)? (?:\w+ ){0,3}from\s*\?", re.IGNORECASE
+    )),
+    _Form("former", ("replace",), lazily(
+        r"\bwhat (?:did|was|were) (?:\w+ ){1,8}replaced?(?: by| with)? ?\?", re.IGNORECASE
+    )),
+    _Form("first", ("originally", "initially", "at first", "beginning", "start"), lazily(
+        r"\b(?:originally|initially|at first|(?:in|at) the (?:very )?(?:beginning|start))\b", re.IGNORECASE
+    ), tensed=True),
+    # In the past tense only: an original language is one still.
+    _Form("first", ("original", "initial"), lazily(
+        rf"{_WHOSE} (?:very )?(?:original|initial) {_TALK}", re.IGNORECASE
+    ), tensed=True),
+    _Form("first", ("first", "earliest"), lazily(
+        rf"{_WHOSE} (?:very )?(?:first|earliest) {_STATES}", re.IGNORECASE
+    )),
+    _Form("first", ("history of",), lazily(rf"\bhistory of {_WHOSE} {_STATES}", re.IGNORECASE)),
+    _Form("before", ("before", "prior to", "until", "till"), lazily(
+        rf"\b{_COUNTED}(?:before|prior to|until|till)(?: (?P<named>[^?.!]{{2,80}})|[ ?.]{{0,3}}$)", re.IGNORECASE
+    ), tensed=True),
+)  # fmt: skip
+_WORDS = word_set(
+    "use used previously formerly back past before prior until till previous former old earlier from replace replaced "
+    "originally initially first beginning start original initial earliest history"
 )
 
 
@@ -141,7 +109,7 @@ def as_past(question: str) -> Past | None:
     lower = question.lower()
     if len(question) > _MOST_PAST_CHARS or _WORDS.isdisjoint(lower.replace("?", " ").split()):
         return None
-    for phrases, pattern, which, tensed in _FORMS:
+    for which, phrases, pattern, tensed in _FORMS:
         if not any(phrase in lower for phrase in phrases):
             continue
         match = pattern.search(question)
@@ -207,15 +175,11 @@ class AskedValue(NamedTuple):
 
         For a number only sentences with one count. Of long texts the beginning is read.
         """
-        weights = self.weights
-        most = max(
-            (
-                fsum(weights[term] for term in weights.keys() & set(tokenize(sentence)))
-                for sentence in _sentences(text)
-                if not self.number or _VALUE.search(sentence)
-            ),
-            default=0.0,
-        )
+        weights, most = self.weights, 0.0
+        for whole in _SENTENCES.split(text[:_MOST_TEXT_CHARS]):
+            sentence = whole[:_MOST_SENTENCE_CHARS]
+            if not self.number or _VALUE.search(sentence):
+                most = max(most, fsum(weights[term] for term in weights.keys() & set(tokenize(sentence))))
         return most / fsum(weights.values())
 
 
@@ -234,13 +198,9 @@ def asked_value(question: str) -> AskedValue | None:
     return AskedValue({term: -log2(share_of(term)) for term in terms}, number) if terms else None
 
 
-def _sentences(text: str) -> Iterator[str]:
-    for sentence in _SENTENCES.split(text[:_MOST_TEXT_CHARS]):
-        yield sentence[:_MOST_SENTENCE_CHARS]
-
-
 # Questions about a whole story: in what order things happened, how something changed, a summary. Such a question is
 # about memories of many times, and most of its words are a frame ("in what order did I bring up"), not its topic.
+
 # A longer text is a request with much besides: it can be split into sub-queries.
 _MOST_STORY_CHARS = 600
 _TALKS = r"(?:all )?(?:of )?(?:my|our|these|the)(?: \w+)? (?:conversations?|chats?|discussions?|sessions?|talks)"
@@ -322,7 +282,8 @@ def as_story(question: str) -> Story | None:
     return Story(topic or question, bool(_OWN_WORDS.search(question)))
 
 
-# Questions of several steps: what they ask for is told of something that another memory tells.
+# Questions of several steps: they describe what they ask about by something that another memory has to tell.
+
 # A longer text is a request with much besides.
 _MOST_STEPS_CHARS = 200
 _STEPS_QUESTION = lazily(

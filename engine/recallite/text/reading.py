@@ -152,7 +152,12 @@ def read_texts(
     chunks, entries, ends = kernels.distinct_chunks(data, offsets, _FOLDS)
     terms = terms_of_chunks(chunks.tobytes().decode("utf-8", "surrogatepass").split(" ")[:-1])
     flags = np.zeros(len(terms), np.uint8)
-    beside = _beside(contexts, tags)
+    beside = [_Beside(i, tuple(chain(*map(tokenize, some))), TAG_ONLY) for i, some in enumerate(tags or ()) if some]
+    beside += [
+        _Beside(i, names, NAME)
+        for i, context in enumerate(contexts or ())
+        if context is not None and (names := name_words(context))
+    ]
     if beside:
         entries, ends, flags = _with_lists(entries, ends, terms, beside)
     vocabulary: defaultdict[str, int] = defaultdict()
@@ -161,7 +166,9 @@ def read_texts(
     places, counts, offsets = kernels.count_words(
         entries, ends, words, _ends_of(map(len, terms), len(terms)), flags, len(vocabulary)
     )
-    marks, lengths = _marks_of(texts), np.fromiter(map(len, texts), np.int64, len(texts))
+    data, data_offsets = _bytes_of(texts)
+    marks = kernels.find_strings(np.frombuffer(data.tobytes().lower(), np.uint8), data_offsets, *_gate_strings())
+    lengths = np.fromiter(map(len, texts), np.int64, len(texts))
     timely = np.zeros(len(vocabulary), np.bool_)
     timely[[vocabulary[term] for term in time_terms() if term in vocabulary]] = True
     passed = np.concatenate([[0], np.cumsum(timely[places])])
@@ -184,40 +191,16 @@ def _read_few(texts: Sequence[str], contexts: Iterable[str | None], tags: Iterab
         counts += counted.values()
         ends.append(len(places))
     unknown = np.ones(len(texts), np.bool_)
-    return Reading(
-        [*vocabulary],
-        np.array(places, np.int32),
-        np.array(counts, np.uint8),
-        np.array(ends, np.int64),
-        unknown,
-        unknown,
-    )
+    arrays = np.array(places, np.int32), np.array(counts, np.uint8), np.array(ends, np.int64)
+    return Reading([*vocabulary], *arrays, unknown, unknown)
 
 
 class _Beside(NamedTuple):
-    """Words of a text that are not read in its chunks, with their flag."""
+    """Words of tags, or of a context that is a name, which are not read in the chunks of text i, with their flag."""
 
     text: int
     terms: tuple[str, ...]
     flag: int
-
-
-def _beside(contexts: Sequence[str | None] | None, tags: Sequence[Collection[str]] | None) -> list[_Beside]:
-    """Return the words of tags, and of contexts that are names."""
-    listed = []
-    if tags is not None:
-        listed += [
-            _Beside(i, tuple(chain.from_iterable(map(tokenize, text_tags))), TAG_ONLY)
-            for i, text_tags in enumerate(tags)
-            if text_tags
-        ]
-    if contexts is not None:
-        listed += [
-            _Beside(i, names, NAME)
-            for i, context in enumerate(contexts)
-            if context is not None and (names := name_words(context))
-        ]
-    return listed
 
 
 def _with_lists(
@@ -236,14 +219,9 @@ def _with_lists(
     return entries, ends, flags
 
 
-def _marks_of(texts: Sequence[str]) -> NDArray[np.uint64]:
-    """The marks of `standing.gate_strings` that texts have, and `_DOTTED`."""
-    data, offsets = _bytes_of(texts)
-    return kernels.find_strings(np.frombuffer(data.tobytes().lower(), np.uint8), offsets, *_gate_strings())
-
-
 @cache
 def _gate_strings() -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.uint64]]:
+    """The strings of `standing.gate_strings` and of dotted years, with their marks."""
     marks = {**standing.gate_strings(), **dict.fromkeys(DOTTED_CENTURIES, _DOTTED)}
     return *_bytes_of([*marks]), np.array([*marks.values()], np.uint64)
 

@@ -213,7 +213,9 @@ def _numbers(text: str) -> Iterator[Secret]:
         if _is_card(match[0]):
             yield Secret(*match.span(), "card number")
     for match in _IBAN.finditer(text):
-        if _is_iban(match[0]):
+        compact = match[0].replace(" ", "")
+        digits = "".join(str(int(char, 36)) for char in compact[4:] + compact[:4])
+        if 15 <= len(compact) <= 34 and int(digits) % 97 == 1:
             yield Secret(*match.span(), "IBAN")
 
 
@@ -236,8 +238,3 @@ def _is_card(digits: str) -> bool:
     doubled = [sum(divmod(2 * digit, 10)) for digit in number[-2::-2]]
     known = _ISSUER.match("".join(map(str, number[:4]))) is not None
     return known and (sum(number[-1::-2]) + sum(doubled)) % 10 == 0
-
-
-def _is_iban(text: str) -> bool:
-    compact = text.replace(" ", "")
-    return 15 <= len(compact) <= 34 and int("".join(str(int(char, 36)) for char in compact[4:] + compact[:4])) % 97 == 1

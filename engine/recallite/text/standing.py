@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from recallite.text.patterns import lazily, read_tables
+from recallite.text.patterns import lazily, read_tables, word_set
 from recallite.text.words import STOP_WORDS
 
 if TYPE_CHECKING:
@@ -31,7 +31,8 @@ _OTHER_KINDS = frozenset(("chunk", "episode", "procedure"))
 # A longer text is a document, of which one sentence may be an instruction to someone else.
 MOST_CHARS = 1_000
 # What is done in one way or another: what follows "always" in an instruction.
-VERBS = frozenset(read_tables(__file__)["done"].split())
+_TABLES = read_tables(__file__)
+VERBS = word_set(_TABLES["done"])
 _VERB = r"([a-z]+)"
 # The start of a sentence, past words that only lead in.
 _START = (
@@ -42,7 +43,7 @@ _NO_NAME = (
     r"(?!(?:back|later|when|if|at|on|in|tomorrow|tonight|today|now|asap|again|before|after|once|an?|the|any|some|or|and|to"
     r"|crazy|old|maybe|by|this|next|every|with|for|monday|tuesday|wednesday|thursday|friday|saturday|sunday)\b)"
 )
-LANGUAGES = frozenset(read_tables(__file__)["languages"].split())
+LANGUAGES = word_set(_TABLES["languages"])
 _LANGUAGE = rf"(?:{'|'.join(sorted(LANGUAGES))}|bullet points|plain text|markdown|json|full sentences|one sentence)"
 _MODAL = (
     r"(?:please |always |never |just |(?:you )?(?:should|must|will|are to) |make sure to |(?:don['’]t|do not) ){0,3}"
@@ -163,7 +164,11 @@ def standing_of(kind: str, text: str, context: str | None = None) -> Standing | 
         if not (instructing or preferring or asking):
             return None
     stated = _QUESTION.sub(" ", unquoted) if "?" in unquoted else unquoted
-    if (asking and _PLEASE.search(stated)) or (instructing and any(map(_instructs, _INSTRUCTION.finditer(stated)))):
+    # The verb of an instruction, if it has one to check, has to tell how to do something.
+    instructs = instructing and any(
+        match.lastindex is None or match[match.lastindex].lower() in VERBS for match in _INSTRUCTION.finditer(stated)
+    )
+    if instructs or (asking and _PLEASE.search(stated)):
         return None if addresses_model(text) else "instruction"
     return "preference" if preferring and _PREFERENCE.search(unquoted) else None
 
@@ -178,18 +183,18 @@ def standing_part(text: str) -> str:
     ends = [match.end() for match in _END.finditer(masked)]
     bounds = [(begin, end) for begin, end in pairwise([0, *ends, len(text)]) if text[begin:end].strip()]
     parts = [masked[begin:end] for begin, end in bounds]
-    wanted = {i for i, part in enumerate(parts) if standing_of("", part.strip()) is not None}
-    for i in sorted(wanted):
-        wanted |= _before(parts, i) | _after(parts, i)
+    needed = {i for i, part in enumerate(parts) if standing_of("", part.strip()) is not None}
+    for i in sorted(needed):
+        needed |= _needed_before(parts, i) | _needed_after(parts, i)
     runs: list[tuple[int, int]] = []
-    for begin, end in (bounds[i] for i in sorted(wanted)):
+    for begin, end in (bounds[i] for i in sorted(needed)):
         if runs and runs[-1][1] == begin:
             begin = runs.pop()[0]
         runs.append((begin, end))
     return " … ".join(text[begin:end].strip() for begin, end in runs) or text
 
 
-def _before(parts: Sequence[str], i: int) -> set[int]:
+def _needed_before(parts: Sequence[str], i: int) -> set[int]:
     """The sentences before one that it needs: what its pronouns stand for, and the heading that it stands under."""
     needed = set[int]()
     first = i
@@ -204,7 +209,7 @@ def _before(parts: Sequence[str], i: int) -> set[int]:
     return needed
 
 
-def _after(parts: Sequence[str], i: int) -> set[int]:
+def _needed_after(parts: Sequence[str], i: int) -> set[int]:
     """The sentences after one that belong to it: what limits or explains it, and the items that it announces."""
     last = i
     announces = parts[i].rstrip().endswith(":")
@@ -263,11 +268,6 @@ def _has(lower: str, cues: tuple[tuple[str, tuple[str, ...]], ...]) -> bool:
                 if word in lower:
                     return True
     return False
-
-
-def _instructs(match: re.Match[str]) -> bool:
-    """Whether the verb of what was found, if it has one to check, tells how to do something."""
-    return match.lastindex is None or match[match.lastindex].lower() in VERBS
 
 
 # Unwanted text: instructions to a model, and times that have passed. A person decides on what is found.

@@ -30,7 +30,7 @@ from typing import Literal
 
 import Stemmer
 
-from recallite.text.patterns import read_tables
+from recallite.text.patterns import Cached, read_tables
 
 KEY_BYTES = 8
 _EXACT_BYTES = 8
@@ -100,7 +100,6 @@ _DOT = "·"  # joins the numbers of a version or a decimal: a term has no ASCII 
 
 # Characters with a meaning inside a word; chunks with them are split once and cached.
 _INNER = "'.,_-+#"
-
 _EDGES = _INNER.replace("+", "").replace("#", "")
 _NUMBER = re.compile(r"v?(\d+(?:,\d{3})*)((?:\.\d+)*)", re.ASCII)
 _ACRONYM = re.compile(r"(?:[a-z]\.)+[a-z]", re.ASCII)
@@ -110,7 +109,6 @@ _ELISION = re.compile(r"^(?:[cdjlmnst]|qu)'(?=\w\w)")
 _BREAKS = re.compile(r"[.,+#]+")
 _WORD = re.compile(r"\S+")
 _JOINTS = re.compile(r"[_-]+")
-
 # Written without spaces between words: Thai, Lao, Myanmar, Hangul, Khmer, Kana, Bopomofo, Han.
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3021-\u3029\u3031-\u3035\u3038-\u303c"
@@ -228,19 +226,7 @@ def _stem(word: str) -> str:
     return _english.stem(word) if word.isascii() else word
 
 
-class _ChunkCache(dict[str, tuple[str, ...]]):
-    """The terms of each chunk, computed on first use; emptied when full."""
-
-    def __missing__(self, chunk: str) -> tuple[str, ...]:
-        terms = _terms_of(chunk)
-        if len(chunk) <= MAX_TERM_CHARS:
-            if len(self) >= _MAX_CACHED_CHUNKS:
-                self.clear()
-            self[chunk] = terms
-        return terms
-
-
-_chunk_terms = _ChunkCache().__getitem__
+_chunk_terms = Cached(_terms_of, _MAX_CACHED_CHUNKS, MAX_TERM_CHARS).__getitem__
 
 ASCII_FOLDS = "".join(
     char.lower() if char.isalnum() or char in _INNER else " " for char in map(chr, range(128))
@@ -308,8 +294,6 @@ _FOLDS = _Folds()
 # recall@20 on chat turns was 0.77 against 0.74 at full weight; leaving them out altogether cost first places. `may` and
 # `us` are missing: they are also a month and a country.
 _TABLES = read_tables(__file__)
-
-
 STOP_TERMS = frozenset(tokenize(_TABLES["words"]))
 # Words that ask: they tell little of what is asked for, and no evidence gap names them.
 QUESTION_TERMS = frozenset(tokenize(_TABLES["question_words"])) - STOP_TERMS
@@ -320,8 +304,6 @@ STOP_WORDS = frozenset(_TABLES["words"].split())
 # Frequency of words in conversations and notes: the share of texts that contain each index term. The file is made by
 # `benchmarks.training.vocabulary`; a line is a level and the terms whose share is 2^(-level / 4).
 PATH = Path(__file__).with_name("vocabulary.txt")
-
-
 # What words that ask count as: a small store cannot tell that "use" says less than "database".
 _QUESTION_SHARE = 0.25
 

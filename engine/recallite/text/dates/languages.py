@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cache, cached_property, lru_cache
@@ -88,7 +88,7 @@ class VerbCues:
     past_auxiliaries: frozenset[str]
 
     @cached_property
-    def _telling(self) -> frozenset[str]:
+    def _informative(self) -> frozenset[str]:
         lists = self.have, self.future, self.open, self.present, self.scheduled, self.imperative, self.past, ("see",)
         return frozenset().union(*lists)
 
@@ -99,7 +99,7 @@ class VerbCues:
         cues: list[Cue] = []
         governed = 0
         for i, word in enumerate(words):
-            if word not in self._telling and not word.endswith("ed"):
+            if word not in self._informative and not word.endswith("ed"):
                 continue
             reading = self._read(words, i, governed=i < governed)
             if reading is not None:
@@ -121,7 +121,12 @@ class VerbCues:
         if word in self.open:
             return OPEN, _REACH
         if word in self.present:
-            return None if governed else (self._tense_of_present(word, following), _REACH)
+            if governed:
+                return None
+            if following.endswith("ing") or following in _FUTURE_PREDICATES:  # "is leaving", "is due", "is on Friday"
+                return FUTURE, _REACH
+            # "Is closed" may be of any time.
+            return PAST if word == "'s" and self._is_past(following) else OPEN, _REACH
         if word in self.scheduled and i and words[i - 1] in self.subjects:
             return FUTURE, _REACH
         if (not i and word in self.imperative) or (word == "see" and following == "you"):
@@ -139,18 +144,11 @@ class VerbCues:
             return True
         return len(word) > 3 and word.endswith("ed") and word not in self.not_past and word[-3] != "e"
 
-    def _tense_of_present(self, word: str, following: str) -> int:
-        """Return FUTURE for "is leaving", "is due", "is on Friday"; "is closed" may be of any time."""
-        if following.endswith("ing") or following in _FUTURE_PREDICATES:
-            return FUTURE
-        return PAST if word == "'s" and self._is_past(following) else OPEN
-
 
 _Match: TypeAlias = "re.Match[str]"
 # The century in which a bare year is one; with a month or a day any four digits may be.
 YEARS = range(1900, 2100)
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th|er|\.(?= ?[^\W\d])|\u00ba|\u00b0|o\b)?"
-_CACHED_TERM_SETS = 4096
 _DIGIT = re.compile(r"\d")
 # Kinds of forms that have the number of a day or a year.
 _NUMBERED = frozenset(("days", "date", "month_year"))
@@ -263,27 +261,12 @@ class Language:
                     forms.append(_Form(kind, terms, compiled, time_of, for_questions, self.literals.get(kind, ())))
         return tuple(forms)
 
-    def forms_of(self, terms: frozenset[str]) -> tuple[_Form, ...]:
-        """The forms that may be in a text with these of the `gates`."""
-        forms = self._forms_of.get(terms)
-        if forms is None:
-            if len(self._forms_of) >= _CACHED_TERM_SETS:
-                self._forms_of.clear()
-            forms = self._forms_of[terms] = tuple(form for form in self.forms if not form.terms.isdisjoint(terms))
-        return forms
-
-    @cached_property
-    def _forms_of(self) -> dict[frozenset[str], tuple[_Form, ...]]:
-        return {}
-
     def find(self, folded: str, terms: Collection[str], today: date, *, question: bool) -> list[Mention]:
         """The times in a folded text with these index terms, in order: of several that overlap the first form's."""
-        return sorted(self._mentions(folded, terms, today, question))
-
-    def _mentions(self, folded: str, terms: Collection[str], today: date, question: bool) -> Iterator[Mention]:
+        mentions: list[Mention] = []
         taken: list[tuple[int, int]] = []
         numbered = _DIGIT.search(folded) is not None
-        for form in self.forms_of(frozenset(terms)):
+        for form in forms_of(self, frozenset(terms)):
             if (form.for_questions and not question) or (form.kind in _NUMBERED and not numbered):
                 continue
             if form.literals and not any(map(folded.__contains__, form.literals)):
@@ -297,12 +280,22 @@ class Language:
                     time = form.time_of(match, today, self)
                 except (ValueError, OverflowError, KeyError):  # 30 February; letters that only match, such as \u017f
                     continue  # the place stays taken: the month alone is not meant
-                yield Mention(start, stop, form.kind, time)
+                mentions.append(Mention(start, stop, form.kind, time))
+        return sorted(mentions)
+
+
+@lru_cache(maxsize=1 << 15)
+def forms_of(language: Language, terms: frozenset[str]) -> tuple[_Form, ...]:
+    """The forms of a language that may be in a text with these of its `gates`."""
+    return tuple(form for form in language.forms if not form.terms.isdisjoint(terms))
 
 
 def fold(text: str) -> str:
     """Return the text in lower case without accents, each character in its place."""
-    return text.lower() if text.isascii() else "".join(map(_folded, text))
+    if text.isascii():
+        return text.lower()
+    plain = [unicodedata.normalize("NFD", character.lower())[:1] for character in text]
+    return "".join(["'" if character in "\u2019\u02bc" else character for character in plain])
 
 
 def filled(pattern: str, values: Mapping[str, str]) -> str:
@@ -310,11 +303,6 @@ def filled(pattern: str, values: Mapping[str, str]) -> str:
     for name, value in values.items():
         pattern = pattern.replace(f"{{{name}}}", value)
     return pattern
-
-
-def _folded(character: str) -> str:
-    plain = unicodedata.normalize("NFD", character.lower())[:1]
-    return "'" if plain in "\u2019\u02bc" else plain
 
 
 def _any_of(table: Collection[str]) -> str:
@@ -438,7 +426,7 @@ def literals_of(terms: frozenset[str]) -> tuple[str, ...] | None:
     english, *others = languages()
     literals: dict[str, None] = {}
     for language in (english, *(other for other in others if not other.terms.isdisjoint(terms))):
-        for form in language.forms_of(terms):
+        for form in forms_of(language, terms):
             if form.for_questions:
                 continue
             if not form.literals:

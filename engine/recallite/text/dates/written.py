@@ -18,6 +18,8 @@ from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 from recallite.text.dates.languages import YEARS, fold, languages
+from recallite.text.dates.periods import months_from
+from recallite.text.patterns import word_set
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # Fewer seconds since 1970 are numbers of another kind: these are reached in 1973.
@@ -55,19 +57,12 @@ _ZONES = {
     "z": 0, "ut": 0, "utc": 0, "gmt": 0, "est": -5, "edt": -4, "cst": -6, "cdt": -5, "mst": -7, "mdt": -6, "pst": -8,
     "pdt": -7, "wet": 0, "west": 1, "cet": 1, "cest": 2, "mez": 1, "mesz": 2, "eet": 2, "eest": 3,
 }  # fmt: skip
-_JOINING_WORDS = """
-  the of at on de del da di do das le la les el las il alle a as am den der dem vom um ore op om e t utc gmt
-"""
+_JOINING = word_set(
+    "the of at on de del da di do das le la les el las il alle a as am den der dem vom um ore op om e t utc gmt"
+)
+# Dashes, and the marks of Chinese, Japanese and Korean behind a year, a month and a day.
 _MARKS = str.maketrans(
-    {
-        **dict.fromkeys("\u2010\u2011\u2012\u2013\u2212", "-"),
-        "\u5e74": "-",
-        "\u6708": "-",
-        "\u65e5": " ",
-        "\ub144": "-",
-        "\uc6d4": "-",
-        "\uc77c": " ",
-    }
+    dict.fromkeys("\u2010\u2011\u2012\u2013\u2212\u5e74\u6708\ub144\uc6d4", "-") | dict.fromkeys("\u65e5\uc77c", " ")
 )
 _DAY_IN_NAME = re.compile(r"(?<![A-Za-z0-9])(\d{4})([-_. ])(\d\d)\2(\d\d)(?![A-Za-z0-9]|[-_.]?\d)", re.ASCII)
 _DAY_FIRST_IN_NAME = re.compile(r"(?<![A-Za-z0-9.])(\d\d?)\.(\d\d?)\.(\d{4})(?![A-Za-z0-9])", re.ASCII)
@@ -77,27 +72,22 @@ _ID_IN_NAME = re.compile(rf"^{_ID}(?![A-Za-z0-9])|(?<![A-Za-z0-9]){_ID}$", re.AS
 _FOLDERS = re.compile(r"(?:^|/)(\d{4})/(\d\d)/(\d\d)$", re.ASCII)
 
 # Words of the names of properties that have the time at which a text was written, and at which it was changed.
-_CREATED_WORDS = """
+_CREATED = word_set("""
   created creation create ctime birthtime written published publish publication pub pubdate posted issued angelegt
   erstellt erstelldatum erstellungsdatum cree creee creation creado creada creacion criado criada criacao creato
   creata creazione aangemaakt gemaakt publiziert veroffentlicht publie publicado publicada pubblicato gepubliceerd
-"""
-_CHANGED_WORDS = """
+""")
+_CHANGED = word_set("""
   modified modification updated update changed change edited edit lastmod mtime geandert aktualisiert modifie
   modifiee actualizado modificado atualizado modificato aggiornato gewijzigd bijgewerkt
-"""
-_DATED_WORDS = """
-  date datetime timestamp datum fecha
-"""
-_BESIDE_WORDS = """
+""")
+_DATED = word_set("date datetime timestamp datum fecha")
+_BESIDE = word_set("""
   day time data at on in of the last am um le de del di da el il op dc dcterms article og sailthru parsely citation
   entry dt
-"""
+""")
 _WORD = re.compile(r"[^\W\d_]+")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_CREATED, _CHANGED, _DATED, _BESIDE, _JOINING = (
-    frozenset(words.split()) for words in (_CREATED_WORDS, _CHANGED_WORDS, _DATED_WORDS, _BESIDE_WORDS, _JOINING_WORDS)
-)
 
 
 class Written(NamedTuple):
@@ -277,8 +267,12 @@ def _order(value: object) -> bool | None:
 
 
 def _text(text: str) -> Iterator[Written]:
-    """Yield the readings of a text."""
-    text = _unwrapped(unicodedata.normalize("NFKC", text[: _MOST_CHARS + 1]).translate(_MARKS))
+    """Yield the readings of a text, which may be a link, or stand between quotes or brackets."""
+    text = unicodedata.normalize("NFKC", text[: _MOST_CHARS + 1]).translate(_MARKS).strip()
+    if link := _WIKILINK.fullmatch(text) or _LINK.fullmatch(text):
+        text = link[1].strip()
+    while len(text) > 1 and _PAIRS.get(text[0]) == text[-1]:
+        text = text[1:-1].strip()
     if not text or len(text) > _MOST_CHARS:
         return
     if _NUMBER.fullmatch(text):
@@ -299,16 +293,6 @@ def _text(text: str) -> Iterator[Written]:
         yield from next(iter(seen))
 
 
-def _unwrapped(text: str) -> str:
-    """The text of a link, without quotes and brackets around it."""
-    text = text.strip()
-    if link := _WIKILINK.fullmatch(text) or _LINK.fullmatch(text):
-        text = link[1].strip()
-    while len(text) > 1 and _PAIRS.get(text[0]) == text[-1]:
-        text = text[1:-1].strip()
-    return text
-
-
 def _number(digits: str) -> Iterator[Written]:
     """Read digits: 20240305, 202403051430, 2024, or units since 1970, of which ns have up to 20 digits."""
     if (compact := _COMPACT.fullmatch(digits)) and (day := _compact([part for part in compact.groups() if part])):
@@ -316,7 +300,7 @@ def _number(digits: str) -> Iterator[Written]:
     elif len(digits) == 7 and (ordinal := _ordinal(digits)) is not None:
         yield ordinal
     elif len(digits) == 4 and int(digits) in YEARS:
-        begin, end = _months(int(digits), 1, 12)
+        begin, end = months_from(int(digits), 1, 12)
         yield Written(_midnight(begin), _midnight(end))
     else:
         seconds = float(digits)
@@ -477,7 +461,7 @@ def _orders(numbers: list[str], month: int | None, *, dotted: bool) -> Iterator[
     elif len(values) == (1 if month else 2) and 4 in sizes:
         year, number = max(values), month or min(values)
         if year in YEARS and 1 <= number <= 12:
-            yield _months(year, number, 1)
+            yield months_from(year, number, 1)
         return
     for order in dict.fromkeys(orders):
         if _is_day(*order):
@@ -491,11 +475,6 @@ def _is_day(year: int, month: int, day: int) -> bool:
 def _year(digits: str) -> int:
     """A year by its last two digits, as POSIX reads it."""
     return int(digits) + (0 if len(digits) == 4 else 2000 if int(digits) < 69 else 1900)
-
-
-def _months(year: int, month: int, count: int) -> tuple[date, date]:
-    after = month - 1 + count
-    return date(year, month, 1), date(year + after // 12, after % 12 + 1, 1)
 
 
 def _at(begin: date, end: date, clock: timedelta | None, zone: tzinfo) -> Written:

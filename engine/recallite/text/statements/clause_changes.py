@@ -318,8 +318,8 @@ def _exchanged(pair: _Pair) -> Finding | None:
 def _rescheduled(pair: _Pair) -> Finding | None:
     """Another time or number for something that the older clause mentions, but does not have as its subject.
 
-    "The demo was moved to Friday" replaces "we show the bank the demo on Monday": the subject of the change is among the
-    older words, and both have a value of the same kind, but not the same value.
+    "The demo was moved to Friday" replaces "we show the bank the demo on Monday": the subject of the change is among
+    the older words, and both have a value of the same kind, but not the same value.
     """
     new, old = pair.new, pair.old
     about = new.subject - _DEADLINES

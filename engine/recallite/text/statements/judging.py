@@ -531,7 +531,7 @@ def _of_another_time(new: Statement, old: Statement, one: str, other: str) -> st
 
 
 def _fits(new: Statement, former: Clause) -> bool:
-    """Whether a clause of the newer one says the same kind of thing of the same; "Ada's office phone" is another one."""
+    """Whether a clause of the newer one says the same kind of thing of the same; "Ada's office phone" is another."""
     clauses = new.clauses
     if any(clause.stopped or clause.ends or clause.corrected for clause in clauses):
         return True

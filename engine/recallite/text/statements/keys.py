@@ -1,4 +1,7 @@
-"""Hashes by which statements about the same thing are found: of their frames, their rare words and their subjects."""
+"""Hashes by which statements about the same thing are found: of their frames, their rare words and their subjects.
+
+`record_keys` has those of a record's text, `frames_of` those of what it gives a value.
+"""
 
 from __future__ import annotations
 
@@ -70,20 +73,17 @@ def frames_of(
     if statement.question:
         return ()
     over = 0 if turn else over_of(statement)
-    clauses = (clause for clause in statement.clauses if not _is_doubtful(clause, over))
-    slots = dict(slot for clause in clauses for slot in _slots(clause, several))
+    slots: dict[str, str] = {}
+    for clause in statement.clauses:
+        # What does not hold, nor, in a statement that is over, did hold.
+        doubtful = clause.unreal or clause.plan
+        doubtful = doubtful or (not over and (clause.command or clause.former or clause.negated))
+        slots |= {} if doubtful else dict(_slots(clause, several))
     frames = [(_hash32(frame), _hash32(value)) for frame, value in slots.items()][:MAX_FRAMES]
     if over:
         frames = [*frames, *[(0, 0)] * MAX_FRAMES][: MAX_FRAMES - 1]
         frames.append((OVER, over))
     return tuple(frames)
-
-
-def _is_doubtful(clause: Clause, over: int) -> bool:
-    """Whether a clause does not say what holds, nor, in a statement that is over, what held."""
-    if clause.unreal or clause.plan or (clause.command and not over):
-        return True
-    return (clause.former or clause.negated) and not over
 
 
 def _slots(clause: Clause, several: frozenset[str] | None) -> Iterator[tuple[str, str]]:

@@ -72,14 +72,13 @@ def statement_of(text: str, context: str | None = None, *, much: bool = False) -
 
     `much`: also of a text that says more than can be replaced.
     """
+    speaker = _speaker(context)
     if len(text) > LONGEST or (not much and (len(text) > MOST_CHARS or text.count(" ") >= MOST_WORDS)):
-        return Statement(text, _speaker(context))
-    return _parse(text, _speaker(context))
-
-
-def _parse(text: str, speaker: str) -> Statement:
-    read = read_words(text)
-    words = _stated(read)
+        return Statement(text, speaker)
+    read = words = read_words(text)
+    if any(word.text == "?" for word in read):  # questions state nothing; of a text that only asks all is read
+        stated = [sentence for sentence in sentences_of(read) if sentence[-1].text != "?"]
+        words = [word for sentence in stated for word in sentence] or read
     asks = len(words) < len(read)
     stops = [word.text for word in words if word.kind == lx.STOP]
     if len(stops) > _MOST_SENTENCES + 1:
@@ -99,14 +98,6 @@ def _parse(text: str, speaker: str) -> Statement:
 def _canon(words: Sequence[Word], speaker: str) -> tuple[str, ...]:
     forms = [word.value + word.unit if word.value else word.form for word in words]
     return tuple([speaker if form == SELF else form for form in forms if form])
-
-
-def _stated(words: list[Word]) -> list[Word]:
-    """The words of a text without its questions, which state nothing; all of them if it only asks."""
-    if not any(word.text == "?" for word in words):
-        return words
-    stated = [word for sentence in sentences_of(words) if sentence[-1].text != "?" for word in sentence]
-    return stated or words
 
 
 def _speaker(context: str | None) -> str:
@@ -154,7 +145,9 @@ def clauses_of(words: Sequence[Word], speaker: str) -> tuple[list[Clause], bool]
     clauses: list[Clause] = []
     whole = True
     for sentence in sentences_of(words):
-        if len(sentence) < len(words) and not clauses and whole and _is_title(sentence):
+        # Of several sentences a first one that is a name: "Biome. Uses Biome for linting".
+        names = len(sentence) <= _LONGEST_TITLE and all(word.kind in _NAMING for word in sentence[:-1])
+        if names and len(sentence) < len(words) and not clauses and whole:
             continue
         if sentence[-1].text == "?":
             whole = False
@@ -179,17 +172,13 @@ def clauses_of(words: Sequence[Word], speaker: str) -> tuple[list[Clause], bool]
 def sentences_of(words: Sequence[Word]) -> Iterator[Sequence[Word]]:
     """The words of each sentence, the mark at its end with it."""
     begin = 0
-    for i in [i for i, word in enumerate(words) if word.kind == lx.STOP]:
-        if i > begin:
-            yield words[begin : i + 1]
-        begin = i + 1
+    for i, word in enumerate(words):
+        if word.kind == lx.STOP:
+            if i > begin:
+                yield words[begin : i + 1]
+            begin = i + 1
     if begin < len(words):
         yield words[begin:]
-
-
-def _is_title(sentence: Sequence[Word]) -> bool:
-    """Whether a sentence, of several, is a name: "Biome. Uses Biome for linting"."""
-    return len(sentence) <= _LONGEST_TITLE and all(word.kind in _NAMING for word in sentence[:-1])
 
 
 def _parts(sentence: Sequence[Word]) -> Iterator[Sequence[Word]]:
@@ -260,7 +249,7 @@ def _clause(words: Sequence[Word], speaker: str, previous: Clause | None) -> Cla
         and _commands(words, begin)
     ):
         words = [*words[:begin], replace(words[begin], kind=lx.WORD), *words[begin + 1 :]]
-    verb = _verb_place(words, begin)
+    verb = _verb_of(words, begin)
     if verb is not None and words[verb].stem in lx.SOURCES and (inner := _quoted(words, verb)) is not None:
         clause.sourced = True
         begin, verb = inner
@@ -290,7 +279,7 @@ def _quoted(words: Sequence[Word], verb: int) -> tuple[int, int] | None:
     word = words[begin]
     if word.text not in lx.PRONOUNS and word.text not in lx.DEFINITE and word.kind not in lx.NAMED:
         return None
-    inner = _verb_place(words, begin)
+    inner = _verb_of(words, begin)
     return None if inner is None or inner == begin else (begin, inner)
 
 
@@ -339,7 +328,7 @@ def _lead_in(words: Sequence[Word], clause: Clause) -> tuple[int, list[Word]]:
 
 
 def _heading(words: Sequence[Word], begin: int, clause: Clause) -> int | None:
-    """The place of the colon after "Correction" and the like, or of the comma after "good news"."""
+    """The index of the colon after "Correction" and the like, or of the comma after "good news"."""
     for i in range(begin + 1, min(begin + 5, len(words))):
         if words[i].kind != lx.COMMA:
             continue
@@ -389,8 +378,8 @@ def _antecedent(pronoun: str, previous: Clause) -> tuple[Word, ...]:
     return previous.head
 
 
-def _verb_place(words: Sequence[Word], begin: int) -> int | None:
-    """The place of the first word of the verb, or of the ":" that stands for one."""
+def _verb_of(words: Sequence[Word], begin: int) -> int | None:
+    """The index of the first word of the verb, or of the ":" that stands for one."""
     relative = False
     before = ""
     for i in range(begin, len(words)):
@@ -411,12 +400,10 @@ def _verb_place(words: Sequence[Word], begin: int) -> int | None:
             return i
         if kind != lx.COMMA and text not in lx.FILLERS and text not in lx.CORRECTIONS and text not in lx.NEGATIONS:
             before = text
-    past = (i for i in range(begin + 1, len(words)) if _past_form(words[i]))
-    return next(past, None)
-
-
-def _past_form(word: Word) -> bool:
-    return word.kind == lx.WORD and len(word.text) > 4 and word.text.endswith("ed") and word.stem != word.text
+    for i, word in enumerate(words[begin + 1 :], begin + 1):
+        if word.kind == lx.WORD and len(word.text) > 4 and word.text.endswith("ed") and word.stem != word.text:
+            return i
+    return None
 
 
 def _is_verb(words: Sequence[Word], i: int) -> bool:

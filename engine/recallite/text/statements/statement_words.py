@@ -9,11 +9,11 @@ from math import log2
 from msgspec import Struct
 from msgspec.structs import replace
 
-from recallite.text.patterns import lazily
+from recallite.text.patterns import Cached, lazily, word_set
 from recallite.text.statements import lexicon as lx
 from recallite.text.words import normalized, share_of, stem_of
 
-MAX_CACHED = 1 << 16
+_MOST_CACHED = 1 << 16
 
 _TOKEN = lazily(
     r"[^\W\d_]++(?=\s)"  # most words, told before all else in two thirds of the time
@@ -33,9 +33,24 @@ _INITIAL = lazily(r"\b[A-Z]\.$")
 _NUMBER = lazily(r"([$€£¥#@]?)(\d[\d.,:/-]*)([a-zA-Z%°]*)")
 _CLOCK = lazily(r"(\d{1,2})[:.](\d\d)")
 _ORDINAL = frozenset(("st", "nd", "rd", "th"))
-_CURRENCY = {"$": "$", "€": "€", "£": "£", "¥": "¥"}
-
-
+_RELATIVE = frozenset(("this", "next", "last"))
+# The words that begin a phrase; numbers and times may, too.
+_OPENING = frozenset(first for first, _ in lx.JOINED) | _RELATIVE | {"every", "each", "$"}
+_SPANS = word_set("week month year quarter time season semester term sprint summer winter spring")
+_MONTH_VALUES = frozenset(lx.MONTHS.values())
+_CONTRACTED = {"'m": "am", "'re": "are", "'ve": "have", "'ll": "will", "'d": "would", "'s": "'s"}
+_IS = word_set("he she it that there here what who where how everything let")
+_FUNCTION = (
+    lx.FILLERS | lx.ARTICLES | lx.DEFINITE | lx.PRONOUNS | lx.BE | lx.AUXILIARIES | lx.MODALS | lx.UNREAL | lx.NEGATIONS
+    | lx.PREPOSITIONS | lx.ADJUNCTS | lx.CONJUNCTIONS | lx.NOW | lx.CORRECTIONS | {"not", "or", "turns", "all", "one"}
+)  # fmt: skip
+# The kind, stem and value of words that have one.
+_VALUES = (
+    {word: (lx.DATE, word, word) for word in lx.DATE_WORDS}
+    | {word: (lx.DAY, day, day) for word, day in lx.DAYS.items()}
+    | {word: (lx.WORD, word, value) for word, value in lx.ORDINALS.items()}
+    | {word: (lx.NUMBER, word, value) for word, value in lx.NUMBERS.items()}
+)
 SELF = " "
 # Words in which two texts that say the same may differ.
 _UNSAID = (
@@ -217,20 +232,9 @@ def _typed(last: Word, word: Word) -> Word | None:
     return None
 
 
-_RELATIVE = frozenset(("this", "next", "last"))
-# With which, but for numbers and times, what is joined begins.
-_OPENING = frozenset(first for first, _ in lx.JOINED) | _RELATIVE | {"every", "each", "$"}
-_SPANS = frozenset(
-    ["week", "month", "year", "quarter", "time", "season", "semester", "term", "sprint", "summer", "winter", "spring"]
-)
-
-
 def _grouped(word: Word) -> bool:
     """Whether a number may be a part of a longer one, as of a phone number."""
     return len(word.value) >= 3 and word.value.isdigit() and word.unit in ("", "id")
-
-
-_MONTH_VALUES = frozenset(lx.MONTHS.values())
 
 
 def _clock(value: str, half: str) -> Word | None:
@@ -242,37 +246,18 @@ def _clock(value: str, half: str) -> Word | None:
     return _word(shown, lx.CLOCK, value=shown)
 
 
-class _Cache(dict[str, tuple[Word, ...]]):
-    """The words of each token, computed on first use; emptied when full."""
-
-    def __missing__(self, token: str) -> tuple[Word, ...]:
-        words = _words_of(token)
-        if len(token) <= 64:
-            if len(self) >= MAX_CACHED:
-                self.clear()
-            self[token] = words
-        return words
-
-
-class _ChunkCache(dict[str, "_Chunk | None"]):
-    """Each chunk read, on first use; None where the words depend on what follows. Emptied when full."""
-
-    def __missing__(self, chunk: str) -> _Chunk | None:
-        body, end = chunk[:-1], chunk[-1]
-        if chunk.isalpha() and chunk.isascii():
-            tokens = [chunk]
-        elif body.isalpha() and body.isascii() and (end in ",;:!?" or (end == "." and body.islower() and body != "vs")):
-            tokens = [body, end]  # a third of all, in half the time
-        else:
-            tokens = _TOKEN.findall(chunk)
-        words = tuple([word for token in tokens for word in _CACHE[token]])
-        joined = tuple(_join(words, []))
-        read = None if end == "." and _INITIAL.search(chunk) else _Chunk(words, joined, _opens(joined[-1]))
-        if len(chunk) <= 64:
-            if len(self) >= MAX_CACHED:
-                self.clear()
-            self[chunk] = read
-        return read
+def _read_chunk(chunk: str) -> _Chunk | None:
+    """A chunk; None where its words depend on what follows."""
+    body, end = chunk[:-1], chunk[-1]
+    if chunk.isalpha() and chunk.isascii():
+        tokens = [chunk]
+    elif body.isalpha() and body.isascii() and (end in ",;:!?" or (end == "." and body.islower() and body != "vs")):
+        tokens = [body, end]  # a third of all, in half the time
+    else:
+        tokens = _TOKEN.findall(chunk)
+    words = tuple([word for token in tokens for word in _CACHE[token]])
+    joined = tuple(_join(words, []))
+    return None if end == "." and _INITIAL.search(chunk) else _Chunk(words, joined, _opens(joined[-1]))
 
 
 def _words_of(token: str) -> tuple[Word, ...]:
@@ -316,15 +301,6 @@ def _plain(token: str, lower: str, capital: bool, *, letters: bool) -> Word:
     return _word(plain, lx.NAME if name else lx.WORD, _stem(base), base=base, capital=name)
 
 
-# The kind, stem and value of words that have one.
-_VALUES = (
-    {word: (lx.DATE, word, word) for word in lx.DATE_WORDS}
-    | {word: (lx.DAY, day, day) for word, day in lx.DAYS.items()}
-    | {word: (lx.WORD, word, value) for word, value in lx.ORDINALS.items()}
-    | {word: (lx.NUMBER, word, value) for word, value in lx.NUMBERS.items()}
-)
-
-
 def _stem(word: str) -> str:
     if "-" in word:
         word = word.replace("-", "")
@@ -355,15 +331,7 @@ def _number(match: re.Match[str], lower: str) -> tuple[Word, ...]:
     if unit and unit not in lx.UNITS:
         return (_word(lower, lx.IDENTIFIER, value=lower),)
     value = value if len(value) > 2 else value.lstrip("0") or "0"
-    return (_word(value, lx.NUMBER, value=value, unit=lx.UNITS[unit] if unit else _CURRENCY.get(sign, "")),)
-
-
-_CONTRACTED = {"'m": "am", "'re": "are", "'ve": "have", "'ll": "will", "'d": "would", "'s": "'s"}
-_FUNCTION = (
-    lx.FILLERS | lx.ARTICLES | lx.DEFINITE | lx.PRONOUNS | lx.BE | lx.AUXILIARIES | lx.MODALS | lx.UNREAL | lx.NEGATIONS
-    | lx.PREPOSITIONS | lx.ADJUNCTS | lx.CONJUNCTIONS | lx.NOW | lx.CORRECTIONS | {"not", "or", "turns", "all", "one"}
-)  # fmt: skip
-_IS = frozenset(["he", "she", "it", "that", "there", "here", "what", "who", "where", "how", "everything", "let"])
+    return (_word(value, lx.NUMBER, value=value, unit=lx.UNITS[unit] if unit else sign),)
 
 
 def _contraction(token: str) -> tuple[Word, ...]:
@@ -372,15 +340,13 @@ def _contraction(token: str) -> tuple[Word, ...]:
     if mark == "'t" and lower.endswith("n") and len(lower) > 1:
         base = {"ca": "can", "wo": "will", "sha": "shall", "ai": "is"}.get(lower[:-1], lower[:-1])
         return (*_CACHE[base], *_CACHE["not"])
-    if mark == "'s" and lower not in _IS:
-        return (*_CACHE[head], _word("'s", lx.MARK, "", base=""))
     if mark == "'s":
-        return (*_CACHE[head], *_CACHE["is"])
+        return (*_CACHE[head], *(_CACHE["is"] if lower in _IS else (_word("'s", lx.MARK, "", base=""),)))
     if mark in _CONTRACTED and head:
         return (*_CACHE[head], *_CACHE[_CONTRACTED[mark]])
     plain = token.replace("'", "")
     return _words_of(plain) if plain else (_word("'", lx.MARK, "", base=""),)
 
 
-_CACHE = _Cache()
-_CHUNKS = _ChunkCache()
+_CACHE = Cached(_words_of, _MOST_CACHED)
+_CHUNKS = Cached(_read_chunk, _MOST_CACHED)
