@@ -48,7 +48,7 @@ _ON = (
 )
 _DID = r"(?:done|success|succeeded|completed?|finished|ready|saved|updated|deleted|created|ok|okay|passed|executed)"
 _NOISE = lazily(
-    "|".join(
+    "(?i)|".join(
         [
             r"null|none|undefined|nan|nil|void|true|false|n/?a|empty|failed",
             r"asdf\w{0,9}|qwerty|test(?:ing)?(?: \d){1,3}",
@@ -69,8 +69,7 @@ _NOISE = lazily(
             r"(?:step|attempt|retry|page|iteration|epoch|batch) \d{1,6} ?(?:/|of) ?\d{1,6}(?: ?(?:\.{2,6}|…|done|ok))?",
             r"(?:tool|function)[_ ](?:call|use|result|output|response)s?|(?:no|empty) (?:output|result|response)",
         ]
-    ),
-    re.IGNORECASE,
+    )
 )
 # A bar of progress: "45%|####    | 45/100 [00:10<00:12, 4.5it/s]", "[=====>   ] 50%".
 _BAR = lazily(r"(?:[^|\[\]:]{0,40}: ?)?\d{0,3} ?%? ?[|\[][#=█▏▎▍▌▋▊▉░▒▓> .-]{3,120}[|\]][0-9a-z/%.:,<\[\]? ]{0,60}")
@@ -79,7 +78,7 @@ _JSON = lazily(
     r'|exit_code|returncode)"\s*:\s*(?:true|false|null|\[\s*\]|\{\s*\}|0|"(?:ok|success|done|completed)?")\s*(?:,|(?=\}))){1,8}\s*\}',
     re.IGNORECASE,
 )
-_LOG_LEVEL = lazily(r"[\[(]?(?:info|debug|trace|notice)[\])]?:? ", re.IGNORECASE)
+_LOG_LEVEL = lazily(r"(?i)[\[(]?(?:info|debug|trace|notice)[\])]?:? ")
 _BRACKETS = "[](){}<>«»\"'`"
 _MARKS = " \t⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏✓✔✅☑✗✘•·●*>$-"
 

@@ -19,7 +19,6 @@ from recallite.text.front_matter import front_matter_span
 
 _SEGMENT_CHARS = 262_144
 _fence = re.compile(r" {0,3}(`{3,}(?=[^`\r\n]*(?:[\r\n]|\Z))|~{3,})([^\r\n]*)").match
-
 _margin = re.compile(r"[^\W\d_]|#{1,6} ").match
 _line_ends = re.compile(r"\r\n?|\n").finditer
 
@@ -75,15 +74,9 @@ def page_starts(text: str) -> list[int]:
 
 Kind = Literal["prose", "code", "rows", "group"]
 _KINDS: dict[str, Kind] = {
-    "fence": "code",
-    "code_block": "code",
-    "html_block": "code",
-    "table_open": "rows",
-    "bullet_list_open": "group",
-    "ordered_list_open": "group",
-    "list_item_open": "group",
-    "blockquote_open": "group",
-}
+    "fence": "code", "code_block": "code", "html_block": "code", "table_open": "rows", "bullet_list_open": "group",
+    "ordered_list_open": "group", "list_item_open": "group", "blockquote_open": "group",
+}  # fmt: skip
 # A token takes 0.6 KB. A segment of 262,144 characters of real text has 8,000 tokens, one of markup only 300,000.
 _MAX_TOKENS = 200_000
 _MAX_HEADING_CHARS = 200
@@ -190,13 +183,6 @@ class _TooMany(Exception):
     pass
 
 
-def _bounded(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """A parser rule that never matches, and stops the parser when its tokens take too much memory."""
-    if len(state.tokens) > _MAX_TOKENS:
-        raise _TooMany
-    return False
-
-
 @cache
 def _parser() -> MarkdownIt:
     """A block parser of CommonMark with tables; inline markup is not parsed.
@@ -204,9 +190,16 @@ def _parser() -> MarkdownIt:
     It follows nesting to a depth of 20 in linear time: 0.3 s for 1.5 MB of real documents, and up to 20 us per
     character of pure markup.
     """
+
+    def bounded(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+        """Never match, and stop the parser when its tokens take too much memory."""
+        if len(state.tokens) > _MAX_TOKENS:
+            raise _TooMany
+        return False
+
     parser = MarkdownIt("commonmark").enable("table")
     parser.core.ruler.enableOnly(["normalize", "block"])
-    parser.block.ruler.before("table", "bounded", _bounded)
+    parser.block.ruler.before("table", "bounded", bounded)
     return parser
 
 

@@ -51,15 +51,11 @@ _ASSIGNED = lazily(
 # setPassword("...") and <password>...</password>; {name: PASSWORD, value: ...} and <add key="Password" value="..."/>.
 _CALLED = lazily(r"[ \t]{0,2}\([ \t]{0,3}(?=[\"'`])|>(?=[^\s<>\0]{1,200}</)")
 _SECOND_ARGUMENT = lazily(r"[\"'],[ \t]{0,3}(?=[\"'])")
-_VALUE_OF = lazily(
-    r"\\?[\"']?\s{0,3},?\s{0,12}(?:-\s)?\\?[\"']?value\\?[\"']?[ \t]{0,3}[:=][ \t]{0,3}\\?", re.IGNORECASE
-)
+_VALUE_OF = lazily(r"(?i)\\?[\"']?\s{0,3},?\s{0,12}(?:-\s)?\\?[\"']?value\\?[\"']?[ \t]{0,3}[:=][ \t]{0,3}\\?")
 _BARE = lazily(r"[^\s\0\"'`<>“”«»「」『』，。；、）]{1,200}")
 _REST = lazily(r"[^\s\0\"'`<>“”«»「」『』，。；、）,;&|)]*")
 _NEXT_FIELD = lazily(r"[,;&|](?:\s|$|[\"'{}\[\]\\]|[\w.-]{1,40}\s?[=:])")
-_SCHEME = lazily(
-    r"(?:bearer|basic|token|digest|negotiate|api-?key|key|jwt|ntlm|ssws)[ \t]+(?:token[ \t]+)?", re.IGNORECASE
-)
+_SCHEME = lazily(r"(?i)(?:bearer|basic|token|digest|negotiate|api-?key|key|jwt|ntlm|ssws)[ \t]+(?:token[ \t]+)?")
 _PREFIXED_QUOTE = lazily(r"[bfrRuU@$]{1,2}(?=[\"'])")
 _WORD = lazily(r"[^\s\0]{1,200}")
 _SENTENCE_END = lazily(r"[.!?;]\s|[。！？\n\0]")
@@ -73,7 +69,7 @@ _ACCOUNT = lazily(r"[ \t]?\(?[:=]?[^\w\n\0]{0,4}[\w.@+-]{1,60}[ \t]{0,2}[/:|,][ 
 _ROW_OF_WORDS = lazily(
     r"[\"'*_`]{0,3}(?:\s(?:is|are))?\s?:?[\s\"'*_`“]{0,4}([a-z]{3,12}(?:[ ,-]{1,2}[a-z]{3,12}){3,23})(?![\w-])"
 )
-_COOKIE = lazily(r"(?:cookies?\d?[\"']?\s{0,2}[:=]?\s{0,2}|\s-b\s{1,4})[\"']?(?=[\w.$-]{1,60}=)", re.IGNORECASE)
+_COOKIE = lazily(r"(?i)(?:cookies?\d?[\"']?\s{0,2}[:=]?\s{0,2}|\s-b\s{1,4})[\"']?(?=[\w.$-]{1,60}=)")
 _PAIR = lazily(r"([\w.$-]{1,60})=([^\s;,\"'\0]{1,4000});?[ \t]?")
 _COOKIE_OPTIONS = frozenset(("path", "domain", "expires", "max-age", "samesite", "priority"))
 # A password with "/" is no port and path.
@@ -82,9 +78,9 @@ _USER = lazily(
     r"(?P<password>[^\s/?#\"'<>`\0]{1,200}|(?!\d{1,5}[/?#])[^\s\"'<>`\0]{1,200})@(?=[\w\[.-])"
 )
 _USER_TOKEN = lazily(r"(?P<password>[\w.~+-]{16,400})@(?=[\w\[])")
-_HOOK = lazily(r"[^\s\"'<>`\0]{0,200}?hook[^\s\"'<>`\0/]{0,40}/[^\s\"'<>`\0]{8,2000}", re.IGNORECASE)
+_HOOK = lazily(r"(?i)[^\s\"'<>`\0]{0,200}?hook[^\s\"'<>`\0/]{0,40}/[^\s\"'<>`\0]{8,2000}")
 _PATH_PART = lazily(r"(?<=[/=])[\w~@-]{7,}")
-_SIGNED = lazily(r"[?&;](?:[\w-]{0,20}-)?(?:sig|signature)=([\w%+/=.~-]{16,1000})", re.IGNORECASE)
+_SIGNED = lazily(r"(?i)[?&;](?:[\w-]{0,20}-)?(?:sig|signature)=([\w%+/=.~-]{16,1000})")
 # Short options that take a password, by the programs that have them, and the ones that take user:password. Whether
 # such an option may be apart from its value: `mysql -p name` takes a database.
 _OPTION = lazily(r"\s-(?P<option>[pPaw])(?P<gap>\s{0,4})[\"']?(?P<value>[^\s\"'\0]{3,200})")
@@ -99,19 +95,18 @@ _USER_OPTION = lazily(
 )
 # auth=("user", "password") and login("user", "password").
 _LOGIN = lazily(
-    r"(?:auth|login|authenticate|credentials?)\w{0,20}\s?=?\s?\(\s{0,3}[\"'][^\"'\n\0]{1,80}[\"'],\s{0,3}[\"']"
-    r"(?P<value>[^\s\"'\0]{3,200})[\"']", re.IGNORECASE,
+    r"(?i)(?:auth|login|authenticate|credentials?)\w{0,20}\s?=?\s?\(\s{0,3}[\"'][^\"'\n\0]{1,80}[\"'],\s{0,3}[\"']"
+    r"(?P<value>[^\s\"'\0]{3,200})[\"']"
 )  # fmt: skip
 # The private numbers of a key as JSON (RFC 7518, 6).
 _JWK_NUMBER = lazily(r"\"(?:d|p|q|dp|dq|qi|k)\"\s{0,3}:\s{0,3}\"([\w-]{20,2000})\"", re.ASCII)
 # Programs whose -u and --user take a user and a group.
 _OF_GROUPS = frozenset(("docker", "podman", "nerdctl", "compose", "exec", "rsync", "install", "setpriv", "systemd-run"))
 _PLACEHOLDER = lazily(
-    r"[<{\[].*|\$[A-Za-z_]\w*|\$[({].*|%\w+%|%[sdr]|%\(\w+\)s|(.)\1{2,}|[x*•.…_·-]+"
+    r"(?is)[<{\[].*|\$[A-Za-z_]\w*|\$[({].*|%\w+%|%[sdr]|%\(\w+\)s|(.)\1{2,}|[x*•.…_·-]+"
     r"|.*(?:xxxx|\*\*\*|\.\.\.|…|change[_-]?me|\{[\w.()\[\]!:]*\}|\$\{|\[[a-zA-Z]-|\\[swdb]).*|\(\?.*"
     r"|(?:your|my|insert|replace|enter|paste|put|use|the|some|any|example|sample|fake|dummy|test)(?:[-_ ]?[a-z]+)*"
-    r"|(?:op|vault|secrets?|arn|env|file|ref|aws-sm|gcpsm|keyring|keychain):.*|ENC\[.*|!(?:Ref|Sub|GetAtt|secret)\b.*",
-    re.IGNORECASE | re.DOTALL,
+    r"|(?:op|vault|secrets?|arn|env|file|ref|aws-sm|gcpsm|keyring|keychain):.*|ENC\[.*|!(?:Ref|Sub|GetAtt|secret)\b.*"
 )
 _EXPRESSION = lazily(
     r"[&*]?[A-Za-z_][\w.:]*[!?]?[(\[].*|[A-Za-z_]\w*(?:(?:\.|::|->|\?\.)[A-Za-z_]+)+;?|[A-Za-z_]+<.*|&'?\w+|[{}()\[\];]+.*|.*\][(.].*"
@@ -135,7 +130,7 @@ _PARTS = lazily(r"[^\W\d_]+|\d+")
 _CAMEL = lazily(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _SYMBOLS = frozenset("!@#$%^*~&+")
 _HEX = lazily(r"(?:0x)?[0-9a-fA-F]+")
-_DIGEST = lazily(r"(?:sha\d+|md5|h1)[:-]", re.IGNORECASE)
+_DIGEST = lazily(r"(?i)(?:sha\d+|md5|h1)[:-]")
 _UUID = lazily(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _UNKNOWN = lazily(r"(?<![\w/+=.@:#-])[A-Za-z0-9][A-Za-z0-9_+/-]{19,}={0,2}(?![\w/+])")
 

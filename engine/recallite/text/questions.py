@@ -27,13 +27,12 @@ _STATES = (
 )
 _TALK = r"(?!(?:conversations?|chats?|discussions?|talks?|sessions?|messages?|questions?|answers?|notes?)\b)\w"
 _PAST_QUESTION = lazily(
-    r"\?|^\s*(?:(?:and|so|but|then|well),? )?(?:who|whom|whose|what|which|when|where|why|how|did|do|does|was|were|had"
-    r"|has|have|is|are|can|could|tell|list|name|show|give|remind|(?:the )?history)\b",
-    re.IGNORECASE,
+    r"(?i)\?|^\s*(?:(?:and|so|but|then|well),? )?(?:who|whom|whose|what|which|when|where|why|how|did|do|does|was|were"
+    r"|had|has|have|is|are|can|could|tell|list|name|show|give|remind|(?:the )?history)\b"
 )
-_ASKS_OF_NOW = lazily(r"\b(?:now|currently|current|nowadays|at the moment|these days|right now|still)\b", re.IGNORECASE)
+_ASKS_OF_NOW = lazily(r"(?i)\b(?:now|currently|current|nowadays|at the moment|these days|right now|still)\b")
 _COUNTED = r"(?<!days )(?<!weeks )(?<!months )(?<!years )(?<!hours )(?<!minutes )(?<!long )(?<!day )(?<!week )"
-_OVER = lazily(r"\b(?:did|didn['’]t|was|were|wasn['’]t|weren['’]t|had|hadn['’]t|used to)\b", re.IGNORECASE)
+_OVER = lazily(r"(?i)\b(?:did|didn['’]t|was|were|wasn['’]t|weren['’]t|had|hadn['’]t|used to)\b")
 # What `_OVER` needs.
 _PAST_TENSE = ("did", "was", "were", "had", "used to")
 
@@ -64,38 +63,29 @@ class _Form(NamedTuple):
 # A pattern is looked for only where the question has a phrase of it: most questions cost 2 microseconds, not 100.
 _FORMS = (
     _Form("former", ("use to", "used to"), lazily(
-        r"^(?!.*\b(?:is|are|be|been|being|get|got)\b.*\bused to\b).*"
-        r"\bused to (?!(?:it|this|that|the|my|your|being|having)\b)|\bdid (?:\w+ ){1,3}use to\b", re.IGNORECASE
+        r"(?i)^(?!.*\b(?:is|are|be|been|being|get|got)\b.*\bused to\b).*"
+        r"\bused to (?!(?:it|this|that|the|my|your|being|having)\b)|\bdid (?:\w+ ){1,3}use to\b"
     )),
-    _Form("former", ("previously", "formerly", "back then", "the past"), lazily(
-        r"\b(?:previously|formerly|back then|in the past)\b", re.IGNORECASE
-    )),
-    _Form("former", ("before", "prior to", "until"), lazily(
-        r"\b(?:before|prior to|until) (?:that|this|now|then|today)\b", re.IGNORECASE
-    )),
-    _Form("former", ("previous", "former", "prior"), lazily(
-        rf"{_WHOSE} (?:most recent )?(?:previous|former|prior) {_TALK}", re.IGNORECASE
-    )),
-    _Form("former", ("old", "earlier", "past"), lazily(rf"{_WHOSE} (?:old|earlier|past) {_STATES}", re.IGNORECASE)),
-    _Form("former", ("from",), lazily(
-        r"\b(?:switch|chang|mov|migrat|convert)(?:e|ed|ing)? (?:\w+ ){0,3}from\s*\?", re.IGNORECASE
-    )),
-    _Form("former", ("replace",), lazily(
-        r"\bwhat (?:did|was|were) (?:\w+ ){1,8}replaced?(?: by| with)? ?\?", re.IGNORECASE
-    )),
-    _Form("first", ("originally", "initially", "at first", "beginning", "start"), lazily(
-        r"\b(?:originally|initially|at first|(?:in|at) the (?:very )?(?:beginning|start))\b", re.IGNORECASE
-    ), tensed=True),
+    _Form("former", ("previously", "formerly", "back then", "the past"),
+          lazily(r"(?i)\b(?:previously|formerly|back then|in the past)\b")),
+    _Form("former", ("before", "prior to", "until"),
+          lazily(r"(?i)\b(?:before|prior to|until) (?:that|this|now|then|today)\b")),
+    _Form("former", ("previous", "former", "prior"),
+          lazily(rf"(?i){_WHOSE} (?:most recent )?(?:previous|former|prior) {_TALK}")),
+    _Form("former", ("old", "earlier", "past"), lazily(rf"(?i){_WHOSE} (?:old|earlier|past) {_STATES}")),
+    _Form("former", ("from",),
+          lazily(r"(?i)\b(?:switch|chang|mov|migrat|convert)(?:e|ed|ing)? (?:\w+ ){0,3}from\s*\?")),
+    _Form("former", ("replace",), lazily(r"(?i)\bwhat (?:did|was|were) (?:\w+ ){1,8}replaced?(?: by| with)? ?\?")),
+    _Form("first", ("originally", "initially", "at first", "beginning", "start"),
+          lazily(r"(?i)\b(?:originally|initially|at first|(?:in|at) the (?:very )?(?:beginning|start))\b"),
+          tensed=True),
     # In the past tense only: an original language is one still.
-    _Form("first", ("original", "initial"), lazily(
-        rf"{_WHOSE} (?:very )?(?:original|initial) {_TALK}", re.IGNORECASE
-    ), tensed=True),
-    _Form("first", ("first", "earliest"), lazily(
-        rf"{_WHOSE} (?:very )?(?:first|earliest) {_STATES}", re.IGNORECASE
-    )),
-    _Form("first", ("history of",), lazily(rf"\bhistory of {_WHOSE} {_STATES}", re.IGNORECASE)),
+    _Form("first", ("original", "initial"),
+          lazily(rf"(?i){_WHOSE} (?:very )?(?:original|initial) {_TALK}"), tensed=True),
+    _Form("first", ("first", "earliest"), lazily(rf"(?i){_WHOSE} (?:very )?(?:first|earliest) {_STATES}")),
+    _Form("first", ("history of",), lazily(rf"(?i)\bhistory of {_WHOSE} {_STATES}")),
     _Form("before", ("before", "prior to", "until", "till"), lazily(
-        rf"\b{_COUNTED}(?:before|prior to|until|till)(?: (?P<named>[^?.!]{{2,80}})|[ ?.]{{0,3}}$)", re.IGNORECASE
+        rf"(?i)\b{_COUNTED}(?:before|prior to|until|till)(?: (?P<named>[^?.!]{{2,80}})|[ ?.]{{0,3}}$)"
     ), tensed=True),
 )  # fmt: skip
 _WORDS = word_set(
@@ -131,18 +121,15 @@ def in_past_tense(question: str) -> bool:
 # and "what is the API quota now?" ask for one value, of which there may be an older one in another text.
 _MOST_TEXT_CHARS, _MOST_SENTENCE_CHARS = 4_000, 600
 _NUMBER = lazily(
-    r"\b(?:how (?:many|much|often|long|old|big|high|far|fast)|number|count|amount|rate|percentage|percent|time|date"
+    r"(?i)\b(?:how (?:many|much|often|long|old|big|high|far|fast)|number|count|amount|rate|percentage|percent|time|date"
     r"|deadline|version|price|cost|salary|budget|score|coverage|quota|limit|size|total|average|accuracy|temperature"
-    r"|weight|length|duration|record|when)\b",
-    re.IGNORECASE,
+    r"|weight|length|duration|record|when)\b"
 )
 _ASKS = lazily(
-    r"\b(?:how (?:many|much|often|long|old|big|high|far|fast)|what(?:['’]?s| is| are| was| were)?|when)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:how (?:many|much|often|long|old|big|high|far|fast)|what(?:['’]?s| is| are| was| were)?|when)\b"
 )
 _PRESENT = lazily(
-    r"\b(?:currently|current|now|nowadays|these days|at the moment|right now|latest|(?:most )?recent(?:ly)?)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:currently|current|now|nowadays|these days|at the moment|right now|latest|(?:most )?recent(?:ly)?)\b"
 )
 # What `_NUMBER`, `_ASKS` and `_PRESENT` need.
 _NUMBERS = (
@@ -151,12 +138,11 @@ _NUMBERS = (
     "weight", "length", "duration", "record", "when",
 )  # fmt: skip
 _ASKING, _PRESENTLY = ("how ", "what", "when"), ("current", "now", "these days", "at the moment", "latest", "recent")
-_WHEN = lazily(r"\bwhen\b", re.IGNORECASE)
+_WHEN = lazily(r"(?i)\bwhen\b")
 _SENTENCES = lazily(r"(?<=[.!?])\s+|\n+")
 _VALUE = lazily(
-    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|first|second|third|fourth|fifth|once|twice"
-    r"|half|dozen|hundred)\b",
-    re.IGNORECASE,
+    r"(?i)\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|first|second|third|fourth|fifth|once|twice"
+    r"|half|dozen|hundred)\b"
 )
 
 
@@ -214,7 +200,7 @@ _CHANGED = r"(?:changed|evolved|developed|progressed|unfolded|grown|shifted)"
 _ASKER = r"(?:i|we|you|he|she|they|[a-z]+ and i)"
 _SUMMARY = r"(?:summari[sz]e|(?:summary|overview|recap|account|rundown|outline) of|recap)"
 _STORY = lazily(
-    "|".join(
+    "(?is)|".join(
         (
             r"\bin (?:what|which) (?:chronological )?order (?:did|have|had|were|was)\b",
             rf"\b(?:order|sequence) (?:in which|that) {_ASKER}\b",
@@ -228,8 +214,7 @@ _STORY = lazily(
             r"\b(?:the )?(?:whole|entire|full|complete) (?:story|history|journey) of\b",
             r"\b(?:trace|track) (?:how|the (?:evolution|development|progress|history))\b",
         )
-    ),
-    re.IGNORECASE | re.DOTALL,
+    )
 )
 # What `_STORY` needs.
 _NEEDED = (
@@ -238,9 +223,8 @@ _NEEDED = (
     "journey", "trac",
 )  # fmt: skip
 _OWN_WORDS = lazily(
-    r"\b(?:i|i['’]ve)(?: have)?(?: first| ever| already)? "
-    r"(?:bring|brought|mention|raise|say|said|ask|talk|tell|told|discuss|describe|share)d?(?:ed)?\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:i|i['’]ve)(?: have)?(?: first| ever| already)? "
+    r"(?:bring|brought|mention|raise|say|said|ask|talk|tell|told|discuss|describe|share)d?(?:ed)?\b"
 )
 # What a question is without its frame is its topic. The parts of the frame, in the order in which they are cut out.
 _FRAME = tuple(
@@ -287,18 +271,16 @@ def as_story(question: str) -> Story | None:
 # A longer text is a request with much besides.
 _MOST_STEPS_CHARS = 200
 _STEPS_QUESTION = lazily(
-    r"^(?:(?:in|on|from|at|to|by|for|of) )?(?:what|which|who|whom|where|when)\b[^.!?]*(?:\.[^.!?]*){0,3}\?$",
-    re.IGNORECASE,
+    r"(?i)^(?:(?:in|on|from|at|to|by|for|of) )?(?:what|which|who|whom|where|when)\b[^.!?]*(?:\.[^.!?]*){0,3}\?$"
 )
 # "the spouse of Ada", "the sport that Ada plays": one thing, told by another.
 _DESCRIBED = lazily(
-    r"\b(?:the|its) (?:[\w/-]+ ){1,3}?"
+    r"(?i)\b(?:the|its) (?:[\w/-]+ ){1,3}?"
     r"(?:of (?!my\b|our\b|your\b|his\b|her\b|this\b|these\b|it\b)|who\b|where\b|that\b|which\b|in which\b"
-    r"|associated with|connected (?:to|with)|linked to|belonging to|created by|founded by|written by|played by)",
-    re.IGNORECASE,
+    r"|associated with|connected (?:to|with)|linked to|belonging to|created by|founded by|written by|played by)"
 )
 # Of "what is the capital of France" the description is what is asked for, not a step.
-_ASKED = lazily(r"^(?:\w+ )?(?:(?:what|who|which)(?: \w+)? (?:is|are|was|were)|where (?:is|are)) the\b", re.IGNORECASE)
+_ASKED = lazily(r"(?i)^(?:\w+ )?(?:(?:what|who|which)(?: \w+)? (?:is|are|was|were)|where (?:is|are)) the\b")
 _PERSONAL = lazily(r"\b(?:I|me|my|mine|we|our|us|you|your)\b")
 
 

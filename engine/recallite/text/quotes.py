@@ -86,7 +86,6 @@ Claim = tuple[str, Any]
 
 _Wrapper = tuple[Callable[[str], re.Match[str] | None], Callable[[str], list[Claim]] | None]
 
-
 _ELEMENTS = r"(?:(?:recalled[-_])?memor(?:y|ies)|recall|recalled|hits?|results?|quoted?|records?|items?|context|data)"
 _TAG = rf"</?{_ELEMENTS}(\s[^<>]{{0,300}})?/?>"
 _ATTRIBUTE = lazily(r"(?<![\w-])([\w-]++)\s*+=\s*+(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'<>]+))")
@@ -102,13 +101,12 @@ _PATH = r"/[\w./-]*"
 _PIECE = rf"(?:{_LABELLED_SCORE}|{_BARE_SCORE}|{_UUID}|{_DATE}|{_PATH})"
 
 _MARKS = lazily(
-    r"(?:(?:[-*•·‣◦–—>]+|#{1,6}|\(?\d{1,3}[.):]|\[\d{1,3}\])\s+|(?:from |recalled )?memory(?:\s+#?\d{1,3})?\s*:\s+)",
-    re.IGNORECASE,
+    r"(?i)(?:(?:[-*•·‣◦–—>]+|#{1,6}|\(?\d{1,3}[.):]|\[\d{1,3}\])\s+|(?:from |recalled )?memory(?:\s+#?\d{1,3})?\s*:\s+)"
 )
-_HEAD_TAG = lazily(rf"{_TAG}\s*", re.IGNORECASE)
-_TAIL_TAG = lazily(rf"{_TAG}$", re.IGNORECASE)
-_HEAD_PIECE = lazily(rf"({_PIECE})(?:\s*[-–—:,|]\s+|\s+)", re.IGNORECASE)
-_TAIL_SCORE = lazily(rf"[-–—:,|]\s*{_LABELLED_SCORE}$", re.IGNORECASE)
+_HEAD_TAG = lazily(rf"(?i){_TAG}\s*")
+_TAIL_TAG = lazily(rf"(?i){_TAG}$")
+_HEAD_PIECE = lazily(rf"(?i)({_PIECE})(?:\s*[-–—:,|]\s+|\s+)")
+_TAIL_SCORE = lazily(rf"(?i)[-–—:,|]\s*{_LABELLED_SCORE}$")
 _HEAD_BRACKET = lazily(r"(?:\[([^\[\]]{1,300})\]|\(([^()]{1,300})\))\s*(?:[-–—:,|]\s+)?")
 _TAIL_BRACKET = lazily(r"(?:[-–—:,|]\s*)?(?:\[([^\[\]]{1,300})\]|\(([^()]{1,300})\))$")
 
@@ -132,7 +130,7 @@ _ANNOUNCING = _ANNOUNCED | word_set(
     "remember remembered retrieved search stored that the these this to what your"
 )
 _HEADING = lazily(r"(?:#{1,6}\s.*|.*:|[*_]{2}.*[*_]{2})")
-_RULE = lazily(r"(?:-{3,}|={3,}|\*{3,}|`{3}(?:json|text|txt|md|markdown)?)", re.IGNORECASE)
+_RULE = lazily(r"(?i)(?:-{3,}|={3,}|\*{3,}|`{3}(?:json|text|txt|md|markdown)?)")
 _HEADING_PARTS = lazily(r"[^\W\d_]+|\d+|[^\s\w]|_")
 _HEADING_MARKS = frozenset("#:*_-.,")
 

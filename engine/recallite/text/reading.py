@@ -46,25 +46,12 @@ ROLES = frozenset(
 _LEAST_LETTERS = 3
 
 
-class RecordWords(NamedTuple):
-    """Index terms of a record: of its context and text, of its tags, and those of the text that name the context."""
-
-    written: Sequence[str]
-    tags: Sequence[str] = ()
-    names: Sequence[str] = ()
-
-    def counts(self) -> dict[str, int]:
-        """The byte of each word."""
-        written, tagged = Counter(self.written), Counter(self.tags)
-        counts = {word: min(count + tagged[word], MOST) for word, count in written.items()}
-        counts |= {word: min(count, MOST) | TAG_ONLY for word, count in tagged.items() if word not in written}
-        return counts | {word: counts[word] | NAME for word in self.names}
-
-
-def record_words(written: Sequence[str], context: str | None, tags: Iterable[str]) -> RecordWords:
-    """The words of a record whose context and text have the terms `written`."""
-    names = () if context is None else name_words(context)
-    return RecordWords(written, [term for tag in tags for term in name_terms(tag)] if tags else (), names)
+def word_counts(words: Sequence[str], context: str | None, tags: Iterable[str]) -> dict[str, int]:
+    """The byte of each word of a record whose context and text have these `written_words`."""
+    written, tagged = Counter(words), Counter([term for tag in tags for term in name_terms(tag)])
+    counts = {word: min(count + tagged[word], MOST) for word, count in written.items()}
+    counts |= {word: min(count, MOST) | TAG_ONLY for word, count in tagged.items() if word not in written}
+    return counts | {word: counts[word] | NAME for word in (name_words(context) if context is not None else ())}
 
 
 def written_words(text: str, context: str | None) -> list[str]:
@@ -105,7 +92,7 @@ class Reading(NamedTuple):
     """The result of `read_texts` for n texts.
 
     Text i has the words vocabulary[p] for p in places[offsets[i]:offsets[i + 1]], each once, in order of first
-    occurrence, with `counts` as `RecordWords.counts` has them: places int32 (m,), counts uint8 (m,), offsets int64
+    occurrence, with `counts` as `word_counts` has them: places int32 (m,), counts uint8 (m,), offsets int64
     (n + 1,). `may_be_standing` and `may_have_dates` bool (n,) are False only where `standing_of` and `stated_interval`
     find nothing.
     """
@@ -135,9 +122,7 @@ class Reading(NamedTuple):
 
 
 def read_texts(
-    texts: Sequence[str],
-    contexts: Sequence[str | None] | None = None,
-    tags: Sequence[Collection[str]] | None = None,
+    texts: Sequence[str], contexts: Sequence[str | None] | None = None, tags: Sequence[Collection[str]] | None = None
 ) -> Reading:
     """Read texts with the context and the tags of each; None if no text has any."""
     if len(texts) < _FEWEST:
@@ -186,7 +171,7 @@ def _read_few(texts: Sequence[str], contexts: Iterable[str | None], tags: Iterab
     counts: list[int] = []
     ends = [0]
     for text, context, text_tags in zip(texts, contexts, tags, strict=False):
-        counted = record_words(written_words(text, context), context, text_tags).counts()
+        counted = word_counts(written_words(text, context), context, text_tags)
         places += [vocabulary.setdefault(word, len(vocabulary)) for word in counted]
         counts += counted.values()
         ends.append(len(places))

@@ -79,11 +79,10 @@ _INSTRUCTION = lazily(
 )
 # These are standing only where they are asked for with "please" and tell a manner.
 _PLEASE = lazily(
-    r"\bplease (?:(?:do not|don['’]t) (?:ever )?)?(?:avoid|stop"
+    r"(?i)\bplease (?:(?:do not|don['’]t) (?:ever )?)?(?:avoid|stop"
     r"|use (?:a |an |the )?\w+ (?:format|style|units?|tone|notation)"
     r"|keep (?:it|your|all|answers|replies|responses|things|explanations|messages|summaries)(?: \w+)?"
-    r" (?:short|brief|concise|simple|formal|informal))\b",
-    re.IGNORECASE,
+    r" (?:short|brief|concise|simple|formal|informal))\b"
 )
 _PREFERENCE = lazily(
     # What a match begins with is looked at before what stands before it.
@@ -135,13 +134,10 @@ _ITEM = lazily(r"\s*(?:[-*+•]|\(?\d{1,2}[.)])\s")
 _TITLE = lazily(r"\s*#{1,6}\s|[^\n]*:\W*\Z")
 # What begins so limits or explains the sentence before it.
 _GOES_ON = lazily(
-    r"\W*(?:(?:and|or) )?(?:except|unless|but|only|exceptions?|the (?:only )?exception|otherwise|however|until|though"
-    r"|although|because|it|its|they|this|that|these|those|for (?:example|instance)|e\.g\.|i\.e\.|that is)\b",
-    re.IGNORECASE,
+    r"(?i)\W*(?:(?:and|or) )?(?:except|unless|but|only|exceptions?|the (?:only )?exception|otherwise|however|until"
+    r"|though|although|because|it|its|they|this|that|these|those|for (?:example|instance)|e\.g\.|i\.e\.|that is)\b"
 )
-_BACK = lazily(
-    r"\W*(?:and |but |so )?(?:then|otherwise|instead|in (?:that|this|such an?) case|if so|if not)\b", re.IGNORECASE
-)
+_BACK = lazily(r"(?i)\W*(?:and |but |so )?(?:then|otherwise|instead|in (?:that|this|such an?) case|if so|if not)\b")
 _WORD = re.compile(r"[^\W\d_](?:[\w'’-]*\w)?")
 _PRONOUNS = frozenset(("it", "its", "they", "them", "their", "he", "him", "his", "she", "her", "there", "so"))
 _POINTING = frozenset(("this", "that", "these", "those", "such"))
@@ -302,10 +298,9 @@ _ORDERS = {
 }
 _ADDRESSES = tuple((reason, lazily(pattern, re.IGNORECASE | re.MULTILINE)) for reason, pattern in _ORDERS.items())
 _PASSING = lazily(
-    r"\b(?:tomorrow|tonight|today|this (?:morning|afternoon|evening|week|weekend|month)|next (?:week|weekend|month"
+    r"(?i)\b(?:tomorrow|tonight|today|this (?:morning|afternoon|evening|week|weekend|month)|next (?:week|weekend|month"
     r"|monday|tuesday|wednesday|thursday|friday|saturday|sunday)|later today|in an hour"
-    r"|in (?:a few|\d{1,2}) (?:minutes|hours|days)|right now|at the moment)\b",
-    re.IGNORECASE,
+    r"|in (?:a few|\d{1,2}) (?:minutes|hours|days)|right now|at the moment)\b"
 )
 
 

@@ -289,7 +289,6 @@ def _folded(char: str) -> str:
 
 _FOLDS = _Folds()
 
-
 # English function words, as index terms. They stay in the index; a query counts them less. With a quarter of their IDF,
 # recall@20 on chat turns was 0.77 against 0.74 at full weight; leaving them out altogether cost first places. `may` and
 # `us` are missing: they are also a month and a country.
@@ -299,7 +298,6 @@ STOP_TERMS = frozenset(tokenize(_TABLES["words"]))
 QUESTION_TERMS = frozenset(tokenize(_TABLES["question_words"])) - STOP_TERMS
 # Unstemmed, as the pieces of an embedder's vocabulary are.
 STOP_WORDS = frozenset(_TABLES["words"].split())
-
 
 # Frequency of words in conversations and notes: the share of texts that contain each index term. The file is made by
 # `benchmarks.training.vocabulary`; a line is a level and the terms whose share is 2^(-level / 4).

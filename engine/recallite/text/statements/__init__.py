@@ -14,20 +14,6 @@ from recallite.text.statements.lexicon import SEVERAL, several_valued
 from recallite.text.statements.statement import Outcome, Statement, Verdict, statement_of
 
 __all__ = [
-    "MAX_FRAMES",
-    "MAX_KEYS",
-    "SEVERAL",
-    "Outcome",
-    "Outline",
-    "Pair",
-    "Statement",
-    "Verdict",
-    "frames_of",
-    "judge",
-    "judge_all",
-    "keys_of",
-    "may_relate",
-    "outline_of",
-    "several_valued",
-    "statement_of",
-]
+    "MAX_FRAMES", "MAX_KEYS", "SEVERAL", "Outcome", "Outline", "Pair", "Statement", "Verdict", "frames_of", "judge",
+    "judge_all", "keys_of", "may_relate", "outline_of", "several_valued", "statement_of",
+]  # fmt: skip

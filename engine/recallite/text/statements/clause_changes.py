@@ -413,13 +413,8 @@ def couple(new: Clause, old: Clause, cue: bool) -> Finding | None:
 
 
 def _partners(clause: Clause) -> frozenset[str]:
-    return frozenset(
-        word.key
-        for role, words in clause.chunks
-        if role in ("", "to", "with")
-        for word in words
-        if word.kind == lx.NAME or word.text == "i"
-    )
+    words = [word for role, some in clause.chunks if role in ("", "to", "with") for word in some]
+    return frozenset([word.key for word in words if word.kind == lx.NAME or word.text == "i"])
 
 
 def _ties(clause: Clause) -> frozenset[str]:

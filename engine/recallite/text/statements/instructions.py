@@ -8,7 +8,6 @@ replaces. If it may or may not, the two contradict each other, and both are show
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
@@ -39,7 +38,7 @@ _CUES = (
     "henceforth", "whenever", "every time", "each time", "any time", "instead of", "don't", "don’t", "dont", "do not",
     "stop ", "avoid", "no need", "you may", "you can",
 )  # fmt: skip
-_SINCE_NOW = lazily(r"\bfrom (?:here|today) on(?:wards?)?\b", re.IGNORECASE)
+_SINCE_NOW = lazily(r"(?i)\bfrom (?:here|today) on(?:wards?)?\b")
 _ONCE = frozenset(_TABLES["once"].split())
 _ALIKE = {verb: line.split()[0] for line in _TABLES["alike"].splitlines() for verb in line.split()}
 _CHOOSING = frozenset(_TABLES["choosing"].split())

@@ -19,22 +19,9 @@ import msgspec
 from msgspec import Struct
 
 from recallite.text.patterns import lazily
+from recallite.text.statements import clause_changes as changes
 from recallite.text.statements import lexicon as lx
 from recallite.text.statements.clause import Clause
-from recallite.text.statements.clause_changes import (
-    ANY_VERB,
-    EXCHANGES,
-    FORMER,
-    REACHES,
-    REPLACED,
-    STRIVES,
-    TASTES,
-    cannot_relate,
-    compare,
-    is_idle,
-    matches_any,
-    tells,
-)
 from recallite.text.statements.instructions import REASONS, instructions_of, judge_instructions
 from recallite.text.statements.lexicon import SEVERAL
 from recallite.text.statements.likelihood import CHANGING, Chance, Ruled, chances_replaced, is_cued
@@ -117,15 +104,15 @@ def outline_of_statement(statement: Statement) -> Outline:
 def _bits_as_newer(clause: Clause, *, cued: bool) -> int:
     relation = clause.relation
     bits = _said(clause, clause.subject, clause.stated)
-    if is_idle(clause):
+    if changes.is_idle(clause):
         return bits
-    if tells(clause) or (clause.now and relation in USES):
+    if changes.tells(clause) or (clause.now and relation in USES):
         bits |= _TELLS
-    if relation in EXCHANGES:
+    if relation in changes.EXCHANGES:
         bits |= _EXCHANGED
-    if relation in REACHES:
+    if relation in changes.REACHES:
         bits |= _REACHED
-    verb = _ANY if matches_any(clause) else _verb(relation)
+    verb = _ANY if changes.matches_any(clause) else _verb(relation)
     if cued:
         bits |= verb << _LONG
     if cued or _is_short(clause):
@@ -140,7 +127,7 @@ def _bits_as_older(clause: Clause) -> int:
         bits |= _EXCHANGED | _set_bit("subject", clause.every)
     if clause.unreal or clause.former:
         return bits
-    if relation in STRIVES:
+    if relation in changes.STRIVES:
         bits |= _REACHED
     bits |= _verb(relation) << (_SHORT if _is_short(clause) else _LONG)
     return bits | _TELLS | _subjects(clause) | _NEW_NEGATED | (_OLD_NEGATED if clause.negated else 0)
@@ -161,14 +148,14 @@ def _said(clause: Clause, subject: frozenset[str], holder: frozenset[str]) -> in
 
 
 def _subjects(clause: Clause) -> int:
-    bits = _TASTED if clause.relation in TASTES else 0
+    bits = _TASTED if clause.relation in changes.TASTES else 0
     for stem in clause.subject:
         bits |= 1 << _SUBJECT + (hash(stem) & 63)
     return bits
 
 
 def _verb(relation: str) -> int:
-    if relation in ANY_VERB:
+    if relation in changes.ANY_VERB:
         return _ANY
     return 1 << (hash(relation) & 31) | (_USED if relation in USES else 0)
 
@@ -196,7 +183,7 @@ _TOO = frozenset(("too", "also"))
 _MOST_REPLACED = 2
 _MOST_ADDED = 3
 # Reasons unknown to the fit: its pairs are English, and have no "A was replaced by B", "I used to" and instructions.
-_UNFITTED = REASONS | {ENDED, ANOTHER, REPLACED, FORMER}
+_UNFITTED = REASONS | {ENDED, ANOTHER, changes.REPLACED, changes.FORMER}
 _ENDS = frozenset(("no longer holds", "has ended", "was called off"))
 
 
@@ -296,7 +283,7 @@ def judge_by_rules(new: Statement, old: Statement, several: frozenset[str] = SEV
         for clause in new.clauses:
             hypothetical = clause.former or clause.unreal or clause.negated or clause.plan
             if not hypothetical and successor <= clause.stated | clause.subject:
-                return _rated("supersedes", REPLACED)
+                return _rated("supersedes", changes.REPLACED)
     foreign = compare_in_other_languages(new, old)
     if foreign is not None:
         return _rated(foreign.outcome, foreign.reason)
@@ -312,10 +299,10 @@ def _best_finding(new: Statement, old: Statement, several: frozenset[str]) -> Fi
     strength = ("independent", "same", "contradicts", "supersedes").index
     for clause in new.clauses:
         for former in old.clauses:
-            if cannot_relate(clause, former):
+            if changes.cannot_relate(clause, former):
                 continue
             changed = any(tells_change(other) for other in new.clauses if other is not clause)
-            finding = compare(clause, former, several, changed, new.mentions())
+            finding = changes.compare(clause, former, several, changed, new.mentions())
             if finding is not None and (
                 best is None or (strength(finding.outcome), finding.cued) > (strength(best.outcome), best.cued)
             ):

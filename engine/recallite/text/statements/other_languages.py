@@ -7,7 +7,6 @@ there is one value at a time; or it says that what the older one uses was replac
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from typing import NamedTuple
 
@@ -19,18 +18,16 @@ from recallite.text.words import normalized
 ENDED, ANOTHER = "no longer holds, in another language", "another value, in another language"
 """The reasons of the findings."""
 _CHANGES = lazily(
-    r"\b(?:jetzt|nun|inzwischen|mittlerweile|neuerdings|nicht mehr|kein(?:e[nmrs]?)?\b.{1,40}\bmehr|maintenant"
-    r"|d[ée]sormais|dor[ée]navant|n(?:e |['’]).{1,30}\bplus|ahora|actualmente|ya no)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:jetzt|nun|inzwischen|mittlerweile|neuerdings|nicht mehr|kein(?:e[nmrs]?)?\b.{1,40}\bmehr|maintenant"
+    r"|d[ée]sormais|dor[ée]navant|n(?:e |['’]).{1,30}\bplus|ahora|actualmente|ya no)\b"
 )
 _TABLES = read_tables(__file__)
 _PART = "[^,.;:!?]{1,60}"
 _REPLACED = lazily(
-    rf"(?P<gone>{_PART}?) (?:"
+    rf"(?i)(?P<gone>{_PART}?) (?:"
     rf"(?:wurden?|ist|sind) (?:(?!nicht\b|nie\b)\w+ )?durch {_PART} (?:ersetzt|abgelöst)(?: worden)?"
     rf"|(?:a|ont) été remplacée?s? par {_PART}"
-    rf"|(?:fue|fueron|ha sido|han sido) (?:reemplazad|sustituid)[oa]s? por {_PART})\W*",
-    re.IGNORECASE,
+    rf"|(?:fue|fueron|ha sido|han sido) (?:reemplazad|sustituid)[oa]s? por {_PART})\W*"
 )
 _REPLACING = word_set(_TABLES["replacing"])
 # "Früher wohnte ich in Bonn", but "früher aufstehen".

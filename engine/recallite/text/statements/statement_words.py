@@ -58,7 +58,6 @@ _UNSAID = (
     | {"in", "on", "at", "of", "for", "by", "with", "as", "got", "do", "does"}
 )  # fmt: skip
 
-
 _NUMBER_WEIGHT, _IDENTIFIER_WEIGHT = 6.0, 14.0
 ALIKE = {
     stem_of(word): stem_of(group.split()[0])
