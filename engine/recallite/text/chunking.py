@@ -20,6 +20,7 @@ from msgspec import Struct, structs
 from recallite.errors import InvalidInput
 from recallite.text.front_matter import front_matter_span
 from recallite.text.markdown_sections import Block, Lines, Section, markdown_sections, paragraphs
+from recallite.text.patterns import word_set
 
 if TYPE_CHECKING:
     import numpy as np
@@ -115,12 +116,10 @@ _ends = re.compile(
 ).finditer
 _words = re.compile(r"(?<=\s)\S").finditer
 _last_word = re.compile(r"(?<![\w.])[\w.]*+\Z").search
-_ABBREVIATIONS = frozenset(
-    (
-        "al", "approx", "art", "bzw", "ca", "cf", "ch", "dr", "e.g", "ed", "eds", "eq", "fig", "figs", "i.e", "jr",
-        "mr", "mrs", "ms", "nr", "pp", "prof", "resp", "sec", "sr", "st", "u.a", "usw", "vgl", "viz", "vs", "z.b",
-    )
-)  # fmt: skip
+_ABBREVIATIONS = word_set(
+    "al approx art bzw ca cf ch dr e.g ed eds eq fig figs i.e jr mr mrs ms nr pp prof resp sec sr st u.a usw vgl viz "
+    "vs z.b"
+)
 _line_end = re.compile(r"[\r\n]").search
 
 
@@ -454,7 +453,6 @@ class _Rows(NamedTuple):
 
 
 def _rows_in(text: str, kind: TextKind) -> list[_Rows]:
-    """The tables and lists of a text, in order."""
     all_rows: list[_Rows] = []
     if kind == "separated":
         begin = text.find("\n") + 1
@@ -502,9 +500,7 @@ def _rows_apart(chunks: Iterable[Chunk], text: str, tables: Sequence[_Rows]) -> 
             rows = text[start:stop].rstrip()
             first = chunk.lines[0] + text.count("\n", chunk.start, start)
             lines = (first, first + rows.count("\n"))
-            yield (
-                chunk
-                if len(places) == 1 and start == chunk.start
-                else structs.replace(chunk, text=rows, start=start, end=start + len(rows), lines=lines)
-            )
+            uncut = len(places) == 1 and start == chunk.start
+            end = start + len(rows)
+            yield chunk if uncut else structs.replace(chunk, text=rows, start=start, end=end, lines=lines)
         done = chunk.end

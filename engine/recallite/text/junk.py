@@ -48,7 +48,8 @@ _ON = (
 )
 _DID = r"(?:done|success|succeeded|completed?|finished|ready|saved|updated|deleted|created|ok|okay|passed|executed)"
 _NOISE = lazily(
-    "(?i)|".join(
+    "(?i)"
+    + "|".join(
         [
             r"null|none|undefined|nan|nil|void|true|false|n/?a|empty|failed",
             r"asdf\w{0,9}|qwerty|test(?:ing)?(?: \d){1,3}",

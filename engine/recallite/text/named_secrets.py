@@ -15,7 +15,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from recallite.text.patterns import lazily, read_tables
+from recallite.text.patterns import lazily, read_tables, word_set
 
 MASK = "\0"
 """The character that stands for each one of what was redacted before."""
@@ -147,30 +147,20 @@ class Name(NamedTuple):
     is_unspaced: bool = False
 
 
-class Words(NamedTuple):
-    """The tables of words. Those of names by a part of each, with its place; `parts` are looked for first."""
-
-    names: dict[str, list[tuple[int, str, Strength, bool]]]
-    parts: tuple[str, ...]
-    ascii_parts: tuple[str, ...]
-    conjunctions: frozenset[str]
-    changes: frozenset[str]
-    before_others: frozenset[str]
-    weak_linkers: frozenset[str]
-    linkers: frozenset[str]
-    other_values: frozenset[str]
-    other_name_parts: frozenset[str]
-    technical: frozenset[str]
+@cache
+def _tables() -> dict[str, frozenset[str]]:
+    return {name: word_set(text) for name, text in read_tables(__file__).items()}
 
 
 @cache
-def _words() -> Words:
-    tables = read_tables(__file__)
+def _spellings(ascii_only: bool) -> dict[str, list[tuple[int, str, Strength, bool]]]:
+    """The names of secrets by a part of each, which is looked for first: its offset, the name, and what it says."""
+    tables = _tables()
     spelled: dict[str, tuple[Strength, bool]] = {"key": ("key", False)}
     strengths: tuple[Strength, ...] = ("password", "token", "number", "account", "phrase")
     for strength in strengths:
         for declined in (False, True):
-            for word in tables.get(strength + "_declined" * declined, "").split():
+            for word in tables.get(strength + "_declined" * declined, ()):
                 for joint in (" ", "_", "-", "") if "_" in word[1:] else ("_",):
                     spelled[word[0] + word[1:].replace("_", joint)] = strength, declined
     longest = {word if word[0] == "_" else max(re.split(r"[ _-]", word), key=len) for word in spelled}
@@ -180,10 +170,7 @@ def _words() -> Words:
         for part in parts:
             if part in word:
                 names[part].append((word.index(part), word, strength, declined))
-    return Words(
-        names, tuple(parts), tuple(part for part in parts if part.isascii()),
-        *(frozenset(tables[name].split()) for name in Words._fields[3:]),
-    )  # fmt: skip
+    return {part: spelled_so for part, spelled_so in names.items() if part.isascii() or not ascii_only}
 
 
 def named_secrets(text: str) -> Iterator[tuple[int, int, str]]:
@@ -232,11 +219,10 @@ def _kind(name: Name) -> str:
 
 
 def _names(text: str, lower: str) -> list[Name]:
-    """The names of secrets in a text."""
-    words = _words()
     by_stop: dict[int, Name] = {}
-    for part in [part for part in (words.ascii_parts if text.isascii() else words.parts) if part in lower]:
-        spellings = words.names[part]
+    spellings_by_part = _spellings(text.isascii())
+    for part in [part for part in spellings_by_part if part in lower]:
+        spellings = spellings_by_part[part]
         position = lower.find(part)
         while position >= 0:
             for offset, word, strength, declined in spellings:
@@ -286,7 +272,7 @@ def _identified(text: str, begin: int, word: str, strength: Strength, *, decline
     is_id = word != "secret" and after.lower().strip("_-") in ("id", "ids")
     return (
         None
-        if is_id or parts & _words().other_name_parts
+        if is_id or parts & _tables()["other_name_parts"]
         else Name(start, stop, strength, word, identifier, is_english=True)
     )
 
@@ -430,11 +416,11 @@ def _said(text: str, lower: str, name: Name, end: int) -> Iterator[Span]:
         if count == _MOST_SAID_WORDS:
             return
         if word.start() >= done:
-            is_another = done > begin and previous in _words().conjunctions
+            is_another = done > begin and previous in _tables()["conjunctions"]
             how: How | None = "said" if is_another or _links(previous, count, name, lower) else None
             if not count:
                 how = "literal" if is_given and (_is_mixed(word[0]) or text[name.stop] != ",") else "beside"
-            elif how is None and name.strength == "password" and previous not in _words().before_others:
+            elif how is None and name.strength == "password" and previous not in _tables()["before_others"]:
                 how = "beside" if _is_tangled(word[0]) else None
             if how is not None and not (how == "beside" and name.strength == "key"):
                 span = _span_said(text, word, name, how, is_quotable=is_quotable or how == "said")
@@ -446,13 +432,14 @@ def _said(text: str, lower: str, name: Name, end: int) -> Iterator[Span]:
 
 def _links(previous: str, count: int, name: Name, lower: str) -> bool:
     """Whether a word of a sentence leads to the value: a verb, a colon; "to" after a verb, and not "password to"."""
-    words = _words()
-    if not count or (previous not in words.linkers and previous not in words.weak_linkers):
+    tables = _tables()
+    weak = previous in tables["weak_linkers"]
+    if not count or not (weak or previous in tables["linkers"]):
         return count > 0 and previous.endswith(":") and previous[0] not in _OPENING
-    if previous not in words.weak_linkers or (previous == "to" and (count > 1 or not name.is_english)):
+    if not weak or (previous == "to" and (count > 1 or not name.is_english)):
         return True
     around = lower[max(0, name.start - 40) : name.start], lower[name.stop : name.stop + _MOST_SAID_CHARS // 2]
-    return any(not words.changes.isdisjoint(part.split()) for part in around)
+    return any(not tables["changes"].isdisjoint(part.split()) for part in around)
 
 
 def _span_said(text: str, word: re.Match[str], name: Name, how: How, *, is_quotable: bool) -> Span | None:
@@ -525,7 +512,7 @@ def _is_secret(value: str, name: Name, how: How, following: str) -> bool:
 
 def _is_placeholder(value: str) -> bool:
     """Whether a value stands for one: a variable, "<token>", "your-key", "xxxx", a word for what it is."""
-    return _PLACEHOLDER.fullmatch(value) is not None or value.lower() in _words().other_values or _is_name(value)
+    return _PLACEHOLDER.fullmatch(value) is not None or value.lower() in _tables()["other_values"] or _is_name(value)
 
 
 def _is_name(value: str) -> bool:
@@ -579,9 +566,9 @@ def _is_ordinary(value: str) -> bool:
         letters = [part.lower() for part in parts if part.isalpha()]
         if "".join(parts) != piece or len(parts) > 3 or (len(parts) == 1 and letters and _is_scattered(piece)):
             return False
-        if len(parts) > 1 and not _words().technical.issuperset(letters):
+        if len(parts) > 1 and not _tables()["technical"].issuperset(letters):
             return False
-    return not is_phrase or not _words().technical.isdisjoint(value.lower().split("-"))
+    return not is_phrase or not _tables()["technical"].isdisjoint(value.lower().split("-"))
 
 
 def _is_identifier(value: str) -> bool:
@@ -677,6 +664,5 @@ def _of_options(text: str) -> Iterator[Span]:
 
 
 def _words_before(text: str, position: int) -> list[str]:
-    """The words of a command before an option."""
     first = max(0, position - _MOST_VALUE_CHARS)
     return text[max(first, text.rfind("\n", first, position)) : position].split()

@@ -200,7 +200,8 @@ _CHANGED = r"(?:changed|evolved|developed|progressed|unfolded|grown|shifted)"
 _ASKER = r"(?:i|we|you|he|she|they|[a-z]+ and i)"
 _SUMMARY = r"(?:summari[sz]e|(?:summary|overview|recap|account|rundown|outline) of|recap)"
 _STORY = lazily(
-    "(?is)|".join(
+    "(?is)"
+    + "|".join(
         (
             r"\bin (?:what|which) (?:chronological )?order (?:did|have|had|were|was)\b",
             rf"\b(?:order|sequence) (?:in which|that) {_ASKER}\b",

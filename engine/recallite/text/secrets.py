@@ -99,7 +99,7 @@ class Secret(NamedTuple):
 def find_secrets(text: str) -> list[Secret]:
     """The secrets of a text, in order, without overlaps."""
     plain, places = _visible(text)
-    matches = [*_keys(plain), *_numbers(plain), *_private_keys(plain)]
+    matches = [*_keys(plain), *_cards_and_ibans(plain), *_private_keys(plain)]
     matches += [Secret(*named) for named in named_secrets(plain)]
     if not matches:
         return []
@@ -160,19 +160,11 @@ def _visible(text: str) -> tuple[str, list[int] | None]:
     return text, places
 
 
-class _Prefix(NamedTuple):
-    """The form of a service's keys: what they begin with, how many characters of which alphabet follow, their kind."""
-
-    prefix: str
-    least: int
-    alphabet: re.Pattern[str]
-    kind: str
-
-
 @cache
-def _prefixes() -> tuple[_Prefix, ...]:
+def _prefixes() -> tuple[tuple[str, int, re.Pattern[str], str], ...]:
+    """What the keys of a service begin with, how many characters of which alphabet follow at least, and their kind."""
     rows = (line.split(" ", 3) for line in read_tables(__file__)["keys"].splitlines())
-    return tuple(_Prefix(prefix, int(least), _ALPHABETS[alphabet], kind) for prefix, least, alphabet, kind in rows)
+    return tuple((prefix, int(least), _ALPHABETS[alphabet], kind) for prefix, least, alphabet, kind in rows)
 
 
 def _keys(text: str) -> Iterator[Secret]:
@@ -181,7 +173,7 @@ def _keys(text: str) -> Iterator[Secret]:
     long_words = " ".join([word for word in text.split() if len(word) >= _LEAST_KEY_CHARS])
     if not long_words:
         return
-    for prefix, least, alphabet, kind in [row for row in _prefixes() if row.prefix in long_words]:
+    for prefix, least, alphabet, kind in [row for row in _prefixes() if row[0] in long_words]:
         start = text.find(prefix)
         while start >= 0:
             begin, before = start + len(prefix), text[start - 1 : start]
@@ -207,8 +199,7 @@ def _token_end(text: str, end: int) -> int:
     return end if rest is None else rest.end()
 
 
-def _numbers(text: str) -> Iterator[Secret]:
-    """Card numbers and IBANs."""
+def _cards_and_ibans(text: str) -> Iterator[Secret]:
     for match in _DIGITS.finditer(text):
         if _is_card(match[0]):
             yield Secret(*match.span(), "card number")

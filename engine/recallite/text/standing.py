@@ -316,14 +316,11 @@ def passing_time(text: str) -> str | None:
 
 
 # Owner of a record's statement, by its metadata: "I live in Oslo" of two users are two facts.
-_NAMES = frozenset(
-    name + end
-    for name in (
-        "user", "speaker", "author", "agent", "actor", "person", "customer", "account", "tenant", "owner", "role",
-        "name", "project", "workspace", "repository", "repo", "environment", "env", "device", "host", "server",
-    )
-    for end in ("", "id", "name")
-)  # fmt: skip
+_OWNERS = word_set(
+    "user speaker author agent actor person customer account tenant owner role name project workspace repository repo "
+    "environment env device host server"
+)
+_NAMES = frozenset(name + end for name in _OWNERS for end in ("", "id", "name"))
 
 
 def whose(metadata: Mapping[str, Any]) -> dict[str, Any]:

@@ -143,7 +143,15 @@ def readings_of(value: object) -> tuple[Written, ...]:
 
 def day_first_of(values: Iterable[object]) -> bool | None:
     """Return whether these dates, of one source, have the day before the month; None if they do not tell, or differ."""
-    orders = {order for value in values if (order := _order(value)) is not None}
+    orders = set[bool]()
+    for value in values:
+        while isinstance(value, list) and len(value) == 1:
+            (value,) = value
+        numbers = _NUMERIC.search(value[:_MOST_CHARS]) if isinstance(value, str) else None
+        # Two equal numbers do not tell.
+        readings = readings_of(value) if numbers is not None and numbers[1] != numbers[2] else ()
+        if numbers is not None and len(readings) == 1:
+            orders.add(readings[0].begin.day == int(numbers[1]))
     return orders.pop() if len(orders) == 1 else None
 
 
@@ -254,18 +262,6 @@ def _rank(name: str) -> int | None:
     return 1 if words & _DATED else None
 
 
-def _order(value: object) -> bool | None:
-    """Whether a numeric date that has one reading has its day first; None if it does not tell."""
-    while isinstance(value, list) and len(value) == 1:
-        (value,) = value
-    if not isinstance(value, str):
-        return None
-    numbers = _NUMERIC.search(value[:_MOST_CHARS])
-    if numbers is None or len(readings_of(value)) != 1 or numbers[1] == numbers[2]:
-        return None
-    return readings_of(value)[0].begin.day == int(numbers[1])
-
-
 def _text(text: str) -> Iterator[Written]:
     """Yield the readings of a text, which may be a link, or stand between quotes or brackets."""
     text = unicodedata.normalize("NFKC", text[: _MOST_CHARS + 1]).translate(_MARKS).strip()
@@ -287,8 +283,16 @@ def _text(text: str) -> Iterator[Written]:
     rest = _ORDINAL_MARK.sub(" ", rest)
     seen: dict[tuple[Written, ...], None] = {}
     for months, weekdays in _names_of_languages() if any(map(str.isalpha, rest)) else (({}, {}),):
-        if days := tuple(_at(begin, end, clock, zone) for begin, end in _days(rest, months, weekdays)):
-            seen[days] = None
+        days: list[Written] = []
+        for begin, end in _days(rest, months, weekdays):
+            if clock is None:
+                days.append(Written(_midnight(begin), _midnight(end)))
+            elif end - begin != _DAY:
+                raise ValueError("a time of day of no day")
+            else:
+                days.append(_moment(datetime.combine(begin, time(), zone) + clock))
+        if days:
+            seen[tuple(days)] = None
     if len(seen) == 1:
         yield from next(iter(seen))
 
@@ -475,15 +479,6 @@ def _is_day(year: int, month: int, day: int) -> bool:
 def _year(digits: str) -> int:
     """A year by its last two digits, as POSIX reads it."""
     return int(digits) + (0 if len(digits) == 4 else 2000 if int(digits) < 69 else 1900)
-
-
-def _at(begin: date, end: date, clock: timedelta | None, zone: tzinfo) -> Written:
-    """The days, or the time of day on one. ValueError for a time of day in a month."""
-    if clock is None:
-        return Written(_midnight(begin), _midnight(end))
-    if end - begin != _DAY:
-        raise ValueError("a time of day of no day")
-    return _moment(datetime.combine(begin, time(), zone) + clock)
 
 
 def _moment(moment: datetime) -> Written:

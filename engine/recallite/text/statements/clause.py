@@ -236,9 +236,7 @@ def _participle(words: Sequence[Word], i: int) -> bool:
 # Complements: the words of a clause by role, what it says held before, and what takes another value.
 
 # Verbs that change something only to an amount: "went up to", "came down to".
-_WEAK = frozenset(
-    ["go", "come", "bring", "cut", "set", "turn", "hand", "drop", "return", "rise", "fall", "grow", "get"]
-)
+_WEAK = word_set("go come bring cut set turn hand drop return rise fall grow get")
 # What a person has changed whose verb names no object.
 _MOVES = {
     "move": "live", "reloc": "live", "transfer": "studi", "switch": "use", "migrat": "use", "upgrad": "use",

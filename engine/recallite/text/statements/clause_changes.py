@@ -179,7 +179,6 @@ def _covers(some: frozenset[str], more: frozenset[str]) -> bool:
 
 
 def _same_subject(new: Clause, old: Clause, cue: bool) -> bool:
-    """Whether two clauses speak of the same thing."""
     one, other = new.subject, old.subject
     if one == other:
         return bool(one) and not (len(one) == 1 and one <= lx.UNRESOLVED)

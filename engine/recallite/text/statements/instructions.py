@@ -118,7 +118,9 @@ def in_force(records: Sequence[Told]) -> list[tuple[Told, tuple[Told, ...]]]:
     newest = sorted(range(len(records)), key=times.__getitem__, reverse=True)
     for later, earlier in combinations(newest, 2):
         one, other = records[later], records[earlier]
-        verdict = judge_instructions(one.text, other.text) if _of_one_person(one, other) else None
+        speakers = {statement_of(record.text, record.context).speaker for record in (one, other)}
+        of_one_person = len(speakers) == 1 and whose(one.metadata) == whose(other.metadata)
+        verdict = judge_instructions(one.text, other.text) if of_one_person else None
         if verdict is None or verdict.outcome == "independent":
             continue
         plain = verdict.outcome == "supersedes" and times[later] > times[earlier]
@@ -134,11 +136,6 @@ def in_force(records: Sequence[Told]) -> list[tuple[Told, tuple[Told, ...]]]:
         for i in order
         if i not in replaced
     ]
-
-
-def _of_one_person(one: _Told, other: _Told) -> bool:
-    speakers = {statement_of(record.text, record.context).speaker for record in (one, other)}
-    return len(speakers) == 1 and whose(one.metadata) == whose(other.metadata)
 
 
 def instruction_keys(text: str) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from recallite.text.patterns import lazily
+from recallite.text.patterns import lazily, word_set
 from recallite.text.statements import lexicon as lx
 from recallite.text.statements.clause import Clause, read_complement, read_predicate
 from recallite.text.statements.statement_words import SELF, Word, read_words
@@ -118,9 +118,7 @@ MAX_CLAUSES = 6
 _CONJUNCTIONS = frozenset(("and", "but", "so", "because", "while", "although", "though", "since", "or"))
 _DIVIDING = _CONJUNCTIONS | frozenset(",:()\u2014\u2013")
 _BETWEEN = _CONJUNCTIONS | lx.FILLERS | lx.NOW | lx.STOPPED
-_OPENERS = frozenset(
-    ["in", "on", "at", "since", "from", "after", "before", "during", "for", "by", "until", "as_of", "according"]
-)
+_OPENERS = word_set("in on at since from after before during for by until as_of according")
 _AUXILIARY = lx.BE | lx.MODALS | {"have", "has", "had", "do", "does", "did", "going_to", "used_to"}
 # A verb's form after one of these is a noun: "my work", "a move".
 _NOUN_BEFORE = lx.DEFINITE | {"a", "an", "of", "'s", "this", "that", "for", "in", "no", "new"}
