@@ -19,7 +19,7 @@ from msgspec import Struct, structs
 
 from recallite.errors import InvalidInput
 from recallite.text.front_matter import front_matter_span
-from recallite.text.markdown_sections import Block, Lines, Section, markdown_sections, paragraphs
+from recallite.text.markdown_sections import Block, LineStarts, MarkdownSection, markdown_sections, paragraphs
 from recallite.text.patterns import word_set
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ class _Document:
     """A text, the tokens in its spans, which are counted once they are needed, and the atoms of its parts."""
 
     def __init__(self, text: str, token_starts: TokenStarts, size: ChunkSize) -> None:
-        self.text, self.lines, self.size = text, Lines(text), size
+        self.text, self.lines, self.size = text, LineStarts(text), size
         self._token_starts = token_starts
         # ASCII has no more tokens than characters: most notes need no tokenizer, a tenth of their indexing time.
         self._surely_fits = size.max_tokens if text.isascii() else 0
@@ -269,7 +269,7 @@ class _Part(NamedTuple):
     small: bool
 
 
-def _joined(document: _Document, sections: Iterable[Section]) -> list[_Part]:
+def _joined(document: _Document, sections: Iterable[MarkdownSection]) -> list[_Part]:
     """The sections of a document, small ones joined.
 
     They are joined with those beside or below them that are small too, else with the larger neighbour that is nearer in
@@ -436,7 +436,7 @@ def with_properties(chunks: Sequence[Chunk], text: str, properties: str, size: C
     if chunks and len(properties) <= _MOST_SAID_CHARS:
         return [structs.replace(chunks[0], properties=properties), *chunks[1:]]
     begin, end, _ = span
-    lines = Lines(text)
+    lines = LineStarts(text)
     numbers = lines.number(begin), max(lines.number(begin), lines.number(end) - 1)
     # Names and numbers, of which properties are full, have 2 characters a token.
     parts = textwrap.wrap(properties, max(2 * size.max_tokens, 2), break_on_hyphens=False)

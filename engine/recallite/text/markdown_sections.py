@@ -23,7 +23,7 @@ _margin = re.compile(r"[^\W\d_]|#{1,6} ").match
 _line_ends = re.compile(r"\r\n?|\n").finditer
 
 
-class Lines:
+class LineStarts:
     """The starts of the lines of a text. Lines count from 0 here, in `number` from 1."""
 
     def __init__(self, text: str) -> None:
@@ -46,7 +46,7 @@ class Lines:
         return not self._text[self.start(line) : self.start(line + 1)].strip()
 
 
-def segments(text: str, lines: Lines, first: int) -> Iterator[tuple[int, int]]:
+def segments(text: str, lines: LineStarts, first: int) -> Iterator[tuple[int, int]]:
     """Runs of lines from `first` on, of about 262,144 characters each, that no Markdown block crosses.
 
     A word or a heading at the left margin after a blank line ends every list and quote, but not a code fence.
@@ -100,14 +100,14 @@ class Block(NamedTuple):
         return blocks if blocks and blocks[0].first == self.first else [Block("code", self.first), *blocks]
 
 
-class Section(NamedTuple):
+class MarkdownSection(NamedTuple):
     """A section: the path of its headings, and blocks that cover all its lines."""
 
     headings: tuple[str, ...]
     blocks: list[Block]
 
 
-def paragraphs(lines: Lines, first: int, last: int, kind: Kind = "prose") -> list[Block]:
+def paragraphs(lines: LineStarts, first: int, last: int, kind: Kind = "prose") -> list[Block]:
     """The paragraphs between two lines of a text, separated by blank lines."""
     blocks: list[Block] = []
     blank = True
@@ -118,13 +118,13 @@ def paragraphs(lines: Lines, first: int, last: int, kind: Kind = "prose") -> lis
     return blocks
 
 
-def markdown_sections(text: str, lines: Lines, first: int) -> Iterator[Section]:
+def markdown_sections(text: str, lines: LineStarts, first: int) -> Iterator[MarkdownSection]:
     """The sections of a document's body, which begins at line `first`.
 
     Headings without text belong to the next section; headings in lists and quotes begin none.
     """
     path: list[tuple[int, str]] = []
-    section = Section((), [])
+    section = MarkdownSection((), [])
     bare = True
     if first == 0 and (span := front_matter_span(text)) is not None:
         # Invalid front matter is text, but its last line must not make the line before it a heading.
@@ -136,14 +136,14 @@ def markdown_sections(text: str, lines: Lines, first: int) -> Iterator[Section]:
             path = [outer for outer in path if outer[0] < level] + [(level, title)]
             if not bare:
                 yield section
-            section = Section(tuple(title for _, title in path if title), section.blocks if bare else [])
+            section = MarkdownSection(tuple(title for _, title in path if title), section.blocks if bare else [])
         bare = heading is not None and (bare or not section.blocks)
         section.blocks.append(block)
     if section.blocks:
         yield section
 
 
-def _top_blocks(text: str, lines: Lines, first: int) -> Iterator[tuple[Block, tuple[int, str] | None]]:
+def _top_blocks(text: str, lines: LineStarts, first: int) -> Iterator[tuple[Block, tuple[int, str] | None]]:
     """The outermost blocks, headings with their level and title.
 
     Where the parser would take too much memory, or nests too deep, the lines are taken as paragraphs.

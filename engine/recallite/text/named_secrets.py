@@ -135,7 +135,7 @@ _UUID = lazily(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _UNKNOWN = lazily(r"(?<![\w/+=.@:#-])[A-Za-z0-9][A-Za-z0-9_+/-]{19,}={0,2}(?![\w/+])")
 
 
-class Name(NamedTuple):
+class SecretName(NamedTuple):
     """A secret's name in a text: an identifier, what its word says of the value, and that word."""
 
     start: int
@@ -211,15 +211,15 @@ def kind_of_field(name: str, value: str) -> str | None:
     return None
 
 
-def _kind(name: Name) -> str:
+def _kind(name: SecretName) -> str:
     return {"token": "key or token", "key": "key or token", "number": "PIN"}.get(name.strength, "password")
 
 
 # Names.
 
 
-def _names(text: str, lower: str) -> list[Name]:
-    by_stop: dict[int, Name] = {}
+def _names(text: str, lower: str) -> list[SecretName]:
+    by_stop: dict[int, SecretName] = {}
     spellings_by_part = _spellings(text.isascii())
     for part in [part for part in spellings_by_part if part in lower]:
         spellings = spellings_by_part[part]
@@ -236,11 +236,11 @@ def _names(text: str, lower: str) -> list[Name]:
     return sorted(by_stop.values())
 
 
-def _identified(text: str, begin: int, word: str, strength: Strength, *, declined: bool) -> Name | None:
+def _identified(text: str, begin: int, word: str, strength: Strength, *, declined: bool) -> SecretName | None:
     """A word with the identifier around it, unless that is another word or names something else."""
     start, end = begin, begin + len(word)
     if "\u0e00" <= word[-1] <= "\u0eff" or word[-1] >= "\u2e80":
-        return Name(begin, end, strength, word, word, is_unspaced=True)
+        return SecretName(begin, end, strength, word, word, is_unspaced=True)
     first, last = max(0, begin - _MOST_NAME_CHARS), min(len(text), end + _MOST_NAME_CHARS)
     while start > first and (text[start - 1].isalnum() or text[start - 1] in "_-$"):
         start -= 1
@@ -248,7 +248,7 @@ def _identified(text: str, begin: int, word: str, strength: Strength, *, decline
     if declined:
         while stop < last and text[stop].isalpha():
             stop += 1
-        return Name(start, stop, strength, word, text[start:stop]) if stop - end <= 6 else None
+        return SecretName(start, stop, strength, word, text[start:stop]) if stop - end <= 6 else None
     while stop < last and text[stop].isascii() and (text[stop].isalnum() or text[stop] in "_-"):
         stop += 1
     stop = max(end, end + len(text[end:stop].rstrip("_-")))
@@ -273,14 +273,14 @@ def _identified(text: str, begin: int, word: str, strength: Strength, *, decline
     return (
         None
         if is_id or parts & _tables()["other_name_parts"]
-        else Name(start, stop, strength, word, identifier, is_english=True)
+        else SecretName(start, stop, strength, word, identifier, is_english=True)
     )
 
 
 # Values.
 
 
-def _values(text: str, lower: str, name: Name, end: int) -> Iterator[Span]:
+def _values(text: str, lower: str, name: SecretName, end: int) -> Iterator[Span]:
     """The values that a name gives away, those that a sentence names before `end`."""
     if name.strength == "phrase" or name.word == "passphrase":
         row = _ROW_OF_WORDS.match(text, name.stop)
@@ -325,7 +325,7 @@ def _values(text: str, lower: str, name: Name, end: int) -> Iterator[Span]:
                 yield before.span(1)
 
 
-def _given(text: str, begin: int, name: Name, how: How, *, is_close: bool) -> Iterator[Span]:
+def _given(text: str, begin: int, name: SecretName, how: How, *, is_close: bool) -> Iterator[Span]:
     """The value that begins here, if it is a secret. `is_close`: it is joined to its name, as in a shell."""
     if (prefix := _PREFIXED_QUOTE.match(text, begin)) is not None:
         begin = prefix.end()
@@ -387,7 +387,7 @@ def _trimmed(text: str, begin: int, stop: int) -> Span | None:
     return (begin, begin + len(value)) if value else None
 
 
-def _is_alone(text: str, name: Name, stop: int) -> bool:
+def _is_alone(text: str, name: SecretName, stop: int) -> bool:
     """Whether a line has only a name and its value."""
     line = text.rfind("\n", max(0, name.start - 40), name.start) + 1
     before = text[line : name.start] if line or name.start < 40 else "..."
@@ -395,7 +395,7 @@ def _is_alone(text: str, name: Name, stop: int) -> bool:
     return not before.strip(" \t-*>#\"'`|") and (not after or after[0] in "\r\n")
 
 
-def _said(text: str, lower: str, name: Name, end: int) -> Iterator[Span]:
+def _said(text: str, lower: str, name: SecretName, end: int) -> Iterator[Span]:
     """The values that a sentence names after a secret's name: no ordinary words, after a word such as "is"."""
     begin = name.stop + (text[name.stop : name.stop + 1] in ('"', "'", "`", "*", "”", "»", ","))
     is_given = name.strength == "password" and _is_after_user(lower, name)
@@ -430,7 +430,7 @@ def _said(text: str, lower: str, name: Name, end: int) -> Iterator[Span]:
         previous = word[0].lower()
 
 
-def _links(previous: str, count: int, name: Name, lower: str) -> bool:
+def _links(previous: str, count: int, name: SecretName, lower: str) -> bool:
     """Whether a word of a sentence leads to the value: a verb, a colon; "to" after a verb, and not "password to"."""
     tables = _tables()
     weak = previous in tables["weak_linkers"]
@@ -442,7 +442,7 @@ def _links(previous: str, count: int, name: Name, lower: str) -> bool:
     return any(not tables["changes"].isdisjoint(part.split()) for part in around)
 
 
-def _span_said(text: str, word: re.Match[str], name: Name, how: How, *, is_quotable: bool) -> Span | None:
+def _span_said(text: str, word: re.Match[str], name: SecretName, how: How, *, is_quotable: bool) -> Span | None:
     """The value that a word of a sentence is or begins."""
     if word[0][0] in _OPENING and is_quotable:
         span = _quoted(text, word.start())
@@ -457,14 +457,14 @@ def _span_said(text: str, word: re.Match[str], name: Name, how: How, *, is_quota
     return span if is_secret else None
 
 
-def _is_after_user(lower: str, name: Name) -> bool:
+def _is_after_user(lower: str, name: SecretName) -> bool:
     """Whether a user's name precedes: "login ada password ...", as in a .netrc file."""
     before = lower[max(0, name.start - 80) : name.start].split()
     is_named = len(before) > 1 and before[-2].strip("-:") in _USERS
     return is_named and before[-1].strip(",") not in (*_USERS, "and", "or", "&", "/", "name", "+")
 
 
-def _near(text: str, name: Name, end: int) -> Iterator[Span]:
+def _near(text: str, name: SecretName, end: int) -> Iterator[Span]:
     """The words that look random in the line after a name."""
     limit = min(end, name.stop + _MOST_SAID_CHARS)
     line = text.find("\n", name.stop, limit)
@@ -478,7 +478,7 @@ def _near(text: str, name: Name, end: int) -> Iterator[Span]:
 # What is a secret.
 
 
-def _is_secret(value: str, name: Name, how: How, following: str) -> bool:
+def _is_secret(value: str, name: SecretName, how: How, following: str) -> bool:
     """Whether a value, before the text `following`, may be what the name says."""
     strength = name.strength
     if strength == "number":

@@ -49,7 +49,7 @@ class Past(NamedTuple):
     named: str = ""
 
 
-class _Form(NamedTuple):
+class _PastForm(NamedTuple):
     """Questions about the past: what they ask for, phrases of which they have one, their pattern, and whether it takes
     the past tense.
     """
@@ -62,29 +62,29 @@ class _Form(NamedTuple):
 
 # A pattern is looked for only where the question has a phrase of it: most questions cost 2 microseconds, not 100.
 _FORMS = (
-    _Form("former", ("use to", "used to"), lazily(
+    _PastForm("former", ("use to", "used to"), lazily(
         r"(?i)^(?!.*\b(?:is|are|be|been|being|get|got)\b.*\bused to\b).*"
         r"\bused to (?!(?:it|this|that|the|my|your|being|having)\b)|\bdid (?:\w+ ){1,3}use to\b"
     )),
-    _Form("former", ("previously", "formerly", "back then", "the past"),
+    _PastForm("former", ("previously", "formerly", "back then", "the past"),
           lazily(r"(?i)\b(?:previously|formerly|back then|in the past)\b")),
-    _Form("former", ("before", "prior to", "until"),
+    _PastForm("former", ("before", "prior to", "until"),
           lazily(r"(?i)\b(?:before|prior to|until) (?:that|this|now|then|today)\b")),
-    _Form("former", ("previous", "former", "prior"),
+    _PastForm("former", ("previous", "former", "prior"),
           lazily(rf"(?i){_WHOSE} (?:most recent )?(?:previous|former|prior) {_TALK}")),
-    _Form("former", ("old", "earlier", "past"), lazily(rf"(?i){_WHOSE} (?:old|earlier|past) {_STATES}")),
-    _Form("former", ("from",),
+    _PastForm("former", ("old", "earlier", "past"), lazily(rf"(?i){_WHOSE} (?:old|earlier|past) {_STATES}")),
+    _PastForm("former", ("from",),
           lazily(r"(?i)\b(?:switch|chang|mov|migrat|convert)(?:e|ed|ing)? (?:\w+ ){0,3}from\s*\?")),
-    _Form("former", ("replace",), lazily(r"(?i)\bwhat (?:did|was|were) (?:\w+ ){1,8}replaced?(?: by| with)? ?\?")),
-    _Form("first", ("originally", "initially", "at first", "beginning", "start"),
+    _PastForm("former", ("replace",), lazily(r"(?i)\bwhat (?:did|was|were) (?:\w+ ){1,8}replaced?(?: by| with)? ?\?")),
+    _PastForm("first", ("originally", "initially", "at first", "beginning", "start"),
           lazily(r"(?i)\b(?:originally|initially|at first|(?:in|at) the (?:very )?(?:beginning|start))\b"),
           tensed=True),
     # In the past tense only: an original language is one still.
-    _Form("first", ("original", "initial"),
+    _PastForm("first", ("original", "initial"),
           lazily(rf"(?i){_WHOSE} (?:very )?(?:original|initial) {_TALK}"), tensed=True),
-    _Form("first", ("first", "earliest"), lazily(rf"(?i){_WHOSE} (?:very )?(?:first|earliest) {_STATES}")),
-    _Form("first", ("history of",), lazily(rf"(?i)\bhistory of {_WHOSE} {_STATES}")),
-    _Form("before", ("before", "prior to", "until", "till"), lazily(
+    _PastForm("first", ("first", "earliest"), lazily(rf"(?i){_WHOSE} (?:very )?(?:first|earliest) {_STATES}")),
+    _PastForm("first", ("history of",), lazily(rf"(?i)\bhistory of {_WHOSE} {_STATES}")),
+    _PastForm("before", ("before", "prior to", "until", "till"), lazily(
         rf"(?i)\b{_COUNTED}(?:before|prior to|until|till)(?: (?P<named>[^?.!]{{2,80}})|[ ?.]{{0,3}}$)"
     ), tensed=True),
 )  # fmt: skip

@@ -220,7 +220,7 @@ _MOST_LINES = 300
 # A memory with more lines is only recognised on its own.
 _MOST_LINES_EACH = 12
 
-Reading = tuple[bytes, tuple[Claim, ...]]
+Candidate = tuple[bytes, tuple[Claim, ...]]
 """The key of a memory with this text, and the claims of what was wrapped around it."""
 
 
@@ -231,7 +231,7 @@ class Quotation(Struct, frozen=True):
     """
 
     lines: tuple[str, ...]
-    runs: tuple[tuple[tuple[int, tuple[Reading, ...]], ...], ...]
+    runs: tuple[tuple[tuple[int, tuple[Candidate, ...]], ...], ...]
 
     @classmethod
     def of(cls, text: str) -> Quotation:
@@ -282,7 +282,7 @@ class Quotation(Struct, frozen=True):
         return rest[0] or None
 
 
-def _runs(lines: Sequence[str]) -> Iterator[tuple[tuple[int, tuple[Reading, ...]], ...]]:
+def _runs(lines: Sequence[str]) -> Iterator[tuple[tuple[int, tuple[Candidate, ...]], ...]]:
     heads = [list(stripped_head(line)) for line in lines]
     tails = [list(stripped_tail(line)) for line in lines]
     for start in range(len(lines)):
@@ -293,7 +293,7 @@ def _runs(lines: Sequence[str]) -> Iterator[tuple[tuple[int, tuple[Reading, ...]
 
 def _readings(
     heads: Sequence[tuple[str, list[Claim]]], following: Sequence[str], tails: Sequence[tuple[str, list[Claim]]]
-) -> Iterator[Reading]:
+) -> Iterator[Candidate]:
     """A run with each amount of wrapping removed.
 
     `heads` are the variants of its first line, `tails` of its last, which may be the first.

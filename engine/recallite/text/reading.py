@@ -137,9 +137,9 @@ def read_texts(
     chunks, entries, ends = kernels.distinct_chunks(data, offsets, _FOLDS)
     terms = terms_of_chunks(chunks.tobytes().decode("utf-8", "surrogatepass").split(" ")[:-1])
     flags = np.zeros(len(terms), np.uint8)
-    beside = [_Beside(i, tuple(chain(*map(tokenize, some))), TAG_ONLY) for i, some in enumerate(tags or ()) if some]
+    beside = [(i, tuple(chain(*map(tokenize, some))), TAG_ONLY) for i, some in enumerate(tags or ()) if some]
     beside += [
-        _Beside(i, names, NAME)
+        (i, names, NAME)
         for i, context in enumerate(contexts or ())
         if context is not None and (names := name_words(context))
     ]
@@ -180,12 +180,8 @@ def _read_few(texts: Sequence[str], contexts: Iterable[str | None], tags: Iterab
     return Reading([*vocabulary], *arrays, unknown, unknown)
 
 
-class _Beside(NamedTuple):
-    """Words of tags, or of a context that is a name, which are not read in the chunks of text i, with their flag."""
-
-    text: int
-    terms: tuple[str, ...]
-    flag: int
+# Words of tags, or of a context that is a name, which are not read in the chunks of a text: its index, and their flag.
+_Beside = tuple[int, tuple[str, ...], int]
 
 
 def _with_lists(
@@ -194,11 +190,11 @@ def _with_lists(
     """Return entries and their ends with those of `beside`, whose terms are added to `terms`, and the flags of all."""
     first = len(terms)
     numbers: dict[tuple[tuple[str, ...], int], int] = {}
-    added = [numbers.setdefault((entry.terms, entry.flag), first + len(numbers)) for entry in beside]
+    added = [numbers.setdefault((words, flag), first + len(numbers)) for _, words, flag in beside]
     terms += [listed for listed, _ in numbers]
     flags = np.zeros(len(terms), np.uint8)
     flags[first:] = [flag for _, flag in numbers]
-    owners = np.array([entry.text for entry in beside])
+    owners = np.array([i for i, _, _ in beside])
     entries = np.insert(entries, ends[owners + 1], np.array(added, np.int32))
     ends = ends + np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=len(ends) - 1))])
     return entries, ends, flags

@@ -341,12 +341,12 @@ def read_language(name: str) -> Language:
         weekdays=_in_order(table["weekdays"], 0),
         seasons=_values(table["seasons"], _SEASONS.__getitem__),
         units=_values(table["units"], str),
-        parts_of_day=_listed(table["parts_of_day"]),
+        parts_of_day=_entries(table["parts_of_day"]),
         relative=_values(table["relative"], RELATIVE.__getitem__),
         named=_values(table["named"], int),
         weeks=_values(table.get("weeks", {}), int),
         numbers=_values(table["numbers"], int),
-        vague_numbers=_listed(table["vague_numbers"]),
+        vague_numbers=_entries(table["vague_numbers"]),
         edges=_values(table["edges"], _EDGES.__getitem__),
         stated_forms=forms("forms"),
         question_forms=forms("question_forms"),
@@ -364,13 +364,13 @@ def _pattern(text: str, fragments: Mapping[str, str]) -> str:
     return filled("".join(map(str.lstrip, text.split("\n"))) if "\n" in text else text, fragments)
 
 
-def _listed(text: str) -> tuple[str, ...]:
+def _entries(text: str) -> tuple[str, ...]:
     return tuple(_COMMA.split(text.strip()))
 
 
 def _values(table: Mapping[str, str], value_of: Callable[[str], Any]) -> dict[str, Any]:
     """Return the value of each word of a table that lists the words of each value."""
-    return {word: value_of(value) for value, words in table.items() for word in _listed(words)}
+    return {word: value_of(value) for value, words in table.items() for word in _entries(words)}
 
 
 def _in_order(names: str, first: int) -> dict[str, int]:

@@ -31,7 +31,7 @@ LAST, THIS, NEXT, NEAREST, COMING = -1, 0, 1, 2, 3
 RELATIVE = {"last": LAST, "this": THIS, "next": NEXT, "nearest": NEAREST, "coming": COMING}
 
 
-class Period(NamedTuple):
+class Days(NamedTuple):
     """Days from `begin` to before `end`."""
 
     begin: date
@@ -41,9 +41,9 @@ class Period(NamedTuple):
 class Readings(NamedTuple):
     """The meaning of a time in a statement in the past tense, in the future, and without a tense; None: in doubt."""
 
-    past: Period | None = None
-    ahead: Period | None = None
-    plain: Period | None = None
+    past: Days | None = None
+    ahead: Days | None = None
+    plain: Days | None = None
 
 
 class Time(NamedTuple):
@@ -77,7 +77,7 @@ def on_weekday(time: Time, number: int, today: date) -> Time:
 
     ValueError if it is another weekday, or if that date of another weekday is so near that it may be meant.
     """
-    readings = (Period(time.begin, time.end),) if time.readings is None else time.readings[:2]
+    readings = (Days(time.begin, time.end),) if time.readings is None else time.readings[:2]
     past, *later = (period if period and period.begin.weekday() == number else None for period in readings)
     near = any(
         period and abs(period.begin - today).days <= _NEAR_DAYS and period.begin.weekday() != number
@@ -116,15 +116,15 @@ def years(first: int, count: int = 1) -> Time:
 def third_of(time: Time, index: int) -> Time:
     """Return the beginning, middle or end (0 to 2) of a time in a statement; a question means all of it."""
 
-    def third(period: Period | None) -> Period | None:
+    def third(period: Days | None) -> Days | None:
         if period is None:
             return None
         step = (period.end - period.begin) / 3
         begin = period.begin + index * step
-        return Period(begin, period.end if index == 2 else begin + step)
+        return Days(begin, period.end if index == 2 else begin + step)
 
     if time.readings is None:
-        part = third(Period(time.begin, time.end))
+        part = third(Days(time.begin, time.end))
         return time._replace(readings=Readings(part, part, part))
     return time._replace(readings=Readings(*map(third, time.readings)))
 
@@ -146,7 +146,7 @@ def around(today: date, count: int, unit: str, *, vague: bool = False) -> Time:
     if vague or unit not in ("week", *_CALENDAR):
         return time
     begin, end, *_ = near_unit(unit, count, today)
-    return time._replace(readings=Readings(*3 * (Period(begin, end),)))
+    return time._replace(readings=Readings(*3 * (Days(begin, end),)))
 
 
 def near_week(step: int, today: date) -> Time:
@@ -158,8 +158,8 @@ def near_week(step: int, today: date) -> Time:
 def near_weekend(relative: int, today: date) -> Time:
     """Return last, this, next or the coming weekend."""
     this = today - timedelta(today.weekday() - _SATURDAY)
-    last, over = Period(this - timedelta(7), this - timedelta(5)), Period(this, this + timedelta(2))
-    coming = Period(this + timedelta(7), this + timedelta(9))
+    last, over = Days(this - timedelta(7), this - timedelta(5)), Days(this, this + timedelta(2))
+    coming = Days(this + timedelta(7), this + timedelta(9))
     if relative == LAST:
         return Time(*last)
     if relative == THIS:
@@ -236,8 +236,8 @@ def _range_readings(first: Time, last: Time, begin: date, end: date) -> Readings
     with suppress(ValueError):
         if last.readings == DOUBT or first.readings == DOUBT:
             return DOUBT
-        coming = Period(years_before(begin, -1), years_before(end, -1))
-        return Readings(Period(begin, end), coming)
+        coming = Days(years_before(begin, -1), years_before(end, -1))
+        return Readings(Days(begin, end), coming)
     return DOUBT
 
 
@@ -262,18 +262,18 @@ def _shifted(today: date, count: int, unit: str) -> date:
     return date(year, month + 1, min(today.day, calendar.monthrange(year, month + 1)[1]))
 
 
-def _days(begin: date) -> Period:
-    return Period(begin, begin + timedelta(1))
+def _days(begin: date) -> Days:
+    return Days(begin, begin + timedelta(1))
 
 
 def _one_day(begin: date) -> Time:
     return Time(begin, begin + timedelta(1))
 
 
-def months_from(year: int, month: int, count: int) -> Period:
+def months_from(year: int, month: int, count: int) -> Days:
     """The days of `count` months."""
     beyond = month + count
-    return Period(date(year, month, 1), date(year + (beyond > 12), (beyond - 1) % 12 + 1, 1))
+    return Days(date(year, month, 1), date(year + (beyond > 12), (beyond - 1) % 12 + 1, 1))
 
 
 def _nearest_day(month: int, number: int, today: date, step: int) -> date:
@@ -382,7 +382,7 @@ def _from_now(match: _Match, today: date, language: Language, sign: int = 1) -> 
 def _ahead(match: _Match, today: date, language: Language) -> Time:
     """Read "in two weeks"; of the past it is a duration."""
     time = _from_now(match, today, language)
-    ahead = Period(time.begin, time.end) if time.readings is None else time.readings.ahead
+    ahead = Days(time.begin, time.end) if time.readings is None else time.readings.ahead
     return time._replace(readings=Readings(ahead=ahead))
 
 
@@ -431,7 +431,7 @@ def _weekday(match: _Match, today: date, language: Language) -> Time:
 def _weekend(match: _Match, today: date, language: Language) -> Time:
     """Read "the weekend": to a question the last one or this, to a statement the last or the next by its tense."""
     saturday = today - timedelta(today.weekday() - _SATURDAY)
-    here, last = Period(saturday, saturday + timedelta(2)), Period(saturday - timedelta(7), saturday - timedelta(5))
+    here, last = Days(saturday, saturday + timedelta(2)), Days(saturday - timedelta(7), saturday - timedelta(5))
     return Time(*here, readings=DOUBT) if today >= saturday else Time(*last, readings=Readings(last, here))
 
 

@@ -24,7 +24,7 @@ from recallite.text.dates.languages import (
     literals_of,
     terms_of_times,
 )
-from recallite.text.dates.periods import Period, Time, ranged
+from recallite.text.dates.periods import Days, Time, ranged
 from recallite.text.patterns import lazily
 
 # The time of day beside a day: "at 3 pm yesterday", "tomorrow at 15:30", "am Montag um 15 Uhr".
@@ -163,7 +163,7 @@ def _limited(
         tense = PAST
     elif until or word == "by" or (onward and tense == OPEN):
         tense = FUTURE
-    period: Period | None = Period(time.begin, time.end)
+    period: Days | None = Days(time.begin, time.end)
     if time.readings is not None:
         period = {PAST: time.readings.past, OPEN: time.readings.plain, FUTURE: time.readings.ahead}[tense]
     if period is None:

@@ -90,7 +90,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
-class Written(NamedTuple):
+class DateSpan(NamedTuple):
     """The time that a date names, from `begin` to before `end`; a moment, if it names the time of day, has both."""
 
     begin: datetime
@@ -109,19 +109,19 @@ class Unread(NamedTuple):
         return f"{self.name} is {shown[:60] + '...' if len(shown) > 60 else shown!r}: {self.why}"
 
 
-def read_written(value: object, day_first: Callable[[], bool | None] = lambda: None) -> Written | None:
+def read_written(value: object, day_first: Callable[[], bool | None] = lambda: None) -> DateSpan | None:
     """Return what a date means; None if it is none, or has two readings that `day_first` does not decide."""
     readings = _decided(readings_of(value), day_first)
     return readings[0] if len(readings) == 1 else None
 
 
-def _decided(readings: tuple[Written, ...], day_first: Callable[[], bool | None]) -> tuple[Written, ...]:
+def _decided(readings: tuple[DateSpan, ...], day_first: Callable[[], bool | None]) -> tuple[DateSpan, ...]:
     if len(readings) == 2 and (first := day_first()) is not None:
         return (readings[not first],)
     return readings
 
 
-def readings_of(value: object) -> tuple[Written, ...]:
+def readings_of(value: object) -> tuple[DateSpan, ...]:
     """Return what a date can mean: nothing, one time, or two, the first with the day before the month.
 
     A value is a text, a date, a number of seconds, ms, us or ns since 1970, or a list of one of these. A time without a
@@ -157,12 +157,12 @@ def day_first_of(values: Iterable[object]) -> bool | None:
 
 def stated_time(
     properties: Mapping[str, Any], now: datetime, day_first: Callable[[], bool | None] = lambda: None
-) -> tuple[Written | None, Written | None, list[Unread]]:
+) -> tuple[DateSpan | None, DateSpan | None, list[Unread]]:
     """Return when properties say that a text was written, and changed, and those that no day could be read from.
 
     `day_first` is asked if a date has two readings.
     """
-    times: dict[bool, Written] = {}
+    times: dict[bool, DateSpan] = {}
     unread: dict[bool, list[Unread]] = {False: [], True: []}
     for changed, name in _names(properties):
         value = properties[name]
@@ -233,7 +233,7 @@ def time_in_name(path: str) -> datetime | None:
     return distinct.pop() if len(distinct) == 1 else None
 
 
-def _why(readings: tuple[Written, ...]) -> str:
+def _why(readings: tuple[DateSpan, ...]) -> str:
     if len(readings) == 2:
         day, month = (reading.begin.date() for reading in readings)
         return f"it may be {day} or {month}; write it as {day}"
@@ -262,7 +262,7 @@ def _rank(name: str) -> int | None:
     return 1 if words & _DATED else None
 
 
-def _text(text: str) -> Iterator[Written]:
+def _text(text: str) -> Iterator[DateSpan]:
     """Yield the readings of a text, which may be a link, or stand between quotes or brackets."""
     text = unicodedata.normalize("NFKC", text[: _MOST_CHARS + 1]).translate(_MARKS).strip()
     if link := _WIKILINK.fullmatch(text) or _LINK.fullmatch(text):
@@ -281,12 +281,12 @@ def _text(text: str) -> Iterator[Written]:
     folded = fold(_LOGGED.sub(" ", text))
     clock, zone, rest = _clock(folded)
     rest = _ORDINAL_MARK.sub(" ", rest)
-    seen: dict[tuple[Written, ...], None] = {}
+    seen: dict[tuple[DateSpan, ...], None] = {}
     for months, weekdays in _names_of_languages() if any(map(str.isalpha, rest)) else (({}, {}),):
-        days: list[Written] = []
+        days: list[DateSpan] = []
         for begin, end in _days(rest, months, weekdays):
             if clock is None:
-                days.append(Written(_midnight(begin), _midnight(end)))
+                days.append(DateSpan(_midnight(begin), _midnight(end)))
             elif end - begin != _DAY:
                 raise ValueError("a time of day of no day")
             else:
@@ -297,7 +297,7 @@ def _text(text: str) -> Iterator[Written]:
         yield from next(iter(seen))
 
 
-def _number(digits: str) -> Iterator[Written]:
+def _number(digits: str) -> Iterator[DateSpan]:
     """Read digits: 20240305, 202403051430, 2024, or units since 1970, of which ns have up to 20 digits."""
     if (compact := _COMPACT.fullmatch(digits)) and (day := _compact([part for part in compact.groups() if part])):
         yield day
@@ -305,7 +305,7 @@ def _number(digits: str) -> Iterator[Written]:
         yield ordinal
     elif len(digits) == 4 and int(digits) in YEARS:
         begin, end = months_from(int(digits), 1, 12)
-        yield Written(_midnight(begin), _midnight(end))
+        yield DateSpan(_midnight(begin), _midnight(end))
     else:
         seconds = float(digits)
         for _ in ("ms", "us", "ns"):
@@ -314,7 +314,7 @@ def _number(digits: str) -> Iterator[Written]:
             yield _moment(_EPOCH + timedelta(seconds=seconds))
 
 
-def _compact(parts: list[str]) -> Written | None:
+def _compact(parts: list[str]) -> DateSpan | None:
     """A day, or a minute or second of it, of a century near ours."""
     numbers = [int(part) for part in parts]
     try:
@@ -325,7 +325,7 @@ def _compact(parts: list[str]) -> Written | None:
     return None
 
 
-def _ordinal(text: str) -> Written | None:
+def _ordinal(text: str) -> DateSpan | None:
     """The day of a year: 2024-065."""
     match = _ORDINAL.fullmatch(text)
     if match is None or int(match[1]) not in YEARS:
@@ -334,19 +334,19 @@ def _ordinal(text: str) -> Written | None:
     return _day(day) if int(match[2]) and day.year == int(match[1]) else None
 
 
-def _iso(text: str) -> Written | None:
+def _iso(text: str) -> DateSpan | None:
     """Read ISO 8601, weeks and days of the year included, and times of day without colons as in names of files."""
     try:
         day = date.fromisoformat(text)
     except ValueError:
         pass
     else:
-        return Written(_midnight(day), _midnight(day) + _WEEK) if _ISO_WEEK.fullmatch(text) else _day(day)
+        return DateSpan(_midnight(day), _midnight(day) + _WEEK) if _ISO_WEEK.fullmatch(text) else _day(day)
     if (ordinal := _ordinal(text)) is not None:
         return ordinal
     if zoned := _ZONED_DAY.fullmatch(text):
         begin = datetime.fromisoformat(f"{zoned[1]}T00:00{zoned[2]}").astimezone(UTC)
-        return Written(begin, begin + _DAY)
+        return DateSpan(begin, begin + _DAY)
     text = _ZONE_BESIDE.sub("", text)
     text = _WHOLE_ID.sub(r"\1T\2\3", text)
     if dashed := _DASHED.fullmatch(text):
@@ -481,15 +481,15 @@ def _year(digits: str) -> int:
     return int(digits) + (0 if len(digits) == 4 else 2000 if int(digits) < 69 else 1900)
 
 
-def _moment(moment: datetime) -> Written:
+def _moment(moment: datetime) -> DateSpan:
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     _ = moment.astimezone(UTC)  # OverflowError outside the years 1 to 9999
-    return Written(moment, moment)
+    return DateSpan(moment, moment)
 
 
-def _day(day: date) -> Written:
+def _day(day: date) -> DateSpan:
     begin = _midnight(day)
-    return Written(begin, begin + _DAY if day < date.max else datetime.max.replace(tzinfo=UTC))
+    return DateSpan(begin, begin + _DAY if day < date.max else datetime.max.replace(tzinfo=UTC))
 
 
 def _midnight(day: date) -> datetime:

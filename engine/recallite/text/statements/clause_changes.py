@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from recallite.text.statements import lexicon as lx
 from recallite.text.statements.clause import Clause
-from recallite.text.statements.statement import Finding
+from recallite.text.statements.statement import Ruling
 from recallite.text.statements.value_changes import USES, another_value, is_in_use
 
 TIES = frozenset(("singl", "marri", "engag", "divorc", "separ"))
@@ -126,13 +126,13 @@ class _Pair(NamedTuple):
 
 def compare(
     new: Clause, old: Clause, several: frozenset[str], changed: bool, mentioned: frozenset[str]
-) -> Finding | None:
+) -> Ruling | None:
     """The finding of the rules on two clauses that are not `apart`; None if both may hold.
 
     `changed`: whether another clause of the newer text tells of change; `mentioned`: all that this text names.
     """
     if new.former:
-        return None if old.past or old.negated or new.negated else Finding("supersedes", FORMER, cued=True)
+        return None if old.past or old.negated or new.negated else Ruling("supersedes", FORMER, cued=True)
     stated = old.stated if old.relation in _PLAIN else old.stated | {old.relation}
     cue = new.now or new.change or new.corrected or changed or _again(new, old)
     ending = new.gone or new.ends or new.stopped or new.change or new.relation == "move"
@@ -204,24 +204,24 @@ def _names_in_fewer_words(new: Clause, old: Clause, shared: frozenset[str], more
     return not any(word.kind != lx.WORD or word.text in lx.DISTINCT or word.stem in lx.SEVERAL_NOUNS for word in added)
 
 
-def _gone(pair: _Pair) -> Finding | None:
+def _gone(pair: _Pair) -> Ruling | None:
     """A value named as gone, which the older one says: "switched from A to B", "B instead of A"."""
     new, old = pair.new, pair.old
     if not new.gone or old.negated or not (pair.lasting or (new.replaces and old.change)):
         return None
     gone = frozenset([word.key for word in new.gone])
     if new.replaces:
-        return Finding("supersedes", REPLACED, cued=True) if is_in_use(gone, new, old) else None
+        return Ruling("supersedes", REPLACED, cued=True) if is_in_use(gone, new, old) else None
     if not _covers(gone, pair.every):
         return None
     about = new.subject - lx.SPEAKERS
     named = about | (new.every - lx.SPEAKERS) | (frozenset((new.relation,)) - _PLAIN)
     if pair.subject or (about and about <= pair.every) or named & pair.every or old.stated <= gone:
-        return Finding("supersedes", "names what held before", cued=True)
+        return Ruling("supersedes", "names what held before", cued=True)
     return None
 
 
-def _ended(pair: _Pair) -> Finding | None:
+def _ended(pair: _Pair) -> Ruling | None:
     """An end: "quit", "sold", "cancelled", where the older one says what ended."""
     new, old = pair.new, pair.old
     if old.negated or not pair.lasting:
@@ -229,78 +229,78 @@ def _ended(pair: _Pair) -> Finding | None:
     planned = old.plan or "time" in dict(old.chunks) or old.relation == "plan"
     if new.relation == "be" and new.stated & _OFF and planned:
         about = new.subject - {"i"}
-        return Finding("supersedes", "was called off", cued=True) if about and about <= pair.every else None
+        return Ruling("supersedes", "was called off", cued=True) if about and about <= pair.every else None
     about = new.subject - lx.SPEAKERS
     stopped = new.stopped and not new.passive and about and new.stated
     if stopped and not pair.subject and about | new.stated <= pair.every:
-        return Finding("supersedes", "no longer holds", cued=True)
+        return Ruling("supersedes", "no longer holds", cued=True)
     if new.relation == "move" and "out" in new.stated and about and about <= pair.every and pair.every & _HOUSEHOLD:
-        return Finding("supersedes", "has ended", cued=True)
+        return Ruling("supersedes", "has ended", cued=True)
     if not new.ends:
         return None
     called_off = new.relation in _CALLED_OFF
     if new.passive or not new.stated:
         ended = new.subject - {"i"}
         if called_off and ended and not ended <= lx.SPEAKERS and ended <= pair.every:
-            return Finding("supersedes", "was called off", cued=True)
+            return Ruling("supersedes", "was called off", cued=True)
         if pair.subject and not new.stated and _covers(frozenset((new.relation,)), pair.stated):
-            return Finding("supersedes", "has ended", cued=True)
+            return Ruling("supersedes", "has ended", cued=True)
         return None
     ended = new.stated - {"i"}
     about = old.subject - lx.SPEAKERS
     owned = new.relation in _GIVES_UP and new.subject <= lx.SPEAKERS and ended and about and old.relation in _PLAIN
     if owned and (about <= ended or (ended <= about and about - ended <= lx.ATTRIBUTES)):
-        return Finding("supersedes", "has ended", cued=True)
+        return Ruling("supersedes", "has ended", cued=True)
     if ended and ((pair.subject and _covers(ended, pair.stated)) or (called_off and ended <= pair.every)):
-        return Finding("supersedes", "has ended", cued=True)
+        return Ruling("supersedes", "has ended", cued=True)
     return None
 
 
-def _negation(pair: _Pair) -> Finding | None:
+def _negation(pair: _Pair) -> Ruling | None:
     """One says the opposite of the other."""
     new, old = pair.new, pair.old
     ours, theirs = (new, old) if new.negated else (old, new)
     stated = ours.stated if ours.relation in _PLAIN else ours.stated | {ours.relation}
     if old.negated and old.relation == "have" and new.relation in _ACQUIRES and old.stated and old.stated <= new.stated:
-        return Finding("supersedes", "holds now", cued=True)
+        return Ruling("supersedes", "holds now", cued=True)
     keeps = new.relation in _KEEPS and (old.relation in _KEEPS or new.relation in _GENERIC)
     if new.stopped and pair.lasting and keeps and ours.stated and ours.stated <= old.stated:
-        return Finding("supersedes", "no longer holds", cued=True)
+        return Ruling("supersedes", "no longer holds", cued=True)
     if not stated or not _covers(stated, theirs.stated | {theirs.relation}):
         return None
     if new.negated and pair.lasting and (new.stopped or (new.change and new.plan) or new.corrected):
-        return Finding("supersedes", "no longer holds", cued=True)
+        return Ruling("supersedes", "no longer holds", cued=True)
     event = new.past and not new.perfect and not new.now and not old.yet
     if old.negated and pair.lasting and (pair.cue or new.yet or old.yet) and not event:
-        return Finding("supersedes", "holds now", cued=True)
+        return Ruling("supersedes", "holds now", cued=True)
     if len(theirs.stated - stated) <= 1 and new.past == old.past:
-        return Finding("contradicts", "negation", cued=False)
+        return Ruling("contradicts", "negation", cued=False)
     return None
 
 
-def _taste(pair: _Pair) -> Finding | None:
+def _taste(pair: _Pair) -> Ruling | None:
     """Opposite tastes: "loves it", "hates it"."""
     new, old = pair.new, pair.old
     if new.stated != old.stated or not {new.relation, old.relation} <= TASTES:
         return None
     if (new.relation in _LIKES) == (old.relation in _LIKES):
         return None
-    return Finding("supersedes" if pair.cue else "contradicts", "the opposite", cued=pair.cue)
+    return Ruling("supersedes" if pair.cue else "contradicts", "the opposite", cued=pair.cue)
 
 
-def _done(pair: _Pair) -> Finding | None:
+def _done(pair: _Pair) -> Ruling | None:
     """A plan that is done: "plans to apply", "applied"."""
     new, old = pair.new, pair.old
     for role, words in old.chunks if old.relation in STRIVES and new.relation in REACHES and new.past else ():
         if role == "for" and new.stated.issuperset([word.key for word in words]):
-            return Finding("supersedes", "was planned, is done", cued=True)
+            return Ruling("supersedes", "was planned, is done", cued=True)
     done = old.plan and not new.plan and (new.past or new.perfect or new.ends) and new.relation == old.relation
     if done and old.stated and old.stated <= new.stated | {new.relation}:
-        return Finding("supersedes", "was planned, is done", cued=True)
+        return Ruling("supersedes", "was planned, is done", cued=True)
     return None
 
 
-def _exchanged(pair: _Pair) -> Finding | None:
+def _exchanged(pair: _Pair) -> Ruling | None:
     """Another one: "I changed jobs", "I have a new landlord", where the older one says which it was."""
     new, old = pair.new, pair.old
     if new.relation not in EXCHANGES or old.relation != "be" or not pair.lasting or new.negated or len(new.chunks) != 1:
@@ -310,11 +310,11 @@ def _exchanged(pair: _Pair) -> Finding | None:
     if not new.subject & lx.SPEAKERS or not ("new" in new.stated or new.relation in lx.CHANGES):
         return None
     if exchanged and about and _covers(about, exchanged) and ("new" in new.stated or _covers(exchanged, about)):
-        return Finding("supersedes", "was exchanged", cued=True)
+        return Ruling("supersedes", "was exchanged", cued=True)
     return None
 
 
-def _rescheduled(pair: _Pair) -> Finding | None:
+def _rescheduled(pair: _Pair) -> Ruling | None:
     """Another time or number for something that the older clause mentions, but does not have as its subject.
 
     "The demo was moved to Friday" replaces "we show the bank the demo on Monday": the subject of the change is among
@@ -327,11 +327,11 @@ def _rescheduled(pair: _Pair) -> Finding | None:
     kinds = {word.kind for _, words in new.chunks for word in words if word.kind in lx.TYPED and word.text != "today"}
     theirs = [word.key for _, words in old.chunks for word in words if word.kind in kinds]
     if theirs and new.every.isdisjoint(theirs):
-        return Finding("supersedes", "another value", cued=True)
+        return Ruling("supersedes", "another value", cued=True)
     return None
 
 
-def _role(pair: _Pair) -> Finding | None:
+def _role(pair: _Pair) -> Ruling | None:
     """Another holder of a role: "Karen is my boss", "my boss is Ahmed", "Ahmed is my boss"."""
     new, old = pair.new, pair.old
     if new.relation != "be" or old.relation != "be" or new.past or old.past or new.negated or old.negated:
@@ -343,13 +343,13 @@ def _role(pair: _Pair) -> Finding | None:
             return None
         named = all(word.kind == lx.NAME or word.text in lx.NOW for word in (*new.head, *old.head))
         numbered = len(new.subject ^ old.subject) == 2 and len(new.subject & old.subject) == 1
-        return Finding("supersedes", "another one", cued=pair.cue) if named or numbered else None
+        return Ruling("supersedes", "another one", cued=pair.cue) if named or numbered else None
     for role, holder, other in ((new.subject, new.stated, old), (old.subject, old.stated, new)):
         sole = (role & lx.ATTRIBUTES and not _is_in_a_name(role, new, old)) or (
             pair.cue and role & lx.SPEAKERS and not role & lx.SEVERAL_NOUNS
         )
         if role == other.stated and sole and holder and holder != other.subject:
-            return Finding("supersedes", "another one", cued=pair.cue)
+            return Ruling("supersedes", "another one", cued=pair.cue)
     return None
 
 
@@ -361,7 +361,7 @@ def _is_in_a_name(role: frozenset[str], new: Clause, old: Clause) -> bool:
     return kinds == [{lx.NAME}, {lx.NAME}] and len(role) > 1
 
 
-def _served(pair: _Pair, several: frozenset[str], mentioned: frozenset[str]) -> Finding | None:
+def _served(pair: _Pair, several: frozenset[str], mentioned: frozenset[str]) -> Ruling | None:
     """Another means of the same purpose: "we use A for CI", "CI runs on B now"."""
     new, old = pair.new, pair.old
     if new.relation not in USES or old.relation not in USES or not (pair.lasting or old.change):
@@ -380,22 +380,22 @@ def _served(pair: _Pair, several: frozenset[str], mentioned: frozenset[str]) -> 
     return None
 
 
-def _agent(pair: _Pair) -> Finding | None:
+def _agent(pair: _Pair) -> Ruling | None:
     """Another agent: "Carol runs the shop", "Sam runs the shop now"."""
     new, old = pair.new, pair.old
     if new.relation != old.relation or new.stated != old.stated or not new.stated or not new.definite:
         return None
     if pair.cue and new.relation in _AGENTS and not new.past and not old.past:
-        return Finding("supersedes", "another one", cued=True)
+        return Ruling("supersedes", "another one", cued=True)
     if new.past and old.past and new.relation in _ONCE and new.every == old.every:
-        return Finding("contradicts", "another one", cued=False)
+        return Ruling("contradicts", "another one", cued=False)
     return None
 
 
 # Couples: who is single, engaged, married or separated.
 
 
-def couple(new: Clause, old: Clause, cue: bool) -> Finding | None:
+def couple(new: Clause, old: Clause, cue: bool) -> Ruling | None:
     """Compare who is single, engaged, married or separated: both partners count as the subject."""
     ours = _ties(new)
     theirs = _ties(old) if ours else ours
@@ -408,7 +408,7 @@ def couple(new: Clause, old: Clause, cue: bool) -> Finding | None:
         return None
     if ours & theirs and people == others:
         return None
-    return Finding("supersedes", "another relationship", cued=cue or new.past)
+    return Ruling("supersedes", "another relationship", cued=cue or new.past)
 
 
 def _partners(clause: Clause) -> frozenset[str]:

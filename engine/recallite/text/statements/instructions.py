@@ -88,7 +88,7 @@ class Instruction(Struct, frozen=True):
         return frozenset(stems | {("case", stem) for stem in self.case})
 
 
-class _Told(Protocol):
+class _Record(Protocol):
     @property
     def text(self) -> str: ...
     @property
@@ -103,10 +103,10 @@ class _Told(Protocol):
     def pinned(self) -> bool: ...
 
 
-Told = TypeVar("Told", bound=_Told)
+R = TypeVar("R", bound=_Record)
 
 
-def in_force(records: Sequence[Told]) -> list[tuple[Told, tuple[Told, ...]]]:
+def in_force(records: Sequence[R]) -> list[tuple[R, tuple[R, ...]]]:
     """The records of instructions that hold, the newest first, each with those given earlier that it may contradict.
 
     These follow it. One that a later one of its scope plainly replaces is left out, unless it is pinned: a write finds

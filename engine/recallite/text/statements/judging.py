@@ -26,7 +26,7 @@ from recallite.text.statements.instructions import REASONS, instructions_of, jud
 from recallite.text.statements.lexicon import SEVERAL
 from recallite.text.statements.likelihood import CHANGING, Chance, Ruled, chances_replaced, is_cued
 from recallite.text.statements.other_languages import ANOTHER, ENDED, compare_in_other_languages, has_words_of_change
-from recallite.text.statements.statement import Finding, Outcome, Statement, Verdict, statement_of
+from recallite.text.statements.statement import Outcome, Ruling, Statement, Verdict, statement_of
 from recallite.text.statements.statement_words import Word
 from recallite.text.statements.traits import content_of, cues_of, successor_of
 from recallite.text.statements.value_changes import MOST_UNCUED, USES
@@ -293,9 +293,9 @@ def judge_by_rules(new: Statement, old: Statement, several: frozenset[str] = SEV
     return _verdict(best, new, old)
 
 
-def _best_finding(new: Statement, old: Statement, several: frozenset[str]) -> Finding | None:
+def _best_finding(new: Statement, old: Statement, several: frozenset[str]) -> Ruling | None:
     """Return what the rules find of two clauses; of several findings the one that says most."""
-    best: Finding | None = None
+    best: Ruling | None = None
     strength = ("independent", "same", "contradicts", "supersedes").index
     for clause in new.clauses:
         for former in old.clauses:
@@ -310,7 +310,7 @@ def _best_finding(new: Statement, old: Statement, several: frozenset[str]) -> Fi
     return best
 
 
-def _verdict(finding: Finding, new: Statement, old: Statement) -> Verdict:
+def _verdict(finding: Ruling, new: Statement, old: Statement) -> Verdict:
     alone = len(old.clauses) == 1 and old.whole and not old.question
     if finding.outcome == "contradicts":
         if alone and len(new.clauses) <= _MOST_REPLACED:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from recallite.text.patterns import lazily, read_tables, word_set
 from recallite.text.statements.clause_changes import REPLACED
-from recallite.text.statements.statement import Finding, Statement
+from recallite.text.statements.statement import Ruling, Statement
 from recallite.text.words import normalized
 
 ENDED, ANOTHER = "no longer holds, in another language", "another value, in another language"
@@ -52,7 +52,7 @@ _HOLDING = _PLACED | _USED | _COUNTED
 _LONGEST_VALUE = 3
 
 
-class Told(NamedTuple):
+class _Spelled(NamedTuple):
     """A text's words in lower case without those of change, whether each is named, and whether these tell of an end.
 
     `gone` are the words of what the text says was replaced.
@@ -64,20 +64,20 @@ class Told(NamedTuple):
     gone: tuple[str, ...]
 
 
-def compare_in_other_languages(new: Statement, old: Statement) -> Finding | None:
+def compare_in_other_languages(new: Statement, old: Statement) -> Ruling | None:
     """Compare two statements by German, French and Spanish words of change; None if both may hold."""
     if new.elsewhere is None:
-        new.elsewhere = _told(new.text) if has_words_of_change(new) else ()
-    if not isinstance(new.elsewhere, Told) or not old.words or old.question:
+        new.elsewhere = _spelled(new.text) if has_words_of_change(new) else ()
+    if not isinstance(new.elsewhere, _Spelled) or not old.words or old.question:
         return None
-    newer, before = new.elsewhere, _told(old.text)
+    newer, before = new.elsewhere, _spelled(old.text)
     if before.ended or len(before.words) < 2:
         return None
     if newer.gone:
-        return Finding("supersedes", REPLACED, cued=True) if _uses(before, newer.gone) else None
+        return Ruling("supersedes", REPLACED, cued=True) if _uses(before, newer.gone) else None
     if newer.ended:
-        return Finding("supersedes", ENDED, cued=True) if sorted(newer.words) == sorted(before.words) else None
-    return Finding("supersedes", ANOTHER, cued=True) if _has_another_value(newer, before) else None
+        return Ruling("supersedes", ENDED, cued=True) if sorted(newer.words) == sorted(before.words) else None
+    return Ruling("supersedes", ANOTHER, cued=True) if _has_another_value(newer, before) else None
 
 
 def has_words_of_change(statement: Statement) -> bool:
@@ -97,7 +97,7 @@ def is_former(statement: Statement) -> bool:
     return _FORMERLY.match(_plain(statement.text)) is not None and not has_words_of_change(statement)
 
 
-def _told(text: str) -> Told:
+def _spelled(text: str) -> _Spelled:
     replaced = _REPLACED.fullmatch(_plain(text))
     gone = () if replaced is None else tuple(word.lower() for word in _WORD.findall(replaced["gone"]))
     spelled = [(_FULL.get(word.lower(), word.lower()), word[0].isupper()) for word in _WORD.findall(_plain(text))]
@@ -108,7 +108,7 @@ def _told(text: str) -> Told:
         for i, (word, capital) in enumerate(spelled)
         if i not in ended and word not in _NOW and word not in _ARTICLES
     ]
-    return Told(tuple(word for word, _ in words), tuple(named for _, named in words), bool(ended), gone)
+    return _Spelled(tuple(word for word, _ in words), tuple(named for _, named in words), bool(ended), gone)
 
 
 def _plain(text: str) -> str:
@@ -126,7 +126,7 @@ def _end_in(words: list[str]) -> tuple[int, ...]:
     return ()
 
 
-def _uses(text: Told, name: tuple[str, ...]) -> bool:
+def _uses(text: _Spelled, name: tuple[str, ...]) -> bool:
     """Whether a text says that a name, and no longer one, is in use."""
     for i, word in enumerate(text.words[: -len(name)], 1):
         stop = i + len(name)
@@ -135,7 +135,7 @@ def _uses(text: Told, name: tuple[str, ...]) -> bool:
     return False
 
 
-def _has_another_value(new: Told, old: Told) -> bool:
+def _has_another_value(new: _Spelled, old: _Spelled) -> bool:
     """Whether two texts differ in one name or number after the same words, of which there is one at a time."""
     ours, theirs = _differing(new.words, old.words), _differing(old.words, new.words)
     verbs = [word for word in new.words if word in _HOLDING and word in old.words]
@@ -150,7 +150,7 @@ def _has_another_value(new: Told, old: Told) -> bool:
     return named and alike and all(_follows(some, value, verbs[0], counted) for some, value in sides)
 
 
-def _is_number(text: Told, value: range) -> bool:
+def _is_number(text: _Spelled, value: range) -> bool:
     return any(word[0].isdigit() for word in text.words[value.start : value.stop])
 
 
@@ -167,7 +167,7 @@ def _differing(some: tuple[str, ...], others: tuple[str, ...]) -> range | None:
     return range(places[0], places[-1] + 1)
 
 
-def _follows(text: Told, value: range, verb: str, counted: bool) -> bool:
+def _follows(text: _Spelled, value: range, verb: str, counted: bool) -> bool:
     """Whether a value stands where that of the verb does, with nothing named beside it that may be its subject."""
     words, before, after = text.words, value.start - 1, value.stop
     if words.index(verb) >= value.start or (after < len(words) and text.named[after] and not counted):

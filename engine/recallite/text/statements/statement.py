@@ -443,7 +443,7 @@ class Verdict(NamedTuple):
     reason: str
 
 
-class Finding(NamedTuple):
+class Ruling(NamedTuple):
     """The verdict of a rule on two clauses; `cued`: whether a word such as "now" or "moved" tells of a change."""
 
     outcome: Outcome

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from recallite.text.statements import lexicon as lx
 from recallite.text.statements.clause import Clause
 from recallite.text.statements.lexicon import SEVERAL
-from recallite.text.statements.statement import Finding
+from recallite.text.statements.statement import Ruling
 from recallite.text.statements.statement_words import Word
 
 Words = tuple[Word, ...]
@@ -37,7 +37,7 @@ _UNLIMITED = frozenset(("", "time", "for"))
 
 def another_value(
     new: Clause, old: Clause, several: frozenset[str], mentioned: frozenset[str], cue: bool
-) -> Finding | None:
+) -> Ruling | None:
     """The finding of the rules on two clauses about the same subject that are not each other's negation.
 
     `mentioned`: all that the newer text names.
@@ -45,7 +45,7 @@ def another_value(
     states, sourced = _states(new), new.sourced or old.sourced
     before = _states(old) if states and len(old.stated) <= _MOST_WORDS else {}
     if any(before.get(line, state) != state for line, state in states.items()) and (not old.past or old.passive):
-        return Finding("contradicts", "sources", cued=False) if sourced else Finding("supersedes", "another state", cue)
+        return Ruling("contradicts", "sources", cued=False) if sourced else Ruling("supersedes", "another state", cue)
     slot = _slot(new, old, mentioned, cue) if _related(new, old) else None
     if slot is None:
         return None
@@ -71,17 +71,17 @@ def another_value(
             return None
         personal = subject <= lx.SPEAKERS or any(word.kind == lx.NAME for word in new.head)
         changed = cue and not old.past and not personal
-        return Finding("supersedes" if changed else "contradicts", "opinion", changed)
+        return Ruling("supersedes" if changed else "contradicts", "opinion", changed)
     event = old.past and not old.passive
     if (relation in lx.LASTING and not new.change) or event or (new.past and not (new.passive or cue)):
         return _of_event(new, relation, typed, attribute, event)
     if sourced or (not cue and subject & lx.LASTING_NOUNS):
-        return Finding("contradicts", "sources" if sourced else "another value", cued=False)
+        return Ruling("contradicts", "sources" if sourced else "another value", cued=False)
     exclusive = (
         attribute or relation in lx.EXCLUSIVE or new.relation in lx.EXCLUSIVE or _only(new, old, role, mine, other)
     )
     if typed and not cue and any(word.text in _MEASURED for _, some in new.chunks for word in some):
-        return Finding("contradicts", "another value", cued=False)
+        return Ruling("contradicts", "another value", cued=False)
     if typed and not cue and role == "time":
         # Of other days and of other hours: the one on weekdays, the other at weekends.
         kinds = [{word.kind for word in some} for some in (mine, other)]
@@ -91,7 +91,7 @@ def another_value(
             return None
     if typed:
         plain = exclusive or relation == "be" or relation == "have"
-        return _valued(cue, attribute) if cue or plain else Finding("contradicts", "another value", cued=False)
+        return _valued(cue, attribute) if cue or plain else Ruling("contradicts", "another value", cued=False)
     if max(len(mine), len(other)) > _MOST_WORDS:
         return None
     if relation in _OPEN and not shared and not (cue and _is_single(mine) and _is_single(other)):
@@ -104,29 +104,29 @@ def another_value(
         and not (_named(mine) and _named(other))
     ):
         adjectives = new.now and len(mine) == len(other) == 1 and not any(word.kind == lx.NAME for word in new.head)
-        return Finding("supersedes", "another state", cue) if adjectives and subject.isdisjoint(lx.SPEAKERS) else None
+        return Ruling("supersedes", "another state", cue) if adjectives and subject.isdisjoint(lx.SPEAKERS) else None
     if cue or (exclusive and _alike(mine, other)):
         return _valued(cue, attribute)
     return None
 
 
-def _of_event(new: Clause, relation: str, typed: bool, attribute: bool, event: bool) -> Finding | None:
+def _of_event(new: Clause, relation: str, typed: bool, attribute: bool, event: bool) -> Ruling | None:
     """The finding on an event that is told otherwise: how long it took, who did it."""
     if event and relation in _REPEATED:
         return None
     if event and typed and relation not in _PAID and new.subject <= lx.SPEAKERS:
         return None
     if typed or attribute or relation in lx.LASTING:
-        return Finding("supersedes" if new.corrected else "contradicts", "another value", new.corrected)
+        return Ruling("supersedes" if new.corrected else "contradicts", "another value", new.corrected)
     return None
 
 
-def _valued(cue: bool, attribute: bool) -> Finding:
+def _valued(cue: bool, attribute: bool) -> Ruling:
     """Another value. Without a word of change, another phone number is a surer sign of one than another length."""
     if cue:
-        return Finding("supersedes", "another value", cued=True)
+        return Ruling("supersedes", "another value", cued=True)
     reason = "another value of an attribute" if attribute else "another value, unannounced"
-    return Finding("supersedes", reason, cued=False)
+    return Ruling("supersedes", reason, cued=False)
 
 
 def _slot(new: Clause, old: Clause, mentioned: frozenset[str], cue: bool) -> tuple[str, Words, Words, bool] | None:
