@@ -272,7 +272,7 @@ class _Part(NamedTuple):
 def _joined(document: _Document, sections: Iterable[MarkdownSection]) -> list[_Part]:
     """The sections of a document, small ones joined.
 
-    They are joined with those beside or below them that are small too, else with the larger neighbour that is nearer in
+    They are joined with small ones beside or below them, else with the larger neighbour that is nearer in
     the tree of headings: "See also" and its like were a third of the passages of a handbook. If all are small,
     they stay alone: each is about one thing, and is found better so.
     """
@@ -307,7 +307,7 @@ def _joined(document: _Document, sections: Iterable[MarkdownSection]) -> list[_P
 
 
 def _both(document: _Document, one: _Part, two: _Part) -> _Part:
-    """Two neighbours as one part, below the headings of the larger one, or those of both."""
+    """Two neighbours as one part, below the headings of the larger one, or the headings that both have."""
     headings = one.headings[: _common(one, two)] if one.small and two.small else (two if one.small else one).headings
     return _Part(headings, one.blocks + two.blocks, one.begin, two.end, document.is_small(one.begin, two.end))
 

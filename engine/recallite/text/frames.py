@@ -167,7 +167,7 @@ def _without_frames(text: str) -> _Block:
 
 
 def _name_of(match: re.Match[str]) -> str:
-    """The name of what opens or ends: that of a tag in lower case, or its kind."""
+    """The name of a tag in lower case; of other marks that open or end a frame, their kind."""
     return match["tag"].lower() if match["tag"] else f"#{match.lastgroup}"
 
 

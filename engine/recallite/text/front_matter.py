@@ -86,7 +86,7 @@ def _mapping(source: str) -> dict[str, Any] | None:
 
 
 def properties_text(values: Mapping[str, Any], *, without: Collection[str] = ()) -> str:
-    """Properties as text, "name: value; name: value, value", but for those of these names and those without a value.
+    """Properties as text, "name: value; name: value, value", except for these names and for empty values.
 
     Links are written as the names that they show.
     """

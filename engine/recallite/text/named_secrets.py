@@ -281,7 +281,7 @@ def _identified(text: str, begin: int, word: str, strength: Strength, *, decline
 
 
 def _values(text: str, lower: str, name: SecretName, end: int) -> Iterator[Span]:
-    """The values that a name gives away, those that a sentence names before `end`."""
+    """The values that a name gives away; a sentence has to name them before `end`."""
     if name.strength == "phrase" or name.word == "passphrase":
         row = _ROW_OF_WORDS.match(text, name.stop)
         if row is not None and _is_phrase(row[1].split(), 12 if name.strength == "phrase" else 4):
@@ -605,7 +605,7 @@ def _is_random(value: str) -> bool:
 
 
 def _is_phrase(words: list[str], least: int) -> bool:
-    """Whether words are those of a passphrase: lower case, and unless they are many no function words among them."""
+    """Whether words are a passphrase: lower case, and without function words unless there are many."""
     if len(words) < least or not all(word.isalpha() and word.islower() for word in words):
         return False
     from recallite.text.words import STOP_WORDS

@@ -41,7 +41,7 @@ def lazily(source: str, flags: int = 0) -> re.Pattern[str]:
 
 
 def may_match(text: str, words: Iterable[str]) -> bool:
-    """Whether a text has one of these lower-case words, of which every match of a pattern that ignores case has one.
+    """Whether a text has one of these lower-case words, without which a pattern that ignores case cannot match.
 
     True for any text that is not ASCII: other characters may be case variants of letters.
     """

@@ -147,7 +147,7 @@ _VALUE = lazily(
 
 
 class AskedValue(NamedTuple):
-    """The thing whose value a question asks for.
+    """What a question asks the value of.
 
     - weights: how rare its words are, by index term, in bits
     - number: whether the value is a number or a time
@@ -170,7 +170,7 @@ class AskedValue(NamedTuple):
 
 
 def asked_value(question: str) -> AskedValue | None:
-    """Return the thing whose value a question asks for; None for other questions, and for questions about the past."""
+    """Return what a question asks the value of; None for other questions, and for questions about the past."""
     if not may_match(question, _PRESENTLY) and not (may_match(question, _ASKING) and may_match(question, _NUMBERS)):
         return None
     number = _NUMBER.search(question) is not None

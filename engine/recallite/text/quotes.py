@@ -51,7 +51,7 @@ def visible(json_text: str) -> str:
 
 
 def harmless(value: Any) -> Any:
-    """A JSON value in whose texts the marks, and characters that hide or reorder others, are written as escapes."""
+    """A JSON value with escapes for the marks, and for characters that hide or reorder others, in its texts."""
     if isinstance(value, str):
         return _HIDING.sub(_escape, value)
     if isinstance(value, list):

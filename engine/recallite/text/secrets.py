@@ -162,7 +162,7 @@ def _visible(text: str) -> tuple[str, list[int] | None]:
 
 @cache
 def _prefixes() -> tuple[tuple[str, int, re.Pattern[str], str], ...]:
-    """What the keys of a service begin with, how many characters of which alphabet follow at least, and their kind."""
+    """For each service: the prefix of its keys, the fewest characters that follow, their alphabet, and the kind."""
     rows = (line.split(" ", 3) for line in read_tables(__file__)["keys"].splitlines())
     return tuple((prefix, int(least), _ALPHABETS[alphabet], kind) for prefix, least, alphabet, kind in rows)
 
@@ -194,7 +194,7 @@ def _keys(text: str) -> Iterator[Secret]:
 
 
 def _token_end(text: str, end: int) -> int:
-    """The end of the token of which a known part ends at `end`."""
+    """The end of a token; a known part of it ends at `end`."""
     rest = _TOKEN.match(text, end)
     return end if rest is None else rest.end()
 

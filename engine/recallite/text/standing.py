@@ -170,7 +170,7 @@ def standing_of(kind: str, text: str, context: str | None = None) -> Standing | 
 
 
 def standing_part(text: str) -> str:
-    """The sentences of a text that tell what is wanted from now on, and those which they need to be understood.
+    """The sentences of a text that say what its author wants from now on, and others that explain them.
 
     The rest was asked for once, or is no wish at all: "Set up the tests. Never run the slow ones unasked." What is left
     out between two sentences is shown by an ellipsis.
@@ -310,7 +310,7 @@ def addresses_model(text: str) -> str | None:
 
 
 def passing_time(text: str) -> str | None:
-    """The first expression for a time that soon passes, such as "next week"."""
+    """The first expression for a time that soon passes: "next week"."""
     match = _PASSING.search(text)
     return None if match is None else match[0]
 

@@ -141,7 +141,7 @@ def tokenize(text: str) -> list[str]:
 
 
 def foldable(text: str) -> str:
-    """Return a text with the terms of `text`, whose chunks are those that `ASCII_FOLDS` separates."""
+    """Return a text with the same index terms, which `ASCII_FOLDS` separates into chunks."""
     if text.isascii():
         return text
     text = _plain(text)

@@ -224,7 +224,7 @@ class Language:
 
     @cached_property
     def terms(self) -> frozenset[str]:
-        """Index terms of which a text with a time has at least one; "this" and "last" alone tell nothing."""
+        """Index terms, one of which is in every text with a time; "this" and "last" alone tell nothing."""
         tables = (self._rarest(table) for table in (self.months, self.weekdays, self.seasons, self.named, self.edges))
         lone = frozenset(tokenize(" ".join([*self.units, *self.parts_of_day])))
         return frozenset().union(*tables, lone, _YEAR_TERMS, _DECADE_TERMS)
@@ -396,7 +396,7 @@ def languages() -> tuple[Language, ...]:
 
 @cache
 def time_terms() -> frozenset[str]:
-    """Index terms of which every text with a time has one, in any language."""
+    """Index terms, one of which is in every text with a time, in any language."""
     return frozenset().union(*(language.terms for language in languages()))
 
 
@@ -408,7 +408,7 @@ def _gates() -> frozenset[str]:
 
 @cache
 def _function_words() -> frozenset[str]:
-    """Function words of all languages; those of a text are few, and only they are counted for each language."""
+    """Function words of all languages: a text has few of them, and only these are counted for each language."""
     return frozenset().union(*(language.function_words for language in languages()))
 
 
@@ -422,7 +422,7 @@ def terms_of_times(text: str, terms: Collection[str]) -> Collection[str] | None:
 
 @lru_cache(maxsize=4096)
 def literals_of(terms: frozenset[str]) -> tuple[str, ...] | None:
-    """Return strings of which every text with these terms of times and a time has one; None if they are not known."""
+    """Return strings, one of which is in every text that has a time with these terms; None if they are not known."""
     english, *others = languages()
     literals: dict[str, None] = {}
     for language in (english, *(other for other in others if not other.terms.isdisjoint(terms))):
@@ -436,7 +436,7 @@ def literals_of(terms: frozenset[str]) -> tuple[str, ...] | None:
 
 
 def languages_of(folded: str, terms: Collection[str]) -> list[Language]:
-    """Return the languages that a text with words of a time may be in: those with most function words in it.
+    """Return the languages that a text with words of a time may be in, by the most function words.
 
     English needs none: "Yesterday: dentist". It may be in none that has times, and in several that are alike.
     """

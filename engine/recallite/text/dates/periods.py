@@ -214,7 +214,7 @@ def near_months(relative: int, month: int, count: int, today: date) -> Time:
 
 
 def ranged(first: Time, last: Time) -> Time:
-    """Return the time from the first day of one to the last of the other; a year given once is that of both."""
+    """Return the time from the first day of one to the last of the other; a year given once counts for both."""
     begin, end = first.begin, last.end
     if first.recurs:
         begin = years_before(begin, begin.year - last.begin.year)

@@ -154,7 +154,7 @@ def _mentions(text: str, folded: str, terms: Collection[str], written_us: int, l
 def _limited(
     time: Time, word: str, tense: int, written_us: int, clock: tuple[int, int] | None, onward: bool
 ) -> Interval | None:
-    """Return the interval of a time after a word such as "since" or "until"; None if that is in doubt."""
+    """Return the interval of a time after "since", "until" and the like; None if it is in doubt."""
     if word in ("after", "before", "joint") or (word == "range" and not onward):
         return None
     onward = onward or word in ("since", "start")

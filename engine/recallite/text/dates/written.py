@@ -158,7 +158,7 @@ def day_first_of(values: Iterable[object]) -> bool | None:
 def stated_time(
     properties: Mapping[str, Any], now: datetime, day_first: Callable[[], bool | None] = lambda: None
 ) -> tuple[DateSpan | None, DateSpan | None, list[Unread]]:
-    """Return when properties say that a text was written, and changed, and those that no day could be read from.
+    """Return when properties say that a text was written, and changed, and the properties that no day could be read from.
 
     `day_first` is asked if a date has two readings.
     """
@@ -243,13 +243,13 @@ def _why(readings: tuple[DateSpan, ...]) -> str:
 
 
 def _names(properties: Mapping[str, Any]) -> list[tuple[bool, str]]:
-    """The names of times, those of the writing first: whether it is of a change, and the name."""
+    """The names of times, with whether each is of a change; names of the writing come first."""
     ranked = [(rank, name) for name in properties if (rank := _rank(name)) is not None]
     return [(rank == 2, name) for rank, name in sorted(ranked, key=lambda pair: pair[0])]
 
 
 def _rank(name: str) -> int | None:
-    """0 for a name of the time of writing, 1 for a plain "date", 2 for that of a change; None for other names."""
+    """0 for a name of the time of writing, 1 for a plain "date", 2 for the time of a change; None for other names."""
     if len(name) > 40:
         return None
     words = set(_WORD.findall(fold(_CAMEL.sub(" ", name)).replace("_", " ")))
@@ -298,7 +298,7 @@ def _text(text: str) -> Iterator[DateSpan]:
 
 
 def _number(digits: str) -> Iterator[DateSpan]:
-    """Read digits: 20240305, 202403051430, 2024, or units since 1970, of which ns have up to 20 digits."""
+    """Read digits: 20240305, 202403051430, 2024, or units since 1970; nanoseconds have up to 20 digits."""
     if (compact := _COMPACT.fullmatch(digits)) and (day := _compact([part for part in compact.groups() if part])):
         yield day
     elif len(digits) == 7 and (ordinal := _ordinal(digits)) is not None:

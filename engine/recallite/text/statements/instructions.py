@@ -280,7 +280,7 @@ def _action(word: Word, before: str) -> str | None:
 
 
 def judge_instructions(new: str, old: str) -> Verdict | None:
-    """The verdict on two texts as instructions, the newer of which was given later; None unless both are some."""
+    """The verdict on two texts as instructions, `new` given later than `old`; None unless both are instructions."""
     ours = instructions_of(new)
     theirs = instructions_of(old) if ours else ()
     if not theirs:

@@ -270,7 +270,7 @@ def _of_two_sources(new: Statement, old: Statement) -> bool:
 
 
 def judge_by_rules(new: Statement, old: Statement, several: frozenset[str] = SEVERAL) -> Verdict:
-    """The verdict of the rules alone on two statements, the newer of which begins to hold later."""
+    """The verdict of the rules alone on two statements; `new` begins to hold later."""
     if new.text == old.text and new.speaker == old.speaker:
         return Verdict("same", 1.0, "the same text")
     if not new.words and not old.words and new.speaker == old.speaker and text_key(new.text) == text_key(old.text):

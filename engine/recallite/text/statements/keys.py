@@ -1,6 +1,6 @@
 """Hashes by which statements about the same thing are found: of their frames, their rare words and their subjects.
 
-`record_keys` has those of a record's text, `frames_of` those of what it gives a value.
+`record_keys` gives all keys of a record; `frames_of` gives its frames, each with the value that it states.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def _hash32(text: str) -> int:
 class RecordKeys(Struct, frozen=True, gc=False):
     """Signed 64-bit hashes by which a text finds others, and those by which others find it.
 
-    First is that of the text without case and marks around it; then follow those of its instructions and `keys_of` its
+    First the hash of the text without case and marks around it, then the hashes of its instructions, then `keys_of` its
     statement.
     """
 

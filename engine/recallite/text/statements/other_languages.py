@@ -81,7 +81,7 @@ def compare_in_other_languages(new: Statement, old: Statement) -> Ruling | None:
 
 
 def has_words_of_change(statement: Statement) -> bool:
-    """Whether there are such words; a look for single words first takes a tenth of the time of the pattern."""
+    """Whether a statement has words of change; looking for single words first takes a tenth of the pattern's time."""
     if statement.question:
         return False
     texts = [word.text for word in statement.words]
@@ -136,7 +136,7 @@ def _uses(text: _Spelled, name: tuple[str, ...]) -> bool:
 
 
 def _has_another_value(new: _Spelled, old: _Spelled) -> bool:
-    """Whether two texts differ in one name or number after the same words, of which there is one at a time."""
+    """Whether two texts differ in one name or number, after a verb that has one value at a time."""
     ours, theirs = _differing(new.words, old.words), _differing(old.words, new.words)
     verbs = [word for word in new.words if word in _HOLDING and word in old.words]
     if ours is None or theirs is None or len(verbs) != 1:
@@ -168,7 +168,7 @@ def _differing(some: tuple[str, ...], others: tuple[str, ...]) -> range | None:
 
 
 def _follows(text: _Spelled, value: range, verb: str, counted: bool) -> bool:
-    """Whether a value stands where that of the verb does, with nothing named beside it that may be its subject."""
+    """Whether a value stands where the verb takes one, with nothing named beside it that may be the subject."""
     words, before, after = text.words, value.start - 1, value.stop
     if words.index(verb) >= value.start or (after < len(words) and text.named[after] and not counted):
         return False

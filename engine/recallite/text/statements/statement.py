@@ -54,7 +54,7 @@ class Statement(Struct, gc=False):
     elsewhere: object = None
 
     def canon(self) -> tuple[str, ...]:
-        """The forms of its words, which texts that say the same have in common; with those of what it asks."""
+        """The forms of its words, questions included: texts that say the same have them in common."""
         if self.canonical is None:
             self.canonical = _canon(self.words, self.speaker)
         return self.canonical

@@ -81,7 +81,7 @@ SKIPPED = (
 class Word(Struct, frozen=True, gc=False):
     """A word in lower case, the stem of its base form, and its kind; `value` is the normal form of what is typed.
 
-    - `unit`: that of a number which has one; `base`: the base form of a verb
+    - `unit`: of a number, if it has one; `base`: the base form of a verb
     - `form`: one for all words without a value that say the same: "" if they say nothing, `SELF` for the speaker
     - `key`: the value of what is typed, else the stem
     - `meaning`: the key, one for words of one meaning
@@ -180,7 +180,7 @@ def _opens(word: Word) -> bool:
 
 
 def _join(words: Iterable[Word], joined: list[Word]) -> list[Word]:
-    """Append words, those of a phrase, a date, a time or a number and its unit as one."""
+    """Append words; a phrase, a date, a time, or a number with its unit becomes one word."""
     last = joined[-1] if joined else None
     for word in words:
         if last is not None and _opens(last):

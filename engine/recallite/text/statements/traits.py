@@ -105,7 +105,7 @@ class Traits(Gist, frozen=True, gc=False):
 
 
 def content_of(words: tuple[Word, ...]) -> set[str]:
-    """The keys of some words but for those that say nothing."""
+    """The keys of words, without words that say nothing."""
     return {word.meaning for word in words} - SKIPPED
 
 
