@@ -158,7 +158,7 @@ def day_first_of(values: Iterable[object]) -> bool | None:
 def stated_time(
     properties: Mapping[str, Any], now: datetime, day_first: Callable[[], bool | None] = lambda: None
 ) -> tuple[DateSpan | None, DateSpan | None, list[Unread]]:
-    """Return when properties say that a text was written, and changed, and the properties that no day could be read from.
+    """Return when properties say that a text was written, and changed, and the properties without a readable day.
 
     `day_first` is asked if a date has two readings.
     """
