@@ -144,8 +144,12 @@ def foldable(text: str) -> str:
     """Return a text with the same index terms, which `ASCII_FOLDS` separates into chunks."""
     if text.isascii():
         return text
-    text = _plain(text)
-    return text if text.isascii() else _fold(text)
+    for mark, plain in _TYPOGRAPHY:
+        text = text.replace(mark, plain)
+    if text.isascii():  # as most English text now is
+        return text
+    folded = normalized("NFKC", normalized("NFKC", text).casefold())
+    return _MARKS_AFTER_LATIN.sub("", folded.translate(_FOLDS))
 
 
 def terms_of_chunks(chunks: Iterable[str]) -> list[tuple[str, ...]]:
@@ -181,8 +185,10 @@ def _terms_of(chunk: str) -> tuple[str, ...]:
         letter, sign, version = match.groups()
         return (letter + ("sharp" if sign == "#" else "plusplus"), *([version] if version else ()))
     chunk = chunk.strip(_INNER)
-    if match := _NUMBER.fullmatch(chunk):
-        return _number(match[1].replace(",", "") + match[2])
+    if match := _NUMBER.fullmatch(chunk):  # `1.2.3` as `1·2·3`, `1·2`, `1`
+        numbers = (match[1].replace(",", "") + match[2]).split(".")
+        ends = [len(numbers), *range(min(len(numbers), _MAX_JOINED_PARTS) - 1, 0, -1)]
+        return tuple(_DOT.join(numbers[:end])[:MAX_TERM_CHARS] for end in ends)
     if _ACRONYM.fullmatch(chunk):
         return (_stem(chunk.replace(".", "")),)
     return tuple(chain.from_iterable(map(_compound, _BREAKS.split(chunk))))
@@ -195,13 +201,6 @@ def _terms_of_run(run: str) -> tuple[str, ...]:
     if _SCRIPT_RUNS.match(run):
         return tuple(map("".join, pairwise(run))) or (run,)
     return tuple(chain.from_iterable(map(_compound, _BREAKS.split(run))))
-
-
-def _number(digits: str) -> tuple[str, ...]:
-    """`1.2.3` as `1·2·3`, `1·2`, `1`."""
-    numbers = digits.split(".")
-    ends = [len(numbers), *range(min(len(numbers), _MAX_JOINED_PARTS) - 1, 0, -1)]
-    return tuple(_DOT.join(numbers[:end])[:MAX_TERM_CHARS] for end in ends)
 
 
 def _compound(word: str) -> tuple[str, ...]:
@@ -244,19 +243,6 @@ _TYPOGRAPHY = (
     ("’", "'"), ("‘", "'"), ("“", '"'), ("”", '"'),
     ("–", " "), ("—", " "), ("…", " "), ("•", " "), ("\u00a0", " "),
 )  # fmt: skip
-
-
-def _plain(text: str) -> str:
-    """Typographic quotes and dashes as ASCII, which makes most English text ASCII."""
-    for mark, plain in _TYPOGRAPHY:
-        text = text.replace(mark, plain)
-    return text
-
-
-def _fold(text: str) -> str:
-    """The normal form with case and Latin accents folded, and a space for everything that separates words."""
-    folded = normalized("NFKC", normalized("NFKC", text).casefold())
-    return _MARKS_AFTER_LATIN.sub("", folded.translate(_FOLDS))
 
 
 class _Folds(dict[int, str]):

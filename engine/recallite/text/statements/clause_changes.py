@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from recallite.text.statements import lexicon as lx
 from recallite.text.statements.clause import Clause
 from recallite.text.statements.statement import Ruling
-from recallite.text.statements.value_changes import USES, another_value, is_in_use
+from recallite.text.statements.value_changes import USES, another_value, does_again, is_in_use
 
 TIES = frozenset(("singl", "marri", "engag", "divorc", "separ"))
 COUPLED = frozenset(("date", "marri", "divorc", "separ"))
@@ -134,7 +134,7 @@ def compare(
     if new.former:
         return None if old.past or old.negated or new.negated else Ruling("supersedes", FORMER, cued=True)
     stated = old.stated if old.relation in _PLAIN else old.stated | {old.relation}
-    cue = new.now or new.change or new.corrected or changed or _again(new, old)
+    cue = new.now or new.change or new.corrected or changed or does_again(new, old)
     ending = new.gone or new.ends or new.stopped or new.change or new.relation == "move"
     ending = ending or (new.relation == "be" and not _OFF.isdisjoint(new.stated))
     pair = _Pair(
@@ -161,11 +161,6 @@ def compare(
         )
     finding = _exchanged(pair) or _rescheduled(pair) or _role(pair) or _agent(pair)
     return finding or (_served(pair, several, mentioned) if cue else None)
-
-
-def _again(new: Clause, old: Clause) -> bool:
-    """Whether one does again what the other did: "relicensed", "license"."""
-    return new.relation.startswith("re") and len(old.relation) > 3 and new.relation[2:5] == old.relation[:3]
 
 
 def _covers(some: frozenset[str], more: frozenset[str]) -> bool:

@@ -240,13 +240,11 @@ def _clause(words: Sequence[Word], speaker: str, previous: Clause | None) -> Cla
     """The clause that some words make; None if they have no verb."""
     clause = Clause()
     begin, opened = _lead_in(words, clause)
-    if (
-        begin + 1 < len(words)
-        and words[begin].kind == lx.NAME
-        and words[begin].stem in lx.VERBS
-        and _commands(words, begin)
-    ):
-        words = [*words[:begin], replace(words[begin], kind=lx.WORD), *words[begin + 1 :]]
+    if begin + 1 < len(words) and words[begin].kind == lx.NAME and words[begin].stem in lx.VERBS:
+        # A capitalised verb is a command, unless it is a name: then a verb of its own follows.
+        following = words[begin + 1 : begin + 4]
+        named = any(after.text in _AUXILIARY or (after.kind == lx.WORD and _finite(after)) for after in following)
+        words = words if named else [*words[:begin], replace(words[begin], kind=lx.WORD), *words[begin + 1 :]]
     verb = _verb_of(words, begin)
     if verb is not None and words[verb].stem in lx.SOURCES and (inner := _quoted(words, verb)) is not None:
         clause.sourced = True
@@ -279,13 +277,6 @@ def _quoted(words: Sequence[Word], verb: int) -> tuple[int, int] | None:
         return None
     inner = _verb_of(words, begin)
     return None if inner is None or inner == begin else (begin, inner)
-
-
-def _commands(words: Sequence[Word], begin: int) -> bool:
-    """Whether a capitalised word that may be a verb is no name: a verb that follows would be its own."""
-    return not any(
-        after.text in _AUXILIARY or (after.kind == lx.WORD and _finite(after)) for after in words[begin + 1 : begin + 4]
-    )
 
 
 def _lead_in(words: Sequence[Word], clause: Clause) -> tuple[int, list[Word]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from recallite.text.statements import lexicon as lx
 from recallite.text.statements.clause import Clause
@@ -82,16 +83,8 @@ def another_value(
     )
     if typed and not cue and any(word.text in _MEASURED for _, some in new.chunks for word in some):
         return Ruling("contradicts", "another value", cued=False)
-    if typed and not cue and role == "time":
-        # Of other days and of other hours: the one on weekdays, the other at weekends.
-        kinds = [{word.kind for word in some} for some in (mine, other)]
-        if all(len(some) > 1 and lx.CLOCK in some for some in kinds):
-            return None
-        if not exclusive and relation != "be":
-            return None
     if typed:
-        plain = exclusive or relation == "be" or relation == "have"
-        return _valued(cue, attribute) if cue or plain else Ruling("contradicts", "another value", cued=False)
+        return _of_type(slot, relation, exclusive, cue, attribute)
     if max(len(mine), len(other)) > _MOST_WORDS:
         return None
     if relation in _OPEN and not shared and not (cue and _is_single(mine) and _is_single(other)):
@@ -105,7 +98,9 @@ def another_value(
     ):
         adjectives = new.now and len(mine) == len(other) == 1 and not any(word.kind == lx.NAME for word in new.head)
         return Ruling("supersedes", "another state", cue) if adjectives and subject.isdisjoint(lx.SPEAKERS) else None
-    if cue or (exclusive and _alike(mine, other)):
+    # Two values without a type may exclude each other if both are names, or neither is.
+    alike = _named(mine) == _named(other) and not any(word.kind in lx.TYPED for word in (*mine, *other))
+    if cue or (exclusive and alike):
         return _valued(cue, attribute)
     return None
 
@@ -121,6 +116,17 @@ def _of_event(new: Clause, relation: str, typed: bool, attribute: bool, event: b
     return None
 
 
+def _of_type(slot: _Slot, relation: str, exclusive: bool, cue: bool, attribute: bool) -> Ruling | None:
+    """The finding on another number, date or time."""
+    if not cue and slot.role == "time":
+        # Of other days and of other hours: the one on weekdays, the other at weekends.
+        kinds = [{word.kind for word in some} for some in (slot.mine, slot.other)]
+        if all(len(some) > 1 and lx.CLOCK in some for some in kinds) or (not exclusive and relation != "be"):
+            return None
+    plain = exclusive or relation == "be" or relation == "have"
+    return _valued(cue, attribute) if cue or plain else Ruling("contradicts", "another value", cued=False)
+
+
 def _valued(cue: bool, attribute: bool) -> Ruling:
     """Another value. Without a word of change, another phone number is a surer sign of one than another length."""
     if cue:
@@ -129,20 +135,29 @@ def _valued(cue: bool, attribute: bool) -> Ruling:
     return Ruling("supersedes", reason, cued=False)
 
 
-def _slot(new: Clause, old: Clause, mentioned: frozenset[str], cue: bool) -> tuple[str, Words, Words, bool] | None:
+class _Slot(NamedTuple):
     """The only role in which two clauses differ, what each says there, and whether they share a part of it."""
+
+    role: str
+    mine: Words
+    other: Words
+    shared: bool
+
+
+def _slot(new: Clause, old: Clause, mentioned: frozenset[str], cue: bool) -> _Slot | None:
     ours, theirs = dict(new.chunks), dict(old.chunks)
     if cue and "without" in ours and ours["without"] == theirs.get("with"):
-        return "with", ours["without"], theirs["with"], False
+        return _Slot("with", ours["without"], theirs["with"], shared=False)
     _unify(new, old, ours, theirs)
-    slots: list[tuple[str, Words, Words, bool]] = []
+    slots: list[_Slot] = []
     times = timed = False
     for role in dict.fromkeys((*ours, *theirs)):
         one, another = ours.get(role, ()), theirs.get(role, ())
-        mine, other = _differ(one, another)
+        begin, end = shared_ends([word.key for word in one], [word.key for word in another])
+        mine, other = one[begin : len(one) - end], another[begin : len(another) - end]
         if mine and other:
             times = times or role == "time"
-            slots.append((role, mine, other, len(mine) < len(one)))
+            slots.append(_Slot(role, mine, other, len(mine) < len(one)))
         elif role != "time" and not mentioned.issuperset([word.key for word in other]):
             return None  # the older one says more
         timed = timed or (role == "time" and bool(mine or other))
@@ -177,20 +192,17 @@ def shared_ends(new: Sequence[str], old: Sequence[str]) -> tuple[int, int]:
     return begin, end
 
 
-def _differ(new: Words, old: Words) -> tuple[Words, Words]:
-    """The words that differ between the ends that two lists of words share."""
-    begin, end = shared_ends([word.key for word in new], [word.key for word in old])
-    return new[begin : len(new) - end], old[begin : len(old) - end]
-
-
 def _related(new: Clause, old: Clause) -> bool:
     """Whether two verbs may say the same: any with "be", "reopen" with "open", and of uses any if something changed."""
     one, other = new.relation, old.relation
     if one == other or one in ("be", "get") or other in ("be", "get"):
         return True
-    if one.startswith("re") and len(other) > 3 and one[2:5] == other[:3]:
-        return True
-    return one in USES and other in USES and (new.change or new.now)
+    return does_again(new, old) or (one in USES and other in USES and (new.change or new.now))
+
+
+def does_again(new: Clause, old: Clause) -> bool:
+    """Whether one does again what the other did: "relicensed", "license"."""
+    return new.relation.startswith("re") and len(old.relation) > 3 and new.relation[2:5] == old.relation[:3]
 
 
 def _unify(new: Clause, old: Clause, ours: dict[str, Words], theirs: dict[str, Words]) -> None:
@@ -225,11 +237,6 @@ def _is_single(words: Sequence[Word]) -> bool:
 
 def _named(words: Sequence[Word]) -> bool:
     return any(word.kind in lx.NAMED for word in words)
-
-
-def _alike(ours: Sequence[Word], theirs: Sequence[Word]) -> bool:
-    """Whether two values without a type may exclude each other."""
-    return _named(ours) == _named(theirs) and not any(word.kind in lx.TYPED for word in (*ours, *theirs))
 
 
 def _opposed_opinions(ours: Sequence[Word], theirs: Sequence[Word]) -> bool | None:
