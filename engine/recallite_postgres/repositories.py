@@ -18,13 +18,12 @@ import numpy as np
 import psycopg
 from numpy.typing import NDArray
 
-from recallite.errors import Conflict
-from recallite.model.checks import now_us, to_datetime
+from recallite.errors import Conflict, StoreError
 from recallite.model.reports import ErasureReceipt
 from recallite.store.columns import RowColumns
 from recallite.store.sql.blocks import COLUMNS, ROWS_A_BLOCK, Blocks, Changes, Table, term_block
 from recallite.store.sql.derived import Lexicon
-from recallite.store.sql.maintenance import COPIED, CopiedRow, Copying, Erasure
+from recallite.store.sql.maintenance import COPIED, CopiedRow, Copying, Erasure, not_proven, receipt
 from recallite.store.sql.meta import IndexSnapshot
 from recallite.store.sql.records import Records
 from recallite.store.sql.repository import IN_ARRAY, ORDERS, Condition, Conditions
@@ -705,11 +704,14 @@ class PostgresErasure(Erasure):
 
 def prove(store: PostgresStore, erased: Erased) -> ErasureReceipt:
     """Free the space of what was deleted, and look for the erased bytes in all rows."""
-    store.compact()
-    with store.read() as reader:
-        elsewhere, _ = reader.erasure.found_in_tables(erased.pieces)
-    return ErasureReceipt(
-        complete=False, erased_at=to_datetime(now_us()), path=store.path, ids=erased.ids, removed=erased.rows,
-        index_snapshot=erased.had_snapshot, searched=len(erased.pieces), too_short=erased.skipped, files={},
-        elsewhere=elsewhere, problems=(_OUTSIDE,),
-    )  # fmt: skip
+    problems, elsewhere = [_OUTSIDE], dict[str, int]()
+    try:
+        store.compact()
+    except StoreError as fault:
+        problems.append(not_proven("their space could not be freed", fault))
+    try:
+        with store.read() as reader:
+            elsewhere, _ = reader.erasure.found_in_tables(erased.pieces)
+    except StoreError as fault:
+        problems.append(not_proven("the rows could not be searched", fault))
+    return receipt(erased, store.path, problems, elsewhere)

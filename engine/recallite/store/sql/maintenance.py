@@ -15,6 +15,8 @@ import msgspec
 import numpy as np
 
 from recallite.errors import InvalidInput, StoreError
+from recallite.model.checks import now_us, to_datetime
+from recallite.model.reports import ErasureReceipt
 from recallite.store.sql.derived import numbers_in
 from recallite.store.sql.repository import IN_ARRAY, INSIDE, TAGS_SQL, Repository, within
 from recallite.store.sql.schema import TABLES, Table
@@ -342,6 +344,27 @@ class Erasure(Repository):
     @abstractmethod
     def _in_a_message(self, word: str) -> bool:
         """Whether a message of a session has a word."""
+
+
+def receipt(
+    erased: Erased, path: str, problems: Sequence[str], elsewhere: dict[str, int], files: dict[str, int] | None = None
+) -> ErasureReceipt:
+    """The receipt for an erasure; it is complete without a problem."""
+    return ErasureReceipt(
+        complete=not problems, erased_at=to_datetime(now_us()), path=path, ids=erased.ids, removed=erased.rows,
+        index_snapshot=erased.had_snapshot, searched=len(erased.pieces), too_short=erased.skipped, files=files or {},
+        elsewhere=elsewhere, problems=tuple(problems),
+    )  # fmt: skip
+
+
+def not_proven(what: str, fault: StoreError | OSError) -> str:
+    """The problem where a step of the proof fails: the records are gone by then, and the caller has to know."""
+    why = (fault.strerror if isinstance(fault, OSError)
+           else "there is no space" if fault.reason == "full" else fault.reason)  # fmt: skip
+    return (
+        f"what was forgotten is gone from the tables, but {what} ({why or type(fault).__name__}): correct that, then "
+        "run recallite vacuum"
+    )
 
 
 def _add(erased: Erased, value: object) -> None:

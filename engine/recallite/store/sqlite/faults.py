@@ -132,6 +132,11 @@ def removed(path: str) -> StoreError:
     )
 
 
+def unreadable(path: str, fault: OSError) -> StoreError:
+    """The error for a file about which the system does not even tell what it is."""
+    return _refused(fault.errno or 0, path, doing="opened", after="nothing was changed")
+
+
 def restoring(path: str) -> str:
     """The command that puts a backup back."""
     return f"recallite --db {path} restore BACKUP"

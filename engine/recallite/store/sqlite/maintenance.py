@@ -16,10 +16,9 @@ import apsw
 import numpy as np
 
 from recallite.errors import InvalidInput, StoreError
-from recallite.model.checks import now_us, to_datetime
 from recallite.model.reports import ErasureReceipt, Problem, Verification
 from recallite.store.sql import maintenance, verifying
-from recallite.store.sql.maintenance import Erasure, found_in
+from recallite.store.sql.maintenance import Erasure, found_in, not_proven, receipt
 from recallite.store.sql.verifying import REBUILD, RESTORE, found
 from recallite.store.sqlite import full_text
 from recallite.store.sqlite.connection import MEMORY, RawDatabase, files_of, resolve, snapshot_of
@@ -194,12 +193,9 @@ def prove(store: SqliteStore, erased: Erased) -> ErasureReceipt:
     problems = []
     try:
         emptied = store.compact()
-    except StoreError as fault:  # a full disk, say: the records are gone from the tables, and the caller has to know
+    except StoreError as fault:  # a full disk, say
         emptied = True
-        problems.append(
-            f"what was forgotten is gone from the tables, but the file could not be compacted ({_why(fault)}): "
-            "correct that, then run recallite vacuum"
-        )
+        problems.append(not_proven("the file could not be compacted", fault))
     if not emptied and not store.in_memory:
         problems.append(
             f"another connection reads an older state of {store.path}, so its WAL could not be emptied: end that "
@@ -216,26 +212,13 @@ def prove(store: SqliteStore, erased: Erased) -> ErasureReceipt:
             elsewhere, in_rows = reader.erasure.found_in_tables(present)
     except (StoreError, OSError) as fault:
         present = set()
-        problems.append(
-            f"what was forgotten is gone from the tables, but the files could not be searched ({_why(fault)}): "
-            "correct that, then run recallite vacuum"
-        )
+        problems.append(not_proven("the files could not be searched", fault))
     if left := present - in_rows:
         problems.append(
             f"{len(left)} of {len(erased.pieces)} byte sequences of what was forgotten are left in {', '.join(sizes)}, "
             f"in no row: end the other processes that have {store.path} open, then run recallite vacuum"
         )
-    return ErasureReceipt(
-        complete=not problems, erased_at=to_datetime(now_us()), path=store.path, ids=erased.ids,
-        removed=erased.rows, index_snapshot=erased.had_snapshot, searched=len(erased.pieces),
-        too_short=erased.skipped, files=sizes, elsewhere=elsewhere, problems=tuple(problems),
-    )  # fmt: skip
-
-
-def _why(fault: StoreError | OSError) -> str:
-    if isinstance(fault, OSError):
-        return fault.strerror or type(fault).__name__
-    return "there is no space" if fault.reason == "full" else fault.reason or type(fault).__name__
+    return receipt(erased, store.path, problems, elsewhere, sizes)
 
 
 def _found_in_files(store: SqliteStore, pieces: set[bytes]) -> tuple[dict[str, int], set[bytes]]:

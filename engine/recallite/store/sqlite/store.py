@@ -119,12 +119,8 @@ class SqliteStore(Store):
             if self.read_only:
                 raise only_readable(self.path)
             if self._depth:
-                self._depth += 1
-                try:
-                    with self._undone(), self._writer.connection:
-                        yield self._writer
-                finally:
-                    self._depth -= 1
+                with self._undone(), self._savepoint(self._writer.connection):
+                    yield self._writer
                 return
             self._begin(wait=wait, background=background)
             connection, began = self._on_present_file(self._writer.connection), time.monotonic()
@@ -148,7 +144,33 @@ class SqliteStore(Store):
             self._check_stored()
             self._checkpoints.after_commit(connection)
 
+    @contextmanager
+    def _savepoint(self, connection: apsw.Connection) -> Iterator[None]:
+        self._check_begun(connection)
+        connection.execute(f"SAVEPOINT depth_{self._depth}")
+        self._depth += 1
+        try:
+            yield
+            self._check_begun(connection)
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute(f"ROLLBACK TO depth_{self._depth - 1}")
+            raise
+        finally:
+            self._depth -= 1
+            if connection.in_transaction:
+                connection.execute(f"RELEASE depth_{self._depth}")
+
+    def _check_begun(self, connection: apsw.Connection) -> None:
+        """Refuse to go on where an error has made SQLite roll the transaction back: what follows would commit alone."""
+        if not connection.in_transaction:
+            raise StoreError(
+                f"{self.path}: an earlier error has undone the whole transaction, and nothing of it was written: begin "
+                "it again"
+            )
+
     def _commit(self, connection: apsw.Connection) -> None:
+        self._check_begun(connection)
         held_files = self._held if self._writer.wrote else None
         if held_files is not None:
             held_files.mark(connection, f"{self._writer.commit_name:x}")
@@ -592,9 +614,9 @@ class SqliteStore(Store):
             return self._open_unwritable()
         self.read_only = False
         if not self.in_memory:
-            held_files = HeldFiles(connection.filename, self.key)
             try:
                 with self._translated(connection):
+                    held_files = HeldFiles(connection.filename, self.key)
                     belongs = held_files.opened(connection)
             except BaseException:
                 leave(connection)
