@@ -61,11 +61,7 @@ class PostgresTransaction(Writer):
     byte_array = BytesArray
 
     def __init__(
-        self,
-        raw: StoreConnection,
-        path: str,
-        schema: str,
-        add_names: Callable[[str, str, Sequence[str]], None],
+        self, raw: StoreConnection, path: str, schema: str, add_names: Callable[[str, str, Sequence[str]], None]
     ) -> None:
         adapt(raw)
         connection = PostgresConnection(raw)

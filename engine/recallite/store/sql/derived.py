@@ -142,8 +142,7 @@ class Lexicon(Repository):
     def copy(self, record_id: int, to_id: int) -> None:
         """Give a record the words of another."""
         self._execute(
-            "INSERT INTO record_terms SELECT ?, terms, counts FROM record_terms WHERE record_id = ?",
-            (to_id, record_id),
+            "INSERT INTO record_terms SELECT ?, terms, counts FROM record_terms WHERE record_id = ?", (to_id, record_id)
         )
 
     def drop(self, ids: Sequence[int]) -> None:

@@ -299,8 +299,7 @@ class Erasure(Repository):
         """Note the names that are gone by now; a word that is in a message of a session is not."""
         for (table, column), names in erased.names.items():
             rows: Any = self._execute(
-                f"SELECT {column} FROM {table} WHERE {column} {IN_ARRAY}",
-                (self._array([*names]),),
+                f"SELECT {column} FROM {table} WHERE {column} {IN_ARRAY}", (self._array([*names]),)
             )
             for name in names - {row[0] for row in rows}:
                 if len(name.encode()) >= LEAST_BYTES and not (table == "term" and self._in_a_message(name)):
@@ -320,8 +319,7 @@ class Erasure(Repository):
     def _terms(self, record_ids: Sequence[int]) -> list[int]:
         """The numbers of the words of these records."""
         lists = self._column(
-            f"SELECT terms FROM record_terms WHERE record_id {IN_ARRAY}",
-            (self._id_array(record_ids),),
+            f"SELECT terms FROM record_terms WHERE record_id {IN_ARRAY}", (self._id_array(record_ids),)
         )
         numbers: list[int] = numbers_in(lists).tolist()
         return numbers

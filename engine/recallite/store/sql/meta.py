@@ -132,10 +132,7 @@ class Scopes(Repository):
                 "INSERT INTO source (scope_id, name) SELECT ?, value FROM carray(?) WHERE true ON CONFLICT DO NOTHING",
                 (scope_id, names),
             )
-            rows = self._rows(
-                f"SELECT name, id FROM source WHERE scope_id = ? AND name {IN_ARRAY}",
-                (scope_id, names),
-            )
+            rows = self._rows(f"SELECT name, id FROM source WHERE scope_id = ? AND name {IN_ARRAY}", (scope_id, names))
             ids.update({(scope_id, name): source_id for name, source_id in rows})
         return ids
 

@@ -31,11 +31,7 @@ class Records(RecordReader):
     """The table `record` and what is derived from it."""
 
     def insert(
-        self,
-        rows: Sequence[Row],
-        embedder: EmbedderRow | None,
-        *,
-        compared_by: Callable[[bool], str] | None = None,
+        self, rows: Sequence[Row], embedder: EmbedderRow | None, *, compared_by: Callable[[bool], str] | None = None
     ) -> list[int]:
         """Insert records with their words, tags and vectors; returns their row ids, ascending.
 
@@ -61,11 +57,7 @@ class Records(RecordReader):
             (record_id, *again) for record_id, repeated in _having(ids, columns.repeated) for again in repeated
         )
         accessed = zip(ids, columns.access_count, columns.accessed_at, strict=True)
-        self._insert_many(
-            "access",
-            "record_id, count, accessed_at",
-            [row for row in accessed if row[2] is not None],
-        )
+        self._insert_many("access", "record_id, count, accessed_at", [row for row in accessed if row[2] is not None])
         self._tx.changes.append_ids("insert", ids)
         return ids
 
@@ -87,11 +79,7 @@ class Records(RecordReader):
         return number
 
     def _insert_derived(
-        self,
-        ids: Sequence[int],
-        rows: RowColumns,
-        scopes: Sequence[int],
-        compared_by: Callable[[bool], str] | None,
+        self, ids: Sequence[int], rows: RowColumns, scopes: Sequence[int], compared_by: Callable[[bool], str] | None
     ) -> None:
         """Store tags, words, standing and statements of rows; those that recall leaves out have only tags."""
         self.put_tags(_having(ids, rows.tags))
@@ -153,8 +141,7 @@ class Records(RecordReader):
 
     def _term_lists(self, ids: Sequence[int]) -> dict[int, tuple[bytes, bytes]]:
         rows = self._rows(
-            f"SELECT record_id, terms, counts FROM record_terms WHERE record_id {IN_ARRAY}",
-            (self._id_array(ids),),
+            f"SELECT record_id, terms, counts FROM record_terms WHERE record_id {IN_ARRAY}", (self._id_array(ids),)
         )
         return {record_id: (terms, counts) for record_id, terms, counts in rows}
 
@@ -278,10 +265,7 @@ class Records(RecordReader):
     def _move_expiry(self, record_ids: Sequence[int], assignment: str, *values: int | None) -> None:
         if not len(record_ids):
             return
-        self._execute(
-            f"UPDATE record SET {assignment} WHERE id {IN_ARRAY}",
-            (*values, self._id_array(record_ids)),
-        )
+        self._execute(f"UPDATE record SET {assignment} WHERE id {IN_ARRAY}", (*values, self._id_array(record_ids)))
         self._tx.supersessions.derive([row.old_id for row in self._tx.supersessions.of_new(record_ids)])
         self._tx.changes.append_ids("update", list(record_ids))
 

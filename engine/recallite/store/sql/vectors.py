@@ -130,8 +130,7 @@ class Vectors(Repository):
         )
         if active:
             self._execute(
-                f"UPDATE record SET embedding_state = 'embedded' WHERE id {IN_ARRAY}",
-                (self._id_array(list(parts)),),
+                f"UPDATE record SET embedding_state = 'embedded' WHERE id {IN_ARRAY}", (self._id_array(list(parts)),)
             )
             self.mark_refused()
             self._tx.changes.append_ids("text", list(parts))
@@ -219,8 +218,7 @@ class Vectors(Repository):
         still = {
             row[0]: row
             for row in self._execute(
-                f"SELECT id, text, context FROM record WHERE id {IN_ARRAY}",
-                (self._id_array(list(parts)),),
+                f"SELECT id, text, context FROM record WHERE id {IN_ARRAY}", (self._id_array(list(parts)),)
             )
         }
         return {row[0]: parts[row[0]] for row in rows if still.get(row[0]) == row}
@@ -367,8 +365,7 @@ class Vectors(Repository):
     def copy_refusals(self, record_id: int, to_id: int) -> None:
         """Give a record the refusals of another."""
         self._execute(
-            "INSERT INTO refusal SELECT ?, embedder_id, reason FROM refusal WHERE record_id = ?",
-            (to_id, record_id),
+            "INSERT INTO refusal SELECT ?, embedder_id, reason FROM refusal WHERE record_id = ?", (to_id, record_id)
         )
 
     def drop_refusals(self, record_id: int) -> None:

@@ -11,14 +11,7 @@ from types import TracebackType
 
 import apsw
 
-from recallite.errors import (
-    NotADatabase,
-    StoreClosed,
-    StoreCorrupt,
-    StoreError,
-    StoreUnavailable,
-    WrongKey,
-)
+from recallite.errors import NotADatabase, StoreClosed, StoreCorrupt, StoreError, StoreUnavailable, WrongKey
 from recallite.system.folders import why_closed
 
 # SQLite reports these as a malformed file.

@@ -175,9 +175,7 @@ class SqliteSessions(Sessions):
         """Fill the empty full-text table with the words of all messages."""
         rows = read_rows(self._execute("SELECT id, content FROM session_message"), _Message, "message")
         self._insert_many(
-            "session_fts",
-            "rowid, words",
-            [(row_id, " ".join(tokenize(content))) for row_id, content in rows],
+            "session_fts", "rowid, words", [(row_id, " ".join(tokenize(content))) for row_id, content in rows]
         )
 
     def _ranked(self, words: Sequence[str], part: Condition | None) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
