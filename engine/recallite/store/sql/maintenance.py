@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -53,16 +53,13 @@ def rebuild(tx: Writer, on_progress: Progress | None = None) -> None:
     tx.numbers.forget()
     total = tx.connection.execute("SELECT count(*) FROM record").get
     done, last = 0, 0
-    while rows := _texts(tx, last):
-        ids = [row[0] for row in rows]
-        shown = [row for row in rows if row.indexed]
-        if shown:
-            reading = read_texts(
-                [row.text for row in shown],
-                [row.context for row in shown],
-                [msgspec.json.decode(row.tags) for row in shown],
-            )
-            tx.lexicon.put_reading([row.id for row in shown], reading)
+    texts = f"SELECT r.id, r.text, r.context, {TAGS_SQL}, r.indexed FROM record r WHERE r.id > ? ORDER BY r.id LIMIT ?"
+    while rows := read_rows(tx.connection.execute(texts, (last, _BATCH)), _Text, "record"):
+        ids = [row.id for row in rows]
+        if indexed := [row for row in rows if row.indexed]:
+            tags = [msgspec.json.decode(row.tags) for row in indexed]
+            reading = read_texts([row.text for row in indexed], [row.context for row in indexed], tags)
+            tx.lexicon.put_reading([row.id for row in indexed], reading)
         tx.standing.derive(ids)
         tx.statements.derive(ids)
         tx.connection.executemany(
@@ -90,14 +87,6 @@ def drop_unused(tx: Writer) -> None:
         tx.connection.execute(f"DELETE FROM term WHERE id {IN_ARRAY}", (tx.id_array(unused),))
         tx.changes.append("reload", 0)
     tx.connection.execute("DELETE FROM tag WHERE NOT EXISTS (SELECT 1 FROM record_tag r WHERE r.tag_id = tag.id)")
-
-
-def _texts(tx: Writer, after_id: int) -> list[_Text]:
-    rows: Any = tx.connection.execute(
-        f"SELECT r.id, r.text, r.context, {TAGS_SQL}, r.indexed FROM record r WHERE r.id > ? ORDER BY r.id LIMIT ?",
-        (after_id, _BATCH),
-    )
-    return read_rows(rows, _Text, "record")
 
 
 def open_epoch(tx: Writer) -> None:
@@ -171,10 +160,10 @@ def found_in(read: Callable[[int], bytes], sought: Collection[bytes]) -> set[byt
         for offset in range(min(LEAST_BYTES, len(data) - LEAST_BYTES + 1)):
             words = np.frombuffer(data, dtype="<u8", offset=offset, count=(len(data) - offset) // LEAST_BYTES)
             near = np.flatnonzero(slots[words * _FACTOR >> _SHIFT])
-            for place in near[np.isin(words[near], ends)].tolist():
-                left = by_end[int(words[place])]
+            for i in near[np.isin(words[near], ends)].tolist():
+                left = by_end[int(words[i])]
                 if left:
-                    stop = offset + LEAST_BYTES * (place + 1)
+                    stop = offset + LEAST_BYTES * (i + 1)
                     left -= {sequence for sequence in left if data.endswith(sequence, 0, stop)}
     return set(sought).difference(*by_end.values())
 
@@ -237,7 +226,12 @@ class Erasure(Repository):
 
     def finish(self, erased: Erased) -> None:
         """Remove what the deletion has left unused, and count what is gone."""
-        self._drop_unused_scopes()
+        unused = " AND ".join(
+            f"NOT EXISTS (SELECT 1 FROM {table} t WHERE t.scope_id = scope.id)" for table in _IN_SCOPES
+        )
+        self._execute(f"DELETE FROM scope WHERE path != '/' AND {unused}")
+        if self._connection.changes():
+            self._tx.changes.append("reload", 0)  # their numbers may be used again
         self._drop_unused()
         self._add_names_gone(erased)
         now = self._rows_by_table()
@@ -272,8 +266,9 @@ class Erasure(Repository):
         rows = list(self._execute(f"SELECT {_TEXTS} FROM record WHERE id {IN_ARRAY}", (self._id_array(versions),)))
         for statement in (*_VECTORS, *_BESIDE):
             rows += self._execute(statement, (self._id_array(versions),))
+        lists = self._column(f"SELECT terms FROM record_terms WHERE record_id {IN_ARRAY}", (self._id_array(versions),))
         for (table, column), statement in _NAMES.items():
-            ids = self._terms(versions) if table == "term" else versions
+            ids = numbers_in(lists).tolist() if table == "term" else versions
             erased.names[table, column] = {name for (name,) in self._execute(statement, (self._id_array(ids),))}
         for scope in scopes:
             condition, bound = within(scope)
@@ -290,9 +285,8 @@ class Erasure(Repository):
             )
             for statement in statements:
                 rows += self._execute(statement, bound)
-        for row in rows:
-            for value in row:
-                _add(erased, value)
+        for value in chain.from_iterable(rows):
+            _add(erased, value)
         return erased
 
     def _add_names_gone(self, erased: Erased) -> None:
@@ -305,24 +299,8 @@ class Erasure(Repository):
                 if len(name.encode()) >= LEAST_BYTES and not (table == "term" and self._in_a_message(name)):
                     _add(erased, name)
 
-    def _drop_unused_scopes(self) -> None:
-        unused = " AND ".join(
-            f"NOT EXISTS (SELECT 1 FROM {table} t WHERE t.scope_id = scope.id)" for table in _IN_SCOPES
-        )
-        self._execute(f"DELETE FROM scope WHERE path != '/' AND {unused}")
-        if self._connection.changes():
-            self._tx.changes.append("reload", 0)  # their numbers may be used again
-
     def _rows_by_table(self) -> dict[str, int]:
         return {name: self._execute(f'SELECT count(*) FROM "{name}"').get for name in self._tables()}
-
-    def _terms(self, record_ids: Sequence[int]) -> list[int]:
-        """The numbers of the words of these records."""
-        lists = self._column(
-            f"SELECT terms FROM record_terms WHERE record_id {IN_ARRAY}", (self._id_array(record_ids),)
-        )
-        numbers: list[int] = numbers_in(lists).tolist()
-        return numbers
 
     def _with_versions(self, record_ids: Sequence[int]) -> list[int]:
         return [*record_ids, *self._tx.records.closed_versions(record_ids)]
@@ -471,12 +449,12 @@ class Copying(Repository):
         """
         condition, bound = self._condition(table, scope)
         key = COPIED[table].key
-        key_places = [columns.index(name) for name in key.split(", ")]
+        key_indices = [columns.index(name) for name in key.split(", ")]
         limit = _LARGE_ROWS if table in _LARGE else _ROWS
         select = f"SELECT {', '.join(columns)} FROM {table} WHERE"
         while True:
-            follows = "true" if after is None else f"({key}) > ({', '.join('?' * len(key_places))})"
-            last_key = () if after is None else tuple(after[place] for place in key_places)
+            follows = "true" if after is None else f"({key}) > ({', '.join('?' * len(key_indices))})"
+            last_key = () if after is None else tuple(after[i] for i in key_indices)
             rows = self._rows(f"{select} {follows} AND {condition} ORDER BY {key} LIMIT ?", (*last_key, *bound, limit))
             self._check(table, columns, rows)
             yield rows

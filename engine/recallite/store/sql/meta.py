@@ -205,7 +205,9 @@ class Scopes(Repository):
         for table in _TABLES.values():
             self._execute(f"DELETE FROM {table} WHERE scope_id IN (SELECT id FROM scope WHERE {condition})", bound)
             removed += self._connection.changes()
-        return removed + self._tx.documents.purge_scope(scope)
+        documents = self._tx.documents.listed(scope)
+        self._tx.documents.delete(documents)
+        return removed + len(documents)
 
 
 # Access tokens.

@@ -78,7 +78,7 @@ class Documents(Repository):
 
     def put(self, scope: str, source: str, public_id: str, columns: dict[str, Any]) -> None:
         """Insert or replace the document of a source; `columns` are the fields of `DocumentRow` that are not keys."""
-        scope_id = self._tx.scopes.intern({scope})[scope]
+        scope_id = self._tx.scopes.id_of(scope)
         source_id = self._tx.scopes.intern_sources({(scope_id, source)})[scope_id, source]
         values = [columns[name] for name in _OWN]
         self._execute(
@@ -144,12 +144,6 @@ class Documents(Repository):
             (self._id_array(source_ids),),
         )
         self._tx.scopes.drop_empty_sources(source_ids)
-
-    def purge_scope(self, scope: str) -> int:
-        """Remove every document of a scope and those below it; returns how many there were."""
-        documents = self.listed(scope)
-        self.delete(documents)
-        return len(documents)
 
 
 def _one(rows: Any) -> DocumentRow | None:
@@ -251,11 +245,11 @@ class Sessions(Repository):
         position: int = self._execute(
             "SELECT coalesce(max(position) + 1, 0) FROM session_message WHERE session_id = ?", (session_id,)
         ).get
-        for place, (role, content, message, words) in enumerate(rows):
+        for i, (role, content, message, words) in enumerate(rows, position):
             message_id: int = self._execute(
                 "INSERT INTO session_message (session_id, position, role, content, message, created_at) "
                 "VALUES (?, ?, ?, ?, ?, ?) RETURNING id",
-                (session_id, position + place, role, content, message, created_at),
+                (session_id, i, role, content, message, created_at),
             ).get
             self._put_words(message_id, words)
         return position

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -96,19 +97,15 @@ def verify(
     for table in counts:
         with reported():
             counts[table] = tx.connection.execute(f"SELECT count(*) FROM {table}").get
-    for other in others:
+    for check in (
+        *others,
+        *(partial(_examples, tx, name, statement) for name, statement in {**_CHECKS, **checks}.items()),
+        partial(_vector_values, tx),
+        partial(_statements, tx),
+        partial(_words, tx, counts["record"], on_progress),
+    ):
         with reported():
-            problems.extend(other())
-    for name, statement in {**_CHECKS, **checks}.items():
-        with reported():
-            rows = tx.connection.execute(statement)
-            problems.extend(found(name, [row[0] for row in rows], _OTHER_REMEDIES.get(name, REBUILD)))
-    with reported():
-        problems.extend(_vector_values(tx))
-    with reported():
-        problems.extend(_statements(tx))
-    with reported():
-        problems.extend(_words(tx, counts["record"], on_progress))
+            problems.extend(check())
     return Verification(records=counts["record"], vectors=counts["vector"], problems=tuple(problems))
 
 
@@ -116,6 +113,10 @@ def found(name: str, examples: Sequence[object], remedy: str = REBUILD) -> Itera
     """A problem with the first examples, if there are any."""
     if examples:
         yield Problem(name=name, count=len(examples), examples=tuple(map(str, examples[:_SHOWN])), remedy=remedy)
+
+
+def _examples(tx: Writer, name: str, statement: str) -> Iterator[Problem]:
+    yield from found(name, [row[0] for row in tx.connection.execute(statement)], _OTHER_REMEDIES.get(name, REBUILD))
 
 
 def _vector_values(tx: Writer) -> Iterator[Problem]:
@@ -197,7 +198,7 @@ def _expected(rows: Sequence[Any], numbers: dict[str, int]) -> list[tuple[bytes,
         [row[1] for row in rows], [row[2] for row in rows], [msgspec.json.decode(row[6]) for row in rows]
     )
     free = max(numbers.values(), default=0) + 1
-    known = np.array([numbers.get(word, free + place) for place, word in enumerate(reading.vocabulary)], np.int32)
+    known = np.array([numbers.get(word, free + i) for i, word in enumerate(reading.vocabulary)], np.int32)
     return packed_lists(known[reading.places], reading.counts, reading.offsets)
 
 
@@ -218,6 +219,10 @@ def figures(tx: Writer, scope: str) -> dict[str, Any]:
         f"SELECT r.kind, count(*) FROM record r WHERE r.recorded_until IS NULL AND {visible.sql} GROUP BY r.kind",
         visible.values,
     )
+    of_scope = f" JOIN vector v ON v.id = c.vector_id WHERE v.record_id IN {seen}" if visible.values else ""
+    codes, bytes_of_codes = tx.connection.execute(
+        f"SELECT count(*), sum(length(c.codes)) FROM token_code c{of_scope}", visible.values
+    ).fetchone()
     return {
         "path": tx.path,
         "records": records("r.recorded_until IS NULL"),
@@ -227,7 +232,8 @@ def figures(tx: Writer, scope: str) -> dict[str, Any]:
         "pending": records("r.embedding_state = 'pending'"),
         "refused": tx.vectors.count_refused(scope),
         "vectors": count(f"vector WHERE record_id IN {seen}", *visible.values),
-        **_codes(tx, seen, visible.values),
+        "token_codes": codes,
+        "token_code_bytes": int(bytes_of_codes or 0),
         "links": count(f"link WHERE source_id IN {seen}", *visible.values),
         "sources": count(
             f"(SELECT DISTINCT r.source_id FROM record r WHERE r.source_id IS NOT NULL AND {visible.sql})",
@@ -241,16 +247,3 @@ def figures(tx: Writer, scope: str) -> dict[str, Any]:
         "dimension": None if embedder is None else embedder.dimension,
         "vector_type": None if embedder is None else embedder.vector_type,
     }
-
-
-def _codes(tx: Writer, seen: str, values: tuple[Any, ...]) -> dict[str, int]:
-    """The number of vectors that have codes of their tokens, and the bytes of these."""
-    everything = tx.connection.execute("SELECT count(*), sum(length(codes)) FROM token_code")
-    if values:
-        everything = tx.connection.execute(
-            "SELECT count(*), sum(length(c.codes)) FROM token_code c JOIN vector v ON v.id = c.vector_id "
-            f"WHERE v.record_id IN {seen}",
-            values,
-        )
-    row: Any = everything.fetchone()
-    return {"token_codes": row[0], "token_code_bytes": int(row[1] or 0)}

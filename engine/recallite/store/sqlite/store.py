@@ -70,8 +70,8 @@ class SqliteStore(Store):
         super().__init__()
         self.path = resolve(path)
         self.in_memory = self.path == MEMORY
-        wanted = None if key is None else Key(key)
-        self.key = None if self.in_memory else wanted
+        made = None if key is None else Key(key)
+        self.key = None if self.in_memory else made
         self._busy_timeout_ms, self._durability, self._vector_type = busy_timeout_ms, durability, vector_type
         self._fts = fts
         self._lock = threading.RLock()
@@ -180,16 +180,8 @@ class SqliteStore(Store):
 
     @contextmanager
     def _entered(self, *, background: bool) -> Iterator[None]:
-        """Hold the lock of this process's threads."""
-        self._enter(background=background and self._holder != threading.get_ident())
-        try:
-            yield
-        finally:
-            self._lock.release()
-
-    def _enter(self, *, background: bool) -> None:
-        """Take the lock of this process's threads. Who has to wait for it goes before the background."""
-        if background:
+        """Hold the lock of this process's threads. Who has to wait for it goes before the background."""
+        if background and not self.writing:
             self._turnstile.wait_until_free()
             while not self._lock.acquire(blocking=False):
                 time.sleep(_LONGEST_PAUSE_SECONDS)
@@ -197,6 +189,10 @@ class SqliteStore(Store):
         elif not self._lock.acquire(blocking=False):
             with self._turnstile.waiting():
                 self._lock.acquire()
+        try:
+            yield
+        finally:
+            self._lock.release()
 
     def _begin(self, *, wait: bool, background: bool) -> None:
         """Take the write lock. Who has to wait for it goes before what other processes do in the background."""
@@ -443,7 +439,7 @@ class SqliteStore(Store):
         except BaseException:
             self.give_back(reader, sound=True)
             raise
-        if self._is_writing():
+        if self.writing:
             return reader  # the end of the transaction tells
         self.give_back(reader, sound=False)
         with self._lock:
@@ -458,15 +454,6 @@ class SqliteStore(Store):
         """
         reading = [reader.connection, *(each.connection for each in [*self._reading])]
         return next(filter(reading_failed, reading), reader.connection)
-
-    def _is_writing(self) -> bool:
-        """Whether this thread is inside a write transaction."""
-        if not self._lock.acquire(blocking=False):
-            return False
-        try:
-            return self._depth > 0
-        finally:
-            self._lock.release()
 
     def give_back(self, reader: SqliteTransaction, *, sound: bool) -> None:
         """Let another read from a connection; one that is not `sound` is closed."""
@@ -589,9 +576,8 @@ class SqliteStore(Store):
 
     def _refuse_unfinished(self) -> None:
         mark = None
-        with suppress(
-            apsw.Error, StoreCorrupt, UnicodeDecodeError
-        ):  # a damaged file is opened, so that it can be mended
+        # A damaged file is opened, so that it can be mended.
+        with suppress(apsw.Error, StoreCorrupt, UnicodeDecodeError):
             mark = self._writer.copying.mark()
         if mark is not None:
             self._checkpoints.close()

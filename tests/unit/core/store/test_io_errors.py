@@ -253,13 +253,17 @@ def undo_by_sqlite(store):
 
 def test_nothing_is_written_alone_in_a_transaction_that_sqlite_has_rolled_back(on_disk):
     """The next write in it opened a transaction of its own, which it committed."""
-    store = on_disk._engine.store
-    with pytest.raises(StoreError, match="begin it again"), on_disk.transaction():
-        on_disk.remember("the first half")
-        with pytest.raises(StoreError, match="UNIQUE"):
-            undo_by_sqlite(store)
-        with pytest.raises(StoreError, match="nothing of it was written"):
-            on_disk.remember("the second half")
+
+    def write():
+        with on_disk.transaction():
+            on_disk.remember("the first half")
+            with pytest.raises(StoreError, match="UNIQUE"):
+                undo_by_sqlite(on_disk._engine.store)
+            with pytest.raises(StoreError, match="nothing of it was written"):
+                on_disk.remember("the second half")
+
+    with pytest.raises(StoreError, match="begin it again"):
+        write()
     assert on_disk.count() == 0
     on_disk.remember("words")
     assert on_disk.count() == 1
