@@ -47,8 +47,7 @@ from recallite.system.messages import shown
 from recallite.text.words import tokenize
 
 if TYPE_CHECKING:
-    from recallite_postgres.store import PostgresStore
-    from recallite_postgres.transaction import PostgresTransaction
+    from recallite_postgres.store import PostgresStore, PostgresTransaction
 
 
 # Conditions as PostgreSQL compares values: by the type of each column, and in metadata as JSON.

@@ -20,12 +20,18 @@ from recallite.model.reports import ErasureReceipt, Problem, Verification
 from recallite.store.sql import maintenance, verifying
 from recallite.store.sql.maintenance import Erasure, found_in, not_proven, receipt
 from recallite.store.sql.verifying import REBUILD, RESTORE, found
-from recallite.store.sqlite import full_text
 from recallite.store.sqlite.connection import MEMORY, RawDatabase, files_of, resolve, snapshot_of
 from recallite.store.sqlite.encryption import Key
 from recallite.store.sqlite.faults import as_store_error, reading_failed
 from recallite.store.sqlite.held_files import mark_file
-from recallite.store.sqlite.repositories import TEXT_KEYS
+from recallite.store.sqlite.repositories import (
+    FULL_TEXT_NAMES,
+    TEXT_KEYS,
+    create_full_text,
+    drop_beside_full_text,
+    full_text_problems,
+    merge_full_text,
+)
 from recallite.store.sqlite.schema import DERIVED, MESSAGE_WORDS
 from recallite.store.store import Progress
 from recallite.store.values import Erased
@@ -54,7 +60,7 @@ def verify(tx: SqliteTransaction, on_progress: Progress | None = None) -> Verifi
     return verifying.verify(
         tx,
         _CHECKS,
-        (partial(_integrity, tx), partial(_texts, tx), partial(full_text.problems, tx.connection)),
+        (partial(_integrity, tx), partial(_texts, tx), partial(full_text_problems, tx.connection)),
         _problem_of,
         on_progress,
     )
@@ -109,7 +115,7 @@ def rebuild(tx: SqliteTransaction, on_progress: Progress | None = None, *, fts: 
     """Make words and hashes from the records anew, and with `fts` the FTS5 table. Unsound vectors are removed."""
     _recreate(tx)
     if fts:
-        full_text.create(tx.connection)
+        create_full_text(tx.connection)
     tx.connection.execute("DELETE FROM token_code WHERE typeof(codes) != 'blob'")
     maintenance.rebuild(tx, on_progress)
     tx.records.list_texts()
@@ -120,14 +126,14 @@ def drop_unused(tx: SqliteTransaction) -> None:
     """Drop words and tags that no record has, and merge FTS5's segments, which keep what was deleted until then."""
     maintenance.drop_unused(tx)
     tx.connection.execute("INSERT INTO session_fts (session_fts) VALUES ('optimize')")
-    full_text.merge(tx.connection)
+    merge_full_text(tx.connection)
 
 
 def _recreate(tx: SqliteTransaction) -> None:
     """Drop the derived tables, whole or broken, and create them as the schema has them."""
     tx.connection.execute("REINDEX").fetchall()
     _drop(tx, "session_fts")
-    full_text.drop_rest(tx.connection)
+    drop_beside_full_text(tx.connection)
     _drop(tx, "memories_fts")
     tx.connection.execute(MESSAGE_WORDS)
     for table, create in DERIVED.items():
@@ -153,7 +159,7 @@ def _drop(tx: SqliteTransaction, table: str) -> None:
 # searched as bytes, not by queries: free pages, the slack of a page, a WAL and the index snapshot count too.
 
 # Internal tables of SQLite's modules.
-_SHADOWS = ("session_fts_", "sqlite_", *full_text.NAMES)
+_SHADOWS = ("session_fts_", "sqlite_", *FULL_TEXT_NAMES)
 
 
 class SqliteErasure(Erasure):

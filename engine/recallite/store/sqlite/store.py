@@ -18,7 +18,6 @@ from recallite.model.reports import ErasureReceipt, Verification
 from recallite.store.sql.derived import WordNumbers
 from recallite.store.sql.maintenance import unfinished as unfinished_copy
 from recallite.store.sql.verifying import figures
-from recallite.store.sqlite import full_text
 from recallite.store.sqlite.connection import (
     MEMORY,
     Checkpoints,
@@ -33,6 +32,7 @@ from recallite.store.sqlite.encryption import Key, remove_unfinished, replace_fi
 from recallite.store.sqlite.faults import is_unwritable, only_readable, reading_failed, removed, translated
 from recallite.store.sqlite.held_files import HeldFiles, all_copied, aside_of, leave
 from recallite.store.sqlite.maintenance import backup, drop_unused, prove, rebuild, verify
+from recallite.store.sqlite.repositories import create_full_text, has_full_text
 from recallite.store.sqlite.schema import SCHEMA_VERSION
 from recallite.store.sqlite.transaction import Reading, SqliteTransaction
 from recallite.store.store import COMPARING, Progress, Store
@@ -101,10 +101,10 @@ class SqliteStore(Store):
                 self.is_done_elsewhere(work)
         if fts and not self.read_only:
             with self._read_as_writer() as reader:
-                lacks = not full_text.exists(reader.connection)
+                lacks = not has_full_text(reader.connection)
             if lacks:
                 with self.atomic() as writer:
-                    full_text.create(writer.connection)
+                    create_full_text(writer.connection)
 
     @property
     def encrypted(self) -> bool:

@@ -20,7 +20,6 @@ from recallite.errors import StoreCorrupt, StoreError
 from recallite.model.settings import Consolidation
 from recallite.remember import write
 from recallite.store.sqlite import faults, held_files
-from recallite.store.sqlite import full_text as fts5
 from recallite.store.sqlite import store as sqlite_store
 from recallite.store.sqlite.faults import as_store_error
 from recallite.store.sqlite.store import SqliteStore
@@ -148,7 +147,9 @@ def test_where_no_thread_is_left_work_waits_for_the_next_call(monkeypatch):
     ],
     ids=["io", "io told as malformed", "malformed"],
 )
-@pytest.mark.parametrize(("where", "name"), [(held_files, "_last_fed"), (fts5, "exists")], ids=["files", "fts5"])
+@pytest.mark.parametrize(
+    ("where", "name"), [(held_files, "_last_fed"), (sqlite_store, "has_full_text")], ids=["files", "fts5"]
+)
 def test_what_fails_as_a_store_is_opened_is_an_error_of_ours(
     path, monkeypatch, kind, extended, unreadable, told, where, name
 ):
