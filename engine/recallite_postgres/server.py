@@ -454,15 +454,15 @@ def give_privileges(connection: StoreConnection, roles: Sequence[str]) -> None:
 def _grants(connection: StoreConnection, schema: sql.Identifier, role: str) -> Iterator[sql.Composed]:
     to = sql.Identifier(role)
     yield sql.SQL("GRANT USAGE ON SCHEMA {} TO {}").format(schema, to)
-    for table, rule in RULES.items():
-        columns = _unnumbered(connection, table)
+    for name, rule in RULES.items():
+        columns = _unnumbered(connection, name)
         for privilege in rule.privileges.split(", "):
             # A number of one's own would be in the way of a later row of another's.
             some: sql.Composable = sql.SQL("")
             if columns and privilege in ("INSERT", "UPDATE"):
                 some = sql.SQL(" ({})").format(sql.SQL(", ").join(map(sql.Identifier, columns)))
             yield sql.SQL("GRANT {}{} ON {}.{} TO {}").format(
-                sql.SQL(privilege), some, schema, sql.Identifier(table), to
+                sql.SQL(privilege), some, schema, sql.Identifier(name), to
             )
     for name, privileges in SEQUENCES.items():
         yield sql.SQL("GRANT {} ON SEQUENCE {}.{} TO {}").format(sql.SQL(privileges), schema, sql.Identifier(name), to)

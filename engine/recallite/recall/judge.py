@@ -41,7 +41,7 @@ from recallite.recall.confidence import (
 from recallite.recall.request import ANSWER_CONFIDENCE, ANSWER_SHARE, Request
 from recallite.recall.slots import lacks, only_asks, slot_of
 from recallite.store.transaction import Reader
-from recallite.store.values import CHUNK_KIND, Found, Sought, StatementCandidate, telling
+from recallite.store.values import CHUNK_KIND, Found, Sought, StatementCandidate, stated_at
 from recallite.text.questions import asked_value
 from recallite.text.standing import whose
 from recallite.text.statements import Pair, Statement, judge_all, statement_of
@@ -294,7 +294,7 @@ def _is_alike(record: Found, other: Found) -> bool:
 
 def _told(record: Found, *, turns: bool) -> tuple[int, int, int]:
     """The authority of a record and when it was told; turns of a transcript that have one moment, by position."""
-    moment = telling(record.created_at, record.created_at, record.valid_from, resolved=record.valid_resolved)
+    moment = stated_at(record.created_at, record.created_at, record.valid_from, resolved=record.valid_resolved)
     return record.authority, moment, record.position if turns and record.position is not None else 0
 
 

@@ -249,7 +249,7 @@ class Statements(Repository):
         )
         self._list([row for row in rows if row[0] not in superseded])
 
-    def listed(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def entries(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the record and the key of each listed entry, ordered by both, for `verify`."""
         rows = self._rows("SELECT record_id, key FROM statement_key ORDER BY record_id, key")
         pairs = np.array(rows, dtype=np.int64).reshape(-1, 2)

@@ -89,7 +89,7 @@ class Records(RecordReader):
         if not rows:
             return
         reading = rows.reading or read_texts(rows.text, rows.context, rows.tags)
-        self._tx.lexicon.put_reading(ids, reading, rows.read_at)
+        self._tx.lexicon.put_reading(ids, reading, rows.texts_read)
         self._tx.standing.put(_having(ids, rows.standing))
         if compared_by is None:
             stated = zip(

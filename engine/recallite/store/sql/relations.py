@@ -336,24 +336,12 @@ class Supersessions(Repository):
     def derive(self, ids: Sequence[int]) -> None:
         """Set again what is derived from the supersessions of these records, by others."""
         while ids:
-            derived = {
-                row[0]: row[1:]
-                for row in self._execute(
-                    f"{DERIVED_SQL} AND x.old_id {IN_ARRAY} GROUP BY x.old_id", (self._id_array(ids),)
-                )
-            }
-            before = {
-                row[0]: row[1:]
-                for row in self._execute(
-                    f"SELECT id, superseded_at, superseded_until, held_until FROM record WHERE id {IN_ARRAY}",
-                    (self._id_array(ids),),
-                )
-            }
-            changed = [
-                record_id
-                for record_id, stored in before.items()
-                if stored != derived.get(record_id, (None, None, None))
-            ]
+            standing = f"{DERIVED_SQL} AND x.old_id {IN_ARRAY} GROUP BY x.old_id"
+            stored = f"SELECT id, superseded_at, superseded_until, held_until FROM record WHERE id {IN_ARRAY}"
+            derived, before = (
+                {row[0]: row[1:] for row in self._execute(sql, (self._id_array(ids),))} for sql in (standing, stored)
+            )
+            changed = [row_id for row_id in before if before[row_id] != derived.get(row_id, (None, None, None))]
             self._set(changed, derived)
             # Whether it stands in the place of others depends on its own successors only where it expires.
             ids = self._column(

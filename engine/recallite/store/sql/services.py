@@ -58,7 +58,7 @@ class Documents(Repository):
         rows = self._execute(f"{_SELECT} WHERE d.content_hash = ? AND s.path = ? ORDER BY d.id", (content_hash, scope))
         return read_rows(rows, DocumentRow, "document")
 
-    def listed(self, scope: str, *, limit: int | None = None) -> list[DocumentRow]:
+    def in_scope(self, scope: str, *, limit: int | None = None) -> list[DocumentRow]:
         """The documents of a scope and its descendants, by source."""
         seen, bound = within(scope)
         rows = self._execute(
@@ -221,7 +221,7 @@ class Sessions(Repository):
         """Set the provider of a session."""
         self._execute("UPDATE session SET provider = ? WHERE id = ?", (provider, session_id))
 
-    def listed(self, scope: str, *, limit: int | None = None) -> list[SessionRow]:
+    def in_scope(self, scope: str, *, limit: int | None = None) -> list[SessionRow]:
         """The sessions of a scope and its descendants, last used first."""
         condition, bound = within(scope)
         rows = self._rows(
@@ -369,9 +369,9 @@ class Consolidations(Repository):
 
     def last(self, scope: str) -> CycleRow | None:
         """The newest cycle of exactly this scope."""
-        return next(iter(self.listed(scope, 1)), None)
+        return next(iter(self.of_scope(scope, 1)), None)
 
-    def listed(self, scope: str, limit: int) -> list[CycleRow]:
+    def of_scope(self, scope: str, limit: int) -> list[CycleRow]:
         """The cycles of exactly this scope, newest first."""
         rows = self._rows(f"{_CYCLE} WHERE p.path = ? ORDER BY c.id DESC LIMIT ?", (scope, limit))
         return read_rows(rows, CycleRow, "consolidation")

@@ -68,9 +68,8 @@ _WITHOUT = (
     "r.indexed AND NOT EXISTS (SELECT 1 FROM vector v WHERE v.record_id = r.id AND v.embedder_id = ?1) "
     "AND NOT EXISTS (SELECT 1 FROM refusal f WHERE f.record_id = r.id AND f.embedder_id = ?1)"
 )
-
+_WAITS = "embedding_state != 'embedded' AND embedding_state != 'refused' AND indexed"
 _LACKS = "NOT EXISTS (SELECT 1 FROM token_code c WHERE c.vector_id = v.id)"
-
 _EMBEDDER = "id, fingerprint, name, dimension, vector_type"
 VECTOR_BYTES = "CASE e.vector_type WHEN 'float16' THEN 2 ELSE 4 END * e.dimension"
 """The size of a stored vector of an embedder `e`."""
@@ -189,17 +188,12 @@ class Vectors(Repository):
 
     def count_waiting(self) -> int:
         """The number of records that wait for a vector."""
-        return self._number(
-            "SELECT count(*) FROM record WHERE embedding_state != 'embedded' AND embedding_state != 'refused' "
-            "AND indexed"
-        )
+        return self._number(f"SELECT count(*) FROM record WHERE {_WAITS}")
 
     def waiting(self, limit: int, after_id: int = 0) -> list[tuple[int, str, str | None]]:
         """(row id, text, context) of records that wait for a vector, with row ids above `after_id`."""
         return self._rows(
-            "SELECT id, text, context FROM record WHERE embedding_state != 'embedded' AND embedding_state != 'refused' "
-            "AND indexed AND id > ? ORDER BY id LIMIT ?",
-            (after_id, limit),
+            f"SELECT id, text, context FROM record WHERE {_WAITS} AND id > ? ORDER BY id LIMIT ?", (after_id, limit)
         )
 
     def lacking(self, embedder: EmbedderRow, limit: int) -> list[tuple[int, str, str | None]]:

@@ -97,13 +97,14 @@ def verify(
     for table in counts:
         with reported():
             counts[table] = tx.connection.execute(f"SELECT count(*) FROM {table}").get
-    for check in (
+    every: tuple[Callable[[], Iterator[Problem]], ...] = (
         *others,
         *(partial(_examples, tx, name, statement) for name, statement in {**_CHECKS, **checks}.items()),
         partial(_vector_values, tx),
         partial(_statements, tx),
         partial(_words, tx, counts["record"], on_progress),
-    ):
+    )
+    for check in every:
         with reported():
             problems.extend(check())
     return Verification(records=counts["record"], vectors=counts["vector"], problems=tuple(problems))
@@ -129,7 +130,7 @@ def _statements(tx: Writer) -> Iterator[Problem]:
     # Before there are rows: what these raise would keep them open, and a rebuild could drop no table.
     waiting = tx.uncompared.ranges()
     unreadable = [f"records {entry.first_id} to {entry.last_id}" for entry in tx.uncompared.unreadable()]
-    owners, listed = tx.statements.listed()
+    owners, listed = tx.statements.entries()
     rows = tx.connection.execute(
         "SELECT r.public_id, q.keys, q.frames, r.indexed, r.id, r.kind, r.scope_id, r.authority, r.position, r.text, "
         "r.context, r.recorded_until, r.superseded_at FROM record r LEFT JOIN statement q ON q.record_id = r.id "

@@ -113,7 +113,15 @@ def _texts(tx: SqliteTransaction) -> Iterator[Problem]:
 
 def rebuild(tx: SqliteTransaction, on_progress: Progress | None = None, *, fts: bool = False) -> None:
     """Make words and hashes from the records anew, and with `fts` the FTS5 table. Unsound vectors are removed."""
-    _recreate(tx)
+    # The derived tables, whole or broken, are dropped and created as the schema has them.
+    tx.connection.execute("REINDEX").fetchall()
+    _drop(tx, "session_fts")
+    drop_beside_full_text(tx.connection)
+    _drop(tx, "memories_fts")
+    tx.connection.execute(MESSAGE_WORDS)
+    for table, create in DERIVED.items():
+        tx.connection.execute(f"DROP TABLE IF EXISTS {table}")
+        tx.connection.execute(create).fetchall()
     if fts:
         create_full_text(tx.connection)
     tx.connection.execute("DELETE FROM token_code WHERE typeof(codes) != 'blob'")
@@ -127,18 +135,6 @@ def drop_unused(tx: SqliteTransaction) -> None:
     maintenance.drop_unused(tx)
     tx.connection.execute("INSERT INTO session_fts (session_fts) VALUES ('optimize')")
     merge_full_text(tx.connection)
-
-
-def _recreate(tx: SqliteTransaction) -> None:
-    """Drop the derived tables, whole or broken, and create them as the schema has them."""
-    tx.connection.execute("REINDEX").fetchall()
-    _drop(tx, "session_fts")
-    drop_beside_full_text(tx.connection)
-    _drop(tx, "memories_fts")
-    tx.connection.execute(MESSAGE_WORDS)
-    for table, create in DERIVED.items():
-        tx.connection.execute(f"DROP TABLE IF EXISTS {table}")
-        tx.connection.execute(create).fetchall()
 
 
 def _drop(tx: SqliteTransaction, table: str) -> None:
@@ -165,11 +161,13 @@ _SHADOWS = ("session_fts_", "sqlite_", *FULL_TEXT_NAMES)
 class SqliteErasure(Erasure):
     """Erasure of records in a write transaction; `prove` searches for what it collected."""
 
+    _tx: SqliteTransaction
+
     def _drop_unused(self) -> None:
-        drop_unused(self._tx)  # type: ignore[arg-type]
+        drop_unused(self._tx)
 
     def _has_snapshot(self) -> bool:
-        path: str = self._tx.connection.filename  # type: ignore[attr-defined]
+        path = self._tx.connection.filename
         return bool(path) and any(str(file) == snapshot_of(path) for file in files_of(path))
 
     def _tables(self) -> list[str]:

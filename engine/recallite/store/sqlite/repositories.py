@@ -280,7 +280,7 @@ class SqliteStatements(Statements):
         super().__init__(transaction)
         self._lists = KeyLists(transaction, "statement")
 
-    def listed(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def entries(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         return self._lists.all()
 
     def clear(self) -> None:
@@ -307,6 +307,7 @@ class _Message(NamedTuple):
 class SqliteSessions(Sessions):
     """The tables of sessions, with `session_fts`."""
 
+    _tx: SqliteTransaction
     _message_bytes = "CAST(m.message AS BLOB)"
 
     def rebuild_words(self) -> None:
@@ -317,7 +318,7 @@ class SqliteSessions(Sessions):
         )
 
     def _ranked(self, words: Sequence[str], part: Condition | None) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        return bm25_within(self._tx.connection, _MESSAGES, words, part)  # type: ignore[arg-type]
+        return bm25_within(self._tx.connection, _MESSAGES, words, part)
 
     def _put_words(self, message_id: int, words: Sequence[str]) -> None:
         self._execute("INSERT INTO session_fts (rowid, words) VALUES (?, ?)", (message_id, " ".join(words)))
@@ -371,10 +372,11 @@ class SqliteIndexSnapshot(IndexSnapshot):
     token or none.
     """
 
+    _tx: SqliteTransaction
+
     @property
     def _filename(self) -> str:
-        filename: str = self._tx.connection.filename  # type: ignore[attr-defined]
-        return filename
+        return self._tx.connection.filename
 
     def discard(self) -> None:
         super().discard()
@@ -406,9 +408,11 @@ class _Kind(NamedTuple):
 class SqliteBlocks(Blocks):
     """Whole columns of the tables, concatenated by SQLite."""
 
+    _tx: SqliteTransaction
+
     @contextmanager
     def reading_all(self) -> Iterator[None]:
-        connection: apsw.Connection = self._tx.connection  # type: ignore[assignment]
+        connection = self._tx.connection
         connection.pragma("cache_size", -_PASSING_CACHE_KIB)
         try:
             yield
@@ -494,6 +498,7 @@ _TRIMMED_EVERY = 32
 class SqliteChanges(Changes):
     """The table `feed`."""
 
+    _tx: SqliteTransaction
     # The last row that a read transaction sees, read once; None in one that writes, or before it is read.
     _seen: tuple[int, int] | None = None
     _reads = False
@@ -503,18 +508,18 @@ class SqliteChanges(Changes):
         self._reads, self._seen = True, None
 
     def _append(self, rows: list[tuple[int, int, Operation]]) -> None:
-        name: int = self._tx.commit_name  # type: ignore[attr-defined]
+        name = self._tx.commit_name
         self._insert_many("feed", "first_id, last_id, operation, commit_name", [(*row, name) for row in rows])
         if any(operation == "reload" for *_, operation in rows):
             self._tx.forget_known()
-        sequence = self._tx.connection.last_insert_rowid()  # type: ignore[attr-defined]
-        self._tx.fed = sequence, name  # type: ignore[attr-defined]
+        sequence = self._tx.connection.last_insert_rowid()
+        self._tx.fed = sequence, name
         if sequence % _TRIMMED_EVERY < len(rows):
             self._execute("DELETE FROM feed WHERE sequence <= ?", (sequence - KEPT_ROWS,))
 
     def commit(self) -> Commit:
         sequence, name = self._last()
-        return Commit(f"{self._opened} {name} {sequence}")
+        return Commit(f"{self._tx.opened} {name} {sequence}")
 
     def last(self) -> int:
         """The newest sequence number; 0 for a store without changes."""
@@ -528,18 +533,13 @@ class SqliteChanges(Changes):
             self._seen = last
         return last
 
-    @property
-    def _opened(self) -> int:
-        """A random number for the connections that were opened together, and see a file go on, never back."""
-        return self._tx.opened  # type: ignore[attr-defined, no-any-return]
-
     def matches(self, commit: Commit) -> bool:
         return self._last() == _parts(commit)[1:]
 
     def contained_in(self, commit: Commit) -> bool:
         opened, sequence, name = _parts(commit)
         last = self._last()
-        return last == (sequence, name) or (last[0] < sequence and opened == self._opened)
+        return last == (sequence, name) or (last[0] < sequence and opened == self._tx.opened)
 
     def since(self, commit: Commit) -> list[Change] | None:
         _, sequence, name = _parts(commit)
@@ -556,7 +556,7 @@ class SqliteChanges(Changes):
         return None if any(row[-1] == "reload" for row in rows) else [Change(*row[2:]) for row in rows]
 
     def refresh(self) -> None:
-        if self._tx.connection.in_transaction:  # type: ignore[attr-defined]
+        if self._tx.connection.in_transaction:
             self._execute("COMMIT")
             self._execute("BEGIN")
             self._seen = None
