@@ -614,9 +614,9 @@ def _trim(folder: str) -> None:
     with os.scandir(folder) as entries:
         files = sorted(((entry.stat(), entry.path) for entry in entries), key=lambda file: -file[0].st_mtime)
     total = 0
-    for place, (status, path) in enumerate(files):
+    for i, (status, path) in enumerate(files):
         total += status.st_size
-        if status.st_mtime < time.time() - _MOST_SECONDS or (place and total > _MOST_BYTES):
+        if status.st_mtime < time.time() - _MOST_SECONDS or (i and total > _MOST_BYTES):
             remove_snapshot(path)
 
 
@@ -641,8 +641,8 @@ class PostgresCopying(Copying):
     def put(self, table: str, columns: Sequence[str], rows: Sequence[CopiedRow]) -> None:
         flags = {name for name, (kind, _) in COPIED[table].columns.items() if kind == "FLAG"}
         if flags:
-            places = {place for place, name in enumerate(columns) if name in flags}
-            rows = [tuple(bool(it) if place in places else it for place, it in enumerate(row)) for row in rows]
+            flag_indices = {i for i, name in enumerate(columns) if name in flags}
+            rows = [tuple(bool(it) if i in flag_indices else it for i, it in enumerate(row)) for row in rows]
         super().put(table, columns, rows)
         if table == "record_tag" and rows:
             self._execute("SELECT note_tags(?)", (self._id_array([row[columns.index("record_id")] for row in rows]),))

@@ -254,15 +254,13 @@ TENANT_FUNCTIONS = (
 """The functions that run with the rights of the owner."""
 
 
-def _policy(table: str, rule: Rule) -> str:
-    check = f" WITH CHECK ({rule.writes})" if rule.writes else ""
-    return f"CREATE POLICY tenant ON {table} USING ({rule.sees}){check};\n"
-
-
 TENANT_SCHEMA = (
     _FUNCTIONS
     + "".join(f"ALTER TABLE {table.name} ENABLE ROW LEVEL SECURITY;\n" for table in TABLES)
-    + "".join(_policy(table, rule) for table, rule in RULES.items())
+    + "".join(
+        f"CREATE POLICY tenant ON {name} USING ({rule.sees}){f' WITH CHECK ({rule.writes})' if rule.writes else ''};\n"
+        for name, rule in RULES.items()
+    )
     + "".join(f"REVOKE EXECUTE ON FUNCTION {function} FROM PUBLIC;\n" for function in TENANT_FUNCTIONS)
 )
 
@@ -320,7 +318,7 @@ def check_server(
         if version is None and write and schema is None and not may_create:
             raise StoreError(
                 f"{address}: the user may not create the schema {address.schema}. Ask the administrator for: "
-                f"CREATE SCHEMA {address.schema} AUTHORIZATION {_role(connection)}",
+                f"CREATE SCHEMA {address.schema} AUTHORIZATION {connection.info.user}",
                 "unsupported",
             )
         if version is None and not write:
@@ -342,7 +340,7 @@ def _schema_version(connection: StoreConnection, address: PostgresAddress, schem
     if not usable or (write and not filled and not may_create):
         raise StoreError(
             f"{address}: the user may not use the schema {address.schema}. Ask the administrator for: "
-            f"GRANT USAGE, CREATE ON SCHEMA {address.schema} TO {_role(connection)}",
+            f"GRANT USAGE, CREATE ON SCHEMA {address.schema} TO {connection.info.user}",
             "unsupported",
         )
     if not filled:
@@ -355,7 +353,7 @@ def _schema_version(connection: StoreConnection, address: PostgresAddress, schem
         except psycopg.errors.InsufficientPrivilege:
             raise StoreError(
                 f"{address}: the user may not read the tables of the schema {address.schema}. Ask its owner for: "
-                f"GRANT SELECT ON ALL TABLES IN SCHEMA {address.schema} TO {_role(connection)}",
+                f"GRANT SELECT ON ALL TABLES IN SCHEMA {address.schema} TO {connection.info.user}",
                 "unsupported",
             ) from None
     if marks.get("application") != APPLICATION or not marks.get("schema_version", "").isdecimal():
@@ -364,10 +362,6 @@ def _schema_version(connection: StoreConnection, address: PostgresAddress, schem
             "schema=NAME; it was left as it is"
         )
     return int(marks["schema_version"])
-
-
-def _role(connection: StoreConnection) -> str:
-    return connection.info.user
 
 
 # Giving roles a scope, and finding out to which scope the role of a connection is confined.
@@ -435,12 +429,6 @@ def revoke(connection: StoreConnection, role: str) -> None:
 def tenants_in(connection: StoreConnection) -> list[TenantRow]:
     """The roles that have a scope, by name."""
     return [TenantRow(*row) for row in connection.execute("SELECT role, scope, created_at FROM tenant ORDER BY role")]
-
-
-def renew_privileges(connection: StoreConnection) -> None:
-    """Give all tenants that are roles still what they need: a migration may have made tables."""
-    rows = connection.execute("SELECT t.role FROM tenant t JOIN pg_roles r ON r.rolname = t.role ORDER BY 1").fetchall()
-    give_privileges(connection, [role for (role,) in rows])
 
 
 def give_privileges(connection: StoreConnection, roles: Sequence[str]) -> None:
@@ -566,7 +554,9 @@ def prepare(connections: Connections) -> Prepared:
                 "INSERT INTO meta VALUES (%s, %s) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
                 [("application", APPLICATION), ("schema_version", str(SCHEMA_VERSION))],
             )
-            renew_privileges(connection)
+            # A migration may have made tables.
+            roles = connection.execute("SELECT t.role FROM tenant t JOIN pg_roles r ON r.rolname = t.role ORDER BY 1")
+            give_privileges(connection, [role for (role,) in roles.fetchall()])
         if before == 0:
             _log.info("created %s with schema %d", address, SCHEMA_VERSION)
         elif before != SCHEMA_VERSION:

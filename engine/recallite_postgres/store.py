@@ -125,22 +125,22 @@ class PostgresTransaction(Writer):
         """Lock what bears these names, or (None) the whole memory, until the transaction ends."""
         if None in self._locked:
             return
-        wanted = {None} if names is None or len(names) > _MOST_LOCKS else set(names) - self._locked
-        if not wanted:
+        missing = {None} if names is None or len(names) > _MOST_LOCKS else set(names) - self._locked
+        if not missing:
             return
         try_ = "" if wait else "try_"
         whole = self._key(None)
-        if wanted == {None}:
+        if missing == {None}:
             got = self.connection.execute(f"SELECT pg_{try_}advisory_xact_lock(?)", (whole,)).fetchall()
         else:
             got = self.connection.execute(
                 f"SELECT pg_{try_}advisory_xact_lock_shared(?1) UNION ALL "
                 f"SELECT pg_{try_}advisory_xact_lock(value) FROM carray(?2)",
-                (whole, IdArray(sorted(map(self._key, wanted)))),
+                (whole, IdArray(sorted(map(self._key, missing)))),
             ).fetchall()
         if any(row[0] is False for row in got):
             raise StoreUnavailable(f"{self.path} is locked by another connection; nothing was written. Try again")
-        self._locked |= wanted
+        self._locked |= missing
 
     def _key(self, name: str | None) -> int:
         named = f"{self._schema}\0{'' if name is None else name}"
@@ -166,9 +166,9 @@ class PostgresTransaction(Writer):
         return sorted(self.connection.execute(numbers, (count,)).get)
 
     def insert(self, table: str, columns: str, rows: Iterable[Sequence[Any]]) -> None:
-        listed = rows if isinstance(rows, list) else list(rows)
-        if not self._inserter.insert(table, columns.split(", "), listed):
-            self.connection.executemany(insert_sql(table, columns), listed)
+        rows = rows if isinstance(rows, list) else list(rows)
+        if not self._inserter.insert(table, columns.split(", "), rows):
+            self.connection.executemany(insert_sql(table, columns), rows)
 
     def add_names(self, table: str, column: str, names: Sequence[str]) -> None:
         missing = names if self.confined and table == "term" else self._missing(table, column, names)
@@ -213,23 +213,6 @@ _CHECKS = {
 }
 # `term` keeps its rows: `drop_unused` removes those that no record has.
 _DERIVED = [table.name for table in TABLES if table.derived and table.name != "term"]
-
-
-def verify(tx: PostgresTransaction, on_progress: Progress | None = None) -> Verification:
-    """Compare everything derived with the records. Nothing is changed."""
-    return verifying.verify(tx, _CHECKS, (lambda: _invalid_indexes(tx),), _problem_of, on_progress)
-
-
-def rebuild(tx: PostgresTransaction, on_progress: Progress | None = None) -> None:
-    """Make words and hashes from the records anew. Unsound vectors are removed."""
-    for table in _DERIVED:
-        tx.connection.execute(f"DELETE FROM {table}")
-    maintenance.rebuild(tx, on_progress)
-    tx.sessions.rebuild_words()
-    tx.connection.execute(
-        "INSERT INTO scope_tag (tag_id, scope_id) SELECT DISTINCT p.tag_id, r.scope_id FROM record_tag p "
-        "JOIN record r ON r.id = p.record_id"
-    )
 
 
 def _invalid_indexes(tx: PostgresTransaction) -> Iterator[Problem]:
@@ -419,11 +402,18 @@ class PostgresStore(Store):
 
     def verify(self, on_progress: Progress | None = None) -> Verification:
         with self.read() as reader:
-            return verify(reader, on_progress)
+            return verifying.verify(reader, _CHECKS, (partial(_invalid_indexes, reader),), _problem_of, on_progress)
 
     def rebuild(self, on_progress: Progress | None = None) -> None:
         with self.atomic() as writer:
-            rebuild(writer, on_progress)
+            for table in _DERIVED:
+                writer.connection.execute(f"DELETE FROM {table}")
+            maintenance.rebuild(writer, on_progress)
+            writer.sessions.rebuild_words()
+            writer.connection.execute(
+                "INSERT INTO scope_tag (tag_id, scope_id) SELECT DISTINCT p.tag_id, r.scope_id FROM record_tag p "
+                "JOIN record r ON r.id = p.record_id"
+            )
 
     def vacuum(self) -> int:
         self.check_outside()

@@ -233,7 +233,12 @@ class Erasure(Repository):
         if self._connection.changes():
             self._tx.changes.append("reload", 0)  # their numbers may be used again
         self._drop_unused()
-        self._add_names_gone(erased)
+        for (table, column), names in erased.names.items():
+            left = self._column(f"SELECT {column} FROM {table} WHERE {column} {IN_ARRAY}", (self._array([*names]),))
+            for name in names.difference(left):
+                # A word that is in a message of a session is still there.
+                if len(name.encode()) >= LEAST_BYTES and not (table == "term" and self._in_a_message(name)):
+                    _add(erased, name)
         now = self._rows_by_table()
         erased.rows = {table: rows - now[table] for table, rows in erased.rows.items() if rows != now[table]}
 
@@ -288,16 +293,6 @@ class Erasure(Repository):
         for value in chain.from_iterable(rows):
             _add(erased, value)
         return erased
-
-    def _add_names_gone(self, erased: Erased) -> None:
-        """Note the names that are gone by now; a word that is in a message of a session is not."""
-        for (table, column), names in erased.names.items():
-            rows: Any = self._execute(
-                f"SELECT {column} FROM {table} WHERE {column} {IN_ARRAY}", (self._array([*names]),)
-            )
-            for name in names - {row[0] for row in rows}:
-                if len(name.encode()) >= LEAST_BYTES and not (table == "term" and self._in_a_message(name)):
-                    _add(erased, name)
 
     def _rows_by_table(self) -> dict[str, int]:
         return {name: self._execute(f'SELECT count(*) FROM "{name}"').get for name in self._tables()}
@@ -517,16 +512,12 @@ class Copying(Repository):
         condition = _CONDITIONS[table]
         assert condition is not None
         if table == "term":
-            return condition, (self._id_array(self._terms_of(scope)),)
+            words: set[int] = set()
+            for rows in self.blocks("record_terms", ("record_id", "terms"), scope):
+                words.update(numbers_in([terms for _, terms in rows]).tolist())
+            return condition, (self._id_array(sorted(words)),)
         path, bound = within(scope)
         return condition.replace(_PATH, path), bound * condition.count(_PATH)
-
-    def _terms_of(self, scope: str) -> list[int]:
-        """The numbers of the words that records of a scope have."""
-        numbers: set[int] = set()
-        for rows in self.blocks("record_terms", ("record_id", "terms"), scope):
-            numbers.update(numbers_in([terms for _, terms in rows]).tolist())
-        return sorted(numbers)
 
     def _check(self, table: str, columns: Sequence[str], rows: list[Any]) -> None:
         """Refuse values that are not of their column's type, if the database does not."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
@@ -214,8 +214,11 @@ class Conditions(ABC):
         column = f"r.{_COLUMNS.get(field, field)}"
         if field in _NAMED and operator in ("eq", "in") and value is not None:
             if field == "scope":
-                absolute = partial(_absolute, base)
-                value = tuple(map(absolute, value)) if isinstance(value, tuple) else absolute(value)
+                value = (
+                    tuple(_absolute(base, path) for path in value)
+                    if isinstance(value, tuple)
+                    else _absolute(base, value)
+                )
             condition, bound = self._named(value)
             return Condition(f"{column} IN ({_NAMED[field]} {condition})", (bound,))
         if field == "scope" and base != "/":

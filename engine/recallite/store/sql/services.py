@@ -295,8 +295,8 @@ class Sessions(Repository):
         )
         messages = {row_id: message for row_id, *message in rows}
         ranked = zip(matching[best].tolist(), scores[best].tolist(), strict=True)
-        listed = [(*messages[row_id], score) for row_id, score in ranked if row_id in messages]
-        return read_rows(listed, FoundMessage, "a message of session")
+        found = [(*messages[row_id], score) for row_id, score in ranked if row_id in messages]
+        return read_rows(found, FoundMessage, "a message of session")
 
     def put_snapshot(self, row: SnapshotRow) -> None:
         """Store a snapshot."""

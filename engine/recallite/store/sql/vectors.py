@@ -108,12 +108,12 @@ class Vectors(Repository):
         """The cosine of a unit vector to the nearest part of each of these records; 0 where none is sound."""
         values = self.values_of(ids, embedder)
         nearest = np.zeros(len(ids), dtype=np.float32)
-        for place, record_id in enumerate(ids):
+        for i, record_id in enumerate(ids):
             parts = values.get(record_id, ())
             sound = b"".join(part for part in parts if isinstance(part, bytes) and len(part) == query.nbytes)
             if sound:
                 cosines = np.einsum("ij,j->i", np.frombuffer(sound, dtype="<f4").reshape(-1, len(query)), query)
-                nearest[place] = np.nan_to_num(cosines, nan=0.0, posinf=0.0, neginf=0.0).max()
+                nearest[i] = np.nan_to_num(cosines, nan=0.0, posinf=0.0, neginf=0.0).max()
         return nearest.clip(-1.0, 1.0)
 
     def set(self, embedder: EmbedderRow, parts: dict[int, Parts], *, active: bool) -> None:
@@ -269,7 +269,7 @@ class Vectors(Repository):
             if rows:
                 values = as_float32([row[1] for row in rows], active.dimension)
                 norms = np.einsum("ij,ij->i", values, values, dtype=np.float64)
-                bad.update(rows[place][0] for place in np.flatnonzero(~(np.abs(norms - 1.0) < 1e-3)).tolist())
+                bad.update(rows[i][0] for i in np.flatnonzero(~(np.abs(norms - 1.0) < 1e-3)).tolist())
         return sorted(bad)
 
     def insert(self, embedder: EmbedderRow, vectors: Sequence[tuple[int, int, bytes, bytes | None]]) -> None:
@@ -434,8 +434,8 @@ class EmbeddingCache(Repository):
             "DO UPDATE SET parts = excluded.parts, codes = excluded.codes, used = excluded.used",
             [
                 (key, embedder.id, b"".join(parts.values), msgspec.msgpack.encode(parts.codes) if parts.codes else None,
-                 used + place)
-                for place, (key, parts) in enumerate(made.items())
+                 used + i)
+                for i, (key, parts) in enumerate(made.items())
             ],
         )  # fmt: skip
         self._trim(max_entries)
@@ -445,7 +445,7 @@ class EmbeddingCache(Repository):
         used = self._next_use()
         self._execute_many(
             "UPDATE embedding_cache SET used = ? WHERE content_hash = ? AND embedder_id = ?",
-            [(used + place, key, embedder.id) for place, key in enumerate(hashes)],
+            [(used + i, key, embedder.id) for i, key in enumerate(hashes)],
         )
         self._trim(max_entries)
 

@@ -100,7 +100,7 @@ def verify(
     every: tuple[Callable[[], Iterator[Problem]], ...] = (
         *others,
         *(partial(_examples, tx, name, statement) for name, statement in {**_CHECKS, **checks}.items()),
-        partial(_vector_values, tx),
+        lambda: found("vector that is not of unit length", [f"record {row_id}" for row_id in tx.vectors.unsound()]),
         partial(_statements, tx),
         partial(_words, tx, counts["record"], on_progress),
     )
@@ -120,17 +120,13 @@ def _examples(tx: Writer, name: str, statement: str) -> Iterator[Problem]:
     yield from found(name, [row[0] for row in tx.connection.execute(statement)], _OTHER_REMEDIES.get(name, REBUILD))
 
 
-def _vector_values(tx: Writer) -> Iterator[Problem]:
-    yield from found("vector that is not of unit length", [f"record {record_id}" for record_id in tx.vectors.unsound()])
-
-
 def _statements(tx: Writer) -> Iterator[Problem]:
-    """Compare keys and frames with the texts, and the listed keys with those."""
+    """Compare keys and frames with the texts, and the entries keys with those."""
     wrong = []
     # Before there are rows: what these raise would keep them open, and a rebuild could drop no table.
     waiting = tx.uncompared.ranges()
     unreadable = [f"records {entry.first_id} to {entry.last_id}" for entry in tx.uncompared.unreadable()]
-    owners, listed = tx.statements.entries()
+    owners, entries = tx.statements.entries()
     rows = tx.connection.execute(
         "SELECT r.public_id, q.keys, q.frames, r.indexed, r.id, r.kind, r.scope_id, r.authority, r.position, r.text, "
         "r.context, r.recorded_until, r.superseded_at FROM record r LEFT JOIN statement q ON q.record_id = r.id "
@@ -145,7 +141,7 @@ def _statements(tx: Writer) -> Iterator[Problem]:
             continue  # another finding
         made = stored_form(version) if indexed else None
         expected = b"" if made is None or version.superseded_at is not None else made[0]
-        if (keys, frames) != (made or (None, None)) or not np.array_equal(listed[start:stop], key_array(expected)):
+        if (keys, frames) != (made or (None, None)) or not np.array_equal(entries[start:stop], key_array(expected)):
             wrong.append(public_id)
     yield from found("policy of records that wait to be compared is unreadable", unreadable)
     yield from found("record whose statement is not that of its text", wrong)

@@ -103,8 +103,8 @@ def _texts(tx: SqliteTransaction) -> Iterator[Problem]:
     rows: list[Any] = tx.connection.execute(f"{TEXT_KEYS} ORDER BY id").fetchall()
     keys = np.frombuffer(b"".join(row[1] for row in rows), dtype="<i8").tolist()
     stored = set(zip([row[0] for row in rows], keys, strict=True))
-    listed = list(zip(*(column.tolist() for column in tx.records.texts.all()), strict=True))
-    wrong = {record_id for record_id, _ in stored.symmetric_difference(listed)}
+    entries = list(zip(*(column.tolist() for column in tx.records.texts.all()), strict=True))
+    wrong = {record_id for record_id, _ in stored.symmetric_difference(entries)}
     yield from found("record that is not found by its text", [f"record {column}" for column in sorted(wrong)])
 
 

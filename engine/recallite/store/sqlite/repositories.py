@@ -578,12 +578,12 @@ class SqliteCopying(Copying):
     _tx: SqliteTransaction
 
     def _check(self, table: str, columns: Sequence[str], rows: list[Any]) -> None:
-        for place, name in enumerate(columns):
+        for i, name in enumerate(columns):
             types = {_PYTHON_TYPES[COPIED[table].columns[name][0]]}
             if COPIED[table].may_be_null(name):
                 types.add(NoneType)
-            if not {type(row[place]) for row in rows} <= types:
-                wrong = next(row for row in rows if type(row[place]) not in types)
+            if not {type(row[i]) for row in rows} <= types:
+                wrong = next(row for row in rows if type(row[i]) not in types)
                 raise StoreCorrupt(
                     f"{self._tx.path}: {name} of {table} {wrong[0]!r:.60} is not what was stored: another program "
                     "changed it; correct or remove the row, or try: recallite rebuild"

@@ -430,7 +430,12 @@ class SqliteStore(Store):
         try:
             reader = self._idle.pop()
         except IndexError:
-            reader = self._open_reader()
+            writer = self._writer
+            if self.read_only:
+                reader = self._open_unwritable(writer)
+            else:
+                connection = self._opening(readonly=True)()
+                reader = SqliteTransaction(connection, self.path, self._numbers, self._vector_type, beside=writer)
         self._reading.add(reader)
         held_files = self._held
         try:
@@ -620,13 +625,6 @@ class SqliteStore(Store):
         if beside is None:
             self._held = HeldFiles(os.path.realpath(self.path), self.key, read_only=True)
         return SqliteTransaction(connection, self.path, self._numbers, self._vector_type, beside)
-
-    def _open_reader(self) -> SqliteTransaction:
-        writer = self._writer
-        if self.read_only:
-            return self._open_unwritable(writer)
-        connection = self._opening(readonly=True)()
-        return SqliteTransaction(connection, self.path, self._numbers, self._vector_type, beside=writer)
 
     def _opening(self, *, readonly: bool = False) -> Callable[[], apsw.Connection]:
         """The function that opens a connection; it does not refer to the store."""
