@@ -138,7 +138,7 @@ class Lexicon(Repository):
         numbers = list(map(written.get, words))
         missing = [i for i in (range(len(words)) if used is None else used.tolist()) if numbers[i] is None]
         if missing:
-            sought = sorted(words[i] for i in missing)
+            sought = sorted([words[i] for i in missing])
             known = self.lookup(sought)
             if new := [word for word in sought if word not in known]:
                 self._tx.add_names("term", "text", new)
@@ -312,7 +312,7 @@ class Statements(Repository):
             for weight, key in zip(range(len(keys), 0, -1), keys, strict=True):
                 for record_id in holders.get(key, ()):
                     shared[record_id] = shared.get(record_id, 0) + weight
-            best = sorted(((weight, record_id) for record_id, weight in shared.items()), reverse=True)
+            best = sorted([(weight, record_id) for record_id, weight in shared.items()], reverse=True)
             ranked.append(best[: limit + _SPARE])
         current = self._current({record_id for best in ranked for _, record_id in best[:limit]}, now)
         # Some have expired, or are of another kind: what follows them is read only then.
@@ -441,7 +441,9 @@ def _fields(row: Sequence[Any]) -> tuple[Any, ...]:
     *fields, tags, repeated_at = row
     for i in _FLAGS:
         fields[i] = bool(fields[i])
-    return (*fields, *(() if text == "[]" else tuple(msgspec.json.decode(text)) for text in (tags, repeated_at)))
+    fields.append(() if tags == "[]" else tuple(msgspec.json.decode(tags)))
+    fields.append(() if repeated_at == "[]" else tuple(msgspec.json.decode(repeated_at)))
+    return tuple(fields)
 
 
 def stored_form(version: Stated) -> tuple[bytes, bytes] | None:
