@@ -520,7 +520,7 @@ def test_an_answered_hook_loads_next_to_nothing(warm, project):
     traced = [sys.executable, "-X", "importtime", *quick_start()[1:]]
     ran = hook(warm.path, "turn", Session(None, project, "s1").payload("Stop"), start=traced)
     modules = {line.rpartition("|")[2].strip() for line in ran.stderr.decode().splitlines()}
-    assert "recallite_server.warm.calls" in modules
+    assert "recallite_server.warm.asking" in modules
     assert not modules & {"json", "re", "typing", "enum", "socket", "hashlib", "contextlib", "threading", "subprocess"}
     assert len(modules) < 45
 
