@@ -93,15 +93,11 @@ def _readable(entries: Entries, place: Path, wanted: str) -> Entries:
                 break
     except OSError as fault:
         troubles.append(FileTrouble(path=name, reason=f"it cannot be read further: {fault.strerror or fault}"))
-    if not any_entry:
-        troubles = [_told_once(troubles, place, name, wanted)] if _is_wrong(troubles, place) else troubles
+    if not any_entry:  # it may be another place than was meant
+        of_itself = place.is_file() and {trouble.path for trouble in troubles} == {shown_name(place.name)}
+        if not troubles or (of_itself and (len(troubles) > _MOST_TOLD or looks_like(place))):
+            troubles = [_told_once(troubles, place, name, wanted)]
     yield from troubles
-
-
-def _is_wrong(troubles: list[FileTrouble], place: Path) -> bool:
-    """Whether a place in which nothing could be read is another one than was meant."""
-    of_itself = place.is_file() and {trouble.path for trouble in troubles} == {shown_name(place.name)}
-    return not troubles or (of_itself and (len(troubles) > _MOST_TOLD or bool(looks_like(place))))
 
 
 def _told_once(troubles: list[FileTrouble], place: Path, name: str, wanted: str) -> FileTrouble:

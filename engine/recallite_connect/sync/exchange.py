@@ -44,7 +44,8 @@ class Place(Struct):
     """The place of a store among the devices.
 
     - device: its name in the folder
-    - host, inode: its machine, by a name that may change, and the number of its file there: a copy differs in both
+    - host, inode: its machine, by a name that may change, and the number of its file there, 0 for a store in memory: a
+      copy differs in both
     - last, live: the last number that it gave to a file, and the numbers of the files that there are
     - merged: the number of the last file that it has merged of each other device
     - commit: the commit of the store up to which all changes have a number
@@ -128,7 +129,8 @@ class Exchange:
     def _take_place(self) -> None:
         """Find the name of this device. A copy of the store, or an old one put back, needs another name."""
         listed = {device: self._files.numbers(device) for device in self._files.devices()}  # before the store is read
-        new = Place(new_device(), platform.node(), _inode(self._engine.store.path))
+        path = self._engine.store.path
+        new = Place(new_device(), platform.node(), os.stat(path).st_ino if os.path.exists(path) else 0)
         with self._engine.atomic() as writer:
             place = _place(writer)
             if place is not None and max(listed.get(place.device, ()), default=0) <= place.last:
@@ -322,11 +324,6 @@ def _need(reader: Reader) -> Place:
 
 def _put_place(writer: Writer, place: Place) -> None:
     writer.synced.put_place(msgspec.json.encode(place).decode())
-
-
-def _inode(path: str) -> int:
-    """The number of a store's file in its file system; 0 for a store in memory."""
-    return os.stat(path).st_ino if os.path.exists(path) else 0
 
 
 def _merged(place: Place | None, device: str) -> int:
