@@ -226,7 +226,7 @@ def _without_empty_headings(lines: Sequence[str]) -> Iterator[str]:
         if line[:1] not in ("`", "-", "=", "*") and line.strip() and announced(line.strip()) is not None:
             continue
         if line.startswith("#"):
-            following = next((other for other in lines[i + 1 :] if other.strip()), None)
+            following = next((lines[j] for j in range(i + 1, len(lines)) if lines[j].strip()), None)
             if following is None or following.startswith("#"):
                 continue
         yield line

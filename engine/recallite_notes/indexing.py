@@ -443,13 +443,7 @@ class Watcher:
         """Index every `interval_minutes` from now on."""
         with self._lock:
             if self._interval is None:
-                pause = self._config.sync.interval_minutes * 60
-
-                def repeat(stop: threading.Event) -> None:
-                    while not stop.wait(pause):
-                        self._run()
-
-                self._interval = _Thread("recallite-interval", repeat)
+                self._interval = _Thread("recallite-interval", self._repeat)
 
     def stop(self) -> None:
         """Stop watching; the interval goes on."""
@@ -496,6 +490,10 @@ class Watcher:
                 self._unseen = True
                 self.problem = f"watching failed: {fault_text(fault)}"
                 stop.wait(1.0)
+
+    def _repeat(self, stop: threading.Event) -> None:
+        while not stop.wait(self._config.sync.interval_minutes * 60):
+            self._run()
 
     def _run(self, on_index: Callable[[IndexResult], None] | None = None) -> bool:
         """Whether the run succeeded."""

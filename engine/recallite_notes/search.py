@@ -190,8 +190,10 @@ def search(
         with engine.store.read() as reader:
             labels = {source_label(path) for path in reader.documents.find_many("/")}
         if source_filter not in labels:
-            there = ", ".join(sorted(labels)) or "none yet"
-            problems += (f"no file has the label {shown(source_filter)}; there are: {there}",)
+            problem = (
+                f"no file has the label {shown(source_filter)}; there are: {', '.join(sorted(labels)) or 'none yet'}"
+            )
+            problems += (problem,)
     gaps: tuple[str, ...] = ()
     best = max(dropped, key=lambda row: (row.confidence or 0.0, row.score), default=None)
     if best is not None and not passing_ids:
