@@ -86,9 +86,9 @@ def _observations(entity: _Entity, path: str, line: int | None) -> Iterator[Foun
     """The memories of an entity; one without observations is a memory of its type."""
     name, kind = label_of(entity.name), entity.entity_type
     stated = [text for text in entity.observations or () if isinstance(text, str) and text.strip()]
-    for place, other in enumerate(entity.observations or (), 1):
+    for number, other in enumerate(entity.observations or (), 1):
         if not (isinstance(other, str) and other.strip()):
-            reason = f"observation {place} of {shown(entity.name)} is {shown(other)}, no text: it is left out"
+            reason = f"observation {number} of {shown(entity.name)} is {shown(other)}, no text: it is left out"
             yield FileTrouble(path=path, line=line, reason=reason)
     metadata = {"entity": entity.name, **({"entity_type": kind} if kind else {})}
     for text in stated or [f"{entity.name} is a {kind}" if kind else entity.name]:

@@ -399,16 +399,16 @@ class DeviceFiles:
         lines = self._read(device, f"{number:08}.sync")
         if lines is None:
             return None
-        place = f"{self._root / device / f'{number:08}.sync'}"
+        path = self._root / device / f"{number:08}.sync"
         try:
             header = msgspec.json.decode(lines[0], type=Header)
             if header.format != FORMAT or header.version > VERSION:
-                raise InvalidInput(f"{place} has version {header.version}, this is {VERSION}: upgrade recallite here")
+                raise InvalidInput(f"{path} has version {header.version}, this is {VERSION}: upgrade recallite here")
             if header.number != number:
-                raise InvalidInput(f"{place} is a copy of file {header.number} of its device: remove it")
+                raise InvalidInput(f"{path} is a copy of file {header.number} of its device: remove it")
             return header, [msgspec.json.decode(line, type=Item) for line in lines[1:]]
         except (msgspec.DecodeError, RecursionError, UnicodeError) as fault:
-            raise InvalidInput(f"{place} is not what a device writes ({fault}): remove it there") from None
+            raise InvalidInput(f"{path} is not what a device writes ({fault}): remove it there") from None
 
     def write(self, device: str, header: Header, items: Iterable[Item]) -> None:
         """Write a file of this device."""
