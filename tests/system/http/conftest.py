@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-# What a server is made of is imported by the tests that have found it installed.
 from tests.limits import LAST_RESORT_SECONDS
+
+# What a server is made of is imported by the tests that have found it installed.
 
 
 @pytest.fixture
