@@ -11,7 +11,6 @@ import pytest
 
 from recallite.recall import explain, request
 from recallite_eval.commands import _REMEDIES
-from tests.system.docs.snippets import ROOT
 
 QUESTIONS = """\ufeff{"question": "which database?", "expected": ["We migrated the database to MySQL"]}
 
@@ -165,7 +164,6 @@ def stages():
     return {node.value for node in named if isinstance(node, ast.Constant)} - {"returned"}
 
 
-def test_every_stage_has_a_remedy_in_the_report_and_on_the_page():
-    page = (ROOT / "docs" / "guides" / "evaluate.md").read_text("utf-8")
+def test_every_stage_has_a_remedy_in_the_report():
     assert stages() >= {"filter", "candidates", "threshold", "diversify", "group", "limit", "token_budget"}
-    assert stages() == _REMEDIES.keys() == set(re.findall(r"^\| `(\w+)` \| [^|]+ \| [^|]+ \|$", page, re.M))
+    assert stages() == _REMEDIES.keys()
