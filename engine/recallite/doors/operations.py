@@ -7,29 +7,209 @@ from __future__ import annotations
 
 from functools import cache
 
-from recallite.doors.operation import (
-    CHECKS,
-    FIELDS,
-    LINK,
-    REQUIRED,
-    SESSION,
-    SUCCESS,
-    TAG,
-    TASK,
-    Argument,
-    Command,
-    Operation,
-    OperationSet,
-    Tool,
-)
+from recallite.doors.operation import ARGUMENTS, REQUIRED, Argument, Command, Operation, OperationSet, Tool
 from recallite.system import plugins
 
+PREFIX = "/v1"
+"""Prefix of the path of every operation."""
+SCOPE_HEADER = "Recallite-Scope"
+"""The header that narrows a request to a scope of what it may see, percent-encoded."""
+
+GROUPS = {
+    "memories": "Memories", "recall": "Recall", "links": "Links and changes", "sessions": "Sessions",
+    "documents": "Documents", "agents": "Agents", "store": "The store", "servers": "Servers and models",
+}  # fmt: skip
+"""The groups of operations, as help and references show them."""
+
+COMMAND_GROUPS = {
+    "episodes": "Episodes: what happened, and snapshots of sessions.",
+    "procedures": "Procedures: how things are done, and how often it worked.",
+    "sessions": "Sessions: conversations, message by message.",
+    "experience": "Tools that worked for a task, and remedies for errors.",
+    "knowledge": "Documents: PDF, Word, HTML, Markdown and text.",
+}
+"""First words of commands that have two, and the help of these groups."""
+
 _CALLS, _SHOW = "recallite.doors.calls:", "recallite.doors.cli.printers:"
-_READ, _WRITE = "recallite.doors.cli.read:", "recallite.doors.cli.write:"
+_COMMANDS = "recallite.doors.cli.commands:"
+LINK = {
+    "source": Argument("The id of a memory.", "FROM", kind="memory"),
+    "target": Argument("The id of a memory.", "TO", kind="memory"),
+}
+SESSION = {"id": ARGUMENTS["id_of_session"]}
+SUCCESS = Argument("How it went.", flags="--success/--failure", kind="option")
+TAG = Argument("A tag; repeat for more.", "TAG", "--tag")
+FIELDS = {
+    "tags": Argument("A tag; repeat for more. They replace those it has.", "TAG", "--tag"),
+    "kind": Argument("What it is.", "KIND"),
+    "policy": Argument("", kind="hidden"),
+    "indexed": Argument("Keep it out of recall: get and list show it.", flags=" /--not-indexed"),
+}
+TASK = Argument("The task it belongs to.", "ID", "--task")
+# As in recallite.review.audit, which is loaded when it is used.
+CHECKS = (
+    "duplicates", "near-duplicates", "contradictions", "stale", "expired", "secrets", "instructions", "junk",
+    "superseded", "unjudged", "diverged",
+)  # fmt: skip
 
-# Operations of the services of a memory: sessions, documents and the tiers for agents.
-
-SERVICE_OPERATIONS: tuple[Operation, ...] = (
+OPERATIONS: tuple[Operation, ...] = (
+    # ── memories ───────────────────────────────────────────────────────────────────────────────────────────────
+    Operation(
+        "remember", "Store memories, and print their ids.",
+        group="memories", http="POST /memories", effect="writes", call=_CALLS + "remember", status=201,
+        command=Command(run=_COMMANDS + "remember", arguments=FIELDS | {
+            "scope": Argument("Where it belongs.", "/A/B"), "pinned": Argument("Never prune it."),
+            "id": Argument("An id of your own, by which it is replaced later.", "ID"),
+            "on_existing": Argument(
+                "What becomes of a memory that has this id: error, replace, or version (with history).", "CHOICE"
+            ),
+        }),
+    ),
+    Operation(
+        "remember_many", "Store memories, each a text or the fields of a `NewRecord`, all or none; returns their ids.",
+        group="memories", http="POST /memories/batch", effect="writes", call=_CALLS + "remember_many", status=201,
+    ),
+    Operation(
+        "get", "Show memories. With --json one is an object, several are an array.",
+        group="memories", http="GET /memories/{id}", call=_CALLS + "get", command=Command(run=_COMMANDS + "get"),
+    ),
+    Operation(
+        "get_many", "The memories with these ids, in their order; those that are not visible here are absent.",
+        group="memories", http="POST /memories/get", call=_CALLS + "get_many",
+    ),
+    Operation(
+        "list", "Show memories in order, filtered as recall filters.",
+        group="memories", http="GET /memories", command=Command(run=_COMMANDS + "list_"),
+    ),
+    Operation(
+        "count", "Count memories, filtered as recall filters.",
+        group="memories", http="GET /count", command=Command(json="count"),
+    ),
+    Operation(
+        "update", "Change fields of a memory. `history` keeps its old texts.",
+        group="memories", http="PATCH /memories/{id}", effect="writes", call=_CALLS + "update",
+        command=Command(run=_COMMANDS + "update", arguments=FIELDS | {
+            "text": Argument("The new text; - reads standard input.", "TEXT"),
+            "scope": Argument("Move it there.", "/A/B"),
+            "pinned": Argument("Whether it is never pruned.", flags="--pinned/--unpinned"),
+            "indexed": Argument("Whether recall finds it.", flags="--indexed/--not-indexed"),
+        }),
+    ),
+    Operation(
+        "forget", "Purge memories by id or by filter. Unless --yes is given it asks before it removes several.",
+        group="memories", http="POST /memories/forget", effect="destroys",
+        command=Command(run=_COMMANDS + "forget", arguments={
+            "missing_ok": Argument("Pass over ids that are not there."),
+            "receipt": Argument("Compact the file, search it for the removed text, report."),
+            "chain": Argument("Forget what they superseded too; else it holds again."),
+        }),
+    ),
+    Operation(
+        "forget_one", "Purge a memory, with its versions, vectors and words.",
+        group="memories", http="DELETE /memories/{id}", effect="destroys", call=_CALLS + "forget_one",
+    ),
+    Operation(
+        "touch",
+        "Let memories live longer, or expire at another time.\n\nThose stored with a length of life begin anew; "
+        "with --expires-at or --never all of them expire then, or not. Nothing else about them changes.",
+        group="memories", http="POST /memories/touch", effect="writes", call=_CALLS + "touch",
+        command=Command(show="# touched", json="touched", fails="empty", arguments={
+            "expires_at": Argument("When they expire now.", "TIME"), "never": Argument("They do not expire."),
+        }),
+    ),
+    Operation(
+        "store.purge_expired", "Purge expired memories. Recall does not find them, but they are still in the file.",
+        group="memories", http="POST /memories/purge-expired", effect="destroys",
+        command=Command(show="# purged:records"),
+    ),
+    Operation(
+        "vectors", "The vectors of memories by id, a unit vector for each part of a long text.",
+        group="memories", http="POST /memories/vectors", returns="dict[str, list[list[float]]]",
+    ),
+    Operation(
+        "scopes", "Show the scopes that hold memories, with their numbers.",
+        group="memories", http="GET /scopes",
+        command=Command(show="scope memories", fails="empty", arguments={
+            "scope": Argument("This scope and those below it. Default: all.", "/A/B", kind="argument"),
+            "depth": Argument("The most levels below; the rest counts above."),
+        }),
+    ),
+    Operation(
+        "tags", "Show the tags of memories, with their numbers.",
+        group="memories", http="GET /tags",
+        command=Command(show="tag memories", fails="empty", arguments={
+            "scope": Argument("Of this scope and those below it. Default: all.", "/A/B", kind="argument")
+        }),
+    ),
+    # ── recall ─────────────────────────────────────────────────────────────────────────────────────────────────
+    Operation(
+        "recall", "Find the memories that answer a question, best first.",
+        group="recall", http="POST /recall", command=Command(run=_COMMANDS + "recall"),
+    ),
+    Operation(
+        "recall_many", "`recall` for many questions at once.", group="recall", http="POST /recall/batch",
+    ),
+    Operation(
+        "review.explain", "Say why a memory is or is not among the hits.",
+        group="recall", http="POST /explain", command=Command(run=_COMMANDS + "explain"),
+    ),
+    Operation(
+        "bootstrap", "Print a briefing for an agent's task, as Markdown.",
+        group="recall", http="POST /bootstrap", call=_CALLS + "bootstrap", command=Command(run=_COMMANDS + "bootstrap"),
+    ),
+    # ── links and changes ──────────────────────────────────────────────────────────────────────────────────────
+    Operation(
+        "link", "Link two memories, so that recall of one reaches the other.",
+        group="links", http="POST /links", effect="writes",
+        command=Command(show="from:source to:target type", arguments=LINK | {
+            "type": Argument("similar, sequential, causal, contradicts, supports or elaborates.")
+        }),
+    ),
+    Operation(
+        "unlink", "Remove the links from one memory to another. Links in the other direction stay.",
+        group="links", http="DELETE /links", effect="destroys",
+        command=Command(show="# removed", json="links", fails="empty", arguments=LINK | {
+            "type": Argument("Only the link of this type.", "TYPE")
+        }),
+    ),
+    Operation(
+        "neighbors", "Show the links of a memory, strongest first.",
+        group="links", http="GET /memories/{id}/neighbors", call=_CALLS + "neighbors",
+        command=Command(show="from:source to:target type strength:strength:g", fails="empty"),
+    ),
+    Operation(
+        "traverse", "Show the memories that links lead to, nearest first.",
+        group="links", http="GET /memories/{id}/traverse", call=_CALLS + "traverse",
+        command=Command("links", "distance strength id:record.id text:record.text", fails="empty", arguments={
+            "depth": Argument("The most links on the way.")
+        }),
+    ),
+    Operation(
+        "history",
+        "Show what was said before and since, oldest first.\n\n"
+        "These are the versions of the memory, of those that it supersedes and of those that supersede it.",
+        group="links", http="GET /memories/{id}/history",
+        command=Command(show=_SHOW + "print_versions", arguments={
+            "chain": Argument("Only its own versions, whose places restore --to takes.", flags=" /--own")
+        }),
+    ),
+    Operation(
+        "supersede",
+        "Put memories in the place of others.\n\nThe old ones stay in history; restore undoes it.",
+        group="links", http="POST /memories/supersede", effect="writes", command=Command(run=_COMMANDS + "supersede"),
+    ),
+    Operation(
+        "restore",
+        "Undo a supersession, or restore an earlier text.\n\n"
+        "Without --to a superseded memory holds again; with it, an earlier text becomes its newest version. "
+        "Nothing is lost.",
+        group="links", http="POST /memories/{id}/restore", effect="writes",
+        command=Command(run=_COMMANDS + "restore", arguments={
+            "version": Argument(
+                "Of its own versions, from 0; -2 is the one before now; or a time.", "VERSION", "--to"
+            )
+        }),
+    ),
     # ── sessions ───────────────────────────────────────────────────────────────────────────────────────────────
     Operation(
         "sessions.list", "Show sessions, last used first.\n\nWithout --agent, those of all agents.",
@@ -96,19 +276,19 @@ SERVICE_OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "session.end", "Remove a session.\n\nWith --summary or --decision a snapshot of it is kept.",
         group="sessions", http="POST /sessions/{id}/end", effect="destroys",
-        command=Command("sessions end", run=_WRITE + "end_session"),
+        command=Command("sessions end", run=_COMMANDS + "end_session"),
     ),
     # ── documents ──────────────────────────────────────────────────────────────────────────────────────────────
     Operation(
         "knowledge.ingest",
         "Read documents, and store what is new or has changed. What was left out is reported on standard error.",
         group="documents", http="POST /documents", effect="writes", call=_CALLS + "ingest", status=201, raw=True,
-        command=Command("knowledge ingest", run="recallite.doors.cli.knowledge:ingest"),
+        command=Command("knowledge ingest", run=_COMMANDS + "ingest"),
     ),
     Operation(
         "knowledge.search", "Find passages, best first, with path:line or page.",
         group="documents", http="POST /documents/search",
-        command=Command("knowledge search", run="recallite.doors.cli.knowledge:search"),
+        command=Command("knowledge search", run=_COMMANDS + "search"),
     ),
     Operation(
         "knowledge.context", "Passages that answer a question, as Markdown for a prompt, within a budget of tokens.",
@@ -129,7 +309,7 @@ SERVICE_OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "knowledge.delete", "Delete documents with all their passages.",
         group="documents", http="DELETE /documents/{id}", effect="destroys",
-        command=Command("knowledge delete", run="recallite.doors.cli.knowledge:delete"),
+        command=Command("knowledge delete", run=_COMMANDS + "delete"),
     ),
     # ── agents ─────────────────────────────────────────────────────────────────────────────────────────────────
     Operation(
@@ -217,192 +397,8 @@ SERVICE_OPERATIONS: tuple[Operation, ...] = (
         "consolidator.run",
         "Run one consolidation cycle on the episodes of an agent.\n\nIt lowers the importance of episodes, prunes "
         "those that have become unimportant, and counts the new ones.",
-        group="agents", effect="destroys", command=Command("consolidate", run=_WRITE + "consolidate"),
+        group="agents", effect="destroys", command=Command("consolidate", run=_COMMANDS + "consolidate"),
     ),
-)  # fmt: skip
-
-
-# All operations, and how the doors order them.
-
-PREFIX = "/v1"
-"""Prefix of the path of every operation."""
-SCOPE_HEADER = "Recallite-Scope"
-"""The header that narrows a request to a scope of what it may see, percent-encoded."""
-
-GROUPS = {
-    "memories": "Memories", "recall": "Recall", "links": "Links and changes", "sessions": "Sessions",
-    "documents": "Documents", "agents": "Agents", "store": "The store", "servers": "Servers and models",
-}  # fmt: skip
-"""The groups of operations, as help and references show them."""
-
-COMMAND_GROUPS = {
-    "episodes": "Episodes: what happened, and snapshots of sessions.",
-    "procedures": "Procedures: how things are done, and how often it worked.",
-    "sessions": "Sessions: conversations, message by message.",
-    "experience": "Tools that worked for a task, and remedies for errors.",
-    "knowledge": "Documents: PDF, Word, HTML, Markdown and text.",
-}
-"""First words of commands that have two, and the help of these groups."""
-
-OPERATIONS: tuple[Operation, ...] = (
-    # ── memories ───────────────────────────────────────────────────────────────────────────────────────────────
-    Operation(
-        "remember", "Store memories, and print their ids.",
-        group="memories", http="POST /memories", effect="writes", call=_CALLS + "remember", status=201,
-        command=Command(run=_WRITE + "remember", arguments=FIELDS | {
-            "scope": Argument("Where it belongs.", "/A/B"), "pinned": Argument("Never prune it."),
-            "id": Argument("An id of your own, by which it is replaced later.", "ID"),
-            "on_existing": Argument(
-                "What becomes of a memory that has this id: error, replace, or version (with history).", "CHOICE"
-            ),
-        }),
-    ),
-    Operation(
-        "remember_many", "Store memories, each a text or the fields of a `NewRecord`, all or none; returns their ids.",
-        group="memories", http="POST /memories/batch", effect="writes", call=_CALLS + "remember_many", status=201,
-    ),
-    Operation(
-        "get", "Show memories. With --json one is an object, several are an array.",
-        group="memories", http="GET /memories/{id}", call=_CALLS + "get", command=Command(run=_READ + "get"),
-    ),
-    Operation(
-        "get_many", "The memories with these ids, in their order; those that are not visible here are absent.",
-        group="memories", http="POST /memories/get", call=_CALLS + "get_many",
-    ),
-    Operation(
-        "list", "Show memories in order, filtered as recall filters.",
-        group="memories", http="GET /memories", command=Command(run=_READ + "list_"),
-    ),
-    Operation(
-        "count", "Count memories, filtered as recall filters.",
-        group="memories", http="GET /count", command=Command(json="count"),
-    ),
-    Operation(
-        "update", "Change fields of a memory. `history` keeps its old texts.",
-        group="memories", http="PATCH /memories/{id}", effect="writes", call=_CALLS + "update",
-        command=Command(run=_WRITE + "update", arguments=FIELDS | {
-            "text": Argument("The new text; - reads standard input.", "TEXT"),
-            "scope": Argument("Move it there.", "/A/B"),
-            "pinned": Argument("Whether it is never pruned.", flags="--pinned/--unpinned"),
-            "indexed": Argument("Whether recall finds it.", flags="--indexed/--not-indexed"),
-        }),
-    ),
-    Operation(
-        "forget", "Purge memories by id or by filter. Unless --yes is given it asks before it removes several.",
-        group="memories", http="POST /memories/forget", effect="destroys",
-        command=Command(run=_WRITE + "forget", arguments={
-            "missing_ok": Argument("Pass over ids that are not there."),
-            "receipt": Argument("Compact the file, search it for the removed text, report."),
-            "chain": Argument("Forget what they superseded too; else it holds again."),
-        }),
-    ),
-    Operation(
-        "forget_one", "Purge a memory, with its versions, vectors and words.",
-        group="memories", http="DELETE /memories/{id}", effect="destroys", call=_CALLS + "forget_one",
-    ),
-    Operation(
-        "touch",
-        "Let memories live longer, or expire at another time.\n\nThose stored with a length of life begin anew; "
-        "with --expires-at or --never all of them expire then, or not. Nothing else about them changes.",
-        group="memories", http="POST /memories/touch", effect="writes", call=_CALLS + "touch",
-        command=Command(show="# touched", json="touched", fails="empty", arguments={
-            "expires_at": Argument("When they expire now.", "TIME"), "never": Argument("They do not expire."),
-        }),
-    ),
-    Operation(
-        "store.purge_expired", "Purge expired memories. Recall does not find them, but they are still in the file.",
-        group="memories", http="POST /memories/purge-expired", effect="destroys",
-        command=Command(show="# purged:records"),
-    ),
-    Operation(
-        "vectors", "The vectors of memories by id, a unit vector for each part of a long text.",
-        group="memories", http="POST /memories/vectors", returns="dict[str, list[list[float]]]",
-    ),
-    Operation(
-        "scopes", "Show the scopes that hold memories, with their numbers.",
-        group="memories", http="GET /scopes",
-        command=Command(show="scope memories", fails="empty", arguments={
-            "scope": Argument("This scope and those below it. Default: all.", "/A/B", kind="argument"),
-            "depth": Argument("The most levels below; the rest counts above."),
-        }),
-    ),
-    Operation(
-        "tags", "Show the tags of memories, with their numbers.",
-        group="memories", http="GET /tags",
-        command=Command(show="tag memories", fails="empty", arguments={
-            "scope": Argument("Of this scope and those below it. Default: all.", "/A/B", kind="argument")
-        }),
-    ),
-    # ── recall ─────────────────────────────────────────────────────────────────────────────────────────────────
-    Operation(
-        "recall", "Find the memories that answer a question, best first.",
-        group="recall", http="POST /recall", command=Command(run=_READ + "recall"),
-    ),
-    Operation(
-        "recall_many", "`recall` for many questions at once.", group="recall", http="POST /recall/batch",
-    ),
-    Operation(
-        "review.explain", "Say why a memory is or is not among the hits.",
-        group="recall", http="POST /explain", command=Command(run=_READ + "explain"),
-    ),
-    Operation(
-        "bootstrap", "Print a briefing for an agent's task, as Markdown.",
-        group="recall", http="POST /bootstrap", call=_CALLS + "bootstrap", command=Command(run=_READ + "bootstrap"),
-    ),
-    # ── links and changes ──────────────────────────────────────────────────────────────────────────────────────
-    Operation(
-        "link", "Link two memories, so that recall of one reaches the other.",
-        group="links", http="POST /links", effect="writes",
-        command=Command(show="from:source to:target type", arguments=LINK | {
-            "type": Argument("similar, sequential, causal, contradicts, supports or elaborates.")
-        }),
-    ),
-    Operation(
-        "unlink", "Remove the links from one memory to another. Links in the other direction stay.",
-        group="links", http="DELETE /links", effect="destroys",
-        command=Command(show="# removed", json="links", fails="empty", arguments=LINK | {
-            "type": Argument("Only the link of this type.", "TYPE")
-        }),
-    ),
-    Operation(
-        "neighbors", "Show the links of a memory, strongest first.",
-        group="links", http="GET /memories/{id}/neighbors", call=_CALLS + "neighbors",
-        command=Command(show="from:source to:target type strength:strength:g", fails="empty"),
-    ),
-    Operation(
-        "traverse", "Show the memories that links lead to, nearest first.",
-        group="links", http="GET /memories/{id}/traverse", call=_CALLS + "traverse",
-        command=Command("links", "distance strength id:record.id text:record.text", fails="empty", arguments={
-            "depth": Argument("The most links on the way.")
-        }),
-    ),
-    Operation(
-        "history",
-        "Show what was said before and since, oldest first.\n\n"
-        "These are the versions of the memory, of those that it supersedes and of those that supersede it.",
-        group="links", http="GET /memories/{id}/history",
-        command=Command(show=_SHOW + "print_versions", arguments={
-            "chain": Argument("Only its own versions, whose places restore --to takes.", flags=" /--own")
-        }),
-    ),
-    Operation(
-        "supersede",
-        "Put memories in the place of others.\n\nThe old ones stay in history; restore undoes it.",
-        group="links", http="POST /memories/supersede", effect="writes", command=Command(run=_WRITE + "supersede"),
-    ),
-    Operation(
-        "restore",
-        "Undo a supersession, or restore an earlier text.\n\n"
-        "Without --to a superseded memory holds again; with it, an earlier text becomes its newest version. "
-        "Nothing is lost.",
-        group="links", http="POST /memories/{id}/restore", effect="writes",
-        command=Command(run=_WRITE + "restore", arguments={
-            "version": Argument(
-                "Of its own versions, from 0; -2 is the one before now; or a time.", "VERSION", "--to"
-            )
-        }),
-    ),
-    *SERVICE_OPERATIONS,
     # ── the store ──────────────────────────────────────────────────────────────────────────────────────────────
     Operation(
         "store.stats", "Show the state of the store, embedder, index and kernels.",
@@ -487,11 +483,11 @@ OPERATIONS: tuple[Operation, ...] = (
         "store.rekey",
         "Encrypt the store with a new key.\n\nRECALLITE_KEY or RECALLITE_KEY_FILE gives the present key, if there is "
         "one. A key is never an argument: all users of the machine see the arguments of a process.",
-        group="store", effect="writes", command=Command(run=_WRITE + "rekey"),
+        group="store", effect="writes", command=Command(run=_COMMANDS + "rekey"),
     ),
     Operation(
         "store.warmup", "Compile the kernels, load the embedder and the index.", group="store",
-        command=Command(run=_WRITE + "warmup"),
+        command=Command(run=_COMMANDS + "warmup"),
     ),
 )  # fmt: skip
 """The operations of the core; `every_operation` has those of other packages too."""
