@@ -32,24 +32,29 @@ COMMAND_GROUPS = {
 
 _CALLS, _SHOW = "recallite.doors.calls:", "recallite.doors.cli.printers:"
 _COMMANDS = "recallite.doors.cli.commands:"
-LINK = {
+_LINK = {
     "source": Argument("The id of a memory.", "FROM", kind="memory"),
     "target": Argument("The id of a memory.", "TO", kind="memory"),
 }
-SESSION = {"id": ARGUMENTS["id_of_session"]}
-SUCCESS = Argument("How it went.", flags="--success/--failure", kind="option")
-TAG = Argument("A tag; repeat for more.", "TAG", "--tag")
-FIELDS = {
+_SESSION = {"id": ARGUMENTS["id_of_session"]}
+_LIMIT = ARGUMENTS["limit"]
+_SUCCESS = Argument("How it went.", flags="--success/--failure", kind="option")
+_TAG = Argument("A tag; repeat for more.", "TAG", "--tag")
+_FIELDS = {
     "tags": Argument("A tag; repeat for more. They replace those it has.", "TAG", "--tag"),
     "kind": Argument("What it is.", "KIND"),
     "policy": Argument("", kind="hidden"),
     "indexed": Argument("Keep it out of recall: get and list show it.", flags=" /--not-indexed"),
 }
-TASK = Argument("The task it belongs to.", "ID", "--task")
+_TASK = Argument("The task it belongs to.", "ID", "--task")
 # As in recallite.review.audit, which is loaded when it is used.
-CHECKS = (
+_CHECKS = (
     "duplicates", "near-duplicates", "contradictions", "stale", "expired", "secrets", "instructions", "junk",
     "superseded", "unjudged", "diverged",
+)  # fmt: skip
+_VERIFICATION = Command(
+    show=_SHOW + "print_verification", json=_SHOW + "verification_as_json", fails=_SHOW + "has_problems",
+    bar=("checking", "memories"),
 )  # fmt: skip
 
 OPERATIONS: tuple[Operation, ...] = (
@@ -57,7 +62,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "remember", "Store memories, and print their ids.",
         group="memories", http="POST /memories", effect="writes", call=_CALLS + "remember", status=201,
-        command=Command(run=_COMMANDS + "remember", arguments=FIELDS | {
+        command=Command(run=_COMMANDS + "remember", arguments=_FIELDS | {
             "scope": Argument("Where it belongs.", "/A/B"), "pinned": Argument("Never prune it."),
             "id": Argument("An id of your own, by which it is replaced later.", "ID"),
             "on_existing": Argument(
@@ -88,7 +93,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "update", "Change fields of a memory. `history` keeps its old texts.",
         group="memories", http="PATCH /memories/{id}", effect="writes", call=_CALLS + "update",
-        command=Command(run=_COMMANDS + "update", arguments=FIELDS | {
+        command=Command(run=_COMMANDS + "update", arguments=_FIELDS | {
             "text": Argument("The new text; - reads standard input.", "TEXT"),
             "scope": Argument("Move it there.", "/A/B"),
             "pinned": Argument("Whether it is never pruned.", flags="--pinned/--unpinned"),
@@ -161,14 +166,14 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "link", "Link two memories, so that recall of one reaches the other.",
         group="links", http="POST /links", effect="writes",
-        command=Command(show="from:source to:target type", arguments=LINK | {
+        command=Command(show="from:source to:target type", arguments=_LINK | {
             "type": Argument("similar, sequential, causal, contradicts, supports or elaborates.")
         }),
     ),
     Operation(
         "unlink", "Remove the links from one memory to another. Links in the other direction stay.",
         group="links", http="DELETE /links", effect="destroys",
-        command=Command(show="# removed", json="links", fails="empty", arguments=LINK | {
+        command=Command(show="# removed", json="links", fails="empty", arguments=_LINK | {
             "type": Argument("Only the link of this type.", "TYPE")
         }),
     ),
@@ -217,7 +222,7 @@ OPERATIONS: tuple[Operation, ...] = (
         tool=Tool("session", about="show sessions, the one used last first", arguments={"limit": 20, "agent": None}),
         command=Command(
             "sessions list", "session:id agent provider messages used:updated_at", fails="empty", within=True,
-            arguments={"limit": Argument("The most to show.", flags="--limit,-n", default=100)},
+            arguments={"limit": _LIMIT._replace(default=100)},
         ),
     ),
     Operation(
@@ -250,7 +255,7 @@ OPERATIONS: tuple[Operation, ...] = (
         tool=Tool("session", about="read the last messages of a session", arguments={
             "id": REQUIRED, "limit": 50, "agent": None
         }),
-        command=Command("sessions show", _SHOW + "print_messages", within=True, arguments=SESSION | {
+        command=Command("sessions show", _SHOW + "print_messages", within=True, arguments=_SESSION | {
             "limit": Argument("The most messages, the last ones.", flags="--limit,-n")
         }),
     ),
@@ -261,7 +266,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "session.pop", "Remove the last message of a session, and show it.",
         group="sessions", http="POST /sessions/{id}/pop", effect="destroys",
-        command=Command("sessions pop", _SHOW + "print_messages", fails="empty", within=True, arguments=SESSION | {
+        command=Command("sessions pop", _SHOW + "print_messages", fails="empty", within=True, arguments=_SESSION | {
             "skip_damaged": Argument("Remove what cannot be read, too.")
         }),
     ),
@@ -269,7 +274,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "session.clear", "Remove every message of a session, which stays.",
         group="sessions", http="DELETE /sessions/{id}/messages", effect="destroys",
         command=Command(
-            "sessions clear", "# removed", "messages", within=True, arguments=SESSION,
+            "sessions clear", "# removed", "messages", within=True, arguments=_SESSION,
             confirm="Remove every message of the session {id}?",
         ),
     ),
@@ -299,7 +304,7 @@ OPERATIONS: tuple[Operation, ...] = (
         group="documents", http="GET /documents",
         command=Command(
             "knowledge list", "id chunks updated:updated_at title source", fails="empty",
-            arguments={"limit": Argument("The most to show.", flags="--limit,-n", default=1000)},
+            arguments={"limit": _LIMIT._replace(default=1000)},
         ),
     ),
     Operation(
@@ -316,7 +321,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "episodes.log", "Store an episode; prints its id.", group="agents", effect="writes",
         command=Command("episodes log", _SHOW + "print_id", within=True, create=True, arguments={
             "event_type": Argument("task-started, decision-made, tool-call, ...", "TYPE", "--type"),
-            "task_id": TASK, "tags": TAG, "cost": Argument("What it cost."),
+            "task_id": _TASK, "tags": _TAG, "cost": Argument("What it cost."),
             "duration_ms": Argument("How long it took, in milliseconds."),
         }),
     ),
@@ -327,7 +332,7 @@ OPERATIONS: tuple[Operation, ...] = (
             "event_type": Argument("Only those of this type.", "TYPE", "--type"),
             "on": Argument("Only those of this day of UTC.", "DAY"),
             "order": Argument("oldest, newest or importance.", "ORDER", default="newest"),
-            "limit": Argument("The most to show.", flags="--limit,-n", default=100),
+            "limit": _LIMIT._replace(default=100),
         }),
     ),
     Operation(
@@ -348,13 +353,13 @@ OPERATIONS: tuple[Operation, ...] = (
         group="agents", effect="writes",
         command=Command("procedures save", _SHOW + "print_id", within=True, create=True, arguments={
             "name": Argument("Its name.", "NAME"), "description": Argument("What it is for.", "DESCRIPTION"),
-            "pattern": Argument("The steps, in any form."), "tags": TAG,
+            "pattern": Argument("The steps, in any form."), "tags": _TAG,
         }),
     ),
     Operation(
         "procedures.record_outcome", "Count a use of a procedure.", group="agents", effect="writes",
         command=Command("procedures outcome", _SHOW + "print_outcome", within=True, arguments={
-            "procedure": Argument("Its name or id.", "NAME"), "success": SUCCESS,
+            "procedure": Argument("Its name or id.", "NAME"), "success": _SUCCESS,
         }),
     ),
     Operation(
@@ -376,7 +381,7 @@ OPERATIONS: tuple[Operation, ...] = (
         command=Command("experience record", _SHOW + "print_recorded", within=True, create=True, arguments={
             "task_type": Argument("The type of the task.", "TYPE"),
             "tools": Argument("A tool that was used; repeat in order.", "NAME", "--tool"),
-            "success": SUCCESS, "steps": Argument("The number of steps it took."),
+            "success": _SUCCESS, "steps": Argument("The number of steps it took."),
             "tokens": Argument("The number of tokens it took."),
         }),
     ),
@@ -406,17 +411,11 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "store.verify", "Check the file and all derived data. Changes nothing.", group="store",
-        command=Command(
-            show=_SHOW + "print_verification", json=_SHOW + "verification_as_json", fails=_SHOW + "has_problems",
-            bar=("checking", "memories"),
-        ),
+        command=_VERIFICATION,
     ),
     Operation(
         "store.rebuild", "Rebuild all derived data from the memories, and verify.", group="store", effect="writes",
-        command=Command(
-            show=_SHOW + "print_verification", json=_SHOW + "verification_as_json", fails=_SHOW + "has_problems",
-            bar=("checking", "memories"),
-        ),
+        command=_VERIFICATION,
     ),
     Operation(
         "review.audit",
@@ -428,7 +427,7 @@ OPERATIONS: tuple[Operation, ...] = (
             show=_SHOW + "print_audit", fails=_SHOW + "has_findings", bar=("auditing", "memories"),
             confirm="Carry out what the findings propose?",
             arguments={
-                "checks": Argument(f"{', '.join(CHECKS)}. Default: all but the last three.", "CHECK", kind="argument"),
+                "checks": Argument(f"{', '.join(_CHECKS)}. Default: all but the last three.", "CHECK", kind="argument"),
                 "mend": Argument("Carry out what the findings propose."),
             },
         ),

@@ -27,7 +27,6 @@ from recallite.doors.tools.action import (
     Recorded,
     Role,
     SessionId,
-    Shown,
     Summary,
     TaskType,
     Tool,
@@ -148,7 +147,7 @@ class FoundPassages(Struct, frozen=True, kw_only=True):
     notice: str = NOTICE
 
 
-class ListedDocument(Shown, frozen=True, kw_only=True):
+class ListedDocument(Struct, frozen=True, kw_only=True):
     """A document of a list."""
 
     document_id: str = field(name="documentId")
@@ -160,7 +159,7 @@ class ListedDocument(Shown, frozen=True, kw_only=True):
     scope: str
 
 
-class IngestedFile(Shown, frozen=True, kw_only=True):
+class IngestedFile(Struct, frozen=True, kw_only=True):
     """The outcome for a document: created, updated, unchanged or duplicate."""
 
     outcome: str
@@ -196,7 +195,13 @@ class IngestDocument(Action, frozen=True, kw_only=True, tag="ingest"):
             ) from None
         return IngestedDocuments(
             results=[
-                IngestedFile.of(document, document_id=document.id, source=_name(document.source))
+                IngestedFile(
+                    outcome=document.outcome,
+                    document_id=document.id,
+                    source=_name(document.source),
+                    title=document.title,
+                    chunks=document.chunks,
+                )
                 for document in ingested.documents[:_MOST_SHOWN]
             ],
             counts=ingested.counts,
@@ -245,8 +250,14 @@ class ListDocuments(Action, frozen=True, kw_only=True, tag="list"):
 
     def __call__(self, call: Call) -> Quotes:
         results = [
-            ListedDocument.of(
-                document, document_id=document.id, source=_name(document.source), scope=call.scope_of(document.scope)
+            ListedDocument(
+                document_id=document.id,
+                source=_name(document.source),
+                title=document.title,
+                chunks=document.chunks,
+                updated_at=document.updated_at,
+                metadata=document.metadata,
+                scope=call.scope_of(document.scope),
             )
             for document in call.memory.knowledge.list(limit=self.limit)
         ]
