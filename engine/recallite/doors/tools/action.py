@@ -54,101 +54,61 @@ def _check_tools(tools: object, name: str) -> None:
 MemoryText = Annotated[str, _field("The text of the memory.", _check_text, _TEXT)]
 MessageText = Annotated[str, _field("The text of the message.", checks.encodable, _TEXT)]
 Query = Annotated[str, _field("What is asked, in words.", checks.check_query, _MOST)]
-Tags = Annotated[
-    list[str],
-    _field(
-        "Labels. When searching: any of them.",
-        lambda tags, _: checks.check_tags(tags),
-        f"array of strings, each {_NAME}",
-    ),
-]
-Scope = Annotated[
-    str,
-    _field(
-        "A path such as /project/database; it includes everything below it.",
-        lambda scope, _: checks.check_scope(scope),
-        "a path such as /team/project",
-    ),
-]
+Tags = Annotated[list[str], _field(
+    "Labels. When searching: any of them.", lambda tags, _: checks.check_tags(tags), f"array of strings, each {_NAME}",
+)]  # fmt: skip
+Scope = Annotated[str, _field(
+    "A path such as /project/database; it includes everything below it.",
+    lambda scope, _: checks.check_scope(scope), "a path such as /team/project",
+)]  # fmt: skip
 Unit = Annotated[float, Meta(ge=0.0, le=1.0, description="From 0 (trivial) to 1 (critical).")]
 Limit = Annotated[int, Meta(ge=1, le=100, description="At most so many results.")]
-DiversifyBy = Annotated[
-    str,
-    _field(
-        "For a whole story: time or source, to cover the relevant times or sources; results come in order of time.",
-        lambda value, name: checks.check_choice(value, name, ("time", "source")),
-        "time or source",
-    ),
-]
+DiversifyBy = Annotated[str, _field(
+    "For a whole story: time or source, to cover the relevant times or sources; results come in order of time.",
+    lambda value, name: checks.check_choice(value, name, ("time", "source")), "time or source",
+)]  # fmt: skip
 Offset = Annotated[int, Meta(ge=0, description="Leave out so many at the beginning.")]
-Time = Annotated[
-    str,
-    _field(
-        "2026-03-01T09:30:00+00:00, 2026-03-01, yesterday, or 7d: 7 days ago; expires_at: in 7 days.",
-        checks.check_time,
-        _WHEN,
-    ),
-]
-OldText = Annotated[
-    str,
-    _field(
-        "A part of the memory's text that no other memory has.",
-        checks.encodable,
-        "a part of the text of one memory",
-        min_length=1,
-    ),
-]
-MemoryId = Annotated[
-    str, _field("The id of a memory, as results give it.", checks.check_name, "an id as results give it")
-]
-OwnId = Annotated[
-    str,
-    _field(
-        "An id of your own, such as user:diet; a memory that has it is replaced, with its history.",
-        checks.check_name,
-        _NAME,
-    ),
-]
-MemoryIds = Annotated[
-    list[str],
-    _field(
-        "Ids of memories that no longer hold, as results give them.",
-        lambda ids, name: [checks.check_name(id, name) for id in ids],
-        "array of ids as results give them",
-    ),
-]
+Time = Annotated[str, _field(
+    "2026-03-01T09:30:00+00:00, 2026-03-01, yesterday, or 7d: 7 days ago; expires_at: in 7 days.",
+    checks.check_time, _WHEN,
+)]  # fmt: skip
+OldText = Annotated[str, _field(
+    "A part of the memory's text that no other memory has.",
+    checks.encodable, "a part of the text of one memory", min_length=1,
+)]  # fmt: skip
+MemoryId = Annotated[str, _field(
+    "The id of a memory, as results give it.", checks.check_name, "an id as results give it"
+)]  # fmt: skip
+OwnId = Annotated[str, _field(
+    "An id of your own, such as user:diet; a memory that has it is replaced, with its history.",
+    checks.check_name, _NAME,
+)]  # fmt: skip
+MemoryIds = Annotated[list[str], _field(
+    "Ids of memories that no longer hold, as results give them.",
+    lambda ids, name: [checks.check_name(id, name) for id in ids], "array of ids as results give them",
+)]  # fmt: skip
 SessionId = Annotated[str, _field("The id of a session.", checks.check_name, "an id as results give it")]
-Agent = Annotated[
-    str,
-    _field("The id of an agent.", lambda agent, _: checks.check_agent(agent), "one name such as ada, without slashes"),
-]
-Role = Annotated[
-    str, _field("Who said it: user, assistant, system or tool.", checks.check_name, "user, assistant, system or tool")
-]
+Agent = Annotated[str, _field(
+    "The id of an agent.", lambda agent, _: checks.check_agent(agent), "one name such as ada, without slashes"
+)]  # fmt: skip
+Role = Annotated[str, _field(
+    "Who said it: user, assistant, system or tool.", checks.check_name, "user, assistant, system or tool"
+)]  # fmt: skip
 Topic = Annotated[str, _field("The topic that the memory is about.", checks.check_name, _NAME)]
 Provider = Annotated[str, _field("Who answers in the session.", checks.check_name, _NAME, min_length=1)]
 Summary = Annotated[str, _field("Free text.", checks.encodable, "text without NUL characters", min_length=1)]
 Words = Annotated[str, _field("Free text.", _check_text, _TEXT, min_length=1)]
 Flag = Annotated[bool, Meta(description="True or false.")]
 Count = Annotated[int, Meta(ge=0, description="A number of steps or tokens.")]
-ToolNames = Annotated[
-    list[str],
-    _field(
-        "The tools that were used, in order.",
-        _check_tools,
-        f"array of at least 1 string, each {_NAME}",
-        min_length=1,
-    ),
-]
-TaskType = Annotated[
-    str,
-    _field(
-        "The type of the task, e.g. query.", checks.check_name, f"a type of task such as query, {_NAME}", min_length=1
-    ),
-]
-ToolName = Annotated[
-    str, _field("The name of a tool.", checks.check_name, f"the name of a tool, {_NAME}", min_length=1)
-]
+ToolNames = Annotated[list[str], _field(
+    "The tools that were used, in order.", _check_tools, f"array of at least 1 string, each {_NAME}", min_length=1,
+)]  # fmt: skip
+TaskType = Annotated[str, _field(
+    "The type of the task, e.g. query.", checks.check_name, f"a type of task such as query, {_NAME}", min_length=1,
+)]  # fmt: skip
+ToolName = Annotated[str, _field(
+    "The name of a tool.", checks.check_name, f"the name of a tool, {_NAME}", min_length=1
+)]  # fmt: skip
 DocumentSource = Annotated[str, Meta(min_length=1, description="A path, a folder or an http(s) URL.")]
 Metadata = Annotated[dict[str, Any], Meta(description="Metadata to store with the document.")]
 DocumentId = Annotated[str, Meta(min_length=1, description="The documentId of a document, as results give it.")]
