@@ -117,11 +117,11 @@ def marked(text: str, spans: list[tuple[int, int]], style: str = "bold") -> Text
     """A text with its spans in a style."""
     from rich.text import Text
 
-    shown, at = Text(), 0
+    styled, end = Text(), 0
     for start, stop in spans:
-        shown.append(safe(text[at:start])).append(safe(text[start:stop]), style)
-        at = stop
-    return shown.append(safe(text[at:]))
+        styled.append(safe(text[end:start])).append(safe(text[start:stop]), style)
+        end = stop
+    return styled.append(safe(text[end:]))
 
 
 def print_explanation(account: Explanation) -> None:
@@ -150,25 +150,25 @@ def _draw_hits(terminal: Console, hits: Hits, *, many: bool, explained: bool) ->
     table.add_column(overflow="fold")
     for hit, id in zip(hits, short_ids([hit.id for hit in hits]), strict=True):
         text = _text(hit)
-        shown = marked(text, highlight(text, hits.query))
+        cell = marked(text, highlight(text, hits.query))
         source = "" if hit.source is None else f"  {one_line(hit.source.path or hit.source.id)}"
         for line in changes(hit):
-            shown.append(f"\n{safe(line)}", "yellow")
-        shown.append(f"\n{id}", "cyan").append(f"  {hit.scope}{source}{_by(hit)}  score {hit.score:.2f}", "dim")
+            cell.append(f"\n{safe(line)}", "yellow")
+        cell.append(f"\n{id}", "cyan").append(f"  {hit.scope}{source}{_by(hit)}  score {hit.score:.2f}", "dim")
         if explained:
-            shown.append(f"\n{reasons(hit, hits.query)}\n{_figures(hit.signals)}", "dim")
-        table.add_row(Text(f"{hit.confidence:.2f} ").append(_bar(hit.confidence, _BAR_CELLS), "green"), shown)
+            cell.append(f"\n{reasons(hit, hits.query)}\n{_figures(hit.signals)}", "dim")
+        table.add_row(Text(f"{hit.confidence:.2f} ").append(_bar(hit.confidence, _BAR_CELLS), "green"), cell)
     terminal.print(table)
 
 
 def _figures(signals: dict[str, float]) -> str:
     """Signals with their ranks, on one line."""
-    shown = []
+    figures = []
     for name, value in signals.items():
         if not name.endswith("_rank") and (name, value) != _NO_RERANKING:
             rank = signals.get(f"{name}_rank")
-            shown.append(f"{_SIGNALS.get(name, name)} {value:.3g}" + (f" (#{rank:.0f})" if rank else ""))
-    return ", ".join(shown)
+            figures.append(f"{_SIGNALS.get(name, name)} {value:.3g}" + (f" (#{rank:.0f})" if rank else ""))
+    return ", ".join(figures)
 
 
 def _draw_signals(terminal: Console, account: Explanation) -> None:
