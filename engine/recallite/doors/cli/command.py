@@ -307,8 +307,8 @@ def document_id(memory: Memory, typed: str) -> str:
 
 def _only(typed: str, ids: Sequence[str]) -> str:
     if len(ids) > 1:
-        named = ", ".join(ids[:_MOST_NAMED])
-        raise InvalidInput(f"{typed!r} is part of several ids: {named}{'' if len(ids) <= _MOST_NAMED else ', ...'}")
+        first = ", ".join(ids[:_MOST_NAMED])
+        raise InvalidInput(f"{typed!r} is part of several ids: {first}{'' if len(ids) <= _MOST_NAMED else ', ...'}")
     return ids[0] if ids else typed
 
 
@@ -348,10 +348,10 @@ def prints(
     """
 
     def decorate(function: Callable[P, T]) -> Command:
-        named = inspect.signature(function).parameters.keys()
-        supplied = {"memory", "report"} & named
+        parameters = inspect.signature(function).parameters.keys()
+        supplied = {"memory", "report"} & parameters
         made = command(function, supplied)
-        expanded = [name for name in _expanded(operation) if name not in (*named, *without)]
+        expanded = [name for name in _expanded(operation) if name not in (*parameters, *without)]
         call: Any = made.callback
 
         @click.pass_context
@@ -403,9 +403,9 @@ def command_of(operation: Operation) -> click.Command:
         yes = fields.pop("yes", True)
         if declared.confirm and operation.writes(fields):
             confirm(declared.confirm.format(**fields), yes)
-        for name in fields:
+        for name, ids in fields.items():
             if operation.argument(name).kind == "memory":
-                fields[name] = _whole(memory, fields[name])
+                fields[name] = whole_id(memory, ids) if isinstance(ids, str) else [whole_id(memory, id) for id in ids]
         takes_report = report is not None and "on_progress" in inspect.signature(operation.call).parameters
         value = operation.apply(memory, fields, **{"on_progress": report} if takes_report else {})
         if value is None and operation.returns is None:
@@ -446,10 +446,6 @@ def confirm(question: str, yes: bool) -> None:
     if not click.confirm(question, err=True):
         hint("nothing was changed")
         raise click.exceptions.Exit(1)
-
-
-def _whole(memory: Any, values: Any) -> Any:
-    return whole_id(memory, values) if isinstance(values, str) else [whole_id(memory, item) for item in values]
 
 
 def option_of(operation: Operation, name: str) -> click.Parameter:

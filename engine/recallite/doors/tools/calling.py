@@ -60,6 +60,9 @@ _KINDS: dict[str, Any] = {
 }  # fmt: skip
 
 
+_OPERATIONS: dict[type[Struct], Operation] = {}
+
+
 class _Declared(Action, frozen=True, kw_only=True):
     """The base of actions that are made from declarations."""
 
@@ -80,9 +83,6 @@ class _Declared(Action, frozen=True, kw_only=True):
         return Quotes(results=results)
 
 
-_OPERATIONS: dict[type[Struct], Operation] = {}
-
-
 @cache
 def action_of(operation: Operation, *, mcp: bool = False) -> type[Action]:
     """The action of an operation; for the MCP server, which has no tools around it, with the whole name."""
@@ -90,14 +90,16 @@ def action_of(operation: Operation, *, mcp: bool = False) -> type[Action]:
     assert tool is not None
     offered = operation.fields if tool.arguments is None else tool.arguments
     declared: list[Any] = []
+    kind: Any
     for name in operation.fields:
         if name in offered and name != "scope":
-            hint, default = operation.fields[name]
+            (hint, default), meaning = operation.fields[name], operation.argument(name)
             default = default if tool.arguments is None else tool.arguments[name]
-            description = Meta(description=operation.argument(name).help or name)
-            id_type = own.MemoryId if operation.argument(name).kind == "memory" else own.SessionId
-            kind = _TYPES.get(name) or Annotated[_KINDS.get(kind_of(hint), str), description]
-            kind = id_type if name == "id" else kind
+            if name == "id":
+                kind = own.MemoryId if meaning.kind == "memory" else own.SessionId
+            else:
+                description = Meta(description=meaning.help or name)
+                kind = _TYPES.get(name) or Annotated[_KINDS.get(kind_of(hint), str), description]
             # msgspec takes no immutable sequence as the default of a list.
             optional = (kind, default) if isinstance(default, int | float | str) else (kind | None, None)
             declared.append((name, kind) if default is inspect.Parameter.empty else (name, *optional))

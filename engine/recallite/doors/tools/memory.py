@@ -137,22 +137,6 @@ class Written(Struct, frozen=True, kw_only=True):
     notice: str = NOTICE
     contradictions: list[Contradicted] = []
 
-    @classmethod
-    def of(cls, call: Call, record: Record) -> Written:
-        """The outcome of a write."""
-        return cls(
-            outcome=record.outcome,
-            id=record.id,
-            scope=call.scope_of(record.scope),
-            merged_into=None if record.outcome in ("created", "skipped") else record.id,
-            occurrences=record.occurrences if record.occurrences > 1 else UNSET,
-            was=[*former_texts(call.memory, record.supersedes).values()] or UNSET,
-            contradictions=[
-                Contradicted(id=item.id, text=item.text, said_by=item.authority, reason=item.reason)
-                for item in record.contradictions
-            ],
-        )
-
 
 class Removed(Struct, frozen=True, kw_only=True):
     """The outcome of a removal; `holds_again` is what the memory had superseded."""
@@ -218,7 +202,17 @@ class Write(Action, frozen=True, kw_only=True, tag="write"):
             self.text, tags=self.tags, importance=self.importance, topic=self.topic, pinned=self.pinned,
             expires_at=self.expires_at, supersedes=self.supersedes or None, id=id,
         )  # fmt: skip
-        return Written.of(call, call.memory.remember(new, on_existing="version", policy=policy))
+        record = call.memory.remember(new, on_existing="version", policy=policy)
+        return Written(
+            outcome=record.outcome, id=record.id, scope=call.scope_of(record.scope),
+            merged_into=None if record.outcome in ("created", "skipped") else record.id,
+            occurrences=record.occurrences if record.occurrences > 1 else UNSET,
+            was=[*former_texts(call.memory, record.supersedes).values()] or UNSET,
+            contradictions=[
+                Contradicted(id=item.id, text=item.text, said_by=item.authority, reason=item.reason)
+                for item in record.contradictions
+            ],
+        )  # fmt: skip
 
 
 class Search(Action, frozen=True, kw_only=True, tag="search"):
@@ -317,13 +311,11 @@ class History(Action, frozen=True, kw_only=True, tag="history"):
     id: MemoryId
 
     def __call__(self, call: Call) -> Quotes:
-        versions = call.memory.history(_the_one(call.memory, self.id, None).id)
-        return Quotes(
-            results=[
-                Version(text=version.text, since=version.held[0], until=version.held[1], id=version.id)
-                for version in versions
-            ]
-        )
+        versions = [
+            Version(text=version.text, since=version.held[0], until=version.held[1], id=version.id)
+            for version in call.memory.history(_the_one(call.memory, self.id, None).id)
+        ]
+        return Quotes(results=versions)
 
 
 class Supersede(Action, frozen=True, kw_only=True, tag="supersede"):
