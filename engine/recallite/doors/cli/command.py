@@ -14,7 +14,7 @@ from datetime import timedelta
 from difflib import get_close_matches
 from functools import partial
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 import click
 
@@ -394,9 +394,7 @@ def command_of(operation: Operation) -> click.Command:
     declared = operation.command
     assert declared is not None
     if declared.run:
-        made: Command = imported(declared.run)
-        made.help = made.help or operation.about
-        return made
+        return cast("Command", imported(declared.run))
     form, field, fails = declared.show, declared.json, declared.fails
 
     def call(memory: Any, report: Any = None, **fields: Any) -> Any:

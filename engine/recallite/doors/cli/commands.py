@@ -1,7 +1,4 @@
-"""The commands that do more than one call of an operation, or print what no other command prints.
-
-Help of a command without a docstring is the documentation of its operation.
-"""
+"""The commands that do more than one call of an operation, or print what no other command prints."""
 
 from __future__ import annotations
 
@@ -143,6 +140,7 @@ def _print_records(records: Record | list[Record]) -> None:
 
 @prints(_print_records)
 def get(memory: Memory, ids: Annotated[list[str], argument("ID", ID_HELP)]) -> Record | list[Record]:
+    """Show memories. With --json one is an object, several are an array."""
     answers = [memory.get(whole_id(memory, id)) for id in ids]
     return answers[0] if len(answers) == 1 else answers
 
@@ -164,6 +162,7 @@ def _row(record: Record) -> tuple[object, ...]:
     operation="list",
 )
 def list_(memory: Memory, **fields: Any) -> list[Record]:
+    """Show memories in order, filtered as recall filters."""
     records = memory.list(**fields)
     limit, offset = fields.pop("limit"), fields.pop("offset")
     if len(records) == limit:
@@ -181,6 +180,7 @@ def update(
     clear: Annotated[list[str] | None, option("FIELD", f"Empty a field: {', '.join(_CLEARED)}.")] = None,
     **fields: Any,
 ) -> Record:
+    """Change fields of a memory. `history` keeps its old texts."""
     if fields.get("text") == "-":
         fields["text"] = stdin_text("update --text -")
     for name in clear or ():
@@ -316,6 +316,7 @@ def recall(
 def explain(
     memory: Memory, query: Annotated[str, argument("QUERY")], id: Id, overrides: Overrides = None, **fields: Any
 ) -> Explanation:
+    """Say why a memory is or is not among the hits."""
     return memory.review.explain(query, whole_id(memory, id), **recall_fields(fields, overrides))
 
 
@@ -341,6 +342,7 @@ def bootstrap(
     budget: Annotated[int, option("TOKENS", "The most tokens.")] = 2_000,
     task_type: Annotated[str | None, option("TYPE", "Tips for this type of task only.")] = None,
 ) -> Bootstrap:
+    """Print a briefing for an agent's task, as Markdown."""
     return memory.bootstrap(agent, task, budget, task_type=task_type)
 
 
@@ -361,6 +363,10 @@ def supersede(
     strength: Annotated[float, number("From 0 to 1: how sure it is.")] = 1.0,
     at: Annotated[str | None, option("TIME", "When the new one began to hold. Default: its own time.")] = None,
 ) -> dict[str, Any]:
+    """Put memories in the place of others.
+
+    The old ones stay in history; restore undoes it.
+    """
     olds, news = ([whole_id(memory, id) for id in ids] for ids in ([old, *(also or ())], new))
     memory.supersede(olds, news, reason=reason, strength=strength, at=at)
     return {"old": olds, "new": news, "reason": reason, "strength": strength, "at": at}
@@ -435,6 +441,10 @@ def end_session(
     decision: Annotated[list[str] | None, option("TEXT", "A key decision for the snapshot; repeat for more.")] = None,
     yes: Yes = False,
 ) -> dict[str, Any]:
+    """Remove a session.
+
+    With --summary or --decision a snapshot of it is kept.
+    """
     keep = summary is not None or bool(decision)
     session = memory.sessions.get(id, agent=agent)
     confirm(f"Remove the session {id}?", yes)
@@ -494,6 +504,7 @@ def ingest(
     memory_mb: Annotated[int, option("MB", "Memory of the process that parses a PDF, DOCX or HTML document.")] = 1024,
     seconds: Annotated[float, option("SECONDS", "Time of that process.")] = 60.0,
 ) -> Ingestion:
+    """Read documents, and store what is new or has changed. What was left out is reported on standard error."""
     source: Any = sources[0] if len(sources) == 1 else sources
     if source == "-":
         if sys.stdin.isatty():
@@ -548,6 +559,7 @@ def search(
     budget: Annotated[int | None, option("TOKENS", "Print Markdown for a prompt of at most so many tokens.")] = None,
     **fields: Any,
 ) -> Hits | str:
+    """Find passages, best first, with path:line or page."""
     fields = recall_fields(fields, overrides)
     if budget is not None:
         return memory.knowledge.context(query, budget, **fields)
@@ -594,6 +606,10 @@ def consolidate(
     extract: Annotated[bool, flag("Have the language model find lasting facts in new episodes.", "--extract")] = False,
     cycles: Annotated[int | None, option("N", "Show the last N cycles, and run none.")] = None,
 ) -> Any:
+    """Run one consolidation cycle on the episodes of an agent.
+
+    It lowers the importance of episodes, prunes those that have become unimportant, and counts the new ones.
+    """
     if cycles is None:
         ran: Cycle | list[Cycle] = memory.consolidator.run(agent, extract=extract)
     else:
@@ -614,6 +630,11 @@ def rekey(
     new_key_file: Annotated[str | None, option("FILE", "A file with the new key. Default: RECALLITE_NEW_KEY.")] = None,
     decrypt: Annotated[bool, flag("Write the store without encryption instead.", "--decrypt")] = False,
 ) -> bool:
+    """Encrypt the store with a new key.
+
+    RECALLITE_KEY or RECALLITE_KEY_FILE gives the present key, if there is one. A key is never an argument: all users
+    of the machine see the arguments of a process.
+    """
     from recallite.model.environment import environment, key_in
 
     if new_key_file is not None and decrypt:
@@ -634,6 +655,7 @@ def _print_warmup(done: dict[str, Any]) -> None:
 
 @prints(_print_warmup, create=True)
 def warmup(memory: Memory) -> dict[str, Any]:
+    """Compile the kernels, load the embedder and the index."""
     with progress("loading", "kernels") as report:
         seconds = memory.store.warmup(on_progress=report)
     return {"seconds": seconds, "kernels": memory.store.stats().kernels}
