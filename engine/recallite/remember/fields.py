@@ -18,7 +18,7 @@ import msgspec
 from msgspec import structs
 
 from recallite.errors import InvalidInput
-from recallite.model.checks import check_time, encodable, join_scopes, length_of, listed, plain_str, to_datetime
+from recallite.model.checks import as_list, check_time, encodable, join_scopes, length_of, plain_str, to_datetime
 from recallite.model.records import NewRecord
 from recallite.system.messages import fault_text, shown
 
@@ -108,7 +108,7 @@ def check_ids(ids: object, name: str) -> tuple[str, ...]:
     """Check one id or a list of ids, and return each once; None stands for no ids."""
     if ids is None:
         return ()
-    public_ids = listed(ids, name)
+    public_ids = as_list(ids, name)
     if not all(isinstance(public_id, str) for public_id in public_ids):
         raise InvalidInput(f"{name} is {shown(ids)}: give the id of a memory, or a list of ids")
     return tuple(dict.fromkeys(map(plain_str, public_ids)))
