@@ -422,7 +422,7 @@ class Sessions(Service):
         scope = self._scope(agent)
         most = None if limit is None else checks.check_count(limit, "limit")
         with self._engine.store.read() as reader:
-            rows = reader.sessions.listed(scope, limit=most)
+            rows = reader.sessions.in_scope(scope, limit=most)
         return [self._to_public(SessionInfo, row, id=row.name) for row in rows]
 
     def search(self, query: str, *, agent: str | None = None, limit: int = 10) -> builtins.list[MessageHit]:

@@ -157,9 +157,10 @@ class _Worker:
             raise DocumentError("the process that reads documents cannot be started: where Python is, is unknown")
         paths = json.dumps([entry or os.getcwd() for entry in sys.path])
         environment = {name: os.environ[name] for name in _KEPT_ENVIRONMENT if name in os.environ}
+        flags = ["-I", "-B"] if sys.dont_write_bytecode else ["-I"]
         try:
             self.process = subprocess.Popen(
-                [sys.executable, "-I", "-c", _BOOT, paths], env=environment, stdin=subprocess.PIPE,
+                [sys.executable, *flags, "-c", _BOOT, paths], env=environment, stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
             )  # fmt: skip
         except OSError as reason:

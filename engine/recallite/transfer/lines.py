@@ -524,7 +524,7 @@ def document_lines(reader: Reader, filter: Filter) -> Iterator[DocumentLine]:
     if (filter.kinds and CHUNK_KIND not in filter.kinds) or not filter.replaced(kinds=None).scopes_only:
         return
     for scope in filter.scopes or ("/",):
-        for row in reader.documents.listed(scope):
+        for row in reader.documents.in_scope(scope):
             yield DocumentLine(
                 id=row.public_id, source=row.source, scope=scope_within(row.scope, filter.base), title=row.title,
                 media_type=row.media_type, content_hash=row.content_hash.hex(), chunking=row.chunking,
