@@ -1,4 +1,4 @@
-"""The functions behind operations that are no method of `Memory` or of a service of it, as a request calls them."""
+"""Functions of operations that are no method of `Memory` or of a service of it: their arguments are a request's."""
 
 from __future__ import annotations
 
@@ -42,6 +42,11 @@ class OpenedSession(Plain, frozen=True, kw_only=True):
     agent: str | None = None
     provider: str | None = None
     created_at: datetime
+
+    @classmethod
+    def of(cls, session: Session) -> OpenedSession:
+        """A session as JSON has it."""
+        return cls(id=session.id, agent=session.agent, provider=session.provider, created_at=session.created_at)
 
 
 class BootstrapText(Plain, frozen=True, kw_only=True):
@@ -167,12 +172,12 @@ def open_session(
     memory: Memory, id: str | None = None, *, agent: str | None = None, provider: str | None = None
 ) -> OpenedSession:
     """Open the session with this id, or create it; without an id it gets a UUID."""
-    return _opened(memory.sessions.open(id, agent=agent, provider=provider))
+    return OpenedSession.of(memory.sessions.open(id, agent=agent, provider=provider))
 
 
 def get_session(memory: Memory, id: str, *, agent: str | None = None) -> OpenedSession:
     """The existing session with this id."""
-    return _opened(memory.sessions.get(id, agent=agent))
+    return OpenedSession.of(memory.sessions.get(id, agent=agent))
 
 
 def ingest(
@@ -206,7 +211,3 @@ def check_export(memory: Memory, format: str = "jsonl", vectors: bool = False, *
     if format not in MEDIA_TYPES:
         raise InvalidInput(f"format is {shown(format)}: use {', '.join(MEDIA_TYPES)}")
     memory.count(**fields)
-
-
-def _opened(session: Session) -> OpenedSession:
-    return OpenedSession(id=session.id, agent=session.agent, provider=session.provider, created_at=session.created_at)

@@ -89,27 +89,6 @@ ARGUMENTS: dict[str, Argument] = {
 }
 """Meanings by name, for every operation unless its command has another."""
 
-LINK = {
-    "source": Argument("The id of a memory.", "FROM", kind="memory"),
-    "target": Argument("The id of a memory.", "TO", kind="memory"),
-}
-SESSION = {"id": ARGUMENTS["id_of_session"]}
-SUCCESS = Argument("How it went.", flags="--success/--failure", kind="option")
-TAG = Argument("A tag; repeat for more.", "TAG", "--tag")
-FIELDS = {
-    "tags": Argument("A tag; repeat for more. They replace those it has.", "TAG", "--tag"),
-    "kind": Argument("What it is.", "KIND"),
-    "policy": Argument("", kind="hidden"),
-    "indexed": Argument("Keep it out of recall: get and list show it.", flags=" /--not-indexed"),
-}
-TASK = Argument("The task it belongs to.", "ID", "--task")
-# As in recallite.review.audit, which is loaded when it is used.
-CHECKS = (
-    "duplicates", "near-duplicates", "contradictions", "stale", "expired", "secrets", "instructions", "junk",
-    "superseded", "unjudged", "diverged",
-)  # fmt: skip
-
-
 # An operation, and its forms as a command and as an action of a tool.
 
 Effect = Literal["reads", "writes", "destroys"]
@@ -117,6 +96,8 @@ REQUIRED = inspect.Parameter.empty
 """The default of an argument that has to be given."""
 SESSION_PREFIX = "session."
 """Prefix of the names of the methods of one session, whose `id` and `agent` are arguments of theirs."""
+_SESSION_ID = inspect.Parameter("id", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation="str")
+_SESSION_AGENT = inspect.Parameter("agent", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="str | None")
 # What no request can carry: functions, objects of this process, and what has another form in JSON.
 LEFT_OUT = {"on_progress", "batch_size", "body"}
 
@@ -245,8 +226,14 @@ class Operation:
         """The function; its first argument is a memory, or the service or session that it is a method of."""
         if self._call:
             return cast("Callable[..., Any]", imported(self._call))
-        owner, _, method = self.name.rpartition(".")
-        return cast("Callable[..., Any]", getattr(_class_of(owner), method))
+        from recallite.memory import Memory, class_of
+
+        service, _, method = self.name.rpartition(".")
+        if self.name.startswith(SESSION_PREFIX):
+            owner = imported("recallite.agents.sessions:Session")
+        else:
+            owner = class_of(service) if service else Memory
+        return cast("Callable[..., Any]", getattr(owner, method))
 
     @cached_property
     def returns(self) -> Any:
@@ -343,6 +330,12 @@ class Operation:
         return fields
 
 
+_KINDS: dict[str, tuple[type, ...]] = {
+    "object": (dict, Mapping), "text": (str, date), "flag": (bool,), "days": (timedelta,), "int": (int,),
+    "float": (float,), "many": (Iterable,),
+}  # fmt: skip
+
+
 def kind_of(hint: Any) -> str:
     """Form of a type on the command line: text, int, float, flag, days, many (texts), numbers or object."""
     parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
@@ -357,16 +350,11 @@ def kind_of(hint: Any) -> str:
 def _kind_of_one(hint: Any) -> str:
     if hint is object:
         return "numbers"
-    origin = get_origin(hint) or hint
-    if not isinstance(origin, type) or origin in (NoneType, EllipsisType):
-        return "" if hint is NoneType or hint is EllipsisType else "text"
+    if hint in (NoneType, EllipsisType):
+        return ""
+    if not isinstance(origin := get_origin(hint) or hint, type):
+        return "text"
     return next((kind for kind, types in _KINDS.items() if issubclass(origin, types)), "text")
-
-
-_KINDS: dict[str, tuple[type, ...]] = {
-    "object": (dict, Mapping), "text": (str, date), "flag": (bool,), "days": (timedelta,), "int": (int,),
-    "float": (float,), "many": (Iterable,),
-}  # fmt: skip
 
 
 class OperationSet(NamedTuple):
@@ -376,39 +364,24 @@ class OperationSet(NamedTuple):
     command_groups: Mapping[str, str] = {}
 
 
-def imported(place: str) -> Any:
+def imported(path: str) -> Any:
     """The object at "module:name" or "module:Class.name"."""
-    module, _, name = place.partition(":")
+    module, _, name = path.partition(":")
     return attrgetter(name)(import_module(module))
-
-
-def _class_of(service: str) -> Any:
-    """The class of a service of a memory; "" is the memory itself."""
-    places = {"": "recallite.memory:Memory", SESSION_PREFIX[:-1]: "recallite.agents.sessions:Session"}
-    if service in places:
-        return imported(places[service])
-    from recallite.memory import class_of
-
-    return class_of(service)
-
-
-_SESSION_ID = inspect.Parameter("id", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation="str")
-_SESSION_AGENT = inspect.Parameter("agent", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="str | None")
 
 
 # The codes that stand for an error outside Python: one table for HTTP, the command line and MCP.
 
 INVALID_PARAMS = -32602
 """The code of JSON-RPC for what the caller can put right, who is then told the message."""
-_INTERNAL = -32603
 
 
 class Codes(NamedTuple):
-    """The status of HTTP, the exit code of the command line and the error code of MCP."""
+    """The status of HTTP, the exit code of the command line and the error code of MCP: by default an internal error."""
 
     status: int
     exit: int
-    mcp: int = _INTERNAL
+    mcp: int = -32603
 
 
 _WRONG = Codes(422, 2, INVALID_PARAMS)

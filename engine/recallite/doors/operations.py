@@ -7,222 +7,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from recallite.doors.operation import (
-    CHECKS,
-    FIELDS,
-    LINK,
-    REQUIRED,
-    SESSION,
-    SUCCESS,
-    TAG,
-    TASK,
-    Argument,
-    Command,
-    Operation,
-    OperationSet,
-    Tool,
-)
+from recallite.doors.operation import ARGUMENTS, REQUIRED, Argument, Command, Operation, OperationSet, Tool
 from recallite.system import plugins
-
-_CALLS, _SHOW = "recallite.doors.calls:", "recallite.doors.cli.printers:"
-_READ, _WRITE = "recallite.doors.cli.read:", "recallite.doors.cli.write:"
-
-# Operations of the services of a memory: sessions, documents and the tiers for agents.
-
-SERVICE_OPERATIONS: tuple[Operation, ...] = (
-    # ── sessions ───────────────────────────────────────────────────────────────────────────────────────────────
-    Operation(
-        "sessions.list", "Show sessions, last used first.\n\nWithout --agent, those of all agents.",
-        group="sessions", http="GET /sessions",
-        tool=Tool("session", about="show sessions, the one used last first", arguments={"limit": 20, "agent": None}),
-        command=Command(
-            "sessions list", "session:id agent provider messages used:updated_at", fails="empty", within=True,
-            arguments={"limit": Argument("The most to show.", flags="--limit,-n", default=100)},
-        ),
-    ),
-    Operation(
-        "sessions.open", "Open the session with this id, or create it; without an id it gets a UUID.",
-        group="sessions", http="POST /sessions", effect="writes", call=_CALLS + "open_session", status=201,
-    ),
-    Operation(
-        "sessions.get", "The existing session with this id.",
-        group="sessions", http="GET /sessions/{id}", call=_CALLS + "get_session",
-    ),
-    Operation(
-        "sessions.search", "Find messages by their words, best first.",
-        group="sessions", http="POST /sessions/search",
-        tool=Tool("session", about="find messages of any session by their words"),
-        command=Command("sessions search", "score session position role content", fails="empty", within=True),
-    ),
-    Operation(
-        "sessions.cleanup", "Remove sessions that were not used for a time. Unless --yes is given it asks first.",
-        group="sessions", http="POST /sessions/cleanup", effect="destroys",
-        command=Command(
-            "sessions clean", "# removed", "sessions", "empty", within=True,
-            confirm="Remove every session that was not used for {older_than.days} days?", arguments={
-                "older_than": Argument("Remove what was not used for this many days.", "DAYS", "--days", "option")
-            },
-        ),
-    ),
-    Operation(
-        "session.messages", "Show the messages of a session in order.",
-        group="sessions", http="GET /sessions/{id}/messages",
-        tool=Tool("session", about="read the last messages of a session", arguments={
-            "id": REQUIRED, "limit": 50, "agent": None
-        }),
-        command=Command("sessions show", _SHOW + "print_messages", within=True, arguments=SESSION | {
-            "limit": Argument("The most messages, the last ones.", flags="--limit,-n")
-        }),
-    ),
-    Operation(
-        "session.extend", "Store messages at the end of a session, all or none; returns the position of the first.",
-        group="sessions", http="POST /sessions/{id}/messages", effect="writes", status=201,
-    ),
-    Operation(
-        "session.pop", "Remove the last message of a session, and show it.",
-        group="sessions", http="POST /sessions/{id}/pop", effect="destroys",
-        command=Command("sessions pop", _SHOW + "print_messages", fails="empty", within=True, arguments=SESSION | {
-            "skip_damaged": Argument("Remove what cannot be read, too.")
-        }),
-    ),
-    Operation(
-        "session.clear", "Remove every message of a session, which stays.",
-        group="sessions", http="DELETE /sessions/{id}/messages", effect="destroys",
-        command=Command(
-            "sessions clear", "# removed", "messages", within=True, arguments=SESSION,
-            confirm="Remove every message of the session {id}?",
-        ),
-    ),
-    Operation(
-        "session.end", "Remove a session.\n\nWith --summary or --decision a snapshot of it is kept.",
-        group="sessions", http="POST /sessions/{id}/end", effect="destroys",
-        command=Command("sessions end", run=_WRITE + "end_session"),
-    ),
-    # ── documents ──────────────────────────────────────────────────────────────────────────────────────────────
-    Operation(
-        "knowledge.ingest",
-        "Read documents, and store what is new or has changed. What was left out is reported on standard error.",
-        group="documents", http="POST /documents", effect="writes", call=_CALLS + "ingest", status=201, raw=True,
-        command=Command("knowledge ingest", run="recallite.doors.cli.knowledge:ingest"),
-    ),
-    Operation(
-        "knowledge.search", "Find passages, best first, with path:line or page.",
-        group="documents", http="POST /documents/search",
-        command=Command("knowledge search", run="recallite.doors.cli.knowledge:search"),
-    ),
-    Operation(
-        "knowledge.context", "Passages that answer a question, as Markdown for a prompt, within a budget of tokens.",
-        group="documents", http="POST /documents/context",
-    ),
-    Operation(
-        "knowledge.list", "Show the documents, in the order of their sources.",
-        group="documents", http="GET /documents",
-        command=Command(
-            "knowledge list", "id chunks updated:updated_at title source", fails="empty",
-            arguments={"limit": Argument("The most to show.", flags="--limit,-n", default=1000)},
-        ),
-    ),
-    Operation(
-        "knowledge.get", "The document with this id, or with this source in a scope.",
-        group="documents", http="GET /documents/{id}",
-    ),
-    Operation(
-        "knowledge.delete", "Delete documents with all their passages.",
-        group="documents", http="DELETE /documents/{id}", effect="destroys",
-        command=Command("knowledge delete", run="recallite.doors.cli.knowledge:delete"),
-    ),
-    # ── agents ─────────────────────────────────────────────────────────────────────────────────────────────────
-    Operation(
-        "episodes.log", "Store an episode; prints its id.", group="agents", effect="writes",
-        command=Command("episodes log", _SHOW + "print_id", within=True, create=True, arguments={
-            "event_type": Argument("task-started, decision-made, tool-call, ...", "TYPE", "--type"),
-            "task_id": TASK, "tags": TAG, "cost": Argument("What it cost."),
-            "duration_ms": Argument("How long it took, in milliseconds."),
-        }),
-    ),
-    Operation(
-        "episodes.list", "Show episodes in order.", group="agents",
-        command=Command("episodes list", _SHOW + "print_episodes", fails="empty", within=True, arguments={
-            "task_id": Argument("Only those of this task.", "ID", "--task"),
-            "event_type": Argument("Only those of this type.", "TYPE", "--type"),
-            "on": Argument("Only those of this day of UTC.", "DAY"),
-            "order": Argument("oldest, newest or importance.", "ORDER", default="newest"),
-            "limit": Argument("The most to show.", flags="--limit,-n", default=100),
-        }),
-    ),
-    Operation(
-        "episodes.snapshots", "Show the snapshots of sessions that ended, the last first.", group="agents",
-        command=Command(
-            "episodes snapshots", _SHOW + "print_snapshots", fails="empty", within=True,
-            arguments={"limit": Argument("The most to show.", flags="--limit,-n")},
-        ),
-    ),
-    Operation(
-        "procedures.list", "Show procedures, those that succeed most first.", group="agents",
-        command=Command(
-            "procedures list", "name success:success_rate:.0% uses:use_count description", fails="empty", within=True,
-        ),
-    ),
-    Operation(
-        "procedures.save", "Store a procedure, or change the one of this name; prints its id.",
-        group="agents", effect="writes",
-        command=Command("procedures save", _SHOW + "print_id", within=True, create=True, arguments={
-            "name": Argument("Its name.", "NAME"), "description": Argument("What it is for.", "DESCRIPTION"),
-            "pattern": Argument("The steps, in any form."), "tags": TAG,
-        }),
-    ),
-    Operation(
-        "procedures.record_outcome", "Count a use of a procedure.", group="agents", effect="writes",
-        command=Command("procedures outcome", _SHOW + "print_outcome", within=True, arguments={
-            "procedure": Argument("Its name or id.", "NAME"), "success": SUCCESS,
-        }),
-    ),
-    Operation(
-        "experience.tips", "Show what worked before, a sentence a line.", group="agents",
-        command=Command(
-            "experience tips", _SHOW + "print_tips", _SHOW + "tips_as_json", "empty", within=True, arguments={
-                "task_type": Argument("Only for this type of task.", "TYPE", kind="option", default=None),
-                "tool": Argument("The tool that failed; with --error.", "NAME"),
-                "error": Argument("Its error message; with --tool.", "TEXT"),
-            },
-        ),
-    ),
-    Operation(
-        "experience.record", "Note how a task went.\n\nWithout --agent for all agents.",
-        tool=Tool("experience", about="note how a task went", outcome="recorded", arguments={
-            "task_type": REQUIRED, "tools": REQUIRED, "success": REQUIRED, "steps": None, "tokens": None
-        }),
-        group="agents", effect="writes",
-        command=Command("experience record", _SHOW + "print_recorded", within=True, create=True, arguments={
-            "task_type": Argument("The type of the task.", "TYPE"),
-            "tools": Argument("A tool that was used; repeat in order.", "NAME", "--tool"),
-            "success": SUCCESS, "steps": Argument("The number of steps it took."),
-            "tokens": Argument("The number of tokens it took."),
-        }),
-    ),
-    Operation(
-        "experience.record_recovery", "Note what helped when a tool failed.\n\nWithout --agent for all agents.",
-        tool=Tool("experience", about="note what helped against an error of a tool", outcome="recorded", arguments={
-            "tool": REQUIRED, "error": REQUIRED, "recovery": REQUIRED
-        }),
-        group="agents", effect="writes",
-        command=Command(
-            "experience recovery", _SHOW + "print_recorded", within=True, create=True, arguments={
-                "tool": Argument("The tool that failed.", "NAME"), "error": Argument("Its error message.", "TEXT"),
-                "recovery": Argument("What helped.", "TEXT", "--helped"),
-            },
-        ),
-    ),
-    Operation(
-        "consolidator.run",
-        "Run one consolidation cycle on the episodes of an agent.\n\nIt lowers the importance of episodes, prunes "
-        "those that have become unimportant, and counts the new ones.",
-        group="agents", effect="destroys", command=Command("consolidate", run=_WRITE + "consolidate"),
-    ),
-)  # fmt: skip
-
-
-# All operations, and how the doors order them.
 
 PREFIX = "/v1"
 """Prefix of the path of every operation."""
@@ -244,12 +30,39 @@ COMMAND_GROUPS = {
 }
 """First words of commands that have two, and the help of these groups."""
 
+_CALLS, _SHOW = "recallite.doors.calls:", "recallite.doors.cli.printers:"
+_COMMANDS = "recallite.doors.cli.commands:"
+_LINK = {
+    "source": Argument("The id of a memory.", "FROM", kind="memory"),
+    "target": Argument("The id of a memory.", "TO", kind="memory"),
+}
+_SESSION = {"id": ARGUMENTS["id_of_session"]}
+_LIMIT = ARGUMENTS["limit"]
+_SUCCESS = Argument("How it went.", flags="--success/--failure", kind="option")
+_TAG = Argument("A tag; repeat for more.", "TAG", "--tag")
+_FIELDS = {
+    "tags": Argument("A tag; repeat for more. They replace those it has.", "TAG", "--tag"),
+    "kind": Argument("What it is.", "KIND"),
+    "policy": Argument("", kind="hidden"),
+    "indexed": Argument("Keep it out of recall: get and list show it.", flags=" /--not-indexed"),
+}
+_TASK = Argument("The task it belongs to.", "ID", "--task")
+# As in recallite.review.audit, which is loaded when it is used.
+_CHECKS = (
+    "duplicates", "near-duplicates", "contradictions", "stale", "expired", "secrets", "instructions", "junk",
+    "superseded", "unjudged", "diverged",
+)  # fmt: skip
+_VERIFICATION = Command(
+    show=_SHOW + "print_verification", json=_SHOW + "verification_as_json", fails=_SHOW + "has_problems",
+    bar=("checking", "memories"),
+)  # fmt: skip
+
 OPERATIONS: tuple[Operation, ...] = (
     # ── memories ───────────────────────────────────────────────────────────────────────────────────────────────
     Operation(
         "remember", "Store memories, and print their ids.",
         group="memories", http="POST /memories", effect="writes", call=_CALLS + "remember", status=201,
-        command=Command(run=_WRITE + "remember", arguments=FIELDS | {
+        command=Command(run=_COMMANDS + "remember", arguments=_FIELDS | {
             "scope": Argument("Where it belongs.", "/A/B"), "pinned": Argument("Never prune it."),
             "id": Argument("An id of your own, by which it is replaced later.", "ID"),
             "on_existing": Argument(
@@ -263,7 +76,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "get", "Show memories. With --json one is an object, several are an array.",
-        group="memories", http="GET /memories/{id}", call=_CALLS + "get", command=Command(run=_READ + "get"),
+        group="memories", http="GET /memories/{id}", call=_CALLS + "get", command=Command(run=_COMMANDS + "get"),
     ),
     Operation(
         "get_many", "The memories with these ids, in their order; those that are not visible here are absent.",
@@ -271,7 +84,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "list", "Show memories in order, filtered as recall filters.",
-        group="memories", http="GET /memories", command=Command(run=_READ + "list_"),
+        group="memories", http="GET /memories", command=Command(run=_COMMANDS + "list_"),
     ),
     Operation(
         "count", "Count memories, filtered as recall filters.",
@@ -280,7 +93,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "update", "Change fields of a memory. `history` keeps its old texts.",
         group="memories", http="PATCH /memories/{id}", effect="writes", call=_CALLS + "update",
-        command=Command(run=_WRITE + "update", arguments=FIELDS | {
+        command=Command(run=_COMMANDS + "update", arguments=_FIELDS | {
             "text": Argument("The new text; - reads standard input.", "TEXT"),
             "scope": Argument("Move it there.", "/A/B"),
             "pinned": Argument("Whether it is never pruned.", flags="--pinned/--unpinned"),
@@ -290,7 +103,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "forget", "Purge memories by id or by filter. Unless --yes is given it asks before it removes several.",
         group="memories", http="POST /memories/forget", effect="destroys",
-        command=Command(run=_WRITE + "forget", arguments={
+        command=Command(run=_COMMANDS + "forget", arguments={
             "missing_ok": Argument("Pass over ids that are not there."),
             "receipt": Argument("Compact the file, search it for the removed text, report."),
             "chain": Argument("Forget what they superseded too; else it holds again."),
@@ -336,31 +149,31 @@ OPERATIONS: tuple[Operation, ...] = (
     # ── recall ─────────────────────────────────────────────────────────────────────────────────────────────────
     Operation(
         "recall", "Find the memories that answer a question, best first.",
-        group="recall", http="POST /recall", command=Command(run=_READ + "recall"),
+        group="recall", http="POST /recall", command=Command(run=_COMMANDS + "recall"),
     ),
     Operation(
         "recall_many", "`recall` for many questions at once.", group="recall", http="POST /recall/batch",
     ),
     Operation(
         "review.explain", "Say why a memory is or is not among the hits.",
-        group="recall", http="POST /explain", command=Command(run=_READ + "explain"),
+        group="recall", http="POST /explain", command=Command(run=_COMMANDS + "explain"),
     ),
     Operation(
         "bootstrap", "Print a briefing for an agent's task, as Markdown.",
-        group="recall", http="POST /bootstrap", call=_CALLS + "bootstrap", command=Command(run=_READ + "bootstrap"),
+        group="recall", http="POST /bootstrap", call=_CALLS + "bootstrap", command=Command(run=_COMMANDS + "bootstrap"),
     ),
     # ── links and changes ──────────────────────────────────────────────────────────────────────────────────────
     Operation(
         "link", "Link two memories, so that recall of one reaches the other.",
         group="links", http="POST /links", effect="writes",
-        command=Command(show="from:source to:target type", arguments=LINK | {
+        command=Command(show="from:source to:target type", arguments=_LINK | {
             "type": Argument("similar, sequential, causal, contradicts, supports or elaborates.")
         }),
     ),
     Operation(
         "unlink", "Remove the links from one memory to another. Links in the other direction stay.",
         group="links", http="DELETE /links", effect="destroys",
-        command=Command(show="# removed", json="links", fails="empty", arguments=LINK | {
+        command=Command(show="# removed", json="links", fails="empty", arguments=_LINK | {
             "type": Argument("Only the link of this type.", "TYPE")
         }),
     ),
@@ -388,7 +201,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "supersede",
         "Put memories in the place of others.\n\nThe old ones stay in history; restore undoes it.",
-        group="links", http="POST /memories/supersede", effect="writes", command=Command(run=_WRITE + "supersede"),
+        group="links", http="POST /memories/supersede", effect="writes", command=Command(run=_COMMANDS + "supersede"),
     ),
     Operation(
         "restore",
@@ -396,13 +209,201 @@ OPERATIONS: tuple[Operation, ...] = (
         "Without --to a superseded memory holds again; with it, an earlier text becomes its newest version. "
         "Nothing is lost.",
         group="links", http="POST /memories/{id}/restore", effect="writes",
-        command=Command(run=_WRITE + "restore", arguments={
+        command=Command(run=_COMMANDS + "restore", arguments={
             "version": Argument(
                 "Of its own versions, from 0; -2 is the one before now; or a time.", "VERSION", "--to"
             )
         }),
     ),
-    *SERVICE_OPERATIONS,
+    # ── sessions ───────────────────────────────────────────────────────────────────────────────────────────────
+    Operation(
+        "sessions.list", "Show sessions, last used first.\n\nWithout --agent, those of all agents.",
+        group="sessions", http="GET /sessions",
+        tool=Tool("session", about="show sessions, the one used last first", arguments={"limit": 20, "agent": None}),
+        command=Command(
+            "sessions list", "session:id agent provider messages used:updated_at", fails="empty", within=True,
+            arguments={"limit": _LIMIT._replace(default=100)},
+        ),
+    ),
+    Operation(
+        "sessions.open", "Open the session with this id, or create it; without an id it gets a UUID.",
+        group="sessions", http="POST /sessions", effect="writes", call=_CALLS + "open_session", status=201,
+    ),
+    Operation(
+        "sessions.get", "The existing session with this id.",
+        group="sessions", http="GET /sessions/{id}", call=_CALLS + "get_session",
+    ),
+    Operation(
+        "sessions.search", "Find messages by their words, best first.",
+        group="sessions", http="POST /sessions/search",
+        tool=Tool("session", about="find messages of any session by their words"),
+        command=Command("sessions search", "score session position role content", fails="empty", within=True),
+    ),
+    Operation(
+        "sessions.cleanup", "Remove sessions that were not used for a time. Unless --yes is given it asks first.",
+        group="sessions", http="POST /sessions/cleanup", effect="destroys",
+        command=Command(
+            "sessions clean", "# removed", "sessions", "empty", within=True,
+            confirm="Remove every session that was not used for {older_than.days} days?", arguments={
+                "older_than": Argument("Remove what was not used for this many days.", "DAYS", "--days", "option")
+            },
+        ),
+    ),
+    Operation(
+        "session.messages", "Show the messages of a session in order.",
+        group="sessions", http="GET /sessions/{id}/messages",
+        tool=Tool("session", about="read the last messages of a session", arguments={
+            "id": REQUIRED, "limit": 50, "agent": None
+        }),
+        command=Command("sessions show", _SHOW + "print_messages", within=True, arguments=_SESSION | {
+            "limit": Argument("The most messages, the last ones.", flags="--limit,-n")
+        }),
+    ),
+    Operation(
+        "session.extend", "Store messages at the end of a session, all or none; returns the position of the first.",
+        group="sessions", http="POST /sessions/{id}/messages", effect="writes", status=201,
+    ),
+    Operation(
+        "session.pop", "Remove the last message of a session, and show it.",
+        group="sessions", http="POST /sessions/{id}/pop", effect="destroys",
+        command=Command("sessions pop", _SHOW + "print_messages", fails="empty", within=True, arguments=_SESSION | {
+            "skip_damaged": Argument("Remove what cannot be read, too.")
+        }),
+    ),
+    Operation(
+        "session.clear", "Remove every message of a session, which stays.",
+        group="sessions", http="DELETE /sessions/{id}/messages", effect="destroys",
+        command=Command(
+            "sessions clear", "# removed", "messages", within=True, arguments=_SESSION,
+            confirm="Remove every message of the session {id}?",
+        ),
+    ),
+    Operation(
+        "session.end", "Remove a session.\n\nWith --summary or --decision a snapshot of it is kept.",
+        group="sessions", http="POST /sessions/{id}/end", effect="destroys",
+        command=Command("sessions end", run=_COMMANDS + "end_session"),
+    ),
+    # ── documents ──────────────────────────────────────────────────────────────────────────────────────────────
+    Operation(
+        "knowledge.ingest",
+        "Read documents, and store what is new or has changed. What was left out is reported on standard error.",
+        group="documents", http="POST /documents", effect="writes", call=_CALLS + "ingest", status=201, raw=True,
+        command=Command("knowledge ingest", run=_COMMANDS + "ingest"),
+    ),
+    Operation(
+        "knowledge.search", "Find passages, best first, with path:line or page.",
+        group="documents", http="POST /documents/search",
+        command=Command("knowledge search", run=_COMMANDS + "search"),
+    ),
+    Operation(
+        "knowledge.context", "Passages that answer a question, as Markdown for a prompt, within a budget of tokens.",
+        group="documents", http="POST /documents/context",
+    ),
+    Operation(
+        "knowledge.list", "Show the documents, in the order of their sources.",
+        group="documents", http="GET /documents",
+        command=Command(
+            "knowledge list", "id chunks updated:updated_at title source", fails="empty",
+            arguments={"limit": _LIMIT._replace(default=1000)},
+        ),
+    ),
+    Operation(
+        "knowledge.get", "The document with this id, or with this source in a scope.",
+        group="documents", http="GET /documents/{id}",
+    ),
+    Operation(
+        "knowledge.delete", "Delete documents with all their passages.",
+        group="documents", http="DELETE /documents/{id}", effect="destroys",
+        command=Command("knowledge delete", run=_COMMANDS + "delete"),
+    ),
+    # ── agents ─────────────────────────────────────────────────────────────────────────────────────────────────
+    Operation(
+        "episodes.log", "Store an episode; prints its id.", group="agents", effect="writes",
+        command=Command("episodes log", _SHOW + "print_id", within=True, create=True, arguments={
+            "event_type": Argument("task-started, decision-made, tool-call, ...", "TYPE", "--type"),
+            "task_id": _TASK, "tags": _TAG, "cost": Argument("What it cost."),
+            "duration_ms": Argument("How long it took, in milliseconds."),
+        }),
+    ),
+    Operation(
+        "episodes.list", "Show episodes in order.", group="agents",
+        command=Command("episodes list", _SHOW + "print_episodes", fails="empty", within=True, arguments={
+            "task_id": Argument("Only those of this task.", "ID", "--task"),
+            "event_type": Argument("Only those of this type.", "TYPE", "--type"),
+            "on": Argument("Only those of this day of UTC.", "DAY"),
+            "order": Argument("oldest, newest or importance.", "ORDER", default="newest"),
+            "limit": _LIMIT._replace(default=100),
+        }),
+    ),
+    Operation(
+        "episodes.snapshots", "Show the snapshots of sessions that ended, the last first.", group="agents",
+        command=Command(
+            "episodes snapshots", _SHOW + "print_snapshots", fails="empty", within=True,
+            arguments={"limit": Argument("The most to show.", flags="--limit,-n")},
+        ),
+    ),
+    Operation(
+        "procedures.list", "Show procedures, those that succeed most first.", group="agents",
+        command=Command(
+            "procedures list", "name success:success_rate:.0% uses:use_count description", fails="empty", within=True,
+        ),
+    ),
+    Operation(
+        "procedures.save", "Store a procedure, or change the one of this name; prints its id.",
+        group="agents", effect="writes",
+        command=Command("procedures save", _SHOW + "print_id", within=True, create=True, arguments={
+            "name": Argument("Its name.", "NAME"), "description": Argument("What it is for.", "DESCRIPTION"),
+            "pattern": Argument("The steps, in any form."), "tags": _TAG,
+        }),
+    ),
+    Operation(
+        "procedures.record_outcome", "Count a use of a procedure.", group="agents", effect="writes",
+        command=Command("procedures outcome", _SHOW + "print_outcome", within=True, arguments={
+            "procedure": Argument("Its name or id.", "NAME"), "success": _SUCCESS,
+        }),
+    ),
+    Operation(
+        "experience.tips", "Show what worked before, a sentence a line.", group="agents",
+        command=Command(
+            "experience tips", _SHOW + "print_tips", _SHOW + "tips_as_json", "empty", within=True, arguments={
+                "task_type": Argument("Only for this type of task.", "TYPE", kind="option", default=None),
+                "tool": Argument("The tool that failed; with --error.", "NAME"),
+                "error": Argument("Its error message; with --tool.", "TEXT"),
+            },
+        ),
+    ),
+    Operation(
+        "experience.record", "Note how a task went.\n\nWithout --agent for all agents.",
+        tool=Tool("experience", about="note how a task went", outcome="recorded", arguments={
+            "task_type": REQUIRED, "tools": REQUIRED, "success": REQUIRED, "steps": None, "tokens": None
+        }),
+        group="agents", effect="writes",
+        command=Command("experience record", _SHOW + "print_recorded", within=True, create=True, arguments={
+            "task_type": Argument("The type of the task.", "TYPE"),
+            "tools": Argument("A tool that was used; repeat in order.", "NAME", "--tool"),
+            "success": _SUCCESS, "steps": Argument("The number of steps it took."),
+            "tokens": Argument("The number of tokens it took."),
+        }),
+    ),
+    Operation(
+        "experience.record_recovery", "Note what helped when a tool failed.\n\nWithout --agent for all agents.",
+        tool=Tool("experience", about="note what helped against an error of a tool", outcome="recorded", arguments={
+            "tool": REQUIRED, "error": REQUIRED, "recovery": REQUIRED
+        }),
+        group="agents", effect="writes",
+        command=Command(
+            "experience recovery", _SHOW + "print_recorded", within=True, create=True, arguments={
+                "tool": Argument("The tool that failed.", "NAME"), "error": Argument("Its error message.", "TEXT"),
+                "recovery": Argument("What helped.", "TEXT", "--helped"),
+            },
+        ),
+    ),
+    Operation(
+        "consolidator.run",
+        "Run one consolidation cycle on the episodes of an agent.\n\nIt lowers the importance of episodes, prunes "
+        "those that have become unimportant, and counts the new ones.",
+        group="agents", effect="destroys", command=Command("consolidate", run=_COMMANDS + "consolidate"),
+    ),
     # ── the store ──────────────────────────────────────────────────────────────────────────────────────────────
     Operation(
         "store.stats", "Show the state of the store, embedder, index and kernels.",
@@ -410,17 +411,11 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "store.verify", "Check the file and all derived data. Changes nothing.", group="store",
-        command=Command(
-            show=_SHOW + "print_verification", json=_SHOW + "verification_as_json", fails=_SHOW + "has_problems",
-            bar=("checking", "memories"),
-        ),
+        command=_VERIFICATION,
     ),
     Operation(
         "store.rebuild", "Rebuild all derived data from the memories, and verify.", group="store", effect="writes",
-        command=Command(
-            show=_SHOW + "print_verification", json=_SHOW + "verification_as_json", fails=_SHOW + "has_problems",
-            bar=("checking", "memories"),
-        ),
+        command=_VERIFICATION,
     ),
     Operation(
         "review.audit",
@@ -432,7 +427,7 @@ OPERATIONS: tuple[Operation, ...] = (
             show=_SHOW + "print_audit", fails=_SHOW + "has_findings", bar=("auditing", "memories"),
             confirm="Carry out what the findings propose?",
             arguments={
-                "checks": Argument(f"{', '.join(CHECKS)}. Default: all but the last three.", "CHECK", kind="argument"),
+                "checks": Argument(f"{', '.join(_CHECKS)}. Default: all but the last three.", "CHECK", kind="argument"),
                 "mend": Argument("Carry out what the findings propose."),
             },
         ),
@@ -487,11 +482,11 @@ OPERATIONS: tuple[Operation, ...] = (
         "store.rekey",
         "Encrypt the store with a new key.\n\nRECALLITE_KEY or RECALLITE_KEY_FILE gives the present key, if there is "
         "one. A key is never an argument: all users of the machine see the arguments of a process.",
-        group="store", effect="writes", command=Command(run=_WRITE + "rekey"),
+        group="store", effect="writes", command=Command(run=_COMMANDS + "rekey"),
     ),
     Operation(
         "store.warmup", "Compile the kernels, load the embedder and the index.", group="store",
-        command=Command(run=_WRITE + "warmup"),
+        command=Command(run=_COMMANDS + "warmup"),
     ),
 )  # fmt: skip
 """The operations of the core; `every_operation` has those of other packages too."""

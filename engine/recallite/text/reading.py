@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-import recallite_kernels as kernels
+from recallite.system.numerics import kernels
 from recallite.text import standing
 from recallite.text.dates.languages import DOTTED_CENTURIES, time_terms
 from recallite.text.dates.stated import LONGEST_TEXT

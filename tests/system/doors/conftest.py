@@ -44,9 +44,11 @@ def warming(folder: Path) -> Iterator[Warm]:
 
 
 @pytest.fixture(autouse=True)
-def _own_data(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+def _own_data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Have hooks keep their files in a folder of the test's own."""
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("data")))
+    with pytest.MonkeyPatch.context() as patch:  # the test's `monkeypatch` has to be undone before `warm` is
+        patch.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("data")))
+        yield
 
 
 @pytest.fixture

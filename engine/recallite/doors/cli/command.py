@@ -14,12 +14,12 @@ from datetime import timedelta
 from difflib import get_close_matches
 from functools import partial
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 import click
 
 from recallite.doors.cli.output import fail_quietly, hint, named, print_counts, print_json, print_table, progress
-from recallite.doors.operation import REQUIRED, Operation, imported, kind_of
+from recallite.doors.operation import ARGUMENTS, REQUIRED, Operation, imported, kind_of
 from recallite.doors.operations import operation_named
 from recallite.errors import InvalidInput, NotFound
 
@@ -67,10 +67,10 @@ class Group(click.Group):
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str, click.Command | None, list[str]]:
         """The command that the arguments name, and what is left of them; a usage error if there is none."""
         name, *rest = args
-        if name not in (known := self.list_commands(ctx)):
-            close = " or ".join(map(repr, get_close_matches(name, known)))
+        if (found := self.get_command(ctx, name)) is None:
+            close = " or ".join(map(repr, get_close_matches(name, self.list_commands(ctx))))
             ctx.fail(f"No such command {name!r}.{f' Did you mean {close}?' if close else ''}")
-        return name, self.get_command(ctx, name), rest
+        return name, found, rest
 
 
 def option(metavar: str, help: str, *names: str, **attributes: Any) -> Declared:
@@ -144,23 +144,23 @@ def command(function: Any, without: Collection[str] = ()) -> Command:
 
 # The options that commands share, each declared once, and what becomes of their text.
 
+SETTINGS = "recallite.settings"
+"""Key under which a context keeps the path that --settings gives."""
+
 AsJson = Annotated[bool, flag("Print JSON.", "--json")]
-Id = Annotated[str, argument("ID", "The id of a memory, or an unambiguous start or end.")]
-Ids = Annotated[list[str] | None, argument("ID", "The id of a memory, or an unambiguous start or end.")]
+ID_HELP = ARGUMENTS["id"].help
+Id = Annotated[str, argument("ID", ID_HELP)]
+Ids = Annotated[list[str] | None, argument("ID", ID_HELP)]
 Overrides = Annotated[
     list[str] | None, option("NAME=VALUE", "An option of the profile, for this call: neighbor_boost=0.", "--set")
 ]
 Format = Annotated[
     str | None, option("FORMAT", "jsonl, csv, text or markdown (a folder). Default: by the file's name.")
 ]
-Limit = Annotated[int, number("The most to show.", "--limit", "-n")]
-Agent = Annotated[str | None, option("NAME", "The agent; without it, the scope's own.")]
+Limit = Annotated[int, number(ARGUMENTS["limit"].help, "--limit", "-n")]
+Agent = Annotated[str | None, option("NAME", ARGUMENTS["agent"].help)]
 Within = Annotated[str | None, option("/A/B", "Within this scope.", "--scope")]
 Yes = Annotated[bool, flag("Do not ask for confirmation.", "--yes", "-y")]
-
-
-SETTINGS = "recallite.settings"
-"""Key under which a context keeps the path that --settings gives."""
 
 
 @contextmanager
@@ -176,22 +176,27 @@ def open_memory(
     from msgspec import structs
 
     from recallite.memory import Memory
-    from recallite.model.environment import default_path
     from recallite.store.opening import shown_path, store_exists
 
-    settings = chosen_settings(context)
-    place = default_path() if context.obj is None else context.obj
-    if not create and not store_exists(place):
+    settings, path = chosen_settings(context), store_path(context)
+    if not create and not store_exists(path):
         raise InvalidInput(
-            f"there is no store at {shown_path(place)}: check --db and RECALLITE_DB, or make one with remember, "
+            f"there is no store at {shown_path(path)}: check --db and RECALLITE_DB, or make one with remember, "
             "import or knowledge ingest"
         )
-    if dry_run and not store_exists(place):
-        place = ":memory:"
-    with Memory(place, settings=settings) as memory:
+    if dry_run and not store_exists(path):
+        path = ":memory:"
+    with Memory(path, settings=settings) as memory:
         if not lasting:  # a command that ends at once starts no compiler
             memory._engine.tuning = structs.replace(memory._engine.tuning, compile_kernels=False)
         yield memory if scope is None else memory.scoped(scope)
+
+
+def store_path(context: click.Context) -> str:
+    """The path or address of --db, or the default one."""
+    from recallite.model.environment import default_path
+
+    return default_path() if context.obj is None else context.obj
 
 
 def chosen_settings(context: click.Context) -> Settings:
@@ -215,20 +220,6 @@ def packages_of(extra: str) -> Iterator[None]:
         raise InvalidInput(f"the server needs the package {fault.name}: {install_command(extra)}") from None
 
 
-def new_key(path: str | None, *, decrypt: bool) -> str | None:
-    """The new key of rekey: that in a file or in RECALLITE_NEW_KEY; None to decrypt."""
-    from recallite.model.environment import environment, key_in
-
-    if path is not None and decrypt:
-        raise InvalidInput("--decrypt removes the key: leave --new-key-file out")
-    if decrypt:
-        return None
-    key = environment("RECALLITE_NEW_KEY") if path is None else key_in(path)
-    if not key:
-        raise InvalidInput("there is no new key: set RECALLITE_NEW_KEY, or give --new-key-file or --decrypt")
-    return key
-
-
 def parse_json(text: str | None, option: str, *, kind: type = dict) -> Any:
     """The value of an option that takes JSON."""
     if text is None:
@@ -237,15 +228,15 @@ def parse_json(text: str | None, option: str, *, kind: type = dict) -> Any:
 
     from recallite.system.messages import shown
 
-    wanted = "object" if kind is dict else "list"
+    name = "object" if kind is dict else "list"
     try:
         value = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as fault:
         raise InvalidInput(
-            f"{option} {shown(text)} is not JSON ({fault}): give a JSON {wanted} in single quotes"
+            f"{option} {shown(text)} is not JSON ({fault}): give a JSON {name} in single quotes"
         ) from None
     if not isinstance(value, kind):
-        raise InvalidInput(f"{option} is {shown(text)}: give a JSON {wanted}")
+        raise InvalidInput(f"{option} is {shown(text)}: give a JSON {name}")
     return value
 
 
@@ -290,9 +281,9 @@ _AFTER_ANY = "\U0010ffff"
 
 
 def whole_id(memory: Memory, typed: str) -> str:
-    """The id of the memory that `given` names: its id, or what only this id starts or ends with.
+    """The id of the memory that `typed` names: its id, or what only this id starts or ends with.
 
-    Where there is none it is `given` itself. Raises InvalidInput where several ids start or end with it.
+    Where there is none it is `typed` itself. Raises InvalidInput where several ids start or end with it.
     """
     try:
         return memory.get(typed).id
@@ -316,8 +307,8 @@ def document_id(memory: Memory, typed: str) -> str:
 
 def _only(typed: str, ids: Sequence[str]) -> str:
     if len(ids) > 1:
-        named = ", ".join(ids[:_MOST_NAMED])
-        raise InvalidInput(f"{typed!r} is part of several ids: {named}{'' if len(ids) <= _MOST_NAMED else ', ...'}")
+        first = ", ".join(ids[:_MOST_NAMED])
+        raise InvalidInput(f"{typed!r} is part of several ids: {first}{'' if len(ids) <= _MOST_NAMED else ', ...'}")
     return ids[0] if ids else typed
 
 
@@ -357,10 +348,10 @@ def prints(
     """
 
     def decorate(function: Callable[P, T]) -> Command:
-        named = inspect.signature(function).parameters.keys()
-        supplied = {"memory", "report"} & named
+        parameters = inspect.signature(function).parameters.keys()
+        supplied = {"memory", "report"} & parameters
         made = command(function, supplied)
-        expanded = [name for name in _expanded(operation) if name not in (*named, *without)]
+        expanded = [name for name in _expanded(operation) if name not in (*parameters, *without)]
         call: Any = made.callback
 
         @click.pass_context
@@ -403,18 +394,16 @@ def command_of(operation: Operation) -> click.Command:
     declared = operation.command
     assert declared is not None
     if declared.run:
-        made: Command = imported(declared.run)
-        made.help = made.help or operation.about
-        return made
+        return cast("Command", imported(declared.run))
     form, field, fails = declared.show, declared.json, declared.fails
 
     def call(memory: Any, report: Any = None, **fields: Any) -> Any:
         yes = fields.pop("yes", True)
         if declared.confirm and operation.writes(fields):
             confirm(declared.confirm.format(**fields), yes)
-        for name in fields:
+        for name, ids in fields.items():
             if operation.argument(name).kind == "memory":
-                fields[name] = _whole(memory, fields[name])
+                fields[name] = whole_id(memory, ids) if isinstance(ids, str) else [whole_id(memory, id) for id in ids]
         takes_report = report is not None and "on_progress" in inspect.signature(operation.call).parameters
         value = operation.apply(memory, fields, **{"on_progress": report} if takes_report else {})
         if value is None and operation.returns is None:
@@ -455,10 +444,6 @@ def confirm(question: str, yes: bool) -> None:
     if not click.confirm(question, err=True):
         hint("nothing was changed")
         raise click.exceptions.Exit(1)
-
-
-def _whole(memory: Any, values: Any) -> Any:
-    return whole_id(memory, values) if isinstance(values, str) else [whole_id(memory, item) for item in values]
 
 
 def option_of(operation: Operation, name: str) -> click.Parameter:

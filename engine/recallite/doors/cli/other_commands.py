@@ -1,4 +1,4 @@
-"""The commands of this wing that are no operation of a memory.
+"""The commands of the core that are no operation of a memory.
 
 - demo: a few memories, questions about them, what changed, and why each answer was found
 - tool: one call of a tool for agents, as JSON in and out
@@ -44,11 +44,11 @@ QUESTIONS = (
     "When is the daily standup?",
     "Where is the printer?",
 )
-_SHOWN = 3
+_LIMIT = 3
 
 
-class Shown(NamedTuple):
-    """Results of a demo."""
+class Demo(NamedTuple):
+    """The answers of a demo."""
 
     remember_ms: float
     answers: list[Hits]
@@ -56,35 +56,35 @@ class Shown(NamedTuple):
     explained: bool
 
 
-def _demo_json(shown: Shown) -> dict[str, Any]:
+def _demo_json(result: Demo) -> dict[str, Any]:
     return {
         "memories": len(MEMORIES),
-        "remember_ms": shown.remember_ms,
-        **attributes(shown.stats, "embedder kernels mode notes"),
+        "remember_ms": result.remember_ms,
+        **attributes(result.stats, "embedder kernels mode notes"),
         "questions": [
             {"query": hits.query, "hits": list(hits), **attributes(hits, "evidence_gaps stages")}
-            for hits in shown.answers
+            for hits in result.answers
         ],
     }
 
 
-def _print_demo(shown: Shown) -> None:
-    loading = ", including the time to load the embedding model" if shown.stats.embedder else ""
-    click.echo(f"{len(MEMORIES)} memories, stored in {shown.remember_ms:.0f} ms{loading}:\n")
+def _print_demo(result: Demo) -> None:
+    loading = ", including the time to load the embedding model" if result.stats.embedder else ""
+    click.echo(f"{len(MEMORIES)} memories, stored in {result.remember_ms:.0f} ms{loading}:\n")
     for text in MEMORIES:
         click.echo(f"  - {text}")
-    for hits in shown.answers:
+    for hits in result.answers:
         click.echo()
         click.secho(f"? {hits.query}", bold=True)
         for line in _answer(hits):
             click.echo(safe(line))
-        if shown.explained:
+        if result.explained:
             print_figures(hits) if console() is None else print_hits(hits, many=False, explained=True)
-    if shown.explained:
-        for note in shown.stats.notes:
+    if result.explained:
+        for note in result.stats.notes:
             click.echo(safe(f"\nnote: {note}"))
         return
-    embedder = shown.stats.embedder or "keyword search only, without an embedder"
+    embedder = result.stats.embedder or "keyword search only, without an embedder"
     click.echo(f"\nAll of it on this machine ({embedder}); the temporary store is deleted.")
     click.echo('All figures: recallite demo --explain. Your own: recallite remember "...", recallite recall "..."')
 
@@ -107,7 +107,7 @@ def _answer(hits: Hits) -> Iterator[str]:
 @prints(_print_demo, json=_demo_json)
 def demo(
     context: click.Context, explain: Annotated[bool, flag("Show every figure of every hit.", "--explain")] = False
-) -> Shown:
+) -> Demo:
     """Show recall on a few memories in a temporary store."""
     with tempfile.TemporaryDirectory(prefix="recallite-demo-") as folder:
         context.obj = str(Path(folder) / "demo.db")
@@ -115,8 +115,8 @@ def demo(
             began = perf_counter()
             memory.remember_many([{"text": text} for text in MEMORIES], on_progress=report)
             remember_ms = (perf_counter() - began) * 1e3
-            answers = [memory.recall(question, limit=_SHOWN, purpose="explain") for question in QUESTIONS]
-            return Shown(remember_ms, answers, memory.store.stats(), explain)
+            answers = [memory.recall(question, limit=_LIMIT, purpose="explain") for question in QUESTIONS]
+            return Demo(remember_ms, answers, memory.store.stats(), explain)
 
 
 @command

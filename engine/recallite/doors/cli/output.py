@@ -65,10 +65,7 @@ def stdin_lines(path: str | None) -> list[str]:
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _SPACE = re.compile(r"\s+")
 _UUID = re.compile(r"(?:doc_)?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_SHORT_CHARS = 8
 _IDS = ("id", "from", "to", "old", "new")
-# A bar is for what takes longer.
-_PATIENCE_S = 1.0
 
 
 def safe(text: str) -> str:
@@ -135,21 +132,22 @@ def print_rows(columns: Sequence[str], rows: Iterable[Sequence[object]], *, unde
     from rich.table import Table
     from rich.text import Text
 
-    shown = [["" if cell is None else str(cell) for cell in row] for row in rows]
-    for place in (place for place, name in enumerate(columns) if name in _IDS):
-        for row, id in zip(shown, short_ids([row[place] for row in shown]), strict=True):
-            row[place] = id
+    texts = [["" if cell is None else str(cell) for cell in row] for row in rows]
+    for i, name in enumerate(columns):
+        if name in _IDS:
+            for cells, id in zip(texts, short_ids([cells[i] for cells in texts]), strict=True):
+                cells[i] = id
     table = Table(box=None, show_header=any(columns), header_style="bold", padding=(0, 2, 0, 0))
-    beside = [place for place, name in enumerate(columns[:-1]) if name not in under]
-    below = [place for place, name in enumerate(columns[:-1]) if name in under]
-    for place in beside:
-        table.add_column(columns[place], no_wrap=True, style="cyan" if columns[place] in _IDS else "")
+    beside = [i for i, name in enumerate(columns[:-1]) if name not in under]
+    below = [i for i, name in enumerate(columns[:-1]) if name in under]
+    for i in beside:
+        table.add_column(columns[i], no_wrap=True, style="cyan" if columns[i] in _IDS else "")
     table.add_column(columns[-1], overflow="fold")
-    for cells in shown:
+    for cells in texts:
         last = Text(safe(cells[-1]))
         if below:
-            last.append("\n" + "  ".join(one_line(cells[place]) for place in below), "dim")
-        table.add_row(*(Text(one_line(cells[place])) for place in beside), last)
+            last.append("\n" + "  ".join(one_line(cells[i]) for i in below), "dim")
+        table.add_row(*(Text(one_line(cells[i])) for i in beside), last)
     terminal.print(table)
 
 
@@ -167,8 +165,8 @@ def print_table(
         return [_cell(get(part[min(1, len(part) - 1)])(value), *part[2:]) for part in parts]
 
     def show(values: Any) -> None:
-        listed = values if isinstance(values, list | tuple) else [values]
-        print_rows([part[0] for part in parts], [*map(row or cells, listed)], under=under)
+        values = values if isinstance(values, list | tuple) else [values]
+        print_rows([part[0] for part in parts], [*map(row or cells, values)], under=under)
 
     return show
 
@@ -183,7 +181,7 @@ def _cell(value: object, style: str = ".2f") -> str:
 
 def short_ids(ids: Sequence[str]) -> list[str]:
     """The ends of ids that tell these apart, of 8 characters or more. The start of an id is the time it was made."""
-    chars, different = _SHORT_CHARS, len(set(ids))
+    chars, different = 8, len(set(ids))
     while len({id[-chars:] for id in ids}) < different:
         chars += 1
     return [id[-chars:] if _UUID.fullmatch(id) else id for id in ids]
@@ -217,8 +215,20 @@ def named(name: str) -> Callable[[object], dict[str, object]]:
 
 def print_pairs(pairs: Mapping[str, object]) -> None:
     """A line a field, without those that hold nothing."""
-    shown = {name: value for name, value in pairs.items() if value not in (None, "", (), {}, [])}
-    print_rows(("", ""), [(name, _plain(value)) for name, value in shown.items()])
+    full = [(name, _plain(value)) for name, value in pairs.items() if value not in (None, "", (), {}, [])]
+    print_rows(("", ""), full)
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key}: {_plain(item)}" for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(_plain(item) for item in value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, datetime):
+        return value.isoformat(timespec="seconds").replace("+00:00", "Z")
+    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def hint(text: str) -> None:
@@ -246,9 +256,7 @@ def fail(name: str, message: str, *, reason: str | None = None, as_json: bool) -
 
 
 @contextmanager
-def progress(
-    label: str, unit: str, *, after_s: float = _PATIENCE_S
-) -> Iterator[Callable[[int, int | None], None] | None]:
+def progress(label: str, unit: str, *, after_s: float = 1.0) -> Iterator[Callable[[int, int | None], None] | None]:
     """A bar with rate and remaining time, fed by `on_progress(done, total)`; None when stderr is no terminal.
 
     It appears after `after_s` seconds.
@@ -282,18 +290,3 @@ def progress(
             later.join()
         if bar.live.is_started:
             bar.stop()
-
-
-def _plain(value: object) -> str:
-    if isinstance(value, Mapping):
-        return ", ".join(f"{key}: {_plain(item)}" for key, item in value.items())
-    if isinstance(value, list | tuple):
-        return ", ".join(_plain(item) for item in value)
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}" if isinstance(value, float) else _stamp(value)
-
-
-def _stamp(value: object) -> str:
-    isoformat: Any = getattr(value, "isoformat", None)
-    return str(value) if isoformat is None else isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -27,10 +27,9 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from recallite.agents.experience import Tip
-    from recallite.agents.sessions import Snapshot
     from recallite.agents.tiers import Procedure
     from recallite.model.records import Explanation, Hit, Hits, Record
-    from recallite.model.reports import Audit, Finding, Stats, Synced, Verification
+    from recallite.model.reports import Audit, Stats, Synced, Verification
 
 
 _BAR_CELLS = 8
@@ -59,15 +58,22 @@ _MOVED_BY = {
     "speaker": "its speaker", "session": "its neighbours", "link": "its links", "score": "all of these together",
 }  # fmt: skip
 _LEAST_PART = 0.1
+_NO_RERANKING = ("rerank", 0)
 
 
 def print_hits(hits: Hits, *, many: bool, explained: bool) -> None:
     """The hits of one question, best first; `many` says that it is one of several questions."""
     terminal = console()
-    if terminal is None:
-        _print_lines(hits, many=many, explained=explained)
-    else:
+    if terminal is not None:
         _draw_hits(terminal, hits, many=many, explained=explained)
+    else:
+        rows = []
+        for hit in hits:
+            signals = " ".join(f"{name}={value:.3f}" for name, value in hit.signals.items())
+            why = [f"{', '.join(hit.match_reasons)} ({signals})"] * explained
+            figures = f"{hit.score:.3f}", f"{hit.confidence:.3f}", hit.id
+            rows.append((*[hits.query] * many, *figures, *why, _text(hit), *changes(hit)))
+        print_rows((), rows)
     if hits.diversify_by is not None and len(hits) > 1:
         hint("in order of time, not of score")
     for part in hits.sub_queries:
@@ -111,11 +117,11 @@ def marked(text: str, spans: list[tuple[int, int]], style: str = "bold") -> Text
     """A text with its spans in a style."""
     from rich.text import Text
 
-    shown, at = Text(), 0
+    styled, end = Text(), 0
     for start, stop in spans:
-        shown.append(safe(text[at:start])).append(safe(text[start:stop]), style)
-        at = stop
-    return shown.append(safe(text[at:]))
+        styled.append(safe(text[end:start])).append(safe(text[start:stop]), style)
+        end = stop
+    return styled.append(safe(text[end:]))
 
 
 def print_explanation(account: Explanation) -> None:
@@ -131,16 +137,6 @@ def print_explanation(account: Explanation) -> None:
     print_rows(("signal", "value", "rank"), rows)
 
 
-def _print_lines(hits: Hits, *, many: bool, explained: bool) -> None:
-    rows = []
-    for hit in hits:
-        signals = " ".join(f"{name}={value:.3f}" for name, value in hit.signals.items())
-        why = f"{', '.join(hit.match_reasons)} ({signals})"
-        query, shown = (hits.query,) if many else (), (why,) if explained else ()
-        rows.append((*query, f"{hit.score:.3f}", f"{hit.confidence:.3f}", hit.id, *shown, _text(hit), *changes(hit)))
-    print_rows((), rows)
-
-
 def _draw_hits(terminal: Console, hits: Hits, *, many: bool, explained: bool) -> None:
     from rich.table import Table
     from rich.text import Text
@@ -154,30 +150,25 @@ def _draw_hits(terminal: Console, hits: Hits, *, many: bool, explained: bool) ->
     table.add_column(overflow="fold")
     for hit, id in zip(hits, short_ids([hit.id for hit in hits]), strict=True):
         text = _text(hit)
-        shown = marked(text, highlight(text, hits.query))
+        cell = marked(text, highlight(text, hits.query))
         source = "" if hit.source is None else f"  {one_line(hit.source.path or hit.source.id)}"
         for line in changes(hit):
-            shown.append(f"\n{safe(line)}", "yellow")
-        shown.append(f"\n{id}", "cyan").append(f"  {hit.scope}{source}{_by(hit)}  score {hit.score:.2f}", "dim")
+            cell.append(f"\n{safe(line)}", "yellow")
+        cell.append(f"\n{id}", "cyan").append(f"  {hit.scope}{source}{_by(hit)}  score {hit.score:.2f}", "dim")
         if explained:
-            shown.append(f"\n{reasons(hit, hits.query)}\n{_figures(hit.signals)}", "dim")
-        table.add_row(Text(f"{hit.confidence:.2f} ").append(_bar(hit.confidence, _BAR_CELLS), "green"), shown)
+            cell.append(f"\n{reasons(hit, hits.query)}\n{_figures(hit.signals)}", "dim")
+        table.add_row(Text(f"{hit.confidence:.2f} ").append(_bar(hit.confidence, _BAR_CELLS), "green"), cell)
     terminal.print(table)
 
 
 def _figures(signals: dict[str, float]) -> str:
     """Signals with their ranks, on one line."""
-    shown = []
+    figures = []
     for name, value in signals.items():
-        if not name.endswith("_rank") and _is_used(name, value):
+        if not name.endswith("_rank") and (name, value) != _NO_RERANKING:
             rank = signals.get(f"{name}_rank")
-            shown.append(f"{_SIGNALS.get(name, name)} {value:.3g}" + (f" (#{rank:.0f})" if rank else ""))
-    return ", ".join(shown)
-
-
-def _is_used(name: str, value: float) -> bool:
-    """Whether a signal takes part: token-level reranking is optional."""
-    return name != "rerank" or value != 0
+            figures.append(f"{_SIGNALS.get(name, name)} {value:.3g}" + (f" (#{rank:.0f})" if rank else ""))
+    return ", ".join(figures)
 
 
 def _draw_signals(terminal: Console, account: Explanation) -> None:
@@ -188,7 +179,7 @@ def _draw_signals(terminal: Console, account: Explanation) -> None:
     for name in ("signal", "value", "", "rank"):
         table.add_column(name, justify="right" if name in ("value", "rank") else "left")
     for name, value in account.signals.items():
-        if not _is_used(name, value):
+        if (name, value) == _NO_RERANKING:
             continue
         bar = "" if name == "bm25" else _bar(value, _CHART_CELLS)  # BM25 has no upper end
         table.add_row(_SIGNALS.get(name, name), f"{value:.3f}", Text(bar, "green"), str(account.ranks.get(name, "")))
@@ -265,9 +256,29 @@ _REMEDIES = {
 }  # fmt: skip
 
 
-def print_id(stored: Record | Procedure) -> None:
-    """Print the id of what was stored."""
-    print_rows(("",), [(stored.id,)])
+print_id = print_table("id")
+"""Print the id of what was stored."""
+print_versions = print_table(
+    "id since until text",
+    lambda version: (version.id, stamp(version.held[0]), stamp(version.held[1]) or "now", version.text),
+)
+"""Print a history, and from when until when each version held."""
+print_episodes = print_table(
+    "id at type importance text",
+    lambda episode: (
+        episode.id, stamp(episode.valid_from or episode.created_at), episode.metadata.get("event_type"),
+        f"{episode.importance:.2f}", episode.text,
+    ),
+    under=("at", "type", "importance"),
+)  # fmt: skip
+"""Print episodes with their times and types."""
+print_snapshots = print_table(
+    "session ended messages summary",
+    lambda ended: (ended.session_id or ended.id, stamp(ended.ended_at), len(ended.messages), ended.summary),
+)
+"""Print snapshots of sessions."""
+print_tips = print_table("tip", lambda tip: (str(tip),))
+"""Print tips, a sentence a line."""
 
 
 def print_stored(record: Record) -> None:
@@ -285,12 +296,6 @@ def print_stored(record: Record) -> None:
         hint(f"{record.id} may contradict {entry.id}: {one_line(entry.text)}")
 
 
-def print_versions(versions: Sequence[Record]) -> None:
-    """Print a history, and from when until when each version held."""
-    rows = [(entry.id, stamp(entry.held[0]), stamp(entry.held[1]) or "now", entry.text) for entry in versions]
-    print_rows(("id", "since", "until", "text"), rows)
-
-
 def print_messages(messages: Sequence[Mapping[str, Any]] | Mapping[str, Any] | None) -> None:
     """Print the messages of a session, or one if there is one."""
     from recallite.agents.sessions import plain_text
@@ -299,37 +304,9 @@ def print_messages(messages: Sequence[Mapping[str, Any]] | Mapping[str, Any] | N
     print_rows(("role", "content"), [(entry.get("role"), plain_text(entry.get("content"))) for entry in messages])
 
 
-def print_episodes(episodes: Sequence[Record]) -> None:
-    """Print episodes with their times and types."""
-    rows = [
-        (
-            entry.id,
-            stamp(entry.valid_from or entry.created_at),
-            entry.metadata.get("event_type"),
-            f"{entry.importance:.2f}",
-            entry.text,
-        )
-        for entry in episodes
-    ]
-    print_rows(("id", "at", "type", "importance", "text"), rows, under=("at", "type", "importance"))
-
-
-def print_snapshots(snapshots: Sequence[Snapshot]) -> None:
-    """Print snapshots of sessions."""
-    rows = [
-        (entry.session_id or entry.id, stamp(entry.ended_at), len(entry.messages), entry.summary) for entry in snapshots
-    ]
-    print_rows(("session", "ended", "messages", "summary"), rows)
-
-
 def print_outcome(procedure: Procedure) -> None:
     """Print how often a procedure worked."""
     print_pairs({"name": procedure.name, "success rate": procedure.success_rate, "uses": procedure.use_count})
-
-
-def print_tips(tips: Sequence[Tip]) -> None:
-    """Print tips, a sentence a line."""
-    print_rows(("tip",), [(str(tip),) for tip in tips])
 
 
 def tips_as_json(tips: Sequence[Tip]) -> object:
@@ -371,13 +348,10 @@ def print_synced(report: Synced) -> None:
 
 def print_verification(verification: Verification) -> None:
     """Print the problems of a store."""
-    print_table("count problem:name examples remedy", _problem_row)(verification.problems)
+    rows = [(entry.count, entry.name, " ".join(entry.examples), entry.remedy) for entry in verification.problems]
+    print_rows(("count", "problem", "examples", "remedy"), rows)
     outcome = "clean" if verification.ok else f"{len(verification.problems)} problems"
     hint(f"{verification.records:,} records and {verification.vectors:,} vectors: {outcome}")
-
-
-def _problem_row(problem: Any) -> tuple[object, ...]:
-    return problem.count, problem.name, " ".join(problem.examples), problem.remedy
 
 
 def verification_as_json(verification: Verification) -> object:
@@ -392,23 +366,16 @@ def has_problems(verification: Verification) -> bool:
 
 def print_audit(audit: Audit) -> None:
     """Print findings and their remedies."""
-    rows = [
-        (entry.check, _remedy(entry), entry.id, entry.reason, _other(entry), entry.text) for entry in audit.findings
-    ]
+    rows = []
+    for entry in audit.findings:
+        remedy = "mended" if entry.mended else _REMEDIES.get(entry.verb or "", "")
+        other = "" if entry.other is None else f"{entry.other} {entry.other_text or ''}"
+        rows.append((entry.check, remedy, entry.id, entry.reason, other, entry.text))
     print_rows(("check", "remedy", "id", "reason", "other", "text"), rows, under=("reason", "other"))
     if not rows:
         hint(f"{audit.records:,} memories were checked: nothing was found")
     if audit.superseded and all(entry.check != "superseded" for entry in audit.findings):
         hint(f"{audit.superseded:,} of them are superseded: audit superseded shows by what")
-
-
-def _remedy(finding: Finding) -> str:
-    return "mended" if finding.mended else _REMEDIES.get(finding.verb or "", "")
-
-
-def _other(finding: Finding) -> str:
-    """The memory that a finding compares with, and the start of its text."""
-    return "" if finding.other is None else f"{finding.other} {finding.other_text or ''}"
 
 
 def has_findings(audit: Audit) -> bool:

@@ -5,30 +5,22 @@ A failure is one line on standard error. Logs go there too: all of the library's
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import os
 import re
 import sys
 import traceback
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TextIO
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, TextIO
 
 import click
 
 from recallite.doors.cli.command import SETTINGS, Group, command, command_of
 from recallite.doors.cli.output import fail, hint, one_line
-from recallite.doors.operation import codes_of
-from recallite.doors.operations import (
-    BY_WORDS,
-    COMMAND_GROUPS,
-    GROUPS,
-    OPERATIONS,
-    every_command_group,
-    every_operation,
-)
+from recallite.doors.operation import Operation, codes_of
+from recallite.doors.operations import COMMAND_GROUPS, GROUPS, OPERATIONS, every_command_group, every_operation
 from recallite.errors import RecalliteError
 from recallite.system import plugins
 from recallite.system.plugins import PluginWarning
@@ -123,7 +115,6 @@ _OTHERS = {
         "tool": "Carry out one call of an agent tool.",
     },
 }
-_SUMMARIES = {name: summary for names in _OTHERS.values() for name, summary in names.items()}
 
 
 def _sections() -> dict[str, list[str]]:
@@ -150,37 +141,40 @@ class Commands(Group):
         """The names of all commands; those of other packages may fail to be imported."""
         return list(dict.fromkeys([*own_names(), *plugins.names("commands")]))
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
-        """The command or group of one of these names."""
-        if cmd_name in BY_WORDS:
-            return command_of(BY_WORDS[cmd_name])
-        groups = COMMAND_GROUPS if cmd_name in COMMAND_GROUPS else every_command_group()
-        if cmd_name in groups:
-            operations = OPERATIONS if groups is COMMAND_GROUPS else every_operation()
-            members = [operation for operation in operations if operation.words.startswith(f"{cmd_name} ")]
-            commands = {member.words.removeprefix(f"{cmd_name} "): command_of(member) for member in members}
-            return Group(help=groups[cmd_name], commands=commands)
-        registered = plugins.load("commands", cmd_name)
-        return registered if isinstance(registered, click.Command) else command(registered)
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command or group of this name, if there is one. For one of the core no other package is imported."""
+        found: dict[str, Operation] = {}
+        if all(cmd_name not in others for others in _OTHERS.values()):
+            found = _beginning_with(cmd_name, OPERATIONS) or _beginning_with(cmd_name, every_operation())
+        if cmd_name in found:
+            return command_of(found[cmd_name])
+        if found:
+            members = {words.removeprefix(f"{cmd_name} "): command_of(member) for words, member in found.items()}
+            return Group(help=COMMAND_GROUPS.get(cmd_name) or every_command_group()[cmd_name], commands=members)
+        return _command_from(plugins.load("commands", cmd_name)) if cmd_name in plugins.names("commands") else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the names and first lines of all commands, without building their options, which takes 50 ms."""
+        foreign = plugins.load_others("commands", own_names())
+        summaries = {operation.words: operation.summary for operation in every_operation()} | every_command_group()
+        for others in _OTHERS.values():
+            summaries |= others
+        for name, registered in foreign.items():
+            summaries[name] = re.split(r"(?<=\.)\s", _command_from(registered).help or "", maxsplit=1)[0]
         with formatter.section("Commands"):
-            for title, names in {**_sections(), "Other packages": plugins.load_others("commands", own_names())}.items():
+            for title, names in {**_sections(), "Other packages": foreign}.items():
                 if names:
                     with formatter.section(title):
-                        formatter.write_dl([(name, self._summary(ctx, name)) for name in names])
+                        formatter.write_dl([(name, summaries[name]) for name in names])
 
-    def _summary(self, ctx: click.Context, name: str) -> str:
-        """The first sentence of what a command does."""
-        if name in BY_WORDS:
-            return BY_WORDS[name].summary
-        groups = every_command_group()
-        return (
-            _SUMMARIES.get(name)
-            or groups.get(name)
-            or re.split(r"(?<=\.)\s", self.get_command(ctx, name).help or "", maxsplit=1)[0]
-        )
+
+def _beginning_with(word: str, operations: Iterable[Operation]) -> dict[str, Operation]:
+    """The operations by their commands whose first word this is."""
+    return {operation.words: operation for operation in operations if operation.words.partition(" ")[0] == word}
+
+
+def _command_from(registered: Any) -> click.Command:
+    return registered if isinstance(registered, click.Command) else command(registered)
 
 
 def _show_version(context: click.Context, option: click.Parameter, wanted: bool) -> None:
@@ -212,7 +206,7 @@ def app(context: click.Context, db: str | None, settings: str | None) -> None:
 
 # One run of the command.
 
-INTERRUPTED = 130
+_INTERRUPTED = 130
 _UNEXPECTED = 70
 
 
@@ -231,7 +225,7 @@ def run(arguments: list[str] | None = None) -> int:
             sys.stdin, sys.stdout, sys.stderr = streams
 
 
-@contextlib.contextmanager
+@contextmanager
 def _warnings_of_plugins() -> Iterator[None]:
     """Show each PluginWarning on one line; other warnings are shown as before."""
     with warnings.catch_warnings():
@@ -253,7 +247,7 @@ def _warnings_of_plugins() -> Iterator[None]:
 def _run(arguments: list[str] | None) -> int:
     words = [_decoded(word) for word in (sys.argv[1:] if arguments is None else arguments)]
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(AttributeError, ValueError):
+        with suppress(AttributeError, ValueError):
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]
     try:
         with app.make_context("recallite", list(words)) as context:
@@ -273,28 +267,10 @@ def ended(fault: Exception | KeyboardInterrupt, words: list[str]) -> int:
         _drop_stdout()
         return 0
     if isinstance(fault, KeyboardInterrupt | click.Abort):
-        fail(
-            "Interrupted",
-            "stopped; what is stored stays, and an import run again goes on",
-            as_json=as_json,
-        )
-        return INTERRUPTED
+        fail("Interrupted", "stopped; what is stored stays, and an import run again goes on", as_json=as_json)
+        return _INTERRUPTED
     if isinstance(fault, OSError):
         _drop_stdout()
-    return _failed(fault, as_json=as_json)
-
-
-def exit_code(fault: Exception) -> int:
-    """The exit code that stands for this failure."""
-    if isinstance(fault, click.ClickException):
-        return 2
-    if isinstance(fault, RecalliteError):
-        return codes_of(fault).exit
-    # Of the streams: the engine's own are errors of the store.
-    return 3 if isinstance(fault, OSError) else _UNEXPECTED
-
-
-def _failed(fault: Exception, *, as_json: bool) -> int:
     if os.environ.get("RECALLITE_DEBUG") == "1":
         traceback.print_exc()
     name, message, code = type(fault).__name__, str(fault), exit_code(fault)
@@ -311,6 +287,16 @@ def _failed(fault: Exception, *, as_json: bool) -> int:
     return code
 
 
+def exit_code(fault: Exception) -> int:
+    """The exit code that stands for this failure."""
+    if isinstance(fault, click.ClickException):
+        return 2
+    if isinstance(fault, RecalliteError):
+        return codes_of(fault).exit
+    # Of the streams: the engine's own are errors of the store.
+    return 3 if isinstance(fault, OSError) else _UNEXPECTED
+
+
 def _decoded(argument: str) -> str:
     """An argument as UTF-8, which a process in an ASCII locale gets as escaped bytes."""
     try:
@@ -321,7 +307,7 @@ def _decoded(argument: str) -> str:
 
 def _drop_stdout() -> None:
     """Nobody reads any more: keep the interpreter from saying so when it flushes at exit."""
-    with contextlib.suppress(OSError, ValueError, AttributeError):
+    with suppress(OSError, ValueError, AttributeError):
         target = sys.stdout.fileno()
         with open(os.devnull, "wb") as nowhere:
             os.dup2(nowhere.fileno(), target)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from inspect import cleandoc
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import msgspec
 import msgspec.inspect
@@ -27,127 +27,88 @@ if TYPE_CHECKING:
     from recallite.memory import Memory
 
 
-Check = Callable[[Any, str, int], object]
+Check = Callable[[Any, str], object]
+"""Raises InvalidInput for a value that a field, whose name comes second, does not take."""
 
-
-def _field(description: str, check: Check, allowed: str, min_length: int | None = None) -> Meta:
-    """A field with a check, called with the value, the name of the field and the most characters of a text.
-
-    `allowed` describes accepted values.
-    """
-    return Meta(description=description, min_length=min_length, extra={"check": check, "allowed": allowed})
-
-
-def _unlimited(check: Callable[[Any, str], object]) -> Check:
-    """A check that takes no limit."""
-    return lambda value, name, _: check(value, name)
-
-
-def _check_tools(tools: object) -> list[str]:
-    from recallite.agents.experience import unique_tools  # which loads the engine
-
-    return unique_tools(tools)
-
-
-_named, _encodable = _unlimited(checks.check_name), _unlimited(checks.encodable)
 _NAME = f"at most {checks.MAX_NAME_CHARS} characters on one line, not blank"
 _TEXT = "text that is not blank, without NUL characters"
 _MOST = f"text of at most {checks.MAX_QUERY_CHARS:,} characters"
 _WHEN = "a time: 2026-03-01T09:30:00+00:00, 2026-03-01, yesterday or 7d (7 days ago)"
 
-MemoryText = Annotated[
-    str, _field("The text of the memory.", lambda text, name, most: checks.check_text(text, most, name), _TEXT)
-]
-MessageText = Annotated[str, _field("The text of the message.", _encodable, _TEXT)]
-Query = Annotated[str, _field("What is asked, in words.", _unlimited(checks.check_query), _MOST)]
-Tags = Annotated[
-    list[str],
-    _field(
-        "Labels. When searching: any of them.",
-        lambda tags, *_: checks.check_tags(tags),
-        f"array of strings, each {_NAME}",
-    ),
-]
-Scope = Annotated[
-    str,
-    _field(
-        "A path such as /project/database; it includes everything below it.",
-        lambda scope, *_: checks.check_scope(scope),
-        "a path such as /team/project",
-    ),
-]
+
+def _field(description: str, check: Check, allowed: str, min_length: int | None = None) -> Meta:
+    """A field with a check; `allowed` describes accepted values."""
+    return Meta(description=description, min_length=min_length, extra={"check": check, "allowed": allowed})
+
+
+def _check_text(text: str, name: str) -> None:
+    checks.check_text(text, len(text), name)  # the memory has the limit
+
+
+def _check_tools(tools: object, name: str) -> None:
+    from recallite.agents.experience import unique_tools  # which loads the engine
+
+    unique_tools(tools)
+
+
+MemoryText = Annotated[str, _field("The text of the memory.", _check_text, _TEXT)]
+MessageText = Annotated[str, _field("The text of the message.", checks.encodable, _TEXT)]
+Query = Annotated[str, _field("What is asked, in words.", checks.check_query, _MOST)]
+Tags = Annotated[list[str], _field(
+    "Labels. When searching: any of them.", lambda tags, _: checks.check_tags(tags), f"array of strings, each {_NAME}",
+)]  # fmt: skip
+Scope = Annotated[str, _field(
+    "A path such as /project/database; it includes everything below it.",
+    lambda scope, _: checks.check_scope(scope), "a path such as /team/project",
+)]  # fmt: skip
 Unit = Annotated[float, Meta(ge=0.0, le=1.0, description="From 0 (trivial) to 1 (critical).")]
 Limit = Annotated[int, Meta(ge=1, le=100, description="At most so many results.")]
-DiversifyBy = Annotated[
-    str,
-    _field(
-        "For a whole story: time or source, to cover the relevant times or sources; results come in order of time.",
-        lambda value, name, _: checks.check_choice(value, name, ("time", "source")),
-        "time or source",
-    ),
-]
+DiversifyBy = Annotated[str, _field(
+    "For a whole story: time or source, to cover the relevant times or sources; results come in order of time.",
+    lambda value, name: checks.check_choice(value, name, ("time", "source")), "time or source",
+)]  # fmt: skip
 Offset = Annotated[int, Meta(ge=0, description="Leave out so many at the beginning.")]
-Time = Annotated[
-    str,
-    _field(
-        "2026-03-01T09:30:00+00:00, 2026-03-01, yesterday, or 7d: 7 days ago; expires_at: in 7 days.",
-        _unlimited(checks.check_time),
-        _WHEN,
-    ),
-]
-OldText = Annotated[
-    str,
-    _field(
-        "A part of the memory's text that no other memory has.",
-        _encodable,
-        "a part of the text of one memory",
-        min_length=1,
-    ),
-]
-MemoryId = Annotated[str, _field("The id of a memory, as results give it.", _named, "an id as results give it")]
-OwnId = Annotated[
-    str,
-    _field("An id of your own, such as user:diet; a memory that has it is replaced, with its history.", _named, _NAME),
-]
-MemoryIds = Annotated[
-    list[str],
-    _field(
-        "Ids of memories that no longer hold, as results give them.",
-        lambda ids, name, _: [checks.check_name(id, name) for id in ids],
-        "array of ids as results give them",
-    ),
-]
-SessionId = Annotated[str, _field("The id of a session.", _named, "an id as results give it")]
-Agent = Annotated[
-    str,
-    _field("The id of an agent.", lambda agent, *_: checks.check_agent(agent), "one name such as ada, without slashes"),
-]
-Role = Annotated[
-    str, _field("Who said it: user, assistant, system or tool.", _named, "user, assistant, system or tool")
-]
-Topic = Annotated[str, _field("The topic that the memory is about.", _named, _NAME)]
-Provider = Annotated[str, _field("Who answers in the session.", _named, _NAME, min_length=1)]
-Summary = Annotated[str, _field("Free text.", _encodable, "text without NUL characters", min_length=1)]
-Words = Annotated[
-    str,
-    _field("Free text.", lambda text, name, _: checks.check_text(text, len(text), name), _TEXT, min_length=1),
-]
+Time = Annotated[str, _field(
+    "2026-03-01T09:30:00+00:00, 2026-03-01, yesterday, or 7d: 7 days ago; expires_at: in 7 days.",
+    checks.check_time, _WHEN,
+)]  # fmt: skip
+OldText = Annotated[str, _field(
+    "A part of the memory's text that no other memory has.",
+    checks.encodable, "a part of the text of one memory", min_length=1,
+)]  # fmt: skip
+MemoryId = Annotated[str, _field(
+    "The id of a memory, as results give it.", checks.check_name, "an id as results give it"
+)]  # fmt: skip
+OwnId = Annotated[str, _field(
+    "An id of your own, such as user:diet; a memory that has it is replaced, with its history.",
+    checks.check_name, _NAME,
+)]  # fmt: skip
+MemoryIds = Annotated[list[str], _field(
+    "Ids of memories that no longer hold, as results give them.",
+    lambda ids, name: [checks.check_name(id, name) for id in ids], "array of ids as results give them",
+)]  # fmt: skip
+SessionId = Annotated[str, _field("The id of a session.", checks.check_name, "an id as results give it")]
+Agent = Annotated[str, _field(
+    "The id of an agent.", lambda agent, _: checks.check_agent(agent), "one name such as ada, without slashes"
+)]  # fmt: skip
+Role = Annotated[str, _field(
+    "Who said it: user, assistant, system or tool.", checks.check_name, "user, assistant, system or tool"
+)]  # fmt: skip
+Topic = Annotated[str, _field("The topic that the memory is about.", checks.check_name, _NAME)]
+Provider = Annotated[str, _field("Who answers in the session.", checks.check_name, _NAME, min_length=1)]
+Summary = Annotated[str, _field("Free text.", checks.encodable, "text without NUL characters", min_length=1)]
+Words = Annotated[str, _field("Free text.", _check_text, _TEXT, min_length=1)]
 Flag = Annotated[bool, Meta(description="True or false.")]
 Count = Annotated[int, Meta(ge=0, description="A number of steps or tokens.")]
-ToolNames = Annotated[
-    list[str],
-    _field(
-        "The tools that were used, in order.",
-        lambda tools, *_: _check_tools(tools),
-        f"array of at least 1 string, each {_NAME}",
-        min_length=1,
-    ),
-]
-TaskType = Annotated[
-    str,
-    _field("The type of the task, e.g. query.", _named, f"a type of task such as query, {_NAME}", min_length=1),
-]
-ToolName = Annotated[str, _field("The name of a tool.", _named, f"the name of a tool, {_NAME}", min_length=1)]
+ToolNames = Annotated[list[str], _field(
+    "The tools that were used, in order.", _check_tools, f"array of at least 1 string, each {_NAME}", min_length=1,
+)]  # fmt: skip
+TaskType = Annotated[str, _field(
+    "The type of the task, e.g. query.", checks.check_name, f"a type of task such as query, {_NAME}", min_length=1,
+)]  # fmt: skip
+ToolName = Annotated[str, _field(
+    "The name of a tool.", checks.check_name, f"the name of a tool, {_NAME}", min_length=1
+)]  # fmt: skip
 DocumentSource = Annotated[str, Meta(min_length=1, description="A path, a folder or an http(s) URL.")]
 Metadata = Annotated[dict[str, Any], Meta(description="Metadata to store with the document.")]
 DocumentId = Annotated[str, Meta(min_length=1, description="The documentId of a document, as results give it.")]
@@ -215,19 +176,6 @@ class Tool(Struct, frozen=True):
     actions: tuple[type[Action], ...]
 
 
-class Shown(Struct, frozen=True, kw_only=True):
-    """A struct of the engine as a model sees it."""
-
-    @classmethod
-    def of(cls, source: object, /, **fields: Any) -> Self:
-        """Make it of `fields`, and of the attributes of `source` for the others."""
-        for name in cls.__struct_fields__:
-            if name not in fields:
-                value = getattr(source, name)
-                fields[name] = list(value) if isinstance(value, tuple) else value  # as JSON has lists
-        return cls(**fields)
-
-
 class Quotes(Struct, frozen=True, kw_only=True):
     """Stored texts with their sources; the notice says that they are quotes."""
 
@@ -282,17 +230,15 @@ class ToolFault(Exception):
         allowed: Iterable[str] = (),
         candidates: list[Candidate] | UnsetType = UNSET,
     ) -> None:
+        def escaped(text: str) -> str:  # `json.loads` accepts lone surrogates
+            return text.encode("utf-8", "backslashreplace").decode()
+
         super().__init__(message)
         self.failure = ToolFailure(
-            type=type, field=None if field is None else _escaped(field), message=_escaped(message),
-            allowed=[_escaped(value) for value in allowed], candidates=candidates,
+            type=type, field=None if field is None else escaped(field), message=escaped(message),
+            allowed=[escaped(value) for value in allowed], candidates=candidates,
             notice=UNSET if candidates is UNSET else NOTICE,
         )  # fmt: skip
-
-
-def _escaped(text: str) -> str:
-    """Text with lone surrogates, which `json.loads` accepts, escaped."""
-    return text.encode("utf-8", "backslashreplace").decode()
 
 
 # The fields of an action: their JSON schemas, checks and accepted values.
@@ -317,7 +263,10 @@ def properties(action: type[Action]) -> dict[str, Any]:
     schemas: dict[str, Any] = dict(components[action.__name__]["properties"])
     del schemas["action"]
     schemas["scope"] = schemas.pop("scope")  # which every action has, after its own fields
-    return {name: _without_null(schema) for name, schema in schemas.items()}
+    for name, schema in schemas.items():
+        alternatives = [alternative for alternative in schema.get("anyOf", ()) if alternative != {"type": "null"}]
+        schemas[name] = dict(alternatives[0]) if len(alternatives) == 1 else schema
+    return schemas
 
 
 def required(action: type[Action]) -> list[str]:
@@ -364,8 +313,3 @@ def allowed_values(schema: dict[str, Any]) -> list[str]:
     if schema.get("minLength"):
         description += " that is not empty"
     return [description]
-
-
-def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
-    alternatives = [alternative for alternative in schema.get("anyOf", ()) if alternative != {"type": "null"}]
-    return dict(alternatives[0]) if len(alternatives) == 1 else schema

@@ -60,21 +60,27 @@ _KINDS: dict[str, Any] = {
 }  # fmt: skip
 
 
+_OPERATIONS: dict[type[Struct], Operation] = {}
+
+
 class _Declared(Action, frozen=True, kw_only=True):
     """The base of actions that are made from declarations."""
 
     def __call__(self, call: Call) -> Struct:
         operation = _OPERATIONS[type(self)]
-        values = {name: getattr(self, name) for name in operation.fields if name in self.__struct_fields__}
-        arguments = {name: _python(operation, name, value) for name, value in values.items() if value is not None}
-        value = operation.apply(call.memory, arguments)
-        if value is None:
+        fields: dict[str, Any] = {}
+        for name, (hint, _) in operation.fields.items():
+            if (value := getattr(self, name, None)) is not None:
+                fields[name] = timedelta(days=value) if kind_of(hint) == "days" else value
+        result = operation.apply(call.memory, fields)
+        if result is None:
             assert operation.tool is not None
             return Recorded(outcome=operation.tool.outcome)
-        return Quotes(results=[_shown(item, call) for item in (value if isinstance(value, list) else [value])])
-
-
-_OPERATIONS: dict[type[Struct], Operation] = {}
+        results = msgspec.to_builtins(result if isinstance(result, list) else [result])
+        for item in results:
+            if isinstance(item, dict) and isinstance(item.get("scope"), str):
+                item["scope"] = call.scope_of(item["scope"])
+        return Quotes(results=results)
 
 
 @cache
@@ -84,52 +90,38 @@ def action_of(operation: Operation, *, mcp: bool = False) -> type[Action]:
     assert tool is not None
     offered = operation.fields if tool.arguments is None else tool.arguments
     declared: list[Any] = []
+    kind: Any
     for name in operation.fields:
         if name in offered and name != "scope":
-            hint, default = operation.fields[name]
+            (hint, default), meaning = operation.fields[name], operation.argument(name)
             default = default if tool.arguments is None else tool.arguments[name]
-            about = Meta(description=operation.argument(name).help or name)
-            id_type = own.MemoryId if operation.argument(name).kind == "memory" else own.SessionId
-            kind = _TYPES.get(name) or Annotated[_KINDS.get(kind_of(hint), str), about]
-            kind = id_type if name == "id" else kind
+            if name == "id":
+                kind = own.MemoryId if meaning.kind == "memory" else own.SessionId
+            else:
+                description = Meta(description=meaning.help or name)
+                kind = _TYPES.get(name) or Annotated[_KINDS.get(kind_of(hint), str), description]
             # msgspec takes no immutable sequence as the default of a list.
             optional = (kind, default) if isinstance(default, int | float | str) else (kind | None, None)
             declared.append((name, kind) if default is inspect.Parameter.empty else (name, *optional))
     action = tool.action or operation.name.rpartition(".")[2]
+    about = operation.about if mcp else tool.about or operation.summary[0].lower() + operation.summary[1:].rstrip(".")
     made = msgspec.defstruct(
         "".join(part.title() for part in operation.id.split("_")), declared, bases=(_Declared,), kw_only=True,
         frozen=True, forbid_unknown_fields=True, tag=operation.id if mcp else action,
-        tag_field="action", namespace={"__doc__": operation.about if mcp else tool.about or _clause(operation)},
+        tag_field="action", namespace={"__doc__": about},
     )  # fmt: skip
     _OPERATIONS[made] = operation
     return cast("type[Action]", made)
 
 
-def actions_of(tool: str) -> tuple[type[Action], ...]:
-    """The actions of a tool that are made from declarations."""
-    return tuple(action_of(item) for item in OPERATIONS if item.tool is not None and item.tool.name == tool)
-
-
-def _clause(operation: Operation) -> str:
-    return operation.summary[0].lower() + operation.summary[1:].rstrip(".")
-
-
-def _python(operation: Operation, name: str, value: Any) -> Any:
-    return timedelta(days=value) if kind_of(operation.fields[name][0]) == "days" else value
-
-
-def _shown(value: Any, call: Call) -> Any:
-    """A value of an operation as a model sees it: its scope is as the caller names it."""
-    plain = msgspec.to_builtins(value)
-    if isinstance(plain, Mapping) and isinstance(plain.get("scope"), str):
-        return {**plain, "scope": call.scope_of(plain["scope"])}
-    return plain
-
-
 # The tools on offer: one flat JSON schema each, as providers accept no alternatives at the top level.
 
 TOOLS: dict[str, Tool] = {
-    name: Tool(tool.name, tool.description, (*tool.actions, *actions_of(name)))
+    name: Tool(
+        tool.name,
+        tool.description,
+        (*tool.actions, *(action_of(item) for item in OPERATIONS if item.tool is not None and item.tool.name == name)),
+    )
     for name, tool in sorted(plugins.load_all("tools").items(), key=lambda item: item[0] != "memory")
 }
 """Every tool by name: `memory`, those of the services, and what other packages register."""
@@ -142,15 +134,15 @@ def schemas(shape: Literal["plain", "openai", "anthropic"] = "plain") -> Any:
     - "openai": a list of {"type": "function", "function": {"name", "description", "parameters"}}
     - "anthropic": a list of {"name", "description", "input_schema"}
     """
-    if shape not in ("plain", "openai", "anthropic"):
-        raise InvalidInput(f"shape is {shown(shape)}: 'plain', 'openai' or 'anthropic'")
+    described = [(name, _description(tool), _schema(tool)) for name, tool in TOOLS.items()]
     if shape == "plain":
-        return {
-            name: {"title": name, "description": _description(tool), **_schema(tool)} for name, tool in TOOLS.items()
-        }
-    key = "parameters" if shape == "openai" else "input_schema"
-    functions = [{"name": name, "description": _description(tool), key: _schema(tool)} for name, tool in TOOLS.items()]
-    return [{"type": "function", "function": function} for function in functions] if shape == "openai" else functions
+        return {name: {"title": name, "description": about, **schema} for name, about, schema in described}
+    if shape == "anthropic":
+        return [{"name": name, "description": about, "input_schema": schema} for name, about, schema in described]
+    if shape == "openai":
+        functions = [{"name": name, "description": about, "parameters": schema} for name, about, schema in described]
+        return [{"type": "function", "function": function} for function in functions]
+    raise InvalidInput(f"shape is {shown(shape)}: 'plain', 'openai' or 'anthropic'")
 
 
 def _schema(tool: Tool) -> dict[str, Any]:
@@ -224,7 +216,7 @@ def execute(tool: Tool, arguments: object, call: Call, *, fixed: bool) -> dict[s
     """The result of an action of `tool`, as JSON values. Unless the scope is `fixed`, the action may name one."""
     try:
         action = _parse(tool, arguments)
-        _check_fields(action, call.memory.settings.max_text_chars)
+        _check_fields(action)
         if not fixed and action.scope is not None:
             call = call._replace(within=action.scope, memory=call.memory.scoped(action.scope))
         return _built(_carried_out(action, call))
@@ -317,14 +309,14 @@ def _parse(tool: Tool, arguments: object) -> Action:
         ) from None
 
 
-def _check_fields(action: Action, max_text_chars: int) -> None:
+def _check_fields(action: Action) -> None:
     """Raise a ToolFault for the first field that holds what the engine does not accept, before anything is done."""
     for name, (check, _) in checks_of(type(action)).items():
         value = getattr(action, name)
         if value is None:
             continue
         try:
-            check(value, name, max_text_chars)
+            check(value, name)
         except InvalidInput as fault:
             raise ToolFault("invalid_value", name, str(fault), allowed_in(type(action), name)) from None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +34,7 @@ from recallite.doors.tools.action import (
 from recallite.errors import NotFound
 from recallite.model.authority import said_by
 from recallite.model.filters import Filter
-from recallite.model.records import Former, Hit, NewRecord, Record, SourceRef
+from recallite.model.records import Former, Hit, Hits, NewRecord, Record, SourceRef
 from recallite.model.settings import Profile, resolve_profile
 from recallite.system.messages import shown
 from recallite.text.quotes import NOTICE
@@ -137,22 +137,6 @@ class Written(Struct, frozen=True, kw_only=True):
     notice: str = NOTICE
     contradictions: list[Contradicted] = []
 
-    @classmethod
-    def of(cls, call: Call, record: Record) -> Written:
-        """The outcome of a write."""
-        return cls(
-            outcome=record.outcome,
-            id=record.id,
-            scope=call.scope_of(record.scope),
-            merged_into=None if record.outcome in ("created", "skipped") else record.id,
-            occurrences=record.occurrences if record.occurrences > 1 else UNSET,
-            was=[*former_texts(call.memory, record.supersedes).values()] or UNSET,
-            contradictions=[
-                Contradicted(id=item.id, text=item.text, said_by=item.authority, reason=item.reason)
-                for item in record.contradictions
-            ],
-        )
-
 
 class Removed(Struct, frozen=True, kw_only=True):
     """The outcome of a removal; `holds_again` is what the memory had superseded."""
@@ -172,6 +156,12 @@ class Version(Struct, frozen=True, kw_only=True):
     id: str
 
 
+# Kinds of records that this tool handles; other kinds have their own tools.
+_KINDS = ("memory",)
+_MOST_CANDIDATES = 5
+_CANDIDATE_CHARS = 200
+
+
 def remove(call: Call, record: Record, outcome: str) -> Removed:
     """Forget a memory, and tell what holds again."""
     call.memory.forget(record.id)
@@ -181,28 +171,13 @@ def remove(call: Call, record: Record, outcome: str) -> Removed:
     )
 
 
-def listed(call: Call, records: Iterable[Record]) -> list[FoundMemory]:
-    """Memories of a list, with what they superseded."""
-    records = list(records)
-    formers: Mapping[str, Was] = former_texts(call.memory, [id for record in records for id in record.supersedes])
-    return [
-        FoundMemory.of(call, record, [formers[id] for id in record.supersedes if id in formers]) for record in records
-    ]
-
-
 def former_texts(memory: Memory, ids: Iterable[str], *, include_superseded: bool = True) -> dict[str, Was]:
     """Memories that were superseded, by id; without `include_superseded` those that hold again."""
-    wanted = list(dict.fromkeys(ids))
-    if not wanted:
+    ids = list(dict.fromkeys(ids))
+    if not ids:
         return {}
-    records = memory.list(where={"id": {"in": wanted}}, include_superseded=include_superseded, limit=None)
+    records = memory.list(where={"id": {"in": ids}}, include_superseded=include_superseded, limit=None)
     return {record.id: Was.of(record) for record in records}
-
-
-# Kinds of records that this tool handles; other kinds have their own tools.
-_KINDS = ("memory",)
-_MOST_CANDIDATES = 5
-_CANDIDATE_CHARS = 200
 
 
 class Write(Action, frozen=True, kw_only=True, tag="write"):
@@ -228,7 +203,16 @@ class Write(Action, frozen=True, kw_only=True, tag="write"):
             expires_at=self.expires_at, supersedes=self.supersedes or None, id=id,
         )  # fmt: skip
         record = call.memory.remember(new, on_existing="version", policy=policy)
-        return Written.of(call, record)
+        return Written(
+            outcome=record.outcome, id=record.id, scope=call.scope_of(record.scope),
+            merged_into=None if record.outcome in ("created", "skipped") else record.id,
+            occurrences=record.occurrences if record.occurrences > 1 else UNSET,
+            was=[*former_texts(call.memory, record.supersedes).values()] or UNSET,
+            contradictions=[
+                Contradicted(id=item.id, text=item.text, said_by=item.authority, reason=item.reason)
+                for item in record.contradictions
+            ],
+        )  # fmt: skip
 
 
 class Search(Action, frozen=True, kw_only=True, tag="search"):
@@ -246,8 +230,8 @@ class Search(Action, frozen=True, kw_only=True, tag="search"):
         return FoundMemories(results=[FoundMemory.of(call, hit) for hit in hits])
 
 
-class Recall(Action, frozen=True, kw_only=True, tag="recall"):
-    """find memories by meaning, recency and importance, with reasons; valid_at: a past time"""
+class Question(Action, frozen=True, kw_only=True):
+    """What is asked of the memories, and of which of them."""
 
     query: Query
     limit: Limit = 5
@@ -255,13 +239,21 @@ class Recall(Action, frozen=True, kw_only=True, tag="recall"):
     since: Time | None = None
     until: Time | None = None
     valid_at: Time | None = None
+
+    def hits(self, call: Call, kinds: Sequence[str] = (), **options: Any) -> Hits:
+        """The hits of the question, best first."""
+        filter = Filter(tags=self.tags, since=self.since, until=self.until, valid_at=self.valid_at, kinds=kinds)
+        return call.memory.recall(self.query, limit=self.limit, filter=filter, **options)
+
+
+class Recall(Question, frozen=True, kw_only=True, tag="recall"):
+    """find memories by meaning, recency and importance, with reasons; valid_at: a past time"""
+
     diversify_by: DiversifyBy | None = None
 
     def __call__(self, call: Call) -> FoundMemories:
-        hits = call.memory.recall(
-            self.query, limit=self.limit, profile=_profile(call.memory, "hermes"),
-            filter=Filter(tags=self.tags, since=self.since, until=self.until, valid_at=self.valid_at, kinds=_KINDS),
-            diversify_by=self.diversify_by,  # type: ignore[arg-type]  # checked by the field
+        hits = self.hits(
+            call, _KINDS, profile=_profile(call.memory, "hermes"), diversify_by=self.diversify_by,
             relevant=self.diversify_by is None,
         )  # fmt: skip
         return FoundMemories(
@@ -301,8 +293,16 @@ class ListMemories(Action, frozen=True, kw_only=True, tag="list"):
     tags: Tags | None = None
 
     def __call__(self, call: Call) -> FoundMemories:
-        records = call.memory.list(kinds=_KINDS, tags=self.tags, limit=self.limit, offset=self.offset)
-        return FoundMemories(results=listed(call, records))
+        return FoundMemories(results=self.page(call, kinds=_KINDS))
+
+    def page(self, call: Call, **filter: Any) -> list[FoundMemory]:
+        """The memories that pass a filter and have these tags, with what they superseded."""
+        records = call.memory.list(tags=self.tags, limit=self.limit, offset=self.offset, **filter)
+        formers = former_texts(call.memory, [id for record in records for id in record.supersedes])
+        return [
+            FoundMemory.of(call, record, [formers[id] for id in record.supersedes if id in formers])
+            for record in records
+        ]
 
 
 class History(Action, frozen=True, kw_only=True, tag="history"):
@@ -311,13 +311,11 @@ class History(Action, frozen=True, kw_only=True, tag="history"):
     id: MemoryId
 
     def __call__(self, call: Call) -> Quotes:
-        versions = call.memory.history(_the_one(call.memory, self.id, None).id)
-        return Quotes(
-            results=[
-                Version(text=version.text, since=version.held[0], until=version.held[1], id=version.id)
-                for version in versions
-            ]
-        )
+        versions = [
+            Version(text=version.text, since=version.held[0], until=version.held[1], id=version.id)
+            for version in call.memory.history(_the_one(call.memory, self.id, None).id)
+        ]
+        return Quotes(results=versions)
 
 
 class Supersede(Action, frozen=True, kw_only=True, tag="supersede"):

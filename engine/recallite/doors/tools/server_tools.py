@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote
 
 from msgspec import Struct
 
 from recallite.doors.operations import OPERATIONS
+from recallite.doors.tools import memory
 from recallite.doors.tools.action import (
     Action,
     Call,
@@ -16,7 +18,6 @@ from recallite.doors.tools.action import (
     Limit,
     MemoryId,
     MemoryText,
-    Offset,
     OwnId,
     Query,
     Quotes,
@@ -28,7 +29,7 @@ from recallite.doors.tools.action import (
     Unit,
 )
 from recallite.doors.tools.calling import action_of
-from recallite.doors.tools.memory import FoundMemories, FoundMemory, Removed, Write, Written, listed, remove
+from recallite.doors.tools.memory import FoundMemories, FoundMemory, Question, Removed, Write, Written, remove
 from recallite.doors.tools.services import (
     FoundPassage,
     FoundPassages,
@@ -37,7 +38,6 @@ from recallite.doors.tools.services import (
     SearchKnowledge,
 )
 from recallite.model.authority import said_by
-from recallite.model.filters import Filter
 from recallite.model.records import Record
 from recallite.text.quotes import NOTICE
 
@@ -52,7 +52,6 @@ URI = "recallite://memory/"
 _TITLE_CHARS = 80
 # About how many characters of English a token has. Lists are cut by it, and need no model to count.
 _CHARS_A_TOKEN = 4
-_CHUNK = "chunk"
 Sized = TypeVar("Sized", FoundMemory, FoundPassage)
 
 
@@ -81,21 +80,13 @@ class Fetched(Struct, frozen=True, kw_only=True):
     metadata: dict[str, str]
 
 
-class Recall(Action, frozen=True, kw_only=True, tag="recall"):
+class Recall(Question, frozen=True, kw_only=True, tag="recall"):
     """Find what is remembered about something, best first. Ask in words, as a question; one question at a time. Use it before you answer anything that may depend on earlier conversations, on the user or on the project."""  # noqa: E501
 
-    query: Query
     limit: Limit = 8
-    tags: Tags | None = None
-    since: Time | None = None
-    until: Time | None = None
-    valid_at: Time | None = None
 
     def __call__(self, call: Call) -> FoundMemories:
-        hits = call.memory.recall(
-            self.query, limit=self.limit, token_budget=call.token_budget, relevant=True,
-            filter=Filter(tags=self.tags, since=self.since, until=self.until, valid_at=self.valid_at),
-        )  # fmt: skip
+        hits = self.hits(call, token_budget=call.token_budget, relevant=True)
         return FoundMemories(
             results=[FoundMemory.of(call, hit) for hit in hits],
             left_out=hits.left_out,
@@ -144,18 +135,11 @@ class Forget(Action, frozen=True, kw_only=True, tag="forget"):
         return remove(call, call.memory.get(self.id), "forgotten")
 
 
-class ListMemories(Action, frozen=True, kw_only=True, tag="list_memories"):
+class ListMemories(memory.ListMemories, frozen=True, kw_only=True, tag="list_memories"):
     """Show memories in order of storing, the newest first. To find something, recall is better."""
 
-    limit: Limit = 20
-    offset: Offset = 0
-    tags: Tags | None = None
-
     def __call__(self, call: Call) -> FoundMemories:
-        records = call.memory.list(
-            where={"not": {"kind": _CHUNK}}, tags=self.tags, limit=self.limit, offset=self.offset
-        )
-        memories = listed(call, records)
+        memories = self.page(call, where={"not": {"kind": "chunk"}})
         fitting = _within(memories, call.token_budget)
         return FoundMemories(results=fitting, left_out=len(memories) - len(fitting))
 
@@ -257,17 +241,11 @@ def uri_of(id: str) -> str:
     return URI + quote(id, safe="")
 
 
-def _within(items: Iterable[Sized], token_budget: int) -> list[Sized]:
+def _within(items: Sequence[Sized], token_budget: int) -> list[Sized]:
     """The first of these whose texts fit into a budget, and at least one."""
-    return list(_fitting(items, token_budget * _CHARS_A_TOKEN))
-
-
-def _fitting(items: Iterable[Sized], chars: int) -> Iterator[Sized]:
-    for place, item in enumerate(items):
-        chars -= len(item.text)
-        if place and chars < 0:
-            return
-        yield item
+    totals = accumulate(len(item.text) for item in items)
+    fitting = [item for item, chars in zip(items, totals, strict=True) if chars <= token_budget * _CHARS_A_TOKEN]
+    return fitting or list(items[:1])
 
 
 def _title(text: str) -> str:

@@ -27,7 +27,6 @@ from recallite.doors.tools.action import (
     Recorded,
     Role,
     SessionId,
-    Shown,
     Summary,
     TaskType,
     Tool,
@@ -37,7 +36,6 @@ from recallite.doors.tools.action import (
     allowed_in,
 )
 from recallite.errors import DocumentError, NotFound
-from recallite.model.records import Hit
 from recallite.text.quotes import NOTICE
 
 if TYPE_CHECKING:
@@ -82,11 +80,7 @@ class EndSession(Action, frozen=True, kw_only=True, tag="end"):
         return Recorded(outcome="ended", id=self.id)
 
 
-SESSION_TOOL = Tool(
-    "session",
-    "Conversations, kept message by message.",
-    (OpenSession, AppendMessage, EndSession),
-)
+SESSION_TOOL = Tool("session", "Conversations, kept message by message.", (OpenSession, AppendMessage, EndSession))
 
 
 # The tool experience.
@@ -115,11 +109,7 @@ class Tips(Action, frozen=True, kw_only=True, tag="tips"):
         return Quotes(results=[Tip(text=str(tip)) for tip in tips])
 
 
-EXPERIENCE_TOOL = Tool(
-    "experience",
-    "What worked before: tools by type of task, and recoveries from errors.",
-    (Tips,),
-)
+EXPERIENCE_TOOL = Tool("experience", "What worked before: tools by type of task, and recoveries from errors.", (Tips,))
 
 
 # The tool knowledge.
@@ -148,7 +138,7 @@ class FoundPassages(Struct, frozen=True, kw_only=True):
     notice: str = NOTICE
 
 
-class ListedDocument(Shown, frozen=True, kw_only=True):
+class ListedDocument(Struct, frozen=True, kw_only=True):
     """A document of a list."""
 
     document_id: str = field(name="documentId")
@@ -160,7 +150,7 @@ class ListedDocument(Shown, frozen=True, kw_only=True):
     scope: str
 
 
-class IngestedFile(Shown, frozen=True, kw_only=True):
+class IngestedFile(Struct, frozen=True, kw_only=True):
     """The outcome for a document: created, updated, unchanged or duplicate."""
 
     outcome: str
@@ -194,17 +184,15 @@ class IngestDocument(Action, frozen=True, kw_only=True, tag="ingest"):
             raise ToolFault(
                 "not_allowed" if fault.reason == "refused" else "unreadable", "source", str(fault), allowed
             ) from None
-        return IngestedDocuments(
-            results=[
-                IngestedFile.of(document, document_id=document.id, source=_name(document.source))
-                for document in ingested.documents[:_MOST_SHOWN]
-            ],
-            counts=ingested.counts,
-            skipped=[
-                {"source": _name(document.source), "reason": document.reason}
-                for document in ingested.skipped[:_MOST_SHOWN]
-            ],
-        )
+        results = [
+            IngestedFile(
+                outcome=document.outcome, document_id=document.id, source=_name(document.source),
+                title=document.title, chunks=document.chunks,
+            )
+            for document in ingested.documents[:_MOST_SHOWN]
+        ]  # fmt: skip
+        skipped = [{"source": _name(entry.source), "reason": entry.reason} for entry in ingested.skipped[:_MOST_SHOWN]]
+        return IngestedDocuments(results=results, counts=ingested.counts, skipped=skipped)
 
     def _ingest(self, call: Call) -> Ingested:
         """Read only what the host allows: otherwise a model could read any file or server."""
@@ -233,9 +221,15 @@ class SearchKnowledge(Action, frozen=True, kw_only=True, tag="search"):
     limit: Limit = 5
 
     def __call__(self, call: Call) -> FoundPassages:
-        return FoundPassages(
-            results=[_passage(call, hit) for hit in call.memory.knowledge.search(self.query, self.limit)]
-        )
+        results = [
+            FoundPassage(
+                id=hit.id, text=hit.text, source="" if hit.source is None else _name(hit.source.id), score=hit.score,
+                metadata={name: value for name, value in hit.metadata.items() if name not in _LEFT_OUT},
+                document_id=hit.metadata.get("document"), scope=call.scope_of(hit.scope),
+            )
+            for hit in call.memory.knowledge.search(self.query, self.limit)
+        ]  # fmt: skip
+        return FoundPassages(results=results)
 
 
 class ListDocuments(Action, frozen=True, kw_only=True, tag="list"):
@@ -245,11 +239,12 @@ class ListDocuments(Action, frozen=True, kw_only=True, tag="list"):
 
     def __call__(self, call: Call) -> Quotes:
         results = [
-            ListedDocument.of(
-                document, document_id=document.id, source=_name(document.source), scope=call.scope_of(document.scope)
+            ListedDocument(
+                document_id=document.id, source=_name(document.source), title=document.title, chunks=document.chunks,
+                updated_at=document.updated_at, metadata=document.metadata, scope=call.scope_of(document.scope),
             )
             for document in call.memory.knowledge.list(limit=self.limit)
-        ]
+        ]  # fmt: skip
         return Quotes(results=results)
 
 
@@ -264,14 +259,6 @@ class DeleteDocument(Action, frozen=True, kw_only=True, tag="delete"):
         except NotFound as fault:
             raise ToolFault("not_found", "documentId", str(fault), ["a documentId as results give it"]) from None
         return Changed(outcome="deleted", id=deleted.id)
-
-
-def _passage(call: Call, hit: Hit) -> FoundPassage:
-    return FoundPassage(
-        id=hit.id, text=hit.text, source="" if hit.source is None else _name(hit.source.id), score=hit.score,
-        metadata={name: value for name, value in hit.metadata.items() if name not in _LEFT_OUT},
-        document_id=hit.metadata.get("document"), scope=call.scope_of(hit.scope),
-    )  # fmt: skip
 
 
 def _is_url(source: str) -> bool:

@@ -16,11 +16,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-import recallite_kernels as kernels
 from recallite.errors import StoreCorrupt
 from recallite.model.authority import LOWEST_RANK
 from recallite.store.sql.repository import IN_ARRAY, TAGS_SQL, Repository, json_list
 from recallite.store.values import CHUNK_KIND, Sought, SoughtText, StatementCandidate
+from recallite.system.numerics import kernels
 from recallite.text.reading import Reading
 from recallite.text.standing import Standing, standing_of
 from recallite.text.statements import MAX_FRAMES, frames_of, statement_of

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from recallite.doors.operations import every_operation
 from tests.unit.conftest import db, run  # noqa: F401
 
 
@@ -80,3 +81,35 @@ def test_a_function_has_the_help_of_its_annotations(run):
     assert {"FIRST <float> [required]", "REST <list[int]>", "-n, --name NAME A name. [default: x]"} <= {*lines}
     failed = run("function", "tea", store=None)
     assert (failed.code, "Invalid value for 'FIRST': 'tea' is not a valid float" in failed.err) == (2, True)
+
+
+OPERATIONS = """
+from recallite.doors.operation import Command, Operation, OperationSet
+
+
+def longest(memory) -> str:
+    return max((record.text for record in memory.list()), key=len)
+
+
+SET = OperationSet(
+    (
+        Operation("longest", "Show the longest text.", group="memories", call="odd_sets:longest", command=Command()),
+        Operation("odd.first", "Show one.", group="memories", call="odd_sets:longest", command=Command("odd first")),
+    ),
+    {"odd": "What is odd."},
+)
+"""
+
+
+def test_operations_of_a_package_are_commands_of_one_word_or_two(run, remember, install, tmp_path, monkeypatch):
+    (tmp_path / "odd_sets.py").write_text(OPERATIONS)
+    monkeypatch.syspath_prepend(tmp_path)
+    install("strange", "operations", "strange", "odd_sets:SET")
+    every_operation.cache_clear()
+    try:
+        remember("Ada likes tea")
+        assert run("longest").out == run("odd", "first").out == "Ada likes tea\n"
+        shown = [" ".join(line.split()) for line in run("--help", store=None).out.splitlines()]
+        assert {"longest Show the longest text.", "odd What is odd."} <= {*shown}
+    finally:
+        every_operation.cache_clear()
