@@ -216,18 +216,18 @@ def _fit(sections: Sequence[_Section], budget: int, count: Callable[[list[str]],
     """
     costs = [count([line for line, _ in section.entries]) if section.entries else [] for section in sections]
     heads = count([section.head(len(section.entries)) for section in sections])
-    filled = [place for place, section in enumerate(sections) if section.entries]
+    filled = [i for i, section in enumerate(sections) if section.entries]
     counts = [0] * len(sections)
     left = budget - count([HEAD])[0]
     share = left // max(len(filled), 1)
     for most in (share, left):
-        for place in filled:
+        for i in filled:
             room = min(left, most)
-            while counts[place] < len(costs[place]):
-                cost = costs[place][counts[place]] + (0 if counts[place] else heads[place])
+            while counts[i] < len(costs[i]):
+                cost = costs[i][counts[i]] + (0 if counts[i] else heads[i])
                 if cost > room:
                     break
-                counts[place] += 1
+                counts[i] += 1
                 room -= cost
                 left -= cost
     # The whole may have more tokens than its lines together: the last entries are dropped until it fits.
@@ -235,7 +235,7 @@ def _fit(sections: Sequence[_Section], budget: int, count: Callable[[list[str]],
         text = _text(sections, counts)
         if count([text])[0] <= budget:
             return counts, text
-        counts[max(place for place in filled if counts[place])] -= 1
+        counts[max(i for i in filled if counts[i])] -= 1
     return counts, ""
 
 
@@ -283,8 +283,8 @@ def _passage(hit: Hit) -> str:
     if hit.source is None:
         return f"- {_with_context(hit.context, hit.text)}"
     lines, page = hit.source.lines, hit.metadata.get("page")
-    place = f":{lines[0]}" if lines is not None else f" page {page}" if isinstance(page, int) else ""
-    return f"- {_with_context(hit.context, hit.text)} ({_quoted(f'{hit.source.path or hit.source.id}{place}')})"
+    at_line = f":{lines[0]}" if lines is not None else f" page {page}" if isinstance(page, int) else ""
+    return f"- {_with_context(hit.context, hit.text)} ({_quoted(f'{hit.source.path or hit.source.id}{at_line}')})"
 
 
 def _episode(record: Record) -> str:

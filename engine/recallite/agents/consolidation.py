@@ -85,13 +85,13 @@ def check_facts(facts: object, episodes: Sequence[Record], max_text_chars: int) 
         "episodes": (lambda ids: _known_ids(ids, known) or newest, "a list of ids of episodes that were shown"),
     }
     checked = []
-    for place, item in enumerate(facts):
-        fact, values = _fact(item, place), {}
+    for i, item in enumerate(facts):
+        fact, values = _fact(item, i), {}
         for key, (check, wanted) in rules.items():
             try:
                 values[key] = check(getattr(fact, key))
             except InvalidInput:
-                raise InvalidInput(f"{key!r} of fact {place} is not {wanted}") from None
+                raise InvalidInput(f"{key!r} of fact {i} is not {wanted}") from None
         checked.append(Fact(**values))
     return checked
 
@@ -133,21 +133,21 @@ def ask_model(model: LanguageModel, episodes: Sequence[Record]) -> list[Fact]:
     return facts
 
 
-def _fact(item: object, place: int) -> Fact:
+def _fact(item: object, i: int) -> Fact:
     if isinstance(item, Fact):
         return item
     if isinstance(item, str):
         return Fact(content=item)
     wanted = f"give a str, or a dict of {', '.join(Fact.__struct_fields__)}"
     if not isinstance(item, Mapping):
-        raise InvalidInput(f"fact {place} is a {type(item).__name__}: {wanted}")
+        raise InvalidInput(f"fact {i} is a {type(item).__name__}: {wanted}")
     for key in item:
         if key not in Fact.__struct_fields__:
             # A long key may itself be the text of an episode.
             named = f" {key!r}" if isinstance(key, str) and key.isidentifier() and len(key) <= _CHARS_A_KEY else ""
-            raise InvalidInput(f"fact {place} has an unknown key{named}: {wanted}")
+            raise InvalidInput(f"fact {i} has an unknown key{named}: {wanted}")
     if "content" not in item:
-        raise InvalidInput(f"fact {place} has no 'content': {wanted}")
+        raise InvalidInput(f"fact {i} has no 'content': {wanted}")
     return Fact(**item)
 
 
@@ -225,8 +225,8 @@ class Consolidator(Service):
             return None
         now = datetime.now(UTC)
         records = [
-            Record(id=str(place), text=text, context=role, created_at=now, updated_at=now, recorded_from=now)
-            for place, (role, text, _) in enumerate(checked)
+            Record(id=str(i), text=text, context=role, created_at=now, updated_at=now, recorded_from=now)
+            for i, (role, text, _) in enumerate(checked)
             if text.strip()
         ]
         return check_facts(ask_model(model, records), records, self._engine.settings.max_text_chars)

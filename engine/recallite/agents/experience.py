@@ -202,7 +202,7 @@ def unique_tools(tools: object) -> list[str]:
     """Return tool names in the order of their first use, each once."""
     if isinstance(tools, str) or not isinstance(tools, Sequence):
         raise InvalidInput(f"tools is {shown(tools)}: give a list of tool names, e.g. ['file-write']")
-    names = list(dict.fromkeys(checks.check_name(tool, f"tools[{place}]") for place, tool in enumerate(tools)))
+    names = list(dict.fromkeys(checks.check_name(tool, f"tools[{i}]") for i, tool in enumerate(tools)))
     if not names:
         raise InvalidInput("tools is empty: give the tools of the run, e.g. ['file-write']")
     return names

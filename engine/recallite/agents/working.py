@@ -210,13 +210,13 @@ class Working(Service):
 
     def _evict_from(self, state: _State) -> tuple[_State, Evicted]:
         """Return the state without the item that the policy evicts; an important one is promoted first."""
-        place = 0
+        i = 0
         if state.policy == "importance":
-            place = min(range(len(state.items)), key=lambda place: (state.items[place].importance, place))
-        item = state.items[place]
+            i = min(range(len(state.items)), key=lambda i: (state.items[i].importance, i))
+        item = state.items[i]
         above = state.promote_above
         promoted = None if above is None or item.importance < above else self._store(item, state.promote_to)
-        remaining = state.items[:place] + state.items[place + 1 :]
+        remaining = state.items[:i] + state.items[i + 1 :]
         return state._replace(items=remaining), Evicted(item=item, promoted=promoted)
 
     def _store(self, item: WorkingItem, to: Tier) -> Record:

@@ -233,22 +233,22 @@ def _chosen_version(ids: Sequence[int], versions: Sequence[Record], version: obj
     if isinstance(version, int) and not isinstance(version, bool):
         if not -len(ids) <= version <= last:
             raise InvalidInput(f"version is {shown(version)}: history has the versions 0 to {last}")
-        place = version % len(ids)
+        i = version % len(ids)
     elif isinstance(version, str | datetime):
         moment = checks.to_datetime(checks.check_time(version, "version") or 0)
         stood = [
-            place
-            for place, record in enumerate(versions)
+            i
+            for i, record in enumerate(versions)
             if record.recorded_from <= moment and (record.recorded_until is None or record.recorded_until > moment)
         ]
         if not stood:
             raise InvalidInput(f"version is {shown(str(version))}: no version was current then; see history()")
-        place = stood[-1]
+        i = stood[-1]
     else:
         raise InvalidInput(f"version is {shown(version)}: give a place in history(), from 0, or a time")
-    if place == last:
+    if i == last:
         raise InvalidInput(f"version {shown(version)} is the current one")
-    return ids[place]
+    return ids[i]
 
 
 def _put_version(

@@ -94,7 +94,7 @@ class _Compared(Struct, gc=False):
 
     row: Row
     others: Sequence[Known]
-    places: Sequence[int]
+    indices: Sequence[int]
     relations: tuple[Relation, ...] = ()
     # The further times at which the texts of the row and of others were said before it, by public id.
     times: dict[str, set[int]] = field(default_factory=dict)
@@ -139,14 +139,14 @@ class Detection:
         self._ahead: dict[int, _Compared] = {}
         self._read_to = 0
 
-    def compared(self, place: int) -> Detected:
+    def compared(self, i: int) -> Detected:
         """The effects of a row on the records before it."""
-        row = self._rows[place]
+        row = self._rows[i]
         if not self._compares(row):
             return NOTHING
         effects: dict[str, list[Relation]] = {}
         same: Relation | None = None
-        for relation in self._relations(place):
+        for relation in self._relations(i):
             other = relation.other
             if relation.verdict.outcome == "same":
                 # What has an id of its own is a record of its own.
@@ -173,17 +173,17 @@ class Detection:
             effects.get("undecided", ()),
         )
 
-    def wrote(self, place: int) -> None:
+    def wrote(self, i: int) -> None:
         """Compare the rows after this one with it."""
-        self._read(place)
-        self._written.add(place)
+        self._read(i)
+        self._written.add(i)
 
     def _compares(self, row: Row) -> bool:
         """Whether a row may change others. A turn of a transcript is evidence; recall puts what it says in order."""
         return self._policy.compares and row.kind not in KINDS_THAT_LAST and row.position is None
 
-    def _is_compared(self, place: int) -> bool:
-        return self._compares(self._rows[place])
+    def _is_compared(self, i: int) -> bool:
+        return self._compares(self._rows[i])
 
     def claim(self, known: Known) -> Claim:
         """Return the claim of a record, with the times at which its text was said before the present row."""
@@ -250,13 +250,13 @@ class Detection:
         least = self._policy.supersede_confidence
         return least is not None and verdict.confidence >= least
 
-    def _relations(self, place: int) -> Sequence[Relation]:
+    def _relations(self, i: int) -> Sequence[Relation]:
         """The relations of a row to the records before it, but for those that hold beside it."""
-        self._read(place)
-        compared = self._ahead.pop(place, None)
+        self._read(i)
+        compared = self._ahead.pop(i, None)
         if compared is None or not self._is_current(compared):
-            (stored,) = self._stored([place], 2 * _MOST if self._superseded else _MOST)
-            compared = self._candidates(place, stored, place)
+            (stored,) = self._stored([i], 2 * _MOST if self._superseded else _MOST)
+            compared = self._candidates(i, stored, i)
             self._judge([compared])
         self._before = compared.times
         return compared.relations
@@ -264,22 +264,22 @@ class Detection:
     def _is_current(self, compared: _Compared) -> bool:
         """Whether the rows that were compared were written, and nothing has been superseded since."""
         gone = self._superseded | self._told_again if self._told_again else self._superseded
-        return self._written.issuperset(compared.places) and not any(
+        return self._written.issuperset(compared.indices) and not any(
             other.public_id in gone for other in compared.others
         )
 
-    def _read(self, place: int) -> None:
+    def _read(self, i: int) -> None:
         """Read and judge the rows of a block, which begins with this one, unless they were."""
-        if place < self._read_to:
+        if i < self._read_to:
             return
-        begin, self._read_to = self._read_to, min(place + _AT_ONCE, len(self._rows))
+        begin, self._read_to = self._read_to, min(i + _AT_ONCE, len(self._rows))
         ahead = [row for row in range(begin, self._read_to) if self._is_compared(row)]
-        sought = [row for row in ahead if row >= place]
+        sought = [row for row in ahead if row >= i]
         stored = dict(zip(sought, self._stored(sought, _MOST), strict=True))
         self._ahead, self._told_again = {}, set()
         for earlier in ahead:
             if earlier in stored:
-                self._ahead[earlier] = self._candidates(earlier, stored[earlier], place)
+                self._ahead[earlier] = self._candidates(earlier, stored[earlier], i)
             row = self._rows[earlier]
             self._authorities.add(row.authority)
             for key in self._stored_keys(row):
@@ -287,16 +287,16 @@ class Detection:
             self._give_way()
         self._judge([*self._ahead.values()])
 
-    def _candidates(self, place: int, stored: Sequence[StatementCandidate], done: int) -> _Compared:
+    def _candidates(self, i: int, stored: Sequence[StatementCandidate], done: int) -> _Compared:
         """The records of each authority that share most keys, the first of which count most; of equals the newest.
 
         Of the rows before this one those from `done` on count as written.
         """
-        row = self._rows[place]
+        row = self._rows[i]
         known, gone = {row.public_id}, self._superseded
         ranked: list[tuple[int, int, Known]] = []
         for authority in self._authorities:
-            shared = self._shared(place, authority, done)
+            shared = self._shared(i, authority, done)
             for earlier, weight in nlargest(2 * _MOST, shared.items(), key=lambda item: item[::-1]):
                 other = self._rows[earlier]
                 if other.public_id not in gone and other.public_id not in self._changed:
@@ -313,9 +313,9 @@ class Detection:
         best = ranked if len(ranked) <= _MOST else _most_of_each_authority(ranked)
         return _Compared(row, [other for *_, other in best], tuple([earlier for _, earlier, _ in best if earlier >= 0]))
 
-    def _shared(self, place: int, authority: int, done: int) -> dict[int, int]:
+    def _shared(self, i: int, authority: int, done: int) -> dict[int, int]:
         """The weight of the keys that a row shares with each of the rows before it that have this authority."""
-        row, written = self._rows[place], self._written
+        row, written = self._rows[i], self._written
         keys = self._sought_keys(row)
         shared: dict[int, int] = {}
         for weight, key in zip(range(len(keys), 0, -1), keys, strict=True):
@@ -324,7 +324,7 @@ class Detection:
                 before = (
                     earlier
                     for earlier in reversed(listed)
-                    if earlier < place
+                    if earlier < i
                     and (earlier >= done or earlier in written)
                     and self._rows[earlier].public_id not in self._superseded
                 )
@@ -425,9 +425,9 @@ class Detection:
         vectors = [(vector(row), vector(other)) for row, other in pairs]
         return [None if one is None or two is None else float(one @ two) for one, two in vectors]
 
-    def _stored(self, places: Sequence[int], most: int) -> list[list[StatementCandidate]]:
+    def _stored(self, indices: Sequence[int], most: int) -> list[list[StatementCandidate]]:
         """The candidates that the store holds of each row."""
-        rows = [self._rows[place] for place in places]
+        rows = [self._rows[i] for i in indices]
         sought = [Sought(self._sought_keys(row), row.scope, row.kind) for row in rows]
         return self._writer.statements.candidates(sought, self._now, most)
 
@@ -507,11 +507,11 @@ class TextDetection(Detection):
     def said_again(self, known: Known, row: Row) -> None:
         """Add no times: of one text, none replaces another."""
 
-    def _is_compared(self, place: int) -> bool:
-        return not self._alone[place] and super()._is_compared(place)
+    def _is_compared(self, i: int) -> bool:
+        return not self._alone[i] and super()._is_compared(i)
 
-    def _stored(self, places: Sequence[int], most: int) -> list[list[StatementCandidate]]:
-        rows = [self._rows[place] for place in places]
+    def _stored(self, indices: Sequence[int], most: int) -> list[list[StatementCandidate]]:
+        rows = [self._rows[i] for i in indices]
         sought = [SoughtText(row.content_hash[:KEY_BYTES], row.scope, row.kind) for row in rows]
         listed = self._writer.statements.of_text(sought, self._now)
         for row, records in zip(rows, listed, strict=True):

@@ -176,16 +176,16 @@ def delete_documents(engine: Engine, scope: str, sources: Sequence[str]) -> int:
 
 
 def _write(engine: Engine, batch: list[_Item], cache: CachePolicy | None, attempts: _Attempts) -> Iterator[Written]:
-    identity = _embed(engine, [(item, place) for item in batch for place in item.rows], cache, attempts)
+    identity = _embed(engine, [(item, i) for item in batch for i in item.rows], cache, attempts)
     for item in batch:
         written = None
         while item.problem is None and (written := _commit(engine, item, identity)) is None:
             # Another process has changed the document since it was compared.
             with engine.store.read() as reader:
-                lacking = [place for place in _compare(_stored(reader, item), item.document.chunks).new
-                           if place not in item.rows]  # fmt: skip
+                lacking = [i for i in _compare(_stored(reader, item), item.document.chunks).new
+                           if i not in item.rows]  # fmt: skip
             _prepare(engine, item, lacking)
-            more = [(item, place) for place in lacking if place in item.rows]
+            more = [(item, i) for i in lacking if i in item.rows]
             # If nothing was left to embed, the identity of the vectors made before still holds.
             identity = _embed(engine, more, cache, attempts) or identity
         if written is None:
@@ -213,7 +213,7 @@ def _redacted(document: NewDocument, policy: WritePolicy) -> NewDocument:
     )  # fmt: skip
 
 
-def _prepare(engine: Engine, item: _Item, places: Sequence[int]) -> None:
+def _prepare(engine: Engine, item: _Item, indices: Sequence[int]) -> None:
     document = item.document
     try:
         check_name(document.source, "source")
@@ -221,18 +221,18 @@ def _prepare(engine: Engine, item: _Item, places: Sequence[int]) -> None:
         created_at = to_datetime(document.created_at)
         new = [
             NewRecord(
-                text=chunk.text, context=chunk.context, kind=CHUNK_KIND, source=document.source, position=place,
+                text=chunk.text, context=chunk.context, kind=CHUNK_KIND, source=document.source, position=i,
                 importance=document.importance, tags=document.tags, created_at=created_at,
             )
-            for place, chunk in ((place, document.chunks[place]) for place in places)
+            for i, chunk in ((i, document.chunks[i]) for i in indices)
         ]  # fmt: skip
         rows = prepare_all(
             Arguments(new), base=item.scope, max_text_chars=engine.settings.max_text_chars, policy=_REDACTED_BEFORE
         )
-        for place, row in zip(places, rows, strict=True):
+        for i, row in zip(indices, rows, strict=True):
             # A chunk adds only its place and headings to the metadata of its document, which were checked.
-            row.metadata = metadata_json(document.chunks[place].metadata)
-            item.rows[place] = row
+            row.metadata = metadata_json(document.chunks[i].metadata)
+            item.rows[i] = row
     except InvalidInput as reason:
         item.rows, item.problem = {}, str(reason)
 
@@ -242,8 +242,8 @@ def _embed(
 ) -> Identity | None:
     """Fill the vectors of rows, from the cache where it has them; returns the identity of their embedder."""
     if attempts.over:
-        for item, place in wanted:
-            item.rows[place].pending = engine.embedder.enabled
+        for item, i in wanted:
+            item.rows[i].pending = engine.embedder.enabled
     if not wanted or attempts.over:
         return None
     identity = identity_for(engine, None)
@@ -252,19 +252,19 @@ def _embed(
     if cache is not None and identity is not None and engine.embedder.enabled:
         with engine.atomic() as writer:
             embedder = writer.vectors.register_embedder(**identity._asdict())
-            known = writer.embedding_cache.look_up(embedder, [item.rows[place].content_hash for item, place in wanted])
+            known = writer.embedding_cache.look_up(embedder, [item.rows[i].content_hash for item, i in wanted])
             writer.embedding_cache.touch(embedder, known, cache.max_entries)
         left = []
-        for item, place in wanted:
-            row = item.rows[place]
+        for item, i in wanted:
+            row = item.rows[i]
             if row.content_hash in known:
                 row.vectors, row.codes, *_ = known[row.content_hash]
-                item.cached.add(place)
+                item.cached.add(i)
             else:
-                left.append((item, place))
+                left.append((item, i))
     together = engine.embedder.batch_size or EMBEDDED_TOGETHER
     for begin in range(0, len(left), together):
-        rows = [item.rows[place] for item, place in left[begin : begin + together]]
+        rows = [item.rows[i] for item, i in left[begin : begin + together]]
         if attempts.over:
             for row in rows:
                 row.pending = True
@@ -294,11 +294,11 @@ def _commit(engine: Engine, item: _Item, identity: Identity | None) -> Written |
         writer.documents.put(item.scope, document.source, public_id, _columns(document))
         writer.documents.move_chunks(
             [
-                (chunk, place, metadata_json(document.chunks[place].metadata), document.created_at, document.tags)
-                for place, chunk in difference.unchanged.items()
+                (chunk, i, metadata_json(document.chunks[i].metadata), document.created_at, document.tags)
+                for i, chunk in difference.unchanged.items()
             ],
         )
-        rows = [item.rows[place] for place in difference.new]
+        rows = [item.rows[i] for i in difference.new]
         insert_rows(writer, rows, identity)
     changed = bool(difference.new or difference.gone)
     return Written(
@@ -309,7 +309,7 @@ def _commit(engine: Engine, item: _Item, identity: Identity | None) -> Written |
         chunks_kept=len(difference.unchanged),
         chunks_deleted=len(difference.gone),
         embeddings_cached=len(item.cached.intersection(difference.new)),
-        embeddings_computed=sum(bool(item.rows[place].vectors) for place in difference.new if place not in item.cached),
+        embeddings_computed=sum(bool(item.rows[i].vectors) for i in difference.new if i not in item.cached),
         pending=sum(row.pending for row in rows)
         + sum(chunk.embedding_state == "pending" for chunk in difference.unchanged.values()),
     )
@@ -330,12 +330,12 @@ def _compare(stored: tuple[DocumentRow, list[Chunk]] | None, chunks: Sequence[Ne
     for chunk in [] if stored is None else reversed(stored[1]):
         by_text.setdefault((chunk.text, chunk.context), []).append(chunk)
     same_place, new = {}, []
-    for place, wanted in enumerate(chunks):
+    for i, wanted in enumerate(chunks):
         same = by_text.get((wanted.text, wanted.context or None))
         if same:
-            same_place[place] = same.pop()
+            same_place[i] = same.pop()
         else:
-            new.append(place)
+            new.append(i)
     return _Difference(same_place, new, [chunk for left in by_text.values() for chunk in left])
 
 

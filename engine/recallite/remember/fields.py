@@ -164,9 +164,9 @@ def uuid7s(count: int) -> list[str]:
     # Counters begin in the lower quarter, so that there is room for those of the same millisecond.
     begin = _clock.reserve(count, int(noise[-4:], 16) >> 6)
     ids: list[str] = []
-    for place in range(count):
-        milliseconds, counter = divmod(begin + place, _COUNTERS)
-        time_digits, digits = f"{milliseconds:012x}", noise[16 * place : 16 * place + 16]
+    for i in range(count):
+        milliseconds, counter = divmod(begin + i, _COUNTERS)
+        time_digits, digits = f"{milliseconds:012x}", noise[16 * i : 16 * i + 16]
         ids.append(
             f"{time_digits[:8]}-{time_digits[8:]}-7{counter:03x}-{_VARIANT[digits[0]]}{digits[1:4]}-{digits[4:]}"
         )

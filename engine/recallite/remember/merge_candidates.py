@@ -77,9 +77,9 @@ def threshold_search(
     index lacks its uncommitted rows, so every record of the scope and kind is read from the store.
     """
     groups: dict[tuple[str, str], list[int]] = {}
-    for place, row in enumerate(rows):
+    for i, row in enumerate(rows):
         if row.vectors:
-            groups.setdefault((row.scope, row.kind), []).append(place)
+            groups.setdefault((row.scope, row.kind), []).append(i)
     neighbors: list[list[Neighbor]] = [[] for _ in rows]
     with kernel_errors(), ExitStack() as stack:
         if indexed:
@@ -92,20 +92,18 @@ def threshold_search(
             return ThresholdMatches(commit, neighbors)
         read, now = _Read(reader, embedder), now_us()
         scopes = reader.scopes.ids(list({scope for scope, _ in groups}))
-        for (scope, kind), places in groups.items():
+        for (scope, kind), indices in groups.items():
             if scope not in scopes:
                 continue
             wanted = ThresholdQuery(scopes[scope], kind, now, most, floor)
-            queries = _first_parts([rows[place] for place in places], embedder.dimension)
+            queries = _first_parts([rows[i] for i in indices], embedder.dimension)
             if indexed:
                 likely = _in_index(index, read, queries, wanted, late)
             else:
                 likely = _in_store(read, queries, scope, wanted)
-            for place, near_records in zip(places, _measured(read, queries, likely, wanted), strict=True):
-                single_part = len(rows[place].vectors) == 1
-                neighbors[place] = (
-                    near_records if single_part else [near._replace(whole=False) for near in near_records]
-                )
+            for i, near_records in zip(indices, _measured(read, queries, likely, wanted), strict=True):
+                single_part = len(rows[i].vectors) == 1
+                neighbors[i] = near_records if single_part else [near._replace(whole=False) for near in near_records]
     return ThresholdMatches(commit, neighbors)
 
 
@@ -160,21 +158,21 @@ class BatchMatches:
         self._wanted = wanted
         groups: dict[tuple[str, str], list[int]] = {}
         self._seat: list[tuple[tuple[str, str], int] | None] = [None] * len(rows)
-        for place, row in enumerate(rows):
+        for i, row in enumerate(rows):
             if row.vectors:
                 group = groups.setdefault((row.scope, row.kind), [])
-                self._seat[place] = (row.scope, row.kind), len(group)
-                group.append(place)
-        self._places = {key: np.array(places) for key, places in groups.items()}
+                self._seat[i] = (row.scope, row.kind), len(group)
+                group.append(i)
+        self._places = {key: np.array(indices) for key, indices in groups.items()}
         self._vectors = {
-            key: _first_parts([rows[place] for place in places], len(rows[places[0]].vectors[0]) // 4)
-            for key, places in groups.items()
+            key: _first_parts([rows[i] for i in indices], len(rows[indices[0]].vectors[0]) // 4)
+            for key, indices in groups.items()
         }
         self._block: tuple[tuple[str, str], int, NDArray[np.float32]] | None = None
 
-    def near(self, place: int, floor: float) -> list[tuple[int, float]]:
+    def near(self, i: int, floor: float) -> list[tuple[int, float]]:
         """The nearest earlier rows at a cosine of at least `floor`, nearest first."""
-        seat = self._seat[place]
+        seat = self._seat[i]
         if seat is None or not seat[1]:
             return []
         key, seat_row = seat
@@ -316,6 +314,14 @@ class CandidateRecord(Struct):
     # The row of this batch that its text comes from; None while it has the stored text.
     text_row: int | None = None
 
+    @classmethod
+    def of(cls, row: Row, text_row: int, record_id: int | None = None) -> CandidateRecord:
+        """Return the candidate that a row of this batch is, or a stored record that it replaces."""
+        return cls(
+            record_id, row.public_id, row.scope, row.kind, row.text, row.context, row.topic, row.pinned,
+            row.authority, row.content_hash, row.recorded_from, text_row,
+        )  # fmt: skip
+
 
 class Match(NamedTuple):
     """A record near a row; `record` is only its row id where nothing else had to be read.
@@ -359,10 +365,10 @@ class MergeCandidates:
         self._load_quoted_or_same_topic()
         self._load_neighbors()
 
-    def near(self, place: int) -> list[Match]:
+    def near(self, i: int) -> list[Match]:
         """The records near a row, nearest first: stored ones that keep their text, and rows before it."""
         matches = []
-        for neighbor in self._neighbors[place]:
+        for neighbor in self._neighbors[i]:
             candidate = self._by_id.get(neighbor.record_id)
             if candidate is None or candidate.text_row is None:
                 matches.append(
@@ -371,19 +377,19 @@ class MergeCandidates:
         floor = self._policy.floor
         if self._batch_matches is None or floor is None:
             return matches
-        for other, cosine in self._batch_matches.near(place, floor):
+        for other, cosine in self._batch_matches.near(i, floor):
             earlier = self._by_row[other]
             if earlier is not None and earlier.text_row == other:
-                whole = len(self._rows[place].vectors) == len(self._rows[other].vectors) == 1
+                whole = len(self._rows[i].vectors) == len(self._rows[other].vectors) == 1
                 matches.append(Match(earlier, cosine, whole))
         return sorted(matches, key=lambda neighbor: -neighbor.cosine)
 
-    def quoted(self, place: int, row: Row) -> CandidateRecord | None:
+    def quoted(self, i: int, row: Row) -> CandidateRecord | None:
         """The record that a row quotes as recall may have returned it."""
         if not self._quotations:
             return None
         context_claim = [] if row.context is None else [("context", row.context)]
-        quoted = self._quotations[place].quoted(
+        quoted = self._quotations[i].quoted(
             lambda key: self._recallable(key, row.scope),
             lambda candidate, claims: self._claims_hold(candidate, [*context_claim, *claims]),
         )
@@ -407,14 +413,14 @@ class MergeCandidates:
                 return record, match.cosine
         return None, None
 
-    def takes_text_of(self, candidate: CandidateRecord, place: int, row: Row) -> None:
+    def takes_text_of(self, candidate: CandidateRecord, i: int, row: Row) -> None:
         """Record that a record now has the text of this row."""
-        if candidate.text_row != place:
+        if candidate.text_row != i:
             listed = self._by_key.get(candidate.content_hash[:KEY_BYTES], [])
             if candidate in listed:  # a record that is not indexed is not
                 listed.remove(candidate)
         candidate.text, candidate.context, candidate.content_hash = row.text, row.context, row.content_hash
-        candidate.text_row, self._by_row[place] = place, candidate
+        candidate.text_row, self._by_row[i] = i, candidate
         if candidate.authority != row.authority:
             self._drop_topic(candidate)
             candidate.authority = row.authority
@@ -422,17 +428,14 @@ class MergeCandidates:
         if candidate.topic is not None:
             self._by_topic[_topic_of(candidate)] = candidate
 
-    def replaced(self, record_id: int, place: int, row: Row) -> None:
+    def replaced(self, record_id: int, i: int, row: Row) -> None:
         """Record that a stored record has been replaced by this row."""
         candidate = self._by_id.get(record_id)
         if candidate is None:
-            candidate = self._by_id[record_id] = CandidateRecord(
-                record_id, row.public_id, row.scope, row.kind, row.text, row.context, row.topic, row.pinned,
-                row.authority, row.content_hash, row.recorded_from, place,
-            )  # fmt: skip
+            candidate = self._by_id[record_id] = CandidateRecord.of(row, i, record_id)
         self._drop_topic(candidate)
         candidate.scope, candidate.kind, candidate.topic, candidate.pinned = row.scope, row.kind, row.topic, row.pinned
-        self.takes_text_of(candidate, place, row)
+        self.takes_text_of(candidate, i, row)
 
     def stored(self, candidate: CandidateRecord, record_id: int) -> None:
         """Record the row id of a row that has been inserted."""

@@ -303,12 +303,12 @@ def _judge_ahead(reader: Reader, waiting: _Waiting, verdicts: Verdicts, stopped:
     """
     rows, give_way = [*waiting.rows.values()], _Turns()
     detection = Detection(reader, rows, waiting.policy, give_way, verdicts)
-    for place in range(len(rows)):
+    for i in range(len(rows)):
         if stopped():
             return
-        for relation in detection.compared(place).superseded:
+        for relation in detection.compared(i).superseded:
             detection.superseded(relation.other)
-        detection.wrote(place)
+        detection.wrote(i)
         give_way()
 
 
@@ -368,12 +368,12 @@ def _compared(
     detection = Detection(writer, rows, policy, verdicts=verdicts)
     asks = policy.judge and engine.language_model is not None
     effects = Effects(writer, detection, row_id, lambda: None, now_us(), asks=asks)
-    for place, row in enumerate(rows):
-        detected = detection.compared(place)
+    for i, row in enumerate(rows):
+        detected = detection.compared(i)
         effects.add(row, detected)
         if detected.same is not None:
             effects.add_repetition(row, detected.same)
-        detection.wrote(place)
+        detection.wrote(i)
     return effects
 
 

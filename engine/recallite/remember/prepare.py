@@ -125,11 +125,11 @@ def prepare_batch(
         arguments = Arguments(items)
         rows = prepare_all(arguments, base=base, max_text_chars=max_text_chars, policy=policy)
     except RecalliteError:
-        for place, item in enumerate(items):
+        for i, item in enumerate(items):
             try:
                 prepare_all(Arguments([item]), base=base, max_text_chars=max_text_chars, policy=policy)
             except RecalliteError as reason:
-                raise InvalidItem(done + place, done, reason) from reason
+                raise InvalidItem(done + i, done, reason) from reason
         raise
     return rows, arguments["vector"]
 
@@ -196,9 +196,9 @@ def prepare_all(
         _check_left_out(rows, arguments["vector"])
     if not exported:
         _read_times(rows, rows.reading, arguments["created_at"], policy)
-    for place in np.flatnonzero(rows.reading.may_be_standing).tolist():
-        if not rows.authority[place]:
-            rows.standing[place] = standing_of(rows.kind[place], texts[place], contexts[place])
+    for i in np.flatnonzero(rows.reading.may_be_standing).tolist():
+        if not rows.authority[i]:
+            rows.standing[i] = standing_of(rows.kind[i], texts[i], contexts[i])
     return rows
 
 
@@ -223,9 +223,9 @@ def metadata_json(metadata: Mapping[str, Any] | None) -> str | None:
 
 
 def _set_names(rows: RowColumns, arguments: Arguments) -> None:
-    for place, public_id in enumerate(arguments["id"]):
+    for i, public_id in enumerate(arguments["id"]):
         if public_id is not None:
-            rows.public_id[place], rows.named[place] = check_name(public_id, "id"), True
+            rows.public_id[i], rows.named[i] = check_name(public_id, "id"), True
 
 
 def _set_times(rows: RowColumns, arguments: Arguments, now: int, *, exported: bool) -> None:
@@ -255,13 +255,13 @@ def _check_left_out(rows: RowColumns, vectors: Sequence[Any]) -> None:
 
 def _read_times(rows: RowColumns, reading: Reading, written: Sequence[Any], policy: WritePolicy) -> None:
     """Set the valid times that texts name, seen from where they were `written`, if none is given for the row."""
-    for place in np.flatnonzero(reading.may_have_dates).tolist():
-        if rows.valid_from[place] is None and rows.valid_until[place] is None:
-            kind, text, created = rows.kind[place], rows.text[place], rows.created_at[place]
-            named = read_times(kind, text, reading.words(place), created, policy, offset_us(written[place]))
+    for i in np.flatnonzero(reading.may_have_dates).tolist():
+        if rows.valid_from[i] is None and rows.valid_until[i] is None:
+            kind, text, created = rows.kind[i], rows.text[i], rows.created_at[i]
+            named = read_times(kind, text, reading.words(i), created, policy, offset_us(written[i]))
             if named is not None:
-                rows.valid_from[place], rows.valid_until[place] = named
-                rows.valid_resolved[place] = True
+                rows.valid_from[i], rows.valid_until[i] = named
+                rows.valid_resolved[i] = True
 
 
 def as_record(row: Row) -> Record:

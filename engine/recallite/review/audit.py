@@ -146,8 +146,8 @@ def diverged(reader: Reader, ids: Collection[int]) -> Iterator[Finding]:
         versions = {check_time(version.recorded_from, "time"): version for version in reader.records.history(public_id)}
         newest = reader.records.get(record_id)
         if other in versions and current == check_time(newest.recorded_from, "time"):
-            place = [*versions].index(other)
-            reason = f"was changed on two devices, and the later text is current; restore --to {place} undoes that"
+            i = [*versions].index(other)
+            reason = f"was changed on two devices, and the later text is current; restore --to {i} undoes that"
             yield Finding(
                 check="diverged", id=public_id, text=newest.text, reason=reason, other=public_id,
                 other_text=versions[other].text, verb=None,
