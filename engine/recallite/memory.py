@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from recallite.embedding.protocol import Embedder
     from recallite.engine import Engine
     from recallite.recall import pipeline
-    from recallite.remember import change, fields, pending, relations, write
+    from recallite.remember import change, pending, prepare, relations, write
     from recallite.remote.language_model import LanguageModel
     from recallite.review.memory_review import MemoryReview
     from recallite.store.store import Progress
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 else:  # a program that reads does not load what writes, and one that only names Memory loads no NumPy
     pipeline = Deferred("recallite.recall.pipeline")
     pending, change = Deferred("recallite.remember.pending"), Deferred("recallite.remember.change")
-    fields = Deferred("recallite.remember.fields")
+    prepare = Deferred("recallite.remember.prepare")
     relations, write = Deferred("recallite.remember.relations"), Deferred("recallite.remember.write")
     numerics = Deferred("recallite.system.numerics")
 
@@ -186,7 +186,7 @@ class Memory:
 
     # ── write ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    @suggests(lambda method, name: fields.unknown_field(method, name))
+    @suggests(lambda method, name: prepare.unknown_field(method, name))
     def remember(
         self,
         text: str | NewRecord,

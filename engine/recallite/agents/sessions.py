@@ -20,7 +20,7 @@ from recallite.errors import InvalidInput, NotFound, StoreCorrupt
 from recallite.model import checks
 from recallite.model.settings import WritePolicy
 from recallite.plugin import EngineHandle
-from recallite.remember.fields import uuid7
+from recallite.remember.prepare import uuid7
 from recallite.store.transaction import Reader, Writer
 from recallite.store.values import SessionRow, SnapshotRow, stored_json
 from recallite.system.asynchrony import AsyncService, awaited, awaited_service

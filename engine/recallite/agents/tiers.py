@@ -25,7 +25,7 @@ from recallite.model.records import Hits, NewRecord, Record, RecordFields, as_se
 from recallite.model.settings import WritePolicy
 from recallite.recall.request import RecallOptions
 from recallite.remember.embed import embedder_of, insert_rows
-from recallite.remember.fields import check_ids
+from recallite.remember.prepare import check_ids
 from recallite.remember.relations import check_speaker, row_id
 from recallite.remember.write import remember_one
 from recallite.store.transaction import Reader, Writer

@@ -18,9 +18,8 @@ from recallite.model.records import Changes, OnExisting, Outcome, Record
 from recallite.model.reports import Forgotten
 from recallite.model.settings import WritePolicy
 from recallite.remember.embed import embed_rows, embedder_of, identity_for
-from recallite.remember.fields import check_context, check_expiry, uuid7
 from recallite.remember.pending import catch_up, compare_changed, start_comparing
-from recallite.remember.prepare import metadata_json, read_times
+from recallite.remember.prepare import check_context, check_expiry, metadata_json, read_times, uuid7
 from recallite.remember.relations import (
     RowRefused,
     check_speaker,

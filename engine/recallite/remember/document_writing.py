@@ -14,8 +14,7 @@ from recallite.model.checks import check_metadata, check_name, join_scopes, now_
 from recallite.model.records import NewRecord
 from recallite.model.settings import WritePolicy
 from recallite.remember.embed import embed_rows, identity_for, insert_rows
-from recallite.remember.fields import uuid7
-from recallite.remember.prepare import Arguments, metadata_json, prepare_all
+from recallite.remember.prepare import Arguments, metadata_json, prepare_all, uuid7
 from recallite.remember.write import embed_some_pending
 from recallite.store.transaction import Reader
 from recallite.store.values import CHUNK_KIND, Chunk, DocumentRow, Parts, Row

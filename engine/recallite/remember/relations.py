@@ -18,7 +18,7 @@ from recallite.model import checks
 from recallite.model.authority import Authority, authority_of, is_lower, rank_of, speaker
 from recallite.model.filters import Filter
 from recallite.model.records import Link, Reached, Record
-from recallite.remember.fields import check_ids, check_order
+from recallite.remember.prepare import check_ids, check_order
 from recallite.store.transaction import Reader, Writer
 from recallite.store.values import (
     CHUNK_KIND,

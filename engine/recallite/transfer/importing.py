@@ -16,9 +16,8 @@ from recallite.model.authority import speaking_as
 from recallite.model.checks import check_vectors
 from recallite.model.reports import Imported
 from recallite.remember.embed import embed_rows, identity_for, insert_rows
-from recallite.remember.fields import check_expiry, content_id, is_to_come
 from recallite.remember.pending import comparing_policies, start_comparing
-from recallite.remember.prepare import prepare
+from recallite.remember.prepare import check_expiry, content_id, is_to_come, prepare
 from recallite.remember.relations import LINK_TYPES
 from recallite.store.store import Progress
 from recallite.store.transaction import Reader, Writer
