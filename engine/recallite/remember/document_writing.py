@@ -27,7 +27,7 @@ _FAILED_WHEN_DOWN = 2
 
 
 class NewChunk(Struct, kw_only=True):
-    """A chunk to store: an exact span of its document, its heading path as context, and its place as metadata."""
+    """A chunk to store: an exact span of its document, its heading path as context, and its position as metadata."""
 
     text: str
     context: str | None = None
@@ -68,7 +68,7 @@ class CachePolicy(Struct, frozen=True):
     max_entries: int | None = None
 
 
-class Written(Struct, frozen=True, kw_only=True):
+class DocumentOutcome(Struct, frozen=True, kw_only=True):
     """The outcome for one document.
 
     "failed" changed nothing, and `problem` says why. `embeddings_cached` counts chunks with vectors from the cache,
@@ -112,19 +112,18 @@ class _Attempts(Struct):
         self.problem = problem or self.problem
 
 
-class _Item:
+class _Pending(Struct):
     """A document being written, and the rows of its chunks that are not stored yet."""
 
-    def __init__(self, document: NewDocument, scope: str) -> None:
-        self.document = document
-        self.scope = scope
-        self.rows: dict[int, Row] = {}
-        self.cached: set[int] = set()
-        self.problem: str | None = None
+    document: NewDocument
+    scope: str
+    rows: dict[int, Row] = field(default_factory=dict)
+    cached: set[int] = field(default_factory=set)
+    problem: str | None = None
 
 
 class _Difference(Struct):
-    """Stored chunks by the place of their equal new chunk, places of other new chunks, and other stored chunks."""
+    """Stored chunks by the index of their equal new chunk, indices of other new chunks, and other stored chunks."""
 
     unchanged: dict[int, Chunk]
     new: list[int]
@@ -139,7 +138,7 @@ def write_documents(
     policy: WritePolicy | None = None,
     cache: CachePolicy | None = None,
     embed: bool = True,
-) -> Iterator[Written]:
+) -> Iterator[DocumentOutcome]:
     """Store a stream of documents; yields the outcome of each, in order, once it is committed.
 
     New chunks of several documents are embedded together. A chunk with the text and context of a stored chunk of the
@@ -147,12 +146,12 @@ def write_documents(
     and found by keyword. A chunk that cannot be stored (a NUL) fails only its document.
     Of `policy` (None: that of the settings) only what it redacts counts.
     """
-    batch: list[_Item] = []
+    batch: list[_Pending] = []
     waiting, attempts = 0, _Attempts(0 if embed else _FAILED_WHEN_DOWN)
     together = max(engine.embedder.batch_size or 0, EMBEDDED_TOGETHER)
     for incoming in stream:
         document = _redacted(incoming, policy or engine.settings.write_policy)
-        item = _Item(document, join_scopes(base, document.scope) or "/")
+        item = _Pending(document, join_scopes(base, document.scope) or "/")
         with engine.store.read() as reader:
             stored = _stored(reader, item)
         _prepare(engine, item, _compare(stored, document.chunks).new)
@@ -174,7 +173,9 @@ def delete_documents(engine: Engine, scope: str, sources: Sequence[str]) -> int:
         return writer.documents.delete([row for row in documents if row is not None])
 
 
-def _write(engine: Engine, batch: list[_Item], cache: CachePolicy | None, attempts: _Attempts) -> Iterator[Written]:
+def _write(
+    engine: Engine, batch: list[_Pending], cache: CachePolicy | None, attempts: _Attempts
+) -> Iterator[DocumentOutcome]:
     identity = _embed(engine, [(item, i) for item in batch for i in item.rows], cache, attempts)
     for item in batch:
         written = None
@@ -188,7 +189,7 @@ def _write(engine: Engine, batch: list[_Item], cache: CachePolicy | None, attemp
             # If nothing was left to embed, the identity of the vectors made before still holds.
             identity = _embed(engine, more, cache, attempts) or identity
         if written is None:
-            yield Written(source=item.document.source, outcome="failed", problem=item.problem)
+            yield DocumentOutcome(source=item.document.source, outcome="failed", problem=item.problem)
             continue
         if not attempts.failed:
             embed_some_pending(engine, list(item.rows.values()))
@@ -212,7 +213,7 @@ def _redacted(document: NewDocument, policy: WritePolicy) -> NewDocument:
     )  # fmt: skip
 
 
-def _prepare(engine: Engine, item: _Item, indices: Sequence[int]) -> None:
+def _prepare(engine: Engine, item: _Pending, indices: Sequence[int]) -> None:
     document = item.document
     try:
         check_name(document.source, "source")
@@ -229,7 +230,7 @@ def _prepare(engine: Engine, item: _Item, indices: Sequence[int]) -> None:
             Arguments(new), base=item.scope, max_text_chars=engine.settings.max_text_chars, policy=_REDACTED_BEFORE
         )
         for i, row in zip(indices, rows, strict=True):
-            # A chunk adds only its place and headings to the metadata of its document, which were checked.
+            # A chunk adds only its position and headings to the metadata of its document, which were checked.
             row.metadata = metadata_json(document.chunks[i].metadata)
             item.rows[i] = row
     except InvalidInput as reason:
@@ -237,24 +238,24 @@ def _prepare(engine: Engine, item: _Item, indices: Sequence[int]) -> None:
 
 
 def _embed(
-    engine: Engine, wanted: Sequence[tuple[_Item, int]], cache: CachePolicy | None, attempts: _Attempts
+    engine: Engine, chunks: Sequence[tuple[_Pending, int]], cache: CachePolicy | None, attempts: _Attempts
 ) -> Identity | None:
     """Fill the vectors of rows, from the cache where it has them; returns the identity of their embedder."""
     if attempts.over:
-        for item, i in wanted:
+        for item, i in chunks:
             item.rows[i].pending = engine.embedder.enabled
-    if not wanted or attempts.over:
+    if not chunks or attempts.over:
         return None
     identity = identity_for(engine, None)
-    left = list(wanted)
+    left = list(chunks)
     embedder = None
     if cache is not None and identity is not None and engine.embedder.enabled:
         with engine.atomic() as writer:
             embedder = writer.vectors.register_embedder(**identity._asdict())
-            known = writer.embedding_cache.look_up(embedder, [item.rows[i].content_hash for item, i in wanted])
+            known = writer.embedding_cache.look_up(embedder, [item.rows[i].content_hash for item, i in chunks])
             writer.embedding_cache.touch(embedder, known, cache.max_entries)
         left = []
-        for item, i in wanted:
+        for item, i in chunks:
             row = item.rows[i]
             if row.content_hash in known:
                 row.vectors, row.codes, *_ = known[row.content_hash]
@@ -278,7 +279,7 @@ def _embed(
     return identity
 
 
-def _commit(engine: Engine, item: _Item, identity: Identity | None) -> Written | None:
+def _commit(engine: Engine, item: _Pending, identity: Identity | None) -> DocumentOutcome | None:
     """Replace the stored document of this source; None where it has changed since it was compared."""
     document = item.document
     with engine.atomic() as writer:
@@ -290,7 +291,16 @@ def _commit(engine: Engine, item: _Item, identity: Identity | None) -> Written |
             writer.documents.rename_source(stored[0], document.source)
         writer.records.delete([chunk.id for chunk in difference.gone])
         public_id = "doc_" + uuid7() if stored is None else stored[0].public_id
-        writer.documents.put(item.scope, document.source, public_id, _columns(document))
+        now = now_us()
+        same = ("title", "media_type", "content_hash", "chunking", "size_bytes", "mtime_ns", "inode", "problem")
+        columns = {name: getattr(document, name) for name in same} | {
+            "read_at": now if document.read_at is None else document.read_at,
+            "metadata": metadata_json(document.metadata),
+            "caller_metadata": metadata_json(document.caller_metadata),
+            "chunks": len(document.chunks),
+            "updated_at": now,
+        }
+        writer.documents.put(item.scope, document.source, public_id, columns)
         writer.documents.move_chunks(
             [
                 (chunk, i, metadata_json(document.chunks[i].metadata), document.created_at, document.tags)
@@ -300,7 +310,7 @@ def _commit(engine: Engine, item: _Item, identity: Identity | None) -> Written |
         rows = [item.rows[i] for i in difference.new]
         insert_rows(writer, rows, identity)
     changed = bool(difference.new or difference.gone)
-    return Written(
+    return DocumentOutcome(
         source=document.source,
         id=public_id,
         outcome="created" if stored is None else "updated" if changed else "unchanged",
@@ -314,7 +324,7 @@ def _commit(engine: Engine, item: _Item, identity: Identity | None) -> Written |
     )
 
 
-def _stored(reader: Reader, item: _Item) -> tuple[DocumentRow, list[Chunk]] | None:
+def _stored(reader: Reader, item: _Pending) -> tuple[DocumentRow, list[Chunk]] | None:
     """The stored document of this source, or the one that it was renamed from."""
     document = item.document
     row = reader.documents.find(item.scope, document.source)
@@ -326,25 +336,13 @@ def _stored(reader: Reader, item: _Item) -> tuple[DocumentRow, list[Chunk]] | No
 def _compare(stored: tuple[DocumentRow, list[Chunk]] | None, chunks: Sequence[NewChunk]) -> _Difference:
     """Match stored chunks with new ones of equal text and context, in order."""
     by_text: dict[tuple[str, str | None], list[Chunk]] = {}
-    for chunk in [] if stored is None else reversed(stored[1]):
-        by_text.setdefault((chunk.text, chunk.context), []).append(chunk)
-    same_place, new = {}, []
-    for i, wanted in enumerate(chunks):
-        same = by_text.get((wanted.text, wanted.context or None))
+    for old in [] if stored is None else reversed(stored[1]):
+        by_text.setdefault((old.text, old.context), []).append(old)
+    unchanged, new = {}, []
+    for i, chunk in enumerate(chunks):
+        same = by_text.get((chunk.text, chunk.context or None))
         if same:
-            same_place[i] = same.pop()
+            unchanged[i] = same.pop()
         else:
             new.append(i)
-    return _Difference(same_place, new, [chunk for left in by_text.values() for chunk in left])
-
-
-def _columns(document: NewDocument) -> dict[str, Any]:
-    now = now_us()
-    same = ("title", "media_type", "content_hash", "chunking", "size_bytes", "mtime_ns", "inode", "problem")
-    return {name: getattr(document, name) for name in same} | {
-        "read_at": now if document.read_at is None else document.read_at,
-        "metadata": metadata_json(document.metadata),
-        "caller_metadata": metadata_json(document.caller_metadata),
-        "chunks": len(document.chunks),
-        "updated_at": now,
-    }
+    return _Difference(unchanged, new, [old for left in by_text.values() for old in left])

@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 import msgspec
@@ -108,12 +107,6 @@ def _drop_others(engine: Engine, embedder: EmbedderRow) -> None:
         if not ids:
             return
         last = ids[-1]
-
-
-def drain_pending(engine: Engine, limit: int | None) -> None:
-    """Embed pending records; a failure leaves them pending."""
-    with suppress(EmbedderError):
-        embed_pending(engine, limit=limit)
 
 
 def reembed(engine: Engine, *, on_progress: Progress | None = None) -> int:
@@ -242,9 +235,8 @@ def start_comparing(engine: Engine, *, added: bool = False) -> None:
 def catch_up(engine: Engine, *, until: int | None = None, stopped: Callable[[], bool] = bool) -> int:
     """Compare all records that wait, or those up to a row id; returns how many there were."""
     with engine.store.read() as reader:
-        first = _waiting_records(reader, 1, until)
-    if first is None:
-        return 0
+        if _waiting_records(reader, 1, until) is None:
+            return 0
     with engine.store.doing(COMPARING):
         done = _compare_all(engine, until, stopped)
     if done and engine.language_model is not None:
@@ -301,7 +293,16 @@ def _judge_ahead(reader: Reader, waiting: _Waiting, verdicts: Verdicts, stopped:
     This is what takes long. It decides nothing: `_compare_next` compares them again, by then with all that others have
     written, and finds most verdicts made.
     """
-    rows, give_way = [*waiting.rows.values()], _Turns()
+    began = time.perf_counter()
+
+    def give_way() -> None:
+        """Give up the interpreter's lock for a moment if it was held for a turn."""
+        nonlocal began
+        if time.perf_counter() - began > _TURN_SECONDS:
+            time.sleep(_PAUSE_SECONDS)
+            began = time.perf_counter()
+
+    rows = [*waiting.rows.values()]
     detection = Detection(reader, rows, waiting.policy, give_way, verdicts)
     for i in range(len(rows)):
         if stopped():
@@ -310,18 +311,6 @@ def _judge_ahead(reader: Reader, waiting: _Waiting, verdicts: Verdicts, stopped:
             detection.superseded(relation.other)
         detection.wrote(i)
         give_way()
-
-
-class _Turns:
-    """Gives up the interpreter's lock for a moment if it was held for a turn."""
-
-    def __init__(self) -> None:
-        self._began = time.perf_counter()
-
-    def __call__(self) -> None:
-        if time.perf_counter() - self._began > _TURN_SECONDS:
-            time.sleep(_PAUSE_SECONDS)
-            self._began = time.perf_counter()
 
 
 def _compare_next(engine: Engine, writer: Writer, most: int, until: int | None, verdicts: Verdicts) -> int:
@@ -448,11 +437,9 @@ def judge_waiting(engine: Engine, *, limit: int | None = None, stopped: Callable
     with engine.store.read() as reader:
         waiting = reader.judgements.count()
     return Judged(
-        superseded=counted["supersedes"],
-        contradicting=counted["contradicts"],
-        independent=counted["independent"],
+        superseded=counted["supersedes"], contradicting=counted["contradicts"], independent=counted["independent"],
         waiting=waiting,
-    )
+    )  # fmt: skip
 
 
 def _waiting_pairs(reader: Reader, limit: int) -> list[_Pair]:
@@ -473,11 +460,7 @@ def _ask(model: LanguageModel, pairs: Sequence[_Pair]) -> list[Answer]:
 
 def _shown(record: Record) -> dict[str, str | None]:
     moment = record.valid_from or record.created_at
-    return {
-        "text": record.text[:_MOST_CHARS],
-        "of": record.context,
-        "time": moment.isoformat(timespec="minutes"),
-    }
+    return {"text": record.text[:_MOST_CHARS], "of": record.context, "time": moment.isoformat(timespec="minutes")}
 
 
 def _marked(writer: Writer, pair: _Pair, outcome: Answer) -> str:

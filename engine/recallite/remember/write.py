@@ -21,7 +21,7 @@ from msgspec import structs
 
 from recallite.embedding.handle import Identity
 from recallite.engine import Engine
-from recallite.errors import EmbedderMismatch, InvalidInput, InvalidItem, RecalliteError
+from recallite.errors import EmbedderError, EmbedderMismatch, InvalidInput, InvalidItem, RecalliteError
 from recallite.model.authority import authority_of
 from recallite.model.checks import check_vectors, now_us, to_datetime
 from recallite.model.records import Contradiction, Link, NewRecord, OnExisting, Outcome, Record
@@ -46,7 +46,7 @@ from recallite.remember.merge_candidates import (
     index_of,
     threshold_search,
 )
-from recallite.remember.pending import MANY, comparing_policies, drain_pending, start_comparing, start_judging
+from recallite.remember.pending import MANY, comparing_policies, embed_pending, start_comparing, start_judging
 from recallite.remember.prepare import Arguments, as_new_record, as_record, prepare_all, prepare_batch
 from recallite.remember.relations import KINDS_THAT_LAST, Known, RowRefused
 from recallite.store.columns import RowColumns
@@ -193,8 +193,8 @@ def embed_some_pending(engine: Engine, rows: Sequence[Row]) -> None:
     if any(columns.pending):
         engine.may_have_pending = True
     elif not engine.store.writing and engine.may_have_pending and any(columns.vectors):
-        with engine.afterwards("embedding"):
-            drain_pending(engine, _PENDING_A_WRITE)
+        with engine.afterwards("embedding"), suppress(EmbedderError):
+            embed_pending(engine, limit=_PENDING_A_WRITE)
 
 
 def _identity_for(engine: Engine, vectors: Sequence[object]) -> Identity | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext
 
-import numpy as np
 from msgspec import Struct, structs
 
 from recallite.embedding.handle import Identity
@@ -15,7 +14,7 @@ from recallite.model import checks
 from recallite.model.authority import speaking_as
 from recallite.model.checks import check_vectors
 from recallite.model.reports import Imported
-from recallite.remember.embed import embed_rows, identity_for, insert_rows
+from recallite.remember.embed import are_unit, embed_rows, identity_for, insert_rows
 from recallite.remember.pending import comparing_policies, start_comparing
 from recallite.remember.prepare import check_expiry, content_id, is_to_come, prepare
 from recallite.remember.relations import LINK_TYPES
@@ -53,8 +52,6 @@ _OTHER_CHARS = 16_000_000
 _MOST_WARNINGS = 1_000
 # A batch of long texts ends before its items are all there.
 _MAX_BATCH_CHARS = 16_000_000
-# float32 keeps the length of a unit vector to about 1e-7: a larger difference is not from an export.
-_UNIT_TOLERANCE = 1e-3
 
 
 @traced("import", lambda done: {"memories": done.records, "skipped": done.skipped})
@@ -139,27 +136,25 @@ class Batch:
         """Check one entry and keep it; None is the end."""
         match entry:
             case Incoming():
-                self._add_version(entry, line)
+                item = self._item(entry, line)
+                self._chars += len(item.row.text)
+                if self._versions and item.row.public_id != self._versions[0].row.public_id:
+                    self._check_versions_complete()
+                self._versions.append(item)
+                if item.row.recorded_until is None:
+                    self._memories.append(self._versions)
+                    self._versions = []
                 return
             case Header():
                 self._embedder = entry.embedder
             case LinkLine():
-                self._links.append((line, _checked_link(entry)))
+                check_link(entry)
+                self._links.append((line, entry))
             case SupersessionLine():
                 self._supersessions.append((line, entry, check_supersession(entry)))
             case DocumentLine():
                 self._documents.append(check_document(entry, self._base))
         self._check_versions_complete()
-
-    def _add_version(self, entry: Incoming, line: int) -> None:
-        item = self._item(entry, line)
-        self._chars += len(item.row.text)
-        if self._versions and item.row.public_id != self._versions[0].row.public_id:
-            self._check_versions_complete()
-        self._versions.append(item)
-        if item.row.recorded_until is None:
-            self._memories.append(self._versions)
-            self._versions = []
 
     def _check_versions_complete(self) -> None:
         if self._versions:
@@ -219,8 +214,8 @@ class Batch:
         engine, count = self._engine, len(self)
         if not count:  # after the last full one: what would fail here comes after all is stored
             return
-        memories, links, documents = self._memories, self._links, self._documents
-        supersessions = self._supersessions
+        memories, links = self._memories, self._links
+        supersessions, documents = self._supersessions, self._documents
         self._memories, self._links, self._supersessions, self._documents, self._chars = [], [], [], [], 0
         with engine.store.read() as reader:
             fresh = self._fresh(reader, memories)
@@ -271,10 +266,9 @@ class Batch:
             raise _at_line(items[0].line if first is None else first.line, self.stored, reason) from reason
         if identity is None and self._embedder is not None and any(item.parts for item in items):
             identity = Identity(self._embedder.fingerprint, self._embedder.name, self._embedder.dimension)
-        keep = (
-            identity is not None and self._embedder is not None and identity.fingerprint == self._embedder.fingerprint
-        )
-        wanted = []
+        made_by = None if self._embedder is None else self._embedder.fingerprint
+        keep = identity is not None and identity.fingerprint == made_by
+        lacking = []
         for item in items:
             if keep and item.parts:
                 item.row.vectors = item.parts
@@ -284,8 +278,8 @@ class Batch:
                 except RecalliteError as reason:
                     raise _at_line(item.line, self.stored, reason) from reason
             else:
-                wanted.append(item.row)
-        embed_rows(engine.embedder, wanted, [None] * len(wanted), identity)
+                lacking.append(item.row)
+        embed_rows(engine.embedder, lacking, [None] * len(lacking), identity)
         return identity
 
     def _write_links(self, writer: Writer, links: Sequence[tuple[int, LinkLine]]) -> int:
@@ -309,7 +303,8 @@ class Batch:
         return len(rows)
 
 
-def _checked_link(link: LinkLine) -> LinkLine:
+def check_link(link: LinkLine) -> None:
+    """Refuse a link of an unknown type, or that cannot be stored."""
     if link.type not in LINK_TYPES:
         raise InvalidInput(f"type is {shown(link.type)}: use one of {', '.join(LINK_TYPES)}")
     checks.check_unit(link.strength, "strength")
@@ -318,7 +313,6 @@ def _checked_link(link: LinkLine) -> LinkLine:
     for end in (link.source, link.target):
         checks.check_name(end, "a link's end")
     checks.check_time(link.created_at, "created_at")
-    return link
 
 
 def check_parts(parts: tuple[bytes, ...], embedder: Embedder | None) -> None:
@@ -330,9 +324,8 @@ def check_parts(parts: tuple[bytes, ...], embedder: Embedder | None) -> None:
             raise InvalidInput(
                 f"a vector has {len(part)} bytes: {embedder.dimension} float32 are {4 * embedder.dimension}", "vector"
             )
-        values = np.frombuffer(part, dtype="<f4").astype(np.float64)
-        if not abs(float(np.sqrt(values @ values)) - 1.0) <= _UNIT_TOLERANCE:
-            raise InvalidInput("a vector is not of length 1: the line was changed or damaged", "vector")
+    if not are_unit(parts):
+        raise InvalidInput("a vector is not of length 1: the line was changed or damaged", "vector")
 
 
 def _at_line(number: int, stored: int, reason: RecalliteError) -> InvalidItem:
