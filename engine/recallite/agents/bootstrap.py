@@ -114,19 +114,18 @@ def bootstrap(
     values: dict[str, tuple[Any, ...]] = {}
     for section, count in zip(sections, counts, strict=True):
         values[section.field] = (*values.get(section.field, ()), *(value for _, value in section.entries[:count]))
+    elsewhere = 0
+    if agent is not None and not any(section.entries for section in sections):
+        with engine.store.read() as reader:
+            elsewhere = reader.records.count(Filter().within(tiers[0]._scope(None)), checks.now_us())
     return Bootstrap(
         text=text,
         tokens=count_tokens([text])[0] if text else 0,
         snapshot=next(iter(values.pop("snapshot")), None),
         left_out=sum(len(section.entries) for section in sections) - sum(counts),
-        elsewhere=0 if agent is None or any(section.entries for section in sections) else _count(engine, tiers[0]),
+        elsewhere=elsewhere,
         **values,
     )
-
-
-def _count(engine: Engine, semantic: Semantic) -> int:
-    with engine.store.read() as reader:
-        return reader.records.count(Filter().within(semantic._scope(None)), checks.now_us())
 
 
 def _gather(

@@ -87,20 +87,18 @@ def check_facts(facts: object, episodes: Sequence[Record], max_text_chars: int) 
     checked = []
     for i, item in enumerate(facts):
         fact, values = _fact(item, i), {}
-        for key, (check, wanted) in rules.items():
+        for key, (check, expected) in rules.items():
             try:
                 values[key] = check(getattr(fact, key))
             except InvalidInput:
-                raise InvalidInput(f"{key!r} of fact {i} is not {wanted}") from None
+                raise InvalidInput(f"{key!r} of fact {i} is not {expected}") from None
         checked.append(Fact(**values))
     return checked
 
 
 def _known_ids(ids: object, known: set[str]) -> tuple[str, ...]:
-    if isinstance(ids, str) or not isinstance(ids, Sequence):
-        raise InvalidInput("no list")
-    if not all(isinstance(id, str) and id in known for id in ids):
-        raise InvalidInput("unknown ids")
+    if isinstance(ids, str) or not isinstance(ids, Sequence) or not {*map(str, ids)} <= known:
+        raise InvalidInput("no list of known ids")
     return tuple(ids)
 
 
@@ -138,16 +136,16 @@ def _fact(item: object, i: int) -> Fact:
         return item
     if isinstance(item, str):
         return Fact(content=item)
-    wanted = f"give a str, or a dict of {', '.join(Fact.__struct_fields__)}"
+    remedy = f"give a str, or a dict of {', '.join(Fact.__struct_fields__)}"
     if not isinstance(item, Mapping):
-        raise InvalidInput(f"fact {i} is a {type(item).__name__}: {wanted}")
+        raise InvalidInput(f"fact {i} is a {type(item).__name__}: {remedy}")
     for key in item:
         if key not in Fact.__struct_fields__:
             # A long key may itself be the text of an episode.
             named = f" {key!r}" if isinstance(key, str) and key.isidentifier() and len(key) <= _CHARS_A_KEY else ""
-            raise InvalidInput(f"fact {i} has an unknown key{named}: {wanted}")
+            raise InvalidInput(f"fact {i} has an unknown key{named}: {remedy}")
     if "content" not in item:
-        raise InvalidInput(f"fact {i} has no 'content': {wanted}")
+        raise InvalidInput(f"fact {i} has no 'content': {remedy}")
     return Fact(**item)
 
 

@@ -94,11 +94,8 @@ class Tip(Struct, frozen=True, kw_only=True):
         if self.kind == "recovery":
             times = "once" if self.runs == 1 else f"{self.runs:,} times"
             return f"When {self.tools[0]} fails with {_line(self.error)!r}: {_line(self.recovery)} (helped {times})"
-        figures = []
-        if self.avg_steps is not None:
-            figures.append(_counted(self.avg_steps, "step"))
-        if self.avg_tokens is not None:
-            figures.append(_counted(self.avg_tokens, "token"))
+        averages = ((self.avg_steps, "step"), (self.avg_tokens, "token"))
+        figures = [_counted(number, unit) for number, unit in averages if number is not None]
         average = f" (avg {', '.join(figures)})" if figures else ""
         return (
             f"For {self.task_type} tasks, use [{', '.join(self.tools)}] — {self.success_rate * 100:.0f}% success rate "

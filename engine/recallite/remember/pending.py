@@ -62,11 +62,10 @@ def embed_pending(engine: Engine, *, limit: int | None = None, on_progress: Prog
         last = waiting[-1][0]
         parts = parts_by_id(engine.embedder, waiting, patient=True)
 
-        def store(writer: Writer, some: Sequence[Text], parts: dict[int, Parts]) -> None:
-            active = writer.vectors.register_embedder(**identity._asdict())
-            writer.vectors.set(active, writer.vectors.unchanged(some, finished(parts)), active=True)
+        def store(writer: Writer, done: dict[int, Parts]) -> None:
+            writer.vectors.set(writer.vectors.register_embedder(**identity._asdict()), done, active=True)
 
-        _in_turns(engine, step, waiting, parts, store)
+        _in_turns(engine, step, waiting, finished(parts), store)
         tried += len(waiting)
         done += sum(bool(part.values) for part in parts.values())
         problem = problem or retry_reason(parts.values())
@@ -82,16 +81,17 @@ def _in_turns(
     step: StepSize | None,
     texts: Sequence[Text],
     parts: Mapping[int, Parts],
-    store: Callable[[Writer, Sequence[Text], dict[int, Parts]], None],
+    store: Callable[[Writer, dict[int, Parts]], object],
 ) -> None:
-    """Store the parts of texts, of some in each turn of the background; without a step all at once."""
+    """Store the parts of texts that were not changed since, of some in each turn; without a step all at once."""
     left = texts
     while left:
         some = left if step is None else left[: step.size]
         with engine.atomic(step=step) as writer:
             if step is not None:
                 step.count = len(some)
-            store(writer, some, {row_id: parts[row_id] for row_id, *_ in some if row_id in parts})
+            made = {row_id: parts[row_id] for row_id, *_ in some if row_id in parts}
+            store(writer, writer.vectors.unchanged(some, made))
         left = left[len(some) :]
 
 
@@ -138,11 +138,9 @@ def reembed(engine: Engine, *, on_progress: Progress | None = None) -> int:
             _drop_others(engine, target)
             return done
         parts = parts_by_id(engine.embedder, waiting)
-
-        def store(writer: Writer, some: Sequence[Text], parts: dict[int, Parts]) -> None:
-            writer.vectors.set(target, writer.vectors.unchanged(some, finished(parts)), active=False)
-
-        _in_turns(engine, step, waiting, parts, store)
+        _in_turns(
+            engine, step, waiting, finished(parts), lambda writer, done: writer.vectors.set(target, done, active=False)
+        )
         if problem := retry_reason(parts.values()):
             raise EmbedderError(problem)
         done += sum(bool(part.values) for part in parts.values())
@@ -184,9 +182,8 @@ def _update_codes(engine: Engine, embedder_id: int) -> int:
             return done
         embedded = {key: part for key, part in parts_by_id(engine.embedder, lacking).items() if part.values}
 
-        def store(writer: Writer, some: Sequence[Text], parts: dict[int, Parts]) -> None:
+        def store(writer: Writer, same: dict[int, Parts]) -> None:
             nonlocal done
-            same = writer.vectors.unchanged(some, parts)
             done += writer.vectors.add_token_codes(embedder_id, {key: part.codes for key, part in same.items()})
 
         _in_turns(engine, step, lacking, embedded, store)

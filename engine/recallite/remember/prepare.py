@@ -15,7 +15,8 @@ from contextlib import suppress
 from datetime import timedelta
 from difflib import get_close_matches
 from functools import partial
-from operator import attrgetter
+from itertools import compress
+from operator import attrgetter, not_
 from typing import Any, TypeVar
 
 import msgspec
@@ -181,7 +182,8 @@ def prepare_all(
         if public_id is not None:
             rows.public_id[i], rows.named[i] = check_name(public_id, "id"), True
     _set_times(rows, arguments, now, exported=exported)
-    if any(vector is not None and not rows.indexed[i] for i, vector in enumerate(arguments["vector"])):
+    left_out = compress(arguments["vector"], map(not_, rows.indexed))
+    if any(vector is not None for vector in left_out):
         raise InvalidInput("a vector is given with indexed=False, which recall leaves out: leave one of them out")
     if not exported:
         _read_times(rows, rows.reading, arguments["created_at"], policy)

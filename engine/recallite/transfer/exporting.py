@@ -115,7 +115,9 @@ def _write_csv(stream: IO[str], versions: Iterator[Version], base: str) -> None:
     for record, *_ in versions:
         if record.recorded_until is None:
             row = _fields(record, base)
-            row["tags"] = _joined_tags(record.tags)
+            tags = ";".join(record.tags)
+            as_list = tags.startswith("[") or any(";" in tag or tag != tag.strip() for tag in record.tags)
+            row["tags"] = _encode(record.tags).decode() if as_list else tags
             row["metadata"] = _encode(record.metadata).decode() if record.metadata else None
             row["pinned"] = "true" if record.pinned else "false"
             rows.writerow(row)
@@ -129,9 +131,3 @@ def _fields(record: Record, base: str) -> dict[str, Any]:
     values = {name: getattr(record, name) for name in RECORD_FIELDS}
     times = {name: written_time(value) for name, value in values.items() if isinstance(value, datetime)}
     return {**values, **times, "scope": scope_within(record.scope, base)}
-
-
-def _joined_tags(tags: tuple[str, ...]) -> str:
-    if any(";" in tag or tag != tag.strip() for tag in tags) or (tags and tags[0].startswith("[")):
-        return _encode(tags).decode()
-    return ";".join(tags)

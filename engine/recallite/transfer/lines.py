@@ -318,6 +318,7 @@ class _Line(RecordFields, frozen=True, kw_only=True, forbid_unknown_fields=True)
 Entry: TypeAlias = Header | Incoming | LinkLine | SupersessionLine | DocumentLine
 """The entry of a line."""
 _decode = msgspec.json.Decoder(_Line).decode
+_OF_MEMORY = [name for name in Incoming.__struct_fields__ if name in _Line.__struct_fields__]
 _STORED = [name for name in _Line.__struct_fields__ if name in Record.__struct_fields__ and name not in ("id", "text")]
 RECORD_FIELDS = ("id", "text", *_STORED)
 """The fields that a line has of a stored memory."""
@@ -356,17 +357,22 @@ def _parse_jsonl(lines: Lines) -> Iterator[Entry]:
             continue
         line = _decoded(text)
         if line.text is not None:
-            yield _incoming(line)
-        elif line.link is not None:
-            yield line.link
-        elif line.supersession is not None:
-            yield line.supersession
-        elif line.document is not None:
-            yield line.document
-        elif line.format is not None:
-            yield _header(line)
-        else:
+            fields = {name: getattr(line, name) for name in _OF_MEMORY}
+            yield Incoming(**{**fields, "tags": line.tags or ()})
+        elif (entry := line.link or line.supersession or line.document) is not None:
+            yield entry
+        elif line.format is None:
             raise InvalidInput("the line has no 'text'")
+        elif line.format != FORMAT:
+            raise InvalidInput(f"the header names the format {shown(line.format)}: only {FORMAT!r} is known")
+        elif line.version is None or line.version < 1:
+            raise InvalidInput(f"the header has the version {shown(line.version)}: give {VERSION}")
+        elif line.version > VERSION:
+            raise InvalidInput(
+                f"the file has version {line.version} and this Recallite knows up to {VERSION}: upgrade recallite"
+            )
+        else:
+            yield Header(line.embedder)
 
 
 def _decoded(text: str) -> _Line:
@@ -387,23 +393,6 @@ def _decoded(text: str) -> _Line:
         raise InvalidInput(f"the line holds a lone surrogate at {fault.start}, which is no character") from None
 
 
-def _incoming(line: _Line) -> Incoming:
-    fields = {name: getattr(line, name) for name in Incoming.__struct_fields__ if name in _Line.__struct_fields__}
-    return Incoming(**{**fields, "tags": line.tags or ()})
-
-
-def _header(line: _Line) -> Header:
-    if line.format != FORMAT:
-        raise InvalidInput(f"the header names the format {shown(line.format)}: only {FORMAT!r} is known")
-    if line.version is None or line.version < 1:
-        raise InvalidInput(f"the header has the version {shown(line.version)}: give {VERSION}")
-    if line.version > VERSION:
-        raise InvalidInput(
-            f"the file has version {line.version} and this Recallite knows up to {VERSION}: upgrade recallite"
-        )
-    return Header(line.embedder)
-
-
 def _parse_csv(lines: Lines, max_text_chars: int) -> Iterator[Incoming]:
     # A cell may hold any text that `remember` takes. The limit of the csv module is global, 128 KiB by default.
     csv.field_size_limit(max(csv.field_size_limit(), max_text_chars, _MIN_CELL_CHARS))
@@ -411,13 +400,8 @@ def _parse_csv(lines: Lines, max_text_chars: int) -> Iterator[Incoming]:
     header = [name.strip() for name in _next_row(rows) or ()]
     unknown = [name for name in header if name not in COLUMNS]
     if "text" not in header or unknown or len(set(header)) < len(header):
-        wrong = (
-            f"the column {shown(unknown[0])}"
-            if unknown
-            else "a column twice"
-            if "text" in header
-            else "no column 'text'"
-        )
+        wrong = "a column twice" if "text" in header else "no column 'text'"
+        wrong = f"the column {shown(unknown[0])}" if unknown else wrong
         raise InvalidInput(f"the header row has {wrong}: use text and any of {', '.join(COLUMNS)}, with commas between")
     while (row := _next_row(rows)) is not None:
         if not any(row):
@@ -575,13 +559,11 @@ def put_document(writer: Writer, document: IncomingDocument, sight: str) -> None
     writer.documents.put(document.scope, document.source, public_id, columns)
     row = writer.documents.find(document.scope, document.source)
     assert row is not None
-    chunks = len(writer.documents.chunks_of(row.source_id))
-    if not chunks:
+    if chunks := len(writer.documents.chunks_of(row.source_id)):
+        columns = {**document.columns, "chunks": chunks}  # created_at stays that of the first put
+        writer.documents.put(document.scope, document.source, public_id, columns)
+    else:
         writer.documents.delete([row])
-        return
-    writer.documents.put(
-        document.scope, document.source, public_id, {**document.columns, "chunks": chunks}
-    )  # created_at stays that of the first put
 
 
 # Supersessions and repeated statements: read, checked and written.
@@ -605,30 +587,23 @@ def check_occurrences(
     repeated: Sequence[OccurrenceLine], max_text_chars: int, policy: WritePolicy
 ) -> tuple[tuple[int, str | None], ...]:
     """The further times of a memory, checked, and redacted as `policy` says."""
-    return tuple(
-        (
-            checks.time_or(occurrence.at, "repeated.at", 0),
-            None
-            if occurrence.text is None
-            else policy.clean(checks.check_text(occurrence.text, max_text_chars, "repeated.text")),
-        )
-        for occurrence in repeated
-    )
+    checked = []
+    for occurrence in repeated:
+        text = occurrence.text
+        if text is not None:
+            text = policy.clean(checks.check_text(text, max_text_chars, "repeated.text"))
+        checked.append((checks.time_or(occurrence.at, "repeated.at", 0), text))
+    return tuple(checked)
 
 
 def check_supersession(entry: SupersessionLine) -> Supersession:
     """A supersession of a file, checked; its ends are looked up when it is written."""
     for end in (entry.old, entry.new):
         checks.check_name(end, "an end of a supersession")
-    row = Supersession(
-        0,
-        0,
-        checks.time_or(entry.holds_from, "holds_from", 0),
-        checks.time_or(entry.known_from, "known_from", 0),
-        checks.check_time(entry.known_until, "known_until"),
-        check_reason(entry.reason),
-        checks.check_unit(entry.strength, "strength"),
-    )
+    holds_from, known_from = (checks.time_or(getattr(entry, name), name, 0) for name in ("holds_from", "known_from"))
+    known_until = checks.check_time(entry.known_until, "known_until")
+    reason, strength = check_reason(entry.reason), checks.check_unit(entry.strength, "strength")
+    row = Supersession(0, 0, holds_from, known_from, known_until, reason, strength)
     if row.known_until is not None and row.known_until < row.known_from:
         raise InvalidInput("known_until is before known_from")
     return row
