@@ -18,18 +18,7 @@ from recallite.errors import InvalidInput, KernelError
 from recallite.model import checks
 from recallite.model.environment import default_path, named_key
 from recallite.model.filters import Filter, FilterFields, bound_filter
-from recallite.model.records import (
-    Changes,
-    Expiry,
-    Hits,
-    Link,
-    NewRecord,
-    OnExisting,
-    Reached,
-    Record,
-    Shown,
-    as_seen,
-)
+from recallite.model.records import Changes, Expiry, Hits, Link, NewRecord, OnExisting, Reached, Record, Shown, as_seen
 from recallite.model.reports import Forgotten, ScopeCount, TagCount
 from recallite.model.settings import Profile, Settings, WritePolicy
 from recallite.recall.request import Diversity, Mode, Purpose, RecallOptions, Request, build_request, unknown_argument
@@ -566,13 +555,7 @@ class Memory:
 
     @overload
     def neighbors(
-        self,
-        id: str,
-        *,
-        types: Sequence[str] = (),
-        direction: Direction = "both",
-        depth: int,
-        limit: int | None = 100,
+        self, id: str, *, types: Sequence[str] = (), direction: Direction = "both", depth: int, limit: int | None = 100
     ) -> builtins.list[Reached]: ...
 
     def neighbors(

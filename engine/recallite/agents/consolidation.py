@@ -97,7 +97,7 @@ def check_facts(facts: object, episodes: Sequence[Record], max_text_chars: int) 
 
 
 def _known_ids(ids: object, known: set[str]) -> tuple[str, ...]:
-    if isinstance(ids, str) or not isinstance(ids, Sequence) or not {*map(str, ids)} <= known:
+    if isinstance(ids, str) or not isinstance(ids, Sequence) or not all(type(id) is str and id in known for id in ids):
         raise InvalidInput("no list of known ids")
     return tuple(ids)
 
@@ -343,12 +343,7 @@ class Consolidator(Service):
         return self._to_public(Cycle, cycle)
 
     def _promote(
-        self,
-        writer: Writer,
-        scope: str,
-        facts: Sequence[Fact],
-        rows: Sequence[Row],
-        identity: Identity | None,
+        self, writer: Writer, scope: str, facts: Sequence[Fact], rows: Sequence[Row], identity: Identity | None
     ) -> int:
         """Store the facts that are not stored yet, and link all facts to their episodes that remain.
 

@@ -44,6 +44,10 @@ _SAID = (
     "text", "context", "vector", "kind", "scope", "topic", "valid_from", "valid_until", "pinned", "source", "metadata",
     "expires_at",
 )  # fmt: skip
+_REPLACED = (
+    "kind", "scope", "importance", "pinned", "authority", "topic", "source", "position", "metadata", "valid_from",
+    "valid_until", "valid_resolved", "expires_at", "expires_after",
+)  # fmt: skip
 _PROCEDURE = "procedure"
 _OF_CHUNKS = ("text", "context", "vector", "kind", "scope", "source", "position", "metadata")
 _OF_PROCEDURES = ("text", "context", "vector", "kind", "scope", "metadata")
@@ -173,7 +177,7 @@ def forget(
 
 
 def _with_former(writer: Writer, record_ids: Sequence[int]) -> list[int]:
-    """Records with those that they supersede, directly or through others."""
+    """Return records and those that they supersede, directly or through others."""
     with_former, newest = dict.fromkeys(record_ids), list(record_ids)
     while newest:
         newest = [row.old_id for row in writer.supersessions.of_new(newest) if row.old_id not in with_former]
@@ -227,7 +231,7 @@ def restore(engine: Engine, public_id: str, version: object, *, base: str) -> Re
 
 
 def _chosen_version(ids: Sequence[int], versions: Sequence[Record], version: object) -> int:
-    """The row id of the version with this place in the history, or that was current at this time."""
+    """Return the row id of the version at this index of the history, or that was current at this time."""
     last = len(ids) - 1
     if isinstance(version, int) and not isinstance(version, bool):
         if not -len(ids) <= version <= last:
@@ -251,13 +255,7 @@ def _chosen_version(ids: Sequence[int], versions: Sequence[Record], version: obj
 
 
 def _put_version(
-    engine: Engine,
-    writer: Writer,
-    record_id: int,
-    row: Row,
-    identity: Identity | None,
-    *,
-    keep_version: bool = True,
+    engine: Engine, writer: Writer, record_id: int, row: Row, identity: Identity | None, *, keep_version: bool = True
 ) -> None:
     """Give a record a new version from now on. The time is read inside the transaction, which may have had to wait."""
     row.recorded_from = row.updated_at = checks.now_us()
@@ -313,6 +311,7 @@ def purge_versions(engine: Engine, public_id: str, *, base: str) -> int:
 
 
 def _checked(changes: Mapping[str, Any], base: str) -> tuple[dict[str, Any], tuple[str, ...] | None]:
+    """Check changes, and return those of columns, and the new tags if any are given."""
     columns: dict[str, Any] = {}
     tags = None
     for name, value in changes.items():
@@ -382,15 +381,22 @@ def replace_record(
     With "version" its old text stays in its history. RowRefused, with the reason, if it is not to be replaced.
     """
     now = writer.records.get(record_id)
-    columns: dict[str, Any] = {
-        "kind": row.kind, "scope": row.scope, "importance": row.importance, "pinned": row.pinned,
-        "authority": row.authority, "topic": row.topic,
-        "source": row.source, "position": row.position, "metadata": row.metadata, "valid_from": row.valid_from,
-        "valid_until": row.valid_until, "valid_resolved": row.valid_resolved, "expires_at": row.expires_at,
-        "expires_after": row.expires_after,
-    }  # fmt: skip
+    columns = {name: getattr(row, name) for name in _REPLACED}
     try:
-        _check_replaceable(now, row, on_existing)
+        # It must be in the scope of the handle, replaceable, of no higher authority, and made by no service.
+        if row.base not in ("/", now.scope) and not now.scope.startswith(row.base + "/"):
+            raise Conflict(f"the id {shown(row.public_id)} is taken by a memory outside this scope: give another")
+        if on_existing == "error":
+            raise Conflict(
+                f"a memory with the id {shown(row.public_id)} is there already: give on_existing='replace' or "
+                "'version', or another id"
+            )
+        if row.authority < rank_of(now.authority):
+            raise Conflict(
+                f"the id {shown(row.public_id)} is that of a memory by the authority {now.authority}, which "
+                f"{authority_of(row.authority)} cannot replace: give another id"
+            )
+        check_owned(now, ("text",))
         settle_change(writer, record_id, now, columns)
     except RecalliteError as reason:
         raise RowRefused(row, reason) from reason
@@ -403,20 +409,3 @@ def replace_record(
     writer.records.change_columns(record_id, {**columns, "updated_at": checks.now_us()}, row.tags)
     supersede_named(writer, [row], [record_id])
     return "updated" if keep else "replaced"
-
-
-def _check_replaceable(now: Record, row: Row, on_existing: OnExisting) -> None:
-    """Refuse what is outside the scope of the handle, what a service made, and what is to stay."""
-    if row.base not in ("/", now.scope) and not now.scope.startswith(row.base + "/"):
-        raise Conflict(f"the id {shown(row.public_id)} is taken by a memory outside this scope: give another")
-    if on_existing == "error":
-        raise Conflict(
-            f"a memory with the id {shown(row.public_id)} is there already: give on_existing='replace' or 'version', "
-            "or another id"
-        )
-    if row.authority < rank_of(now.authority):
-        raise Conflict(
-            f"the id {shown(row.public_id)} is that of a memory by the authority {now.authority}, which "
-            f"{authority_of(row.authority)} cannot replace: give another id"
-        )
-    check_owned(now, ("text",))

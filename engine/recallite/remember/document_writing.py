@@ -305,7 +305,7 @@ def _commit(engine: Engine, item: _Pending, identity: Identity | None) -> Docume
             [
                 (chunk, i, metadata_json(document.chunks[i].metadata), document.created_at, document.tags)
                 for i, chunk in difference.unchanged.items()
-            ],
+            ]
         )
         rows = [item.rows[i] for i in difference.new]
         insert_rows(writer, rows, identity)

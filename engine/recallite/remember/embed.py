@@ -142,11 +142,7 @@ def parts_ahead(engine: Engine, rows: Sequence[Row]) -> dict[tuple[str, str | No
 
 
 def insert_rows(
-    writer: Writer,
-    rows: Sequence[Row],
-    identity: Identity | None,
-    *,
-    compared_by: Callable[[bool], str] | None = None,
+    writer: Writer, rows: Sequence[Row], identity: Identity | None, *, compared_by: Callable[[bool], str] | None = None
 ) -> list[int]:
     """Insert rows in this transaction, their vectors under `identity`; returns their row ids.
 

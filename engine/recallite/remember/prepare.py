@@ -23,26 +23,9 @@ import msgspec
 import numpy as np
 
 from recallite.errors import InvalidInput, InvalidItem, RecalliteError
+from recallite.model import checks
 from recallite.model.authority import at_most, authority_of, ranks_of, speaker
-from recallite.model.checks import (
-    check_count,
-    check_flag,
-    check_metadata,
-    check_name,
-    check_tags,
-    check_text,
-    check_time,
-    check_unit,
-    encodable,
-    join_scopes,
-    length_of,
-    listed,
-    now_us,
-    offset_us,
-    optional_datetime,
-    plain_str,
-    to_datetime,
-)
+from recallite.model.checks import check_metadata, check_name, check_time, join_scopes, now_us, to_datetime
 from recallite.model.records import NewRecord, Record
 from recallite.model.settings import WritePolicy
 from recallite.store.columns import RowColumns
@@ -111,9 +94,10 @@ class Arguments:
 
 
 _CHECKS: dict[str, Callable[[Any, str], Any]] = {
-    "kind": check_name, "importance": check_unit, "pinned": check_flag, "topic": check_name, "source": check_name,
-    "position": partial(check_count, minimum=0), "valid_from": check_time, "valid_until": check_time,
-    "indexed": check_flag, "tags": lambda value, _: () if value is None else check_tags(value),
+    "kind": check_name, "importance": checks.check_unit, "pinned": checks.check_flag, "topic": check_name,
+    "source": check_name, "position": partial(checks.check_count, minimum=0), "valid_from": check_time,
+    "valid_until": check_time, "indexed": checks.check_flag,
+    "tags": lambda value, _: () if value is None else checks.check_tags(value),
 }  # fmt: skip
 _ROW_DEFAULTS = {
     field.name: field.default for field in msgspec.structs.fields(Row) if field.default is not msgspec.NODEFAULT
@@ -197,10 +181,10 @@ def _checked_texts(texts: Sequence[Any], max_chars: int) -> list[str]:
     """Check texts: all at once, and one by one if one may be bad."""
     if texts and all(type(text) is str for text in texts) and max(map(len, texts)) <= max_chars:
         with suppress(InvalidInput):
-            encodable("".join(texts), "text")
+            checks.encodable("".join(texts), "text")
             if all(map(str.strip, texts)):
                 return [*texts]
-    return [check_text(text, max_chars) for text in texts]
+    return [checks.check_text(text, max_chars) for text in texts]
 
 
 def _clean(texts: list[Any], policy: WritePolicy) -> list[Any]:
@@ -237,7 +221,7 @@ def _read_times(rows: RowColumns, reading: Reading, written: Sequence[Any], poli
     for i in np.flatnonzero(reading.may_have_dates).tolist():
         if rows.valid_from[i] is None and rows.valid_until[i] is None:
             kind, text, created = rows.kind[i], rows.text[i], rows.created_at[i]
-            named = read_times(kind, text, reading.words(i), created, policy, offset_us(written[i]))
+            named = read_times(kind, text, reading.words(i), created, policy, checks.offset_us(written[i]))
             if named is not None:
                 rows.valid_from[i], rows.valid_until[i] = named
                 rows.valid_resolved[i] = True
@@ -249,9 +233,9 @@ def as_record(row: Row) -> Record:
         id=row.public_id, text=row.text, kind=row.kind, scope=row.scope, context=row.context, tags=row.tags,
         importance=row.importance, pinned=row.pinned, authority=authority_of(row.authority), topic=row.topic,
         source=row.source, position=row.position, created_at=to_datetime(row.created_at),
-        valid_from=optional_datetime(row.valid_from), valid_until=optional_datetime(row.valid_until),
+        valid_from=checks.optional_datetime(row.valid_from), valid_until=checks.optional_datetime(row.valid_until),
         valid_resolved=row.valid_resolved, supersedes=row.supersedes, updated_at=to_datetime(row.updated_at),
-        expires_at=optional_datetime(row.expires_at), indexed=row.indexed,
+        expires_at=checks.optional_datetime(row.expires_at), indexed=row.indexed,
         expires_after=None if row.expires_after is None else timedelta(microseconds=row.expires_after),
         recorded_from=to_datetime(row.recorded_from), embedding_state=row.embedding_state, outcome="created",
         standing=row.standing if row.indexed else None,
@@ -313,7 +297,7 @@ def check_life(expires_at: object) -> timedelta | None:
     if isinstance(expires_at, str):
         with suppress(msgspec.ValidationError, OverflowError):
             iso = expires_at[:1] in ("P", "-")
-            expires_at = msgspec.convert(expires_at, timedelta) if iso else length_of(expires_at) or expires_at
+            expires_at = msgspec.convert(expires_at, timedelta) if iso else checks.length_of(expires_at) or expires_at
     if not isinstance(expires_at, timedelta):
         return None
     if not timedelta(0) < expires_at <= _MAX_LIFE:
@@ -366,10 +350,10 @@ def check_ids(ids: object, name: str) -> tuple[str, ...]:
     """Check one id or a list of ids, and return each once; None stands for no ids."""
     if ids is None:
         return ()
-    public_ids = listed(ids, name)
+    public_ids = checks.listed(ids, name)
     if not all(isinstance(public_id, str) for public_id in public_ids):
         raise InvalidInput(f"{name} is {shown(ids)}: give the id of a memory, or a list of ids")
-    return tuple(dict.fromkeys(map(plain_str, public_ids)))
+    return tuple(dict.fromkeys(map(checks.plain_str, public_ids)))
 
 
 def check_context(context: object, name: str = "context") -> str | None:
@@ -380,7 +364,7 @@ def check_context(context: object, name: str = "context") -> str | None:
         raise InvalidInput(f"{name} is {shown(context)}: give a str, a short header such as 'Alice'")
     if len(context) > _MAX_CONTEXT_CHARS:
         raise InvalidInput(f"{name} has {len(context):,} characters: it is a short header of at most 2,000")
-    return encodable(plain_str(context), name) if context.strip() else None
+    return checks.encodable(checks.plain_str(context), name) if context.strip() else None
 
 
 # New ids: UUIDs version 7 (RFC 9562): milliseconds, a counter that orders ids within one, random bits.

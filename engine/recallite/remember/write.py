@@ -282,7 +282,7 @@ def _batch_transaction(
             later=later,
         )  # fmt: skip
         yield batch
-    if batch.undecided:
+    if batch.effects.undecided:
         start_judging(engine)
 
 
@@ -340,7 +340,7 @@ class _Batch:
         self._detection = by_text or Detection(writer, rows, policy)
         # Set if nothing but the text of a row decides what becomes of it.
         self._by_text = None if policy.floor is not None or quotations else by_text
-        self._effects = Effects(writer, self._detection, self._row_id, self._insert, self._now, asks=asks)
+        self.effects = Effects(writer, self._detection, self._row_id, self._insert, self._now, asks=asks)
         # The indices of the rows to insert, and what was made of some of them, by public id.
         self._waiting: list[int] = []
         self._waiting_as: dict[str, CandidateRecord] = {}
@@ -349,11 +349,6 @@ class _Batch:
         self._said_again: set[int] = set()
         # What connects records; their row ids are known when all rows are stored.
         self._links: list[tuple[CandidateRecord, Match]] = []
-
-    @property
-    def undecided(self) -> bool:
-        """Whether a pair waits for a language model."""
-        return self._effects.undecided
 
     @cached_property
     def _known_ids(self) -> dict[str, int]:
@@ -407,7 +402,7 @@ class _Batch:
         if topic is not None and row.topic is None:
             row.topic = topic.topic
         created = self._create(i, row)
-        self._effects.add(row, detected)
+        self.effects.add(row, detected)
         return self._connected("created", created, matches)._replace(detected=detected)
 
     def _replace(self, record_id: int, i: int, row: Row) -> _Written:
@@ -420,7 +415,7 @@ class _Batch:
 
     def _repeat(self, row: Row, detected: Detected, same: Relation) -> _Written:
         """Count a row as the repetition of a record."""
-        self._effects.add(row, detected)
+        self.effects.add(row, detected)
         known = same.other
         if self._compared_by is not None and isinstance(known, StatementCandidate):
             times = self._detection.claim(known).told_at
@@ -504,7 +499,7 @@ class _Batch:
     def finish(self) -> None:
         """Insert the rows that wait, and connect the records."""
         self._insert()
-        self._effects.store()
+        self.effects.store()
         if self._compared_by is not None and self._said_again:
             again = self._writer.uncompared.without(sorted(self._said_again))
             self._writer.uncompared.add(again, self._compared_by(False))
