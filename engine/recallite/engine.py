@@ -75,13 +75,9 @@ class Engine:
         if isinstance(spec, str):
             spec = named_embedder(spec)
         self.store = store or open_store(
-            path,
-            busy_timeout_ms=settings.busy_timeout_ms,
-            durability=settings.durability,
-            vector_type=settings.vectors,
-            fts=settings.fts5,
-            key=key,
-        )
+            path, busy_timeout_ms=settings.busy_timeout_ms, durability=settings.durability,
+            vector_type=settings.vectors, fts=settings.fts5, key=key,
+        )  # fmt: skip
         self._snapshots = SnapshotManager(
             self.store, enabled=settings.index_snapshot, low_memory=self.tuning.low_memory
         )
@@ -244,8 +240,7 @@ class Engine:
 
     def warmup(self, on_progress: Callable[[int, int | None], None] | None = None) -> dict[str, float]:
         """Load the embedder, the index and the JIT kernels; returns the seconds each took."""
-        seconds = {}
-        began = perf_counter()
+        seconds, began = {}, perf_counter()
         # Without an embedder recall uses keywords, and memory.store.stats() says why.
         with suppress(RecalliteError):
             if self.embedder.enabled:
@@ -276,8 +271,7 @@ class Engine:
         for background in (self.comparing, self.background, self.consolidating):
             background.stop()
         if not self.store.closed:
-            accesses = self.accesses.take()
-            if accesses:
+            if accesses := self.accesses.take():
                 # Not worth waiting for: if another process is writing, the counts are lost.
                 with suppress(StoreError), self.store.atomic(wait=False) as writer:
                     writer.records.touch(accesses)

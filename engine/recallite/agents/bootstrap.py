@@ -73,7 +73,7 @@ class Bootstrap(Struct, frozen=True, kw_only=True):
     elsewhere: int = 0
 
     def __str__(self) -> str:
-        """The text."""
+        """Return the text."""
         return self.text
 
 

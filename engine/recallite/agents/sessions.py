@@ -88,18 +88,6 @@ def _damaged(session: str, position: int, fault: str) -> StoreCorrupt:
     )
 
 
-def read_messages(reader: Reader, scope: str, session_id: str) -> tuple[SessionRow, list[str]]:
-    """Return a session of exactly this scope, and its messages as JSON. Raises StoreCorrupt for a damaged one."""
-    session = reader.sessions.find(scope, session_id)
-    if session is None:
-        raise no_session(session_id)
-    texts = []
-    for position, text in reader.sessions.messages(session.row_id):
-        decoded(session_id, position, text)
-        texts.append(text.decode())
-    return session, texts
-
-
 def no_session(session_id: str) -> NotFound:
     """Return the error for a session that is not there, or not for this agent."""
     return NotFound(f"no session {shown(session_id)} here: never opened, ended, or another agent's")
@@ -149,7 +137,13 @@ class SnapshotService(Service):
         """
         if texts is None:
             assert session_id is not None
-            session, texts = read_messages(writer, scope, session_id)
+            session = writer.sessions.find(scope, session_id)
+            if session is None:
+                raise no_session(session_id)
+            texts = []
+            for position, text in writer.sessions.messages(session.row_id):
+                decoded(session_id, position, text)  # which refuses a damaged one
+                texts.append(text.decode())
             columns["started_at"] = columns["started_at"] or session.created_at
         messages = f"[{','.join(texts)}]"
         row = SnapshotRow(public_id=uuid7(), scope=scope, session=session_id, messages=messages, **columns)

@@ -106,11 +106,6 @@ class _Attempts(Struct):
         """Whether the embedder is not asked any more."""
         return self.failed >= _FAILED_WHEN_DOWN
 
-    def note(self, problem: str | None, *, down: bool) -> None:
-        """Count an attempt; `problem` says why it failed, and `down` that it failed for every text."""
-        self.failed = self.failed + 1 if down else 0
-        self.problem = problem or self.problem
-
 
 class _Pending(Struct):
     """A document being written, and the rows of its chunks that are not stored yet."""
@@ -182,8 +177,8 @@ def _write(
         while item.problem is None and (written := _commit(engine, item, identity)) is None:
             # Another process has changed the document since it was compared.
             with engine.store.read() as reader:
-                lacking = [i for i in _compare(_stored(reader, item), item.document.chunks).new
-                           if i not in item.rows]  # fmt: skip
+                new = _compare(_stored(reader, item), item.document.chunks).new
+            lacking = [i for i in new if i not in item.rows]
             _prepare(engine, item, lacking)
             more = [(item, i) for i in lacking if i in item.rows]
             # If nothing was left to embed, the identity of the vectors made before still holds.
@@ -221,10 +216,11 @@ def _prepare(engine: Engine, item: _Pending, indices: Sequence[int]) -> None:
         created_at = to_datetime(document.created_at)
         new = [
             NewRecord(
-                text=chunk.text, context=chunk.context, kind=CHUNK_KIND, source=document.source, position=i,
-                importance=document.importance, tags=document.tags, created_at=created_at,
+                text=document.chunks[i].text, context=document.chunks[i].context, kind=CHUNK_KIND,
+                source=document.source, position=i, importance=document.importance, tags=document.tags,
+                created_at=created_at,
             )
-            for i, chunk in ((i, document.chunks[i]) for i in indices)
+            for i in indices
         ]  # fmt: skip
         rows = prepare_all(
             Arguments(new), base=item.scope, max_text_chars=engine.settings.max_text_chars, policy=_REDACTED_BEFORE
@@ -270,7 +266,9 @@ def _embed(
                 row.pending = True
             continue
         problem = embed_rows(engine.embedder, rows, [None] * len(rows), identity)
-        attempts.note(problem, down=problem is not None and all(row.pending for row in rows))
+        is_down = problem is not None and all(row.pending for row in rows)
+        attempts.failed = attempts.failed + 1 if is_down else 0
+        attempts.problem = problem or attempts.problem
         made = {row.content_hash: Parts(row.vectors, row.codes) for row in rows if row.vectors}
         if cache is not None and embedder is not None and made:
             # Before the document is complete: an interrupted index run loses none of these.

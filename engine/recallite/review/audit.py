@@ -114,19 +114,6 @@ def _stale(record: Record, now: int) -> str | None:
     return None
 
 
-def expired(reader: Reader, filter: Filter) -> Iterator[Finding]:
-    """Find memories that have expired and are still in the file."""
-    for record in reader.records.find(filter, now_us(), versions="expired"):
-        yield finding("expired", record, f"expired at {record.expires_at:%Y-%m-%d %H:%M} UTC")
-
-
-def secrets_of_versions(reader: Reader, filter: Filter) -> Iterator[Finding]:
-    """Find secrets in texts that later ones have replaced."""
-    for record in reader.records.find(filter, now_us(), versions="closed"):
-        if kinds := _kinds_of_secrets([record.text, record.context or ""]):
-            yield finding("secrets", record, f"an earlier version holds {kinds}")
-
-
 def diverged(reader: Reader, ids: Collection[int]) -> Iterator[Finding]:
     """Find memories whose text two devices had changed, until it is changed again."""
     for public_id, other, current in reader.synced.diverged():
@@ -174,12 +161,11 @@ def compared(
     engine: Engine, reader: Reader, ids: Sequence[int], names: Sequence[str], on_progress: Progress | None
 ) -> Iterator[Finding]:
     """Find near-duplicates and contradictions, by the links that writing made and by the rules."""
-    run = _Comparison(engine, reader, ids, names)
+    comparison, done = _Comparison(engine, reader, ids, names), 0
     if "contradictions" in names:
-        yield from run.linked()
-    done = 0
+        yield from comparison.linked()
     for batch in batches(ids):
-        yield from run.judged(batch)
+        yield from comparison.judged(batch)
         done += len(batch)
         if on_progress is not None:
             on_progress(done, len(ids))
@@ -423,9 +409,16 @@ def audit(
         current = reader.records.matching_ids(filter.replaced(include_superseded=False), now_us())
         findings = [*of_texts(reader, ids, names, on_progress)]
         if "expired" in names:
-            findings += expired(reader, filter)
+            findings += [
+                finding("expired", record, f"expired at {record.expires_at:%Y-%m-%d %H:%M} UTC")
+                for record in reader.records.find(filter, now_us(), versions="expired")
+            ]
         if "secrets" in names:
-            findings += secrets_of_versions(reader, filter)
+            closed = reader.records.find(filter, now_us(), versions="closed")
+            kinds_of = ((record, _kinds_of_secrets([record.text, record.context or ""])) for record in closed)
+            findings += [
+                finding("secrets", record, f"an earlier version holds {kinds}") for record, kinds in kinds_of if kinds
+            ]
         if "duplicates" in names:
             findings += duplicates(reader, current)
         if {"near-duplicates", "contradictions"} & {*names}:
