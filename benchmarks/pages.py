@@ -1,4 +1,4 @@
-"""python -m benchmarks.pages: write the saved results into the tables of docs/.
+"""python -m benchmarks.pages: write the saved results into results/README.md and the pages that quote them.
 
 A table stands between `<!-- results: NAME -->` and `<!-- end -->`; NAME is a key of `TABLES`, or a case.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +28,9 @@ PAGES = [
     ROOT / name
     for name in (
         "README.md",
+        "benchmarks/results/README.md",
         "docs/benchmarks.md",
-        "docs/comparison.md",
-        "docs/concepts/confidence.md",
         "docs/resilience.md",
-        "docs/guides/postgres.md",
         "docs/integrations/index.md",
     )
 ]
@@ -44,22 +43,59 @@ def _saved(name: str) -> dict[str, Any]:
     return run
 
 
+def _excerpt(text: str, *columns: str, below: str = "") -> str:
+    """These columns of the first table of a text, or of the first below a line, and its rows without an empty cell."""
+    lines = text[text.index(below) :].splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith("|"))
+    rows = [line[2:-2].split(" | ") for line in takewhile(bool, lines[start:])]
+    chosen = [[row[rows[0].index(column)] for column in columns] for row in rows]
+    return "\n".join(f"| {' | '.join(row)} |" for row in chosen if all(row))
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "quality": lambda: quality.markdown(_saved("quality")),
     "boards": lambda: boards.markdown(_saved("quality")),
     "truth": lambda: quality.truth_markdown(_saved("quality")),
-    "reliability": lambda: quality.reliability_markdown(_saved("quality")),
     "quality instant": lambda: quality.markdown(_saved("quality_instant")),
     "scaling": lambda: scaling.markdown(_saved("scaling")),
     "large": lambda: scaling.markdown(_saved("large")),
+    "reliability": lambda: quality.reliability_markdown(_saved("quality")),
     "documents": lambda: documents.markdown(_saved("documents")),
     "workspace": lambda: workspace.markdown(_saved("workspace_quality")),
     "peers": lambda: peers.markdown(_saved("peers")),
     "peers claims": lambda: peers.claims(_saved("peers")),
     "memory systems": lambda: memory_systems.markdown(_saved("memory_systems")),
     "memory systems claims": lambda: memory_systems.claims(_saved("memory_systems"), _saved("quality")),
+    "quality excerpt": lambda: _excerpt(
+        quality.markdown(_saved("quality")), "set", "questions", "metric", "vector", "keyword", "RRF", "default"
+    ),
+    "memory systems excerpt": lambda: _excerpt(
+        memory_systems.markdown(_saved("memory_systems")), "system", "embedding model", "recall@20", "hit@20", "MRR"
+    ),
+    "peers excerpt": lambda: _excerpt(
+        peers.markdown(_saved("peers")),
+        "contender",
+        "p50 ms (rounds)",
+        "batch, queries/s",
+        "1 %",
+        below="100,000 records",
+    ),
     "integrations": lambda: integrations.markdown(_saved("integrations")),
+    "integrations left out": lambda: integrations.left_out(_saved("integrations")),
     "resilience": lambda: attacks.markdown(_saved("resilience")),
+    "resilience excerpt": lambda: _excerpt(
+        attacks.markdown(_saved("resilience")),
+        "attack",
+        "tries",
+        "lost",
+        "half done",
+        "leak",
+        "crash",
+        "untyped",
+        "wrong",
+        "hung",
+        "date, commit",
+    ),
 }
 
 

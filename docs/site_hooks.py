@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = (
     "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "RELEASING.md", "models/README.md",
-    "benchmarks/training/README.md",
+    "benchmarks/training/README.md", "benchmarks/results/README.md",
 )  # fmt: skip
+# How the site's search treats the pages whose addresses begin so; the guides come first.
+SEARCH = {"project/benchmarks/results/": {"exclude": True}, "reference/api/": {"boost": 0.5}}
 _REMOTE = re.compile(r'<(?:script|img|iframe)[^>]* src="(https?:[^"]+)"')
 SETTINGS = ROOT / "docs" / "reference" / "settings.md"
 _MARKER = re.compile(r"<!-- generated: (\w+) -->(?:.*?<!-- end -->)?", re.DOTALL)
@@ -28,13 +30,17 @@ def on_files(files: Any, config: Any, **_: object) -> Any:
     from mkdocs.structure.files import File
 
     for name in PROJECT:
-        text = (ROOT / name).read_text("utf-8").replace("](docs/", "](../")
+        up = "../" * name.count("/")
+        text = (ROOT / name).read_text("utf-8").replace(f"]({up}docs/", f"](../{up}")
         files.append(File.generated(config, f"project/{name}", content=text))
     return files
 
 
 def on_page_markdown(markdown: str, page: Any, **_: object) -> str:
     """Fill the markers, and lead links to files outside docs/ to their copies in the site."""
+    for address, treated in SEARCH.items():
+        if page.file.src_uri.startswith(address):
+            page.meta.setdefault("search", treated)
     markdown = _MARKER.sub(lambda marker: GENERATED[marker[1]](), markdown)
     up = "../" * page.file.src_uri.count("/")
     for name in PROJECT:

@@ -87,7 +87,7 @@ def claims(saved: dict[str, Any], quality: dict[str, Any]) -> str:
         f"{_percent(ours)} of the evidence is among the first 20 hits; vectors alone find {vectors}, keywords alone "
         f"{keywords}, and {name}, the best of {len(others)} other systems that need no language model, "
         f"{_percent(others[name])}. Nothing is tuned per data set. [Memory "
-        "systems](docs/comparison.md#measured), [quality](docs/benchmarks.md#quality)"
+        "systems](docs/benchmarks.md#memory-systems), [quality](docs/benchmarks.md#quality)"
     )
     return fill(text, 120, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 

@@ -51,7 +51,7 @@ def claims(saved: dict[str, Any]) -> str:
         f"memories takes {_shown(figures['hybrid'])} ms in {figures['hybrid']['calls']:,} questions, "
         f"{figures['batch']['queries_per_second']:,.0f} a second in batches, and a write that survives power loss "
         f"{insert} ms. Others at a recall@10 of .99, in ms, with what each promises: {others}. [Embedded "
-        "libraries](docs/comparison.md#embedded-libraries)"
+        "libraries](docs/benchmarks.md#embedded-libraries)"
     )
     return fill(text, 120, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 

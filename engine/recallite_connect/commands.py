@@ -93,7 +93,7 @@ def import_(
     From JSON lines, CSV and text, memories whose id is already in the store are skipped, and one without an id gets one
     derived from its content: an import that was stopped is finished by the same command. From a folder of Markdown,
     memories that were changed there are updated. With --from, the files of another system are read, where it keeps them
-    if no path is given; a second run takes what is new, and --watch goes on. See the guide "Memories from elsewhere".
+    if no path is given; a second run takes what is new, and --watch goes on. See the guide "Importing".
 
     The exit status is 1 where something of a folder or of another system could not be read.
     """
@@ -223,8 +223,9 @@ def export(
 ) -> Exported | ExportToReport | dict[str, Any]:
     """Write memories to files, Markdown or for another system.
 
-    JSON lines lose nothing; CSV and plain text do. A file is replaced when all is written. Markdown is a file for each
-    scope and month, which import reads back with what people changed.
+    JSON lines have everything of memories and documents; CSV and plain text do not. Sessions, working memory, snapshots
+    and experience are in none: backup and copy carry them. A file is replaced when all is written. Markdown is a file
+    for each scope and month, which import reads back with what people changed.
     """
     if to is not None:
         _refuse("--to", {"--format": format, "--vectors": vectors, "--overwrite": overwrite})

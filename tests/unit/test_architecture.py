@@ -137,7 +137,7 @@ def test_no_second_sqlite_in_the_process():
 
 
 def test_sql_lives_in_the_store():
-    """Elsewhere there is no statement; conditions are written in store/sql/conditions.py."""
+    """Elsewhere there is no statement; conditions are written in store/sql/repository.py."""
     wrong = []
     for file, tree in TREES.items():
         if wing_of(file) not in STORES:

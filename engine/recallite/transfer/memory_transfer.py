@@ -38,9 +38,10 @@ class MemoryTransfer(Namespace):
     ) -> int:
         """Write memories to a file or a text stream; returns how many.
 
-        Format "jsonl" is complete (versions, links, times, access counts; vectors with `vectors`), "csv" has one row
-        per memory and "text" one line; None chooses by the extension of the file. An existing file is replaced only
-        after the export has been written completely.
+        Format "jsonl" has everything of memories and documents (versions, links, times, access counts; vectors with
+        `vectors`), "csv" one row per memory and "text" one line; None chooses by the extension of the file. Sessions,
+        working memory, snapshots and experience are in none: `store.backup` and `copy_store` carry them. An existing
+        file is replaced only after the export has been written completely.
         """
         selected = bound_filter(self._scope, filter, fields, takes_as_of=False)
         return transfer.export(self._engine, target, selected, format=format, vectors=vectors, on_progress=on_progress)

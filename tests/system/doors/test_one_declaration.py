@@ -73,8 +73,7 @@ def test_a_method_that_is_declared_once_is_at_every_door(tmp_path):
     shutil.copytree(ROOT / "engine", engine, ignore=shutil.ignore_patterns("__pycache__"))
     for name, before, after in (
         ("memory.py", "\n    def count(", METHOD),
-        ("doors/operations.py", "import Command, Operation\n", "import Command, Operation, Tool\n"),
-        ("doors/operations.py", "OPERATIONS: tuple[Operation, ...] = (\n", DECLARATION),
+        ("doors/operations.py", "\nOPERATIONS: tuple[Operation, ...] = (\n", f"\n{DECLARATION}"),
     ):
         file = engine / "recallite" / name
         text = file.read_text("utf-8")

@@ -1,4 +1,4 @@
-"""The matrix of frameworks: with which version each was tried last, and what its tests said."""
+"""The matrix of frameworks: the version that each was last tested with, and the results of its tests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.system.integrations.frameworks import FRAMEWORKS
 
 
 def markdown(run: dict[str, Any]) -> str:
-    """A line for each framework, and below the tests of theirs that are left out, with the reasons."""
+    """A line for each framework."""
     lines = []
     for name, framework in FRAMEWORKS.items():
         if (found := run.get(name)) is None:
@@ -29,17 +29,24 @@ def markdown(run: dict[str, Any]) -> str:
         lines,
         left=("framework", "what", "tried with"),
     )
-    dates = sorted({found["date"] for found in run.values()})
-    span = dates[0] if len(dates) < 2 else f"{dates[0]} to {dates[-1]}"
-    left_out = []
+    return f"{matrix}\n\nPython {run[next(iter(run))]['python']}, {_span(run)}."
+
+
+def left_out(run: dict[str, Any]) -> str:
+    """The tests of theirs that do not run, by framework and reason."""
+    lines = []
     for framework in (FRAMEWORKS[name] for name in FRAMEWORKS if name in run):
         by_reason: dict[str, list[str]] = {}
         for theirs in framework.theirs:
             for test, reason in theirs.left_out.items():
                 by_reason.setdefault(reason, []).append(f"`{test}`")
-        left_out += [f"- {framework.title}, since {reason}: {', '.join(each)}" for reason, each in by_reason.items()]
-    parts = [matrix, f"Python {run[next(iter(run))]['python']}, {span}. Left out are these tests of theirs:"]
-    return "\n\n".join([*parts, "\n".join(left_out)])
+        lines += [f"- {framework.title}, since {reason}: {', '.join(each)}" for reason, each in by_reason.items()]
+    return "\n".join(lines)
+
+
+def _span(run: dict[str, Any]) -> str:
+    dates = sorted({found["date"] for found in run.values()})
+    return dates[0] if len(dates) < 2 else f"{dates[0]} to {dates[-1]}"
 
 
 def _counts(found: dict[str, int] | None) -> str:

@@ -12,7 +12,7 @@ from recallite.doors.tools import calling
 from recallite.errors import InvalidInput
 from recallite.system import plugins
 from recallite.system.plugins import PluginWarning
-from recallite_connect import exporters as targets
+from recallite_connect.exporters import targets
 from recallite_connect.importers import sources
 from tests.unit.core.memory.support import PLAIN
 
