@@ -280,7 +280,12 @@ class Consolidator(Service):
                 return idle if last is None else self._to_public(Cycle, last)
             facts, error = self._extract(extractor, episodes)
             known = {episode.id: episode.valid_from or episode.created_at for episode in episodes}
-            prepared = EngineHandle(self._engine, scope).prepare(_record(fact, known) for fact in facts)
+            now, new = checks.to_datetime(checks.now_us()), []
+            for fact in facts:  # it became known with the newest of its episodes
+                times = [min(known[id], now) for id in fact.episodes if id in known]
+                created_at = max(times, default=None)
+                new.append(NewRecord(fact.content, importance=fact.importance, tags=fact.tags, created_at=created_at))
+            prepared = EngineHandle(self._engine, scope).prepare(new)
             replayed_id = trigger if unread and error is None else 0 if last is None else last.replayed_id
             cycle = CycleRow(
                 0, scope, trigger, replayed_id, checks.now_us(), compressed=0, pruned=0, replayed=len(between),
@@ -366,14 +371,6 @@ class Consolidator(Service):
             episodes = sorted(writer.records.find_ids(fact.episodes, scope).values())
             writer.links.put(LinkRow(episode, stored[id], "supports", 1.0, now) for episode in episodes)
         return sum(row.public_id in stored for row in new)
-
-
-def _record(fact: Fact, times: Mapping[str, datetime]) -> NewRecord:
-    """Return a fact as a record: it became known with the newest of its episodes."""
-    known = [min(times[id], checks.to_datetime(checks.now_us())) for id in fact.episodes if id in times]
-    return NewRecord(
-        text=fact.content, importance=fact.importance, tags=fact.tags, created_at=max(known) if known else None
-    )
 
 
 def _lower_to(reader: Reader, row: Row, episodes: Sequence[str], scope: str) -> None:

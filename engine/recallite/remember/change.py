@@ -152,8 +152,12 @@ def forget(
             record_ids = [*known.values()]
         else:
             record_ids = writer.records.matching_ids(selected, checks.now_us(), versions="open")
-        if chain:
-            record_ids = _with_former(writer, record_ids)
+        if chain:  # with those that they supersede, directly or through others
+            in_chain, newest = dict.fromkeys(record_ids), record_ids
+            while newest:
+                newest = [row.old_id for row in writer.supersessions.of_new(newest) if row.old_id not in in_chain]
+                in_chain |= dict.fromkeys(newest)
+            record_ids = [*in_chain]
         check_speaker_of(writer, record_ids, "forget")
         former = {row.old_id for row in writer.supersessions.of_new(record_ids)}.difference(record_ids)
         whole = selected is not None and selected.scopes_only
@@ -174,15 +178,6 @@ def forget(
         holds_again=tuple(row.public_id for row in again.values()),
         receipt=None if erased is None else engine.store.prove_erasure(erased),
     )
-
-
-def _with_former(writer: Writer, record_ids: Sequence[int]) -> list[int]:
-    """Return records and those that they supersede, directly or through others."""
-    with_former, newest = dict.fromkeys(record_ids), list(record_ids)
-    while newest:
-        newest = [row.old_id for row in writer.supersessions.of_new(newest) if row.old_id not in with_former]
-        with_former.update(dict.fromkeys(newest))
-    return [*with_former]
 
 
 def _delete(writer: Writer, record_ids: Sequence[int], *, settle: bool = True) -> int:

@@ -204,13 +204,20 @@ def _set_times(rows: RowColumns, arguments: Arguments, now: int, *, exported: bo
         both = zip(moments, rows.created_at, strict=True)
         rows.created_at = rows.recorded_from = [otherwise if moment is None else moment for moment, otherwise in both]
         for kind, created in zip(rows.kind, rows.created_at, strict=True):
-            if not exported and kind != CHUNK_KIND:
-                check_created(created, now)
+            if not exported and kind != CHUNK_KIND and is_to_come(created, now):
+                raise InvalidInput(
+                    f"created_at is {to_datetime(created).isoformat()}, which is to come: a text that is said later "
+                    "than any other would be the last word for ever; give the time of what it tells of as valid_from"
+                )
     if not exported:
         present = now_us()  # "now" was read after `now`
         for expires, life, moment in zip(rows.expires_at, rows.expires_after, moments, strict=True):
-            if life is None:
-                check_unexpired(expires, present if moment is None else moment)
+            created = present if moment is None else moment
+            if life is None and expires is not None and expires <= created:
+                raise InvalidInput(
+                    f"expires_at is {to_datetime(expires).isoformat()}, not after {to_datetime(created).isoformat()}: "
+                    "no read would ever show it; give a later time, or the earlier created_at of what was said before"
+                )
     for until, begins, created in zip(rows.valid_until, rows.valid_from, rows.created_at, strict=True):
         if until is not None:
             check_order(begins, until, created)
@@ -283,15 +290,6 @@ def is_to_come(created: int, now: int) -> bool:
     return created > now + _MOST_AHEAD_US
 
 
-def check_created(created: int, now: int) -> None:
-    """Refuse a time of writing in the future."""
-    if is_to_come(created, now):
-        raise InvalidInput(
-            f"created_at is {to_datetime(created).isoformat()}, which is to come: a text that is said later than any "
-            "other would be the last word for ever; give the time of what it tells of as valid_from"
-        )
-
-
 def check_life(expires_at: object) -> timedelta | None:
     """Return the length of life that a timedelta, "30d" or "P30D" (ISO 8601) gives; None for a time."""
     if isinstance(expires_at, str):
@@ -312,15 +310,6 @@ def check_expiry(expires_at: object, now: int) -> tuple[int | None, int | None]:
         return check_time(expires_at, "expires_at"), None
     length = life // timedelta(microseconds=1)
     return now + length, length
-
-
-def check_unexpired(expires: int | None, created: int) -> None:
-    """Refuse an expiry that is over when a memory is created: nobody would ever see it."""
-    if expires is not None and expires <= created:
-        raise InvalidInput(
-            f"expires_at is {to_datetime(expires).isoformat()}, not after {to_datetime(created).isoformat()}: "
-            "no read would ever show it; give a later time, or the earlier created_at of what was said before"
-        )
 
 
 def unknown_field(method: str, name: str) -> InvalidInput:
