@@ -18,7 +18,18 @@ from recallite.errors import InvalidInput, KernelError
 from recallite.model import checks
 from recallite.model.environment import default_path, named_key
 from recallite.model.filters import Filter, FilterFields, bound_filter
-from recallite.model.records import Changes, Expiry, Hits, Link, NewRecord, OnExisting, Reached, Record, Shown, as_seen
+from recallite.model.records import (
+    Changes,
+    Expiry,
+    Hits,
+    Link,
+    NewRecord,
+    OnExisting,
+    Reached,
+    Record,
+    RecordOrHit,
+    as_seen,
+)
 from recallite.model.reports import Forgotten, ScopeCount, TagCount
 from recallite.model.settings import Profile, Settings, WritePolicy
 from recallite.recall.request import Diversity, Mode, Purpose, RecallOptions, Request, build_request, unknown_argument
@@ -269,7 +280,7 @@ class Memory:
         if not changes:
             raise InvalidInput("update was given nothing to change: e.g. update(id, text='...')")
         if not isinstance(id, str) and isinstance(id, Iterable):
-            return change.change_expiry(self._engine, checks.listed(id, "ids"), changes, base=self._scope)
+            return change.change_expiry(self._engine, checks.as_list(id, "ids"), changes, base=self._scope)
         if "renew" not in changes:
             return self._seen(change.update(self._engine, id, changes, base=self._scope))
         return self._seen(change.renew(self._engine, id, changes, base=self._scope))
@@ -349,7 +360,7 @@ class Memory:
         if id is not None:
             if filter is not None or any(value is not None for value in fields.values()):
                 raise InvalidInput("forget takes an id or a filter, not both")
-            ids, skip = checks.listed(id, "id"), checks.check_flag(missing_ok, "missing_ok")
+            ids, skip = checks.as_list(id, "id"), checks.check_flag(missing_ok, "missing_ok")
             return change.forget(
                 self._engine, ids, None, base=self._scope, missing_ok=skip, receipt=receipt,
                 chain=checks.check_flag(chain, "chain"),
@@ -435,7 +446,7 @@ class Memory:
         Queries with sub-queries are recalled one at a time.
         """
         request = build_request(self._scope, self._engine.settings.profile, limit=limit, **options)
-        return self._recall(checks.listed(queries, "queries", single=False), vectors, request)
+        return self._recall(checks.as_list(queries, "queries", single=False), vectors, request)
 
     def _recall(self, queries: list[str], vectors: Sequence[object] | None, request: Request) -> list[Hits]:
         try:
@@ -479,7 +490,7 @@ class Memory:
         """
         with self._engine.store.read() as reader:
             if not isinstance(id, str) and isinstance(id, Iterable):
-                row_ids = relations.row_ids(reader, checks.listed(id, "ids"), self._scope)
+                row_ids = relations.row_ids(reader, checks.as_list(id, "ids"), self._scope)
                 records = reader.records.by_row_ids([*row_ids.values()])
                 return {name: self._seen(records[row_id]) for name, row_id in row_ids.items()}
             return self._seen(reader.records.get(relations.row_id(reader, id, self._scope)))
@@ -578,7 +589,7 @@ class Memory:
 
         Raises NotFound for an id that is not visible here and InvalidInput for a bad option.
         """
-        names, most = checks.listed(types, "types"), None if limit is None else checks.check_count(limit, "limit")
+        names, most = checks.as_list(types, "types"), None if limit is None else checks.check_count(limit, "limit")
         if depth is None:
             return relations.neighbors(self._engine, id, names, direction, base=self._scope)[:most]
         reached = relations.traverse(self._engine, id, depth, names, direction, most, base=self._scope)
@@ -591,7 +602,7 @@ class Memory:
         """
         import numpy as np
 
-        names = checks.listed(ids, "ids")
+        names = checks.as_list(ids, "ids")
         with self._engine.store.read() as reader:
             row_ids = relations.row_ids(reader, names, self._scope)
             active = reader.vectors.active_embedder()
@@ -609,9 +620,10 @@ class Memory:
         """
         from recallite.plugin import engine_of
 
-        return engine_of(self).embed([checks.check_query(text) for text in checks.listed(texts, "texts", single=False)])
+        queries = checks.as_list(texts, "texts", single=False)
+        return engine_of(self).embed([checks.check_query(text) for text in queries])
 
-    def _seen(self, shown: Shown) -> Shown:
+    def _seen(self, shown: RecordOrHit) -> RecordOrHit:
         """A record or hit as this handle shows it."""
         return as_seen(self._engine.counted(shown) if isinstance(shown, Record) else shown, self._scope)
 

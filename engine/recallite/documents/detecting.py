@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import codecs
 import contextlib
-import importlib
 import io
 import re
 import zipfile
 from pathlib import Path, PurePosixPath
+from typing import IO
 
 from recallite.documents.document import Kind, Loaded, too_long
 from recallite.errors import DocumentError
@@ -21,7 +21,7 @@ BY_EXTENSION: dict[str, Kind] = {
 _BY_MEDIA_TYPE: dict[str, Kind] = {
     "text/html": "html", "application/xhtml+xml": "html", "text/markdown": "markdown",
 }  # fmt: skip
-_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_ZIP, _OLE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 # What is not read, and what to do instead.
 _OCR = "its text needs text recognition (OCR) before"
 _UNPACK = "unpack it and ingest the folder"
@@ -74,8 +74,14 @@ def detect(data: bytes, name: str, media_type: str | None = None) -> Kind:
     # Readers accept PDFs with some bytes before the header, and such files exist.
     if b"%PDF-" in data[:_PDF_WITHIN]:
         return "pdf"
-    if data.startswith(b"PK\x03\x04"):
-        return _zipped(data)
+    if data.startswith(_ZIP):
+        try:
+            kind, remedy = _kind_of_zip(io.BytesIO(data))
+        except (zipfile.BadZipFile, ValueError, NotImplementedError):
+            raise DocumentError("it looks like a damaged DOCX or zip archive") from None
+        if kind == "docx":
+            return "docx"
+        raise _foreign(kind, remedy)
     if data.startswith(_OLE):
         if "EncryptedPackage".encode("utf-16-le") in data:
             raise DocumentError("it is an encrypted Office document: save it without a password", "encrypted")
@@ -103,11 +109,9 @@ def looks_like(path: Path) -> str:
     try:
         with path.open("rb") as stream:
             start = stream.read(4096)
-            if start.startswith(b"PK\x03\x04"):
-                with zipfile.ZipFile(stream) as archive:
-                    members = set(archive.namelist())
-                kinds = (kind for member, kind, *_ in _ZIPPED if member in members)
-                return next(("a Word document" if kind == "docx" else kind for kind in kinds), "a zip archive")
+            if start.startswith(_ZIP):
+                kind, _ = _kind_of_zip(stream)
+                return "a Word document" if kind == "docx" else kind
     except (OSError, zipfile.BadZipFile, ValueError, NotImplementedError):
         return ""
     if not start:
@@ -119,18 +123,11 @@ def looks_like(path: Path) -> str:
     return next((kind for magic, kind, *_ in _FOREIGN if start.startswith(magic)), "")
 
 
-def _zipped(data: bytes) -> Kind:
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            members = set(archive.namelist())
-    except (zipfile.BadZipFile, ValueError, NotImplementedError):
-        raise DocumentError("it looks like a damaged DOCX or zip archive") from None
-    for member, kind, remedy in _ZIPPED:
-        if member in members:
-            if kind == "docx":
-                return "docx"
-            raise _foreign(kind, remedy)
-    raise _foreign("a zip archive", _UNPACK)
+def _kind_of_zip(stream: IO[bytes]) -> tuple[str, str]:
+    """Return the kind of an archive, and what to do instead of reading it. Raises as zipfile does."""
+    with zipfile.ZipFile(stream) as archive:
+        members = set(archive.namelist())
+    return next(((kind, remedy) for member, kind, remedy in _ZIPPED if member in members), ("a zip archive", _UNPACK))
 
 
 def _foreign(kind: str, remedy: str) -> DocumentError:
@@ -186,18 +183,15 @@ def decode(data: bytes, charset: str | None = None) -> tuple[str, list[str]]:
                 return _without_nul(text), [f"byte {reason.start:,} is not {encoding}: it was replaced"]
     if b"\x00" in data:
         return _without_mark(data)
-    try:
+    with contextlib.suppress(UnicodeDecodeError):
         return data.decode(), []
-    except UnicodeDecodeError:
-        pass
     if charset is not None:
-        try:
+        # A NUL in the name, other bytes; an unknown encoding, or one of no text.
+        with contextlib.suppress(ValueError, LookupError):
             if codecs.lookup(charset).name != "utf-8":
                 text = data.decode(charset)
                 text.encode()  # escapes, an encoding to Python, may produce what no text contains
                 return _without_nul(text), []
-        except (ValueError, LookupError):  # a NUL in the name, other bytes; an unknown or no text encoding
-            pass
     replaced = data.decode("utf-8", "replace")
     lost = replaced.count("\ufffd")
     if lost <= max(1, _MOST_BAD * len(data)) and any(char > "\x7f" and char != "\ufffd" for char in replaced):
@@ -234,7 +228,7 @@ def _guessed(data: bytes) -> tuple[str, list[str]]:
     misreads most of those in Windows-1252, which older programs of Western Europe and America write.
     """
     try:
-        chardet = importlib.import_module("chardet")
+        import chardet
     except ImportError:
         raise DocumentError(
             f"it is not UTF-8, and its encoding cannot be guessed without: {install_command('documents')}",
@@ -246,22 +240,22 @@ def _guessed(data: bytes) -> tuple[str, list[str]]:
     )  # fmt: skip
     readings: dict[str, tuple[float, str]] = {}
     for guess in guesses:
+        encoding = guess["encoding"] or ""
         try:
-            text = data.decode(guess["encoding"])
-        except (UnicodeDecodeError, LookupError, TypeError):
+            text = data.decode(encoding)
+        except (UnicodeDecodeError, LookupError):
             continue
         if not _CONTROL.search(text[:_SAMPLE_BYTES]) and not _MIXED_SCRIPTS.search(text[:_SAMPLE_BYTES]):
-            readings.setdefault(guess["encoding"], (guess["confidence"], text))
+            readings.setdefault(encoding, (guess["confidence"], text))
     if not readings:
         raise DocumentError("it is not text in a known encoding: save it as UTF-8")
     name, (confidence, text) = next(iter(readings.items()))
     if name != _WESTERN:
         with contextlib.suppress(UnicodeDecodeError):
-            western = readings.get(_WESTERN, (0.0, data.decode(_WESTERN)))
-            if _looks_western(western[1][:_SAMPLE_BYTES]) and (
-                western[0] >= _AS_LIKELY * confidence or confidence < _NO_IDEA
-            ):
-                name, text = _WESTERN, western[1]
+            likelihood, western = readings.get(_WESTERN, (0.0, data.decode(_WESTERN)))
+            likely = likelihood >= _AS_LIKELY * confidence or confidence < _NO_IDEA
+            if likely and _looks_western(western[:_SAMPLE_BYTES]):
+                name, text = _WESTERN, western
     return text, [f"it was read as {name}, which it does not state"]
 
 

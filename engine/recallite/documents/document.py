@@ -102,7 +102,7 @@ class Ingested(Struct, frozen=True, kw_only=True):
 
     @property
     def counts(self) -> dict[str, int]:
-        """The number of documents with each outcome, and of those that were skipped."""
+        """The number of documents by outcome, skipped ones included."""
         outcomes: dict[str, int] = Counter(document.outcome for document in self.documents)
         return {**outcomes, "skipped": len(self.skipped)} if self.skipped else {**outcomes}
 

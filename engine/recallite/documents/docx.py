@@ -23,14 +23,10 @@ from recallite.errors import DocumentError
 _MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 _STYLES = "p[style-name='Title'] => h1:fresh\np[style-name='Subtitle'] => p:fresh\ncomment-reference => "
 _PROPERTIES = {
-    "{http://purl.org/dc/elements/1.1/}title": "title",
-    "{http://purl.org/dc/elements/1.1/}creator": "author",
-    "{http://purl.org/dc/elements/1.1/}subject": "subject",
-    "{http://purl.org/dc/elements/1.1/}description": "description",
-    "{http://purl.org/dc/terms/}created": "created",
-    "{http://purl.org/dc/terms/}modified": "modified",
-    "{http://schemas.openxmlformats.org/package/2006/metadata/core-properties}keywords": "keywords",
-}
+    "creator": "author", "subject": "subject", "description": "description", "created": "created",
+    "modified": "modified", "keywords": "keywords",
+}  # fmt: skip
+_CORE = "docProps/core.xml"
 _MOST_MEMBERS = 10_000
 _FLAG_ENCRYPTED = 1
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -44,12 +40,9 @@ _OPEN, _CLOSE = "\ue000", "\ue001"
 _MARKED = re.compile(f"<li>{_OPEN}([0-9]+){_CLOSE}")
 # The way back from a note.
 _BACK = re.compile(r' <a href="#(?:footnote|endnote|comment)-ref-[0-9]+">↑</a>')
-_ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"),
-          (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))  # fmt: skip
-_LEAST_BAR = 12
-_BAR = re.compile(r"word/(header|footer)[0-9]*\.xml")
+# The letters that the line of a header or footer with a page number has at least besides.
+_LEAST_LETTERS = 12
 _PAGE = re.compile(r"\b(?:NUM)?PAGES?\b")
-_PLACE = re.compile(r"%([1-9])")
 
 
 def load_docx(data: bytes, limits: Limits) -> Loaded:
@@ -57,7 +50,7 @@ def load_docx(data: bytes, limits: Limits) -> Loaded:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             _check_members(archive, limits)
-            properties = _properties(archive)
+            stated = {item.tag.rpartition("}")[2]: (item.text or "").strip() for item in _part(archive, _CORE)}
             completed, warnings = _completed(archive)
         html = mammoth.convert_to_html(
             completed, style_map=_STYLES, convert_image=mammoth.images.img_element(lambda image: {})
@@ -68,10 +61,11 @@ def load_docx(data: bytes, limits: Limits) -> Loaded:
     text, lost = markdown_of(numbered, limits.max_chars)
     if not text.strip():
         raise DocumentError("it holds no text")
-    title = properties.pop("title", None)
+    metadata: dict[str, Any] = {ours: stated[name] for name, ours in _PROPERTIES.items() if stated.get(name)}
     return Loaded(
-        text=text, media_type=_MEDIA_TYPE, markdown=True, title=title, metadata=properties, warnings=warnings + lost
-    )
+        text=text, media_type=_MEDIA_TYPE, markdown=True, title=stated.get("title") or None, metadata=metadata,
+        warnings=warnings + lost,
+    )  # fmt: skip
 
 
 def _check_members(archive: zipfile.ZipFile, limits: Limits) -> None:
@@ -85,12 +79,6 @@ def _check_members(archive: zipfile.ZipFile, limits: Limits) -> None:
         )
     if any(member.flag_bits & _FLAG_ENCRYPTED for member in members):
         raise DocumentError("it is encrypted: save it without a password", "encrypted")
-
-
-def _properties(archive: zipfile.ZipFile) -> dict[str, Any]:
-    root = _part(archive, "docProps/core.xml")
-    stated = {_PROPERTIES[item.tag]: (item.text or "").strip() for item in root if item.tag in _PROPERTIES}
-    return {name: value for name, value in stated.items() if value}
 
 
 def _part(archive: zipfile.ZipFile, name: str) -> Element:
@@ -111,35 +99,31 @@ def _completed(archive: zipfile.ZipFile) -> tuple[io.BytesIO, list[str]]:
                 changed[f"word/{name}.xml"] = notes
         warnings += _write_out(root)
         _number(body, _part(archive, "word/numbering.xml"), _part(archive, "word/styles.xml"))
-        headers, footers = _bars(archive, "header"), _bars(archive, "footer")
-        for place, line in enumerate(headers):
-            body.insert(place, _paragraph(line))
+        headers, footers = _page_lines(archive, "header"), _page_lines(archive, "footer")
+        body[:0] = [_paragraph(_run(line)) for line in headers]
         end = len(body) - (body[-1].tag == f"{_W}sectPr") if len(body) else 0
-        for place, line in enumerate(line for line in footers if line not in headers):
-            body.insert(end + place, _paragraph(line))
+        body[end:end] = [_paragraph(_run(line)) for line in footers if line not in headers]
         changed["word/document.xml"] = root
     out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as written:
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as copy:
         for member in archive.infolist():
             if member.filename in changed:
-                written.writestr(member.filename, ElementTree.tostring(changed.pop(member.filename), encoding="utf-8"))
+                copy.writestr(member.filename, ElementTree.tostring(changed.pop(member.filename), encoding="utf-8"))
             elif not member.filename.startswith("word/media/"):
-                written.writestr(member.filename, archive.read(member))
+                copy.writestr(member.filename, archive.read(member))
     return out, warnings
 
 
-def _bars(archive: zipfile.ZipFile, kind: str) -> list[str]:
+def _page_lines(archive: zipfile.ZipFile, kind: str) -> list[str]:
     """Return the different lines of the headers or footers, without page numbers."""
     lines: dict[str, None] = {}
     for name in sorted(archive.namelist()):
-        if (bar := _BAR.fullmatch(name)) is None or bar[1] != kind:
-            continue
-        for paragraph in _part(archive, name).iter(f"{_W}p"):
-            fields = " ".join((item.text or "") + (item.get(f"{_W}instr") or "") for item in paragraph.iter())
-            text = "".join(item.text or "" for item in paragraph.iter(f"{_W}t")).strip()
-            page = _PAGE.search(fields) is not None
-            if sum(map(str.isalpha, text)) > (_LEAST_BAR if page else 0):
-                lines[text] = None
+        if name.startswith(f"word/{kind}") and name.endswith(".xml"):
+            for paragraph in _part(archive, name).iter(f"{_W}p"):
+                fields = " ".join((item.text or "") + (item.get(f"{_W}instr") or "") for item in paragraph.iter())
+                text = _text(paragraph).strip()
+                if sum(map(str.isalpha, text)) > (_LEAST_LETTERS if _PAGE.search(fields) else 0):
+                    lines[text] = None
     return list(lines)
 
 
@@ -147,27 +131,24 @@ def _write_out(root: Element) -> list[str]:
     """Write formulas and readings as runs, and take out hidden runs; return warnings of what is not read."""
     unread: Counter[str] = Counter()
     for parent in list(root.iter()):
-        for place, child in reversed(list(enumerate(list(parent)))):
+        for i, child in reversed(list(enumerate(parent))):
             kind = child.tag.rpartition("}")[2]
+            hides = child.find(f"{_W}rPr/{_W}vanish")
             if child.tag in (f"{_M}oMath", f"{_M}oMathPara"):
                 run = _run(f" ${in_one_line(child)}$ ")
                 inline = parent.tag in (f"{_W}p", f"{_W}hyperlink", f"{_W}ins", f"{_M}oMathPara")
-                parent[place] = run if inline else _filled("p", run)
+                parent[i] = run if inline else _paragraph(run)
             elif child.tag == f"{_W}ruby":
                 base, reading = (_text(child.find(f"{_W}{name}")) for name in ("rubyBase", "rt"))
-                parent[place] = _run(f"{base}({reading})")[0]
+                parent[i] = _run(f"{base}({reading})")[0]
             elif child.tag == f"{_W}dstrike":
                 child.tag = f"{_W}strike"
-            elif child.tag == f"{_W}r" and _is_on(child.find(f"{_W}rPr/{_W}vanish")):
+            elif child.tag == f"{_W}r" and hides is not None and hides.get(f"{_W}val") not in ("0", "false", "off"):
                 unread["hidden texts"] += bool(_text(child).strip())
                 parent.remove(child)
             elif kind in _UNREAD:
                 unread[_UNREAD[kind]] += 1
     return [f"{number:,} {what} were not read" for what, number in unread.items() if number]
-
-
-def _is_on(setting: Element | None) -> bool:
-    return setting is not None and setting.get(f"{_W}val", "true") not in ("0", "false", "off")
 
 
 def _text(node: Element | None) -> str:
@@ -180,40 +161,41 @@ def _run(text: str) -> Element:
     return run
 
 
-def _filled(tag: str, child: Element) -> Element:
-    node = Element(_W + tag)
-    node.append(child)
-    return node
-
-
-def _paragraph(text: str) -> Element:
-    return _filled("p", _run(text))
+def _paragraph(run: Element) -> Element:
+    paragraph = Element(f"{_W}p")
+    paragraph.append(run)
+    return paragraph
 
 
 # ── the numbers of lists and headings ────────────────────────────────────────────────────────────────────────────────
 
+_ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"),
+          (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))  # fmt: skip
+
 
 class _List:
-    """A list: its levels, the kind whose count it shares with others, and the levels at which it begins anew."""
+    """A list: its levels, the kind, for which all lists count together, and the levels at which it begins anew."""
 
     def __init__(self, item: Element, kinds: dict[str, Element]) -> None:
-        self.kind = _value(item.find(f"{_W}abstractNumId"))
-        self.levels = {_level(level): level for level in kinds.get(self.kind, item).iter(f"{_W}lvl")}
+        self.kind = _value(item, "abstractNumId")
+        self.levels = {_level(node): node for node in kinds.get(self.kind, item).iter(f"{_W}lvl")}
         self.anew: dict[int, int] = {}
         for override in item.iter(f"{_W}lvlOverride"):
-            self.levels.update({_level(level): level for level in override.iter(f"{_W}lvl")})
-            if (start := override.find(f"{_W}startOverride")) is not None:
-                self.anew[_level(override)] = int(_value(start) or 1)
+            self.levels.update({_level(node): node for node in override.iter(f"{_W}lvl")})
+            if override.find(f"{_W}startOverride") is not None:
+                self.anew[_level(override)] = int(_value(override, "startOverride") or 1)
 
-    def start(self, place: int) -> int:
-        return int(_value(self.levels[place].find(f"{_W}start")) or 1) if place in self.levels else 1
+    def start(self, level: int) -> int:
+        return int(_value(self.levels.get(level), "start") or 1)
 
-    def form(self, place: int) -> str:
-        return _value(self.levels[place].find(f"{_W}numFmt")) if place in self.levels else "decimal"
+    def form(self, level: int) -> str:
+        return _value(self.levels[level], "numFmt") if level in self.levels else "decimal"
 
 
-def _value(node: Element | None) -> str:
-    return "" if node is None else node.get(f"{_W}val", "")
+def _value(node: Element | None, name: str) -> str:
+    """Return the value of a setting in a node; "" if it has none."""
+    setting = None if node is None else node.find(_W + name)
+    return "" if setting is None else setting.get(f"{_W}val", "")
 
 
 def _level(node: Element) -> int:
@@ -230,23 +212,22 @@ def _number(body: Element, numbering: Element, styles: Element) -> None:
         properties = paragraph.find(f"{_W}pPr")
         if properties is None or not _text(paragraph).strip():
             continue
-        style = by_id.get(_value(properties.find(f"{_W}pStyle")))
-        name, place = _list_of(properties, style, by_id, lists)
-        if name not in lists or place not in lists[name].levels:
+        style = by_id.get(_value(properties, "pStyle"))
+        name, level = _list_of(properties, style, by_id, lists)
+        if name not in lists or level not in lists[name].levels:
             continue
         numbers = lists[name]
         counted = counts.setdefault(numbers.kind, {})
-        if place in numbers.anew:
-            counted[place] = numbers.anew.pop(place) - 1
-        counted[place] = counted.get(place, numbers.start(place) - 1) + 1
-        for deeper in [level for level in counted if level > place]:
+        if level in numbers.anew:
+            counted[level] = numbers.anew.pop(level) - 1
+        counted[level] = counted.get(level, numbers.start(level) - 1) + 1
+        for deeper in [other for other in counted if other > level]:
             del counted[deeper]
-        label = _label(numbers, counted, place)
-        heading = style is not None and _value(style.find(f"{_W}name")).casefold().startswith("heading")
+        label = _label(numbers, counted, level)
         if not label:
             continue
-        if label.strip(".) ").isdigit() and not heading:
-            mark = f"{_OPEN}{counted[place]}{_CLOSE}"  # an item of a list, whose number is set below
+        if label.strip(".) ").isdigit() and not _value(style, "name").casefold().startswith("heading"):
+            mark = f"{_OPEN}{counted[level]}{_CLOSE}"  # an item of a list, whose number is set below
         else:
             mark = f"{label} "
             for stated in properties.findall(f"{_W}numPr"):
@@ -263,40 +244,33 @@ def _list_of(
     """Return the list of a paragraph, stated by itself or by its style, and its level in it."""
     numbering = properties.find(f"{_W}numPr")
     seen: set[str] = set()
-    name, place = "", None
+    level = None
     while True:
-        if numbering is not None:
-            name = name or _value(numbering.find(f"{_W}numId"))
-            stated = _value(numbering.find(f"{_W}ilvl"))
-            place = int(stated) if stated and place is None else place
+        name, stated = _value(numbering, "numId"), _value(numbering, "ilvl")
+        if stated and level is None:
+            level = int(stated)
         if name or style is None or (style_id := style.get(f"{_W}styleId", "")) in seen:
-            break
+            return name, level or 0
         seen.add(style_id)
         numbering = style.find(f"{_W}pPr/{_W}numPr")
-        if (
-            numbering is not None
-            and place is None
-            and (inner := lists.get(_value(numbering.find(f"{_W}numId")))) is not None
-        ):
-            named = (at for at, level in inner.levels.items() if _value(level.find(f"{_W}pStyle")) == style_id)
-            place = next(named, None)
-        style = by_id.get(_value(style.find(f"{_W}basedOn")))
-    return name, place or 0
+        if level is None and (inner := lists.get(_value(numbering, "numId"))) is not None:
+            level = next((i for i, node in inner.levels.items() if _value(node, "pStyle") == style_id), None)
+        style = by_id.get(_value(style, "basedOn"))
 
 
-def _label(numbers: _List, counted: dict[int, int], place: int) -> str:
+def _label(numbers: _List, counted: dict[int, int], level: int) -> str:
     """Return the label of a paragraph, such as 3. or 2.1 or (b); nothing for a bullet."""
-    if numbers.form(place) in ("bullet", "none"):
+    if numbers.form(level) in ("bullet", "none"):
         return ""
 
-    def shown(match: re.Match[str]) -> str:
-        level = int(match[1]) - 1
-        return _written(counted.get(level, numbers.start(level)), numbers.form(level))
+    def number_of(match: re.Match[str]) -> str:
+        other = int(match[1]) - 1
+        return _formatted(counted.get(other, numbers.start(other)), numbers.form(other))
 
-    return _PLACE.sub(shown, _value(numbers.levels[place].find(f"{_W}lvlText"))).strip()
+    return re.sub(r"%([1-9])", number_of, _value(numbers.levels[level], "lvlText")).strip()
 
 
-def _written(number: int, form: str) -> str:
+def _formatted(number: int, form: str) -> str:
     """Return a number in a form of Word; forms that are not known as a decimal number."""
     if form in ("lowerLetter", "upperLetter") and number > 0:
         letters = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)

@@ -34,15 +34,10 @@ _NOT_PUBLIC = tuple(
 )
 # Addresses of credential services of clouds: AWS, Azure, Google and most others; ECS; Alibaba; Oracle; Azure's host,
 # which has a public address; AWS over IPv6.
-_METADATA = frozenset(
-    map(
-        ipaddress.ip_address,
-        (
-            "169.254.169.254", "169.254.170.2", "169.254.170.23", "100.100.100.200", "192.0.0.192", "168.63.129.16",
-            "fd00:ec2::254", "fd00:ec2::23", "fd20:ce::254",
-        ),
-    )
-)  # fmt: skip
+_METADATA = frozenset(map(ipaddress.ip_address, (
+    "169.254.169.254", "169.254.170.2", "169.254.170.23", "100.100.100.200", "192.0.0.192", "168.63.129.16",
+    "fd00:ec2::254", "fd00:ec2::23", "fd20:ce::254",
+)))  # fmt: skip
 
 
 def is_public(address: str) -> bool:
@@ -51,44 +46,35 @@ def is_public(address: str) -> bool:
     Not public are private, loopback, link-local, shared, multicast, reserved, documentation and unspecified addresses.
     IPv4 addresses embedded in IPv6 (mapped, compatible, 6to4, Teredo, ISATAP, NAT64) must be public too.
     """
-    return all(map(_is_public, _embedded(_parsed(address))))
+    return all(
+        ip.is_global
+        and not (ip.is_multicast or ip.is_reserved or (isinstance(ip, IPv6Address) and ip.is_site_local))
+        and ip not in _METADATA
+        and not any(ip in network for network in _NOT_PUBLIC)
+        for ip in _embedded(address)
+    )
 
 
 def is_metadata(address: str) -> bool:
     """Whether an address is, or embeds, that of a cloud's metadata service. It is always refused."""
-    return not _METADATA.isdisjoint(_embedded(_parsed(address)))
+    return not _METADATA.isdisjoint(_embedded(address))
 
 
-def _parsed(address: str) -> IPv4Address | IPv6Address:
-    return ipaddress.ip_address(address.partition("%")[0])
-
-
-def _is_public(address: IPv4Address | IPv6Address) -> bool:
-    site_local = isinstance(address, IPv6Address) and address.is_site_local
-    return address.is_global and not (
-        site_local
-        or address in _METADATA
-        or any(address in network for network in _NOT_PUBLIC)
-        or address.is_multicast
-        or address.is_reserved
-    )
-
-
-def _embedded(address: IPv4Address | IPv6Address) -> list[IPv4Address | IPv6Address]:
+def _embedded(address: str) -> list[IPv4Address | IPv6Address]:
     """Return the addresses embedded in this one, else the address itself."""
-    if isinstance(address, IPv4Address):
-        return [address]
-    if address.ipv4_mapped is not None:
-        return [address.ipv4_mapped]
-    if any(address in network for network in _EMBEDDING) and int(address) > 1:
-        return [IPv4Address(int(address) & 0xFFFFFFFF)]
-    if address.sixtofour is not None:
-        return [address, address.sixtofour]
-    if address.teredo is not None:
-        return [address, *address.teredo]
-    if (int(address) >> 32) & 0xFFFFFFFF in _ISATAP:
-        return [address, IPv4Address(int(address) & 0xFFFFFFFF)]
-    return [address]
+    ip = ipaddress.ip_address(address.partition("%")[0])
+    if isinstance(ip, IPv4Address):
+        return [ip]
+    if ip.ipv4_mapped is not None:
+        return [ip.ipv4_mapped]
+    last = IPv4Address(int(ip) & 0xFFFFFFFF)
+    if any(ip in network for network in _EMBEDDING) and int(ip) > 1:
+        return [last]
+    if ip.sixtofour is not None:
+        return [ip, ip.sixtofour]
+    if ip.teredo is not None:
+        return [ip, *ip.teredo]
+    return [ip, last] if (int(ip) >> 32) & 0xFFFFFFFF in _ISATAP else [ip]
 
 
 # Requests, redirects and their limits.
@@ -101,7 +87,7 @@ _WRITTEN_BYTES = 1024
 _ACCEPT = "text/html,application/xhtml+xml,application/pdf,text/markdown,text/plain;q=0.9,*/*;q=0.5"
 
 
-class Fetched(Struct, frozen=True):
+class FetchedPage(Struct, frozen=True):
     """An answer: the bytes, the final URL, and the declared media type and charset."""
 
     data: bytes
@@ -183,16 +169,13 @@ class _Network(httpcore2.NetworkBackend):
     ) -> httpcore2.NetworkStream:  # fmt: skip
         """Connect to the first allowed address of the host that answers."""
         addresses = _resolved(host, port, self._budget)
+        where = f"{host} is at {', '.join(addresses)}"
         if any(map(is_metadata, addresses)):
-            raise DocumentError(
-                f"{host} is at {', '.join(addresses)}, where a cloud keeps credentials of its machines", "refused"
-            )
+            raise DocumentError(f"{where}, where a cloud keeps credentials of its machines", "refused")
         allowed = [address for address in addresses if self._allow_private_addresses or is_public(address)]
         if not allowed:
             raise DocumentError(
-                f"{host} is at {', '.join(addresses)}, which is not a public address: "
-                "allow private addresses if that is meant",
-                "refused",
+                f"{where}, which is not a public address: allow private addresses if that is meant", "refused"
             )
         while True:
             address, seconds = allowed.pop(0), self._budget.seconds()
@@ -228,7 +211,7 @@ def _resolved(host: str, port: int, budget: _Budget) -> list[str]:
     return addresses
 
 
-def fetch(url: str, limits: Limits, *, allow_private_addresses: bool = False) -> Fetched:
+def fetch(url: str, limits: Limits, *, allow_private_addresses: bool = False) -> FetchedPage:
     """Fetch the document at an http(s) URL, after at most five redirects, each checked like the URL itself.
 
     The time limit covers everything: names, connections, headers and body. Proxies of the environment are not used.
@@ -236,20 +219,20 @@ def fetch(url: str, limits: Limits, *, allow_private_addresses: bool = False) ->
     Raises DocumentError.
     """
     backend = _Network(_Budget(limits), allow_private_addresses=allow_private_addresses)
-    at = _checked(url, None)
+    target = _checked(url, None)
     with httpcore2.ConnectionPool(network_backend=backend, max_keepalive_connections=0) as pool:
         for _ in range(_MOST_REDIRECTS + 1):
             try:
-                answer = _get(pool, at, limits.max_bytes)
+                answer = _get(pool, target, limits.max_bytes)
             except (httpcore2.TimeoutException, TimeoutError):
-                raise DocumentError(f"{at} was not read within {limits.seconds:g} s", "too_large") from None
+                raise DocumentError(f"{target} was not read within {limits.seconds:g} s", "too_large") from None
             except (httpcore2.NetworkError, httpcore2.ProtocolError, httpcore2.UnsupportedProtocol) as reason:
-                raise DocumentError(f"{at} cannot be read: {type(reason).__name__}: {reason}") from reason
-            except (ssl.SSLError, OSError) as reason:
-                raise DocumentError(f"{at} cannot be read: {reason}") from reason
-            if isinstance(answer, Fetched):
+                raise DocumentError(f"{target} cannot be read: {type(reason).__name__}: {reason}") from reason
+            except OSError as reason:
+                raise DocumentError(f"{target} cannot be read: {reason}") from reason
+            if isinstance(answer, FetchedPage):
                 return answer
-            at = _checked(answer, at)
+            target = _checked(answer, target)
     raise DocumentError(f"{url} has more than {_MOST_REDIRECTS} redirects", "refused")
 
 
@@ -260,12 +243,11 @@ def _checked(url: str, base: httpx2.URL | None) -> httpx2.URL:
         raise DocumentError(
             f"{shown(without_userinfo(url))} is not a URL: {without_userinfo(str(reason))}", "refused"
         ) from None
+    name = shown(without_userinfo(str(parsed)))
     if parsed.scheme not in ("http", "https") or not parsed.host:
-        raise DocumentError(f"{shown(without_userinfo(str(parsed)))} is not an http(s) URL", "refused")
+        raise DocumentError(f"{name} is not an http(s) URL", "refused")
     if parsed.port is not None and not 0 < parsed.port < 65_536:  # the system would reduce it modulo 65,536
-        raise DocumentError(
-            f"{shown(without_userinfo(str(parsed)))} is not a URL: its port is {parsed.port}", "refused"
-        )
+        raise DocumentError(f"{name} is not a URL: its port is {parsed.port}", "refused")
     if parsed.userinfo:
         # Not shown: it may be a secret.
         raise DocumentError(
@@ -274,7 +256,7 @@ def _checked(url: str, base: httpx2.URL | None) -> httpx2.URL:
     return parsed.copy_with(fragment=None)
 
 
-def _get(pool: httpcore2.ConnectionPool, url: httpx2.URL, max_bytes: int) -> Fetched | str:
+def _get(pool: httpcore2.ConnectionPool, url: httpx2.URL, max_bytes: int) -> FetchedPage | str:
     """Return the document, or the target of a redirect."""
     headers: dict[bytes | str, bytes | str] = {
         "Host": url.netloc.decode("ascii"),
@@ -301,4 +283,4 @@ def _get(pool: httpcore2.ConnectionPool, url: httpx2.URL, max_bytes: int) -> Fet
                 raise DocumentError(f"{url} has more than {max_bytes:,} bytes", "too_large")
     media_type, _, parameters = stated.get("content-type", "").partition(";")
     charset = next((value.strip("\"' ") for value in parameters.lower().split("charset=")[1:]), None)
-    return Fetched(bytes(body), str(url), media_type.strip().lower() or None, charset)
+    return FetchedPage(bytes(body), str(url), media_type.strip().lower() or None, charset)

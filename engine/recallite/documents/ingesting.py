@@ -51,9 +51,10 @@ from recallite.text.dates.written import own_time
 from recallite.text.front_matter import context_of, front_matter, properties_text, short_name, short_values
 from recallite.text.markdown_sections import page_starts
 
-_TEXT_EXTENSIONS = frozenset(
-    (".txt", ".text", ".rst", ".adoc", ".asciidoc", ".org", ".tex", ".log", ".csv", ".tsv", ".srt", ".vtt")
-)
+_TEXT_EXTENSIONS = (
+    ".txt", ".text", ".rst", ".adoc", ".asciidoc", ".org", ".tex", ".log", ".csv", ".tsv", ".srt", ".vtt",
+)  # fmt: skip
+_EXTENSIONS = {*BY_EXTENSION, *_TEXT_EXTENSIONS}
 _LEFT_OUT = frozenset(("node_modules", "__pycache__"))
 _DEEPEST = 64
 _NO_DOCUMENT = "its name is not that of a document: save it as one, or name it in include"
@@ -170,7 +171,7 @@ class Walk:
             return  # not reported: nothing asked for it
         elif not stat.S_ISREG(mode):
             self._skip(path, f"it is {kind_of(mode)}, not a file")
-        elif self._include is None and not _is_document(path):
+        elif self._include is None and os.path.splitext(path)[1].lower() not in _EXTENSIONS:
             self._skip(path, _NO_DOCUMENT)
         elif printable(path) != path:
             self._skip(path, "its name is not UTF-8: rename it")
@@ -181,11 +182,6 @@ class Walk:
 
     def _skip(self, path: str, reason: str) -> None:
         self.skipped.append(Skipped(source=printable((self._root / path).as_posix()), reason=reason))
-
-
-def _is_document(path: str) -> bool:
-    extension = os.path.splitext(path)[1].lower()
-    return extension in BY_EXTENSION or extension in _TEXT_EXTENSIONS
 
 
 def _why(fault: Exception) -> str:
@@ -268,8 +264,7 @@ def repeated(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 def with_metadata(stored: Mapping[str, Any], shared: Mapping[str, Any], path: str) -> dict[str, Any]:
     """Return a stored chunk's metadata with other values of its document and its present path."""
-    place = {name: stored[name] for name in PLACE_KEYS if name in stored}
-    return {**shared, **place, "path": path}
+    return {**shared, **{name: stored[name] for name in PLACE_KEYS if name in stored}, "path": path}
 
 
 # The ingest of sources.
@@ -295,7 +290,7 @@ class IngestOptions(NamedTuple):
     limits: Limits
 
 
-class _Item(NamedTuple):
+class _Source(NamedTuple):
     """A document to read: a file, a URL or bytes."""
 
     source: str
@@ -349,24 +344,24 @@ class Ingest:
             on_progress(len(items), len(items))
         return [self._results[item.source] for item in items if item.source in self._results]
 
-    def _items(self, sources: Iterable[object]) -> Iterator[_Item]:
-        """Yield the documents that the sources name, those of folders included."""
+    def _items(self, sources: Iterable[object]) -> Iterator[_Source]:
+        """Yield the documents that the sources name; a folder names the files in it."""
         for source in sources:
             try:
                 yield from self._named(source)
             except DocumentError as reason:
                 self._skip(without_userinfo(source) if isinstance(source, str) else shown(source), reason)
 
-    def _named(self, source: object) -> Iterator[_Item]:
+    def _named(self, source: object) -> Iterator[_Source]:
         options = self._options
         if isinstance(source, bytes | bytearray | memoryview):
             data = bytes(source)
             name = options.name or f"sha256:{hashlib.sha256(data).hexdigest()[:32]}"
-            yield _Item(check_name(name, "name"), name, data=data)
+            yield _Source(check_name(name, "name"), name, data=data)
         elif isinstance(source, str) and is_url(source):
             if options.root is not None:
                 raise DocumentError(f"{without_userinfo(source)} is not a path in {options.root}", "refused")
-            yield _Item(check_name(options.name or source, "source"), source)
+            yield _Source(check_name(options.name or source, "source"), source)
         elif isinstance(source, str) and not source.strip():
             raise InvalidInput("source is blank: give a path ('.' is this folder) or a URL")
         elif isinstance(source, str | os.PathLike):
@@ -375,11 +370,11 @@ class Ingest:
         else:
             raise InvalidInput(f"source is {shown(source)}: give a path, a URL, bytes, or a list of these")
 
-    def _at_path(self, path: Path) -> Iterator[_Item]:
+    def _at_path(self, path: Path) -> Iterator[_Source]:
         options = self._options
         target = find_file(path, options.root)
         if isinstance(target, FoundFile):
-            yield _Item(check_name(options.name or target.source, "source"), target.inner, file=target)
+            yield _Source(check_name(options.name or target.source, "source"), target.inner, file=target)
             return
         if options.name is not None or options.title is not None:
             raise InvalidInput(f"name and title are for one document, and {path} is a folder")
@@ -389,14 +384,14 @@ class Ingest:
         any_file = False
         for file in walk:
             any_file = True
-            yield _Item(file.source, file.inner, file=file)
+            yield _Source(file.source, file.inner, file=file)
         self.skipped += walk.skipped
         if not any_file and not walk.skipped:
             reason = "no document is in it: PDF, DOCX, HTML, Markdown and text are read"
             self.skipped.append(Skipped(source=printable(target.as_posix()), reason=reason))
 
     def _new_documents(
-        self, items: Sequence[_Item], parser: Parser, on_progress: Progress | None
+        self, items: Sequence[_Source], parser: Parser, on_progress: Progress | None
     ) -> Iterator[NewDocument]:
         """Yield the documents to write; the outcomes of the others are reported here."""
         for done, item in enumerate(items):
@@ -410,7 +405,7 @@ class Ingest:
             if document is not None:
                 yield document
 
-    def _new_document(self, item: _Item, parser: Parser) -> NewDocument | None:
+    def _new_document(self, item: _Source, parser: Parser) -> NewDocument | None:
         """Return the document to write; None if its bytes are stored already."""
         with _document_errors():
             content = self._read(item)
@@ -434,7 +429,7 @@ class Ingest:
         return self._parsed(item, content, digest, parser, _caller_metadata(stored))
 
     def _parsed(
-        self, item: _Item, content: _Content, digest: bytes, parser: Parser, by_caller: dict[str, Any]
+        self, item: _Source, content: _Content, digest: bytes, parser: Parser, by_caller: dict[str, Any]
     ) -> NewDocument:
         by_caller = {**by_caller, **(self._options.metadata or {})}
         with _document_errors():
@@ -459,7 +454,7 @@ class Ingest:
         self._in_progress[item.source] = document, (*content.warnings, *loaded.warnings, *undated)
         return document
 
-    def _refreshed(self, row: DocumentRow, item: _Item | None, content: _Content) -> NewDocument | None:
+    def _refreshed(self, row: DocumentRow, item: _Source | None, content: _Content) -> NewDocument | None:
         """Return a stored document with the caller's metadata added, and with the source of `item`."""
         known = stored_metadata(row.metadata)
         metadata = {**known, **content.metadata, **(self._options.metadata or {})}
@@ -513,7 +508,7 @@ class Ingest:
         except DocumentError:
             return False
 
-    def _read(self, item: _Item) -> _Content:
+    def _read(self, item: _Source) -> _Content:
         if item.data is not None:
             return _Content(item.data, item.name)
         if item.file is not None:
@@ -559,7 +554,7 @@ class Ingest:
             self._report_duplicate(source, row, ())
 
     def _report_gone(self) -> None:
-        """Report documents of these folders whose files are gone; they stay until they are deleted."""
+        """Report documents of these folders whose files no longer exist; they stay until they are deleted."""
         if not self._folders:
             return
         with self._engine.store.read() as reader:
@@ -626,7 +621,7 @@ def _stored_already(row: DocumentRow, source: str, warnings: tuple[str, ...]) ->
     )  # fmt: skip
 
 
-def _title_of(item: _Item) -> str | None:
+def _title_of(item: _Source) -> str | None:
     """Return a title for a document without one: the name of the file, or the last part of a URL."""
     if item.data is not None and item.source.startswith("sha256:"):
         return None

@@ -55,13 +55,12 @@ def compose(hits: Hits, budget_tokens: int, count_tokens: Callable[[list[str]], 
     if not hits:
         return ""
     head, *costs = count_tokens([_HEAD, *(_block(_Passage(hit, hit, hit.text)) for hit in hits)])
-    if head + costs[0] > budget_tokens:
-        return _shortened(hits[0], hits.query, budget_tokens, count_tokens)
     fitting, left = [], budget_tokens - head
-    for hit, cost in zip(hits, costs, strict=True):
-        if cost <= left:
-            fitting.append(hit)
-            left -= cost
+    if costs[0] <= left:
+        for hit, cost in zip(hits, costs, strict=True):
+            if cost <= left:
+                fitting.append(hit)
+                left -= cost
     # The whole may have more tokens than its parts together: the last passages are dropped until it fits.
     while fitting:
         text = _text(fitting)
@@ -76,7 +75,7 @@ def _shortened(hit: Hit, query: str, budget_tokens: int, count_tokens: Callable[
     begins = [0, *(match.end() for match in _SENTENCE_END.finditer(hit.text))]
 
     def matches(begin: int) -> tuple[int, int]:
-        """Return the number of the words that follow, and of those that follow soon."""
+        """Return how many of the words follow, and how many follow soon."""
         part = hit.text[begin : begin + _WINDOW_CHARS].casefold()
         return sum(word in part for word in words), sum(word in part[:_SOON_CHARS] for word in words)
 
@@ -135,10 +134,10 @@ def _block(passage: _Passage) -> str:
     heading = " > ".join(dict.fromkeys([*title, *map(str, metadata.get("headings", ()))]))
     lines = [_one_line(line) for line in passage.text.expandtabs(4).splitlines()]
     quoted = "\n".join(f"> {line}".rstrip() for line in lines)
-    return f"\n## {_one_line(f'{heading} ({_place(passage)})').strip()}\n\n{quoted}\n"
+    return f"\n## {_one_line(f'{heading} ({_location(passage)})').strip()}\n\n{quoted}\n"
 
 
-def _place(passage: _Passage) -> str:
+def _location(passage: _Passage) -> str:
     source = passage.first.source
     name = "" if source is None else source.path or source.id
     if source is not None and source.lines is not None:
@@ -153,7 +152,7 @@ def _place(passage: _Passage) -> str:
 
 
 def _one_line(text: str) -> str:
-    """Return a text on one line, with invisible characters and those that change its direction escaped."""
+    """Return a text on one line; invisible characters and direction marks are escaped."""
     return visible(" ".join(text.splitlines()))
 
 
@@ -264,10 +263,10 @@ class Knowledge(Service):
                 (scope, source): reader.documents.find(checks.join_scopes(self._base, scope) or "/", source)
                 for scope, source in sources
             }
-        for place, hit in enumerate(hits):
+        for i, hit in enumerate(hits):
             row = None if hit.source is None else rows[hit.scope, hit.source.id]
             if row is not None:
-                hits[place] = structs.replace(hit, metadata={**hit.metadata, "document": row.public_id})
+                hits[i] = structs.replace(hit, metadata={**hit.metadata, "document": row.public_id})
         return hits
 
     def context(
@@ -282,7 +281,7 @@ class Knowledge(Service):
         return compose(self.search(query, limit, **options), budget, self._token_counter())
 
     def list(self, *, scope: str | None = None, limit: int | None = None) -> builtins.list[Document]:
-        """Return the documents of a scope and of those below it, in the order of their sources."""
+        """Return the documents of a scope and the scopes below it, ordered by source."""
         within = checks.join_scopes(self._base, scope) or "/"
         count = None if limit is None else checks.check_count(limit, "limit")
         with self._engine.store.read() as reader:

@@ -142,14 +142,11 @@ def _load(request: Request) -> Loaded:
 # The side of the caller.
 
 # Not multiprocessing, which would run the caller's script again in the child.
-_BOOT = (
-    "import sys, json; sys.path[:] = json.loads(sys.argv[1]); "
-    "from recallite.documents.parser import main; main()"
-)  # What Python needs to start, without secrets. Without HOME Python queries the user database, which may be remote.
+_BOOT = "import sys, json; sys.path[:] = json.loads(sys.argv[1]); from recallite.documents.parser import main; main()"
+# What Python needs to start, without secrets. Without HOME Python queries the user database, which may be remote.
 _KEPT_ENVIRONMENT = ("PATH", "HOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "LANG", "TZ")
 _BYTES_PER_CHAR = 8
 _OVERHEAD_BYTES = 16_000_000
-_REPLIES: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply)
 
 
 class _Worker:
@@ -160,9 +157,10 @@ class _Worker:
             raise DocumentError("the process that reads documents cannot be started: where Python is, is unknown")
         paths = json.dumps([entry or os.getcwd() for entry in sys.path])
         environment = {name: os.environ[name] for name in _KEPT_ENVIRONMENT if name in os.environ}
+        flags = ["-I", "-B"] if sys.dont_write_bytecode else ["-I"]
         try:
             self.process = subprocess.Popen(
-                [sys.executable, "-I", "-c", _BOOT, paths], env=environment, stdin=subprocess.PIPE,
+                [sys.executable, *flags, "-c", _BOOT, paths], env=environment, stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
             )  # fmt: skip
         except OSError as reason:
@@ -251,24 +249,20 @@ class Parser:
         worker = self._worker
         with contextlib.suppress(BrokenPipeError):  # it has ended; the reply says how
             send(worker.requests, request)
+        late = DocumentError(f"it takes longer than {self._limits.seconds:g} s to be read", "too_large")
         try:
             answer = worker.replies.get(timeout=self._limits.seconds)
         except queue.Empty:
-            raise DocumentError(f"it takes longer than {self._limits.seconds:g} s to be read", "too_large") from None
+            raise late from None
         if answer is None:
-            raise self._crashed(worker)
+            code = worker.process.wait()
+            if out_of_time(code):
+                raise late
+            most = f"{self._limits.memory_mb:,} MB of memory"
+            raise DocumentError(f"its reader ended with {ending(code)}: it is damaged, or needs more than {most}")
         if not answer:
             raise too_long(self._limits.max_chars)
-        return _REPLIES.decode(answer)
-
-    def _crashed(self, worker: _Worker) -> Exception:
-        code = worker.process.wait()
-        if out_of_time(code):
-            return DocumentError(f"it takes longer than {self._limits.seconds:g} s to be read", "too_large")
-        return DocumentError(
-            f"its reader ended with {ending(code)}: it is damaged, or needs more than {self._limits.memory_mb:,} MB of "
-            "memory"
-        )
+        return msgspec.msgpack.decode(answer, type=Reply)
 
     def _end(self) -> None:
         if self._worker is not None:

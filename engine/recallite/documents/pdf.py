@@ -10,9 +10,11 @@ import ctypes
 import math
 import re
 import unicodedata
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from itertools import chain, pairwise
+from operator import attrgetter
 from statistics import median
 from typing import Any
 
@@ -20,9 +22,423 @@ import pypdfium2
 import pypdfium2.raw as pdfium
 
 from recallite.documents.document import Loaded, too_long
-from recallite.documents.pdf_page import CELL_GAP, LINE_END_HYPHEN, Line, Word, arranged, clean
+from recallite.documents.pdf_page import (
+    APART,
+    CELL_GAP,
+    LINE_END_HYPHEN,
+    Line,
+    Word,
+    arranged,
+    clean,
+    has_right_to_left,
+)
 from recallite.errors import DocumentError
 from recallite.text.dates.written import read_written
+
+# The file: its pages, outline and metadata, as PDFium reads them.
+
+_PASSWORD_ERRORS = (pdfium.FPDF_ERR_PASSWORD, pdfium.FPDF_ERR_SECURITY)
+_INFORMATION = {"Author": "author", "Subject": "subject", "Keywords": "keywords"}
+_DATES = {"CreationDate": "created", "ModDate": "modified"}
+_MOST_PAGES_NAMED = 10
+# Why a page is not read: what is said of some pages, and why a file is refused that has no other ones.
+_UNREADABLE = {
+    "damaged": ("are damaged and were not read", "it is damaged: its pages cannot be read"),
+    "unmapped": (
+        "were not read: their fonts do not say which characters they draw",
+        "its fonts do not say which characters they draw: it needs text recognition (OCR) before",
+    ),
+    "drawn": ("hold images and no text", "it holds images and no text: it needs text recognition (OCR) before"),
+}
+_WORDS = re.compile(r"\w+")
+# Titles that programs state for a document without one.
+_MADE_UP = re.compile(r"^\W*(?:untitled|anonymous|unknown|no title)\b|\.[a-z]{2,5}$|^Microsoft \w+ - ", re.IGNORECASE)
+_Unread = dict[str, Counter[int]]
+"""How often something was not read, by what it is and by page, counted from 1."""
+
+
+def load_pdf(data: bytes, password: str | None, max_chars: int) -> Loaded:
+    """Return the text of a PDF; raises DocumentError."""
+    pages: list[list[Line]] = []
+    heights: list[tuple[float, float]] = []
+    unread: _Unread = defaultdict(Counter)
+    chars = 0
+    with closing(_open(data, password)) as document:
+        document.init_forms()
+        for i in range(len(document)):
+            pages.append([])
+            heights.append((0.0, 0.0))
+            try:
+                page = document[i]
+            except pypdfium2.PdfiumError:
+                unread["damaged"][i + 1] += 1
+                continue
+            reader = _Page(page, i + 1, document.formenv, unread)
+            lines = reader.lines()
+            chars += sum(len(line.text) for line in lines)
+            if chars > max_chars:
+                raise too_long(max_chars)
+            if not lines and any(item.type == pdfium.FPDF_PAGEOBJ_IMAGE for item in page.get_objects(max_depth=3)):
+                unread["drawn"][i + 1] += 1
+            pages[i] = _without_page_number(lines, i, document.get_page_label(i))
+            heights[i] = reader.height
+            page.close()
+        if not any(pages):
+            reasons = (error for what, (_, error) in _UNREADABLE.items() if what in unread)
+            raise DocumentError(next(reasons, "it holds no text"))
+        pages = _with_headings_over_pages([arranged(lines) for lines in _without_running_lines(pages, heights)])
+        headings = _find_headings(pages, _outline(document))
+        text, starts = compose(pages, headings)
+        information = document.get_metadata_dict(skip_empty=True)
+        first = min((line for line in pages[0] if line in headings), key=lambda line: headings[line], default=None)
+        return Loaded(
+            text=text, media_type="application/pdf", pages=starts,
+            markdown=bool(headings) or any(line.is_table for line in chain.from_iterable(pages)),
+            title=_title(clean(information.get("Title", "")), text, "" if first is None else first.text),
+            metadata=_metadata(information, len(pages)), warnings=_warnings(document, unread, len(pages)),
+        )  # fmt: skip
+
+
+def _open(data: bytes, password: str | None) -> pypdfium2.PdfDocument:
+    try:
+        document = pypdfium2.PdfDocument(data, password=password)
+        count = len(document)
+    except pypdfium2.PdfiumError as reason:
+        if getattr(reason, "err_code", None) not in _PASSWORD_ERRORS:
+            raise DocumentError("it is damaged: its pages cannot be found") from reason
+        if password is None:
+            raise DocumentError("it is encrypted: give its password", "encrypted") from reason
+        raise DocumentError("it is encrypted, and this is not its password", "encrypted") from reason
+    if not count:
+        raise DocumentError("it has no pages")
+    return document
+
+
+def _warnings(document: Any, unread: _Unread, pages: int) -> list[str]:
+    """Return what was not read."""
+    attachments = [document.get_attachment(i).get_name() for i in range(document.count_attachments())]
+    warnings = [f"{name!r} is attached to it and was not read" for name in attachments]
+    for what in sorted(unread, key=lambda what: (what not in _UNREADABLE, what)):
+        numbers, count = [f"{number:,}" for number in unread[what]], f"{unread[what].total():,}"
+        more = ", ..." if len(numbers) > _MOST_PAGES_NAMED else ""
+        where = f" (page{'s' if len(numbers) > 1 else ''} {', '.join(numbers[:_MOST_PAGES_NAMED])}{more})"
+        if what in _UNREADABLE:
+            warnings.append(f"{count} of {pages:,} pages {_UNREADABLE[what][0]}{where}")
+        else:
+            warnings.append(f"{count} {what} were not read{where}")
+    if document.get_formtype() in (pdfium.FORMTYPE_XFA_FULL, pdfium.FORMTYPE_XFA_FOREGROUND):
+        warnings.append("it is an XFA form, whose answers may not all be read: print it to PDF")
+    return warnings
+
+
+def _outline(document: Any) -> Iterator[tuple[str, int, int]]:
+    """Yield the entries of the outline: title, page from 0, level from 1."""
+    for entry in document.get_toc(max_depth=6):
+        destination = entry.get_dest()
+        page = None if destination is None else destination.get_index()
+        if page is not None:
+            yield clean(entry.get_title()), page, entry.level + 1
+
+
+def _title(stated: str, text: str, largest: str) -> str | None:
+    """Return the stated title, or the first of the highest headings of the first page if a program made that title up.
+
+    Most words of a title are in the text; those of "untitled" and of the name of a file are not.
+    """
+    words = set(_WORDS.findall(stated.casefold()))
+    unsaid = len(words - set(_WORDS.findall(text.casefold()))) > 0.5 * len(words)
+    if unsaid and (largest or _MADE_UP.search(stated)):
+        stated = ""
+    return stated or largest or None
+
+
+def _metadata(information: dict[str, str], pages: int) -> dict[str, Any]:
+    stated = {ours: clean(information.get(name, "")) for name, ours in _INFORMATION.items()}
+    dates = {ours: _date(information.get(name, "")) for name, ours in _DATES.items()}
+    return {"page_count": pages, **{name: value for name, value in {**stated, **dates}.items() if value}}
+
+
+def _date(value: str) -> str | None:
+    """Return a PDF date (D:20220403193102+02'00') in ISO 8601; one that cannot be read as it is."""
+    written = read_written(value.removeprefix("D:").replace("'", "").replace("Z0000", "Z"))
+    return (clean(value) or None) if written is None else written.begin.isoformat()
+
+
+# ── a page, as PDFium reads it ───────────────────────────────────────────────────────────────────────────────────────
+
+# A page with a larger share of characters without a code is not text.
+_MOST_UNMAPPED = 0.3
+_SAMPLED_CHARS = 200
+# The step up or down, in ems, from one character to the next that is on another line.
+_JUMP = 0.8
+_FILLED = (pdfium.FPDF_FORMFIELD_TEXTFIELD, pdfium.FPDF_FORMFIELD_COMBOBOX, pdfium.FPDF_FORMFIELD_LISTBOX)
+_PASSWORD_FIELD = 1 << 13
+_NOTES = (  # annotations whose contents are read
+    pdfium.FPDF_ANNOT_TEXT, pdfium.FPDF_ANNOT_FREETEXT, pdfium.FPDF_ANNOT_HIGHLIGHT, pdfium.FPDF_ANNOT_UNDERLINE,
+    pdfium.FPDF_ANNOT_STRIKEOUT, pdfium.FPDF_ANNOT_SQUIGGLY, pdfium.FPDF_ANNOT_STAMP, pdfium.FPDF_ANNOT_CARET,
+    pdfium.FPDF_ANNOT_SQUARE, pdfium.FPDF_ANNOT_CIRCLE, pdfium.FPDF_ANNOT_LINE, pdfium.FPDF_ANNOT_INK,
+    pdfium.FPDF_ANNOT_POLYGON, pdfium.FPDF_ANNOT_POLYLINE,
+)  # fmt: skip
+_MEDIA = (
+    pdfium.FPDF_ANNOT_FILEATTACHMENT, pdfium.FPDF_ANNOT_SOUND, pdfium.FPDF_ANNOT_MOVIE, pdfium.FPDF_ANNOT_SCREEN,
+    pdfium.FPDF_ANNOT_THREED, pdfium.FPDF_ANNOT_RICHMEDIA,
+)  # fmt: skip
+_ABSOLUTE = re.compile(r"(?:https?|ftp|mailto|tel):", re.IGNORECASE)
+_LINE_END = re.compile(f"[\r\n]+|{LINE_END_HYPHEN}|$")
+_WORD = re.compile(r"\S+")
+
+
+class _Page:
+    """Reads a page: its lines, turned upright, with what is filled in and noted on it; counts what is not read."""
+
+    def __init__(self, page: Any, number: int, form: Any, unread: _Unread) -> None:
+        self._page, self._number, self._form, self._unread = page, number, form, unread
+        self._text = page.get_textpage()
+        self._count = self._text.count_chars()
+        self._unmapped = {i for i in range(self._count) if pdfium.FPDFText_HasUnicodeMapError(self._text, i) == 1}
+        self._struck = list(self._strikes())
+        self._turns = self._quarter_turns()
+        self._box = self._upright(page.get_bbox())
+        self.height = self._box[1], self._box[3]
+
+    def lines(self) -> list[Line]:
+        """Return the lines of the page in the order in which the file draws them."""
+        chars = ""
+        if len(self._unmapped) > _MOST_UNMAPPED * self._count:
+            self._add_unread("unmapped")
+        else:
+            hyphens = (pdfium.FPDFText_IsHyphen(self._text, i) == 1 for i in range(self._count))
+            chars = "".join(
+                LINE_END_HYPHEN if hyphen else chr(pdfium.FPDFText_GetUnicode(self._text, i))
+                for i, hyphen in enumerate(hyphens)
+            )
+        lines = []
+        begin = 0
+        for match in _LINE_END.finditer(chars):
+            end = match.end() if match[0] == LINE_END_HYPHEN else match.start()
+            for first, last in pairwise([begin, *self._jumps(chars, begin, end), end]):
+                if (line := self._line(chars, first, last)) is not None:
+                    lines.append(line)
+            begin = match.end()
+        lines += self._annotation_lines("\n".join(line.text for line in lines))
+        self._text.close()
+        return lines
+
+    def _add_unread(self, what: str, count: int = 1) -> None:
+        self._unread[what][self._number] += count
+
+    def _quarter_turns(self) -> int:
+        """Return by how many quarters the text is turned: that of a wide table may stand upright on its side."""
+        angles: Counter[int] = Counter()
+        for i in range(0, self._count, max(1, self._count // _SAMPLED_CHARS)):
+            if pdfium.FPDFText_IsGenerated(self._text, i) != 1:
+                angles[round(pdfium.FPDFText_GetCharAngle(self._text, i) / (math.pi / 2)) % 4] += 1
+        return angles.most_common(1)[0][0] if angles else 0
+
+    def _upright(self, box: Sequence[float]) -> tuple[float, float, float, float]:
+        left, bottom, right, top = box
+        for _ in range(self._turns):
+            left, bottom, right, top = bottom, -right, top, -left
+        return left, bottom, right, top
+
+    def _is_on_page(self, box: tuple[float, float, float, float]) -> bool:
+        x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
+        return self._box[0] - 1 <= x <= self._box[2] + 1 and self._box[1] - 1 <= y <= self._box[3] + 1
+
+    def _jumps(self, chars: str, begin: int, end: int) -> Iterator[int]:
+        """Yield where the text leaves its baseline: PDFium takes a single character below a line for one of it."""
+        before: float | None = None
+        for i in range(begin, end):
+            if not chars[i].isspace():
+                baseline = self._baseline(i)
+                step = 0.0 if before is None else abs(baseline - before)
+                if step > 1 and step > _JUMP * self._size(i):
+                    yield i
+                before = baseline
+
+    def _line(self, chars: str, begin: int, end: int) -> Line | None:
+        # The edges of the first and last character of each word, of the size that the font states for all characters.
+        words = []
+        for match in _WORD.finditer(chars, begin, end):
+            first, last = match.span()
+            boxes = [self._upright(self._text.get_charbox(i, loose=True)) for i in (first, last - 1)]
+            if any(map(self._is_on_page, boxes)):
+                words.append((first, last, min(box[0] for box in boxes), max(box[2] for box in boxes)))
+            else:
+                self._add_unread("characters outside the page", last - first)
+        if not words:
+            return None
+        size = self._size(words[0][0])
+        # The words of a right-to-left line are not in the order in which they stand.
+        gap = APART if has_right_to_left(chars[begin:end]) else CELL_GAP
+        cells = [[words[0]]]
+        for before, word in pairwise(words):
+            if word[2] - before[3] > gap * size or word[3] < before[2] - gap * size:
+                cells.append([])
+            cells[-1].append(word)
+        texts: list[str] = []
+        edges: list[tuple[float, float]] = []
+        cell_words: list[tuple[Word, ...]] = []
+        for cell in cells:
+            if text := clean(self._cell(chars, cell[0][0], cell[-1][1])):
+                texts.append(text)
+                edges.append((min(word[2] for word in cell), max(word[3] for word in cell)))
+                pieces = text.split()
+                whole = len(pieces) == len(cell) and gap == CELL_GAP
+                cell_words.append(
+                    tuple((piece, word[2], word[3]) for piece, word in zip(pieces, cell, strict=False)) if whole else ()
+                )
+        if not texts:
+            return None
+        return Line(
+            tuple(texts), edges[0][0], edges[-1][1], self._baseline(words[0][0]), size, tuple(edges), tuple(cell_words)
+        )
+
+    def _baseline(self, i: int) -> float:
+        x, y = ctypes.c_double(), ctypes.c_double()
+        pdfium.FPDFText_GetCharOrigin(self._text, i, x, y)
+        return self._upright((x.value, y.value, x.value, y.value))[1]
+
+    def _size(self, i: int) -> float:
+        """Return the size of the font of a character in points, as it is drawn."""
+        matrix = pdfium.FS_MATRIX()
+        pdfium.FPDFText_GetMatrix(self._text, i, matrix)
+        return float(pdfium.FPDFText_GetFontSize(self._text, i) * math.hypot(matrix.c, matrix.d))
+
+    def _cell(self, chars: str, begin: int, end: int) -> str:
+        """Return the text of a cell in reading order, without characters that have no code; a raised 6 is ^6."""
+        if has_right_to_left(chars[begin:end]):
+            return self._logical_order(chars, begin, end)
+        pieces: list[str] = []
+        struck = False
+        for i in range(begin, end):
+            if self._struck and self._is_struck(i) != struck and not chars[i].isspace():
+                struck = not struck
+                # The mark that ends it is before the blank.
+                pieces.insert(len(pieces) - (not struck and pieces[-1].isspace()), "~~")
+            if i in self._unmapped:
+                self._add_unread("characters without a code")
+                continue
+            if chars[i].isdigit() and i > begin:
+                pieces.append(self._script_mark(chars, i))
+            pieces.append(chars[i])
+        return "".join(pieces) + "~~" * struck
+
+    def _is_struck(self, i: int) -> bool:
+        left, bottom, right, top = self._text.get_charbox(i)
+        x, y = (left + right) / 2, (bottom + top) / 2
+        return any(box[0] <= x <= box[2] and box[1] <= y <= box[3] for box in self._struck)
+
+    def _strikes(self) -> Iterator[tuple[float, float, float, float]]:
+        """Yield the boxes that a reader has struck out."""
+        for annotation, kind in self._annotations():
+            if kind == pdfium.FPDF_ANNOT_STRIKEOUT:
+                for i in range(pdfium.FPDFAnnot_CountAttachmentPoints(annotation)):
+                    points = pdfium.FS_QUADPOINTSF()
+                    pdfium.FPDFAnnot_GetAttachmentPoints(annotation, i, points)
+                    xs, ys = ([getattr(points, f"{axis}{corner}") for corner in range(1, 5)] for axis in ("x", "y"))
+                    yield min(xs), min(ys), max(xs), max(ys)
+
+    def _script_mark(self, chars: str, i: int) -> str:
+        """Return ^ or _ before a digit that is raised, or lowered, beside a digit of full size."""
+        before = chars[i - 1]
+        if not before.isalnum():
+            return ""
+        full, size = self._size(i - 1), self._size(i)
+        step = self._baseline(i) - self._baseline(i - 1) if size < 0.9 * full else 0.0
+        return "^" if step > 0.15 * full else "_" if step < -0.05 * full and before.isdigit() else ""
+
+    def _logical_order(self, chars: str, begin: int, end: int) -> str:
+        """Return the characters [begin, end) in reading order.
+
+        PDFium reverses runs of right-to-left text character by character. The characters of one glyph (a ligature, or a
+        whole word in files of WeasyPrint) are in order already and come out reversed; a glyph without a character comes
+        out as its number in the font.
+        """
+        unmapped = not self._unmapped.isdisjoint(range(begin, end))
+        groups: list[tuple[tuple[float, ...], str]] = []
+        for i in range(begin, end):
+            # A number of such a glyph may also be the code point of a modifier, which these scripts do not use.
+            if i in self._unmapped or (unmapped and unicodedata.category(chars[i]) == "Sk"):
+                continue
+            box = self._text.get_charbox(i)
+            if groups and groups[-1][0] == box and not pdfium.FPDFText_IsGenerated(self._text, i):
+                groups[-1] = (box, groups[-1][1] + chars[i])
+            else:
+                groups.append((box, chars[i]))
+        pieces = []
+        for _, group in groups:
+            several = len(group) > 1 and has_right_to_left(group)
+            # A space inside such a glyph separates it from left-to-right text, on whichever side that is drawn.
+            pieces.append(f" {group[::-1]} " if several and " " in group else group[::-1] if several else group)
+        return " ".join("".join(pieces).split())
+
+    def _annotations(self) -> Iterator[tuple[Any, int]]:
+        """Yield the annotations of the page with their kinds."""
+        for i in range(pdfium.FPDFPage_GetAnnotCount(self._page)):
+            annotation = pdfium.FPDFPage_GetAnnot(self._page, i)
+            yield annotation, pdfium.FPDFAnnot_GetSubtype(annotation)
+            pdfium.FPDFPage_CloseAnnot(annotation)
+
+    def _annotation_lines(self, page_text: str) -> Iterator[Line]:
+        """Yield what is filled in and noted, each where it stands; `page_text` is what is drawn."""
+        for annotation, kind in self._annotations():
+            flags = pdfium.FPDFAnnot_GetFlags(annotation)
+            rectangle = pdfium.FS_RECTF()
+            pdfium.FPDFAnnot_GetRect(annotation, rectangle)
+            text = " ".join(clean(self._annotation_text(annotation, kind, page_text)).split())
+            if text and flags & (pdfium.FPDF_ANNOT_FLAG_HIDDEN | pdfium.FPDF_ANNOT_FLAG_NOVIEW):
+                self._add_unread("hidden annotations")
+            elif text:
+                left, bottom, right, top = self._upright(
+                    (rectangle.left, rectangle.bottom, rectangle.right, rectangle.top)
+                )
+                size = min(max(top - bottom - 4, 6.0), 10.0)
+                # The first line of a box of several is at its top.
+                baseline = top - size - 2 if top - bottom > 2.5 * size else bottom + 0.25 * (top - bottom)
+                yield Line((text,), left, right, baseline, size, ((left, right),))
+            if kind in _MEDIA:
+                self._add_unread("attached files and media")
+
+    def _annotation_text(self, annotation: Any, kind: int, page_text: str) -> str:
+        if kind == pdfium.FPDF_ANNOT_LINK:
+            address = self._address(annotation)
+            known = address.partition(":")[2].strip("/")
+            return f"<{address}>" if _ABSOLUTE.match(address) and known not in page_text else ""
+        if kind != pdfium.FPDF_ANNOT_WIDGET:
+            noted = _string(pdfium.FPDFAnnot_GetStringValue, annotation, b"Contents") if kind in _NOTES else ""
+            return f"[Note: {noted}]" if noted.strip() and kind != pdfium.FPDF_ANNOT_FREETEXT else noted
+        if self._form is None:
+            return ""
+        form, field = self._form.raw, pdfium.FPDFAnnot_GetFormFieldType(self._form.raw, annotation)
+        if field in (pdfium.FPDF_FORMFIELD_CHECKBOX, pdfium.FPDF_FORMFIELD_RADIOBUTTON):
+            return "[x]" if pdfium.FPDFAnnot_IsChecked(form, annotation) else "[ ]"
+        if field not in _FILLED or pdfium.FPDFAnnot_GetFormFieldFlags(form, annotation) & _PASSWORD_FIELD:
+            return ""
+        value = _string(pdfium.FPDFAnnot_GetFormFieldValue, form, annotation)
+        name = _string(pdfium.FPDFAnnot_GetFormFieldName, form, annotation).rpartition(".")[2]
+        return f"{name}: {value}" if value and name and name.casefold() not in page_text.casefold() else value
+
+    def _address(self, annotation: Any) -> str:
+        action = pdfium.FPDFLink_GetAction(pdfium.FPDFAnnot_GetLink(annotation))
+        document = self._page.pdf.raw
+        length = pdfium.FPDFAction_GetURIPath(document, action, None, 0)
+        buffer = ctypes.create_string_buffer(max(length, 1))
+        pdfium.FPDFAction_GetURIPath(document, action, buffer, length)
+        return buffer.value.decode("utf-8", "replace")
+
+
+def _string(get: Any, *arguments: Any) -> str:
+    """Return a string in UTF-16 that PDFium writes into a buffer."""
+    length = get(*arguments, None, 0)
+    if length <= 2:
+        return ""
+    buffer = ctypes.create_string_buffer(length)
+    get(*arguments, ctypes.cast(buffer, ctypes.POINTER(pdfium.FPDF_WCHAR)), length)
+    return buffer.raw[: length - 2].decode("utf-16-le", "replace")
+
+
+# ── the layout of all pages: their lines become paragraphs and headings of one text ──────────────────────────────────
 
 # The layout of all pages: their lines become paragraphs and headings of one text.
 
@@ -37,16 +453,17 @@ _BULLET = re.compile(r"([•◦▪‣–—*-]|\(?\d{1,3}[.)]|\(?[a-z][.)]) ")
 _MARGIN, _WIDE_GAP, _SAME_HEIGHT, _RUNNING_PAGES, _LEAST_PAGES = 0.12, 1.3, 4.0, 0.3, 3
 
 
-def without_page_number(lines: list[Line], number: int, label: str) -> list[Line]:
+def _without_page_number(lines: list[Line], number: int, label: str) -> list[Line]:
     """Return the lines of a page without the page number, which could end up in the middle of a paragraph."""
-    names = {str(number + 1), label} - {""}
-    lowest = min(lines, key=lambda line: line.baseline, default=None)
-    highest = max(lines, key=lambda line: line.baseline, default=None)
-    alone = [line for line in (lowest, highest) if line is not None and line.text.strip("-–— ") in names]
-    return [line for line in lines if line not in alone[:1]] if len(lines) > 1 else lines
+    if len(lines) > 1:
+        height = attrgetter("baseline")
+        for line in (min(lines, key=height), max(lines, key=height)):
+            if line.text.strip("-–— ") in {str(number + 1), label} - {""}:
+                return [other for other in lines if other != line]
+    return lines
 
 
-def without_running_lines(pages: list[list[Line]], heights: Sequence[tuple[float, float]]) -> list[list[Line]]:
+def _without_running_lines(pages: list[list[Line]], heights: Sequence[tuple[float, float]]) -> list[list[Line]]:
     """Return the pages with headers and footers that many of them repeat, but for digits, said once.
 
     The header stays on the first of these pages and the footer on the last, where they are in no sentence that goes on.
@@ -60,12 +477,12 @@ def without_running_lines(pages: list[list[Line]], heights: Sequence[tuple[float
         for number, (lines, (low, high)) in enumerate(zip(pages, heights, strict=True)):
             for line in _outside(lines, low, high, top=top):
                 by_text.setdefault(_DIGITS.sub("#", line.text), []).append((number, line))
-        for places in by_text.values():
-            height = median(line.baseline for _, line in places)
-            near = [place for place in places if abs(place[1].baseline - height) < _SAME_HEIGHT]
+        for repeated in by_text.values():
+            height = median(line.baseline for _, line in repeated)
+            near = [(number, line) for number, line in repeated if abs(line.baseline - height) < _SAME_HEIGHT]
             if len({number for number, _ in near}) >= least:
                 keeping = near[0 if top else -1][0]
-                dropped.update(place for place in near if place[0] != keeping)
+                dropped.update((number, line) for number, line in near if number != keeping)
     return [[line for line in lines if (number, line) not in dropped] for number, lines in enumerate(pages)]
 
 
@@ -77,26 +494,25 @@ def _outside(lines: list[Line], low: float, high: float, *, top: bool) -> list[L
     )
     usual = steps[len(steps) // 4] if steps else 0.0
     margin = _MARGIN * (high - low)
-    for place, (one, other) in enumerate(pairwise(ordered)):
+    for i, (one, other) in enumerate(pairwise(ordered), 1):
         if (high - one.baseline if top else one.baseline - low) > margin:
-            return []
+            break
         if abs(one.baseline - other.baseline) > _WIDE_GAP * usual:
-            return ordered[: place + 1]
+            return ordered[:i]
     return []
 
 
-def with_headings_over_pages(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
+def _with_headings_over_pages(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
     """Return the pages with the headings of a table repeated where it goes on over the page."""
     done: list[list[Line]] = []
     for lines in pages:
         before = next((page[-1] for page in reversed(done) if page), None)
         if before is not None and lines and before.is_table and lines[0].is_table and _same_columns(before, lines[0]):
-            names, dashes = before.text[before.text.rindex("\n\n") + 2 if "\n\n" in before.text else 0 :].split("\n")[
-                :2
-            ]
-            first_row, _, *rows = lines[0].text.split("\n")
-            rows_below = rows if first_row in (names, _blank(names)) else [first_row, *rows]
-            lines = [lines[0]._replace(cells=("\n".join([names, dashes, *rows_below]),)), *lines[1:]]
+            names = before.text.rpartition("\n\n")[2].partition("\n")[0]
+            first_row, dashes, *rows = lines[0].text.split("\n")
+            if first_row not in (names, "|" + "  |" * len(before.edges)):
+                rows = [first_row, *rows]
+            lines = [lines[0]._replace(cells=("\n".join([names, dashes, *rows]),)), *lines[1:]]
         done.append(list(lines))
     return done
 
@@ -107,15 +523,7 @@ def _same_columns(above: Line, below: Line) -> bool:
     )
 
 
-def _blank(row: str) -> str:
-    return "|" + "  |" * _columns_of(row)
-
-
-def _columns_of(row: str) -> int:
-    return row.count("|") - row.count("\\|") - 1
-
-
-def find_headings(pages: Sequence[Sequence[Line]], outline: Iterable[tuple[str, int, int]]) -> dict[Line, int]:
+def _find_headings(pages: Sequence[Sequence[Line]], outline: Iterable[tuple[str, int, int]]) -> dict[Line, int]:
     """Return the level, from 1, of each line that is a heading: by the outline, else by the size of its font."""
     levels: dict[tuple[int, Line], int] = {}
     for title, page, level in outline:
@@ -147,12 +555,6 @@ def find_headings(pages: Sequence[Sequence[Line]], outline: Iterable[tuple[str, 
     return {line: min(ranks.index(round(line.size)) + 1, 6) for line in larger}
 
 
-def largest(pages: Sequence[Sequence[Line]], headings: dict[Line, int]) -> str:
-    """Return the first heading of the highest level on the first page."""
-    first = [line for line in pages[0] if line in headings]
-    return min(first, key=lambda line: headings[line]).text if first else ""
-
-
 def _key(title: str) -> str:
     return " ".join(_NUMBERING.sub("", title).casefold().split())
 
@@ -170,15 +572,12 @@ def compose(pages: Sequence[Sequence[Line]], headings: dict[Line, int]) -> tuple
         for line in lines:
             gap = "" if previous is None else layout.gap(previous, line, headings, turned)
             if gap in ("", " ") and previous is not None and previous.text.endswith(LINE_END_HYPHEN):
-                gap = ""
-                if _keeps_hyphen(previous.text, line.text, words):
-                    pieces[-1] += "-"
-                    length += 1
+                gap = "-" if _keeps_hyphen(previous.text, line.text, words) else ""
             if turned:
                 starts.append(length + len(gap))
                 turned = False
             level = headings.get(line)
-            mark = "#" * level + " " if level and gap in ("", "\n\n") else ""
+            mark = "#" * level + " " if level and gap in ("", "-", "\n\n") else ""
             piece = mark + line.text.removesuffix(LINE_END_HYPHEN)
             pieces += [gap, piece]
             length += len(gap) + len(piece)
@@ -253,453 +652,3 @@ def _goes_on(before: Line, after: Line) -> bool:
         before.text[-1] not in ".!?:;。！？：；"
         and (after.text[0].islower() or before.text[-1] == "," or not _space(before, after))
     )
-
-
-# The file: its pages, outline and metadata, as PDFium reads them.
-
-_PASSWORD_ERRORS = (pdfium.FPDF_ERR_PASSWORD, pdfium.FPDF_ERR_SECURITY)
-_INFORMATION = {"Author": "author", "Subject": "subject", "Keywords": "keywords"}
-_DATES = {"CreationDate": "created", "ModDate": "modified"}
-# The gap, in ems, between cells of a right-to-left line.
-_APART = 1.5
-# A page with a larger share of characters without a code is not text.
-_MOST_UNMAPPED = 0.3
-_SAMPLED_CHARS = 200
-_MOST_PAGES_NAMED = 10
-_COUNTED = (
-    "characters without a code",
-    "hidden annotations",
-    "attached files and media",
-    "characters outside the page",
-)
-# The step up or down, in ems, from one character to the next that is on another line.
-_JUMP = 0.8
-_FILLED = (pdfium.FPDF_FORMFIELD_TEXTFIELD, pdfium.FPDF_FORMFIELD_COMBOBOX, pdfium.FPDF_FORMFIELD_LISTBOX)
-_PASSWORD_FIELD = 1 << 13
-_NOTES = (
-    pdfium.FPDF_ANNOT_TEXT, pdfium.FPDF_ANNOT_FREETEXT, pdfium.FPDF_ANNOT_HIGHLIGHT, pdfium.FPDF_ANNOT_UNDERLINE,
-    pdfium.FPDF_ANNOT_STRIKEOUT, pdfium.FPDF_ANNOT_SQUIGGLY, pdfium.FPDF_ANNOT_STAMP, pdfium.FPDF_ANNOT_CARET,
-    pdfium.FPDF_ANNOT_SQUARE, pdfium.FPDF_ANNOT_CIRCLE, pdfium.FPDF_ANNOT_LINE, pdfium.FPDF_ANNOT_INK,
-    pdfium.FPDF_ANNOT_POLYGON, pdfium.FPDF_ANNOT_POLYLINE,
-)  # fmt: skip
-_MEDIA = (
-    pdfium.FPDF_ANNOT_FILEATTACHMENT, pdfium.FPDF_ANNOT_SOUND, pdfium.FPDF_ANNOT_MOVIE, pdfium.FPDF_ANNOT_SCREEN,
-    pdfium.FPDF_ANNOT_THREED, pdfium.FPDF_ANNOT_RICHMEDIA,
-)  # fmt: skip
-_ABSOLUTE = re.compile(r"(?:https?|ftp|mailto|tel):", re.IGNORECASE)
-_WORDS = re.compile(r"\w+")
-# Titles that programs state for a document without one.
-_MADE_UP = re.compile(r"^\W*(?:untitled|anonymous|unknown|no title)\b|\.[a-z]{2,5}$|^Microsoft \w+ - ", re.IGNORECASE)
-_LINE_END = re.compile(f"[\r\n]+|{LINE_END_HYPHEN}|$")
-_RIGHT_TO_LEFT = ("R", "AL")
-_WORD = re.compile(r"\S+")
-
-
-class _Unread:
-    """Counts of what was not read, by kind, with the pages."""
-
-    def __init__(self) -> None:
-        self.counts: Counter[str] = Counter()
-        self.page = 0
-        self._pages: dict[str, list[int]] = {}
-
-    def add(self, what: str, count: int = 1) -> None:
-        """Count it on the present page."""
-        self.counts[what] += count
-        pages = self._pages.setdefault(what, [])
-        if pages[-1:] != [self.page]:
-            pages.append(self.page)
-
-    def where(self, what: str) -> str:
-        """Return the pages in parentheses."""
-        pages = [f"{page:,}" for page in self._pages[what]]
-        more = ", ..." if len(pages) > _MOST_PAGES_NAMED else ""
-        return f" (page{'s' if len(pages) > 1 else ''} {', '.join(pages[:_MOST_PAGES_NAMED])}{more})"
-
-
-def load_pdf(data: bytes, password: str | None, max_chars: int) -> Loaded:
-    """Return the text of a PDF; raises DocumentError."""
-    document = _open(data, password)
-    try:
-        return _loaded(document, max_chars)
-    finally:
-        document.close()
-
-
-def _loaded(document: pypdfium2.PdfDocument, max_chars: int) -> Loaded:
-    document.init_forms()
-    pages: list[list[Line]] = []
-    heights: list[tuple[float, float]] = []
-    unread = _Unread()
-    chars = 0
-    for number in range(len(document)):
-        pages.append([])
-        unread.page = number + 1
-        heights.append((0.0, 0.0))
-        try:
-            page = document[number]
-        except pypdfium2.PdfiumError:
-            unread.add("damaged")
-            continue
-        reader = _Page(page, document.formenv, unread)
-        lines = reader.lines()
-        chars += sum(len(line.text) for line in lines)
-        if chars > max_chars:
-            raise too_long(max_chars)
-        if not lines and _has_images(page):
-            unread.add("drawn")
-        pages[number] = without_page_number(lines, number, document.get_page_label(number))
-        heights[number] = reader.height
-        page.close()
-    if not any(pages):
-        raise DocumentError(_no_text(unread))
-    pages = with_headings_over_pages([arranged(lines) for lines in without_running_lines(pages, heights)])
-    headings = find_headings(pages, _outline(document))
-    text, starts = compose(pages, headings)
-    information = document.get_metadata_dict(skip_empty=True)
-    tables = any(line.is_table for lines in pages for line in lines)
-    return Loaded(
-        text=text, media_type="application/pdf", markdown=bool(headings) or tables, pages=starts,
-        title=_title(clean(information.get("Title", "")), text, largest(pages, headings)),
-        metadata=_metadata(information, len(pages)), warnings=_warnings(document, unread, len(pages)),
-    )  # fmt: skip
-
-
-def _has_images(page: Any) -> bool:
-    return any(item.type == pdfium.FPDF_PAGEOBJ_IMAGE for item in page.get_objects(max_depth=3))
-
-
-def _no_text(unread: _Unread) -> str:
-    """Return why no page has text."""
-    if unread.counts["damaged"]:
-        return "it is damaged: its pages cannot be read"
-    if unread.counts["unmapped"]:
-        return "its fonts do not say which characters they draw: it needs text recognition (OCR) before"
-    if unread.counts["drawn"]:
-        return "it holds images and no text: it needs text recognition (OCR) before"
-    return "it holds no text"
-
-
-def _warnings(document: Any, unread: _Unread, pages: int) -> list[str]:
-    """Return what was not read."""
-    attachments = [document.get_attachment(place).get_name() for place in range(document.count_attachments())]
-    warnings = [f"{name!r} is attached to it and was not read" for name in attachments]
-    for what, message in (
-        ("damaged", "{} of {} pages are damaged and were not read"),
-        ("drawn", "{} of {} pages hold images and no text"),
-        ("unmapped", "{} of {} pages were not read: their fonts do not say which characters they draw"),
-    ):
-        if unread.counts[what]:
-            warnings.append(message.format(f"{unread.counts[what]:,}", f"{pages:,}") + unread.where(what))
-    warnings += [
-        f"{unread.counts[what]:,} {what} were not read{unread.where(what)}" for what in _COUNTED if unread.counts[what]
-    ]
-    if document.get_formtype() in (pdfium.FORMTYPE_XFA_FULL, pdfium.FORMTYPE_XFA_FOREGROUND):
-        warnings.append("it is an XFA form, whose answers may not all be read: print it to PDF")
-    return warnings
-
-
-def _title(stated: str, text: str, largest: str) -> str | None:
-    """Return the stated title, or the largest line of the first page if a program made that title up.
-
-    Most words of a title are in the text; those of "untitled" and of the name of a file are not.
-    """
-    words = set(_WORDS.findall(stated.casefold()))
-    unsaid = len(words - set(_WORDS.findall(text.casefold()))) > 0.5 * len(words)
-    if unsaid and (largest or _MADE_UP.search(stated)):
-        stated = ""
-    return stated or largest or None
-
-
-def _open(data: bytes, password: str | None) -> pypdfium2.PdfDocument:
-    try:
-        document = pypdfium2.PdfDocument(data, password=password)
-        count = len(document)
-    except pypdfium2.PdfiumError as reason:
-        if getattr(reason, "err_code", None) not in _PASSWORD_ERRORS:
-            raise DocumentError("it is damaged: its pages cannot be found") from reason
-        if password is None:
-            raise DocumentError("it is encrypted: give its password", "encrypted") from reason
-        raise DocumentError("it is encrypted, and this is not its password", "encrypted") from reason
-    if not count:
-        raise DocumentError("it has no pages")
-    return document
-
-
-class _Page:
-    """Reads a page: its lines, turned upright, with what is filled in and noted on it; counts what is not read."""
-
-    def __init__(self, page: Any, form: Any, unread: _Unread) -> None:
-        self._page, self._form, self._unread = page, form, unread
-        self._text = page.get_textpage()
-        self._count = self._text.count_chars()
-        self._unmapped = {
-            place for place in range(self._count) if pdfium.FPDFText_HasUnicodeMapError(self._text, place) == 1
-        }
-        self._struck = list(self._strikes())
-        self._turns = self._quarter_turns()
-        self._box = self._upright(page.get_bbox())
-        self.height = self._box[1], self._box[3]
-
-    def lines(self) -> list[Line]:
-        """Return the lines of the page in the order in which the file draws them."""
-        if len(self._unmapped) > _MOST_UNMAPPED * self._count:
-            self._unread.add("unmapped")
-            chars = ""
-        else:
-            chars = "".join(map(self._char, range(self._count)))
-        lines = []
-        begin = 0
-        for match in _LINE_END.finditer(chars):
-            end = match.end() if match[0] == LINE_END_HYPHEN else match.start()
-            for first, last in pairwise([begin, *self._jumps(chars, begin, end), end]):
-                if (line := self._line(chars, first, last)) is not None:
-                    lines.append(line)
-            begin = match.end()
-        page_text = "\n".join(line.text for line in lines)
-        lines += self._annotations(page_text)
-        self._text.close()
-        return lines
-
-    def _quarter_turns(self) -> int:
-        """Return by how many quarters the text is turned: that of a wide table may stand upright on its side."""
-        angles: Counter[int] = Counter()
-        for place in range(0, self._count, max(1, self._count // _SAMPLED_CHARS)):
-            if pdfium.FPDFText_IsGenerated(self._text, place) != 1:
-                angles[round(pdfium.FPDFText_GetCharAngle(self._text, place) / (math.pi / 2)) % 4] += 1
-        return angles.most_common(1)[0][0] if angles else 0
-
-    def _upright(self, box: Sequence[float]) -> tuple[float, float, float, float]:
-        left, bottom, right, top = box
-        for _ in range(self._turns):
-            left, bottom, right, top = bottom, -right, top, -left
-        return left, bottom, right, top
-
-    def _char(self, place: int) -> str:
-        if pdfium.FPDFText_IsHyphen(self._text, place) == 1:
-            return LINE_END_HYPHEN
-        return chr(pdfium.FPDFText_GetUnicode(self._text, place))
-
-    def _loose_box(self, place: int) -> tuple[float, float, float, float]:
-        return self._upright(self._text.get_charbox(place, loose=True))
-
-    def _is_on_page(self, box: tuple[float, float, float, float]) -> bool:
-        x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
-        return self._box[0] - 1 <= x <= self._box[2] + 1 and self._box[1] - 1 <= y <= self._box[3] + 1
-
-    def _jumps(self, chars: str, begin: int, end: int) -> Iterator[int]:
-        """Yield where the text leaves its baseline: PDFium takes a single character below a line for one of it."""
-        before: float | None = None
-        for place in range(begin, end):
-            if chars[place].isspace():
-                continue
-            baseline = self._baseline(place)
-            if before is not None and abs(step := baseline - before) > 1 and abs(step) > _JUMP * self._size(place):
-                yield place
-            before = baseline
-
-    def _line(self, chars: str, begin: int, end: int) -> Line | None:
-        # The edges of the first and last character of each word, of the size that the font states for all characters.
-        words = []
-        for match in _WORD.finditer(chars, begin, end):
-            first, last = match.span()
-            boxes = self._loose_box(first), self._loose_box(last - 1)
-            if self._is_on_page(boxes[0]) or self._is_on_page(boxes[1]):
-                words.append((first, last, min(box[0] for box in boxes), max(box[2] for box in boxes)))
-            else:
-                self._unread.add("characters outside the page", last - first)
-        if not words:
-            return None
-        size = self._size(words[0][0])
-        # Words of a right-to-left line are not in the order of their places.
-        gap = _APART if _has_right_to_left(chars[begin:end]) else CELL_GAP
-        cells = [[words[0]]]
-        for before, word in pairwise(words):
-            if word[2] - before[3] > gap * size or word[3] < before[2] - gap * size:
-                cells.append([])
-            cells[-1].append(word)
-        texts: list[str] = []
-        edges: list[tuple[float, float]] = []
-        cell_words: list[tuple[Word, ...]] = []
-        for cell in cells:
-            if text := clean(self._cell(chars, cell[0][0], cell[-1][1])):
-                texts.append(text)
-                edges.append((min(word[2] for word in cell), max(word[3] for word in cell)))
-                pieces = text.split()
-                whole = len(pieces) == len(cell) and gap == CELL_GAP
-                cell_words.append(
-                    tuple((piece, word[2], word[3]) for piece, word in zip(pieces, cell, strict=False)) if whole else ()
-                )
-        if not texts:
-            return None
-        return Line(
-            tuple(texts), edges[0][0], edges[-1][1], self._baseline(words[0][0]), size, tuple(edges), tuple(cell_words)
-        )
-
-    def _baseline(self, place: int) -> float:
-        x, y = ctypes.c_double(), ctypes.c_double()
-        pdfium.FPDFText_GetCharOrigin(self._text, place, x, y)
-        return self._upright((x.value, y.value, x.value, y.value))[1]
-
-    def _size(self, place: int) -> float:
-        """Return the size of the font of a character in points, as it is drawn."""
-        matrix = pdfium.FS_MATRIX()
-        pdfium.FPDFText_GetMatrix(self._text, place, matrix)
-        return float(pdfium.FPDFText_GetFontSize(self._text, place) * math.hypot(matrix.c, matrix.d))
-
-    def _cell(self, chars: str, begin: int, end: int) -> str:
-        """Return the text of a cell in reading order, without characters that have no code; a raised 6 is ^6."""
-        if _has_right_to_left(chars[begin:end]):
-            return _logical_order(self._text, chars, begin, end)
-        pieces: list[str] = []
-        struck = False
-        for place in range(begin, end):
-            if self._struck and self._is_struck(place) != struck and not chars[place].isspace():
-                struck = not struck
-                # The mark that ends it is before the blank.
-                pieces.insert(len(pieces) - (not struck and pieces[-1].isspace()), "~~")
-            if place in self._unmapped:
-                self._unread.add("characters without a code")
-                continue
-            if chars[place].isdigit() and place > begin and (mark := self._placed(chars, place)):
-                pieces.append(mark)
-            pieces.append(chars[place])
-        return "".join(pieces) + "~~" * struck
-
-    def _is_struck(self, place: int) -> bool:
-        left, bottom, right, top = self._text.get_charbox(place)
-        x, y = (left + right) / 2, (bottom + top) / 2
-        return any(box[0] <= x <= box[2] and box[1] <= y <= box[3] for box in self._struck)
-
-    def _strikes(self) -> Iterator[tuple[float, float, float, float]]:
-        """Yield the boxes that a reader has struck out."""
-        for place in range(pdfium.FPDFPage_GetAnnotCount(self._page)):
-            annotation = pdfium.FPDFPage_GetAnnot(self._page, place)
-            if pdfium.FPDFAnnot_GetSubtype(annotation) == pdfium.FPDF_ANNOT_STRIKEOUT:
-                for corner in range(pdfium.FPDFAnnot_CountAttachmentPoints(annotation)):
-                    points = pdfium.FS_QUADPOINTSF()
-                    pdfium.FPDFAnnot_GetAttachmentPoints(annotation, corner, points)
-                    xs, ys = ([getattr(points, f"{axis}{number}") for number in range(1, 5)] for axis in ("x", "y"))
-                    yield min(xs), min(ys), max(xs), max(ys)
-            pdfium.FPDFPage_CloseAnnot(annotation)
-
-    def _placed(self, chars: str, place: int) -> str:
-        """Return ^ or _ before a digit that is raised, or lowered, beside a digit of full size."""
-        before = chars[place - 1]
-        if not before.isalnum():
-            return ""
-        full, size = self._size(place - 1), self._size(place)
-        step = self._baseline(place) - self._baseline(place - 1) if size < 0.9 * full else 0.0
-        return "^" if step > 0.15 * full else "_" if step < -0.05 * full and before.isdigit() else ""
-
-    def _annotations(self, page_text: str) -> Iterator[Line]:
-        """Yield what is filled in and noted, each where it stands; `page_text` is what is drawn."""
-        for place in range(pdfium.FPDFPage_GetAnnotCount(self._page)):
-            annotation = pdfium.FPDFPage_GetAnnot(self._page, place)
-            kind = pdfium.FPDFAnnot_GetSubtype(annotation)
-            flags = pdfium.FPDFAnnot_GetFlags(annotation)
-            rectangle = pdfium.FS_RECTF()
-            pdfium.FPDFAnnot_GetRect(annotation, rectangle)
-            text = " ".join(clean(self._said_by(annotation, kind, page_text)).split())
-            if text and flags & (pdfium.FPDF_ANNOT_FLAG_HIDDEN | pdfium.FPDF_ANNOT_FLAG_NOVIEW):
-                self._unread.add("hidden annotations")
-            elif text:
-                box = (rectangle.left, rectangle.bottom, rectangle.right, rectangle.top)
-                left, bottom, right, top = self._upright(box)
-                size = min(max(top - bottom - 4, 6.0), 10.0)
-                # The first line of a box of several is at its top.
-                baseline = top - size - 2 if top - bottom > 2.5 * size else bottom + 0.25 * (top - bottom)
-                yield Line((text,), left, right, baseline, size, ((left, right),))
-            if kind in _MEDIA:
-                self._unread.add("attached files and media")
-            pdfium.FPDFPage_CloseAnnot(annotation)
-
-    def _said_by(self, annotation: Any, kind: int, page_text: str) -> str:
-        if kind == pdfium.FPDF_ANNOT_LINK:
-            address = self._address(annotation)
-            known = address.partition(":")[2].strip("/")
-            return f"<{address}>" if _ABSOLUTE.match(address) and known not in page_text else ""
-        if kind != pdfium.FPDF_ANNOT_WIDGET:
-            noted = _string(pdfium.FPDFAnnot_GetStringValue, annotation, b"Contents") if kind in _NOTES else ""
-            return f"[Note: {noted}]" if noted.strip() and kind != pdfium.FPDF_ANNOT_FREETEXT else noted
-        if self._form is None:
-            return ""
-        form, field = self._form.raw, pdfium.FPDFAnnot_GetFormFieldType(self._form.raw, annotation)
-        if field in (pdfium.FPDF_FORMFIELD_CHECKBOX, pdfium.FPDF_FORMFIELD_RADIOBUTTON):
-            return "[x]" if pdfium.FPDFAnnot_IsChecked(form, annotation) else "[ ]"
-        if field not in _FILLED or pdfium.FPDFAnnot_GetFormFieldFlags(form, annotation) & _PASSWORD_FIELD:
-            return ""
-        value = _string(pdfium.FPDFAnnot_GetFormFieldValue, form, annotation)
-        name = _string(pdfium.FPDFAnnot_GetFormFieldName, form, annotation).rpartition(".")[2]
-        return f"{name}: {value}" if value and name and name.casefold() not in page_text.casefold() else value
-
-    def _address(self, annotation: Any) -> str:
-        action = pdfium.FPDFLink_GetAction(pdfium.FPDFAnnot_GetLink(annotation))
-        document = self._page.pdf.raw
-        length = pdfium.FPDFAction_GetURIPath(document, action, None, 0)
-        buffer = ctypes.create_string_buffer(max(length, 1))
-        pdfium.FPDFAction_GetURIPath(document, action, buffer, length)
-        return buffer.value.decode("utf-8", "replace")
-
-
-def _string(get: Any, *arguments: Any) -> str:
-    """Return a string in UTF-16 that PDFium writes into a buffer."""
-    length = get(*arguments, None, 0)
-    if length <= 2:
-        return ""
-    buffer = ctypes.create_string_buffer(length)
-    get(*arguments, ctypes.cast(buffer, ctypes.POINTER(pdfium.FPDF_WCHAR)), length)
-    return buffer.raw[: length - 2].decode("utf-16-le", "replace")
-
-
-def _has_right_to_left(text: str) -> bool:
-    return not text.isascii() and any(unicodedata.bidirectional(char) in _RIGHT_TO_LEFT for char in text)
-
-
-def _logical_order(textpage: Any, chars: str, begin: int, end: int) -> str:
-    """Return the characters [begin, end) of a page in reading order.
-
-    PDFium reverses runs of right-to-left text character by character. The characters of one glyph (a ligature, or a
-    whole word in files of WeasyPrint) are in order already and come out reversed; a glyph without a character comes out
-    as its number in the font.
-    """
-    unmapped = any(pdfium.FPDFText_HasUnicodeMapError(textpage, place) == 1 for place in range(begin, end))
-    groups: list[tuple[tuple[float, ...], str]] = []
-    for place in range(begin, end):
-        if pdfium.FPDFText_HasUnicodeMapError(textpage, place) == 1:
-            continue
-        # Numbers of glyphs without a character may also be code points of modifiers, which these scripts do not use.
-        if unmapped and unicodedata.category(chars[place]) == "Sk":
-            continue
-        box = textpage.get_charbox(place)
-        if groups and groups[-1][0] == box and not pdfium.FPDFText_IsGenerated(textpage, place):
-            groups[-1] = (box, groups[-1][1] + chars[place])
-        else:
-            groups.append((box, chars[place]))
-    pieces = []
-    for _, group in groups:
-        several = len(group) > 1 and any(unicodedata.bidirectional(char) in _RIGHT_TO_LEFT for char in group)
-        # A space inside such a glyph separates it from left-to-right text, on whichever side that is drawn.
-        pieces.append(f" {group[::-1]} " if several and " " in group else group[::-1] if several else group)
-    return " ".join("".join(pieces).split())
-
-
-def _outline(document: Any) -> Iterator[tuple[str, int, int]]:
-    """Yield the entries of the outline: title, page from 0, level from 1."""
-    for entry in document.get_toc(max_depth=6):
-        destination = entry.get_dest()
-        page = None if destination is None else destination.get_index()
-        if page is not None:
-            yield clean(entry.get_title()), page, entry.level + 1
-
-
-def _metadata(information: dict[str, str], pages: int) -> dict[str, Any]:
-    stated = {ours: clean(information.get(name, "")) for name, ours in _INFORMATION.items()}
-    dates = {ours: _date(information.get(name, "")) for name, ours in _DATES.items()}
-    return {"page_count": pages, **{name: value for name, value in {**stated, **dates}.items() if value}}
-
-
-def _date(value: str) -> str | None:
-    """Return a PDF date (D:20220403193102+02'00') in ISO 8601; one that cannot be read as it is."""
-    written = read_written(value.removeprefix("D:").replace("'", "").replace("Z0000", "Z"))
-    return (clean(value) or None) if written is None else written.begin.isoformat()

@@ -7,22 +7,23 @@ tables and makes three times the headings, pdfplumber loses a fifth of the words
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, groupby, pairwise, repeat
+from operator import attrgetter
 from statistics import fmean, median
 from typing import NamedTuple
 
 LINE_END_HYPHEN = "\ufffe"
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\xad\ufffe\uffff\ud800-\udfff]")
 _MARK = re.compile(r"[•◦▪‣–—*·oo-]|\(?\d{1,3}[.)]|\(?[a-zA-Z][.)]")
-_RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 # The least lines of a column of text, their length in ems, and the share of the column that they fill: more where the
 # file draws across two columns, as it draws a table.
 _COLUMN_LINES, _COLUMN_EMS, _COLUMN_FILL, _DRAWN_ACROSS_FILL = 4, 12, 0.45, 0.7
 # Gaps, in ems: between cells of a table, and between parts of a line that are said apart.
 CELL_GAP = 0.9
-_APART = 1.5
+APART = 1.5
 # The least gap between two columns in a row that says them as one; the most between rows of a table; the step to the
 # next line of a cell. All in ems.
 _NARROWEST_GAP, _ROW_GAP, _LINE_STEP = 0.4, 2.4, 1.4
@@ -76,6 +77,11 @@ def clean(text: str) -> str:
     return _CONTROL.sub("", text).strip() + hyphen
 
 
+def has_right_to_left(text: str) -> bool:
+    """Whether a text has letters of a script that is written from right to left."""
+    return not text.isascii() and any(unicodedata.bidirectional(char) in ("R", "AL") for char in text)
+
+
 # ── a page ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -86,7 +92,7 @@ def arranged(lines: Sequence[Line]) -> list[Line]:
         for line in lines
         for text, (left, right), words in zip(line.cells, line.edges, line.words or repeat(()), strict=False)
     ]
-    parts = [part._replace(order=place) for place, part in enumerate(_with_scripts(parts))]
+    parts = [part._replace(order=order) for order, part in enumerate(_with_scripts(parts))]
     return [line for column in _columns(parts) for line in _column(column)]
 
 
@@ -116,9 +122,8 @@ def _with_scripts(parts: Iterable[_Part]) -> Iterator[_Part]:
 
 
 def _touches(before: _Part, part: _Part) -> bool:
-    return -0.3 * before.size < part.left - before.right < 0.15 * before.size and not (
-        _RIGHT_TO_LEFT.search(before.text) or _RIGHT_TO_LEFT.search(part.text)
-    )
+    near = -0.3 * before.size < part.left - before.right < 0.15 * before.size
+    return near and not has_right_to_left(before.text + part.text)
 
 
 def _rows(parts: Sequence[_Part]) -> list[list[_Part]]:
@@ -131,47 +136,50 @@ def _rows(parts: Sequence[_Part]) -> list[list[_Part]]:
             row.append(part)
         else:
             rows.append([part])
-    return [sorted(row, key=_place_in_row(row)) for row in rows]
+    return [sorted(row, key=attrgetter("order" if _is_right_to_left(row) else "left")) for row in rows]
 
 
-def _place_in_row(row: Sequence[_Part]) -> Callable[[_Part], float]:
-    drawn = any(_RIGHT_TO_LEFT.search(part.text) for part in row)
-    return lambda part: part.order if drawn else part.left
+def _is_right_to_left(parts: Iterable[_Part]) -> bool:
+    return any(has_right_to_left(part.text) for part in parts)
+
+
+def _ends(parts: Iterable[_Part]) -> tuple[float, float]:
+    """Return where the first part begins, and where the last one ends."""
+    lefts, rights = zip(*((part.left, part.right) for part in parts), strict=True)
+    return min(lefts), max(rights)
 
 
 def _columns(parts: list[_Part]) -> Iterator[list[_Part]]:
     """Yield the parts of a page column by column: what is above two columns, the left, the right, and what is below."""
     rows = _rows(parts)
     lefts = Counter(round(part.left / 3) for part in parts)
-    best: tuple[int, int, int, float] | None = None
-    for place, count in lefts.items():
-        x = 3 * place - 2.0
-        if count + lefts[place - 1] + lefts[place + 1] < _COLUMN_LINES:
+    best: tuple[int, int, float] | None = None
+    for third, count in lefts.items():
+        x = 3 * third - 2.0
+        if count + lefts[third - 1] + lefts[third + 1] < _COLUMN_LINES:
             continue
         crossing = [any(part.left < x - 1 and part.right > x + 3 for part in row) for row in rows]
         begin = 0
         for crosses, run in groupby(crossing):
             end = begin + len(list(run))
-            if not crosses and (best is None or end - begin > best[1] - best[0]):
-                inside = [part for row in rows[begin:end] for part in row]
-                if _are_columns(
-                    [part for part in inside if part.left < x], [part for part in inside if part.left >= x]
-                ):
-                    best = (begin, end, 0, x)
+            longer = not crosses and (best is None or end - begin > best[1] - best[0])
+            if longer and _are_columns(*_split(rows[begin:end], x)):
+                best = (begin, end, x)
             begin = end
     if best is None:
         yield parts
         return
-    begin, end, _, x = best
-    inside = [part for row in rows[begin:end] for part in row]
-    for group in (
-        [part for row in rows[:begin] for part in row],
-        [part for part in inside if part.left < x],
-        [part for part in inside if part.left >= x],
-        [part for row in rows[end:] for part in row],
-    ):
+    begin, end, x = best
+    left, right = _split(rows[begin:end], x)
+    for group in (list(chain(*rows[:begin])), left, right, list(chain(*rows[end:]))):
         if group:
             yield from _columns(group)
+
+
+def _split(rows: Sequence[list[_Part]], x: float) -> tuple[list[_Part], list[_Part]]:
+    """Return the parts that begin before x, and the others."""
+    parts = list(chain(*rows))
+    return [part for part in parts if part.left < x], [part for part in parts if part.left >= x]
 
 
 def _are_columns(left: list[_Part], right: list[_Part]) -> bool:
@@ -193,8 +201,7 @@ def _are_columns(left: list[_Part], right: list[_Part]) -> bool:
 def _is_prose(parts: list[_Part], filled: float) -> bool:
     """Whether these are lines of a text: long, nearly as wide as their column, and hardly ever in cells."""
     rows = _rows(parts)
-    widths = [max(part.right for part in row) - min(part.left for part in row) for row in rows]
-    column = max(part.right for part in parts) - min(part.left for part in parts)
+    column, *widths = (right - left for left, right in map(_ends, [parts, *rows]))
     size = median(part.size for part in parts)
     if not column or fmean(widths) < max(_COLUMN_EMS * size, filled * column):
         return False
@@ -207,35 +214,24 @@ def _is_prose(parts: list[_Part], filled: float) -> bool:
 def _column(parts: list[_Part]) -> Iterator[Line]:
     """Yield the lines of a column, tables as one line each."""
     rows = _block_rows(parts)
-    place = 0
-    while place < len(rows):
-        end = _table_end(rows, place)
-        table = _table(rows[place:end]) if end - place > 1 else None
+    begin = 0
+    while begin < len(rows):
+        end = _table_end(rows, begin)
+        table = _table(rows[begin:end]) if end - begin > 1 else None
         if table is not None:
             yield table
-            place = end
-        else:
-            for row in (
-                _rows(list(chain.from_iterable(rows[place])))
-                if _is_interlaced(rows[place])
-                else _by_blocks(rows[place])
-            ):
-                yield from _lines(row)
-            place += 1
-
-
-def _by_blocks(row: list[_Block]) -> Iterator[list[_Part]]:
-    for block in row:
-        yield from _rows(block)
-
-
-def _is_interlaced(row: list[_Block]) -> bool:
-    """Whether blocks beside each other are lines that go across, rather than columns."""
-    return all(len(block) == 1 for block in row)
+            begin = end
+            continue
+        row = rows[begin]
+        # Blocks of one line each, beside each other, are lines that go across, rather than columns.
+        for group in [list(chain(*row))] if all(len(block) == 1 for block in row) else row:
+            for line in _rows(group):
+                yield from _lines(line)
+        begin += 1
 
 
 def _block_rows(parts: list[_Part]) -> list[list[_Block]]:
-    """Return the blocks of a column row by row: those that overlap in height are beside each other."""
+    """Return the blocks of a column row by row: blocks that overlap in height are beside each other."""
     rows: list[list[_Block]] = []
     bottom = 0.0
     for block in sorted(_blocks(parts), key=lambda block: -_top(block)):
@@ -285,18 +281,18 @@ def _bottom(block: _Block) -> float:
 
 def _exploded(row: list[_Block]) -> Iterator[list[_Block]]:
     """Yield the rows of a table that is drawn column by column: short lines, each with one at its height beside it."""
-    drawn = any(_RIGHT_TO_LEFT.search(part.text) for block in row for part in block)
+    drawn = _is_right_to_left(chain(*row))
     blocks = sorted(row, key=lambda block: block[0].order if drawn else min(part.left for part in block))
+    parts = list(chain(*blocks))
     tall = [block for block in blocks if len(block) > 1]
-    heights = [part.baseline for block in blocks for part in block]
-    lines = [part for block in tall for part in block]
+    lines = list(chain(*tall))
     if len(tall) > 1 and max(map(len, tall)) > (2 if len(tall) == len(blocks) else 6):
-        beside = fmean(sum(abs(part.baseline - height) < 0.2 * part.size for height in heights) > 1 for part in lines)
-        if beside > 0.8 and fmean(part.right - part.left for part in lines) < _COLUMN_EMS * median(
-            p.size for p in lines
-        ):
-            for parts in _rows([part for block in blocks for part in block]):
-                yield [[part] for part in parts]
+        beside = fmean(
+            sum(abs(line.baseline - part.baseline) < 0.2 * line.size for part in parts) > 1 for line in lines
+        )
+        width = fmean(line.right - line.left for line in lines)
+        if beside > 0.8 and width < _COLUMN_EMS * median(line.size for line in lines):
+            yield from ([[part] for part in line] for line in _rows(parts))
             return
     yield blocks
 
@@ -318,13 +314,12 @@ def _lines(row: list[_Part]) -> Iterator[Line]:
 def _joined(parts: list[_Part]) -> Line:
     cells = [[parts[0]]]
     for before, part in pairwise(parts):
-        if part.left - before.right > _APART * part.size and not (part is parts[1] and _MARK.fullmatch(before.text)):
+        if part.left - before.right > APART * part.size and not (part is parts[1] and _MARK.fullmatch(before.text)):
             cells.append([])
         cells[-1].append(part)
     texts = tuple(" ".join(part.text for part in cell) for cell in cells)
-    edges = tuple((min(part.left for part in cell), max(part.right for part in cell)) for cell in cells)
-    sizes = [part.size for part in parts]
-    return Line(texts, min(edges)[0], max(edge[1] for edge in edges), parts[0].baseline, median(sizes), edges)
+    size = median(part.size for part in parts)
+    return Line(texts, *_ends(parts), parts[0].baseline, size, tuple(map(_ends, cells)))
 
 
 # ── tables ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -332,9 +327,8 @@ def _joined(parts: list[_Part]) -> Line:
 
 def _is_tabular(row: list[_Block]) -> bool:
     """Whether a row has cells; the mark of an item and its text are none."""
-    ends = [(min(part.left for part in block), max(part.right for part in block), block[0].size) for block in row]
-    gaps = any(after[0] - before[1] > CELL_GAP * after[2] for before, after in pairwise(ends))
-    return gaps and not (len(row) == 2 and _MARK.fullmatch(row[0][0].text))
+    gaps = (_ends(block)[0] - _ends(before)[1] > CELL_GAP * block[0].size for before, block in pairwise(row))
+    return any(gaps) and not (len(row) == 2 and _MARK.fullmatch(row[0][0].text))
 
 
 def _table_end(rows: list[list[_Block]], begin: int) -> int:
@@ -342,13 +336,13 @@ def _table_end(rows: list[list[_Block]], begin: int) -> int:
     if not _is_tabular(rows[begin]):
         return begin
     end = begin + 1
-    left, right = _ends(rows[begin])
+    left, right = _ends(chain(*rows[begin]))
     while end < len(rows):
         above, row = rows[end - 1], rows[end]
         size = max(row[0][0].size, above[0][0].size)
         if _gap(above, row) > _ROW_GAP * size:
             break
-        first, last = _ends(row)
+        first, last = _ends(chain(*row))
         if not _is_tabular(row):
             # A cell alone, or a line of one: within the table, and not nearly as wide.
             wide = last - first > 0.6 * (right - left)
@@ -369,11 +363,6 @@ def _gap(above: list[_Block], row: list[_Block]) -> float:
     return min(map(_bottom, above)) - max(map(_top, row))
 
 
-def _ends(row: list[_Block]) -> tuple[float, float]:
-    parts = list(chain.from_iterable(row))
-    return min(part.left for part in parts), max(part.right for part in parts)
-
-
 def _table(blocks: list[list[_Block]]) -> Line | None:
     """Return rows as a table; None if their cells do not stand below each other."""
     rows = [list(chain.from_iterable(row)) for row in blocks]
@@ -390,10 +379,9 @@ def _table(blocks: list[list[_Block]]) -> Line | None:
     names = _heading(grid, texts)
     lines = [f"| {' | '.join(cells)} |" for cells in [names, *texts]]
     lines.insert(1, "|" + " --- |" * len(columns))
-    parts = list(chain.from_iterable(rows))
-    left, right = min(part.left for part in parts), max(part.right for part in parts)
+    parts = list(chain(*rows))
     baseline, size = min(part.baseline for part in parts), median(part.size for part in parts)
-    return Line((title + "\n".join(lines),), left, right, baseline, size, tuple(columns), is_table=True)
+    return Line((title + "\n".join(lines),), *_ends(parts), baseline, size, tuple(columns), is_table=True)
 
 
 def _is_title(part: _Part, columns: list[tuple[float, float]]) -> bool:
@@ -405,7 +393,7 @@ def _is_title(part: _Part, columns: list[tuple[float, float]]) -> bool:
 def _edges(rows: list[list[_Block]]) -> list[tuple[float, float]]:
     """Return where each column begins and ends, by one of the fullest rows; nothing if most cells fit none so."""
     ordered = sorted(rows, key=lambda row: -len(row))
-    parts = [part for row in rows for part in chain.from_iterable(row)]
+    parts = [part for row in rows for part in chain(*row)]
     for first in range(min(_FULLEST_ROWS, len(ordered))):
         columns = _edges_by(ordered[first:] + ordered[:first])
         if fmean(len(_overlapped(part, columns)) == 1 for part in parts) >= _IN_ONE_COLUMN:
@@ -414,33 +402,31 @@ def _edges(rows: list[list[_Block]]) -> list[tuple[float, float]]:
 
 
 def _edges_by(rows: list[list[_Block]]) -> list[tuple[float, float]]:
-    """Return where each column begins and ends: those of the first row, widened and added to by the others."""
+    """Return where each column begins and ends: as in the first row, widened and added to by the others."""
     columns: list[tuple[float, float]] = []
-    blocks = [(min(p.left for p in block), max(p.right for p in block)) for block in rows[0]]
-    for left, right in sorted(blocks, key=lambda ends: ends[1] - ends[0]):
-        inside = [place for place, ends in enumerate(columns) if left < ends[1] and right > ends[0]]
+    for left, right in sorted(map(_ends, rows[0]), key=lambda ends: ends[1] - ends[0]):
+        inside = [i for i, ends in enumerate(columns) if left < ends[1] and right > ends[0]]
         if not inside:
             columns = sorted([*columns, (left, right)])
         elif len(inside) == 1:
             columns[inside[0]] = min(left, columns[inside[0]][0]), max(right, columns[inside[0]][1])
-    for part in (part for row in rows[1:] for part in chain.from_iterable(row)):
-        met = _overlapped(part, columns)
-        if not met:
+    for part in (part for row in rows[1:] for part in chain(*row)):
+        overlapped = _overlapped(part, columns)
+        if not overlapped:
             columns = sorted([*columns, (part.left, part.right)])
-        elif len(met) == 1:
-            place = met[0]
+        elif len(overlapped) == 1:
+            i = overlapped[0]
             # Not into the next column.
-            left = max(part.left, columns[place - 1][1]) if place else part.left
-            right = min(part.right, columns[place + 1][0]) if place + 1 < len(columns) else part.right
-            columns[place] = min(columns[place][0], left), max(columns[place][1], right)
+            left = max(part.left, columns[i - 1][1]) if i else part.left
+            right = min(part.right, columns[i + 1][0]) if i + 1 < len(columns) else part.right
+            columns[i] = min(columns[i][0], left), max(columns[i][1], right)
     return columns
 
 
 def _overlapped(part: _Part, columns: Sequence[tuple[float, float]]) -> list[int]:
-    slack = 0.15 * part.size
-    return [
-        place for place, (left, right) in enumerate(columns) if part.left < right - slack and part.right > left + slack
-    ]
+    """Return the indexes of the columns that a part overlaps."""
+    begin, end = part.left + 0.15 * part.size, part.right - 0.15 * part.size
+    return [i for i, (left, right) in enumerate(columns) if begin < right and end > left]
 
 
 def _parted(part: _Part, columns: Sequence[tuple[float, float]]) -> list[_Part]:
@@ -462,7 +448,7 @@ def _parted(part: _Part, columns: Sequence[tuple[float, float]]) -> list[_Part]:
 
 def _nearest(word: Word, columns: Sequence[tuple[float, float]]) -> int:
     middle = (word[1] + word[2]) / 2
-    return min(range(len(columns)), key=lambda place: max(columns[place][0] - middle, middle - columns[place][1], 0.0))
+    return min(range(len(columns)), key=lambda i: max(columns[i][0] - middle, middle - columns[i][1], 0.0))
 
 
 class _Row:
@@ -474,14 +460,22 @@ class _Row:
         self.baseline, self.bottom = max(p.baseline for p in parts), min(p.baseline for p in parts)
         self.size = parts[0].size
         for piece in chain.from_iterable(_parted(part, columns) for part in parts):
-            met = _overlapped(piece, columns) or [_nearest((piece.text, piece.left, piece.right), columns)]
-            self.cells[met[0]].append(piece)
-            if len(met) > 1:
-                self.spans[met[0]] = met
+            first, *others = _overlapped(piece, columns) or [_nearest((piece.text, piece.left, piece.right), columns)]
+            self.cells[first].append(piece)
+            if others:
+                self.spans[first] = others
 
     @property
     def filled(self) -> set[int]:
-        return {place for place, cell in enumerate(self.cells) if cell}
+        return {i for i, cell in enumerate(self.cells) if cell}
+
+    @property
+    def has_digits(self) -> bool:
+        return any(char.isdigit() for cell in self.cells for part in cell for char in part.text)
+
+    def add(self, below: _Row) -> None:
+        self.cells = [cell + more for cell, more in zip(self.cells, below.cells, strict=True)]
+        self.bottom = min(self.bottom, below.bottom)
 
 
 def _merged(rows: list[_Row]) -> list[_Row]:
@@ -493,52 +487,34 @@ def _merged(rows: list[_Row]) -> list[_Row]:
         above = merged[-1]
         step = above.bottom - row.baseline
         close = step < _LINE_STEP * row.size
-        goes_on = row.filled <= above.filled and len(row.filled) < len(above.filled)
-        drawn_on = all(
-            row.cells[place][0].order == above.cells[place][-1].order + 1 for place in row.filled & above.filled
-        )
-        if close and goes_on and (step < 0.93 * usual or drawn_on):
-            _join(above, row)
-        elif (
-            close and len(merged) == 1 and above.filled < row.filled and not _has_digits(above) and not _has_digits(row)
-        ):
-            _join(row, above, before=True)
-            merged[-1] = row
+        drawn_on = all(row.cells[i][0].order == above.cells[i][-1].order + 1 for i in row.filled & above.filled)
+        if close and row.filled < above.filled and (step < 0.93 * usual or drawn_on):
+            above.add(row)
+        elif close and len(merged) == 1 and above.filled < row.filled and not (above.has_digits or row.has_digits):
+            above.add(row)
+            above.spans = row.spans
         else:
             merged.append(row)
-    if len(merged) > 2 and merged[0].spans and not _has_digits(merged[1]):
+    if len(merged) > 2 and merged[0].spans and not merged[1].has_digits:
         # Headings over several columns are said in each of them.
-        for place, met in merged[0].spans.items():
-            for column in met[1:]:
-                merged[0].cells[column] = merged[0].cells[column] or merged[0].cells[place]
-        _join(merged[1], merged[0], before=True)
-        del merged[0]
+        names = merged[0].cells
+        for first, others in merged[0].spans.items():
+            for i in others:
+                names[i] = names[i] or names[first]
+        merged[0].add(merged.pop(1))
     return merged
 
 
-def _join(row: _Row, other: _Row, *, before: bool = False) -> None:
-    for place, cell in enumerate(other.cells):
-        row.cells[place] = cell + row.cells[place] if before else row.cells[place] + cell
-    row.bottom = min(row.bottom, other.bottom)
-
-
-def _has_digits(row: _Row) -> bool:
-    return any(char.isdigit() for cell in row.cells for part in cell for char in part.text)
-
-
 def _is_aligned(rows: list[list[_Part]], columns: Sequence[tuple[float, float]]) -> bool:
-    """Whether cells of each column share an edge or their centre, as those of prose with wide gaps do not."""
+    """Whether the cells of most columns share an edge or their centre, as prose with wide gaps does not."""
     aligned = 0
-    for place in range(len(columns)):
-        parts = [part for row in rows for part in row if _overlapped(part, columns) == [place]]
-        if len(parts) < 2:
-            aligned += 1
-            continue
-        for shares in ((1.0, 0.0), (0.0, 1.0), (0.5, 0.5)):
-            edges = [shares[0] * part.left + shares[1] * part.right for part in parts]
-            middle = median(edges)
+    for i in range(len(columns)):
+        parts = [part for row in rows for part in row if _overlapped(part, columns) == [i]]
+        for share in (0.0, 1.0, 0.5):
+            edges = [part.left + share * (part.right - part.left) for part in parts]
+            middle = median(edges or [0.0])
             near = [abs(edge - middle) < 0.8 * part.size for edge, part in zip(edges, parts, strict=True)]
-            if fmean(near) >= 0.6:
+            if len(parts) < 2 or fmean(near) >= 0.6:
                 aligned += 1
                 break
     return aligned >= 0.7 * len(columns)
@@ -552,7 +528,7 @@ def _heading(grid: list[_Row], texts: list[list[str]]) -> list[str]:
     )
     if len(first) == 2 and pairs:
         return [""] * len(first)
-    if _has_digits(grid[0]) and not all(_is_name(cell) for cell in first if cell):
+    if grid[0].has_digits and not all(_is_name(cell) for cell in first if cell):
         return [""] * len(first)
     return texts.pop(0)
 

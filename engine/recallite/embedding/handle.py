@@ -12,7 +12,15 @@ from contextlib import contextmanager
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from recallite.embedding.protocol import Embedder, QueryTokens, TokenEmbedder, embed_checked, embed_tokens_checked
+from recallite.embedding.protocol import (
+    Embedder,
+    QueryTokens,
+    TokenEmbedder,
+    embed_checked,
+    embed_document_tokens,
+    embed_documents,
+    embed_tokens_checked,
+)
 from recallite.errors import EmbedderError, RecalliteError
 from recallite.system.telemetry import logger
 
@@ -40,35 +48,29 @@ class QueryCache:
         # Asked once: it takes 20 microseconds, for a protocol is compared method by method.
         self._coder = embedder if isinstance(embedder, TokenEmbedder) else None
         self._size = size
-        self._kept: OrderedDict[str, EmbeddedQuery] = OrderedDict()
+        self._cached: OrderedDict[str, EmbeddedQuery] = OrderedDict()
         self._lock = threading.Lock()
 
     def embed_many(self, queries: list[str], *, tokens: bool = False) -> list[EmbeddedQuery]:
         """The queries embedded, with tokens if requested; the missing ones in one batch, outside the lock."""
         tokens = tokens and self._coder is not None
         with self._lock:
-            embedded = {query: self._kept[query] for query in queries if query in self._kept}
-        if missing := [
-            query
-            for query in dict.fromkeys(queries)
-            if query not in embedded or (tokens and embedded[query].tokens is None)
-        ]:
+            embedded = {query: self._cached[query] for query in queries if query in self._cached}
+        complete = {query for query, found in embedded.items() if not tokens or found.tokens is not None}
+        if missing := [query for query in dict.fromkeys(queries) if query not in complete]:
             embedded.update(zip(missing, self._embed(missing, tokens), strict=True))
         with self._lock:
             for query in dict.fromkeys(queries[-self._size :] if self._size else ()):
-                self._kept[query] = embedded[query]
-                self._kept.move_to_end(query)
-            while len(self._kept) > self._size:
-                self._kept.popitem(last=False)
+                self._cached[query] = embedded[query]
+                self._cached.move_to_end(query)
+            while len(self._cached) > self._size:
+                self._cached.popitem(last=False)
         return [embedded[query] for query in queries]
 
     def _embed(self, queries: list[str], tokens: bool) -> list[EmbeddedQuery]:
         if tokens and self._coder is not None:
             vectors, query_tokens = embed_tokens_checked(self._coder, queries)
-            return [
-                EmbeddedQuery(_frozen(row), tokens_of_query)
-                for row, tokens_of_query in zip(vectors, query_tokens, strict=True)
-            ]
+            return [EmbeddedQuery(_frozen(row), found) for row, found in zip(vectors, query_tokens, strict=True)]
         return [EmbeddedQuery(_frozen(row), None) for row in embed_checked(self._embedder, queries)]
 
 
@@ -98,12 +100,12 @@ class EmbedderHandle:
     """Loads the embedder that `spec` names when it is first needed.
 
     `spec` is an object with the `Embedder` protocol, or what `embedding.load` takes; "none" means keyword only.
-    With `token_codes` documents also get the codes of their tokens.
+    With `stores_codes`, as the settings say, documents also get the codes of their tokens.
     """
 
     def __init__(self, spec: object, *, query_cache_size: int, token_codes: bool = False) -> None:
-        self._token_codes = token_codes
-        self._spec = spec
+        self.stores_codes = token_codes
+        self.spec = spec
         self._query_cache_size = query_cache_size
         self._lock = threading.Lock()
         self._embedder: Embedder | None = None
@@ -114,14 +116,9 @@ class EmbedderHandle:
         self._ahead = _Ahead()
 
     @property
-    def spec(self) -> object:
-        """The embedder, or what names it."""
-        return self._spec
-
-    @property
     def enabled(self) -> bool:
         """False when the settings turn embedding off."""
-        return self._spec != "none"
+        return self.spec != "none"
 
     @property
     def loaded(self) -> bool:
@@ -139,7 +136,7 @@ class EmbedderHandle:
     @property
     def batch_size(self) -> int | None:
         """Texts per batch, where the embedder states it; loads nothing."""
-        size = getattr(self._embedder or self._spec, "batch_size", None)
+        size = getattr(self._embedder or self.spec, "batch_size", None)
         return size if isinstance(size, int) and size > 0 else None
 
     def get(self, *, queries_first: bool = False) -> Embedder:
@@ -153,7 +150,7 @@ class EmbedderHandle:
                 from recallite.embedding.load import load
 
                 try:
-                    self._embedder = load(self._spec, queries_first=queries_first)
+                    self._embedder = load(self.spec, queries_first=queries_first)
                 except RecalliteError as failure:
                     if self._failure is None:  # nothing was embedded yet: the message quotes no text
                         _log.warning("embedder cannot be loaded: %s", failure)
@@ -176,7 +173,7 @@ class EmbedderHandle:
             _log.info("embedder works again")
 
     def identity(self, *, queries_first: bool = False) -> Identity:
-        """The embedder's identity."""
+        """Return what tells the embedder from others; it is loaded for that."""
         embedder = self.get(queries_first=queries_first)
         return Identity(embedder.fingerprint, embedder.name, embedder.dimension)
 
@@ -188,9 +185,7 @@ class EmbedderHandle:
 
     def documents(self, texts: Sequence[str], contexts: Sequence[str | None]) -> tuple[Embedded, Sequence[bytes]]:
         """Vectors of the parts of texts, each with its context header, and the codes of their tokens if stored."""
-        from recallite.embedding.protocol import embed_document_tokens, embed_documents
-
-        if not self._token_codes:
+        if not self.stores_codes:
             return embed_documents(self.get(), texts, contexts), ()
         return embed_document_tokens(self.get(), texts, contexts)
 
@@ -209,16 +204,9 @@ class EmbedderHandle:
             self._ahead.parts = before
 
     @property
-    def stores_codes(self) -> bool:
-        """Whether the settings have token codes stored; loads nothing."""
-        return self._token_codes
-
-    @property
     def gives_codes(self) -> bool:
         """True when token codes are stored and the embedder provides them."""
-        from recallite.embedding.protocol import TokenEmbedder
-
-        return self._token_codes and isinstance(self.get(), TokenEmbedder)
+        return self.stores_codes and isinstance(self.get(), TokenEmbedder)
 
     def token_starts(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
         """The character offsets at which the tokens of each text begin; documents are chunked by them.
@@ -229,7 +217,7 @@ class EmbedderHandle:
         if self._measure is None:
             from recallite.embedding.tokens import measure_of
 
-            self._measure = measure_of(self._spec, self.get)
+            self._measure = measure_of(self.spec, self.get)
         return self._measure(texts)
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:

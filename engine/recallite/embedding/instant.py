@@ -5,20 +5,19 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from recallite.embedding.load import REINSTALL, check_size, verify
 from recallite.embedding.protocol import OVERLAP_TOKENS, Embedded, Progress, QueryTokens, check_contexts, header, starts
-from recallite.embedding.tokens import WordIds, int64_array
+from recallite.embedding.tokens import WordIds, choose_tokens, code_width, int64_array, token_codes
 from recallite.errors import EmbedderError
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
+from recallite.system.numerics import kernel_errors, kernels
 
 # Texts tokenised and pooled per batch: bounds memory, and progress is reported in between.
 _BATCH = 512
@@ -56,8 +55,6 @@ class InstantEmbedder:
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors float32 (n, dimension); a text without tokens gets the vector of the unknown token."""
-        import numpy as np
-
         vectors = np.empty((len(texts), self.dimension), np.float32)
         ids = self._table.words.ids
         for begin in range(0, len(texts), _BATCH):
@@ -72,29 +69,23 @@ class InstantEmbedder:
 
         Every part begins with the context, which is truncated to a quarter of a part. Progress counts texts.
         """
-        return self._embed_parts(texts, contexts, on_progress, lambda rows, owners: None)
+        return self._embed_parts(texts, contexts, on_progress, None)
 
     def embed_document_tokens(
         self, texts: Sequence[str], contexts: Sequence[str | None], on_progress: Progress | None = None
     ) -> tuple[Embedded, list[bytes]]:
         """`embed_documents`, and the codes of each part's tokens."""
         codes: list[bytes] = []
-
-        def keep(rows: list[list[int]], owners: list[int]) -> None:
-            codes.extend(self._codes_of_parts(rows, owners))
-
-        return self._embed_parts(texts, contexts, on_progress, keep), codes
+        return self._embed_parts(texts, contexts, on_progress, codes), codes
 
     def embed_query_tokens(self, texts: Sequence[str]) -> tuple[NDArray[np.float32], list[QueryTokens]]:
-        """`embed`, and the first 256 tokens of each text; a token is at the place of its word."""
-        from recallite.embedding.tokens import code_width
-
+        """`embed`, and the first 256 tokens of each text; a token begins where its word does."""
         query_tokens, rows = [], []
         for text in texts:
-            ids, places = self._table.words.placed_ids(text)
+            ids, begins = self._table.words.ids_and_begins(text)
             rows.append(ids)
             codes = self._codes(int64_array(ids[:_QUERY_TOKENS]))
-            query_tokens.append(QueryTokens(codes, int64_array(places[:_QUERY_TOKENS]), code_width(self.dimension)))
+            query_tokens.append(QueryTokens(codes, int64_array(begins[:_QUERY_TOKENS]), code_width(self.dimension)))
         return self._pool(rows), query_tokens
 
     def _embed_parts(
@@ -102,11 +93,9 @@ class InstantEmbedder:
         texts: Sequence[str],
         contexts: Sequence[str | None],
         on_progress: Progress | None,
-        keep: Callable[[list[list[int]], list[int]], None],
+        codes: list[bytes] | None,
     ) -> Embedded:
-        """The vector of every part; `keep` is called with the token ids of parts and their owners."""
-        import numpy as np
-
+        """The vector of every part; the codes of each part's tokens are added to `codes`, if there is a list."""
         check_contexts(texts, contexts)
         ids = self._table.words.ids
         vectors: list[NDArray[np.float32]] = [np.empty((0, self.dimension), np.float32)]
@@ -121,41 +110,30 @@ class InstantEmbedder:
                     rows.append(head + whole[start : start + body])
                     owners.append(owner)
             vectors.append(self._pool(rows))
-            keep(rows, owners[begin:])
+            if codes is not None:
+                codes += self._codes_of_parts(rows, owners[begin:])
             if on_progress is not None:
                 on_progress(min(first + _BATCH, len(texts)), len(texts))
         return Embedded(np.concatenate(vectors), np.array(owners, np.int64))
 
     def _codes_of_parts(self, rows: list[list[int]], owners: list[int]) -> list[bytes]:
-        import numpy as np
-
-        from recallite.embedding.tokens import choose_tokens
-
         ids = [int64_array(row) for row in rows]
-        token_places = choose_tokens(ids, int64_array(owners), self._table.words.telling())
-        coded = [row[places] for row, places in zip(ids, token_places, strict=True)]
+        chosen = choose_tokens(ids, int64_array(owners), self._table.words.informative())
+        coded = [row[indexes] for row, indexes in zip(ids, chosen, strict=True)]
         codes = self._codes(np.concatenate([int64_array([]), *coded])).astype("<u8", copy=False)
         ends = np.cumsum(list(map(len, coded))).tolist()
         return [codes[begin:end].tobytes() for begin, end in zip([0, *ends], ends, strict=False)]
 
     def _codes(self, ids: NDArray[np.int64]) -> NDArray[np.uint64]:
-        """The code of each token. Its scale is above 0, so the signs are those of the int8 components."""
-        import numpy as np
-
-        from recallite.embedding.tokens import token_codes
-
-        distinct, places = np.unique(ids, return_inverse=True)
-        return token_codes(self._table.codes[distinct].astype(np.float32))[places]
+        """Return the code of each token: its scale is above 0, so the int8 components have the signs of the vector."""
+        distinct, inverse = np.unique(ids, return_inverse=True)
+        return token_codes(self._table.codes[distinct].astype(np.float32))[inverse]
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Tokens of each text."""
+        """Return how many tokens each text has."""
         return [len(self._table.words.ids(text)) for text in texts]
 
     def _pool(self, rows: list[list[int]]) -> NDArray[np.float32]:
-        import numpy as np
-
-        from recallite.system.numerics import kernel_errors, kernels
-
         table = self._table
         offsets = np.zeros(len(rows) + 1, np.int64)
         np.cumsum([len(row) for row in rows], out=offsets[1:])
@@ -211,8 +189,6 @@ def _read(folder: Path, tokenizer: Path) -> _Table:
 
 def _array(path: Path, stated: dict[str, Any]) -> NDArray[Any]:
     """The array in a file, after checking it against the manifest."""
-    import numpy as np
-
     if not path.is_file():
         raise EmbedderError(f"{path} is absent: {REINSTALL}", "invalid_model")
     check_size(path, stated)

@@ -7,6 +7,7 @@ import json
 import os
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -37,7 +38,7 @@ def load(spec: object = None, *, queries_first: bool = False) -> Embedder:
     if isinstance(spec, str) and (name := _registered(spec)) is not None:
         return _checked(plugins.load("embedders", name)(queries_first=queries_first))
     if spec is None or isinstance(spec, (str, os.PathLike)):
-        path = model_path(spec)
+        path = model_path(spec)  # before ONNX Runtime is looked for
         from recallite.embedding.onnx import OnnxEmbedder
 
         return OnnxEmbedder(path, queries_first=queries_first)
@@ -117,14 +118,18 @@ def _checked(embedder: object) -> Embedder:
 
 
 # The bundled embedders, as the entry points of the group `recallite.embedders` name them.
-def recallite_minilm(*, queries_first: bool = False) -> Embedder:
-    """The default model: all-MiniLM-L6-v2, its last layers trained further."""
-    return _onnx("recallite-minilm", queries_first)
 
 
-def all_minilm(*, queries_first: bool = False) -> Embedder:
-    """The original all-MiniLM-L6-v2."""
-    return _onnx("all-MiniLM-L6-v2", queries_first)
+def _onnx(name: str, *, queries_first: bool = False) -> Embedder:
+    from recallite.embedding.onnx import OnnxEmbedder
+
+    return OnnxEmbedder(model_path(name), queries_first=queries_first)
+
+
+recallite_minilm = partial(_onnx, "recallite-minilm")
+"""The default model: all-MiniLM-L6-v2, its last layers trained further."""
+all_minilm = partial(_onnx, "all-MiniLM-L6-v2")
+"""The original all-MiniLM-L6-v2."""
 
 
 def instant(*, queries_first: bool = False) -> Embedder:
@@ -132,12 +137,6 @@ def instant(*, queries_first: bool = False) -> Embedder:
     from recallite.embedding.instant import InstantEmbedder
 
     return InstantEmbedder(model_path("instant").parent, model_path(None).with_name("tokenizer.json"))
-
-
-def _onnx(name: str, queries_first: bool) -> Embedder:
-    from recallite.embedding.onnx import OnnxEmbedder
-
-    return OnnxEmbedder(model_path(name), queries_first=queries_first)
 
 
 # The description of a model: from Recallite's manifest, or from a folder with the files of sentence-transformers.

@@ -8,29 +8,22 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from recallite.embedding.load import ModelFolder, read_folder, verified_sha256
 from recallite.embedding.protocol import OVERLAP_TOKENS, Embedded, Progress, QueryTokens, check_contexts, header, starts
-from recallite.embedding.tokens import TokenIds
+from recallite.embedding.tokens import TokenIds, choose_tokens, code_width, token_codes
 from recallite.errors import EmbedderError
 from recallite.system.parallel import preemptions, run_tasks, saturates_int8, usable_cpus
 from recallite.system.processes import after_fork
 from recallite_models.runtime import load_onnxruntime
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-
-# Tokens per batch, padding included. Chat turns per second on one core: one text 305, 128 tokens 368, 256 381, 512 365,
-# 1,024 366, 4,096 309: beyond 512 the activations no longer fit into the second-level cache.
-BATCH_TOKENS = 256
-
 
 # A query's matrices are small: more than two cores do not help.
 _QUERY_THREADS = 2
@@ -55,15 +48,13 @@ class Runtime:
         self._threads = usable_cpus()
         first = _QUERY_THREADS if queries_first and self._threads >= _QUERY_THREADS else 1
         # Hash the files while the session is constructed: both release the GIL.
-        hashed: Future[str] = Future()
-        thread = threading.Thread(target=_fill, args=(hashed, lambda: verified_sha256(folder)))
-        thread.start()
-        try:
-            session, self.tokenizer = _open(folder, first)
-        except Exception:
-            thread.join()
-            hashed.result()  # report a damaged file as such, not as a parse error
-            raise
+        with ThreadPoolExecutor(1) as executor:
+            hashed = executor.submit(verified_sha256, folder)
+            try:
+                session, self.tokenizer = _open(folder, first)
+            except Exception:
+                hashed.result()  # report a damaged file as such, not as a parse error
+                raise
         self.sha256 = hashed.result()
         self.inputs = frozenset(entry.name for entry in session.get_inputs())
         self.outputs = {entry.name: entry.shape for entry in session.get_outputs()}
@@ -130,13 +121,6 @@ def _run(session: Any, outputs: list[str], feeds: dict[str, NDArray[np.int64]]) 
     except Exception as reason:
         raise EmbedderError(f"the model failed on a batch: {reason}") from reason
     return results
-
-
-def _fill(future: Future[str], work: Callable[[], str]) -> None:
-    try:
-        future.set_result(work())
-    except BaseException as reason:
-        future.set_exception(reason)
 
 
 def _open(folder: ModelFolder, threads: int) -> tuple[Any, Any]:
@@ -222,8 +206,13 @@ _abandoned: list[Runtime] = []
 after_fork(_forget_after_fork)
 
 
-Run = Callable[[list[str], "dict[str, NDArray[np.int64]]"], "list[NDArray[np.float32]]"]
-Keep = Callable[[int, "NDArray[np.float32]"], None]
+# The embedder.
+
+Run = Callable[[list[str], dict[str, NDArray[np.int64]]], list[NDArray[np.float32]]]
+Keep = Callable[[int, NDArray[np.float32]], None]
+# Tokens per batch, padding included. Chat turns per second on one core: one text 305, 128 tokens 368, 256 381, 512 365,
+# 1,024 366, 4,096 309: beyond 512 the activations no longer fit into the second-level cache.
+BATCH_TOKENS = 256
 _TOKEN_OUTPUTS = ("token_embeddings", "last_hidden_state")
 
 
@@ -267,7 +256,8 @@ class OnnxEmbedder:
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors float32 (n, dimension); a text longer than the window is truncated."""
-        return self._run(self._framed(texts), None)
+        encoded = self._ids.encode(texts, limit=self.max_tokens - self._ids.specials)
+        return self._run(list(map(self._ids.frame, encoded)), None)
 
     def embed_documents(
         self, texts: Sequence[str], contexts: Sequence[str | None], on_progress: Progress | None = None
@@ -287,49 +277,34 @@ class OnnxEmbedder:
         Special tokens, punctuation and stop words get none: without them late interaction ranks LoCoMo, RealMem and
         SciFact equally well or better, and they are half of a chat turn. A graph without token vectors gives no codes.
         """
-        from recallite.embedding.tokens import choose_tokens, token_codes
-
         rows, owners = self._parts(texts, contexts)
-        token_places = choose_tokens(rows, owners, self._telling())
+        informative = self._ids.informative().copy()
+        informative[np.concatenate((self._ids.before, self._ids.after))] = False  # the special tokens of a frame
+        chosen = choose_tokens(rows, owners, informative)
         codes = [b""] * len(rows)
 
-        def keep(place: int, tokens: NDArray[np.float32]) -> None:
-            codes[place] = token_codes(tokens[token_places[place]]).astype("<u8", copy=False).tobytes()
+        def keep(i: int, tokens: NDArray[np.float32]) -> None:
+            codes[i] = token_codes(tokens[chosen[i]]).astype("<u8", copy=False).tobytes()
 
         return Embedded(self._run(rows, on_progress, keep), owners), codes
 
     def embed_query_tokens(self, texts: Sequence[str]) -> tuple[NDArray[np.float32], list[QueryTokens]]:
         """`embed`, and the tokens of each text, from one run of the model; none without such an output."""
-        import numpy as np
-
-        from recallite.embedding.tokens import code_width, token_codes
-
         query_tokens = [QueryTokens(np.empty((0, 1), np.uint64), np.empty(0, np.int64), 1)] * len(texts)
-        framed = self._ids.encode_with_places(texts, self.max_tokens - self._ids.specials)
-        rows = [self._ids.frame(ids) for ids, _ in framed]
-        begin = len(self._ids.before)
+        encoded = self._ids.encode_with_begins(texts, self.max_tokens - self._ids.specials)
+        first = len(self._ids.before)
 
-        def keep(place: int, tokens: NDArray[np.float32]) -> None:
-            places = framed[place][1]
-            codes = token_codes(tokens[begin : begin + len(places)])
-            query_tokens[place] = QueryTokens(codes, places, code_width(tokens.shape[1]))
+        def keep(i: int, tokens: NDArray[np.float32]) -> None:
+            begins = encoded[i][1]
+            codes = token_codes(tokens[first : first + len(begins)])
+            query_tokens[i] = QueryTokens(codes, begins, code_width(tokens.shape[1]))
 
-        return self._run(rows, None, keep), query_tokens
-
-    def _telling(self) -> NDArray[np.bool_]:
-        """Mask of the ids whose tokens get a code: informative ones, without the special tokens of a frame."""
-        import numpy as np
-
-        telling = self._ids.telling().copy()
-        telling[np.concatenate((self._ids.before, self._ids.after))] = False
-        return telling
+        return self._run([self._ids.frame(ids) for ids, _ in encoded], None, keep), query_tokens
 
     def _parts(
         self, texts: Sequence[str], contexts: Sequence[str | None]
     ) -> tuple[list[NDArray[np.int64]], NDArray[np.int64]]:
         """The ids of every part of every text with special tokens, and the text each belongs to."""
-        import numpy as np
-
         check_contexts(texts, contexts)
         room = self.max_tokens - self._ids.specials
         heads = list(dict.fromkeys(map(header, contexts)))
@@ -345,7 +320,7 @@ class OnnxEmbedder:
         return rows, np.array(owners, np.int64)
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Tokens of each text, without special tokens."""
+        """Return how many tokens each text has, without special tokens."""
         return [len(ids) for ids in self._ids.encode(texts)]
 
     def _engine(self) -> Runtime:
@@ -354,15 +329,10 @@ class OnnxEmbedder:
             self._runtime, self._process = runtime(self._folder), os.getpid()
         return self._runtime
 
-    def _framed(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
-        return [self._ids.frame(ids) for ids in self._ids.encode(texts, limit=self.max_tokens - self._ids.specials)]
-
     def _run(
         self, rows: list[NDArray[np.int64]], on_progress: Progress | None, keep: Keep | None = None
     ) -> NDArray[np.float32]:
-        """A vector per sequence; `keep` is called with each sequence's place and its tokens' vectors."""
-        import numpy as np
-
+        """A vector per sequence; `keep` is called with each sequence's index and its tokens' vectors."""
         engine = self._engine()
         vectors = np.empty((len(rows), self.dimension), np.float32)
         if len(rows) == 1:  # a query: saves 0.1 ms of batching
@@ -382,17 +352,15 @@ class OnnxEmbedder:
         return vectors
 
     def _pooled(
-        self, rows: list[NDArray[np.int64]], places: list[int], engine: Runtime, run: Run, keep: Keep | None
+        self, rows: list[NDArray[np.int64]], indexes: list[int], engine: Runtime, run: Run, keep: Keep | None
     ) -> NDArray[np.float32]:
-        import numpy as np
-
-        wanted = [] if self._sentence is None else [self._sentence]
-        if self._tokens is not None and (keep is not None or not wanted):
-            wanted.append(self._tokens)
-        results = run(wanted, self._feeds(rows, engine))
+        outputs = [] if self._sentence is None else [self._sentence]
+        if self._tokens is not None and (keep is not None or not outputs):
+            outputs.append(self._tokens)
+        results = run(outputs, self._feeds(rows, engine))
         if keep is not None and self._tokens is not None:
-            for place, row, tokens in zip(places, rows, results[-1], strict=True):
-                keep(place, tokens[: len(row)])
+            for i, row, tokens in zip(indexes, rows, results[-1], strict=True):
+                keep(i, tokens[: len(row)])
         if self._sentence is not None:
             vectors = results[0]
             if self._folder.sha256 is not None:
@@ -412,16 +380,14 @@ class OnnxEmbedder:
         return normalised
 
     def _feeds(self, rows: list[NDArray[np.int64]], engine: Runtime) -> dict[str, NDArray[np.int64]]:
-        import numpy as np
-
         if len(rows) == 1 and engine.inputs == {"input_ids"}:
             return {"input_ids": rows[0][None, :]}
         width = max(map(len, rows))
         ids = np.full((len(rows), width), self._ids.padding, np.int64)
         mask = np.zeros_like(ids)
-        for place, row in enumerate(rows):
-            ids[place, : len(row)] = row
-            mask[place, : len(row)] = 1
+        for i, row in enumerate(rows):
+            ids[i, : len(row)] = row
+            mask[i, : len(row)] = 1
         feeds = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
         return {name: feeds[name] for name in engine.inputs}
 
@@ -430,8 +396,6 @@ class OnnxEmbedder:
 
         A graph without an attention mask gets batches of equal length, which need no padding.
         """
-        import numpy as np
-
         lengths = np.array([len(row) for row in rows], np.int64)
         order = np.argsort(-lengths, kind="stable")
         batches: list[NDArray[np.int64]] = []
@@ -475,21 +439,15 @@ class AnswerReader:
             [id for id in ids.tolist() if id not in after] for ids in self._ids.encode([question, *texts])
         )
         start = [*self._ids.before, *question_ids[:_LONGEST_QUESTION], *after]
+
+        def read(row: list[int]) -> float | None:
+            if len(row) >= _LONGEST_TEXT:
+                return None
+            (logit,) = engine.run(["answers"], {"input_ids": np.array([[*start, *row, *after]], np.int64)})
+            return float(logit[0, 0])
+
         # Five texts side by side, each on a core, take 11 ms; one after the other on two cores 20.
-        return run_tasks(
-            [partial(_read, engine, [*start, *row, *after]) if len(row) < _LONGEST_TEXT else _unread for row in rows]
-        )
-
-
-def _read(engine: Runtime, ids: list[int]) -> float | None:
-    import numpy as np
-
-    (logit,) = engine.run(["answers"], {"input_ids": np.array([ids], np.int64)})
-    return float(logit[0, 0])
-
-
-def _unread() -> float | None:
-    return None
+        return run_tasks([partial(read, row) for row in rows])
 
 
 @cache

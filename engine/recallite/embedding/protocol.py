@@ -133,11 +133,8 @@ def split(text: str, max_chars: int, overlap: int) -> list[str]:
 
 
 def _whitespace_before(text: str, position: int, floor: int) -> int:
-    """The last place in (floor, position] that follows whitespace, else `position`."""
-    for place in range(position, floor, -1):
-        if text[place - 1].isspace():
-            return place
-    return position
+    """The last index in (floor, position] that follows whitespace, else `position`."""
+    return next((i for i in range(position, floor, -1) if text[i - 1].isspace()), position)
 
 
 def embed_documents(
@@ -200,11 +197,8 @@ def embed_tokens_checked(
     plain: Any = embedder
     with _faults_of(plain):
         vectors, tokens = embedder.embed_query_tokens(texts)
-        shapes = [
-            (tokens_of_text.codes.shape, (len(tokens_of_text.places), -(-tokens_of_text.width // 64)))
-            for tokens_of_text in tokens
-        ]
-    if len(shapes) != len(texts) or any(shape != wanted for shape, wanted in shapes):
+        shapes = [(found.codes.shape, (len(found.places), -(-found.width // 64))) for found in tokens]
+    if len(shapes) != len(texts) or any(shape != expected for shape, expected in shapes):
         raise EmbedderError(f"{plain.name}.embed_query_tokens returned {shapes}: return codes and places of each text")
     return _unit_rows(plain, vectors, len(texts)), tokens
 
@@ -216,9 +210,8 @@ def _unit_rows(embedder: Embedder, rows: object, count: int) -> NDArray[np.float
         vectors = np.asarray(rows, np.float32)
     expected = (count, embedder.dimension)
     if vectors.shape != expected:
-        raise EmbedderError(
-            f"{embedder.name}.embed returned shape {vectors.shape} for {expected}: return one row a text"
-        )
+        message = f"{embedder.name}.embed returned shape {vectors.shape} for {expected}: return one row a text"
+        raise EmbedderError(message)
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
     if not np.isfinite(norms).all() or not (norms > 0).all():
         row = int(np.flatnonzero(~(np.isfinite(norms) & (norms > 0)))[0])

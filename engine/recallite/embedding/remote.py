@@ -69,6 +69,7 @@ class RemoteEmbedder:
             base_url=base_url, model=model, api_key=api_key, batch_size=batch_size, timeout_seconds=timeout_seconds,
             routed=routed,
         )  # fmt: skip
+        self.name, self.batch_size = address.model, address.batch_size
         self.max_tokens = check_count(max_tokens, "max_tokens", minimum=8)
         self._service = open_service(
             address, partial(EmbedderError, reason="missing"), attempts=attempts, pause_seconds=_PAUSE_SECONDS,
@@ -78,19 +79,9 @@ class RemoteEmbedder:
         self._dimension: int | None = None
 
     @property
-    def batch_size(self) -> int:
-        """Texts per request."""
-        return self._address.batch_size
-
-    @property
     def problem(self) -> str | None:
         """The failure of the last request, and when the endpoint is asked again; None if it succeeded."""
         return self._service.problem
-
-    @property
-    def name(self) -> str:
-        """The model's name at its endpoint."""
-        return self._address.model
 
     @property
     def dimension(self) -> int:

@@ -25,6 +25,8 @@ from recallite.text.words import STOP_WORDS
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    Measure = Callable[[Sequence[str]], list[NDArray[np.int64]]]
+
 
 # Longer texts are tokenised in pieces: the tokenizer uses about 100 bytes per character.
 PIECE_CHARS = 32_768
@@ -43,7 +45,7 @@ def pieces(text: str, size: int = PIECE_CHARS) -> Iterator[str]:
 
 
 class TokenIds:
-    """A tokenizer whose ids are int64 arrays without special tokens; `frame` adds them."""
+    """A tokenizer that returns ids as int64 arrays, without special tokens; `frame` adds these."""
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
@@ -51,7 +53,7 @@ class TokenIds:
         inner = [i for i, special in enumerate(framed.special_tokens_mask) if not special] or [len(framed.ids)]
         self.before = int64_array(framed.ids[: inner[0]])
         self.after = int64_array(framed.ids[inner[-1] + 1 :])
-        self._telling: NDArray[np.bool_] | None = None
+        self._informative: NDArray[np.bool_] | None = None
         self.padding: int = tokenizer.token_to_id("[PAD]") or tokenizer.token_to_id("<pad>") or 0
 
     @property
@@ -75,7 +77,7 @@ class TokenIds:
         except Exception as reason:
             raise EmbedderError(f"the tokenizer failed: {reason}") from reason
 
-    def encode_with_places(self, texts: Sequence[str], limit: int) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    def encode_with_begins(self, texts: Sequence[str], limit: int) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
         """The first `limit` ids of each text, and the character at which each of the first piece's begins."""
         try:
             encoded = [self._tokenizer.encode(text[:PIECE_CHARS], add_special_tokens=False) for text in texts]
@@ -89,17 +91,17 @@ class TokenIds:
             for text, encoding in zip(texts, encoded, strict=True)
         ]
 
-    def telling(self) -> NDArray[np.bool_]:
-        """Mask of the ids whose tokens are informative: with a letter or digit, and no stop word."""
-        if self._telling is None:
+    def informative(self) -> NDArray[np.bool_]:
+        """Return a mask of the ids of informative tokens: with a letter or digit, and no stop word."""
+        if self._informative is None:
             vocabulary = self._tokenizer.get_vocab(with_added_tokens=True)
-            telling = np.zeros(max(vocabulary.values(), default=0) + 1, np.bool_)
+            mask = np.zeros(max(vocabulary.values(), default=0) + 1, np.bool_)
             for token, number in vocabulary.items():
                 # A piece that begins a word is unmarked in BERT's vocabulary and marked "▁" or "Ġ" in others.
                 word = token.lstrip("▁Ġ").lower()
-                telling[number] = word not in STOP_WORDS and any(map(str.isalnum, word))
-            self._telling = telling
-        return self._telling
+                mask[number] = word not in STOP_WORDS and any(map(str.isalnum, word))
+            self._informative = mask
+        return self._informative
 
     def _long(self, text: str, limit: int | None) -> NDArray[np.int64]:
         parts: list[NDArray[np.int64]] = []
@@ -117,7 +119,7 @@ class TokenIds:
 
 
 def int64_array(numbers: list[int]) -> NDArray[np.int64]:
-    """An array of numbers."""
+    """Return the numbers as an int64 array."""
     return np.array(numbers, np.int64)
 
 
@@ -148,19 +150,19 @@ def code_width(width: int) -> int:
 
 
 def choose_tokens(
-    rows: Sequence[NDArray[np.int64]], owners: NDArray[np.int64], telling: NDArray[np.bool_]
+    rows: Sequence[NDArray[np.int64]], owners: NDArray[np.int64], informative: NDArray[np.bool_]
 ) -> list[NDArray[np.int64]]:
-    """The places in each row of token ids that get a code; row i is a part of the text owners[i], ascending.
+    """The indexes in each row of token ids that get a code; row i is a part of the text owners[i], ascending.
 
-    Only `telling` ids do. A vocabulary is in order of frequency, so the greatest ids are the rarest tokens.
+    Only `informative` ids do. A vocabulary is in order of frequency, so the greatest ids are the rarest tokens.
     """
     ids = np.concatenate([np.empty(0, np.int64), *rows])
     lengths = np.array(list(map(len, rows)), np.int64)
-    candidates = np.flatnonzero(telling[ids])
-    of_text = np.repeat(owners, lengths)[candidates]
+    candidates = np.flatnonzero(informative[ids])
+    of_text, size = np.repeat(owners, lengths)[candidates], len(informative)
     # Sorted by text, then the rarest first; of equal ones `unique` keeps the first.
-    keys, first = np.unique(of_text * len(telling) + (len(telling) - 1 - ids[candidates]), return_index=True)
-    texts = keys // len(telling)
+    keys, first = np.unique(of_text * size + (size - 1 - ids[candidates]), return_index=True)
+    texts = keys // size
     rank = np.arange(len(keys)) - np.searchsorted(texts, texts)
     coded = np.sort(candidates[first[rank < MOST_CODES]])
     ends = np.cumsum(lengths)
@@ -210,24 +212,21 @@ class WordIds:
         self._tokenizer = tokenizer
         self.words = WordCache(self._ids, _CACHED_WORDS)
         self._long = TokenIds(tokenizer)
+        self.informative = self._long.informative
 
     def ids(self, text: str) -> list[int]:
         """Token ids of a text, without special tokens. Raises EmbedderError."""
         return list(chain.from_iterable(map(self.words.__getitem__, WORD.findall(folded(text)))))
 
-    def placed_ids(self, text: str) -> tuple[list[int], list[int]]:
+    def ids_and_begins(self, text: str) -> tuple[list[int], list[int]]:
         """`ids`, and the character at which the word of each token begins."""
         ids: list[int] = []
-        places: list[int] = []
+        begins: list[int] = []
         for match in WORD.finditer(folded(text)):
             word_ids = self.words[match[0]]
             ids += word_ids
-            places += [match.start()] * len(word_ids)
-        return ids, places
-
-    def telling(self) -> NDArray[np.bool_]:
-        """See `TokenIds.telling`."""
-        return self._long.telling()
+            begins += [match.start()] * len(word_ids)
+        return ids, begins
 
     def _ids(self, word: str) -> list[int]:
         # A word that is a token by itself is found by its name, without the tokenizer.
@@ -242,11 +241,7 @@ class WordIds:
             raise EmbedderError(f"the tokenizer failed: {reason}") from reason
 
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Measure = Callable[[Sequence[str]], list[NDArray[np.int64]]]
-
+# Where in a text each token begins.
 
 _BUNDLED = ("default", "none", "instant")
 _CHARS_PER_TOKEN = 4
@@ -255,7 +250,7 @@ _CHARS_PER_TOKEN = 4
 _LONGEST_TOKEN = 32
 _LONGEST_GAP = 256
 _LONGEST_WORD = 100
-_CACHED_PLACES = 65_536
+_CACHED_BEGINS = 65_536
 _UNSPACED = (
     (0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0x3040, 0x9FFF), (0xAC00, 0xD7FF), (0x20000, 0x3FFFF),
 )  # fmt: skip
@@ -320,13 +315,19 @@ def _of_tokenizer(path: Path, bundled: bool) -> Measure:
     tokenizer = Tokenizer.from_file(str(path))
     tokenizer.no_padding()
     tokenizer.no_truncation()
-    find = partial(_places, tokenizer)
-    if bundled:
-        find = partial(_places_by_word, WordCache(partial(_places_in_word, tokenizer), _CACHED_PLACES))
-    return lambda texts: [int64_array(find(text)) for text in texts]
+    if not bundled:
+        return lambda texts: [int64_array(_begins(tokenizer, text)) for text in texts]
+    words = WordCache(partial(_begins_in_word, tokenizer), _CACHED_BEGINS)
+
+    def begins_by_word(text: str) -> NDArray[np.int64]:
+        # A tenth of the tokenizer's own time.
+        matches = WORD.finditer(folded(text))
+        return int64_array([match.start() + begin for match in matches for begin in words[match[0]]])
+
+    return lambda texts: list(map(begins_by_word, texts))
 
 
-def _places(tokenizer: Any, text: str) -> list[int]:
+def _begins(tokenizer: Any, text: str) -> list[int]:
     """The token offsets of any tokenizer; a long token gets one every four characters."""
     starts: list[int] = []
     offset = 0
@@ -338,15 +339,10 @@ def _places(tokenizer: Any, text: str) -> list[int]:
     return starts
 
 
-def _places_by_word(words: WordCache[Sequence[int]], text: str) -> list[int]:
-    """The token offsets of the bundled tokenizer behind a word cache: a tenth of its own time."""
-    return [match.start() + place for match in WORD.finditer(folded(text)) for place in words[match[0]]]
-
-
-def _places_in_word(tokenizer: Any, word: str) -> Sequence[int]:
+def _begins_in_word(tokenizer: Any, word: str) -> Sequence[int]:
     if word.isascii() and len(word) > _LONGEST_WORD:
         return range(0, len(word), _CHARS_PER_TOKEN)
-    return _places(tokenizer, word)
+    return _begins(tokenizer, word)
 
 
 def _by_characters(texts: Sequence[str]) -> list[NDArray[np.int64]]:

@@ -58,7 +58,7 @@ def speaker() -> Authority:
 
 
 def authority_of_role(role: str | None) -> Authority:
-    """The authority of a message by its role: the user's but for those of models and tools."""
+    """Return the authority of a message by its role: the user's unless a model or a tool wrote it."""
     return "user" if role is None else _BY_CONTEXT.get(role.strip().lower(), "user")
 
 

@@ -9,6 +9,7 @@ import ipaddress
 import math
 import os
 import re
+import time
 from calendar import monthrange
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -92,7 +93,7 @@ _MAX_JSON_DEPTH = 64
 
 
 def plain_str(text: str) -> str:
-    """`text` as a plain str: SQLite and JSON do not take subclasses such as the members of a StrEnum."""
+    """Return `text` as a plain str: SQLite and JSON take no subclass, as of a StrEnum."""
     return text if type(text) is str else str.__str__(text)
 
 
@@ -175,7 +176,7 @@ def check_list(values: object, name: str) -> list[Any]:
     raise InvalidInput(f"{name} is {shown(values)}: give a list of str")
 
 
-def listed(values: object, name: str, *, single: bool = True) -> list[str]:
+def as_list(values: object, name: str, *, single: bool = True) -> list[str]:
     """A list of str; a lone str becomes one where `single` allows it."""
     if isinstance(values, str) and single:
         return [values]
@@ -192,11 +193,11 @@ def check_scope(scope: object) -> str:
     """A scope: `/` or `/a/b`, absolute, without empty, `.` or `..` segments."""
     if not isinstance(scope, str):
         raise InvalidInput(f"scope is {shown(scope)}: give a path such as '/team/project'", "filter")
-    return "/" if scope == "/" else _check_path(plain_str(scope))
+    return "/" if scope == "/" else _check_absolute(plain_str(scope))
 
 
 @lru_cache(maxsize=4096)
-def _check_path(scope: str) -> str:
+def _check_absolute(scope: str) -> str:
     if not scope.startswith("/"):
         raise InvalidInput(f"scope {shown(scope)} is not absolute: write {shown('/' + scope)}", "filter")
     if len(scope) > MAX_NAME_CHARS:
@@ -257,14 +258,14 @@ def check_finite(value: object, name: str, *, minimum: float = -math.inf) -> flo
 
 
 def check_flag(value: object, name: str) -> bool:
-    """A bool."""
+    """Return the value if it is a bool; 0 and 1 are none."""
     if not isinstance(value, bool):
         raise InvalidInput(f"{name} is {shown(value)}: give True or False")
     return value
 
 
 def check_choice(value: object, name: str, choices: Sequence[str]) -> str:
-    """One of the choices."""
+    """Return the value as a plain str if it is one of the choices."""
     if not isinstance(value, str) or value not in choices:
         *first, last = map(repr, choices)
         raise InvalidInput(f"{name} is {shown(value)}: use {', '.join(first)}{' or ' if first else ''}{last}")
@@ -302,8 +303,7 @@ def moments_of(value: object, name: str, field: str) -> tuple[int, int]:
         moment = day_of(moment)
     length = 0
     if isinstance(moment, Period):
-        length = moment.length // _MICROSECOND
-        moment = moment.begin
+        length, moment = moment.length // _MICROSECOND, moment.begin
     if not isinstance(moment, datetime):
         raise InvalidInput(f"{name} is {shown(value)}: give a datetime or a text, e.g. {EXAMPLES}")
     if moment.tzinfo is None or moment.utcoffset() is None:
@@ -357,8 +357,6 @@ def optional_datetime(microseconds: int | None) -> datetime | None:
 
 def now_us() -> int:
     """The current time in microseconds since 1970 UTC."""
-    import time
-
     return time.time_ns() // 1000
 
 
@@ -411,8 +409,8 @@ def _check_json(value: object, path: str, depth: int) -> None:
             encodable(key, f"a key of {path}")
             _check_json(item, f"{path}.{key}", depth + 1)
     elif isinstance(value, list | tuple):
-        for place, item in enumerate(value):
-            _check_json(item, f"{path}[{place}]", depth + 1)
+        for i, item in enumerate(value):
+            _check_json(item, f"{path}[{i}]", depth + 1)
     else:
         raise InvalidInput(
             f"{path} is {type(value).__name__} {shown(value)}: use str, numbers, bool, None, lists, dicts"
@@ -484,8 +482,8 @@ def check_vector(vector: object, dimension: int | None, name: str = "vector") ->
     if not array.size:
         raise InvalidInput(f"{name} is empty: give a sequence of numbers", "vector")
     if array.ndim != 1 or (dimension is not None and array.shape[0] != dimension):
-        wanted = "one dimension" if dimension is None else f"shape ({dimension},)"
-        raise InvalidInput(f"{name} has shape {array.shape}: this store takes {wanted}", "vector")
+        expected = "one dimension" if dimension is None else f"shape ({dimension},)"
+        raise InvalidInput(f"{name} has shape {array.shape}: this store takes {expected}", "vector")
     if values.dtype == np.float32 and 0.0 < (square := float(array @ array)) < math.inf:
         plain: NDArray[np.float32] = (array / math.sqrt(square)).astype(np.float32)
         return plain
@@ -515,5 +513,5 @@ def check_vectors(vector: object, dimension: int | None, name: str = "vector") -
     if not 0 < len(parts) <= MAX_PARTS:
         raise InvalidInput(f"{name} has {len(parts):,} vectors: give at least one and at most {MAX_PARTS}", "vector")
     first = check_vector(parts[0], dimension, f"{name}[0]")
-    rest = [check_vector(part, len(first), f"{name}[{place}]") for place, part in enumerate(parts[1:], 1)]
+    rest = [check_vector(part, len(first), f"{name}[{i}]") for i, part in enumerate(parts[1:], 1)]
     return np.stack([first, *rest])

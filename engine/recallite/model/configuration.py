@@ -71,10 +71,10 @@ def read_table(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 def with_path(path: object, fault: InvalidInput) -> InvalidInput:
     """The error with the path of the file before it, unless it is there already."""
-    message, at = str(fault), str(path) if isinstance(path, str | PurePath) else ""
-    if at in message or shown(at) in message:
+    message, file = str(fault), str(path) if isinstance(path, str | PurePath) else ""
+    if file in message or shown(file) in message:
         return InvalidInput(message)
-    return InvalidInput(f"{at if at.isprintable() and len(at) <= 1_000 else shown(at)}: {message}")
+    return InvalidInput(f"{file if file.isprintable() and len(file) <= 1_000 else shown(file)}: {message}")
 
 
 def write_table(path: str | os.PathLike[str], table: Mapping[str, Any]) -> None:
@@ -139,17 +139,15 @@ def _check_keys_once(node: Any, seen: set[int]) -> None:
             _check_keys_once(inner, seen)
 
 
-def _without_none(value: Any) -> Any:
-    """The table without None, which TOML has not."""
-    if isinstance(value, Mapping):
-        return {key: _without_none(inner) for key, inner in value.items() if inner is not None}
-    return value
-
-
 def _to_toml(table: Mapping[str, Any]) -> str:
     import tomli_w
 
-    return tomli_w.dumps(_without_none(table))
+    def without_none(value: Any) -> Any:  # which TOML has not
+        if isinstance(value, Mapping):
+            return {key: without_none(inner) for key, inner in value.items() if inner is not None}
+        return value
+
+    return tomli_w.dumps(without_none(table))
 
 
 def _to_json(table: Mapping[str, Any]) -> str:
@@ -310,12 +308,12 @@ def from_table(
     fields = declared(section)
     arguments = {}
     for key, value in check_keys(table, path, tuple(fields)).items():
-        at, field = f"{path}.{key}".lstrip("."), fields[key]
+        full_key, field = f"{path}.{key}".lstrip("."), fields[key]
         is_table = field.kind is field.section or isinstance(value, Mapping)
         if field.section is None or not is_table or isinstance(value, Section) or (value is None and field.optional):
-            arguments[key] = field.check(value, at)
+            arguments[key] = field.check(value, full_key)
         else:
-            arguments[key] = from_table(field.section, value, at)
+            arguments[key] = from_table(field.section, value, full_key)
     try:
         return (make or section)(**arguments)
     except InvalidInput as fault:
@@ -325,17 +323,13 @@ def from_table(
 
 
 def to_table(value: Section, base: Section | None = None) -> dict[str, Any]:
-    """The fields of a section as a file takes them; with `base`, those that differ from it."""
+    """Return the fields of a section as a file takes them; with `base`, only what differs from it."""
     table = {}
     for name, setting in structs.asdict(value).items():
         if base is None or setting != getattr(base, name):
-            table[name] = (
-                to_table(setting)
-                if isinstance(setting, Section)
-                else list(setting)
-                if type(setting) is tuple
-                else setting
-            )
+            table[name] = to_table(setting) if isinstance(setting, Section) else setting
+            if type(setting) is tuple:
+                table[name] = list(setting)
     return table
 
 
@@ -355,22 +349,20 @@ def check_keys(table: object, path: str, allowed: tuple[str, ...]) -> Mapping[st
         raise InvalidInput(f"{path or 'the file'} is {shown(table)}: give a table with {', '.join(allowed)}")
     for key in table:
         if key not in allowed:
-            at = f"{path}.{key}" if path else str(key)
-            raise InvalidInput(
-                f"{shown(at)} is no setting (its value is {shown(table[key])}): use {', '.join(allowed)}"
-            )
+            name = shown(f"{path}.{key}" if path else str(key))
+            raise InvalidInput(f"{name} is no setting (its value is {shown(table[key])}): use {', '.join(allowed)}")
     return table
 
 
 def list_settings(section: type[Section], path: str = "") -> list[SettingInfo]:
-    """Every setting of a section and of those in it, in order of declaration."""
+    """Return every setting of a section and of the sections in it, in order of declaration."""
     settings = []
     for name, field in declared(section).items():
-        at = f"{path}.{name}".lstrip(".")
+        key = f"{path}.{name}".lstrip(".")
         if field.section is None or field.optional or not isinstance(field.default, Section):
-            settings.append(SettingInfo(at, _allowed(field), field.default, field.setting.environment, field.doc))
+            settings.append(SettingInfo(key, _allowed(field), field.default, field.setting.environment, field.doc))
         if field.section is not None:
-            settings += list_settings(field.section, at)
+            settings += list_settings(field.section, key)
     return settings
 
 
@@ -453,10 +445,10 @@ def _check_names(kind: type[list[str]] | type[tuple[str, ...]], value: object, n
     if not isinstance(value, list | tuple):
         raise InvalidInput(f"{name} is {shown(value)}: give a list of str")
     texts = []
-    for place, item in enumerate(value):
+    for i, item in enumerate(value):
         text = os.fspath(item) if isinstance(item, str | os.PathLike) else item
         if not isinstance(text, str) or not text or "\x00" in text:
-            raise InvalidInput(f"{name}[{place}] is {shown(item)}: give a non-empty str")
+            raise InvalidInput(f"{name}[{i}] is {shown(item)}: give a non-empty str")
         texts.append(text)
     return kind(texts)
 

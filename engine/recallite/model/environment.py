@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
@@ -210,8 +211,6 @@ def default_path() -> str:
 
     Raises StoreError if that directory cannot be made.
     """
-    from pathlib import Path
-
     if path := environment("RECALLITE_DB"):
         return path
     folder = Path(user_folder())
@@ -237,8 +236,6 @@ def named_key(key_file: str | None = None) -> str | None:
 
 def key_in(path: str) -> str:
     """The key in the first line of a file. Raises InvalidInput where there is none; the message shows no content."""
-    from pathlib import Path
-
     try:
         lines = Path(path).expanduser().read_text("utf-8").splitlines()
     except UnicodeDecodeError:
@@ -341,8 +338,6 @@ def named_embedder(
     An explicit path (`./model`, `/model`) need not exist yet. Raises InvalidInput for an unknown name, and for OpenAI's
     without a key; EmbedderError where the client library is not installed.
     """
-    from pathlib import Path
-
     options: dict[str, Any] = {"timeout_seconds": timeout_seconds, "batch_size": batch_size}
     if model is None:
         spec = default_embedder()

@@ -106,31 +106,24 @@ def _parse(where: object, path: str, depth: int) -> Expression:
         if key in ("and", "or"):
             if not isinstance(value, list | tuple) or not value:
                 raise InvalidInput(f"{here} is {shown(value)}: give a non-empty list of filters", "filter")
-            parts = tuple(_parse(item, f"{here}[{place}]", depth + 1) for place, item in enumerate(value))
+            parts = tuple(_parse(item, f"{here}[{i}]", depth + 1) for i, item in enumerate(value))
             expressions.append(And(parts) if key == "and" else Or(parts))
         elif key == "not":
             expressions.append(Not(_parse(value, here, depth + 1)))
         else:
-            expressions += _parse_field(key, value, here)
+            name = _field(key, here)
+            table = _OF_TAGS if name == "tags" else OPERATORS
+            for operator, operand in (value if isinstance(value, Mapping) else {"eq": value}).items():
+                if operator not in table:
+                    known = ", ".join(table)
+                    raise InvalidInput(f"{here} has the operator {shown(operator)}: use one of {known}", "filter")
+                expressions.append(table[operator](name, operand, f"{here}.{operator}"))
     return all_of(expressions)
 
 
 def all_of(parts: Sequence[Expression]) -> Expression:
     """One expression of several that have to be true."""
     return parts[0] if len(parts) == 1 else And(tuple(parts))
-
-
-def _parse_field(field: object, comparison: object, path: str) -> list[Expression]:
-    if not isinstance(comparison, Mapping):
-        comparison = {"eq": comparison}
-    name = _field(field, path)
-    table = _OF_TAGS if name == "tags" else OPERATORS
-    expressions = []
-    for operator, value in comparison.items():
-        if operator not in table:
-            raise InvalidInput(f"{path} has the operator {shown(operator)}: use one of {', '.join(table)}", "filter")
-        expressions.append(table[operator](name, value, f"{path}.{operator}"))
-    return expressions
 
 
 def _field(name: object, path: str) -> str:
@@ -315,10 +308,11 @@ class Filter:
     def __init__(self, **fields: Unpack[FilterFields]) -> None:
         if unknown := [name for name in fields if name not in FIELD_NAMES]:
             raise TypeError(f"a filter has no {unknown[0]!r}: use {', '.join(FIELD_NAMES)}")
+        times = {name: checks.check_time(fields.get(name), name) for name in ("since", "until", "as_of", "valid_at")}
         stated, where = fields.get("kinds"), parse_where(fields.get("where"))
         kinds: tuple[str, ...] | None = None
         if stated is not None:
-            kinds = tuple(checks.check_name(kind, "a kind") for kind in checks.listed(stated, "kinds"))
+            kinds = tuple(checks.check_name(kind, "a kind") for kind in checks.as_list(stated, "kinds"))
         elif where is not None:
             kinds, where = _kinds_in(where)
         tags = fields.get("tags")
@@ -327,10 +321,7 @@ class Filter:
             kinds=kinds,
             tags=None if tags is None else checks.check_tags(tags),
             where=where,
-            since=checks.check_time(fields.get("since"), "since"),
-            until=checks.check_time(fields.get("until"), "until"),
-            as_of=checks.check_time(fields.get("as_of"), "as_of"),
-            valid_at=checks.check_time(fields.get("valid_at"), "valid_at"),
+            **times,
             include_superseded=checks.check_flag(fields.get("include_superseded") or False, "include_superseded"),
             base="/",
         )
@@ -402,7 +393,7 @@ def _scopes(scope: object) -> tuple[str, ...]:
     if scope is None:
         return ()
     try:
-        paths = checks.listed(scope, "scope")
+        paths = checks.as_list(scope, "scope")
     except InvalidInput:
         raise InvalidInput(
             f"scope is {shown(scope)}: give a path such as '/team/project', or a list of them", "filter"
@@ -419,11 +410,11 @@ def _scopes(scope: object) -> tuple[str, ...]:
 def _kinds_in(where: Expression) -> tuple[tuple[str, ...] | None, Expression | None]:
     """The kinds that `where` requires, which an index can evaluate, and the rest of it."""
     parts = where.parts if isinstance(where, And) else (where,)
-    for place, part in enumerate(parts):
+    for i, part in enumerate(parts):
         if isinstance(part, Comparison) and part.field == "kind" and part.operator in ("eq", "in"):
             values = part.value if isinstance(part.value, tuple) else (part.value,)
             kinds = tuple(value for value in values if isinstance(value, str))
             if values and len(kinds) == len(values):
-                left = parts[:place] + parts[place + 1 :]
-                return kinds, all_of(left) if left else None
+                others = parts[:i] + parts[i + 1 :]
+                return kinds, all_of(others) if others else None
     return None, where

@@ -10,14 +10,7 @@ from collections.abc import Mapping
 
 from recallite.system.numerics import kernels
 
-MATCH_REASONS = (
-    *kernels.REASONS,
-    "importance",
-    "change",
-    "step",
-    "standing",
-    "authority",
-)
+MATCH_REASONS = (*kernels.REASONS, "importance", "change", "step", "standing", "authority")
 """Every reason, in the order in which a hit names them."""
 _BIT_OF = {name: 1 << bit for bit, name in enumerate(MATCH_REASONS)}
 CHANGE_BIT, STANDING_BIT = _BIT_OF["change"], _BIT_OF["standing"]

@@ -10,25 +10,6 @@ from msgspec import Struct, field, json, structs
 
 from recallite.model.authority import Authority
 
-__all__ = [
-    "Changes",
-    "Contradiction",
-    "Expiry",
-    "Explanation",
-    "Former",
-    "Hit",
-    "Hits",
-    "Link",
-    "NewRecord",
-    "Plain",
-    "Reached",
-    "Record",
-    "RecordFields",
-    "Shown",
-    "SourceRef",
-    "as_seen",
-]
-
 EmbeddingState = Literal["embedded", "pending", "refused", "none"]
 OnExisting = Literal["error", "replace", "version"]
 Outcome = Literal["created", "updated", "merged", "replaced", "duplicate", "skipped", "stored"]
@@ -166,10 +147,10 @@ class Record(Plain, frozen=True, kw_only=True):
     """A stored memory. Times are UTC; `recorded_until` is set on a version that a later text has replaced.
 
     What it says holds from `valid_from` (else `created_at`) until before `valid_until`; `valid_resolved` says that
-    these were found in the text. `superseded_by` are the memories that stand in its place since `superseded_at`,
-    by the time
-    of the store; what it says held until `held_until`. `supersedes` are those in whose place it stands. A statement
-    that was remembered more than once has the number as `occurrences`, and all times as `occurred_at`, oldest first.
+    these were found in the text. `superseded_by` are the memories that stand in its place since `superseded_at`, by the
+    time of the store; what it says held until `held_until`. `supersedes` are those in whose place it stands. A
+    statement that was remembered more than once has the number as `occurrences`, and all times as `occurred_at`, oldest
+    first.
 
     `authority` is whose word it is; a lower one supersedes none of a higher one. `standing` says that the text is a
     standing instruction or preference of the user, as rules for English have it.
@@ -228,10 +209,9 @@ class Record(Plain, frozen=True, kw_only=True):
     @property
     def held(self) -> tuple[datetime, datetime | None]:
         """Valid time of this version, from and until, as far as known; None for an open end."""
-        first = self.recorded_from == self.created_at
-        return (
-            self.valid_from or self.created_at
-        ) if first else self.recorded_from, self.recorded_until or self.held_until
+        is_first = self.recorded_from == self.created_at
+        begin = self.valid_from or self.created_at if is_first else self.recorded_from
+        return begin, self.recorded_until or self.held_until
 
     def __repr__(self) -> str:
         return f"Record({_short(self.text)}, scope={self.scope!r}, id={self.id!r})"
@@ -376,11 +356,9 @@ class Explanation(Plain, frozen=True, kw_only=True):
     index: str | None = None
 
 
-Shown = TypeVar("Shown", Record, Hit)
+RecordOrHit = TypeVar("RecordOrHit", Record, Hit)
 
 
-def as_seen(shown: Shown, base: str) -> Shown:
+def as_seen(value: RecordOrHit, base: str) -> RecordOrHit:
     """A record or hit with its scope relative to `base`, as a handle bound to it shows it."""
-    if base == "/":
-        return shown
-    return structs.replace(shown, scope=shown.scope.removeprefix(base) or "/")
+    return value if base == "/" else structs.replace(value, scope=value.scope.removeprefix(base) or "/")

@@ -108,7 +108,7 @@ class Imported(Plain, frozen=True, kw_only=True):
 
 
 class Remembered(Plain, frozen=True, kw_only=True):
-    """The result of a bulk write: memories stored, those whose id is stored already, and texts left out as junk."""
+    """The result of a bulk write: memories stored, memories known by their id already, and texts left out as junk."""
 
     records: int = 0
     known: int = 0
@@ -212,7 +212,7 @@ class Problem(Plain, frozen=True, kw_only=True):
 
 
 class Verification(Plain, frozen=True, kw_only=True):
-    """Report of `verify`."""
+    """The result of `verify`: the records and vectors checked, and the problems."""
 
     records: int
     vectors: int

@@ -339,7 +339,7 @@ def check_ids(ids: object, name: str) -> tuple[str, ...]:
     """Check one id or a list of ids, and return each once; None stands for no ids."""
     if ids is None:
         return ()
-    public_ids = checks.listed(ids, name)
+    public_ids = checks.as_list(ids, name)
     if not all(isinstance(public_id, str) for public_id in public_ids):
         raise InvalidInput(f"{name} is {shown(ids)}: give the id of a memory, or a list of ids")
     return tuple(dict.fromkeys(map(checks.plain_str, public_ids)))

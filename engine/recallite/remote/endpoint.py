@@ -9,6 +9,7 @@ import os
 import re
 import time
 import weakref
+from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cache
@@ -22,9 +23,7 @@ from recallite.model.environment import ModelAddress
 from recallite.remote.json_service import EndpointError, cleaned
 
 MOST_BYTES = 256 * 1024 * 1024
-_TIMED_OUT = 408
-_TOO_MANY = 429
-_NOT_IMPLEMENTED = 501
+_TIMED_OUT, _TOO_MANY, _NOT_IMPLEMENTED = 408, 429, 501
 _ADVICE = {
     401: ": the key is missing or not valid there",
     403: ": the key is missing or not valid there",
@@ -62,13 +61,15 @@ class HttpSender:
             raise EndpointError(message, passing=True) from reason
         except (httpx2.HTTPError, httpx2.InvalidURL) as reason:
             raise EndpointError(f"{url} gave no usable answer: {self._cleaned(str(reason))}") from reason
-        answer = _decoded(data)
+        answer, text = None, data.decode("utf-8", "replace")
+        with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            answer = msgspec.json.decode(data)
         if not response.is_success:
-            raise self._refusal(url, response, _message_of(answer) or _text(data) or response.reason_phrase)
+            raise self._refusal(url, response, _message_of(answer) or text or response.reason_phrase)
         if not isinstance(answer, dict):
             kind = self._cleaned(response.headers.get("Content-Type", "no content type"))
             raise EndpointError(
-                f"{url} answered {self._cleaned(_text(data))} ({kind}) instead of a JSON object: is the base URL that "
+                f"{url} answered {self._cleaned(text)} ({kind}) instead of a JSON object: is the base URL that "
                 "of an OpenAI-compatible endpoint? It usually ends in /v1"
             )
         return answer
@@ -103,17 +104,6 @@ def failure_of(message: str, status: int | None, retry_after: str | None) -> End
     passing = status in (None, _TIMED_OUT, _TOO_MANY) or (status >= 500 and status != _NOT_IMPLEMENTED)
     wait_seconds = _seconds(retry_after) if passing else None
     return EndpointError(message, status=status, passing=passing, wait_seconds=wait_seconds)
-
-
-def _decoded(data: bytes) -> Any:
-    try:
-        return msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
-
-
-def _text(data: bytes) -> str:
-    return data.decode("utf-8", "replace")
 
 
 def _message_of(answer: object) -> str | None:

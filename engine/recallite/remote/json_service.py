@@ -129,18 +129,15 @@ class Service:
                 with attempt:
                     if before_each is not None:
                         before_each()
-                    answer = self._attempt(path, body)
+                    try:
+                        answer = self._send(path, body)
+                    except EndpointError as failure:
+                        longest, wait = self._longest_wait_seconds, failure.wait_seconds
+                        if wait is not None and wait > longest:
+                            failure.args = (f"{failure}: it asks to wait {wait:,.0f} s, longer than {longest:g} s",)
+                            failure.passing = False
+                        raise
         return answer
-
-    def _attempt(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        try:
-            return self._send(path, body)
-        except EndpointError as failure:
-            longest, wait = self._longest_wait_seconds, failure.wait_seconds
-            if wait is not None and wait > longest:
-                failure.args = (f"{failure}: it asks to wait {wait:,.0f} s, longer than {longest:g} s",)
-                failure.passing = False
-            raise
 
 
 def _pause_after(fault: Exception) -> bool | float:
@@ -163,17 +160,9 @@ def open_service(address: ModelAddress, missing: Callable[[str], Exception], **o
         require(address)
         import stamina  # noqa: F401
 
-        send: Callable[[str, dict[str, Any]], dict[str, Any]]
-        if address.routed:
-            from recallite.remote.endpoint import RoutedSender
-
-            send = RoutedSender(address)
-        else:
-            from recallite.remote.endpoint import HttpSender
-
-            send = HttpSender(address)
+        from recallite.remote.endpoint import HttpSender, RoutedSender
     except EmbedderError as fault:
         raise missing(str(fault)) from None
     except ImportError as fault:
         raise missing(f"{address.model} needs {fault.name}: {install_command(address.extra)}") from fault
-    return Service(send, **options)
+    return Service(RoutedSender(address) if address.routed else HttpSender(address), **options)

@@ -309,9 +309,8 @@ def _request(
 def _checked(messages: object) -> list[dict[str, str]]:
     if not isinstance(messages, Sequence) or isinstance(messages, str | bytes) or not messages:
         raise InvalidInput(f"messages is {shown(messages)}: give a list of {{'role': …, 'content': …}}")
-    for place, message in enumerate(messages):
-        if not isinstance(message, Mapping) or not all(
-            isinstance(message.get(name), str) for name in ("role", "content")
-        ):
-            raise InvalidInput(f"messages[{place}] is {shown(message)}: give {{'role': …, 'content': …}}, both str")
+    for i, message in enumerate(messages):
+        fields = (message.get("role"), message.get("content")) if isinstance(message, Mapping) else (None,)
+        if not all(isinstance(value, str) for value in fields):
+            raise InvalidInput(f"messages[{i}] is {shown(message)}: give {{'role': …, 'content': …}}, both str")
     return [{"role": message["role"], "content": message["content"]} for message in messages]

@@ -56,19 +56,20 @@ def opened(path: str | os.PathLike[str], flags: int, *, parent: int | None = Non
     if sys.platform != "win32":
         return os.open(path, flags | os.O_NOFOLLOW | _ALWAYS, 0o600, dir_fd=parent)
     if os.path.islink(path):
-        raise _is_a_link(path)
+        raise is_a_link(path)
     descriptor = os.open(path, flags | _ALWAYS, 0o600)
     try:
         # A link that was put there in between was followed.
         if not os.path.samestat(os.fstat(descriptor), os.stat(path, follow_symlinks=False)):
-            raise _is_a_link(path)
+            raise is_a_link(path)
     except BaseException:
         os.close(descriptor)
         raise
     return descriptor
 
 
-def _is_a_link(path: str | os.PathLike[str]) -> OSError:
+def is_a_link(path: str | os.PathLike[str]) -> OSError:
+    """Return the error of opening a path at which there is a symbolic link."""
     return OSError(errno.ELOOP, os.strerror(errno.ELOOP), os.fspath(path))
 
 
@@ -81,7 +82,7 @@ def read_at(descriptor: int, size: int, offset: int) -> bytes:
 
 
 def read_into(descriptor: int, view: memoryview, offset: int) -> int:
-    """Fill bytes with those of a file from `offset` on; returns how many were read, as `read_at`. Raises OSError."""
+    """Read a file from `offset` on into a view; returns how many bytes were read, as `read_at`. Raises OSError."""
     if sys.platform != "win32" and hasattr(os, "preadv"):  # macOS has it since version 11
         return os.preadv(descriptor, [view], offset)
     data = read_at(descriptor, len(view), offset)
@@ -233,7 +234,7 @@ def unfinished(folder: str, name: str, *, parent: int | None = None, beside: Seq
 
 
 def sweep(folder: str, stem: re.Pattern[str], *, parent: int | None = None, beside: Sequence[str] = ()) -> None:
-    """Remove what killed processes left in a folder for files whose names match, as far as possible."""
+    """Remove what killed processes left in a folder beside files with matching names, as far as possible."""
     try:
         names = os.listdir(folder or "." if parent is None else parent)
     except OSError:
@@ -273,16 +274,15 @@ def _create(folder: str, name: str, parent: int | None) -> Part:
 
 
 def _remove_if_left(path: str, parent: int | None, beside: Sequence[str]) -> None:
-    if sys.platform != "win32":  # there an open file cannot be removed
-        descriptor = opened(path, os.O_RDWR | os.O_NONBLOCK, parent=parent)
-        try:
-            if not try_lock(descriptor):
-                return
-            _remove(path, parent, beside)
-        finally:
-            os.close(descriptor)
-    else:
+    if sys.platform == "win32":  # there an open file cannot be removed
         _remove(path, parent, beside)
+        return
+    descriptor = opened(path, os.O_RDWR | os.O_NONBLOCK, parent=parent)
+    try:
+        if try_lock(descriptor):
+            _remove(path, parent, beside)
+    finally:
+        os.close(descriptor)
 
 
 def _remove(path: str, parent: int | None, beside: Sequence[str]) -> None:
@@ -315,9 +315,17 @@ def zeros_on_disk(size: int, folder: str) -> mmap.mmap:
     import tempfile  # takes 5 ms, which nobody else needs
 
     with tempfile.TemporaryFile(dir=folder, prefix="recallite-") as file:
+        descriptor = file.fileno()
         # Reserve the space now: writing a mapped page on a full disk would kill the process.
-        _reserve(file.fileno(), size)
-        return mmap.mmap(file.fileno(), size)
+        if sys.platform == "win32":
+            os.ftruncate(descriptor, size)  # sets the space aside: the file is not sparse
+        elif sys.platform == "darwin":
+            request = struct.pack("@Iiqqq", _F_ALLOCATEALL, _F_PEOFPOSMODE, 0, size, 0)
+            fcntl.fcntl(descriptor, _F_PREALLOCATE, request)
+            os.ftruncate(descriptor, size)
+        else:
+            os.posix_fallocate(descriptor, 0, size)
+        return mmap.mmap(descriptor, size)
 
 
 def private_copy(descriptor: int, size: int) -> mmap.mmap:
@@ -338,17 +346,6 @@ def return_freed() -> None:
 
         if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):  # musl has none
             trim(0)
-
-
-def _reserve(descriptor: int, size: int) -> None:
-    if sys.platform == "win32":
-        os.ftruncate(descriptor, size)  # sets the space aside: the file is not sparse
-    elif sys.platform == "darwin":
-        wanted = struct.pack("@Iiqqq", _F_ALLOCATEALL, _F_PEOFPOSMODE, 0, size, 0)
-        fcntl.fcntl(descriptor, _F_PREALLOCATE, wanted)
-        os.ftruncate(descriptor, size)
-    else:
-        os.posix_fallocate(descriptor, 0, size)
 
 
 def _huge_pages_free(size: int) -> bool:

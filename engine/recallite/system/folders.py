@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recallite.errors import InvalidInput
+from recallite.system.files import is_a_link
 from recallite.system.messages import shown
 
 if TYPE_CHECKING:
@@ -76,25 +77,25 @@ class Folder:
     Its methods raise OSError.
     """
 
-    def __init__(self, place: int | str) -> None:
-        self._place: Any = place
+    def __init__(self, location: int | str) -> None:
+        self._location: Any = location
 
     def entries(self) -> list[os.DirEntry[str]]:
         """Its entries, sorted by name."""
-        with os.scandir(self._place) as entries:
+        with os.scandir(self._location) as entries:
             return sorted(entries, key=lambda entry: entry.name)
 
     def enter(self, name: str) -> Folder:
         """A folder of it, held open."""
-        return Folder(os.open(_one_name(name), _FOLDER, dir_fd=self._place))
+        return Folder(os.open(_one_name(name), _FOLDER, dir_fd=self._location))
 
     def open(self, name: str) -> int:
         """A descriptor of a file of it."""
-        return os.open(_one_name(name), _FILE, dir_fd=self._place)
+        return os.open(_one_name(name), _FILE, dir_fd=self._location)
 
     def close(self) -> None:
-        """Close it."""
-        os.close(self._place)
+        """Close the descriptor."""
+        os.close(self._location)
 
 
 class _FolderByPath(Folder):
@@ -109,7 +110,7 @@ class _FolderByPath(Folder):
         try:
             self._checked(name)
             if not os.path.samestat(os.fstat(descriptor), os.stat(path, follow_symlinks=False)):
-                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+                raise is_a_link(path)
         except BaseException:
             os.close(descriptor)
             raise
@@ -119,9 +120,9 @@ class _FolderByPath(Folder):
         pass
 
     def _checked(self, name: str) -> str:
-        path = os.path.join(self._place, _one_name(name))
+        path = os.path.join(self._location, _one_name(name))
         if os.path.normcase(os.path.realpath(path, strict=True)) != os.path.normcase(path):
-            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+            raise is_a_link(path)
         mode = os.stat(path, follow_symlinks=False).st_mode
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
             raise OSError(errno.EINVAL, "neither a file nor a folder", path)
@@ -296,7 +297,7 @@ _LINKS_BY_DESCRIPTOR = os.open in os.supports_dir_fd and os.link in os.supports_
 
 
 class WritableFolder:
-    """The names in it are those of its own entries: to be used with `files.unfinished(prefix, ..., parent=)`."""
+    """A folder in which files are made and removed by their names, for `files.unfinished(prefix, ..., parent=)`."""
 
     def __init__(self, parent: int | None, prefix: str) -> None:
         self.parent = parent
@@ -344,11 +345,11 @@ def writable_folder(root: Path, folders: Sequence[str]) -> Iterator[WritableFold
         os.close(parent)
 
 
-def _checked(place: Path, folders: Sequence[str]) -> Path:
-    """The path of a folder, created if missing, none of whose names is a link."""
+def _checked(path: Path, folders: Sequence[str]) -> Path:
+    """Return the path of a folder, each of the names created if it is missing, and none of them a link."""
     for folder in folders:
-        place = place / folder
-        place.mkdir(exist_ok=True)
-        if place.resolve() != place:
-            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(place))
-    return place
+        path = path / folder
+        path.mkdir(exist_ok=True)
+        if path.resolve() != path:
+            raise is_a_link(path)
+    return path

@@ -72,7 +72,7 @@ def connect(path: str, timeout_seconds: float) -> tuple[_socket.socket, str]:
 
 
 def lock_of(path: str) -> str:
-    """The file whose lock the process that listens at a path holds."""
+    """Return the file that the process that listens at a path has locked."""
     return f"{os.path.splitext(path)[0]}.lock"
 
 

@@ -12,6 +12,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import TypeVar
@@ -42,18 +43,12 @@ def usable_cpus() -> int:
 
 def _cgroup_quota() -> float | None:
     """CPUs that the container may use, None where it is not limited (cgroup v2, then v1)."""
-    try:
-        limit, period = Path("/sys/fs/cgroup/cpu.max").read_text("ascii").split()
-    except (OSError, ValueError):
-        try:
-            limit = Path("/sys/fs/cgroup/cpu/cpu.cfs_quota_us").read_text("ascii").strip()
-            period = Path("/sys/fs/cgroup/cpu/cpu.cfs_period_us").read_text("ascii").strip()
-        except (OSError, ValueError):
-            return None
-    try:
-        return float(limit) / float(period) if float(limit) > 0 else None
-    except (ValueError, ZeroDivisionError):
-        return None
+    for names in (("cpu.max",), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")):
+        with suppress(OSError, ValueError, ZeroDivisionError):
+            words = " ".join(Path("/sys/fs/cgroup", name).read_text("ascii") for name in names)
+            limit, period = map(float, words.split())
+            return limit / period if limit > 0 else None
+    return None
 
 
 def preemptions() -> int:
@@ -111,10 +106,10 @@ def run_tasks(tasks: Sequence[Callable[[], Result]], after_each: Callable[[], ob
         try:
             while True:
                 try:
-                    place = waiting.popleft()
+                    i = waiting.popleft()
                 except IndexError:
                     return
-                results[place] = _then(tasks[place](), after)
+                results[i] = _then(tasks[i](), after)
         except BaseException:
             waiting.clear()
             raise

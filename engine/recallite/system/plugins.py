@@ -11,17 +11,9 @@ from recallite.errors import InvalidInput
 from recallite.system.messages import fault_text, shown
 
 Kind = Literal[
-    "stores",
-    "embedders",
-    "importers",
-    "exporters",
-    "services",
-    "tools",
-    "commands",
-    "operations",
-    "profiles",
+    "stores", "embedders", "importers", "exporters", "services", "tools", "commands", "operations", "profiles",
     "functions",
-]
+]  # fmt: skip
 _PREFIX = "recallite."
 _OWN = "recallite"
 
@@ -53,17 +45,30 @@ def is_foreign(kind: Kind, name: str) -> bool:
     return _registered()[kind][name][0].package != _OWN
 
 
+@cache
 def load(kind: Kind, name: str) -> Any:
-    """The object that a name stands for, imported when it is first asked for.
+    """Return the object that a name stands for, imported when it is first asked for.
 
     Raises InvalidInput for an unknown name, for one that two packages register, and for a package that cannot be
     imported.
     """
-    entries = _registered().get(kind, {}).get(name)
-    if entries is None:
+    registered = _registered().get(kind, {}).get(name)
+    if registered is None:
         known = ", ".join(names(kind)) or "none is registered: reinstall Recallite, whose metadata is missing"
         raise InvalidInput(f"{kind.removesuffix('s')} {shown(name)} is not known: use one of {known}")
-    return _load(kind, name)
+    packages, entry = [registration.package for registration in registered], registered[0].entry
+    what = f"the {kind.removesuffix('s')} {name!r}"
+    if len(packages) > 1:
+        raise InvalidInput(f"{what} is registered by {' and by '.join(packages)}: uninstall one of them")
+    try:
+        return entry.load()
+    except Exception as fault:
+        if packages[0] == _OWN and isinstance(fault, ImportError):
+            raise  # an extra is missing, or this is a defect of ours: the module says which
+        raise InvalidInput(
+            f"{what} of {packages[0]} ({entry.value}) cannot be imported: {fault_text(fault)}; mend or uninstall "
+            "the package"
+        ) from fault
 
 
 def load_all(kind: Kind) -> dict[str, Any]:
@@ -92,24 +97,6 @@ def load_others(kind: Kind, taken: Collection[str]) -> dict[str, Any]:
 
 
 @cache
-def _load(kind: Kind, name: str) -> Any:
-    registered = _registered()[kind][name]
-    packages, entry = [registration.package for registration in registered], registered[0].entry
-    what = f"the {kind.removesuffix('s')} {name!r}"
-    if len(packages) > 1:
-        raise InvalidInput(f"{what} is registered by {' and by '.join(packages)}: uninstall one of them")
-    try:
-        return entry.load()
-    except Exception as fault:
-        if packages[0] == _OWN and isinstance(fault, ImportError):
-            raise  # an extra is missing, or this is a defect of ours: the module says which
-        raise InvalidInput(
-            f"{what} of {packages[0]} ({entry.value}) cannot be imported: {fault_text(fault)}; mend or uninstall "
-            "the package"
-        ) from fault
-
-
-@cache
 def _registered() -> dict[str, dict[str, list[Registered]]]:
     """Entry points by kind and name. A name of Recallite's own belongs to it alone."""
     from importlib.metadata import entry_points  # here: it takes 20 ms, and most programs never ask
@@ -121,7 +108,9 @@ def _registered() -> dict[str, dict[str, list[Registered]]]:
     for group in entries.groups:
         if group.startswith(_PREFIX):
             for entry in entries.select(group=group):
-                package = packages.get(id(entry.dist)) or packages.setdefault(id(entry.dist), _package(entry))
+                if id(entry.dist) not in packages:
+                    packages[id(entry.dist)] = entry.dist.name if entry.dist else "an unnamed package"
+                package = packages[id(entry.dist)]
                 by_name = (ours if package == _OWN else others).setdefault(group.removeprefix(_PREFIX), {})
                 by_name.setdefault(entry.name, []).append(Registered(entry, package))
     for kind, by_name in others.items():
@@ -130,10 +119,6 @@ def _registered() -> dict[str, dict[str, list[Registered]]]:
                 of = " and ".join(registration.package for registration in by_name[name])
                 _warn(f"the {kind.removesuffix('s')} {name!r} of {of}: Recallite has one of this name, rename it")
     return ours
-
-
-def _package(entry: Any) -> str:
-    return entry.dist.name if entry.dist else "an unnamed package"
 
 
 def _warn(reason: str) -> None:

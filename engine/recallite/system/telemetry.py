@@ -113,7 +113,7 @@ _NOT_RECORDED = Span()
 
 
 def span(name: str, **attributes: Value) -> Span:
-    """A context manager around one operation, whose span is named `recallite.<name>` and its attributes alike."""
+    """Return a context manager around one operation; its span and attributes are named `recallite.<name>`."""
     telemetry = _telemetry_now()
     if telemetry is None and not _log.isEnabledFor(logging.DEBUG):
         return _NOT_RECORDED
@@ -123,7 +123,7 @@ def span(name: str, **attributes: Value) -> Span:
 def traced(
     name: str, attributes: Callable[[Any], Mapping[str, Value]] | None = None
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A decorator that puts a `span` around a function; `attributes` gives those of its result."""
+    """Return a decorator that puts a `span` around a function; `attributes` returns what to add about its result."""
 
     def around(function: Callable[P, R]) -> Callable[P, R]:
         @wraps(function)

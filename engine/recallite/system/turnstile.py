@@ -41,7 +41,7 @@ _rests: ContextVar[bool] = ContextVar("rests", default=True)
 
 @contextmanager
 def giving_way(*, rests: bool = True) -> Iterator[None]:
-    """Mark what this thread does inside as work in the background, before which those who wait go first.
+    """Mark what this thread does inside as work in the background: whoever waits for the lock goes first.
 
     It pauses after each turn. Work that a user waits for does not rest: it goes on if nobody waits for the lock.
     """
@@ -113,7 +113,7 @@ class Turnstile:
                 self._waiting -= 1
 
     def is_free(self) -> bool:
-        """Whether nobody waits."""
+        """Whether nobody waits, in this process or another."""
         return not self._waiting and not is_present(self._path)
 
     def wait_until_free(self) -> None:
@@ -135,11 +135,10 @@ class Turnstile:
 class StepSize:
     """The amount of work for one turn of the background, which is to hold the lock for 10 to 20 ms.
 
-    `size` is what the next turn should do; a turn that does less of it sets `count`.
+    `size` is what the next turn should do; a turn that does less of it sets `count`. `rests`: see `giving_way`.
     """
 
     def __init__(self, first: int = 16, least: int = 1, most: int = 1024, *, rests: bool = True) -> None:
-        """`rests`: see `giving_way`."""
         self.size, self.count, self.rests = first, first, rests
         self._least, self._most = least, most
 

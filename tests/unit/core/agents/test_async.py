@@ -112,7 +112,7 @@ def test_a_registered_service_is_an_attribute(monkeypatch):
             assert await memory.scoped("/a").greetings.greet("Ada") == "Hello Ada, in /a"
 
     asyncio.run(live())
-    plugins._load.cache_clear()
+    plugins.load.cache_clear()
 
 
 def test_what_is_read_without_awaiting_says_that_it_is_not_open():

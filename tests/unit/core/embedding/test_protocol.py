@@ -157,7 +157,7 @@ def test_the_query_cache_is_bounded_and_forgets_the_oldest() -> None:
     cache.embed_many(["b"])
     cache.embed_many(["a"])
     cache.embed_many(["c"])
-    assert len(cache._kept) == 2
+    assert len(cache._cached) == 2
     cache.embed_many(["a"])
     assert mine.seen == ["a", "b", "c"]
     cache.embed_many(["b"])
@@ -172,4 +172,4 @@ def test_the_query_cache_embeds_each_unknown_query_once(size: int) -> None:
     rows = cache.embed_many(queries)
     np.testing.assert_array_equal(np.stack([each.vector for each in rows]), Hashing().embed(queries))
     assert mine.seen == ["a", "b", "c", "d"]
-    assert len(cache._kept) == size
+    assert len(cache._cached) == size

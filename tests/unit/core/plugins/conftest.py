@@ -27,9 +27,10 @@ def install(monkeypatch):
     def installed(package, kind, name, value):
         entries.append(_entry(package, kind, name, value))
         plugins._registered.cache_clear()
+        plugins.load.cache_clear()
 
     monkeypatch.setattr(metadata, "entry_points", lambda: metadata.EntryPoints(entries))
     yield installed
     monkeypatch.undo()
     plugins._registered.cache_clear()
-    plugins._load.cache_clear()
+    plugins.load.cache_clear()
