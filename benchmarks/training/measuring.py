@@ -9,7 +9,7 @@ import numpy as np
 
 from recallite.recall.decomposition import SubQueries
 from recallite.recall.pipeline import call, embed_queries, open_view
-from recallite.recall.plan import NO_TREES, at, plan_of, wanted_of
+from recallite.recall.plan import NO_TREES, plan_key, plan_of, with_clock
 from recallite.recall.query import question_arrays
 from recallite.system.numerics import kernels
 
@@ -46,16 +46,13 @@ def measure_queries(engine: Engine, queries: Sequence[str], request: Request, de
 def _measured(engine: Engine, queries: Sequence[str], request: Request, depth: int) -> Iterator[MeasuredQuery]:
     embedded, request = embed_queries(engine, queries, None, request, SubQueries(()))
     with engine.store.read() as reader, open_view(engine, reader, embedded, request) as opened:
-        wanted = wanted_of(
-            request, opened.view, opened.embedder_name, by_vector=embedded.vectors is not None,
-            by_tokens=embedded.tokens is not None, shared=False,
-        )  # fmt: skip
-        plan = at(plan_of(request.profile, wanted), request.clock)._replace(
+        key = plan_key(opened, embedded, request, shared=False)
+        plan = with_clock(plan_of(request.profile, key), request.clock)._replace(
             limit=depth, final=depth, depth=depth, forest=NO_TREES, changes=0, standing=0
         )
         for place in range(len(queries)):
             one = embedded.part(place, place + 1)
-            batch = question_arrays(reader, opened.memory_index.generation, one, request, wanted.by_vector)
+            batch = question_arrays(reader, opened.memory_index.generation, one, request, key.by_vector)
             hits, work = call(opened.view, plan, batch)
             count = int(hits.figures[0, kernels.FIGURES.hits])
             keys = hits.keys[0, :count].tolist()

@@ -61,7 +61,7 @@ def _described(index: MemoryIndex) -> dict[str, Any]:
     for name in _DENSE:
         found[name] = getattr(table, name)[rows].tolist()
     found["kinds"] = table._kinds.at(rows).tolist()
-    found["positions"] = table.positions.at(rows).tolist()
+    found["positions"] = table.positions.get(rows).tolist()
     for name in _SPARSE:
         found[name] = table._sparse(name).at(rows).tolist()
     found["rows of ids"] = [bool(each) for each in table.rows_of(ids) == rows]
@@ -101,7 +101,7 @@ def _links(index: MemoryIndex, ids: NDArray[np.int64]) -> list[tuple[int, int, f
 def _vectors(vectors: VectorIndex, ids: NDArray[np.int64], rows: NDArray[np.int64]) -> list[tuple[Any, ...]]:
     """(record, part, row id, code, scale, sketch) of the records at some rows."""
     found: list[tuple[Any, ...]] = []
-    places = vectors.places_by_row[0]
+    places = vectors.parts_by_row[0]
     parts, firsts = vectors.parts(rows).tolist(), (places[rows] if len(places) else rows).tolist()
     for record_id, first, count in zip(ids.tolist(), firsts, parts, strict=True):
         for part, place in enumerate(range(first, first + count)):

@@ -19,9 +19,8 @@ class RecordGraph(IndexPart):
     Closed versions are in no chain.
     """
 
-    # The row before each row in its source; -1 for none.
+    # The rows before and after each row in its source; -1 for none.
     previous: NDArray[np.int32] = filled("_previous")
-    # The row after each row in its source; -1 for none.
     next: NDArray[np.int32] = filled("_next")
 
     def __init__(self, table: RecordTable) -> None:
@@ -32,7 +31,7 @@ class RecordGraph(IndexPart):
         self._changed: dict[int, list[tuple[int, int, int]]] = {}
         # The sources that had members before the first change, ascending, and the row where the chain of each began.
         self._began: tuple[NDArray[np.int32], NDArray[np.int64]] | None = None
-        # Linked lists in arrays: for each row the place of its first link, for each link the place of the next one.
+        # Linked lists in arrays: for each row the index of its first link, for each link the index of the next one.
         # Heads are empty until there is a link.
         self._heads = Growable(np.int32)
         self._nexts = Growable(np.int32)
@@ -46,13 +45,16 @@ class RecordGraph(IndexPart):
 
     def load(self) -> None:
         """Chain all rows of the table at once."""
-        order, owners = self._members_of_all()
+        table = self._table
+        members = np.flatnonzero((table.sources >= 0) & (table.open == 1))
+        sources, positions, ids = table.sources, table.positions.array, table.ids
+        if len(members) < len(table):
+            sources, positions, ids = sources[members], positions[members], ids[members]
+        order = _by_source(sources, positions, ids)
+        rows, owners = members[order], sources[order]
         within = owners[1:] == owners[:-1]
-        self.load_chains(order[:-1][within], order[1:][within])
-
-    def load_chains(self, before: NDArray[np.int64], after: NDArray[np.int64]) -> None:
-        """Chain pairs of rows of the table, each `after` right after its `before`: the table lacks their neighbours."""
-        self._add_rows(len(self._table))
+        before, after = rows[:-1][within], rows[1:][within]
+        self._add_rows(len(table))
         self._next.array[before] = after
         self._previous.array[after] = before
 
@@ -76,16 +78,16 @@ class RecordGraph(IndexPart):
         self.insert(rows.tolist())
 
     def insert(self, rows: Iterable[int]) -> None:
-        """Insert rows that are in no chain into those of their sources."""
+        """Insert rows that are in no chain into the chains of their sources."""
         table = self._table
         for row in rows:
             if table.sources[row] < 0 or not table.open[row]:
                 continue
             members, key = self._members(int(table.sources[row])), self._key(row)
-            at = bisect_left(members, key)
-            members.insert(at, key)
-            before = members[at - 1][2] if at else -1
-            after = members[at + 1][2] if at + 1 < len(members) else -1
+            i = bisect_left(members, key)
+            members.insert(i, key)
+            before = members[i - 1][2] if i else -1
+            after = members[i + 1][2] if i + 1 < len(members) else -1
             self._chain(before, row)
             self._chain(row, after)
 
@@ -97,9 +99,9 @@ class RecordGraph(IndexPart):
             if source < 0:
                 continue
             members, key = self._members(source), self._key(row)
-            at = bisect_left(members, key)
-            if at < len(members) and members[at] == key:
-                del members[at]
+            i = bisect_left(members, key)
+            if i < len(members) and members[i] == key:
+                del members[i]
             self._chain(int(self.previous[row]), int(self.next[row]))
             self._previous.array[row] = self._next.array[row] = -1
 
@@ -111,47 +113,37 @@ class RecordGraph(IndexPart):
         order = np.argsort(ends, kind="stable")
         ends, first = ends[order], len(self._targets)
         # The links of one row are adjacent; the last points to the links it had before.
-        places = np.arange(first, first + len(ends))
+        links = np.arange(first, first + len(ends))
         last = np.append(ends[1:] != ends[:-1], True)[: len(ends)]
         begins = np.insert(last[:-1], 0, True)[: len(ends)]
-        self._nexts.extend(np.where(last, self._heads.array[ends], places + 1))
+        self._nexts.extend(np.where(last, self._heads.array[ends], links + 1))
         self._targets.extend(targets[order])
         self._strengths.extend(np.concatenate([strengths, strengths])[order])
-        self._heads.array[ends[begins]] = places[begins]
+        self._heads.array[ends[begins]] = links[begins]
 
     def unlink(self, row: int) -> None:
-        """Remove every link of a row; their places stay unused until the next load."""
+        """Remove every link of a row; their memory stays unused until the next load."""
         if not len(self._heads):
             return
-        for place in self._links_of(row):
-            other = int(self._targets.array[place])
+        targets = self._targets.array
+        for link in self._links_of(row):
+            other = int(targets[link])
             for back in self._links_of(other) if other >= 0 else ():
-                if self._targets.array[back] == row:
-                    self._targets.array[back] = -1
-            self._targets.array[place] = -1
+                if targets[back] == row:
+                    targets[back] = -1
+            targets[link] = -1
         self._heads.array[row] = -1
 
     def _links_of(self, row: int) -> Iterator[int]:
-        place = int(self._heads.array[row])
-        while place >= 0:
-            yield place
-            place = int(self._nexts.array[place])
+        link = int(self._heads.array[row])
+        while link >= 0:
+            yield link
+            link = int(self._nexts.array[link])
 
     def _add_rows(self, count: int) -> None:
         linked = (self._heads,) if len(self._heads) else ()
         for column in (self._previous, self._next, *linked):
             column.extend_with(-1, count)
-
-    def _members_of_all(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """The rows of all sources in the order of their chains, and the source of each."""
-        table = self._table
-        current = (table.sources >= 0) & (table.open == 1)
-        members = np.flatnonzero(current)
-        sources, positions, ids = table.sources, table.positions.array, table.ids
-        if len(members) < len(table):
-            sources, positions, ids = sources[members], positions[members], ids[members]
-        order = _by_source(sources, positions, ids)
-        return members[order], sources[order]
 
     def _note_begins(self) -> None:
         """Note where chains begin, before the first change. Kept for all rows, members would take 4 MB a million."""
@@ -167,8 +159,8 @@ class RecordGraph(IndexPart):
         if members is None:
             assert self._began is not None
             sources, rows = self._began
-            place = int(np.searchsorted(sources, np.int32(source)))
-            row = int(rows[place]) if place < len(sources) and sources[place] == source else -1
+            i = int(np.searchsorted(sources, np.int32(source)))
+            row = int(rows[i]) if i < len(sources) and sources[i] == source else -1
             members = self._changed[source] = []
             while row >= 0:
                 members.append(self._key(row))
@@ -176,7 +168,7 @@ class RecordGraph(IndexPart):
         return members
 
     def _key(self, row: int) -> tuple[int, int, int]:
-        return int(self._table.positions.at(row)), int(self._table.ids[row]), row
+        return int(self._table.positions.get(row)), int(self._table.ids[row]), row
 
     def _chain(self, before: int, after: int) -> None:
         if before >= 0:
@@ -186,7 +178,7 @@ class RecordGraph(IndexPart):
 
 
 def _by_source(sources: NDArray[np.int32], positions: NDArray[Any], ids: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The places of members by source, position and id, int64.
+    """The order of members by source, position and id, int64.
 
     Where each source was written in order and at once its runs are sorted: a million records take a fifth of the time.
     """

@@ -51,11 +51,6 @@ class Growable(Generic[Scalar]):
         """The filled part, as a view that later appends do not change."""
         return self._data[: self._size]
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the filled part."""
-        return self.array.nbytes
-
     def reserve(self, rows: int) -> None:
         """Reserve capacity for at least `rows` rows in all, so that filling up to there copies nothing."""
         if rows > len(self._data):
@@ -117,16 +112,15 @@ class Growable(Generic[Scalar]):
         row_bytes = self._data.dtype.itemsize * math.prod(item)
         if 2 * rows * row_bytes < _LARGE_BYTES:
             return np.zeros((2 * rows, *item), dtype=self._data.dtype)
+        mapped = None
         if self._folder is not None:
-            capacity = rows + rows // 8
             try:
-                mapped = zeros_on_disk(capacity * row_bytes, self._folder)
+                mapped = zeros_on_disk((rows + rows // 8) * row_bytes, self._folder)
             except OSError:
                 self._folder = None
-            else:
-                return np.frombuffer(mapped, dtype=self._data.dtype).reshape(capacity, *item)
-        mapped = zeros(2 * rows * row_bytes, huge=rows * row_bytes >= _HUGE_BYTES)
-        return np.frombuffer(mapped, dtype=self._data.dtype).reshape(2 * rows, *item)
+        if mapped is None:
+            mapped = zeros(2 * rows * row_bytes, huge=rows * row_bytes >= _HUGE_BYTES)
+        return np.frombuffer(mapped, dtype=self._data.dtype).reshape(-1, *item)
 
 
 def filled(name: str) -> Any:
@@ -137,26 +131,35 @@ def filled(name: str) -> Any:
 class IndexPart:
     """A part of the index whose growable arrays are saved and restored under the names of its attributes.
 
-    The name "a.b" is the attribute b of the attribute a.
+    The name "a.b" is the attribute b of the sparse column a. `_numbers` are further attributes that are saved.
     """
+
+    _numbers: tuple[str, ...] = ()
 
     def growables(self) -> dict[str, Growable[Any]]:
         """The growable arrays, by name."""
-        return {name: value for name, value in vars(self).items() if isinstance(value, Growable)}
+        by_name = {name: value for name, value in vars(self).items() if isinstance(value, Growable)}
+        for name, value in vars(self).items():
+            if isinstance(value, SparseColumn):
+                by_name |= {f"{name}._rows": value._rows, f"{name}._values": value._values}
+        return by_name
 
     @property
     def nbytes(self) -> int:
         """Bytes held."""
-        return sum(array.nbytes for array in self.growables().values())
+        return sum(growable.array.nbytes for growable in self.growables().values())
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All arrays that `restore` needs."""
-        return {name: array.array for name, array in self.growables().items()}
+        numbers = {name.removeprefix("_"): np.array([getattr(self, name)]) for name in self._numbers}
+        return {name: array.array for name, array in self.growables().items()} | numbers
 
     def restore(self, saved: Mapping[str, Growable[Any]]) -> None:
         """Take over what `arrays` gave; ValueError where a type or shape differs."""
         for name, array in self.growables().items():
             array.adopt(saved[name])
+        for name in self._numbers:
+            setattr(self, name, saved[name.removeprefix("_")].array[0].item())
 
     def check(self, rows: int, vectors: int) -> None:
         """Raise ValueError if a restored part is not of these numbers of records and vectors.
@@ -198,7 +201,7 @@ class NarrowColumn(Growable[Any]):
     def __init__(self) -> None:
         super().__init__(_TYPES[0])
 
-    def at(self, rows: NDArray[np.int64] | int) -> NDArray[np.int64]:
+    def get(self, rows: NDArray[np.int64] | int) -> NDArray[np.int64]:
         """The numbers of some rows, int64."""
         numbers = self.array[rows]
         return np.where(numbers == self._greatest, NEVER, numbers.astype(np.int64))
@@ -240,9 +243,6 @@ class NarrowColumn(Growable[Any]):
         self._data[never] = self._greatest
 
 
-Given = NDArray[np.int64] | int
-
-
 class SparseColumn:
     """Times by row, in microseconds; NEVER for none. 12 bytes for a row that has one, and nothing for the others."""
 
@@ -271,10 +271,6 @@ class SparseColumn:
         """The rows whose value is above `limit`, ascending; without those that have none."""
         return self._rows.array[self.values > limit].astype(np.int64)
 
-    def growables(self) -> dict[str, Growable[Any]]:
-        """The growable arrays."""
-        return {"_rows": self._rows, "_values": self._values}
-
     def check(self, rows: int) -> None:
         """Raise ValueError if these are no values of `rows` rows."""
         check_lengths(len(self._rows), self._values.array)
@@ -282,45 +278,42 @@ class SparseColumn:
         if (self._rows.array[1:] <= self._rows.array[:-1]).any():
             raise ValueError("rows do not ascend")
 
-    def at(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    def get(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """The values of some rows, int64."""
         times = np.full(len(rows), NEVER, dtype=np.int64)
         if len(self):
-            places, present = self._find(rows.astype(np.int32))
-            times[present] = self.values[places[present]]
+            indices, present = self._find(rows.astype(np.int32))
+            times[present] = self.values[indices[present]]
         return times
 
-    def append(self, first: int, values: NDArray[np.int64], none: Given = NEVER) -> None:
+    def append(self, first: int, values: NDArray[np.int64], none: NDArray[np.int64] | int = NEVER) -> None:
         """Set the values of the rows from `first` on, which are after all others; what equals `none` is no value."""
         present = (values != none).nonzero()[0]
         if len(present):
             self._rows.extend(first + present)
             self._values.extend(values[present])
 
-    def put(self, rows: NDArray[np.int64], values: NDArray[np.int64], none: Given = NEVER) -> None:
+    def put(self, rows: NDArray[np.int64], values: NDArray[np.int64], none: NDArray[np.int64] | int = NEVER) -> None:
         """Replace the values of some rows, each named once; what equals `none` is no value."""
         has_value = values != none
         if not len(self) and not has_value.any():
             return
         order = np.argsort(rows)
         narrow, values, has_value = rows[order].astype(np.int32), values[order], has_value[order]
-        places, present = self._find(narrow)
-        self.values[places[present & has_value]] = values[present & has_value]
-        gone, new = places[present & ~has_value], has_value & ~present
+        indices, present = self._find(narrow)
+        self.values[indices[present & has_value]] = values[present & has_value]
+        gone, new = indices[present & ~has_value], has_value & ~present
         if len(gone) or new.any():
-            kept_rows, kept_values = np.delete(self._rows.array, gone), np.delete(self.values, gone)
-            at = np.searchsorted(kept_rows, narrow[new])
-            for column, remaining in (
-                (self._rows, np.insert(kept_rows, at, narrow[new])),
-                (self._values, np.insert(kept_values, at, values[new])),
-            ):
+            before = np.searchsorted(np.delete(self._rows.array, gone), narrow[new])
+            for column, added in ((self._rows, narrow[new]), (self._values, values[new])):
+                remaining = np.insert(np.delete(column.array, gone), before, added)
                 column.truncate(0)
                 column.extend(remaining)
 
     def _find(self, rows: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """The place of each row among those that have a value, and whether it is there."""
+        """The index of each row among the rows that have a value, and whether it is there."""
         numbers = self._rows.array
         if not len(numbers):
             return np.zeros(len(rows), dtype=np.int64), np.zeros(len(rows), dtype=np.bool_)
-        places = np.minimum(np.searchsorted(numbers, rows), len(numbers) - 1)
-        return places, numbers[places] == rows
+        indices = np.minimum(np.searchsorted(numbers, rows), len(numbers) - 1)
+        return indices, numbers[indices] == rows

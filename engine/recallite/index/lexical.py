@@ -30,28 +30,24 @@ _LARGEST_MERGE = 2**21
 class LexicalIndex(IndexPart):
     """Words of rows 0..n-1."""
 
-    # The words of all segments, int32 (t,), ascending in each.
+    _numbers = ("live_words",)
+    # The words of all segments, ascending in each: segment i has those from segments[i] to segments[i + 1].
     terms: NDArray[np.int32] = filled("_terms")
-    # The begin of the postings of each word, and after each segment the end of its last ones, int64 (t + s,).
+    # The begin of the postings of each word, and after each segment the end of its last ones, (terms + segments,).
     starts: NDArray[np.int64] = filled("_starts")
-    # The begin of the words of each segment, and the end of the last ones, int64 (s + 1,).
     segments: NDArray[np.int64] = filled("_segments")
-    # The rows of all postings.
+    # The row of each posting, and the count of the word there.
     rows: NDArray[np.int32] = filled("_rows")
-    # The count of the word in each posting's row.
     counts: NDArray[np.uint8] = filled("_counts")
-    # The words of each row's context where that is a name, int32 (rows, 2); -1 for none, empty without names.
+    # The first and the last word of each row's context if that is a name, (rows, 2); -1 for none, empty without names.
     speakers: NDArray[np.int32] = filled("_speakers")
-    # Words of each row.
-    lengths: NDArray[np.float32] = filled("_lengths")
+    lengths: NDArray[np.float32] = filled("_lengths")  # words of each row
 
     def __init__(self) -> None:
         self._rows = Growable(np.int32)
         self._counts = Growable(np.uint8)
         self._lengths = Growable(np.float32)
-        # Numbers of the first and the last word of the context, where it is a name; -1 for none. Empty while none is.
         self._speakers = Growable(np.int32, (2,))
-        # Segment i has the terms from segments[i] to segments[i + 1], ascending, and a start more than terms.
         self._terms = Growable(np.int32)
         self._starts = Growable(np.int64)
         self._segments = Growable(np.int64)
@@ -60,14 +56,11 @@ class LexicalIndex(IndexPart):
         # How many postings are final; those of the tail follow while the last segment is the tail's.
         self._sealed = 0
         self._tail_segment = False
-        self._live_words = 0.0
+        # Words of all rows that count in the statistics.
+        self.live_words = 0.0
 
     def __len__(self) -> int:
         return len(self._lengths)
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """All arrays that `restore` needs."""
-        return {**super().arrays(), "live_words": np.array([self._live_words])}
 
     def restore(self, saved: Mapping[str, Growable[Any]]) -> None:
         """Take over what `arrays` gave."""
@@ -75,7 +68,6 @@ class LexicalIndex(IndexPart):
         self._tail_first_row = len(self) - (len(self._tail_offsets) - 1)
         self._tail_segment = len(self._tail_terms) > 0
         self._sealed = self._bounds(len(self._segments) - 2)[0] if self._tail_segment else len(self._rows)
-        self._live_words = float(saved["live_words"].array[0])
 
     def check(self, rows: int, vectors: int) -> None:
         """Segments follow one another through the buffer; the rows of each word ascend strictly."""
@@ -108,11 +100,6 @@ class LexicalIndex(IndexPart):
         starts = self._starts_of(segment)
         return int(starts[0]), int(starts[-1])
 
-    def extend(self, block: TermBlock, live: NDArray[np.uint8]) -> None:
-        """Append the words of the next rows; `live` marks those that count in the statistics."""
-        self.append(block, live)
-        self.invert()
-
     def reserve(self, rows: int, postings: int) -> None:
         """Reserve capacity for these rows and about this number of postings, all of them in the tail."""
         self._lengths.reserve(rows)
@@ -121,7 +108,10 @@ class LexicalIndex(IndexPart):
         self._tail_counts.reserve(postings)
 
     def append(self, block: TermBlock, live: NDArray[np.uint8]) -> None:
-        """Append the words of the next rows to the tail; they are found when `invert` has been called."""
+        """Append the words of the next rows to the tail; they are found when `invert` has been called.
+
+        `live` marks the rows that count in the statistics.
+        """
         sizes = block.offsets[1:] - block.offsets[:-1]
         filled = sizes.nonzero()[0]
         counts = block.counts & np.uint8(MOST)
@@ -134,19 +124,14 @@ class LexicalIndex(IndexPart):
         if len(named) or len(self._speakers):
             self._speakers.extend(_speakers(block, named))
         self._lengths.extend(lengths)
-        self._live_words += float(lengths[live[: len(lengths)] == 1].sum(dtype=np.float64))
+        self.live_words += float(lengths[live[: len(lengths)] == 1].sum(dtype=np.float64))
         self._tail_terms.extend(block.terms)
         self._tail_counts.extend(counts)
         self._tail_offsets.extend(block.offsets[1:] + self._tail_offsets.array[-1])
 
     def discount(self, rows: NDArray[np.int64]) -> None:
         """Remove deleted rows from the statistics."""
-        self._live_words -= float(self._lengths.array[rows].sum(dtype=np.float64))
-
-    @property
-    def live_words(self) -> float:
-        """Words of all rows that count in the statistics."""
-        return self._live_words
+        self.live_words -= float(self._lengths.array[rows].sum(dtype=np.float64))
 
     def invert(self) -> None:
         """Make the tail the last segment. A full one becomes final, and segments of similar size merge."""
@@ -220,13 +205,13 @@ class LexicalIndex(IndexPart):
         self._append_segment(terms, starts)
 
 
-def _speakers(block: TermBlock, places: NDArray[np.int64]) -> NDArray[np.int32]:
-    """The words at these places, which are names, by record: int32 (records, 2), the second after the first."""
+def _speakers(block: TermBlock, names: NDArray[np.int64]) -> NDArray[np.int32]:
+    """The words with these indices, which are names, by record: int32 (records, 2), the second after the first."""
     speakers = np.full((len(block.ids), 2), -1, dtype=np.int32)
-    if len(places):
-        owners = np.searchsorted(block.offsets, places, side="right") - 1
+    if len(names):
+        owners = np.searchsorted(block.offsets, names, side="right") - 1
         again = np.append(False, owners[1:] == owners[:-1]).astype(np.int64)
-        speakers[owners, again] = block.terms[places]
+        speakers[owners, again] = block.terms[names]
     return speakers
 
 
@@ -237,7 +222,7 @@ _EVERY_ROW = np.empty(0, dtype=np.uint8)
 
 
 class CorpusStatistics:
-    """The number of records of a scope, their length, and the number of those that contain each word.
+    """The number of records of a scope, their length, and for each word the number of records that contain it.
 
     A handle weighs words only by records that it may see: otherwise its scores and confidence would reveal what other
     scopes contain. `open_mask` is 1 for the rows of current records, and `held_mask` returns 1 for closed versions too;

@@ -12,20 +12,20 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from recallite.index.graph import RecordGraph
-from recallite.index.lexical import LexicalIndex
-from recallite.index.table import RecordTable
-from recallite.index.vectors import TokenIndex, VectorIndex
+from recallite.index.vectors import VectorIndex
 from recallite.store.sql.vectors import PackedVectors
 from recallite.store.transaction import Reader
 from recallite.store.values import Columns, EmbedderRow, TermBlock, TokenBlock
 from recallite.system.parallel import run_tasks, usable_cpus
 from recallite.system.telemetry import logger
+
+if TYPE_CHECKING:
+    from recallite.index.memory_index import MemoryIndex
 
 _log = logger(__name__)
 # Opening a second connection takes 1 ms, reading this many vectors 4 ms.
@@ -33,65 +33,63 @@ _WORTH_A_THREAD = 4096
 _NO_WORDS = TermBlock(
     np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32), np.empty(0, dtype=np.uint8), np.zeros(1, dtype=np.int64)
 )
-
-
-class Parts(NamedTuple):
-    """The parts of an index; `vectors` is None where the store has no embedder."""
-
-    table: RecordTable
-    words: LexicalIndex
-    graph: RecordGraph
-    vectors: VectorIndex | None
-    tokens: TokenIndex
+Range = tuple[int, int]
 
 
 def load(
     reader: Reader,
     another: Callable[[], AbstractContextManager[Reader] | None],
-    parts: Parts,
+    index: MemoryIndex,
     embedder: EmbedderRow | None,
-    before_inverting: Callable[[], object] = lambda: None,
-    scope: str = "/",
 ) -> None:
-    """Fill empty parts with the whole store, or with a scope and its descendants.
+    """Fill an empty index with the whole store, or with its scope and the scope's descendants.
 
-    `another` opens a second read transaction, or returns None. `before_inverting` is called when all words are read.
+    `another` opens a second read transaction, or returns None.
     """
     began = perf_counter()
-    others = [_words(reader, parts, before_inverting, scope)]
+    others = [_words(reader, index)]
     later = []
-    if parts.vectors is not None and embedder is not None:
-        vectors, tokens = _vectors(reader, parts, parts.vectors, embedder, scope)
+    if index.vectors is not None and embedder is not None:
+        vectors, tokens = _vectors(reader, index, index.vectors, embedder)
         others, later = [*others, vectors], [tokens]
-    columns = _columns(reader, parts, others, scope)
-    last = max(bounds[1] for bounds in [(0, 0), *reader.blocks.within(scope).ranges("columns")[-1:]])
-    with _readers(reader, another, worth_it=last >= _WORTH_A_THREAD) as readers:
-        drain(readers, [columns, *others, *later])
-    _log.info("index loaded from the store in %.0f ms, records: %d", (perf_counter() - began) * 1e3, len(parts.table))
+    ranges = reader.blocks.within(index.scope).ranges("columns")
+    queues = [_columns(ranges, index, others), *others, *later]
+
+    def drain_all(one: Reader) -> None:
+        for queue in queues:
+            queue.drain(one)
+
+    with _readers(reader, another, worth_it=_last(ranges) >= _WORTH_A_THREAD) as readers:
+        run_tasks([partial(drain_all, one) for one in readers])
+    _log.info("index loaded from the store in %.0f ms, records: %d", (perf_counter() - began) * 1e3, len(index.table))
 
 
-def _columns(reader: Reader, parts: Parts, others: Sequence[RangeQueue], scope: str) -> RangeQueue:
+def _columns(ranges: Sequence[Range], index: MemoryIndex, others: Sequence[RangeQueue]) -> RangeQueue:
     """The other queues wait for it: the table says which rows their blocks belong to."""
-    table = parts.table
-    ranges = reader.blocks.within(scope).ranges("columns")
-    table.reserve(_last(ranges))
+    index.table.reserve(_last(ranges))
+
+    def read(source: Reader, bounds: Range) -> Columns:
+        return source.blocks.within(index.scope).column_range(bounds)
 
     def append(columns: Columns, _: int) -> None:
-        table.append(columns)
+        index.table.append(columns)
 
     def finish() -> None:
-        if parts.vectors is not None:
-            parts.vectors.add_rows(len(table))
+        if index.vectors is not None:
+            index.vectors.add_rows(len(index.table))
         for queue in others:
             queue.open()
-        parts.graph.load()
+        index.graph.load()
 
-    return RangeQueue(ranges, lambda source, bounds: source.blocks.within(scope).column_range(bounds), append, finish)
+    return RangeQueue(ranges, read, append, finish)
 
 
-def _words(reader: Reader, parts: Parts, before_inverting: Callable[[], object], scope: str) -> RangeQueue:
-    table, words = parts.table, parts.words
-    ranges = reader.blocks.within(scope).ranges("terms")
+def _words(reader: Reader, index: MemoryIndex) -> RangeQueue:
+    table, words = index.table, index.words
+    ranges = reader.blocks.within(index.scope).ranges("terms")
+
+    def read(source: Reader, bounds: Range) -> TermBlock:
+        return source.blocks.within(index.scope).term_range(bounds)
 
     def append(block: TermBlock, number: int) -> None:
         first, stop = len(words), int(np.searchsorted(table.ids, ranges[number][1], side="right"))
@@ -103,36 +101,34 @@ def _words(reader: Reader, parts: Parts, before_inverting: Callable[[], object],
         first = len(words)
         if first < len(table):
             words.append(aligned(_NO_WORDS, table.ids[first:]), table.open[first:])
-        before_inverting()
+        index.before_inverting()
         words.invert()
 
-    return RangeQueue(
-        ranges, lambda source, bounds: source.blocks.within(scope).term_range(bounds), append, finish, waits=True
-    )
+    return RangeQueue(ranges, read, append, finish, waits=True)
 
 
 def _vectors(
-    reader: Reader, parts: Parts, vectors: VectorIndex, embedder: EmbedderRow, scope: str
+    reader: Reader, index: MemoryIndex, vectors: VectorIndex, embedder: EmbedderRow
 ) -> tuple[RangeQueue, RangeQueue]:
     """The vectors, and the codes of their tokens, which wait for them."""
-    ranges = reader.blocks.within(scope).ranges("vectors")
+    ranges = reader.blocks.within(index.scope).ranges("vectors")
     vectors.reserve(_last(ranges))
     ends: list[int] = []
 
     def read(source: Reader, bounds: Range) -> PackedVectors:
-        return source.blocks.within(scope).vector_range(embedder, bounds)
+        return source.blocks.within(index.scope).vector_range(embedder, bounds)
 
     def append(block: PackedVectors, _: int) -> None:
-        vectors.extend(block, parts.table.rows_of)
+        vectors.extend(block, index.table.rows_of)
         ends.append(len(vectors))
 
-    def append_tokens(block: TokenBlock, number: int) -> None:
-        places = np.arange(len(parts.tokens), ends[number])
-        parts.tokens.extend(vectors.ids(places), block)
+    def read_tokens(source: Reader, bounds: Range) -> TokenBlock:
+        return source.blocks.token_code_range(bounds)
 
-    tokens = RangeQueue(
-        ranges, lambda source, bounds: source.blocks.token_code_range(bounds), append_tokens, waits=True
-    )
+    def append_tokens(block: TokenBlock, number: int) -> None:
+        index.tokens.extend(vectors.ids(np.arange(len(index.tokens), ends[number])), block)
+
+    tokens = RangeQueue(ranges, read_tokens, append_tokens, waits=True)
     return RangeQueue(ranges, read, append, tokens.open, waits=True), tokens
 
 
@@ -170,8 +166,6 @@ def aligned(block: TermBlock, ids: NDArray[np.int64]) -> TermBlock:
 
 # Ranges of a store that several threads read, and whose blocks one thread at a time appends in order.
 
-Range = tuple[int, int]
-
 
 class RangeQueue:
     """Ranges to read, and the use of their blocks.
@@ -208,33 +202,23 @@ class RangeQueue:
         self._append_ready()
         while True:
             try:
-                place = self._waiting.popleft()
+                number = self._waiting.popleft()
             except IndexError:
                 return
-            self._blocks[place] = self._read(reader, self._ranges[place])
+            self._blocks[number] = self._read(reader, self._ranges[number])
             self._append_ready()
 
     def _append_ready(self) -> None:
         while True:
             with self._lock:
-                place = self._next
-                last = place == len(self._ranges)
-                if self._closed or self._finished or not (last or place in self._blocks):
+                number = self._next
+                last = number == len(self._ranges)
+                if self._closed or self._finished or not (last or number in self._blocks):
                     return
                 self._closed, self._finished = True, last
             if last:
                 self._finish()
             else:
-                self._append(self._blocks.pop(place), place)
-                self._next = place + 1
+                self._append(self._blocks.pop(number), number)
+                self._next = number + 1
             self._closed = False
-
-
-def drain(readers: Sequence[Reader], queues: Sequence[RangeQueue]) -> None:
-    """Read all queues, one after the other, a thread for each reader."""
-
-    def drain_all(reader: Reader) -> None:
-        for queue in queues:
-            queue.drain(reader)
-
-    run_tasks([partial(drain_all, reader) for reader in readers])

@@ -1,7 +1,7 @@
 """The in-memory index: columns, vectors, words and neighbours of every record, updated from the change feed.
 
-Below it: its lock for many readers or one writer, the values that it keeps between two changes, and `view_of`, which
-gives it under one filter to the kernel of a recall.
+Below it: its lock for many readers or one writer, and `view_of`, which gives it under one filter to the kernel of a
+recall.
 """
 
 from __future__ import annotations
@@ -14,20 +14,19 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from operator import itemgetter
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
 from recallite.errors import InvalidInput
-from recallite.index import loading as bulk
 from recallite.index.graph import RecordGraph
 from recallite.index.growable import IndexPart
 from recallite.index.lexical import CorpusStatistics, LexicalIndex
-from recallite.index.loading import aligned
+from recallite.index.loading import aligned, load
 from recallite.index.snapshot import UNFIT, Snapshot, SnapshotManager
-from recallite.index.table import RecordTable, RowFilter
+from recallite.index.table import INSTRUCTION, RecordTable, RowFilter
 from recallite.index.vectors import TokenIndex, VectorIndex
 from recallite.store.transaction import Reader
 from recallite.store.values import Change, Commit, LinkBlock
@@ -35,19 +34,14 @@ from recallite.system.numerics import kernels
 
 _GENERATIONS = itertools.count(1)
 _FRAMES_AT_ONCE = 8192
+# A filter is resolved once between two commits. A resolved one takes a byte per record and 8 per admitted record.
+# This many values are cached, and more while they are small: masks of a hundred scopes in 100,000 records.
+_VALUES_CACHED = 16
+_BYTES_CACHED = 32 * 2**20
 # Values that the addition of current records does not change: the embedder, and what supersedes what.
 _OUTLIVE_ADDITION = frozenset(("embedder", "lapses", "chains", "rows"))
 
-
-class Selection(NamedTuple):
-    """The rows that a filter admits: 1 by record row (n,); None admits all."""
-
-    mask: NDArray[np.uint8] | None
-
-
-def _outlives_addition(kind: str, value: object) -> bool:
-    """Whether a cached value stays valid if current records are added and nothing else changes."""
-    return kind in _OUTLIVE_ADDITION or (isinstance(value, Selection) and value.mask is None)
+Value = TypeVar("Value")
 
 
 class MemoryIndex:
@@ -80,7 +74,10 @@ class MemoryIndex:
         # Called in a load from the store when all words are read.
         self.before_inverting: Callable[[], object] = lambda: None
         self._snapshots = snapshots
-        self._kept = KeptValues()
+        # What was computed since the last change, with its bytes: resolved filters, statistics, listings.
+        self._values: dict[tuple[str, Hashable], tuple[Any, int]] = {}
+        self._value_bytes = 0
+        self._values_lock = threading.Lock()
         self._reset()
 
     def _reset(self) -> None:
@@ -98,73 +95,86 @@ class MemoryIndex:
                 for array in part.growables().values():
                     array.keep_in(folder)
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes held in arrays."""
-        return sum(part.nbytes for _, part in self._parts())
-
     def corpus_statistics(self, scopes: tuple[int, ...] | None) -> CorpusStatistics:
         """The statistics of the current records in these scopes, None for all; cached until the index changes."""
-        return self.kept("statistics", scopes, lambda: self._count_corpus(scopes))
 
-    def _count_corpus(self, scopes: tuple[int, ...] | None) -> CorpusStatistics:
-        table, versions_mask, all_open = self.table, None, self.table.all_open
-        if not all_open:
-            versions_mask = partial(table.mask, RowFilter(now=0, scopes=scopes), closed=True)
-        if scopes is None:
-            return CorpusStatistics(
-                table.open_rows, self.words.live_words, None if all_open else table.open, versions_mask
-            )
-        mask = self._scope_mask(scopes)
-        words = float(self.words.lengths[mask.view(np.bool_)].sum(dtype=np.float64))
-        return CorpusStatistics(int(np.count_nonzero(mask)), words, mask, versions_mask)
+        def count() -> CorpusStatistics:
+            table, versions_mask, all_open = self.table, None, self.table.all_open
+            if not all_open:
+                versions_mask = partial(table.mask, RowFilter(now=0, scopes=scopes), closed=True)
+            if scopes is None:
+                mask = None if all_open else table.open
+                return CorpusStatistics(table.open_rows, self.words.live_words, mask, versions_mask)
+            mask = self._scope_mask(scopes)
+            words = float(self.words.lengths[mask.view(np.bool_)].sum(dtype=np.float64))
+            return CorpusStatistics(int(np.count_nonzero(mask)), words, mask, versions_mask)
+
+        return self.cached("statistics", scopes, count)
 
     def _scope_mask(self, scopes: tuple[int, ...] | None) -> NDArray[np.uint8]:
-        """1 for the current records of these scopes."""
-        return self.kept("scopes", scopes, lambda: self.table.mask(RowFilter(now=0, scopes=scopes)))
+        return self.cached("scopes", scopes, lambda: self.table.mask(RowFilter(now=0, scopes=scopes)))
 
     def listing(self, key: Hashable, read_ids: Callable[[], Sequence[int]]) -> NDArray[np.uint8]:
         """1 for the rows of the records that `read_ids` returns, cached by `key` until the index changes."""
-        return self.kept("listing", key, lambda: self.table.listing(read_ids()))
+        return self.cached("listing", key, lambda: self.table.listing(read_ids()))
 
     def rows(self, key: Hashable, read_ids: Callable[[], Sequence[int]]) -> NDArray[np.int64]:
         """The rows, ascending, of the records that `read_ids` returns, cached by `key` until the index changes."""
+        return self.cached("rows", key, lambda: np.sort(self.table.known_rows(read_ids())))
 
-        def read() -> NDArray[np.int64]:
-            rows = self.table.rows_of(np.array(read_ids(), dtype=np.int64))
-            return np.sort(rows[rows >= 0])
+    def selection(self, row_filter: RowFilter, listing: Hashable = None) -> NDArray[np.uint8] | None:
+        """The mask of the rows that a filter admits, None for all, cached until the index changes.
 
-        return self.kept("rows", key, read)
-
-    def selection(self, row_filter: RowFilter, listing: Hashable = None) -> Selection:
-        """The rows that a filter admits, cached until the index changes; `listing` is the key of its `listed`."""
+        `listing` is the key of its `condition_mask`.
+        """
         moment = row_filter.now if row_filter.as_of is None else row_filter.as_of
         # Time passes, but a selection changes only when a record expires.
         expired = self.table.expired_rows(moment)
         hidden = -1 if row_filter.hidden is None else len(row_filter.hidden)
         key = (*structs.astuple(row_filter)[1:-2], listing, len(expired), hidden)
-        return self.kept("selection", key, lambda: self._select(row_filter, expired))
 
-    def _select(self, row_filter: RowFilter, expired: NDArray[np.int64]) -> Selection:
-        if row_filter.unrestricted and self.table.all_open and not len(expired):
-            return Selection(None)
-        if row_filter.scoped_only and not len(expired) and not row_filter.hides:
-            mask = self._scope_mask(row_filter.scopes)
-        else:
+        def select() -> NDArray[np.uint8] | None:
+            if row_filter.only_scopes and not len(expired):
+                scopes = row_filter.scopes
+                return None if scopes is None and self.table.all_open else self._scope_mask(scopes)
             mask = self.table.mask(row_filter)
             mask[expired] = 0
-        return Selection(mask)
+            return mask
 
-    def kept(self, kind: str, key: Hashable, make: Callable[[], Kept]) -> Kept:
+        return self.cached("selection", key, select)
+
+    def cached(self, kind: str, key: Hashable, make: Callable[[], Value]) -> Value:
         """The value that `make` returns, cached by kind and key until the index changes."""
-        return self._kept.get(self.version, (kind, key), make)
+        values = self._values
+        entry = values.get((kind, key))
+        if entry is not None:
+            return entry[0]  # type: ignore[no-any-return]
+        value = make()
+        # The masks of statistics are cached by themselves.
+        arrays = value if isinstance(value, tuple) else (value,)
+        size = sum([array.nbytes for array in arrays if isinstance(array, np.ndarray)])
+        with self._values_lock:  # recalls share the index: another thread may add while the oldest is being found
+            while len(values) >= _VALUES_CACHED and self._value_bytes + size > _BYTES_CACHED:
+                self._value_bytes -= values.pop(next(iter(values)))[1]
+            self._value_bytes += size
+            values[kind, key] = value, size
+        return value
+
+    def _drop_values(self, *, only_added: bool) -> None:
+        """Drop cached values that do not outlive a change; `only_added`: it only added current records."""
+        self._values = {
+            key: entry
+            for key, entry in self._values.items()
+            if only_added and (key[0] in _OUTLIVE_ADDITION or (key[0] == "selection" and entry[0] is None))
+        }
+        self._value_bytes = sum(size for _, size in self._values.values())
 
     def describe(self) -> dict[str, Any]:
         """Figures for `stats`."""
         return {
             "records": len(self.table),
             "vectors": 0 if self.vectors is None else len(self.vectors),
-            "bytes": self.nbytes,
+            "bytes": sum(part.nbytes for _, part in self._parts()),
             "commit": self.commit,
             "origin": self.origin,
         }
@@ -243,8 +253,7 @@ class MemoryIndex:
         finally:
             self.version += 1
             self.recalled = False
-            if others is not None and others == self.table.others:
-                self._kept.carry(self.version, _outlives_addition)
+            self._drop_values(only_added=others is not None and others == self.table.others)
 
     def matches(self, reader: Reader) -> bool:
         """Whether it is at exactly the commit that `reader` sees."""
@@ -260,7 +269,7 @@ class MemoryIndex:
         }
 
     def adopt(self, saved: Snapshot, embedder_id: int | None) -> None:
-        """Replace all parts by those of a snapshot. If they do not fit together it raises, and nothing is loaded."""
+        """Replace all parts by a snapshot's. If they do not fit together it raises, and nothing is loaded."""
         self._reset()
         self.commit = None
         self.vectors = VectorIndex(saved.header.dimension) if saved.header.dimension else None
@@ -283,8 +292,7 @@ class MemoryIndex:
             return
         try:
             self.adopt(saved, reader.snapshot.identity().embedder_id)
-            self._count_load()
-            self.origin, self.changed, self.purged = "snapshot", 0, False
+            self._note_load("snapshot")
         except UNFIT:
             self._reset()
             self._snapshots.refused()
@@ -296,26 +304,25 @@ class MemoryIndex:
     def _load(self, reader: Reader) -> None:
         self._drop_saved()
         self._reset()
-        self._count_load()
-        self.origin, self.changed, self.purged = "store", 0, False
+        self._note_load("store")
         embedder = reader.vectors.active_embedder()
         self.embedder_id = None if embedder is None else embedder.id
         if embedder is not None:
             self.vectors = VectorIndex(embedder.dimension)
             self._keep_in_folder()
         another = (lambda: None) if self._snapshots is None else self._snapshots.another
-        parts = bulk.Parts(self.table, self.words, self.graph, self.vectors, self.tokens)
-        bulk.load(reader, another, parts, embedder, self.before_inverting, self.scope)
+        load(reader, another, self, embedder)
         self._load_links(reader.blocks.within(self.scope).links())
         for first in range(0, len(self.table), _FRAMES_AT_ONCE):
             self._read_frames(reader, self.table.ids[first : first + _FRAMES_AT_ONCE])
-        self._read_standing(reader)
+        self.table.put_standing(reader.records.standing_ids(None))
         if self._snapshots is not None and self.scope == "/":
             self._snapshots.loaded(self)
 
-    def _count_load(self) -> None:
+    def _note_load(self, origin: str) -> None:
         self.loads += 1
         self.generation = next(_GENERATIONS)
+        self.origin, self.changed, self.purged = origin, 0, False
 
     def _apply(self, reader: Reader, changes: Sequence[Change]) -> bool:
         """Apply changes in place; False where reloading is cheaper."""
@@ -325,12 +332,16 @@ class MemoryIndex:
         touched: dict[str, set[int]] = defaultdict(set)
         for change in changes:
             touched[change.operation].update(range(change.first_id, change.last_id + 1))
-        moved_in, moved_out = self._moved(reader, touched["update"]) if self.scope != "/" else (set(), set())
         if touched["delete"]:
             self.purged = True
             self._drop_saved()
-        touched["insert"] |= moved_in
-        touched["delete"] |= moved_out
+        moved_in: set[int] = set()
+        if self.scope != "/" and touched["update"]:
+            here = set(reader.blocks.within(self.scope).columns(sorted(touched["update"])).ids.tolist())
+            before = self._held(touched["update"])
+            moved_in = here - before
+            touched["insert"] |= moved_in
+            touched["delete"] |= before - here
         # The feed tells which records to ask for, the store what is there: a change that is told twice does no harm.
         new = touched["insert"] | touched["text"] | touched["delete"]
         gone = self._held(new) if new and min(new) <= self.table.last_id else set()
@@ -338,46 +349,34 @@ class MemoryIndex:
         limit = max(1000, len(self.table) // 2)
         if len(new - touched["delete"]) > limit or self.table.dead_rows + len(gone) > limit:
             return False
-        self._tombstone(sorted(gone))
+        if gone:
+            rows = self.table.rows_of(np.array(sorted(gone), dtype=np.int64))
+            open_rows = rows[self.table.open[rows] == 1]
+            self.graph.remove(open_rows.tolist())
+            for row in open_rows.tolist():
+                self.graph.unlink(row)
+            self.table.tombstone(sorted(gone))
+            self.words.discount(open_rows)
         self._append(reader, sorted(new))
         self._overwrite(reader, sorted(touched["update"] - gone - new))
         if touched["frames"]:
             self._read_frames(reader, np.array(sorted(touched["frames"] & self._held(touched["frames"])), np.int64))
         if new or touched["update"]:
-            self._read_standing(reader, sorted(new | touched["update"]))
+            ids = sorted(new | touched["update"])
+            self.table.put_standing(reader.records.standing_ids(ids), ids)
         relinked = sorted(touched["link"] | moved_in | (touched["text"] - touched["delete"]))
         if relinked:
-            for row in self.table.rows_of(np.array(relinked, dtype=np.int64)).tolist():
-                if row >= 0:
-                    self.graph.unlink(row)
+            for row in self.table.known_rows(relinked).tolist():
+                self.graph.unlink(row)
             self._load_links(reader.blocks.links(relinked))
         return True
 
-    def _moved(self, reader: Reader, ids: set[int]) -> tuple[set[int], set[int]]:
-        """The changed records that came into the scope, and those that left it."""
-        if not ids:
-            return set(), set()
-        here, present = set(reader.blocks.within(self.scope).columns(sorted(ids)).ids.tolist()), self._held(ids)
-        return here - present, present - here
-
     def _held(self, ids: set[int]) -> set[int]:
-        """The records among these that the index has."""
-        listed = np.array(sorted(ids), dtype=np.int64)
-        rows = self.table.rows_of(listed)
+        ascending = np.array(sorted(ids), dtype=np.int64)
+        rows = self.table.rows_of(ascending)
         live = rows >= 0
         live[live] = self.table.present[rows[live]] == 1
-        return set(listed[live].tolist())
-
-    def _tombstone(self, ids: list[int]) -> None:
-        if not ids:
-            return
-        rows = self.table.rows_of(np.array(ids, dtype=np.int64))
-        open_rows = [row for row in rows.tolist() if row >= 0 and self.table.open[row]]
-        self.graph.remove(open_rows)
-        for row in open_rows:
-            self.graph.unlink(row)
-        self.table.tombstone(ids)
-        self.words.discount(np.array(open_rows, dtype=np.int64))
+        return set(ascending[live].tolist())
 
     def _append(self, reader: Reader, ids: list[int]) -> None:
         columns = reader.blocks.within(self.scope).columns(ids) if ids else None
@@ -386,7 +385,8 @@ class MemoryIndex:
         ids = columns.ids.tolist()
         rows = self.table.append(columns)
         self._read_frames(reader, columns.ids)
-        self.words.extend(aligned(reader.blocks.terms(ids), columns.ids), self.table.open[rows])
+        self.words.append(aligned(reader.blocks.terms(ids), columns.ids), self.table.open[rows])
+        self.words.invert()
         self.graph.append(rows)
         if self.vectors is not None and self.embedder_id is not None:
             self.vectors.add_rows(len(self.table))
@@ -400,7 +400,7 @@ class MemoryIndex:
         if not ids:
             return
         columns = reader.blocks.within(self.scope).columns(ids)
-        rows = [row for row in self.table.rows_of(columns.ids).tolist() if row >= 0]
+        rows = self.table.known_rows(columns.ids).tolist()
         self.graph.remove(rows)
         self.table.overwrite(columns)
         self._read_frames(reader, columns.ids)  # a change of kind changes them
@@ -410,25 +410,18 @@ class MemoryIndex:
         self.table.put_frames(ids, reader.statements.frames(ids))
 
     def read_waiting_frames(self, reader: Reader, rows: NDArray[np.int64]) -> bool:
-        """Read the frames of those of these rows that wait to be compared; returns whether there were any new ones."""
-        new = [
-            record_id
-            for record_id in self.table.ids[rows].tolist()
-            if record_id not in self._frames_read and self._waits(record_id)
-        ]
+        """Read the frames of the rows that wait to be compared; returns whether there were any new ones."""
+        new = []
+        for row_id in self.table.ids[rows].tolist():
+            # Ten million records that came in batches are a thousand ranges, ascending.
+            i = bisect_right(self.waiting, row_id, key=itemgetter(0)) - 1
+            if i >= 0 and row_id <= self.waiting[i][1] and row_id not in self._frames_read:
+                new.append(row_id)
         if new:
             ids = np.array(new, dtype=np.int64)
             self.table.put_frames(ids, reader.statements.frames(ids, of_texts=True))
             self._frames_read.update(new)
         return bool(new)
-
-    def _waits(self, record_id: int) -> bool:
-        # Ten million records that came in batches are a thousand ranges, ascending.
-        place = bisect_right(self.waiting, record_id, key=itemgetter(0)) - 1
-        return place >= 0 and record_id <= self.waiting[place][1]
-
-    def _read_standing(self, reader: Reader, ids: Sequence[int] | None = None) -> None:
-        self.table.put_standing(reader.records.standing_ids(ids), ids)
 
     def _load_links(self, links: LinkBlock) -> None:
         sources, targets = self.table.rows_of(links.sources), self.table.rows_of(links.targets)
@@ -499,123 +492,58 @@ class ReadWriteLock:
             self.release_writing()
 
 
-# Values computed once between two changes of the index: resolved filters, statistics, listings. Some outlive a change
-# that only adds current records: what supersedes what, for instance.
-
-# A filter is resolved once between two commits. A resolved one takes a byte per record and 8 per admitted record.
-# This many are cached, and more while they are small: those of a hundred scopes in 100,000 records.
-_KEPT_FILTERS = 16
-_KEPT_BYTES = 32 * 2**20
-
-Kept = TypeVar("Kept")
-
-
-class KeptValues:
-    """A cache of one version of the index."""
-
-    def __init__(self) -> None:
-        self._values: dict[tuple[str, Hashable], tuple[Any, int]] = {}
-        self._bytes = 0
-        self._version = -1
-        self._lock = threading.Lock()
-
-    def get(self, version: int, key: tuple[str, Hashable], make: Callable[[], Kept]) -> Kept:
-        """Return the value of this kind and key in this version of the index; `make` it if it is missing."""
-        if self._version != version:
-            self._values, self._bytes, self._version = {}, 0, version
-        values = self._values
-        entry = values.get(key)
-        if entry is not None:
-            return entry[0]  # type: ignore[no-any-return]
-        value = make()
-        size = _bytes_of(value)
-        with self._lock:  # recalls share the index: another thread may add while the oldest is being found
-            while len(values) >= _KEPT_FILTERS and self._bytes + size > _KEPT_BYTES:
-                self._bytes -= values.pop(next(iter(values)))[1]
-            self._bytes += size
-            values[key] = value, size
-        return value
-
-    def carry(self, version: int, outlives: Callable[[str, Any], bool]) -> None:
-        """Move the cache to the next version of the index, with the values for which `outlives(kind, value)` is true.
-
-        A cache of any version but the one before is emptied.
-        """
-        with self._lock:
-            current = self._version == version - 1
-            carried = {key: entry for key, entry in self._values.items() if current and outlives(key[0], entry[0])}
-            self._values, self._bytes, self._version = carried, sum(entry[1] for entry in carried.values()), version
-
-
-def _bytes_of(value: object) -> int:
-    """Bytes of the arrays in a cached value; the masks of statistics are cached by themselves."""
-    arrays = value if isinstance(value, tuple) else (value,)
-    return sum([array.nbytes for array in arrays if isinstance(array, np.ndarray)])
-
-
 # The index under one filter, as the kernel of a recall reads it.
 
 # If fewer vectors than one in this number are visible, each sketch is looked at alone.
 _SPARSE = 6
-_NO_PLACES = np.empty(0, dtype=np.int64)
+_NONE = np.empty(0, dtype=np.int64)
 _NO_MASK = np.empty(0, dtype=np.uint8)
-_NO_VECTORS = kernels.Vectors(
-    sketches=np.empty((0, 0, kernels.LANES), dtype=np.uint64), masks=np.empty(0, dtype=np.uint16), places=_NO_PLACES,
-    visible=0, first_place=_NO_PLACES, parts=np.empty(0, dtype=np.int32), owners=_NO_PLACES,
-    codes=np.empty((0, 0), dtype=np.int8), scales=np.empty(0, dtype=np.float32),
-    residuals=np.empty((0, 0), dtype=np.int8), token_starts=_NO_PLACES,
-    token_codes=np.empty(0, dtype=np.uint64),
-)  # fmt: skip
+_NO_VECTORS = VectorIndex(0)
 
 
 def view_of(
     index: MemoryIndex,
-    selection: Selection,
+    mask: NDArray[np.uint8] | None,
     statistics: CorpusStatistics,
     standing: NDArray[np.int64],
-    instructions: NDArray[np.bool_],
     chains: NDArray[np.int64],
 ) -> kernels.View:
-    """The index with what a filter admits; valid while `index.lock.reading()` is held and the index does not change.
+    """The index under the mask of a filter; valid while `index.lock.reading()` is held and the index does not change.
 
-    `standing` are the visible rows of standing instructions and preferences, ascending, and which are `instructions`;
-    `chains` are pairs of rows and of what superseded them.
+    `standing` are the visible rows of standing instructions and preferences, ascending; `chains` are pairs of rows and
+    of what superseded them.
     """
     table, graph, words = index.table, index.graph, index.words
-    records = kernels.Records(
-        table.ids, table.created_at, table.importance, table.moments, table.moments_until, table.resolved,
-        table.authorities, words.speakers,
-    )  # fmt: skip
-    mask = _NO_MASK if selection.mask is None else selection.mask
-    distinct = words.terms
-    terms = kernels.Terms(
-        distinct, words.starts, words.segments, words.rows, words.counts, words.lengths, statistics.average_length,
-        float(statistics.records), *statistics.frequencies(distinct),
-    )  # fmt: skip
+    terms = words.terms
     return kernels.View(
-        terms, _vectors(index, selection),
-        kernels.Graph(graph.previous, graph.next, table.sources, *graph.links, mask), records,
+        kernels.Terms(
+            terms, words.starts, words.segments, words.rows, words.counts, words.lengths, statistics.average_length,
+            float(statistics.records), *statistics.frequencies(terms),
+        ),
+        _vectors(index, mask),
+        kernels.Graph(graph.previous, graph.next, table.sources, *graph.links, _NO_MASK if mask is None else mask),
+        kernels.Records(
+            table.ids, table.created_at, table.importance, table.moments, table.moments_until, table.resolved,
+            table.authorities, words.speakers,
+        ),
         kernels.Stated(table.frames, table.positioned, table.scopes, chains), standing,
-        instructions.astype(np.uint8),
+        (table.standing[standing] == INSTRUCTION).astype(np.uint8),
     )  # fmt: skip
 
 
-def _vectors(index: MemoryIndex, selection: Selection) -> kernels.Vectors:
-    vectors, mask = index.vectors, selection.mask
-    if vectors is None:
-        return _NO_VECTORS
+def _vectors(index: MemoryIndex, mask: NDArray[np.uint8] | None) -> kernels.Vectors:
+    vectors = _NO_VECTORS if index.vectors is None else index.vectors
     n, sketches = len(vectors), vectors.sketches
-    blocks = len(sketches)
     admitted = None if mask is None else vectors.admitted(mask)
     visible = n if admitted is None else int(np.count_nonzero(admitted))
-    places, masks = _NO_PLACES, np.empty(0, dtype=np.uint16)
+    places, masks = _NONE, np.empty(0, dtype=np.uint16)
     if visible <= kernels.SCAN_ALL or visible * _SPARSE < n:
         places = np.arange(n, dtype=np.int64) if admitted is None else np.flatnonzero(admitted)
     else:
-        lanes = np.zeros(blocks * kernels.LANES, dtype=np.uint8)
+        lanes = np.zeros(len(sketches) * kernels.LANES, dtype=np.uint8)
         lanes[:n] = 1 if admitted is None else admitted
         masks = np.packbits(lanes, bitorder="little").view(np.uint16)
     return kernels.Vectors(
-        sketches, masks, places, visible, *vectors.places_by_row, vectors.owners_by_place, vectors.codes,
+        sketches, masks, places, visible, *vectors.parts_by_row, vectors.owners_by_vector, vectors.codes,
         vectors.scales, vectors.residuals, index.tokens.starts, index.tokens.codes,
     )  # fmt: skip

@@ -14,8 +14,8 @@ import struct
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, suppress
 from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from recallite.errors import RecalliteError
 from recallite.index.growable import Growable
 from recallite.store.transaction import Reader
-from recallite.store.values import Commit, SnapshotIdentity
+from recallite.store.values import Commit
 from recallite.system.files import Mapped, copy_at, create_private, private_copy, read_at, read_into, unload, zeros
 from recallite.system.parallel import run_tasks
 from recallite.system.telemetry import logger
@@ -48,13 +48,6 @@ UNFIT = LookupError, TypeError, ValueError, msgspec.DecodeError
 """The errors that `MemoryIndex.adopt` raises for arrays that do not fit together."""
 
 
-class _Written(NamedTuple):
-    """The token of a snapshot, and the version of the index that it holds."""
-
-    token: str
-    version: int
-
-
 class SnapshotManager:
     """Reads and writes the index snapshot of one open store.
 
@@ -64,28 +57,20 @@ class SnapshotManager:
     """
 
     def __init__(self, store: Store, *, enabled: bool, low_memory: bool) -> None:
-        self._store = store
-        self._wanted = enabled and store.snapshot_path is not None
-        self._low_memory = low_memory and store.snapshot_path is not None and not store.read_only
+        self._store, self._allowed = store, enabled
+        self._path = store.snapshot_path or ""
+        self.folder = os.path.dirname(self._path) if low_memory and self._path and not store.read_only else None
+        """The folder for arrays that grow in files instead of taking memory; None lets them grow in memory."""
         self._thread: threading.Thread | None = None
 
     @property
     def _enabled(self) -> bool:
         # Mapped arrays cannot be encrypted.
-        return self._wanted and not self._store.encrypted
+        return self._allowed and self._path != "" and not self._store.encrypted
 
     @property
     def _writes(self) -> bool:
         return self._enabled and not self._store.read_only
-
-    @property
-    def folder(self) -> str | None:
-        """The folder for arrays that grow in files instead of taking memory; None lets them grow in memory."""
-        return os.path.dirname(self._path) if self._low_memory else None
-
-    @property
-    def _path(self) -> str:
-        return self._store.snapshot_path or ""
 
     def another(self) -> AbstractContextManager[Reader] | None:
         """A second read transaction; None for a store in memory, which has one connection, and for a server.
@@ -132,8 +117,9 @@ class SnapshotManager:
     def loaded(self, index: MemoryIndex) -> None:
         """Write a snapshot in the background, if the index is large enough."""
         if self._writes and len(index.table) >= _SMALLEST and (self._thread is None or not self._thread.is_alive()):
-            work = self._save_and_move
-            self._thread = threading.Thread(target=work, args=(index,), name="recallite-snapshot", daemon=True)
+            self._thread = threading.Thread(
+                target=self._save_and_move, args=(index,), name="recallite-snapshot", daemon=True
+            )
             self._thread.start()
 
     def close(self, index: MemoryIndex) -> None:
@@ -149,8 +135,7 @@ class SnapshotManager:
         if index.changed > max(_FAR_BEHIND, len(index.table) // 100):
             return True
         try:
-            with self._store.read() as reader:
-                return not (reader.snapshot.identity().token and os.path.exists(self._path))
+            return not self.exists()
         except RecalliteError:
             return False
 
@@ -158,16 +143,18 @@ class SnapshotManager:
         """Write the snapshot and map the index from it, which gives its memory back."""
         written = self._save(index)
         snapshot_read = None if written is None else read(self._path)
-        if written is None or snapshot_read is None or snapshot_read.header.token != written.token:
+        if written is None or snapshot_read is None:
             return
+        token, version = written
         with index.lock.writing():
-            if index.version == written.version:
+            if snapshot_read.header.token == token and index.version == version:
                 try:
                     index.adopt(snapshot_read, index.embedder_id)
                 except UNFIT:
                     self.refused()
 
-    def _save(self, index: MemoryIndex) -> _Written | None:
+    def _save(self, index: MemoryIndex) -> tuple[str, int] | None:
+        """Write a snapshot; returns its token, and the version of the index that it holds."""
         # A concurrent write makes an attempt fail; close() tries again. RuntimeError: the process ends without close(),
         # and its thread pool takes no more tasks.
         began, why = perf_counter(), "the store changes meanwhile"
@@ -183,7 +170,7 @@ class SnapshotManager:
         _log.warning("index snapshot not written (%s): the index is loaded from the store next time", why)
         return None
 
-    def _attempt(self, index: MemoryIndex) -> _Written | None:
+    def _attempt(self, index: MemoryIndex) -> tuple[str, int] | None:
         with self._store.read() as reader:
             expected, token = reader.snapshot.identity(), reader.snapshot.new_token()
         with index.lock.reading():
@@ -198,24 +185,23 @@ class SnapshotManager:
                 dimension=0 if index.vectors is None else index.vectors.dimension,
             )
             arrays = index.arrays()
-        part, whole = f"{self._path}-part", self._path
-        write(part, header, arrays)
+        paths = f"{self._path}-part", self._path
+        write(paths[0], header, arrays)
         try:
             with index.lock.reading():
                 unchanged = index.version == version
-            done = unchanged and self._publish(expected, header, lambda: os.replace(part, whole))
+            if not unchanged:
+                return None
+            with self._store.atomic(wait=False) as writer:
+                # The store may have been encrypted while the file was written.
+                move = partial(os.replace, *paths)
+                if not (self._enabled and writer.snapshot.publish(expected, token, commit, move)):
+                    return None
         finally:
             with suppress(OSError):
-                os.unlink(part)
-        if not done:
-            return None
+                os.unlink(paths[0])
         index.changed -= changed
-        return _Written(header.token, version)
-
-    def _publish(self, expected: SnapshotIdentity, header: Header, move: Callable[[], None]) -> bool:
-        with self._store.atomic(wait=False) as writer:
-            # The store may have been encrypted while the file was written.
-            return self._enabled and writer.snapshot.publish(expected, header.token, header.commit, move)
+        return token, version
 
 
 # The file itself is never mapped: truncating a mapped file kills the processes that read it (SIGBUS). It is copied into
@@ -235,9 +221,10 @@ _ABANDONED_SECONDS = 600
 _ROOM = 4096
 # Bytes per task: still in the processor's cache when they are summed.
 _BLOCK_BYTES = 2**20
+_TRUNCATED = "the file is truncated"
 
 
-class _Section(Struct, frozen=True):
+class _StoredArray(Struct, frozen=True):
     name: str
     dtype: str
     shape: tuple[int, ...]
@@ -251,10 +238,7 @@ class _Section(Struct, frozen=True):
 
 
 class Header(Struct, frozen=True, kw_only=True):
-    """The origin of a snapshot: the commit `commit` of the store that has `token`.
-
-    `dimension` is that of the vectors, 0 without vectors.
-    """
+    """The origin of a snapshot: the commit of the store that has `token`; `dimension` is 0 without vectors."""
 
     token: str
     commit: Commit
@@ -266,7 +250,7 @@ class Header(Struct, frozen=True, kw_only=True):
 class _Contents(Struct, frozen=True):
     header: Header
     size: int
-    sections: list[_Section]
+    sections: list[_StoredArray]
 
 
 class Snapshot(NamedTuple):
@@ -281,22 +265,29 @@ def write(path: str, header: Header, arrays: Mapping[str, NDArray[Any]]) -> None
     sections, end = [], 0
     for name, array in arrays.items():
         capacity = len(array) + len(array) // 8 + _ROOM
-        sections.append(_Section(name, array.dtype.str, array.shape, capacity, end, _digest(_bytes(array))))
+        sections.append(_StoredArray(name, array.dtype.str, array.shape, capacity, end, _digest(_bytes(array))))
         end += _pages(capacity * array.dtype.itemsize * math.prod(array.shape[1:]))
     # The offsets of the sections depend on the header's length, which depends on them: reserve an upper bound.
     start = _pages(_PREFIX.size + len(msgspec.json.encode(sections)) + 40 * len(sections) + _PAGE)
     sections = [msgspec.structs.replace(section, offset=section.offset + start) for section in sections]
     encoded = msgspec.json.encode(_Contents(header, start + end, sections))
-    _remove_abandoned(path)
+    with suppress(OSError):
+        if time.time() - os.stat(path).st_mtime > _ABANDONED_SECONDS:
+            os.unlink(path)
     descriptor = create_private(path)
-    with _removed_if_it_fails(path), open(descriptor, "wb") as file:
-        file.write(_PREFIX.pack(_MAGIC, len(encoded), zlib.crc32(encoded)) + encoded)
-        for section, array in zip(sections, arrays.values(), strict=True):
-            file.seek(section.offset)
-            file.write(_bytes(array).data)
-        file.truncate(start + end)
-        file.flush()
-        os.fsync(file.fileno())
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(_PREFIX.pack(_MAGIC, len(encoded), zlib.crc32(encoded)) + encoded)
+            for section, array in zip(sections, arrays.values(), strict=True):
+                file.seek(section.offset)
+                file.write(_bytes(array).data)
+            file.truncate(start + end)
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(path)
+        raise
 
 
 def read(path: str) -> Snapshot | None:
@@ -349,19 +340,16 @@ def _copied(descriptor: int, contents: _Contents, folder: str) -> Mapped | None:
     try:
         with tempfile.TemporaryFile(dir=folder, prefix="recallite-") as file:
             for section in contents.sections:
-                _copy(descriptor, file.fileno(), section.offset, section.offset + section.filled_bytes)
+                begin, end = section.offset, section.offset + section.filled_bytes
+                while begin < end:
+                    done = copy_at(descriptor, file.fileno(), end - begin, begin)
+                    if not done:
+                        raise ValueError(_TRUNCATED)
+                    begin += done
             file.truncate(contents.size)
             return private_copy(file.fileno(), contents.size)
     except OSError:
         return None
-
-
-def _copy(source: int, target: int, begin: int, end: int) -> None:
-    while begin < end:
-        done = copy_at(source, target, end - begin, begin)
-        if not done:
-            raise ValueError("the file is truncated")
-        begin += done
 
 
 def _pages(size: int) -> int:
@@ -386,35 +374,12 @@ def _digest(flat: NDArray[np.uint8], source: int | None = None, offset: int = 0)
 
 
 def _sums(flat: NDArray[np.uint8], source: int | None, offset: int) -> bytes:
-    if source is not None:
-        _fill(flat, source, offset)
+    view = flat.data
+    while source is not None and view:
+        done = read_into(source, view, offset)
+        if not done:
+            raise ValueError(_TRUNCATED)
+        view, offset = view[done:], offset + done
     whole = len(flat) // _PAGE * _PAGE
     sums: NDArray[np.uint64] = flat[:whole].view("<u8").reshape(-1, _PAGE // 8).sum(axis=1, dtype=np.uint64)
     return sums.tobytes() + flat[whole:].tobytes()
-
-
-def _fill(flat: NDArray[np.uint8], source: int, offset: int) -> None:
-    view = flat.data
-    while view:
-        done = read_into(source, view, offset)
-        if not done:
-            raise ValueError("the file is truncated")
-        view, offset = view[done:], offset + done
-
-
-@contextmanager
-def _removed_if_it_fails(path: str) -> Iterator[None]:
-    try:
-        yield
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(path)
-        raise
-
-
-def _remove_abandoned(path: str) -> None:
-    try:
-        if time.time() - os.stat(path).st_mtime > _ABANDONED_SECONDS:
-            os.unlink(path)
-    except OSError:
-        pass

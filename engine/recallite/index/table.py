@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,8 +26,7 @@ from recallite.text.statements.keys import MAX_FRAMES
 class RowFilter(Struct, frozen=True, kw_only=True):
     """A recall's filter, resolved to numbers: None if it does not restrict. Times are in microseconds.
 
-    `listed` is 1 for the rows that the store found by tags and conditions; `hidden` are the rows that are superseded
-    by what the filter asks for.
+    `condition_mask` is 1 for the rows that meet tags and conditions in the store; `hidden` are superseded rows.
     """
 
     now: int
@@ -37,24 +36,15 @@ class RowFilter(Struct, frozen=True, kw_only=True):
     since: int | None = None
     until: int | None = None
     valid_at: int | None = None
-    listed: NDArray[np.uint8] | None = None
+    condition_mask: NDArray[np.uint8] | None = None
     hidden: NDArray[np.int64] | None = None
 
     @property
-    def unrestricted(self) -> bool:
-        """True when it admits every current record that has not expired."""
-        return self.scopes is None and self.scoped_only and not self.hides
-
-    @property
-    def scoped_only(self) -> bool:
-        """True when nothing but scopes, expiry and supersession restricts."""
-        conditions = self.as_of, self.since, self.until, self.valid_at, self.listed
-        return not self.kinds and all(value is None for value in conditions)
-
-    @property
-    def hides(self) -> bool:
-        """True when it hides superseded rows."""
-        return self.hidden is not None and len(self.hidden) > 0
+    def only_scopes(self) -> bool:
+        """True when nothing but scopes and expiry restricts."""
+        conditions = self.as_of, self.since, self.until, self.valid_at, self.condition_mask
+        hides = self.hidden is not None and len(self.hidden) > 0
+        return not self.kinds and not hides and all(value is None for value in conditions)
 
 
 PREFERENCE, INSTRUCTION = 1, 2
@@ -70,34 +60,23 @@ _SPARSE = ("recorded_until", "expires_at", "superseded_at", "held_until")
 class RecordTable(IndexPart):
     """Rows are appended, and deleted by a tombstone; they never move. `rows_of` finds the live row of a record."""
 
-    # Row ids of the records, by row.
+    # By row; times are in microseconds.
     ids: NDArray[np.int64] = filled("_ids")
-    # Scope ids by row.
     scopes: NDArray[np.int32] = filled("_scopes")
-    # Source ids by row; -1 for none.
-    sources: NDArray[np.int32] = filled("_sources")
-    # 1 for the rows that have a position in their source, as turns of a transcript do.
-    positioned: NDArray[np.uint8] = filled("_positioned")
-    # The statements of each row: things and their values, uint32 (rows, MAX_FRAMES, 2), 0 for none.
+    sources: NDArray[np.int32] = filled("_sources")  # -1 for none
+    positioned: NDArray[np.uint8] = filled("_positioned")  # 1 with a position in the source, as a turn of a transcript
+    # What each row states: things and their values, (rows, MAX_FRAMES, 2), 0 for none.
     frames: NDArray[np.uint32] = filled("_frames")
-    # `INSTRUCTION` or `PREFERENCE` for the rows of standing ones, else 0.
-    standing: NDArray[np.uint8] = filled("_standing")
-    # Creation times by row, in microseconds.
+    standing: NDArray[np.uint8] = filled("_standing")  # `INSTRUCTION` or `PREFERENCE`, else 0
     created_at: NDArray[np.int64] = filled("_created_at")
-    # The times at which the content of each row happened, in microseconds: its valid time, else its creation.
+    # When the content happened: its valid time, else its creation; and its end, excluded, NEVER for a moment or none.
     moments: NDArray[np.int64] = filled("_moments")
-    # The times at which the content of each row ended, the end excluded; NEVER for a moment, or an open end.
     moments_until: NDArray[np.int64] = filled("_moments_until")
-    # 1 for the rows whose valid time was found in the text, uint8.
-    resolved: NDArray[np.uint8] = filled("_resolved")
-    # The ranks of who said each row, without their sign, uint8.
-    authorities: NDArray[np.uint8] = filled("_authorities")
-    # Importance by row.
+    resolved: NDArray[np.uint8] = filled("_resolved")  # 1 if the valid time was found in the text
+    authorities: NDArray[np.uint8] = filled("_authorities")  # ranks of who said it, without their sign
     importance: NDArray[np.float32] = filled("_importance")
-    # 1 where the row is the current version of a record.
-    open: NDArray[np.uint8] = filled("_open")
-    # 1 where the row was not deleted.
-    present: NDArray[np.uint8] = filled("_present")
+    open: NDArray[np.uint8] = filled("_open")  # 1 for the current version of a record
+    present: NDArray[np.uint8] = filled("_present")  # 1 if it was not deleted
 
     def __init__(self) -> None:
         self._ids = Growable(np.int64)
@@ -108,7 +87,7 @@ class RecordTable(IndexPart):
         self._created_at = Growable(np.int64)
         self._moments = Growable(np.int64)
         self._moments_until = Growable(np.int64)
-        # Of the rows that became valid after they were created: those of a changed text.
+        # Of the rows that became valid after they were created: a changed text.
         self._recorded_from = SparseColumn()
         self._recorded_until = SparseColumn()
         self._expires_at = SparseColumn()
@@ -117,7 +96,6 @@ class RecordTable(IndexPart):
         self._importance = Growable(np.float32)
         self._resolved = Growable(np.uint8)
         self._authorities = Growable(np.uint8)
-        # What each row states, whether it is a turn of a transcript, and whether it is a standing one.
         self._frames = Growable(np.uint32, (MAX_FRAMES, 2))
         self._positioned = Growable(np.uint8)
         self._standing = Growable(np.uint8)
@@ -128,7 +106,7 @@ class RecordTable(IndexPart):
         # the row of such a record is in `_moved`. Empty while there is none: the ids are then in order.
         self._keys = Growable(np.int64)
         self._moved: dict[int, int] = {}
-        # The rows that have an end of their valid time, found once between two changes.
+        # The rows whose valid time has an end, found once between two changes.
         self._lasting: NDArray[np.int64] | None = None
         self.dead_rows = 0
         self.open_rows = 0
@@ -154,16 +132,6 @@ class RecordTable(IndexPart):
             "kind_numbers": np.frombuffer(json.encode(self._kind_numbers), dtype=np.uint8),
         }
 
-    def growables(self) -> dict[str, Growable[Any]]:
-        """The growable arrays by attribute, those of sparse columns after a dot."""
-        sparse = {
-            f"{name}.{part}": array
-            for name, column in vars(self).items()
-            if isinstance(column, SparseColumn)
-            for part, array in column.growables().items()
-        }
-        return super().growables() | sparse
-
     def restore(self, saved: Mapping[str, Growable[Any]]) -> None:
         """Take over what `arrays` gave."""
         super().restore(saved)
@@ -175,12 +143,12 @@ class RecordTable(IndexPart):
 
     def check(self, rows: int, vectors: int) -> None:
         """Every column has a value for each row; a record that was appended again has one of them."""
-        check_lengths(rows, *(column.array for _, column in self._columns(_DENSE)))
+        check_lengths(rows, *(getattr(self, f"_{name}").array for name in _DENSE))
         check_lengths(rows, self.ids, self._present.array, self.open, self.frames, self.positioned, self.standing)
         check_lengths(rows if self._moved else 0, self._keys.array)
         check_within(np.array([*self._moved.values()], dtype=np.int64), 0, rows)
         for name in (*_SPARSE, "recorded_from"):
-            self._sparse(name).check(rows)
+            getattr(self, f"_{name}").check(rows)
 
     def append(self, columns: Columns) -> NDArray[np.int64]:
         """Append records, ascending by row id; returns their rows."""
@@ -190,10 +158,10 @@ class RecordTable(IndexPart):
         opened = columns.recorded_until == NEVER
         self._index_ids(columns.ids, rows)
         self._ids.extend(columns.ids)
-        for name, column in self._columns(_DENSE):
-            column.extend(getattr(columns, name))
+        for name in _DENSE:
+            getattr(self, f"_{name}").extend(getattr(columns, name))
         for name in _SPARSE:
-            self._sparse(name).append(first, getattr(columns, name))
+            getattr(self, f"_{name}").append(first, getattr(columns, name))
         self._recorded_from.append(first, columns.recorded_from, columns.created_at)
         self._positioned.extend(columns.positions != NEVER)
         self._frames.extend_with(0, n)
@@ -206,8 +174,8 @@ class RecordTable(IndexPart):
 
     def reserve(self, rows: int) -> None:
         """Reserve capacity for this many rows."""
-        for column in super().growables().values():
-            if column is not self._keys:
+        for name, column in self.growables().items():
+            if column is not self._keys and "." not in name:  # those of sparse columns have one
                 column.reserve(rows)
 
     def overwrite(self, columns: Columns) -> None:
@@ -216,10 +184,10 @@ class RecordTable(IndexPart):
         known = rows >= 0
         rows = rows[known]
         self._kind_numbers.update(columns.kind_numbers)
-        for name, column in self._columns(_DENSE):
-            column.put(rows, getattr(columns, name)[known])
+        for name in _DENSE:
+            getattr(self, f"_{name}").put(rows, getattr(columns, name)[known])
         for name in _SPARSE:
-            self._sparse(name).put(rows, getattr(columns, name)[known])
+            getattr(self, f"_{name}").put(rows, getattr(columns, name)[known])
         self._recorded_from.put(rows, columns.recorded_from[known], columns.created_at[known])
         self._positioned.put(rows, columns.positions[known] != NEVER)
         self._lasting = None
@@ -231,29 +199,13 @@ class RecordTable(IndexPart):
 
     def put_standing(self, named: Mapping[int, Standing], ids: Sequence[int] | None = None) -> None:
         """Set which of the records `ids`, all if None, are standing instructions and preferences, as `named` says."""
-        if ids is None:
-            self.standing[:] = 0
-        else:
-            rows = self.rows_of(np.array(ids, dtype=np.int64))
-            self.standing[rows[rows >= 0]] = 0
-        if named:
-            rows = self.rows_of(np.array([*named], dtype=np.int64))
-            values = np.array([_STANDING[name] for name in named.values()], dtype=np.uint8)
-            self.standing[rows[rows >= 0]] = values[rows >= 0]
-
-    def _columns(self, names: Iterable[str]) -> Iterator[tuple[str, Growable[Any]]]:
-        """The arrays of these fields of `Columns`."""
-        return ((name, getattr(self, f"_{name}")) for name in names)
-
-    def _sparse(self, name: str) -> SparseColumn:
-        """The sparse column of this field of `Columns`."""
-        column: SparseColumn = getattr(self, f"_{name}")
-        return column
+        self.standing[... if ids is None else self.known_rows(ids)] = 0
+        for kind, value in _STANDING.items():
+            self.standing[self.known_rows([row_id for row_id, name in named.items() if name == kind])] = value
 
     def tombstone(self, ids: Sequence[int]) -> None:
         """Mark the rows of these records as deleted."""
-        named = self.rows_of(np.array(ids, dtype=np.int64))
-        rows: NDArray[np.int64] = np.unique(named[named >= 0])
+        rows: NDArray[np.int64] = np.unique(self.known_rows(ids))
         rows = rows[self._present.array[rows] == 1]
         self.open_rows -= int(self._open.array[rows].sum())
         self._present.array[rows] = 0
@@ -272,9 +224,14 @@ class RecordTable(IndexPart):
         rows[rows == len(keys)] = 0
         rows[keys[rows] != ids if len(keys) else ...] = -1
         if self._moved:
-            for place, record_id in enumerate(ids.tolist()):
-                rows[place] = self._moved.get(record_id, rows[place])
+            for i, row_id in enumerate(ids.tolist()):
+                rows[i] = self._moved.get(row_id, rows[i])
         return rows
+
+    def known_rows(self, ids: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
+        """The rows of the records among these that are indexed."""
+        rows = self.rows_of(np.array(ids, dtype=np.int64))
+        return rows[rows >= 0]
 
     def mask(self, row_filter: RowFilter, *, closed: bool = False) -> NDArray[np.uint8]:
         """1 for the rows that `row_filter` admits, expired or not; with `closed` the closed versions too."""
@@ -288,34 +245,33 @@ class RecordTable(IndexPart):
             mask[self._recorded_from.above(moment)] = 0
             mask[self._recorded_until.up_to(moment)] = 0
         if row_filter.scopes is not None:
-            mask &= _among(self._scopes.array, row_filter.scopes)
+            mask &= _among(self.scopes, row_filter.scopes)
         if row_filter.kinds:
             numbers = [self._kind_numbers[kind] for kind in row_filter.kinds if kind in self._kind_numbers]
             mask &= _among(self._kinds.array, numbers)
         if row_filter.since is not None:
-            since = self._moments.array >= row_filter.since
+            since = self.moments >= row_filter.since
             lasting = self._lasting_rows()
-            since[lasting] |= self._moments_until.array[lasting] > row_filter.since
+            since[lasting] |= self.moments_until[lasting] > row_filter.since
             mask &= since.view(np.uint8)
-        if row_filter.until is not None:
-            mask &= (self._moments.array <= row_filter.until).view(np.uint8)
+        for latest in (row_filter.until, row_filter.valid_at):
+            if latest is not None:
+                mask &= (self.moments <= latest).view(np.uint8)
         if row_filter.valid_at is not None:
-            mask &= (self._moments.array <= row_filter.valid_at).view(np.uint8)
-            ended = self._lasting_rows()
-            over = (self._moments_until.array[ended] <= row_filter.valid_at) & (self._resolved.array[ended] == 0)
-            mask[ended[over]] = 0
-        if row_filter.listed is not None:
-            mask &= row_filter.listed
+            lasting = self._lasting_rows()
+            over = (self.moments_until[lasting] <= row_filter.valid_at) & (self.resolved[lasting] == 0)
+            mask[lasting[over]] = 0
+        if row_filter.condition_mask is not None:
+            mask &= row_filter.condition_mask
         if row_filter.hidden is not None:
             mask[row_filter.hidden] = 0
         return mask
 
     def listing(self, ids: Sequence[int]) -> NDArray[np.uint8]:
         """1 for the rows of these records."""
-        rows = self.rows_of(np.array(ids, dtype=np.int64))
-        listed = np.zeros(len(self), dtype=np.uint8)
-        listed[rows[rows >= 0]] = 1
-        return listed
+        mask = np.zeros(len(self), dtype=np.uint8)
+        mask[self.known_rows(ids)] = 1
+        return mask
 
     def expired_rows(self, moment: int) -> NDArray[np.int64]:
         """The rows that have expired at `moment`."""
@@ -332,33 +288,26 @@ class RecordTable(IndexPart):
         """The numbers of deleted or closed and of superseded rows, which stay the same if current ones are added."""
         return len(self) - self.open_rows, len(self._superseded_at)
 
-    @property
-    def any_expires(self) -> bool:
-        """Whether any row expires."""
-        return len(self._expires_at) > 0
-
-    @property
-    def any_superseded(self) -> bool:
-        """Whether any version has a successor."""
-        return len(self._superseded_at) > 0
+    def lifetimes(self) -> tuple[bool, bool]:
+        """Whether any row expires, and whether any version has a successor."""
+        return len(self._expires_at) > 0, len(self._superseded_at) > 0
 
     def superseded_rows(self, known_at: int | None = None, valid_at: int | None = None) -> NDArray[np.int64]:
         """The rows that are superseded: as the store knew it at one time, by what held at another (valid time)."""
         rows = self._superseded_at.rows if known_at is None else self._superseded_at.up_to(known_at)
         if valid_at is not None:
-            rows = rows[self._held_until.at(rows) <= valid_at]
+            rows = rows[self._held_until.get(rows) <= valid_at]
         return rows
 
     def announced_rows(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Until when those rows hold whose successors were announced before they held, ascending, and the rows."""
+        """Until when the rows with an announced successor hold, ascending, and the rows."""
         rows = self._superseded_at.rows
-        until = self._held_until.at(rows)
-        announced = until > self._superseded_at.at(rows)
+        until = self._held_until.get(rows)
+        announced = until > self._superseded_at.get(rows)
         order = np.argsort(until[announced], kind="stable")
         return until[announced][order], rows[announced][order]
 
     def _lasting_rows(self) -> NDArray[np.int64]:
-        """The rows whose valid time has an end."""
         if self._lasting is None:
             self._lasting = np.flatnonzero(self.moments_until != NEVER)
         return self._lasting
@@ -377,9 +326,9 @@ class RecordTable(IndexPart):
         self._moved.update(zip(ids[again].tolist(), rows[again].tolist(), strict=True))
 
 
-def _among(numbers: NDArray[Any], wanted: Sequence[int]) -> NDArray[np.uint8]:
-    """1 where a small number is one of those wanted: a lookup table takes a tenth of the time of `np.isin`."""
+def _among(numbers: NDArray[Any], chosen: Sequence[int]) -> NDArray[np.uint8]:
+    """1 where a small number is a chosen one: a lookup table takes a tenth of the time of `np.isin`."""
     table = np.zeros(int(numbers.max(initial=0)) + 1, dtype=np.uint8)
-    table[[number for number in wanted if number < len(table)]] = 1
+    table[[number for number in chosen if number < len(table)]] = 1
     among: NDArray[np.uint8] = table[numbers]
     return among

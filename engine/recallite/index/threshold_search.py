@@ -25,7 +25,6 @@ _GROUP = 32
 _CODE_ERROR = 0.02
 _ROUNDING = 1e-4
 
-
 # Row ids of records whose cosine is to be measured, and whether each was embedded in one part.
 Likely = dict[int, bool]
 
@@ -46,54 +45,54 @@ class ThresholdQuery(NamedTuple):
 def likely_among(
     records: Iterable[tuple[int, int, str, int, NDArray[np.float32]]],
     queries: NDArray[np.float32],
-    wanted: ThresholdQuery,
+    search: ThresholdQuery,
 ) -> list[Likely]:
     """The records among some, as `Vectors.of_current` gives them, that may match each query; all are compared."""
     likely: list[Likely] = [{} for _ in queries]
     of_scope = [
-        (record_id, parts)
-        for record_id, scope_id, kind, expires_at, parts in records
-        if (scope_id, kind) == (wanted.scope_id, wanted.kind) and expires_at > wanted.now
+        (row_id, parts)
+        for row_id, scope_id, kind, expires_at, parts in records
+        if (scope_id, kind) == (search.scope_id, search.kind) and expires_at > search.now
     ]
     if not of_scope:
         return likely
     sizes = np.array([len(parts) for _, parts in of_scope])
     products = queries @ np.concatenate([parts for _, parts in of_scope]).T
     rough = np.maximum.reduceat(products, np.cumsum(sizes) - sizes, axis=1)
-    bounds = np.full((len(queries), 1), wanted.floor)
-    if len(of_scope) > wanted.most:
-        bounds = np.maximum(bounds, np.partition(rough, -wanted.most, axis=1)[:, -wanted.most, None])
+    bounds = np.full((len(queries), 1), search.floor)
+    if len(of_scope) > search.most:
+        bounds = np.maximum(bounds, np.partition(rough, -search.most, axis=1)[:, -search.most, None])
     # The rounding of a matrix product depends on the other rows, which may belong to another scope.
-    for query, place in np.argwhere(rough >= bounds - _ROUNDING).tolist():
-        likely[query][of_scope[place][0]] = bool(sizes[place] == 1)
+    for query, i in np.argwhere(rough >= bounds - _ROUNDING).tolist():
+        likely[query][of_scope[i][0]] = bool(sizes[i] == 1)
     return likely
 
 
-def likely_in_index(index: MemoryIndex, queries: NDArray[np.float32], wanted: ThresholdQuery) -> list[Likely]:
+def likely_in_index(index: MemoryIndex, queries: NDArray[np.float32], search: ThresholdQuery) -> list[Likely]:
     """The records that may match each query, float32 (q, dimension) of unit length, while the index is held."""
     hidden = index.table.superseded_rows()
-    visible = RowFilter(now=wanted.now, scopes=(wanted.scope_id,), kinds=(wanted.kind,), hidden=hidden)
-    mask = index.selection(visible).mask
+    visible = RowFilter(now=search.now, scopes=(search.scope_id,), kinds=(search.kind,), hidden=hidden)
+    mask = index.selection(visible)
     assert index.vectors is not None
     places = None if mask is None else np.flatnonzero(index.vectors.admitted(mask))
     starts = range(0, len(queries), _GROUP)
-    groups = run_tasks([partial(_nearest, index, queries[start : start + _GROUP], wanted, places) for start in starts])
+    groups = run_tasks([partial(_nearest, index, queries[start : start + _GROUP], search, places) for start in starts])
     return [likely for group in groups for likely in group]
 
 
 def _nearest(
-    index: MemoryIndex, queries: NDArray[np.float32], wanted: ThresholdQuery, places: NDArray[np.int64] | None
+    index: MemoryIndex, queries: NDArray[np.float32], search: ThresholdQuery, places: NDArray[np.int64] | None
 ) -> list[Likely]:
     """The records of the vectors at these places that are nearest to each query by their codes."""
     vectors = index.vectors
     assert vectors is not None
-    lists = [task() for task in vectors.shortlist_tasks(queries, places, wanted.most)]
+    lists = [task() for task in vectors.shortlist_tasks(queries, places, search.most)]
     # The parts of one record may fill the list.
-    nearest, cosines = vectors.rescore(queries, lists, wanted.most * (4 if vectors.has_parts else 1))
+    nearest, cosines = vectors.rescore(queries, lists, search.most * (4 if vectors.has_parts else 1))
     likely = []
     for near, cosine in zip(nearest, cosines, strict=True):
-        rows = vectors.owners(near[cosine >= wanted.floor - _CODE_ERROR])
-        rows = rows[np.sort(np.unique(rows, return_index=True)[1])[: wanted.most]]
+        rows = vectors.owners(near[cosine >= search.floor - _CODE_ERROR])
+        rows = rows[np.sort(np.unique(rows, return_index=True)[1])[: search.most]]
         likely.append(dict(zip(index.table.ids[rows].tolist(), (vectors.parts(rows) == 1).tolist(), strict=True)))
     return likely
 
@@ -103,7 +102,7 @@ def _nearest(
 
 @contextmanager
 def nearly_current(index: MemoryIndex, reader: Reader, most: int) -> Iterator[tuple[EmbedderRow | None, list[int]]]:
-    """Hold an index that lacks at most `most` new records of those that `reader` sees.
+    """Hold an index that lacks at most `most` new records that `reader` sees.
 
     Yields the active embedder and the row ids of those records. Updating the index takes 1 to 2 ms for one record and
     hardly more for a hundred.
@@ -132,4 +131,4 @@ def _late(index: MemoryIndex, reader: Reader, embedder: EmbedderRow | None, most
     if count > most or (None if embedder is None else embedder.id) != index.embedder_id:
         return None
     new = (change for change in changes if change.operation == "insert")
-    return [record_id for change in new for record_id in range(change.first_id, change.last_id + 1)]
+    return [row_id for change in new for row_id in range(change.first_id, change.last_id + 1)]

@@ -21,8 +21,6 @@ from recallite.system.parallel import blocks
 
 # Waking another thread takes 0.05 ms, in which one thread scans 20,000 rows.
 _SMALLEST_BLOCK = 100_000
-
-
 ALIKE = 100_000
 """The number of visible vectors up to which the shortlist has one size."""
 
@@ -36,33 +34,30 @@ def shortlist_size(vectors: int, wanted: int) -> int:
 
 
 class Shortlist(NamedTuple):
-    """Places int64 (q, s) of each query's nearest sketches with their distances uint16 (q, s), nearest first.
+    """Indices int64 (q, s) of each query's nearest sketches with their distances uint16 (q, s), nearest first.
 
     `size` is how many are wanted from all blocks together.
     """
 
-    places: NDArray[np.int64]
+    indices: NDArray[np.int64]
     distances: NDArray[np.uint16]
     size: int
 
 
 class VectorIndex(IndexPart):
-    """Vectors by place; `owners` gives the record row of each."""
+    """Vectors in the order of their writes; `owners` gives the record row of each."""
 
-    # The sketches in blocks: see `kernels.sketch_blocks`.
-    sketches: NDArray[np.uint64] = filled("_sketches")
-    # The int8 codes by place, (n, dimension).
-    codes: NDArray[np.int8] = filled("_codes")
-    # The value of a step of each vector's codes.
-    scales: NDArray[np.float32] = filled("_scales")
+    _numbers = ("_rows",)
+    sketches: NDArray[np.uint64] = filled("_sketches")  # in blocks, as the kernel reads them: `kernels.sketch_blocks`
+    codes: NDArray[np.int8] = filled("_codes")  # (n, dimension)
+    scales: NDArray[np.float32] = filled("_scales")  # the value of a step of each vector's codes
     # The rest that the codes leave of each component: see `store.sql.vectors.PackedVectors`.
     residuals: NDArray[np.int8] = filled("_residuals")
     # The record row of each vector; empty while vector i belongs to row i.
-    owners_by_place: NDArray[np.int64] = filled("_owners")
+    owners_by_vector: NDArray[np.int64] = filled("_owners")
 
     def __init__(self, dimension: int) -> None:
         self.dimension = dimension
-        # In blocks of rows, as the kernel reads them: see `kernels.sketch_blocks`.
         self._sketches = Growable(np.uint64, ((dimension + 63) // 64, kernels.LANES))
         self._codes = Growable(np.int8, (dimension,))
         self._scales = Growable(np.float32)
@@ -70,41 +65,35 @@ class VectorIndex(IndexPart):
         # Until vector i belongs to another row than i, owners, first places and parts are empty.
         self._aligned = True
         self._rows = 0
-        # The record row of each vector.
         self._owners = Growable(np.int64)
-        # Row ids of the vectors, in runs of consecutive ones: from which place on, and by how much they exceed places.
+        # Row ids of the vectors, in runs of consecutive ones: the first vector, and what to add to the index of each.
         self._run_places = Growable(np.int64)
         self._run_offsets = Growable(np.int64)
         self.has_parts = False
-        # By record row: the place of its first part, -1 for none, and the number of its parts, which are adjacent.
+        # By record row: the index of its first part, -1 for none, and the number of its parts, which are adjacent.
         self._first_place = Growable(np.int64)
         self._parts = Growable(np.int32)
 
     def __len__(self) -> int:
         return len(self._scales)
 
-    def owners(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The record rows of the vectors at these places."""
-        return places if self._aligned else self._owners.array[places]
+    def owners(self, vectors: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The record rows of these vectors."""
+        return vectors if self._aligned else self._owners.array[vectors]
 
     def parts(self, rows: NDArray[np.int64]) -> NDArray[np.int32]:
         """The number of vectors of each record row."""
         return (rows < len(self)).astype(np.int32) if self._aligned else self._parts.array[rows]
 
-    def ids(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The row ids of the vectors at these places, int64."""
-        runs = np.searchsorted(self._run_places.array, places, side="right") - 1
-        ids: NDArray[np.int64] = places + self._run_offsets.array[runs]
+    def ids(self, vectors: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The row ids of these vectors, int64."""
+        runs = np.searchsorted(self._run_places.array, vectors, side="right") - 1
+        ids: NDArray[np.int64] = vectors + self._run_offsets.array[runs]
         return ids
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """All arrays that `restore` needs."""
-        return {**super().arrays(), "rows": np.array([self._rows])}
 
     def restore(self, saved: Mapping[str, Growable[Any]]) -> None:
         """Take over what `arrays` gave."""
         super().restore(saved)
-        self._rows = int(saved["rows"].array[0])
         self.has_parts = bool((self._parts.array > 1).any())
         self._aligned = not len(self._parts)
 
@@ -149,7 +138,7 @@ class VectorIndex(IndexPart):
         self._residuals.extend(block.residuals)
 
     def _append_sketches(self, sketches: NDArray[np.uint64]) -> None:
-        """Append sketches to those of all vectors, first where the last block has room."""
+        """Append sketches, first where the last block has room."""
         lane = len(self) % kernels.LANES
         room = kernels.LANES - lane if lane else 0
         if lane:
@@ -157,21 +146,31 @@ class VectorIndex(IndexPart):
         self._sketches.extend(kernels.sketch_blocks(np.array(sketches[room:], order="C")))
 
     def settle(self, first: int, ids: NDArray[np.int64], owners: NDArray[np.int64]) -> None:
-        """Name the vectors from place `first` on: their row ids, and the rows of their records, -1 for none."""
+        """Name the vectors from `first` on: their row ids, and the rows of their records, -1 for none."""
         known = owners >= 0
         if not known.all():  # a record is missing: `verify` names it
             self._keep_only(first, first + np.flatnonzero(known))
             ids, owners = ids[known], owners[known]
         if not len(owners):
             return
-        places = np.arange(first, first + len(owners), dtype=np.int64)
-        self._append_ids(ids - places, places)
-        if self._aligned and np.array_equal(owners, places):
+        vectors = np.arange(first, first + len(owners), dtype=np.int64)
+        offsets = ids - vectors
+        before = self._run_offsets.array[-1:] if len(self._run_offsets) else offsets[:1] - 1
+        begins = offsets != np.append(before, offsets[:-1])
+        self._run_places.extend(vectors[begins])
+        self._run_offsets.extend(offsets[begins])
+        if self._aligned and np.array_equal(owners, vectors):
             return
-        self._leave_alignment(first)
+        if self._aligned:  # the first rows have one vector each
+            self._aligned = False
+            aligned = np.arange(first)
+            self._owners.extend(aligned)
+            self._first_place.extend(aligned)
+            self._parts.extend_with(1, first)
+            self._list_rows()
         self._owners.extend(owners)
         if (owners[1:] > owners[:-1]).all():
-            self._first_place.array[owners] = places
+            self._first_place.array[owners] = vectors
             self._parts.array[owners] = 1
             return
         rows, starts, counts = np.unique(owners, return_index=True, return_counts=True)
@@ -179,40 +178,22 @@ class VectorIndex(IndexPart):
         self._parts.array[rows] = counts
         self.has_parts = self.has_parts or len(rows) < len(owners)
 
-    def _leave_alignment(self, vectors: int) -> None:
-        """List the owners, first places and parts of rows from now on; the first rows have one vector each."""
-        if self._aligned:
-            self._aligned = False
-            aligned = np.arange(vectors)
-            self._owners.extend(aligned)
-            self._first_place.extend(aligned)
-            self._parts.extend_with(1, vectors)
-            self._list_rows()
-
     def _list_rows(self) -> None:
         new = self._rows - len(self._parts)
         self._first_place.extend_with(-1, new)
         self._parts.extend_with(0, new)
 
-    def _keep_only(self, first: int, places: NDArray[np.int64]) -> None:
-        """Drop the vectors from place `first` on except those at `places`."""
-        sketches = self._sketches.array[places // kernels.LANES, :, places % kernels.LANES]
-        codes, scales = self._codes.array[places], self._scales.array[places]
-        residuals = self._residuals.array[places]
-        for buffer in (self._codes, self._scales, self._residuals):
+    def _keep_only(self, first: int, vectors: NDArray[np.int64]) -> None:
+        """Drop the vectors from `first` on except `vectors`."""
+        sketches = self._sketches.array[vectors // kernels.LANES, :, vectors % kernels.LANES]
+        buffers: tuple[Growable[Any], ...] = self._codes, self._scales, self._residuals
+        remaining = [buffer.array[vectors] for buffer in buffers]
+        for buffer in buffers:
             buffer.truncate(first)
         self._sketches.truncate(-(-first // kernels.LANES))
         self._append_sketches(sketches)
-        self._codes.extend(codes)
-        self._scales.extend(scales)
-        self._residuals.extend(residuals)
-
-    def _append_ids(self, offsets: NDArray[np.int64], places: NDArray[np.int64]) -> None:
-        """Note by how much the row ids of the last vectors exceed their places."""
-        before = self._run_offsets.array[-1:] if len(self._run_offsets) else offsets[:1] - 1
-        begins = offsets != np.append(before, offsets[:-1])
-        self._run_places.extend(places[begins])
-        self._run_offsets.extend(offsets[begins])
+        for buffer, rows in zip(buffers, remaining, strict=True):
+            buffer.extend(rows)
 
     def add_rows(self, count: int) -> None:
         """Add record rows up to `count`, without vectors."""
@@ -221,20 +202,20 @@ class VectorIndex(IndexPart):
             self._list_rows()
 
     def shortlist_tasks(
-        self, queries: NDArray[np.float32], allowed: NDArray[np.int64] | None, wanted: int
+        self, queries: NDArray[np.float32], allowed: NDArray[np.int64] | None, count: int
     ) -> list[Callable[[], Shortlist]]:
-        """The scan for the vectors that may be among the `wanted` nearest of each query, as tasks to run in parallel.
+        """The scan for the vectors that may be among the `count` nearest of each query, as tasks to run in parallel.
 
-        queries float32 (q, dimension) of unit length; `allowed` places, ascending, or None for all.
+        queries float32 (q, dimension) of unit length; `allowed` vectors, ascending, or None for all.
         """
         visible = len(self) if allowed is None else len(allowed)
         if not visible:
             return []
         if visible <= kernels.SCAN_ALL:
-            places = np.arange(visible, dtype=np.int64) if allowed is None else allowed
-            everything = np.tile(places, (len(queries), 1))
+            vectors = np.arange(visible, dtype=np.int64) if allowed is None else allowed
+            everything = np.tile(vectors, (len(queries), 1))
             return [lambda: Shortlist(everything, np.zeros(everything.shape, dtype=np.uint16), visible)]
-        sketches, size = kernels.sketch(queries), shortlist_size(visible, wanted)
+        sketches, size = kernels.sketch(queries), shortlist_size(visible, count)
 
         def scan(start: int, stop: int) -> Shortlist:
             near = kernels.hamming_shortlist(sketches, self._sketches.array, allowed, start, stop, size, checked=True)
@@ -243,37 +224,35 @@ class VectorIndex(IndexPart):
         return [partial(scan, start, stop) for start, stop in blocks(visible, _SMALLEST_BLOCK, per_thread=2)]
 
     def rescore(
-        self, queries: NDArray[np.float32], shortlists: Sequence[Shortlist], wanted: int
+        self, queries: NDArray[np.float32], shortlists: Sequence[Shortlist], count: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """The places (q, w) of the `wanted` nearest of what `shortlist_tasks` found, best first, and their cosines."""
+        """The `count` nearest of what `shortlist_tasks` found (q, count), best first, and their cosines."""
         if not shortlists:
             nothing = np.empty((len(queries), 0))
             return nothing.astype(np.int64), nothing.astype(np.float32)
-        places, distances = shortlists[0].places, shortlists[0].distances
-        if len(shortlists) > 1:
-            places = np.concatenate([shortlist.places for shortlist in shortlists], axis=1)
-            distances = np.concatenate([shortlist.distances for shortlist in shortlists], axis=1)
+        near = np.concatenate([shortlist.indices for shortlist in shortlists], axis=1)
+        distances = np.concatenate([shortlist.distances for shortlist in shortlists], axis=1)
         return kernels.rescore_shortlist(
-            queries, self._codes.array, self._scales.array, places, distances, shortlists[0].size, wanted, checked=True
+            queries, self.codes, self.scales, near, distances, shortlists[0].size, count, checked=True
         )
 
     @property
-    def places_by_row(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """The place of the first part by record row and the number of parts; empty while row r has vector r, if any."""
+    def parts_by_row(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """The index of the first part by record row and the number of parts; empty while row r has vector r, if any."""
         return self._first_place.array, self._parts.array
 
 
-# Codes of tokens in memory, for token-level reranking: of each vector those of its tokens, one behind the other. A
-# record of 25 words takes about 0.3 KB; one without codes 8 bytes where another has some.
+# Codes of tokens in memory, for token-level reranking: the codes of each vector's tokens, one after the other. A record
+# of 25 words takes about 0.3 KB; one without codes 8 bytes where another has some.
 
 
 class TokenIndex(IndexPart):
-    """Codes by the place of their vector. Vectors are appended to both indexes in the same order."""
+    """Codes by vector. Vectors are appended to both indexes in the same order."""
 
-    # The begin of the codes of each vector, and the end of the last ones, int64 (vectors + 1,), or empty.
+    _numbers = ("_bare",)
+    # The begin of the codes of each vector, and the end of the last ones, (vectors + 1,), or empty.
     starts: NDArray[np.int64] = filled("_starts")
-    # The words of all codes.
-    codes: NDArray[np.uint64] = filled("_codes")
+    codes: NDArray[np.uint64] = filled("_codes")  # the words of all codes
 
     def __init__(self) -> None:
         # Empty until a vector has codes; until then the number of vectors, which have none.
@@ -284,15 +263,6 @@ class TokenIndex(IndexPart):
     def __len__(self) -> int:
         return len(self._starts) - 1 if len(self._starts) else self._bare
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """All arrays that `restore` needs."""
-        return {**super().arrays(), "bare": np.array([self._bare])}
-
-    def restore(self, saved: Mapping[str, Growable[Any]]) -> None:
-        """Take over what `arrays` gave."""
-        super().restore(saved)
-        self._bare = int(saved["bare"].array[0])
-
     def check(self, rows: int, vectors: int) -> None:
         """The codes of the vectors follow one another."""
         if len(self) != vectors:
@@ -301,7 +271,7 @@ class TokenIndex(IndexPart):
             check_offsets(self.starts, 0, len(self.codes))
 
     def extend(self, vector_ids: NDArray[np.int64], block: TokenBlock) -> None:
-        """Append the codes of vectors with these row ids; those that `block` lacks have none."""
+        """Append the codes of vectors with these row ids; vectors that `block` lacks have none."""
         if not len(block.ids) and not len(self._starts):
             self._bare += len(vector_ids)
             return
@@ -309,15 +279,14 @@ class TokenIndex(IndexPart):
             self._starts.extend_with(0, self._bare + 1)
         counts = np.zeros(len(vector_ids), dtype=np.int64)
         order = np.argsort(vector_ids, kind="stable")
-        places = np.searchsorted(vector_ids[order], block.ids)
-        known = places < len(vector_ids)
-        known[known] = vector_ids[order][places[known]] == block.ids[known]
-        places, lengths = order[places[known]], block.counts[known]
-        counts[places] = lengths
+        vectors = np.searchsorted(vector_ids[order], block.ids)
+        known = vectors < len(vector_ids)
+        known[known] = vector_ids[order][vectors[known]] == block.ids[known]
+        vectors, lengths = order[vectors[known]], block.counts[known]
+        counts[vectors] = lengths
         codes = block.codes if known.all() else block.codes[np.repeat(known, block.counts)]
-        if (places[1:] < places[:-1]).any():  # the codes are in the order of their row ids
+        if (vectors[1:] < vectors[:-1]).any():  # the codes are in the order of their row ids
             begins = np.cumsum(lengths) - lengths
-            again = np.argsort(places)
-            codes = np.concatenate([codes[begins[i] : begins[i] + lengths[i]] for i in again.tolist()])
+            codes = np.concatenate([codes[begins[i] : begins[i] + lengths[i]] for i in np.argsort(vectors).tolist()])
         self._codes.extend(codes)
         self._starts.extend(self.starts[-1] + np.cumsum(counts))

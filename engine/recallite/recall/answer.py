@@ -1,4 +1,4 @@
-"""The answer to a question: the kernel's hits as columns, those that are chosen of them, and their records as hits."""
+"""The answer to a question: the kernel's hits as columns, the choice among them, and their records as hits."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from recallite.index.memory_index import MemoryIndex
 from recallite.model.authority import AUTHORITIES
 from recallite.model.checks import EPOCH, optional_datetime, to_datetime
 from recallite.model.match_reasons import reasons_by_bits
 from recallite.model.records import Former, Hit, SourceRef
-from recallite.recall.plan import SIGNALS
-from recallite.store.transaction import Reader
+from recallite.recall.plan import SIGNALS, mmr_pool
 from recallite.store.values import FormerRow, Found
 from recallite.system.numerics import kernels
 from recallite.text.reading import TAG_ONLY
@@ -33,7 +31,7 @@ SHOWN = tuple(name for name in SIGNALS._fields if name not in ("similarity", "sp
 
 
 class Trace(NamedTuple):
-    """Every candidate of a question, by place: rows, signals float64 (signals, candidates), places in order, and the
+    """Every candidate of a question: rows, signals float64 (signals, candidates), the candidates in order, and the
     scores before learned ranking; the features of the best and the evidence of the hits, float64 (kinds, ...).
     """
 
@@ -49,11 +47,11 @@ class Trace(NamedTuple):
 class Answer(NamedTuple):
     """The hits of a question as columns, best first; the last are `brought` as standing ones.
 
-    `signals` are those of `SHOWN`; successors are row ids, -1 for none. `missing` is what gaps are found by, None for
-    one that was decomposed, which has its gaps.
+    `signals` are in the order of `SHOWN`; successors are row ids, -1 for none. Gaps are found by `missing`, None for a
+    decomposed question, which has its gaps.
     """
 
-    keys: list[int]
+    row_ids: list[int]
     scores: list[float]
     confidence: list[float]
     reasons: list[int]
@@ -75,31 +73,29 @@ _OTHER_WORDS = 0.5
 
 
 def choose(opened: Opened, request: Request, hits: kernels.Hits, query: int, count: int) -> list[int]:
-    """The ranks of the hits of a question that are returned, of `count`; those first that a token budget keeps."""
+    """The ranks of the hits to return, of `count`; first the ones that a token budget should keep."""
     ranks = np.arange(count)
-    if request.diversify_by is None:
-        ranks = _diversify(opened, request, hits, query, ranks)
-        if request.one_per_source:
-            ranks = _one_a_source(opened, hits.rows[query, ranks], ranks)
-    else:
+    if request.diversify_by is not None:
         ranks = _spread_out(opened, request, hits, query, ranks)
+    elif request.profile.mmr_lambda is not None and count > 1:
+        ranks = _diversify(opened, request.profile.mmr_lambda, hits, query, ranks, mmr_pool(request.limit))
+    if request.one_per_source and request.diversify_by is None:
+        _, firsts = np.unique(_sources(opened, hits.rows[query, ranks]), return_index=True)
+        ranks = ranks[np.sort(firsts)]
     best: list[int] = ranks[: request.limit].tolist()
     return best
 
 
 def _diversify(
-    opened: Opened, request: Request, hits: kernels.Hits, query: int, ranks: NDArray[np.int64]
+    opened: Opened, mmr_lambda: float, hits: kernels.Hits, query: int, ranks: NDArray[np.int64], size: int
 ) -> NDArray[np.int64]:
-    """Jaccard MMR on the words of the hits."""
-    mmr_lambda = request.profile.mmr_lambda
-    if mmr_lambda is None or len(ranks) < 2:
-        return ranks
-    pool = ranks[: request.mmr_pool]
-    keys = hits.keys[query, pool]
-    block = opened.reader.blocks.terms(keys.tolist())
+    """Jaccard MMR on the words of the first hits."""
+    pool = ranks[:size]
+    row_ids = hits.keys[query, pool]
+    block = opened.reader.blocks.terms(row_ids.tolist())
     # The block ascends by record; in the order of the pool MMR breaks ties by score.
-    places = np.searchsorted(block.ids, keys)
-    starts, stops = block.offsets[places].tolist(), block.offsets[places + 1].tolist()
+    order = np.searchsorted(block.ids, row_ids)
+    starts, stops = block.offsets[order].tolist(), block.offsets[order + 1].tolist()
     of_text = block.counts & TAG_ONLY == 0  # texts are compared, not tags
     sets = [block.terms[a:b][of_text[a:b]] for a, b in zip(starts, stops, strict=True)]
     offsets = np.cumsum([0, *map(len, sets)], dtype=np.int64)
@@ -109,17 +105,10 @@ def _diversify(
     return np.concatenate([pool[picked], ranks[len(pool) :]])
 
 
-def _one_a_source(opened: Opened, rows: NDArray[np.int64], ranks: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The first of each source; a record without one is by itself."""
-    _, firsts = np.unique(_sources(opened, rows), return_index=True)
-    first_ranks: NDArray[np.int64] = ranks[np.sort(firsts)]
-    return first_ranks
-
-
 def _spread_out(
     opened: Opened, request: Request, hits: kernels.Hits, query: int, ranks: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """The ranks that cover the periods, or the sources, of what is relevant; those first that add most.
+    """The ranks that cover the periods, or the sources, of what is relevant, in the order of what each adds.
 
     What is relevant has `RELEVANT_SHARE` of the best relevance, before recency: an old event is no less of a story.
     The n-th best of a period or source adds a n-th of its relevance, as seats are shared out by D'Hondt. Taking what
@@ -127,62 +116,53 @@ def _spread_out(
     """
     relevance = hits.signals[query, ranks, SIGNALS.spread]
     if request.own_words:
-        relevance = relevance * _own_words(opened.reader.records.contexts(hits.keys[query, ranks]))
+        contexts = opened.reader.records.contexts(hits.keys[query, ranks])
+        of_others = [context is not None and context.strip().lower() in ANSWERING for context in contexts]
+        relevance = relevance * np.where(of_others, _OTHER_WORDS, 1.0)
     best_first = np.argsort(-relevance, kind="stable")
     ranks, relevance = ranks[best_first], relevance[best_first]
     ranks = ranks[relevance >= RELEVANT_SHARE * max(relevance.max(initial=0.0), 0.0)]
     relevance = relevance[: len(ranks)]
     rows = hits.rows[query, ranks]
-    over_sources = request.diversify_by == "source"
-    moments = opened.memory_index.table.moments[rows]
-    groups = _sources(opened, rows) if over_sources else _periods(moments, request.limit)
-    spread: NDArray[np.int64] = ranks[np.argsort(-relevance / _numbers(groups), kind="stable")]
+    if request.diversify_by == "source":
+        groups = _sources(opened, rows)
+    else:
+        groups = _periods(opened.memory_index.table.moments[rows], request.limit)
+    # The number of each hit within its group, from 1.
+    order = np.argsort(groups, kind="stable")
+    _, starts, counts = np.unique(groups[order], return_index=True, return_counts=True)
+    numbers = np.empty(len(groups), dtype=np.int64)
+    numbers[order] = 1 + np.arange(len(groups)) - np.repeat(starts, counts)
+    spread: NDArray[np.int64] = ranks[np.argsort(-relevance / numbers, kind="stable")]
     return spread
 
 
 def _periods(moments: NDArray[np.int64], limit: int) -> NDArray[np.int64]:
     """The period of each moment: there are ten, or as many as hits.
 
-    A moment's place is the mean of its share of the time and of its rank: neither one record of long ago nor one busy
-    week takes all periods.
+    A moment's position is the mean of its share of the time and of its rank: neither one record of long ago nor one
+    busy week takes all periods.
     """
     if not len(moments):
         return moments
     since = (moments - moments.min()).astype(np.float64)
     ranks = np.searchsorted(np.sort(moments), moments).astype(np.float64)
-    places = (since / max(since.max(), 1.0) + ranks / max(ranks.max(), 1.0)) / 2
+    positions = (since / max(since.max(), 1.0) + ranks / max(ranks.max(), 1.0)) / 2
     number = min(_PERIODS, limit)
-    periods: NDArray[np.int64] = np.minimum((places * number).astype(np.int64), number - 1)
+    periods: NDArray[np.int64] = np.minimum((positions * number).astype(np.int64), number - 1)
     return periods
 
 
 def _sources(opened: Opened, rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """The source of each row; a record without one is by itself."""
     sources = opened.memory_index.table.sources[rows]
-    alone: NDArray[np.int64] = -1 - np.arange(len(rows))
-    alone[sources >= 0] = sources[sources >= 0]
-    return alone
-
-
-def _numbers(groups: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The number of each place within its group, from 1, in order."""
-    order = np.argsort(groups, kind="stable")
-    _, starts, counts = np.unique(groups[order], return_index=True, return_counts=True)
-    numbers = np.empty(len(groups), dtype=np.int64)
-    numbers[order] = 1 + np.arange(len(groups)) - np.repeat(starts, counts)
-    return numbers
-
-
-def _own_words(contexts: Sequence[str | None]) -> NDArray[np.float64]:
-    """The factor of each record's relevance, by its context, if the user's own words are asked for."""
-    others = [context is not None and context.strip().lower() in ANSWERING for context in contexts]
-    return np.where(others, _OTHER_WORDS, 1.0)
+    return np.where(sources >= 0, sources, -1 - np.arange(len(rows)))
 
 
 # Hits: the chosen candidates with their records, signals and match reasons.
 
 _RANKED = ("cosine", "bm25", "fused", "spread")
-_NOTHING: dict[str, Any] = {}
+_REASONS = reasons_by_bits(False), reasons_by_bits(True)
 
 
 class Replaced(NamedTuple):
@@ -192,20 +172,21 @@ class Replaced(NamedTuple):
     successors: Mapping[int, tuple[int, tuple[str, ...]]] = {}
 
     @classmethod
-    def of(cls, reader: Reader, index: MemoryIndex, keys: Sequence[int], request: Request) -> Replaced:
+    def of(cls, opened: Opened, row_ids: Sequence[int], request: Request) -> Replaced:
         """Read at once for all hits, and only where the store has supersessions that the request may show."""
         known_at = request.filter.as_of
-        if not keys or (known_at is None and index.commit is not None and not index.table.any_superseded):
+        if not row_ids or (known_at is None and not opened.any_superseded):
             return cls()
-        formers = reader.supersessions.formers(keys, request.now, known_at)
+        supersessions = opened.reader.supersessions
+        formers = supersessions.formers(row_ids, request.now, known_at)
         plain = known_at is None and request.filter.valid_at is None and not request.filter.include_superseded
-        return cls(formers, {} if plain else reader.supersessions.successors(keys, known_at))
+        return cls(formers, {} if plain else supersessions.successors(row_ids, known_at))
 
-    def fields(self, key: int, other: Found | None) -> dict[str, Any]:
+    def fields(self, row_id: int, other: Found | None) -> dict[str, Any]:
         """The fields of a hit that show it; `other` is the record that recall found to have replaced it."""
         if other is None and not self.formers and not self.successors:
             return {}
-        held_until, superseded_by = self.successors.get(key, (None, ()))
+        held_until, superseded_by = self.successors.get(row_id, (None, ()))
         if other is not None and other.public_id not in superseded_by:
             superseded_by = (*superseded_by, other.public_id)
         formers = (
@@ -215,7 +196,7 @@ class Replaced(NamedTuple):
                 held_from=to_datetime(former.held_from),
                 held_until=to_datetime(former.held_until),
             )
-            for former in self.formers.get(key, ())
+            for former in self.formers.get(row_id, ())
         )
         return {
             "held_until": optional_datetime(held_until), "superseded_by": superseded_by, "supersedes": tuple(formers),
@@ -225,15 +206,11 @@ class Replaced(NamedTuple):
 def load_hits(
     answer: Answer, records: Mapping[int, Found], replaced: Replaced, gaps: tuple[str, ...], request: Request
 ) -> list[Hit]:
-    """The hits of one query with their records; records that are gone by now are left out.
-
-    With `request.explain` the signals also give each hit's rank by each, among the candidates and from 1; 0 where it is
-    not among them.
-    """
+    """The hits of one query with their records; records that are gone by now are left out."""
     hits, plain = [], not replaced.formers and not replaced.successors
-    named, after, epoch = reasons_by_bits(request.profile.importance_weight > 0), timedelta, EPOCH
-    for key, score, confidence, reasons, values, successor in zip(*answer[:6], strict=True):
-        record = records.get(key)
+    named, after, epoch = _REASONS[request.profile.importance_weight > 0], timedelta, EPOCH
+    for row_id, score, confidence, reasons, values, successor in zip(*answer[:6], strict=True):
+        record = records.get(row_id)
         if record is None:
             continue
         valid_from, valid_until = record.valid_from, record.valid_until
@@ -259,19 +236,23 @@ def load_hits(
                 match_reasons=named[reasons, record.importance > 0.5],
                 evidence_gaps=gaps,
                 signals=dict(zip(SHOWN, values, strict=True)),
-                **(_NOTHING if plain and successor < 0 else replaced.fields(key, records.get(successor))),
+                **({} if plain and successor < 0 else replaced.fields(row_id, records.get(successor))),
             )
         )
     return hits
 
 
-def add_ranks(hits: Sequence[Hit], answer: Answer, keys: NDArray[np.int64], trace: Trace) -> None:
-    """Add each hit's rank by each signal; `keys` are those of the candidates."""
+def add_ranks(hits: Sequence[Hit], answer: Answer, row_ids: NDArray[np.int64], trace: Trace) -> None:
+    """Add each hit's rank by each signal, from 1, ties by ascending row id; 0 where the signal is not above 0.
+
+    `row_ids` are the candidates'; a hit that is none of them has rank 0.
+    """
     for name in _RANKED:
-        ranks = _rank_of(trace.signals[getattr(SIGNALS, name)], keys)
-        rank_of = dict(zip(keys.tolist(), ranks.tolist(), strict=True))
-        for key, hit in zip(answer.keys, hits, strict=True):
-            hit.signals[f"{name}_rank"] = float(rank_of.get(key, 0))
+        values = trace.signals[getattr(SIGNALS, name)]
+        order = np.lexsort((row_ids, -values))
+        rank_of = {row_id: rank for rank, row_id in enumerate(row_ids[order[values[order] > 0]].tolist(), 1)}
+        for row_id, hit in zip(answer.row_ids, hits, strict=True):
+            hit.signals[f"{name}_rank"] = float(rank_of.get(row_id, 0))
 
 
 def fit_budget(hits: list[Hit], budget_tokens: int, count: Callable[[list[str]], list[int]]) -> tuple[list[Hit], int]:
@@ -288,23 +269,14 @@ def fit_budget(hits: list[Hit], budget_tokens: int, count: Callable[[list[str]],
 
 
 def in_time_order(hits: Sequence[Hit]) -> list[Hit]:
-    """Hits by when what they tell happened; those of one moment by source and position."""
+    """Hits by the time of what they tell, at one moment by source and position."""
 
-    def place(hit: Hit) -> tuple[datetime, str, int, str]:
+    def order(hit: Hit) -> tuple[datetime, str, int, str]:
         source = hit.source
         position = -1 if source is None or source.position is None else source.position
         return hit.valid_from or hit.created_at, "" if source is None else source.id, position, hit.id
 
-    return sorted(hits, key=place)
-
-
-def _rank_of(values: NDArray[np.float64], keys: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The rank of each value from 1, best first, ties by ascending key; 0 where the value is not above 0."""
-    order = np.lexsort((keys, -values))
-    ranks = np.empty(len(values), dtype=np.int64)
-    ranks[order] = np.arange(1, len(values) + 1)
-    ranks[values <= 0] = 0
-    return ranks
+    return sorted(hits, key=order)
 
 
 def _source(record: Found) -> SourceRef:
@@ -313,9 +285,5 @@ def _source(record: Found) -> SourceRef:
     span = None
     if isinstance(lines, list) and len(lines) == 2 and all(type(line) is int for line in lines):
         span = (lines[0], lines[1])
-    return SourceRef(
-        id=record.source,
-        position=record.position,
-        path=path if isinstance(path, str) else None,
-        lines=span,
-    )
+    path = path if isinstance(path, str) else None
+    return SourceRef(id=record.source, position=record.position, path=path, lines=span)

@@ -3,20 +3,19 @@
 It is the logistic function of a weighted sum of the evidence (`recallite_kernels.signals.Evidence`): a record is
 weighed by its own signals and beside the best other candidate, since a cosine of 0.5 says little where another record
 has 0.6, and much where the next has 0.2. All of it is measured before fusion, so it is the same under every profile.
-The weights were fitted on questions whose answers are known, in stores that hold them and in stores that do not, by
-`benchmarks.training.confidence`. There are weights for each set of signals that a query may have, so that a confidence
-means the same with token codes, without them, by keyword alone and by vector alone. What the text of a hit tells is
-added when it is read: by its names and by a model here, by the kind of value asked for in `recallite.recall.slots`, all
-together in `recallite.recall.judge`.
+`benchmarks.training.confidence` fitted the weights on questions with known answers, in stores that hold these and in
+stores that do not. Each set of signals that a query may have has its weights, so that a confidence means the same with
+token codes, without them, by keyword alone and by vector alone. Texts are read for hits alone: their names and a model
+add to confidence here, the kind of value asked for in `recallite.recall.slots`, all together in
+`recallite.recall.judge`.
 """
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
-from math import exp, log
+from collections.abc import Mapping, Sequence
+from functools import cache, lru_cache
+from math import exp, inf, log
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,7 +23,7 @@ import msgspec
 import numpy as np
 
 from recallite.embedding.protocol import header
-from recallite.recall.query import names_time, read_question
+from recallite.recall.query import is_time_word, read_question
 from recallite.recall.slots import SLOTS
 from recallite.system.numerics import kernels
 from recallite.text.patterns import lazily
@@ -43,16 +42,14 @@ FILE = Path(__file__).with_suffix(".json")
 """The weights, by embedder and set of signals, and how they were made."""
 SIGNAL_SETS = ("tokens", "vectors", "meaning", "words")
 """Words with vectors and token codes; words with vectors; vectors alone; words alone."""
-
-
 # Chosen on 20 notes and 80 questions of our own: with 100 the only note of a folder was not found by its rarest word.
 _FITTED_FROM = 30
 
 
 class TextWeights(NamedTuple):
-    """Weights that are added to the logit of a hit whose text has no value of the kind asked for, or only asks.
+    """Weights added to the logit of a hit whose text has no value of the kind asked for, or only asks.
 
-    A turn of a transcript lacks it less gravely: another turn may have it.
+    For a turn of a transcript less is taken: another turn may have the value.
     """
 
     lacking: float
@@ -60,27 +57,41 @@ class TextWeights(NamedTuple):
     asking: float
 
 
-class Calibration(NamedTuple):
-    """The weight of each kind of evidence and, as the last, the bias: float64 (evidence + 1,), by set of signals.
+class Calibration(msgspec.Struct):
+    """The file of weights: what each kind of evidence and each kind of text adds, and the bias, by name.
 
-    `embedders` has those of each embedder; any other has those of the first. `texts` are by embedder and signals.
+    `embedders` are by embedder, whose first serves any other, and by set of signals.
     """
 
-    embedders: dict[str, dict[str, NDArray[np.float64]]]
-    words: NDArray[np.float64]
-    texts: dict[tuple[str, str], TextWeights]
+    embedders: dict[str, dict[str, dict[str, float]]]
+    words: dict[str, float]
 
-    def weights(self, embedder: str | None, signals: str) -> NDArray[np.float64]:
-        """The weights of an embedder, by name, and one of `SIGNAL_SETS`."""
+    def weights(self, embedder: str | None, signals: str) -> dict[str, float]:
+        """The weights by name, for an embedder, by name, and one of `SIGNAL_SETS`."""
         if signals == "words":
             return self.words
         by_signals = self.embedders.get(embedder or "") or next(iter(self.embedders.values()))
         return by_signals.get(signals, by_signals["vectors"])
 
-    def text_weights(self, embedder: str | None, signals: str) -> TextWeights:
-        """The weights of what a text tells, for an embedder, by name, and one of `SIGNAL_SETS`."""
-        name = embedder if embedder in self.embedders else next(iter(self.embedders))
-        return self.texts.get((name, signals)) or self.texts[name, "vectors"]
+
+@cache
+def load_calibration() -> Calibration:
+    """The calibration that ships."""
+    return msgspec.json.decode(FILE.read_bytes(), type=Calibration)
+
+
+def evidence_weights(embedder: str | None) -> NDArray[np.float64]:
+    """The weight of each kind of evidence and, as the last, the bias, for each of `SIGNAL_SETS`."""
+    names = (*kernels.EVIDENCE._fields, "bias")
+    by_set = [load_calibration().weights(embedder, signals) for signals in SIGNAL_SETS]
+    return np.array([[weights.get(name, 0.0) for name in names] for weights in by_set])
+
+
+@lru_cache(maxsize=16)
+def text_weights(embedder: str | None, signals: str) -> TextWeights:
+    """The weights of what a text tells, for an embedder, by name, and one of `SIGNAL_SETS`."""
+    weights = load_calibration().weights(embedder, signals)
+    return TextWeights(*(weights.get(kind, 0.0) for kind in TextWeights._fields))
 
 
 def least_confidence(least: float, embedder: str | None, signals: str, records: int) -> float:
@@ -90,43 +101,14 @@ def least_confidence(least: float, embedder: str | None, signals: str, records: 
     """
     if records >= _FITTED_FROM or not 0 < least < 1:
         return least
-    weight = float(load_calibration().weights(embedder, signals)[kernels.EVIDENCE.records])
-    odds = math.log(least / (1 - least)) - weight * math.log(_FITTED_FROM / max(records, 1))
-    return 1 / (1 + math.exp(-odds))
+    weight = load_calibration().weights(embedder, signals).get("records", 0.0)
+    odds = log(least / (1 - least)) - weight * log(_FITTED_FROM / max(records, 1))
+    return 1 / (1 + exp(-odds))
 
 
 def is_fitted_for(embedder: str | None) -> bool:
     """Whether the weights know an embedder's cosines; without one there are none."""
     return embedder is None or embedder in load_calibration().embedders
-
-
-class _Fitted(msgspec.Struct):
-    """The file of weights, by name of the evidence; "bias" has the bias."""
-
-    embedders: dict[str, dict[str, dict[str, float]]]
-    words: dict[str, float]
-
-
-@cache
-def load_calibration() -> Calibration:
-    """The calibration that ships."""
-    fitted = msgspec.json.decode(FILE.read_bytes(), type=_Fitted)
-
-    def in_order(weights: dict[str, float]) -> NDArray[np.float64]:
-        return np.array([weights.get(name, 0.0) for name in (*kernels.EVIDENCE._fields, "bias")])
-
-    return Calibration(
-        {
-            name: {signals: in_order(weights) for signals, weights in by_signals.items()}
-            for name, by_signals in fitted.embedders.items()
-        },
-        in_order(fitted.words),
-        {
-            (name, signals): TextWeights(*(weights.get(kind, 0.0) for kind in TextWeights._fields))
-            for name, by_signals in fitted.embedders.items()
-            for signals, weights in {**by_signals, "words": fitted.words}.items()
-        },
-    )
 
 
 # Names that a question has whole: of a hit's tags, and its context. "Is the Worcester 30i all right?" is about a memory
@@ -158,43 +140,37 @@ def names_of(question: str, missing: Missing | None, hits: Sequence[Found | None
     words = zip(missing.words, missing.idf, strict=True)
     counts = {word: NAME_COUNTS + idf - one for word, idf in words if word not in ROLES and word not in QUESTION_TERMS}
     terms = set(read_question(question).terms)
-    by_bearer: dict[object, Name | None] = {}  # turns of one speaker are many
+    by_bearer: dict[object, Name | None] = {None: None}  # turns of one speaker are many
     names = []
     for hit in hits:
-        bearer = None if hit is None else (hit.tags, hit.context)
+        bearer = None if hit is None else (*hit.tags, hit.context)
         if bearer not in by_bearer:
-            of_hit = () if hit is None else _names(hit, terms, counts)
-            by_bearer[bearer] = max(of_hit, key=lambda name: name.added, default=None)
+            whole = [name_terms(name) for name in bearer or () if name is not None and len(name) <= _LONGEST]
+            of_hit = [word for name in whole if terms.issuperset(name) for word in name if counts.get(word, 0.0) > 0]
+            rarest = max(of_hit, key=counts.__getitem__, default=None)
+            by_bearer[bearer] = None if rarest is None else Name(rarest, counts[rarest])
         names.append(by_bearer[bearer])
-    things = math.log(min(max(len({name.word for name in names if name is not None}), 1), _MOST_THINGS))
+    things = log(min(max(len({name.word for name in names if name is not None}), 1), _MOST_THINGS))
     return [None if name is None else name._replace(added=name.added + things) for name in names]
-
-
-def _names(record: Found, terms: set[str], counts: dict[str, float]) -> Iterator[Name]:
-    """The words of the record's names that the question has whole."""
-    for name in record.tags if record.context is None else (*record.tags, record.context):
-        if len(name) <= _LONGEST and terms.issuperset(words := name_terms(name)):
-            yield from (Name(word, counts[word]) for word in words if counts.get(word, 0.0) > 0)
 
 
 def least_before(least: float) -> float:
     """The confidence that a record has at least before its names are read, if it may reach `least` by one."""
-    return least / (least + (1.0 - least) * _MOST_THINGS * math.exp(NAME_COUNTS))
+    return least / (least + (1.0 - least) * _MOST_THINGS * exp(NAME_COUNTS))
 
 
 def surest_of_each(answer: Answer, names: Sequence[Name | None]) -> frozenset[int]:
-    """The key of the surest ranked hit of each name."""
+    """The row ids of the surest ranked hit of each name."""
     surest: dict[str, int] = {}
-    for rank, name in enumerate(names[: len(answer.keys) - answer.brought]):
+    for rank, name in enumerate(names[: len(answer.row_ids) - answer.brought]):
         if name is not None:
             surest[name.word] = max(surest.get(name.word, rank), rank, key=answer.confidence.__getitem__)
-    return frozenset(answer.keys[rank] for rank in surest.values())
+    return frozenset(answer.row_ids[rank] for rank in surest.values())
 
 
-# Hits read beside their question: what the cut of `relevant` knows of them more than plain recall does. A model that
-# reads question and text together (`recallite.embedding`) gives a logit for the first hits, and the confidence is made
-# anew of both. The weights were fitted by `benchmarks.training.reader`, with the vectors of the default embedder; with
-# others nothing is read.
+# Hits read beside their question, for the cut of `relevant`. A model that reads question and text together
+# (`recallite.embedding`) gives a logit for the first hits, and the confidence is computed again from both. The weights
+# were fitted by `benchmarks.training.reader`, with the vectors of the default embedder; with others nothing is read.
 
 READING_FILE = Path(__file__).with_name("hit_reading.json")
 """The weights, and how they were made."""
@@ -213,7 +189,7 @@ _ASKS = lazily(
 
 
 class ReadingWeights(msgspec.Struct):
-    """The embedder that the weights were fitted with, and those of the confidence's logit and of the reader's."""
+    """The weights of the confidence's logit and of the reader's, fitted with one embedder."""
 
     embedder: str
     confidence: float
@@ -222,9 +198,13 @@ class ReadingWeights(msgspec.Struct):
 
 
 def read_hits(
-    question: str, keys: Sequence[int], confidence: Sequence[float], records: Mapping[int, Found], embedder: str | None
+    question: str,
+    row_ids: Sequence[int],
+    confidence: Sequence[float],
+    records: Mapping[int, Found],
+    embedder: str | None,
 ) -> list[float]:
-    """The confidences of hits, those of the first made anew by reading their texts."""
+    """The confidences of hits, computed again for the first by reading their texts."""
     completed, weights = [*confidence], load_reading_weights()
     if embedder != weights.embedder or not _ASKS.search(question):
         return completed
@@ -232,22 +212,15 @@ def read_hits(
 
     if (reader := load_reader()) is None:
         return completed
-    ranks = [rank for rank, key in enumerate(keys[:MOST_READ]) if key in records]
-    texts = [embedded_text(records[keys[rank]]) for rank in ranks]
+    ranks = [rank for rank, row_id in enumerate(row_ids[:MOST_READ]) if row_id in records]
+    read = [records[row_ids[rank]] for rank in ranks]
+    texts = [f"{header(record.context)}{record.text}" for record in read]  # as they are embedded
     for rank, logit in zip(ranks, reader.answers(question, texts), strict=True):
         if logit is not None:
-            completed[rank] = _both(confidence[rank], logit, weights)
+            sure = min(max(confidence[rank], LEAST_COUNTED), 1 - LEAST_COUNTED)
+            odds = weights.confidence * log(sure / (1 - sure)) + weights.answers * logit + weights.bias
+            completed[rank] = 1 / (1 + exp(-odds))
     return completed
-
-
-def embedded_text(record: Found) -> str:
-    """A text with its context, as it is embedded."""
-    return f"{header(record.context)}{record.text}"
-
-
-def _both(confidence: float, logit: float, weights: ReadingWeights) -> float:
-    sure = min(max(confidence, LEAST_COUNTED), 1 - LEAST_COUNTED)
-    return 1 / (1 + exp(-(weights.confidence * log(sure / (1 - sure)) + weights.answers * logit + weights.bias)))
 
 
 @cache
@@ -260,16 +233,17 @@ def load_reading_weights() -> ReadingWeights:
 
 # Gaps go into prompts: limits on the words named and on their length.
 _MOST_NAMED, _LONGEST_NAMED = 20, 60
-# More than a mean of equal numbers differs from them.
+# More than the mean of equal numbers differs from these by rounding.
 _ROUNDING = 1e-6
 
 
 class Missing(NamedTuple):
     """The words of a question: each word's IDF, and whether any record has it (1) and a hit too (2).
 
-    `confidence` and `score` are the best of a hit, `dated` says that a hit is of a time that the question names,
-    `candidates` that there were some, `closing` is the confidence from which there is no gap, and `records` their
-    number.
+    - confidence, score: the best of a hit
+    - dated: a hit is of a time that the question names
+    - closing: the confidence from which there is no gap
+    - records: the number of records in the store
     """
 
     words: Sequence[str]
@@ -285,13 +259,13 @@ class Missing(NamedTuple):
 
 
 def find_gaps(text: str, missing: Missing, lacking: str | None, request: Request) -> tuple[str, ...]:
-    """The gaps of the hits of a question whose best confidence is below the profile's.
+    """The evidence gaps of a question, if its best confidence is below the profile's.
 
-    `lacking` is a kind of value that is asked for and that no hit has. No word of a time is named if a hit is of the
-    time that the question names.
+    `lacking` is a kind of value that the question asks for and no hit has. If a hit is of the time that the question
+    names, words of times are left out.
     """
     profile, time_range = request.profile, request.time_range
-    closed = math.inf if profile.formula.gap_score is None else profile.formula.gap_score
+    closed = inf if profile.formula.gap_score is None else profile.formula.gap_score
     if missing.any_hit and missing.score >= closed:
         return ()
     if not missing.any_hit:
@@ -303,23 +277,21 @@ def find_gaps(text: str, missing: Missing, lacking: str | None, request: Request
             return ()
         unheard = _named(text, [word for word, state in zip(missing.words, missing.state, strict=True) if state == 0])
         return (*(unheard if few else ()), nothing if time_range is None else f"no hit is {time_range}")
-    dated, known = missing.dated, [idf for idf, state in zip(missing.idf, missing.state, strict=True) if state]
     # Words at least as rare as the query's average word are named, and none that only asks.
-    weight = sum(known) / max(len(known), 1) - _ROUNDING
-    every = [*zip(missing.words, missing.idf, missing.state, strict=True)]
-    terms = (
-        *(word for word, _, state in every if state == 0),
-        *(word for word, idf, state in every if state == 1 and idf >= weight),
-    )
-    gaps = _named(text, [term for term in terms if not (dated and names_time(term))])
+    known = [idf for idf, state in zip(missing.idf, missing.state, strict=True) if state]
+    average = sum(known) / max(len(known), 1) - _ROUNDING
+    words = [*zip(missing.words, missing.idf, missing.state, strict=True)]
+    terms = [word for word, _, state in words if state == 0]
+    terms += [word for word, idf, state in words if state == 1 and idf >= average]
+    gaps = _named(text, [term for term in terms if not (missing.dated and is_time_word(term))])
     if lacking is not None:
         gaps.append(f"no hit has {SLOTS[lacking]}")
     return (*gaps, f"the best hit's confidence is {missing.confidence:.2f}")
 
 
 def _named(text: str, terms: Sequence[str]) -> list[str]:
-    """A gap for each word of a question that is missing, as it is written there; none for those that only ask."""
-    written = _as_written(text)
+    """A gap for each missing word, as the question writes it; none for words that only ask."""
+    written = {term: chunk.strip(".,;:!?\"'()[]") for chunk in text.split() for term in tokenize(chunk)}
     # "Wi-Fi" has three terms.
     named = list(dict.fromkeys(written.get(term, term) for term in terms if term not in QUESTION_TERMS))
     gaps = [
@@ -332,15 +304,10 @@ def _named(text: str, terms: Sequence[str]) -> list[str]:
 
 
 def join_gaps(texts: Sequence[str], gaps: Sequence[tuple[str, ...]], any_hit: bool) -> tuple[str, ...]:
-    """The gaps of a decomposed question: those of its sub-questions, each named."""
+    """The gaps of a decomposed question: its sub-questions' gaps, each with its sub-question."""
     named = (
         f"{gap}, for {text!r}" if any_hit else gap
         for text, text_gaps in zip(texts[1:], gaps[1:], strict=True)
         for gap in text_gaps
     )
     return tuple(dict.fromkeys(named))
-
-
-def _as_written(text: str) -> dict[str, str]:
-    """Each index term of a text with the word it came from."""
-    return {term: chunk.strip(".,;:!?\"'()[]") for chunk in text.split() for term in tokenize(chunk)}

@@ -1,15 +1,15 @@
-"""Questions that take several searches: long ones by their sub-queries, those of several steps by what each step finds.
+"""Questions that take several searches: long ones by sub-queries, others in steps, each by what the last one found.
 
 Without a language model the sub-queries of a long question are its sentences and clauses; with one they are what the
-model writes. A record's score is the mean of those for the question and for the sub-query that it answers best.
+model writes. A record's score is the mean of its scores for the question and for the sub-query that it answers best.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heappush
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import NamedTuple
 
 import msgspec
@@ -22,7 +22,6 @@ from recallite.recall.request import Request
 from recallite.remote.language_model import ask
 from recallite.system.messages import fault_text, shown
 from recallite.system.telemetry import logger
-from recallite.text.questions import several_steps
 from recallite.text.statements import statement_of
 from recallite.text.words import STOP_TERMS, tokenize
 
@@ -51,7 +50,7 @@ _MOST_TOKENS = 1000
 class SubQueries(NamedTuple):
     """The texts that a long question is searched by besides itself.
 
-    `scopes` are those a model chose, as the handle names them; `gap` says why a model's answer was not used.
+    `scopes` are what a model chose, as the handle names them; `gap` says why a model's answer was not used.
     """
 
     queries: tuple[str, ...]
@@ -95,7 +94,6 @@ def split_question(text: str) -> list[str]:
 
 
 def _searchable(words: set[str]) -> bool:
-    """Whether these words are enough for a search."""
     return len(words - STOP_TERMS or words) >= _LEAST_WORDS
 
 
@@ -107,22 +105,22 @@ def _merged(parts: list[str]) -> list[str]:
     sizes = list(map(len, parts))
     before, after = list(range(-1, len(parts) - 1)), list(range(1, len(parts) + 1))
     gone = [False] * len(parts)
-    pairs = [(sizes[at] + sizes[at + 1], at, at + 1) for at in range(len(parts) - 1)]
+    pairs = [(sizes[i] + sizes[i + 1], i, i + 1) for i in range(len(parts) - 1)]
     heapify(pairs)
     left = len(parts)
     while left > MOST_SUB_QUERIES:
-        size, at, other = heappop(pairs)
-        if gone[at] or gone[other] or size != sizes[at] + sizes[other]:
+        size, i, other = heappop(pairs)
+        if gone[i] or gone[other] or size != sizes[i] + sizes[other]:
             continue  # one of them was merged since
-        sizes[at], gone[other] = size + 1, True
+        sizes[i], gone[other] = size + 1, True
         left -= 1
-        after[at] = after[other]
-        if after[at] < len(parts):
-            before[after[at]] = at
-            heappush(pairs, (sizes[at] + sizes[after[at]], at, after[at]))
-        if before[at] >= 0:
-            heappush(pairs, (sizes[before[at]] + sizes[at], before[at], at))
-    begins = [at for at in range(len(parts)) if not gone[at]]
+        after[i] = after[other]
+        if after[i] < len(parts):
+            before[after[i]] = i
+            heappush(pairs, (sizes[i] + sizes[after[i]], i, after[i]))
+        if before[i] >= 0:
+            heappush(pairs, (sizes[before[i]] + sizes[i], before[i], i))
+    begins = [i for i in range(len(parts)) if not gone[i]]
     return [" ".join(parts[begin:end]) for begin, end in pairwise([*begins, len(parts)])]
 
 
@@ -144,42 +142,27 @@ def _by_model(engine: Engine, text: str, request: Request) -> SubQueries:
 
 def _others(parts: Iterable[str], text: str) -> list[str]:
     """The distinct parts that have words and differ from the text."""
-    seen = {_words(text), ()}
-    others = []
+    distinct: dict[tuple[str, ...], str] = {}
     for part in map(str.strip, parts):
-        if _words(part) not in seen:
-            seen.add(_words(part))
-            others.append(part)
-    return others
-
-
-def _words(text: str) -> Sequence[str]:
-    return tuple(tokenize(text))
+        distinct.setdefault(tuple(tokenize(part)), part)
+    return [part for words, part in distinct.items() if words and words != tuple(tokenize(text))]
 
 
 # Several steps. Of "Where was the author of Dune born?" the first step finds "The author of Dune is Frank Herbert", and
-# nothing in the question names Frank Herbert. So it is asked again together with the value that a hit states, and what
-# has that value as its subject joins the hits. Each round brings values of its own.
+# nothing in the question names Frank Herbert. So it is asked again together with the value that a hit states, and hits
+# with that value as their subject join. Each round brings values of its own.
 
-# Hits that give values, hits that each value brings, hits it is looked for among, and the share of the limit that
-# stays first.
-_SEEDS, _BROUGHT, _LOOKED_AT, _KEPT_SHARE = 4, 2, 12, 0.4
-
-Ask = Callable[[Sequence[str], int], Sequence[Hits]]
-"""A function that recalls some queries, with a number of hits each."""
+# Hits that give values, hits that each value brings, and the share of the limit that stays first.
+_SEEDS, _BROUGHT, _FIRST_SHARE = 4, 2, 0.4
+HITS_OF_STEP = 12
+"""Hits among which a step looks for a value."""
 
 
-def has_steps(question: str, request: Request) -> bool:
-    """Whether a question is followed in steps."""
-    whole = not request.one_per_source and request.diversify_by is None and request.token_budget is None
-    return request.profile.hops > 0 and whole and several_steps(question)
-
-
-def follow(question: str, hits: Hits, request: Request, ask: Ask) -> None:
+def follow(question: str, hits: Hits, request: Request, recall: Callable[[Sequence[str]], Sequence[Hits]]) -> None:
     """Let what further steps find join the hits of a question, after the first of them."""
     known = frozenset(tokenize(question))
     ranked = [hit for hit in hits if "standing" not in hit.match_reasons]
-    first = ranked[: max(1, int(_KEPT_SHARE * request.limit))]
+    first = ranked[: max(1, int(_FIRST_SHARE * request.limit))]
     seeds = [hit for hit in ranked if not hit.superseded_by][:_SEEDS]
     brought: dict[str, Hit] = {}
     asked_values: set[frozenset[str]] = set()
@@ -187,21 +170,17 @@ def follow(question: str, hits: Hits, request: Request, ask: Ask) -> None:
         values = {value: text for seed in seeds for value, text in _values(seed) if not value <= known}
         new = [value for value in values if value not in asked_values]
         asked_values.update(new)
-        answers = ask([f"{values[value]}: {question}" for value in new], _LOOKED_AT) if new else []
-        seeds = [hit for value, found_hits in zip(new, answers, strict=True) for hit in _about(value, found_hits)]
+        answers = recall([f"{values[value]}: {question}" for value in new]) if new else []
+        seeds = [hit for value, value_hits in zip(new, answers, strict=True) for hit in _about(value, value_hits)]
         brought.update((hit.id, hit) for hit in seeds)
         seeds = seeds[: 2 * _SEEDS]
     for hit in first:
         brought.pop(hit.id, None)
     if not brought:
         return
+    score, gaps = first[-1].score, hits.evidence_gaps
     joined = [
-        structs.replace(
-            hit,
-            score=first[-1].score,
-            match_reasons=(*hit.match_reasons, "step"),
-            evidence_gaps=hits.evidence_gaps,
-        )
+        structs.replace(hit, score=score, match_reasons=(*hit.match_reasons, "step"), evidence_gaps=gaps)
         for hit in brought.values()
     ]
     rest = [hit for hit in ranked[len(first) :] if hit.id not in brought]
@@ -209,22 +188,21 @@ def follow(question: str, hits: Hits, request: Request, ask: Ask) -> None:
     hits[:] = [*[*first, *joined, *rest][: request.limit - len(standing)], *standing]
 
 
-def _values(hit: Hit) -> list[tuple[frozenset[str], str]]:
+def _values(hit: Hit) -> Iterator[tuple[frozenset[str], str]]:
     """The stems and the text of the value that each clause of a hit gives its subject."""
-    values = []
     for clause in statement_of(hit.text, hit.context, much=True).clauses[:2]:
         if clause.chunks and not clause.negated:
             words = [word for word in clause.chunks[0][1] if word.stem not in clause.nouns]
             if words:
-                values.append((frozenset(word.stem for word in words), " ".join(word.text for word in words)))
-    return values
+                yield frozenset(word.stem for word in words), " ".join(word.text for word in words)
 
 
 def _about(value: frozenset[str], hits: Hits) -> list[Hit]:
     """The first hits that have a value as the subject of a clause, and hold."""
-    about = []
-    for hit in hits:
-        clauses = statement_of(hit.text, hit.context, much=True).clauses
-        if not hit.superseded_by and any(value <= clause.subject for clause in clauses):
-            about.append(hit)
-    return about[:_BROUGHT]
+    about = (
+        hit
+        for hit in hits
+        if not hit.superseded_by
+        and any(value <= clause.subject for clause in statement_of(hit.text, hit.context, much=True).clauses)
+    )
+    return list(islice(about, _BROUGHT))

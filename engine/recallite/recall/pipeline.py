@@ -1,8 +1,8 @@
 """Recall, from queries to the kernel and back to hits; read it from top to bottom.
 
 `recall_queries` recognises what is asked, embeds the questions and answers them in one read transaction. It opens a
-view of the index, calls one kernel (`call`), lets `recallite.recall.judge` judge what that found, and fetches the
-records.
+view of the index, calls one kernel (`call`), fetches the records, and lets `recallite.recall.judge` assess the hits by
+their texts.
 
 `recallite_kernels.composition` orders hits: words and vectors -> fuse -> rerank -> spread -> weigh -> learned ranking
 -> what changed -> threshold -> standing instructions. What is recognised in a question (a story, the past, several
@@ -18,20 +18,21 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from msgspec import structs
+from numpy.typing import NDArray
 
 from recallite.engine import Engine
 from recallite.errors import StoreUnavailable
-from recallite.index.memory_index import MemoryIndex, Selection, view_of
-from recallite.index.table import INSTRUCTION, RowFilter
+from recallite.index.memory_index import MemoryIndex, view_of
+from recallite.index.table import RowFilter
 from recallite.index.vectors import shortlist_size
 from recallite.model.checks import check_query
 from recallite.model.filters import Filter, Versions
 from recallite.model.records import Hits
-from recallite.model.settings import DEFAULT
+from recallite.model.settings import DEFAULT, Profile
 from recallite.recall.answer import (
     SHOWN,
     Answer,
@@ -44,12 +45,12 @@ from recallite.recall.answer import (
     load_hits,
 )
 from recallite.recall.confidence import Missing, find_gaps, is_fitted_for, join_gaps, least_confidence
-from recallite.recall.decomposition import SubQueries, decompose, follow, has_steps
-from recallite.recall.judge import has_lower, judge, newest_first, put_higher_first
-from recallite.recall.plan import SIGNALS, Wanted, at, plan_of, wanted_of
+from recallite.recall.decomposition import HITS_OF_STEP, SubQueries, decompose, follow
+from recallite.recall.judge import assess_by_text, has_lower, newest_first, put_higher_first
+from recallite.recall.plan import SIGNALS, PlanKey, plan_key, plan_of, with_clock
 from recallite.recall.query import (
-    AskedQuestions,
     Queries,
+    QuestionArrays,
     adapt_all,
     check_comparable,
     given_vectors,
@@ -58,16 +59,11 @@ from recallite.recall.query import (
 )
 from recallite.recall.request import Request
 from recallite.store.transaction import Reader
+from recallite.store.values import Found
 from recallite.system.numerics import kernels
 from recallite.system.parallel import run_tasks, threads
 from recallite.system.telemetry import span
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from recallite.model.settings import Profile
-    from recallite.store.values import Found
-
+from recallite.text.questions import several_steps
 
 _WHOLE = SubQueries(())
 
@@ -75,150 +71,107 @@ _WHOLE = SubQueries(())
 def recall_queries(
     engine: Engine, queries: Sequence[str], vectors: Sequence[object] | None, request: Request
 ) -> list[Hits]:
-    """The hits of each query. One embedding batch and one read transaction serve them all, but a long question has its
-    own.
-    """
+    """The hits of each query: one embedding batch and one read transaction for all, others for each long question."""
     texts = [check_query(query) for query in queries]
     checked_vectors = None if vectors is None else given_vectors(vectors, len(texts))
     if not texts:
         return []
     with span("recall", queries=len(queries), limit=request.limit, mode=request.mode) as seen:
         try:
-            hits = _recall_adapted(engine, texts, checked_vectors, request)
+            hits = _recall_by_intent(engine, texts, checked_vectors, request)
         except StoreUnavailable as fault:
             if fault.reason != "connection_lost":
                 raise
             # Nothing was written: another connection answers as if this one had not ended.
-            hits = _recall_adapted(engine, texts, checked_vectors, request)
+            hits = _recall_by_intent(engine, texts, checked_vectors, request)
         if seen.recording:
-            seen.set(hits=sum(map(len, hits)))
-            if len(hits) == 1:  # queries that are recalled together share their stages
-                seen.set(**{f"{stage}_ms": taken_ms for stage, taken_ms in hits[0].stages.items()})
+            # Queries that are recalled together share their stages.
+            stages = hits[0].stages if len(hits) == 1 else {}
+            seen.set(hits=sum(map(len, hits)), **{f"{stage}_ms": taken_ms for stage, taken_ms in stages.items()})
     return hits
 
 
-def _recall_adapted(
+def _recall_by_intent(
     engine: Engine, queries: Sequence[str], vectors: list[NDArray[np.float32]] | None, request: Request
 ) -> list[Hits]:
     """The hits of each query, by what is recognised in it."""
     engine.start_kernels(len(queries))
     if not request.profile.adaptive:
-        return _recall_alike(engine, queries, vectors, request)
-    hits_by_place: dict[int, Hits] = {}
+        return _recall_split_long(engine, queries, vectors, request)
+    hits_of: dict[int, Hits] = {}
     for group in adapt_all(queries, request, stories=vectors is None):
-        own_vectors = None if vectors is None else [vectors[place] for place in group.places]
-        hits = _recall_alike(engine, group.texts, own_vectors, group.request)
-        for text, text_hits in zip(group.texts, hits, strict=True):
-            if own_vectors is None and has_steps(text, group.request):
-                _follow(engine, text, text_hits, group.request)
-        hits_by_place.update(zip(group.places, hits, strict=True))
-    for place, query in enumerate(queries):
-        hits_by_place[place].query = query
-    return [hits_by_place[place] for place in range(len(queries))]
+        own_vectors = None if vectors is None else [vectors[i] for i in group.indices]
+        ranked = not (group.request.one_per_source or group.request.diversify_by)
+        steps = vectors is None and request.profile.hops > 0 and ranked and request.token_budget is None
+        group_hits = _recall_split_long(engine, group.texts, own_vectors, group.request)
+        for i, text, hits in zip(group.indices, group.texts, group_hits, strict=True):
+            if steps and several_steps(text):
+                _follow_steps(engine, text, hits, group.request)
+            hits.query = queries[i]
+            hits_of[i] = hits
+    return [hits_of[i] for i in range(len(queries))]
 
 
-def _follow(engine: Engine, question: str, hits: Hits, request: Request) -> None:
+def _follow_steps(engine: Engine, question: str, hits: Hits, request: Request) -> None:
     """Let what further steps of a question find join its hits."""
+    began, before = perf_counter(), {hit.id for hit in hits}
+    profile = structs.replace(request.profile, standing_instructions=0)
+    step_request = structs.replace(request, limit=HITS_OF_STEP, counted=False, profile=profile)
 
-    def ask(queries: Sequence[str], limit: int) -> list[Hits]:
-        plain = structs.replace(
-            request, limit=limit, counted=False, profile=structs.replace(request.profile, standing_instructions=0)
-        )
-        return _recall(engine, queries, None, plain, _WHOLE)
+    def recall_steps(queries: Sequence[str]) -> list[Hits]:
+        return _recall_in_transaction(engine, queries, None, step_request, _WHOLE)
 
-    began = perf_counter()
-    before = {hit.id for hit in hits}
-    follow(question, hits, request, ask)
+    follow(question, hits, request, recall_steps)
     hits.stages = {**hits.stages, "hops": (perf_counter() - began) * 1e3}
     if request.counted:
         engine.accesses.add([hit.id for hit in hits if hit.id not in before])
 
 
-def _put_higher_first(engine: Engine, reader: Reader, question: Queries, hits: Hits, request: Request) -> None:
-    """Put what higher authorities say before the first hits, unless these speak of something else."""
-
-    def ask(narrowed: Request) -> Hits:
-        profile = structs.replace(request.profile, standing_instructions=0)
-        return _answered(engine, reader, question, structs.replace(narrowed, profile=profile), decomposed=False)[0]
-
-    put_higher_first(reader, hits, request, ask)
-    if request.token_budget is not None:
-        hits[:], left_out = fit_budget([*hits], request.token_budget, engine.embedder.count_tokens)
-        hits.left_out += left_out
-
-
-def _recall_alike(
+def _recall_split_long(
     engine: Engine, queries: Sequence[str], vectors: list[NDArray[np.float32]] | None, request: Request
 ) -> list[Hits]:
     """The hits of queries that share a request; long questions are searched by sub-queries too."""
     if vectors is not None or request.profile.long_query_chars is None:
-        return _recall(engine, queries, vectors, request, _WHOLE)
-    every, split_ms = [], []
+        return _recall_in_transaction(engine, queries, vectors, request, _WHOLE)
+    sub_queries, split_ms = [], []
     for query in queries:
         started = perf_counter()
-        every.append(decompose(engine, query, request))
+        sub_queries.append(decompose(engine, query, request))
         split_ms.append((perf_counter() - started) * 1e3)
-    plain = [place for place, sub in enumerate(every) if sub == _WHOLE]
-    at_once = _recall(engine, [queries[place] for place in plain], None, request, _WHOLE) if plain else []
-    hits_of = dict(zip(plain, at_once, strict=True))
-    for place, sub in enumerate(every):
-        if place not in hits_of:
-            (hits_of[place],) = _recall(engine, [queries[place]], None, request, sub)
-            hits_of[place].stages = {"split": split_ms[place], **hits_of[place].stages}
-    return [hits_of[place] for place in range(len(every))]
+    whole = [i for i, sub in enumerate(sub_queries) if sub == _WHOLE]
+    together = _recall_in_transaction(engine, [queries[i] for i in whole], None, request, _WHOLE) if whole else []
+    hits_of = dict(zip(whole, together, strict=True))
+    for i, sub in enumerate(sub_queries):
+        if i not in hits_of:
+            (hits_of[i],) = _recall_in_transaction(engine, [queries[i]], None, request, sub)
+            hits_of[i].stages = {"split": split_ms[i], **hits_of[i].stages}
+    return [hits_of[i] for i in range(len(queries))]
 
 
-def _recall(
-    engine: Engine,
-    queries: Sequence[str],
-    vectors: list[NDArray[np.float32]] | None,
-    request: Request,
-    sub: SubQueries,
+def _recall_in_transaction(
+    engine: Engine, queries: Sequence[str], vectors: list[NDArray[np.float32]] | None, request: Request, sub: SubQueries
 ) -> list[Hits]:
     """The hits of each query, or of one and its sub-queries."""
     started = perf_counter()
     embedded, request = embed_queries(engine, queries, vectors, request, sub)
     embed_ms = (perf_counter() - started) * 1e3
     with engine.store.read() as reader:
-        hits = _answered(engine, reader, embedded, request, decomposed=bool(sub.queries))
-        for place, query_hits in enumerate(hits):
-            if has_lower(query_hits, request):
-                _put_higher_first(engine, reader, embedded.part(place, place + 1), query_hits, request)
-    for query_hits in hits:
-        query_hits.stages = {"embed": embed_ms, **query_hits.stages}
-        query_hits.sub_queries, query_hits.scopes = sub.queries, sub.scopes
+        recalled = _recall_one_view(engine, reader, embedded, request, decomposed=bool(sub.queries))
+        for i, hits in enumerate(recalled):
+            if has_lower(hits, request):
+                _put_higher_first(engine, reader, embedded.part(i, i + 1), hits, request)
+    for hits in recalled:
+        hits.stages = {"embed": embed_ms, **hits.stages}
+        hits.sub_queries, hits.scopes = sub.queries, sub.scopes
     if request.counted:
-        engine.accesses.add([hit.id for query_hits in hits for hit in query_hits])
-    return hits
-
-
-def _answered(engine: Engine, reader: Reader, queries: Queries, request: Request, *, decomposed: bool) -> list[Hits]:
-    """The hits of queries that share a view of the index."""
-    started = perf_counter()
-    with open_view(engine, reader, queries, request) as opened:
-        opened_at = perf_counter()
-        answers = answer_all(opened, queries, request, decomposed=decomposed)
-        answered_at = perf_counter()
-        answers, records = judged(opened, queries, answers, request)
-        hits = fetch_hits(engine, opened, queries, answers, records, request)
-    stages = {
-        "catch_up": (opened_at - started) * 1e3,
-        "search": (answered_at - opened_at) * 1e3,
-        "fetch": (perf_counter() - answered_at) * 1e3,
-    }
-    for query_hits in hits:
-        query_hits.stages = stages
-    return hits
+        engine.accesses.add([hit.id for hits in recalled for hit in hits])
+    return recalled
 
 
 def embed_queries(
-    engine: Engine,
-    queries: Sequence[str],
-    vectors: list[NDArray[np.float32]] | None,
-    request: Request,
-    sub: SubQueries,
+    engine: Engine, queries: Sequence[str], vectors: list[NDArray[np.float32]] | None, request: Request, sub: SubQueries
 ) -> tuple[Queries, Request]:
-    """The queries and sub-queries, embedded, and the request within the scopes that those are for."""
+    """The queries and sub-queries, embedded, and the request within the scopes of the sub-queries."""
     embedded = prepare_queries(engine, [*queries, *sub.queries], vectors, request)
     if sub.gap is not None:
         embedded = embedded._replace(gap=sub.gap if embedded.gap is None else f"{embedded.gap}; {sub.gap}")
@@ -228,13 +181,34 @@ def embed_queries(
     return embedded, structs.replace(request, filter=request.filter.replaced(scopes=within))
 
 
-def judged(
+def _recall_one_view(
+    engine: Engine, reader: Reader, queries: Queries, request: Request, *, decomposed: bool
+) -> list[Hits]:
+    """The hits of queries that share a view of the index."""
+    started = perf_counter()
+    with open_view(engine, reader, queries, request) as opened:
+        opened_at = perf_counter()
+        answers = answer_all(opened, queries, request, decomposed=decomposed)
+        answered_at = perf_counter()
+        answers, records = fetch_and_assess(opened, queries, answers, request)
+        recalled = fetch_hits(engine, opened, queries, answers, records, request)
+    stages = {
+        "catch_up": (opened_at - started) * 1e3,
+        "search": (answered_at - opened_at) * 1e3,
+        "fetch": (perf_counter() - answered_at) * 1e3,
+    }
+    for hits in recalled:
+        hits.stages = stages
+    return recalled
+
+
+def fetch_and_assess(
     opened: Opened, queries: Queries, answers: Sequence[Answer], request: Request
 ) -> tuple[list[Answer], Mapping[int, Found]]:
-    """The answers as their texts judge them, and the records of all of them, which are fetched at once."""
-    keys = [key for answer in answers for key in (*answer.keys, *answer.successors) if key >= 0]
-    records = opened.reader.records.fetch(keys) if keys else {}
-    return judge(queries, answers, records, request, opened.embedder_name), records
+    """The answers, assessed by the texts of their hits, and the records of all of them, which are fetched at once."""
+    row_ids = [row_id for answer in answers for row_id in (*answer.row_ids, *answer.successors) if row_id >= 0]
+    records = opened.reader.records.fetch(row_ids) if row_ids else {}
+    return assess_by_text(queries, answers, records, request, opened.embedder_name), records
 
 
 def fetch_hits(
@@ -242,7 +216,7 @@ def fetch_hits(
     request: Request,
 ) -> list[Hits]:  # fmt: skip
     """The hits of all answers."""
-    replaced = Replaced.of(opened.reader, opened.memory_index, [*records], request)
+    replaced = Replaced.of(opened, [*records], request)
     newest_leads = request.profile.superseded != "as_ranked" and not request.about_past and request.diversify_by is None
     fetched = []
     for text, answer in zip(queries.texts, answers, strict=False):  # sub-queries have no answer of their own
@@ -262,36 +236,38 @@ def fetch_hits(
     return fetched
 
 
+def _put_higher_first(engine: Engine, reader: Reader, question: Queries, hits: Hits, request: Request) -> None:
+    """Put what higher authorities say before the first hits, unless these speak of something else."""
+    profile = structs.replace(request.profile, standing_instructions=0)
+
+    def recall_narrowed(narrowed: Request) -> Hits:
+        plain = structs.replace(narrowed, profile=profile)
+        return _recall_one_view(engine, reader, question, plain, decomposed=False)[0]
+
+    put_higher_first(reader, hits, request, recall_narrowed)
+    if request.token_budget is not None:
+        hits[:], left_out = fit_budget([*hits], request.token_budget, engine.embedder.count_tokens)
+        hits.left_out += left_out
+
+
 # The view: the store at one commit, as the kernel reads it: the index under the request's filter.
 
 _NO_CHAINS = np.empty((2, 0), dtype=np.int64)
 _NO_ROWS = np.empty(0, dtype=np.int64)
-
-
-class _Lapsed(NamedTuple):
-    """Rows that are current though superseded: all that superseded them has expired, or does not hold yet.
-
-    The numbers of successions that have expired and begun tell whether the rows are others than before.
-    """
-
-    rows: NDArray[np.int64]
-    expired: int
-    begun: int
-
-
-_NOTHING_LAPSED = _Lapsed(_NO_ROWS, 0, 0)
+_NOTHING_LAPSED = _NO_ROWS, (0, 0)
 
 
 class Opened(NamedTuple):
-    """A view of the index at the reader's commit, and the embedder of its vectors; the index is held until its end.
+    """A view of the index at the reader's commit; the index is held until its end.
 
-    `embedder_name` is the name of that embedder, None without vectors.
+    `embedder_name` is the name of the embedder of its vectors, None without vectors.
     """
 
     reader: Reader
     memory_index: MemoryIndex
     view: kernels.View
     embedder_name: str | None
+    any_superseded: bool
 
     def __enter__(self) -> Opened:
         return self
@@ -305,38 +281,101 @@ def open_view(engine: Engine, reader: Reader, queries: Queries, request: Request
     index = engine.index_within(request.filter.base)
     index.hold(reader)
     try:
-        embedder = index.kept("embedder", None, reader.vectors.active_embedder)
+        embedder = index.cached("embedder", None, reader.vectors.active_embedder)
         check_comparable(queries, embedder, engine.store.path)
-        view = _view_under(index, reader, request)
+        expires, superseded = index.cached("lifetimes", None, index.table.lifetimes)
+        view = _view_under(index, reader, request, expires=expires, superseded=superseded)
     except BaseException:
         index.lock.release_reading()
         raise
-    return Opened(reader, index, view, None if embedder is None else embedder.name)
+    return Opened(reader, index, view, None if embedder is None else embedder.name, superseded)
 
 
-def _view_under(index: MemoryIndex, reader: Reader, request: Request) -> kernels.View:
+def _view_under(
+    index: MemoryIndex, reader: Reader, request: Request, *, expires: bool, superseded: bool
+) -> kernels.View:
     """The view of a filter, made once until the index changes or a record expires."""
     filter_ = request.filter
-    moment, table = request.now if filter_.as_of is None else filter_.as_of, index.table
-    expired = len(table.expired_rows(moment)) if table.any_expires else 0
-    lapsed = _lapsed(index, reader, moment, filter_.valid_at) if table.any_superseded else _NOTHING_LAPSED
+    expired = len(index.table.expired_rows(request.clock)) if expires else 0
+    lapsed, succeeded = _lapsed(index, reader, request.clock, filter_.valid_at) if superseded else _NOTHING_LAPSED
     grouped = request.one_per_source or request.diversify_by is not None
-    key = filter_, request.profile.standing_instructions > 0 and not grouped, expired, lapsed[1:]
-    return index.kept("view", key, partial(_made, index, reader, request, lapsed.rows))
+    with_standing = request.profile.standing_instructions > 0 and not grouped
+
+    def make() -> kernels.View:
+        mask = _select_rows(index, reader, request, lapsed)
+        standing, chains = _NO_ROWS, _NO_CHAINS
+        if with_standing:
+            standing = np.flatnonzero(index.table.standing if mask is None else index.table.standing * mask)
+        if filter_.include_superseded and superseded:
+            chains = index.cached("chains", None, partial(_chains, index, reader))
+        statistics = index.corpus_statistics(_statistics_scopes(reader, request))
+        return view_of(index, mask, statistics, standing, chains)
+
+    return index.cached("view", (filter_, with_standing, expired, succeeded), make)
 
 
-def _made(index: MemoryIndex, reader: Reader, request: Request, lapsed: NDArray[np.int64]) -> kernels.View:
-    selection = _select_rows(index, reader, request, lapsed)
-    standing = _NO_ROWS
-    if request.profile.standing_instructions > 0 and not request.one_per_source and request.diversify_by is None:
-        standing = np.flatnonzero(index.table.standing)
-        if selection.mask is not None:
-            standing = standing[selection.mask[standing] == 1]
-    chains = _NO_CHAINS
-    if request.filter.include_superseded and index.table.any_superseded:
-        chains = index.kept("chains", None, partial(_chains, index, reader))
-    statistics = index.corpus_statistics(_statistics_scopes(reader, request))
-    return view_of(index, selection, statistics, standing, index.table.standing[standing] == INSTRUCTION, chains)
+def _lapsed(
+    index: MemoryIndex, reader: Reader, moment: int, valid_at: int | None
+) -> tuple[NDArray[np.int64], tuple[int, int]]:
+    """The rows that are current though superseded: all that superseded them has expired, or does not hold yet.
+
+    The numbers of successions that have expired and begun tell whether the rows are others than before. For a valid
+    time only what has expired counts.
+    """
+
+    def read_lapses() -> tuple[list[int], NDArray[np.int64], list[int], NDArray[np.int64]]:
+        lapses = reader.supersessions.lapses()
+        ids = np.array([row_id for _, row_id in lapses], dtype=np.int64)
+        begins, announced = index.table.announced_rows()
+        return [moment for moment, _ in lapses], ids, begins.tolist(), announced
+
+    ends, ids, begins, announced = index.cached("lapses", None, read_lapses)
+    expired, begun = bisect_right(ends, moment), bisect_right(begins, moment)
+    rows = index.table.rows_of(ids[:expired]) if expired else _NO_ROWS
+    if begun < len(begins) and valid_at is None:
+        rows = np.concatenate([rows, announced[begun:]])
+    return rows, (expired, begun)
+
+
+def _select_rows(
+    index: MemoryIndex, reader: Reader, request: Request, lapsed: NDArray[np.int64]
+) -> NDArray[np.uint8] | None:
+    """The mask of the rows that the request's filter admits at the index's commit; None for all."""
+    filter_ = request.filter
+    condition_mask, rest = None, filter_.unindexed
+    if rest is not None:
+        versions: Versions = "open" if filter_.as_of is None else "any"
+        read_ids = partial(reader.records.matching_ids, rest, request.now, versions=versions)
+        condition_mask = index.listing((rest, versions), read_ids)
+    visible = RowFilter(
+        now=request.now,
+        hidden=_superseded_rows(index, reader, request, lapsed),
+        as_of=filter_.as_of,
+        scopes=tuple(reader.scopes.within(filter_.scopes)) if filter_.scopes else None,
+        kinds=filter_.kinds or (),
+        since=filter_.since,
+        until=filter_.until,
+        valid_at=filter_.valid_at,
+        condition_mask=condition_mask,
+    )
+    return index.selection(visible, rest)
+
+
+def _superseded_rows(
+    index: MemoryIndex, reader: Reader, request: Request, lapsed: NDArray[np.int64]
+) -> NDArray[np.int64] | None:
+    """The rows that the request does not see since they are superseded; None where there are none."""
+    known_at, valid_at = request.filter.as_of, request.filter.valid_at
+    if request.filter.include_superseded and valid_at is None:
+        return None
+    rows = index.table.superseded_rows(known_at, valid_at)
+    if len(rows) and len(lapsed):
+        rows = np.setdiff1d(rows, lapsed)
+    if known_at is not None:
+        moment = known_at if valid_at is None else valid_at
+        undone = index.rows(("undone", known_at, moment), partial(reader.supersessions.undone, known_at, moment))
+        rows = np.union1d(rows, undone) if len(undone) else rows
+    return rows if len(rows) else None
 
 
 def _chains(index: MemoryIndex, reader: Reader) -> NDArray[np.int64]:
@@ -348,63 +387,6 @@ def _chains(index: MemoryIndex, reader: Reader) -> NDArray[np.int64]:
     rows = np.stack([index.table.rows_of(pairs[:, 0]), index.table.rows_of(pairs[:, 1])])
     rows = rows[:, (rows >= 0).all(axis=0)]
     return np.ascontiguousarray(rows[:, np.argsort(rows[0], kind="stable")])
-
-
-def _select_rows(index: MemoryIndex, reader: Reader, request: Request, lapsed: NDArray[np.int64]) -> Selection:
-    """The rows that the request's filter admits at the index's commit."""
-    filter_ = request.filter
-    listed, rest = None, filter_.unindexed
-    if rest is not None:
-        versions: Versions = "open" if filter_.as_of is None else "any"
-        key = rest, versions
-        listed = index.listing(key, partial(reader.records.matching_ids, rest, request.now, versions=versions))
-    visible = RowFilter(
-        now=request.now,
-        hidden=_superseded_rows(index, reader, request, lapsed),
-        as_of=filter_.as_of,
-        scopes=tuple(reader.scopes.within(filter_.scopes)) if filter_.scopes else None,
-        kinds=filter_.kinds or (),
-        since=filter_.since,
-        until=filter_.until,
-        valid_at=filter_.valid_at,
-        listed=listed,
-    )
-    return index.selection(visible, rest)
-
-
-def _lapsed(index: MemoryIndex, reader: Reader, moment: int, valid_at: int | None) -> _Lapsed:
-    """The rows that are current though superseded; of a valid time only by what has expired."""
-    times, ids, begins, announced = index.kept("lapses", None, lambda: _lapses(index, reader))
-    count, begun = bisect_right(times, moment), bisect_right(begins, moment)
-    again = index.table.rows_of(ids[:count]) if count else _NO_ROWS
-    rows = again if begun == len(begins) or valid_at is not None else np.concatenate([again, announced[begun:]])
-    return _Lapsed(rows, count, begun)
-
-
-def _lapses(index: MemoryIndex, reader: Reader) -> tuple[list[int], NDArray[np.int64], list[int], NDArray[np.int64]]:
-    """Find when rows are current again, or cease to be because of an announced successor: times and rows."""
-    lapses = reader.supersessions.lapses()
-    ids = np.array([row_id for _, row_id in lapses], dtype=np.int64)
-    begins, announced = index.table.announced_rows()
-    return [moment for moment, _ in lapses], ids, begins.tolist(), announced
-
-
-def _superseded_rows(
-    index: MemoryIndex, reader: Reader, request: Request, lapsed: NDArray[np.int64]
-) -> NDArray[np.int64] | None:
-    """The rows that the request does not see since they are superseded; None where there are none."""
-    filter_ = request.filter
-    known_at, valid_at = filter_.as_of, filter_.valid_at
-    if (filter_.include_superseded and valid_at is None) or (known_at is None and not index.table.any_superseded):
-        return None
-    rows = index.table.superseded_rows(known_at, valid_at)
-    if len(rows) and len(lapsed):
-        rows = np.setdiff1d(rows, lapsed)
-    if known_at is not None:
-        moment = known_at if valid_at is None else valid_at
-        undone = index.rows(("undone", known_at, moment), partial(reader.supersessions.undone, known_at, moment))
-        rows = np.union1d(rows, undone) if len(undone) else rows
-    return rows if len(rows) else None
 
 
 def _statistics_scopes(reader: Reader, request: Request) -> tuple[int, ...] | None:
@@ -419,8 +401,10 @@ def _statistics_scopes(reader: Reader, request: Request) -> tuple[int, ...] | No
 _GROUP = 32
 _SHOWN_COLUMNS = np.array([getattr(SIGNALS, name) for name in SHOWN])
 _HITS, _BROUGHT, _CANDIDATES, _AVAILABLE, _MORE = kernels.FIGURES
-_WIDER = (1, 4, 16, 64)
-_KEPT = 4
+# How often the shortlist grows by a factor of 4 before it grows with its own size.
+_WIDENINGS = 4
+_MEMORIES_CACHED = 4
+# Hits whose texts are read where a least confidence may drop some of them.
 _READ = 10
 # With room for fewer rows that a weighted sum brings, all would be measured twice.
 _REACHED = 4096
@@ -430,62 +414,61 @@ _memories = threading.local()
 def answer_all(opened: Opened, queries: Queries, request: Request, *, decomposed: bool = False) -> list[Answer]:
     """The answer to every question, or to one that is decomposed; groups run side by side.
 
-    Where hits need a least confidence there may be more of them than the limit: their texts may lower that of some.
+    If hits need a least confidence there may be more of them than the limit: their texts may lower some below it.
     """
     profile = request.profile
     plain = profile.mmr_lambda is None and not request.one_per_source and request.diversify_by is None
     if plain and profile.min_confidence > 0 and request.limit < _READ:
         request = structs.replace(request, limit=_READ)
     count = len(queries.texts)
-    size = count if decomposed else max(1, min(_GROUP, -(-count // threads())))
-    if (request.explain or opened.memory_index.waiting) and not decomposed:
+    if decomposed or count == 1:
+        size = count
+    elif request.explain or opened.memory_index.waiting:
         size = 1
-    wanted = wanted_of(
-        request, opened.view, opened.embedder_name, by_vector=queries.vectors is not None,
-        by_tokens=queries.tokens is not None, shared=decomposed,
-    )  # fmt: skip
+    else:
+        size = max(1, min(_GROUP, -(-count // threads())))
+    key = plan_key(opened, queries, request, shared=decomposed)
     if count <= size:
-        return _answer(opened, queries, request, wanted, _asked(opened, queries, request, wanted))
+        return _answer(opened, queries, request, key, _arrays(opened, queries, request, key))
     groups = [queries.part(start, start + size) for start in range(0, count, size)]
-    tasks = [
-        partial(_answer, opened, group, request, wanted, _asked(opened, group, request, wanted)) for group in groups
-    ]
-    return [answer for group in run_tasks(tasks) for answer in group]
+    tasks = [partial(_answer, opened, group, request, key, _arrays(opened, group, request, key)) for group in groups]
+    return [answer for answers in run_tasks(tasks) for answer in answers]
 
 
-def _asked(opened: Opened, queries: Queries, request: Request, wanted: Wanted) -> AskedQuestions:
-    return question_arrays(opened.reader, opened.memory_index.generation, queries, request, wanted.by_vector)
+def _arrays(opened: Opened, queries: Queries, request: Request, key: PlanKey) -> QuestionArrays:
+    return question_arrays(opened.reader, opened.memory_index.generation, queries, request, key.by_vector)
 
 
 def _answer(
-    opened: Opened, queries: Queries, request: Request, wanted: Wanted, questions: AskedQuestions
+    opened: Opened, queries: Queries, request: Request, key: PlanKey, questions: QuestionArrays
 ) -> list[Answer]:  # fmt: skip
-    plan = at(plan_of(request.profile, wanted), request.clock)
+    plan = with_clock(plan_of(request.profile, key), request.clock)
     hits, work = call(opened.view, plan, questions)
     if opened.memory_index.waiting and plan.changes:
         best = work.order[: min(plan.changes, hits.figures[0, _CANDIDATES])]
         if opened.memory_index.read_waiting_frames(opened.reader, work.rows[best]):
             hits, work = call(opened.view, plan, questions)
     answers = _read(opened, queries.texts, request, plan, questions, hits, work)
-    figures = hits.figures.tolist()
-    if not any(figure[_MORE] and figure[_AVAILABLE] < request.limit for figure in figures[: len(answers)]):
-        return answers
-    for place, figure in enumerate(figures[: len(answers)]):
+    for i, figure in enumerate(hits.figures[: len(answers)].tolist()):
         if figure[_MORE] and figure[_AVAILABLE] < request.limit:
-            again = queries if wanted.shared else queries.part(place, place + 1)
-            more = wanted._replace(wanted=4 * wanted.wanted)
-            again_asked = questions if wanted.shared else _asked(opened, again, request, more)
-            (answers[place],) = _answer(opened, again, request, more, again_asked)
+            again = queries if key.shared else queries.part(i, i + 1)
+            wider = key._replace(widening=4 * key.widening)
+            arrays = questions if key.shared else _arrays(opened, again, request, wider)
+            (answers[i],) = _answer(opened, again, request, wider, arrays)
     return answers
 
 
-def call(view: kernels.View, plan: kernels.Plan, batch: AskedQuestions) -> tuple[kernels.Hits, kernels.Workspace]:
+def call(view: kernels.View, plan: kernels.Plan, batch: QuestionArrays) -> tuple[kernels.Hits, kernels.Workspace]:
     """The hits of some questions, and the memory in which they were found; both last until this thread calls again."""
-    asking, room, wider = batch.asking, _room(view, plan), 0
-    questions, words = len(asking.counting), len(asking.shares)
+    if plan.exhaustive:
+        room = _REACHED
+    else:  # for the neighbours of the best: a link is in the lists of both ends
+        links, rows = len(view.graph.targets), max(len(view.terms.lengths), 1)
+        room = (4 + 2 * links // rows) * min(plan.parameters.expansion_depth, 2 * min(plan.wanted, rows))
+    wider = 0
     while True:
-        work, hits = _memory(view, plan, questions, words, batch, room)
-        status = kernels.recall(view, plan, asking, work, hits, checked=True)
+        work, hits = _memory(view, plan, batch, room)
+        status = kernels.recall(view, plan, batch.asking, work, hits, checked=True)
         if status == kernels.DONE:
             return hits, work
         if status == kernels.ROOM:
@@ -493,27 +476,19 @@ def call(view: kernels.View, plan: kernels.Plan, batch: AskedQuestions) -> tuple
         else:
             wider += 1
             size = shortlist_size(view.vectors.visible, plan.wanted * 4**wider)
-            plan = plan._replace(shortlist=max(4 * plan.shortlist, size) if wider > len(_WIDER) else size)
-
-
-def _room(view: kernels.View, plan: kernels.Plan) -> int:
-    """Room for rows within reach of a score, or for the neighbours of the best: a link is in the lists of both ends."""
-    if plan.exhaustive:
-        return _REACHED
-    links, rows = len(view.graph.targets), max(len(view.terms.lengths), 1)
-    return (4 + 2 * links // rows) * min(plan.parameters.expansion_depth, 2 * min(plan.wanted, rows))
+            plan = plan._replace(shortlist=max(4 * plan.shortlist, size) if wider > _WIDENINGS else size)
 
 
 def _memory(
-    view: kernels.View, plan: kernels.Plan, questions: int, words: int, batch: AskedQuestions, room: int
+    view: kernels.View, plan: kernels.Plan, batch: QuestionArrays, room: int
 ) -> tuple[kernels.Workspace, kernels.Hits]:
     """The memory of this thread, made again where it does not fit."""
+    questions, rows, visible = len(batch.asking.counting), len(view.terms.lengths), view.vectors.visible
     longest, tokens, words = (
         -(-batch.longest // 16) * 16,
         -(-batch.tokens // 64) * 64,
-        -(-words // 16) * 16,
+        -(-len(batch.asking.shares) // 16) * 16,
     )
-    rows, visible = len(view.terms.lengths), view.vectors.visible
     if visible > kernels.SCAN_ALL:  # above it `workspace` makes the same
         visible = min(visible, plan.shortlist + kernels.SCAN_ALL)
     key = (
@@ -522,12 +497,10 @@ def _memory(
         plan.shortlist, plan.top, plan.depth, plan.changes, plan.least_confidence > 0, plan.shared,
         plan.limit, plan.standing, view.stated.frames.shape[1],
     )  # fmt: skip
-    memories: dict[Any, tuple[kernels.Workspace, kernels.Hits]] | None = getattr(_memories, "memory", None)
-    if memories is None:
-        memories = _memories.memory = {}
+    memories: dict[Any, tuple[kernels.Workspace, kernels.Hits]] = vars(_memories).setdefault("memory", {})
     memory = memories.get(key)
     if memory is None:
-        while len(memories) >= _KEPT:
+        while len(memories) >= _MEMORIES_CACHED:
             del memories[next(iter(memories))]
         work = kernels.workspace(view, plan, questions, longest, tokens, room)
         memory = memories[key] = work, kernels.hits(plan, work, questions, words, longest)
@@ -537,7 +510,7 @@ def _memory(
 
 
 def _read(
-    opened: Opened, texts: Sequence[str], request: Request, plan: kernels.Plan, questions: AskedQuestions,
+    opened: Opened, texts: Sequence[str], request: Request, plan: kernels.Plan, questions: QuestionArrays,
     hits: kernels.Hits, work: kernels.Workspace,
 ) -> list[Answer]:  # fmt: skip
     """The kernel's arrays as lists."""
@@ -549,35 +522,33 @@ def _read(
     answers: list[Answer] = []
     gaps: list[tuple[str, ...]] = []
     least = _closing_confidence(request.profile, opened, plan)
-    for place, figure in enumerate(figures[:1] if plan.shared else figures):
+    for i, figure in enumerate(figures[:1] if plan.shared else figures):
         count, brought = figure[_HITS], figure[_BROUGHT]
-        fields = [column[place] for column in columns]
+        fields = [column[i] for column in columns]
         picked = None
         if plan.limit != plan.final or request.diversify_by is not None:
-            picked = choose(opened, request, hits, place, count)
+            picked = choose(opened, request, hits, i, count)
         if plan.shared:
             fields[2] = hits.confidence[:, : count + brought].max(axis=0).tolist()
-        shown = min(count if picked is None else len(picked), plan.final - brought)
-        if picked is not None:
-            ranks = [*picked[:shown], *range(count, count + brought)]
-            fields = [[column[rank] for rank in ranks] for column in fields]
-        elif brought:
-            fields = [[*column[:shown], *column[count : count + brought]] for column in fields]
-        else:
-            fields = [column[:shown] for column in fields]
+        ranks = [*(range(count) if picked is None else picked)][: plan.final - brought]
+        with_standing = [*ranks, *range(count, count + brought)]
+        fields = [[column[rank] for rank in with_standing] for column in fields]
         trace = _trace(plan, figure[_CANDIDATES], work, len(texts)) if request.explain else None
         missing: Missing | None = None
-        best = -1.0 if plan.shared else max(fields[1][:shown], default=0.0)  # sub-questions go by confidence alone
+        # Sub-questions go by confidence alone.
+        best = -1.0 if plan.shared else max(fields[1][: len(ranks)], default=0.0)
         any_hit = count > 0 if picked is None else bool(picked)
-        dates = hits.signals[place, slice(shown) if picked is None else picked[:shown], SIGNALS.date]
-        dated = bool((dates > 0).any())
-        for query in range(len(texts)) if plan.shared else (place,):
+        dated = bool((hits.signals[i, ranks, SIGNALS.date] > 0).any())
+        for query in range(len(texts)) if plan.shared else (i,):
             sure = float(hits.sure[query]) if picked is None else max(hits.confidence[query, picked], default=-1.0)
             if plan.shared and sure >= least:
                 gaps.append(())
                 continue
             words = slice(bounds[query], bounds[query + 1])
-            state = hits.known[words] if picked is None else _state(hits, query, words, picked)
+            state = hits.known[words]
+            if picked is not None:  # the kernel's counts hits that were not picked
+                contained = hits.contained[query, picked, : words.stop - words.start].any(axis=0)
+                state = np.minimum(state, 1) + contained.astype(np.uint8)
             lacking = Missing(
                 questions.words[query], hits.idf[words].tolist(), state.tolist(), sure, best, dated, any_hit,
                 figure[_CANDIDATES] > 0, least, float(opened.view.terms.records),
@@ -600,16 +571,8 @@ def _closing_confidence(profile: Profile, opened: Opened, plan: kernels.Plan) ->
     return least_confidence(profile.gap_confidence, opened.embedder_name, signals, int(opened.view.terms.records))
 
 
-def _state(hits: kernels.Hits, query: int, words: slice, ranks: Sequence[int]) -> NDArray[np.uint8]:
-    """`Hits.known`, of some hits alone."""
-    contained = hits.contained[query, ranks, : words.stop - words.start].any(axis=0)
-    return np.minimum(hits.known[words], 1) + contained.astype(np.uint8)
-
-
 def _trace(plan: kernels.Plan, m: int, work: kernels.Workspace, questions: int) -> Trace:
-    best_of = None
-    if plan.shared:
-        best_of = 1 + np.argmax(work.pool[1:questions, SIGNALS.score, :m], axis=0)
+    best_of = 1 + np.argmax(work.pool[1:questions, SIGNALS.score, :m], axis=0) if plan.shared else None
     return Trace(
         work.rows[:m].copy(), work.table[:, :m].copy(), work.order[:m].copy(), work.formula[:m].copy(),
         work.features[:, : min(plan.depth, m)].copy(), work.evidence.copy(), best_of,

@@ -11,15 +11,19 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 from functools import lru_cache
-from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import accumulate, chain, pairwise
+from typing import NamedTuple
 
 import numpy as np
 from msgspec import structs
+from numpy.typing import NDArray
 
+from recallite.embedding.protocol import QueryTokens
+from recallite.engine import Engine
 from recallite.errors import EmbedderError, EmbedderMismatch, InvalidInput
 from recallite.model.checks import check_vector
 from recallite.recall.request import Request
+from recallite.store.transaction import Reader
 from recallite.store.values import EmbedderRow
 from recallite.system.numerics import kernels
 from recallite.text.dates.languages import Language, Mention, fold, languages_of, terms_of_times, time_terms
@@ -27,20 +31,12 @@ from recallite.text.dates.periods import Time, ranged, years_before
 from recallite.text.questions import as_past, as_story, in_past_tense
 from recallite.text.words import QUESTION_TERMS, STOP_TERMS, placed_terms, query_terms, share_of, tokenize
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from recallite.embedding.protocol import QueryTokens
-    from recallite.engine import Engine
-    from recallite.store.transaction import Reader
-
 
 class Queries(NamedTuple):
     """Texts with a unit vector each, or none where only keywords are searched (`gap` says why).
 
-    `tokens` are there where the store has token codes for reranking.
-
-    `fingerprint` is that of the embedder that made the vectors, None where the caller gave them.
+    `tokens` are there where the store has token codes for reranking. `fingerprint` is the embedder's that made the
+    vectors, None where the caller gave them.
     """
 
     texts: list[str]
@@ -51,12 +47,22 @@ class Queries(NamedTuple):
 
     def part(self, start: int, stop: int) -> Queries:
         """Some of them."""
-        one = slice(start, stop)
         return self._replace(
-            texts=self.texts[one],
-            vectors=None if self.vectors is None else self.vectors[one],
-            tokens=None if self.tokens is None else self.tokens[one],
+            texts=self.texts[start:stop],
+            vectors=None if self.vectors is None else self.vectors[start:stop],
+            tokens=None if self.tokens is None else self.tokens[start:stop],
         )
+
+
+def given_vectors(vectors: Sequence[object], count: int) -> list[NDArray[np.float32]]:
+    """Check the vectors that the caller gives for `count` queries."""
+    try:
+        each = list(vectors)
+    except TypeError:
+        raise InvalidInput(f"vectors is {type(vectors).__name__}: give one vector a query") from None
+    if len(each) != count:
+        raise InvalidInput(f"vectors has {len(each)} entries for {count} queries: give one each")
+    return [check_vector(vector, None) for vector in each]
 
 
 def prepare_queries(
@@ -68,10 +74,13 @@ def prepare_queries(
         return Queries(texts, vectors)
     if request.mode == "keyword" or request.profile.vector_weight == 0 or not texts:
         return Queries(texts, None)
-    active, has_codes = _stored_vectors(engine)
-    by_tokens = request.profile.rerank_weight > 0 and has_codes
+    active, has_codes = engine.queried_embedder, True
+    if active is None:
+        with engine.store.read() as reader:
+            active, has_codes = reader.vectors.active_embedder(), reader.vectors.has_token_codes()
     if active is None:
         return Queries(texts, None)
+    by_tokens = request.profile.rerank_weight > 0 and has_codes
     if request.mode == "vector" and not engine.embedder.enabled:
         raise EmbedderError("this memory has no embedder: give vector=, or use mode='keyword'", "missing")
     try:
@@ -80,8 +89,6 @@ def prepare_queries(
         engine.queried_embedder = active if has_codes else None
         embedded = engine.embedder.queries(texts, tokens=by_tokens)
         engine.embedder.worked()
-        tokens = [query.tokens for query in embedded] if by_tokens else None
-        return Queries(texts, [query.vector for query in embedded], tokens, fingerprint)
     except EmbedderMismatch:
         raise
     except EmbedderError as failure:
@@ -89,18 +96,12 @@ def prepare_queries(
             raise
         engine.embedder.failed(failure, "recall is by keywords")
         return Queries(texts, None, gap=f"meaning was not searched: {failure}")
-
-
-def _stored_vectors(engine: Engine) -> tuple[EmbedderRow | None, bool]:
-    """The embedder of the store's vectors, and whether it has codes of their tokens."""
-    if engine.queried_embedder is not None:
-        return engine.queried_embedder, True
-    with engine.store.read() as reader:
-        return reader.vectors.active_embedder(), reader.vectors.has_token_codes()
+    tokens = [query.tokens for query in embedded] if by_tokens else None
+    return Queries(texts, [query.vector for query in embedded], tokens, fingerprint)
 
 
 def check_comparable(queries: Queries, active: EmbedderRow | None, path: str) -> None:
-    """Refuse query vectors that cannot be compared with those of the store in this transaction."""
+    """Refuse query vectors that cannot be compared with the store's vectors in this transaction."""
     if active is None or queries.vectors is None:
         return
     if queries.fingerprint is not None and queries.fingerprint != active.fingerprint:
@@ -108,10 +109,10 @@ def check_comparable(queries: Queries, active: EmbedderRow | None, path: str) ->
             f"{path} holds vectors of {active.name} ({active.dimension}, {active.fingerprint}) by now: another process "
             "moved it to that embedder; open the memory with it"
         )
-    for place, vector in enumerate(queries.vectors):
+    for i, vector in enumerate(queries.vectors):
         if len(vector) != active.dimension:
             raise InvalidInput(
-                f"vector {place} has shape ({len(vector)},): this store takes shape ({active.dimension},)", "vector"
+                f"vector {i} has shape ({len(vector)},): this store takes shape ({active.dimension},)", "vector"
             )
 
 
@@ -121,24 +122,17 @@ def query_words(text: str) -> list[str]:
     return [word for word in terms if word not in STOP_TERMS] or terms
 
 
-def given_vectors(vectors: Sequence[object], count: int) -> list[NDArray[np.float32]]:
-    """Check the vectors that the caller gives for `count` queries."""
-    try:
-        listed = list(vectors)
-    except TypeError:
-        raise InvalidInput(f"vectors is {type(vectors).__name__}: give one vector a query") from None
-    if len(listed) != count:
-        raise InvalidInput(f"vectors has {len(listed)} entries for {count} queries: give one each")
-    return [check_vector(vector, None) for vector in listed]
+# A question is often asked again.
+_as_past, _in_past_tense = lru_cache(maxsize=1024)(as_past), lru_cache(maxsize=1024)(in_past_tense)
+_as_story = lru_cache(maxsize=1024)(as_story)
 
 
-# The times that a question names, as spans that raise the records of them: "in May", "last week", "since 2019". What a
-# time is, `recallite.text.dates` says, for questions and for what is written alike. A question without a year means any
-# year, and what happened then may have been told soon after. Days are in UTC.
+# The times that a question names, as spans that raise the records in them: "in May", "last week", "since 2019".
+# `recallite.text.dates` finds them, in questions as in memories. A question without a year means any year, and what
+# happened then may have been told soon after. Days are in UTC.
 
 _DAY_US = 86_400_000_000
 _EPOCH = date(1970, 1, 1).toordinal()
-
 # A day or month without a year is of any year: up to this number of years back, and of the next.
 _YEARS_BACK = 10
 # What happened on a day, or in a month, is often told within a week.
@@ -174,7 +168,7 @@ def spans_of(text: str, terms: Sequence[str], clock_us: int) -> tuple[Span, ...]
     return ()
 
 
-def names_time(term: str) -> bool:
+def is_time_word(term: str) -> bool:
     """Whether an index term is a word of a time, or a number."""
     return term in time_terms() or term.isdigit()
 
@@ -223,10 +217,10 @@ def _spans(time: Time) -> Iterator[Span]:
 _FIRST_MOMENT, _LAST_MOMENT = -(2**63), 2**63 - 1
 
 
-class Asked(NamedTuple):
+class AskedTime(NamedTuple):
     """The time that a question is about: a moment in microseconds, or what is former.
 
-    `before` are index terms of what it was before, in a question about what was before something.
+    `before` are index terms of what came after, in a question about what was before something.
     """
 
     moment: int
@@ -234,21 +228,22 @@ class Asked(NamedTuple):
     before: frozenset[str] = frozenset()
 
 
-NOW, _FORMER, _FIRST = Asked(_LAST_MOMENT), Asked(_LAST_MOMENT, former=True), Asked(_FIRST_MOMENT)
+NOW, _FIRST = AskedTime(_LAST_MOMENT), AskedTime(_FIRST_MOMENT)
+_FORMER = AskedTime(_LAST_MOMENT, former=True)
 
 
 @lru_cache(maxsize=64)  # a question about the past is looked at again when it is answered
-def asked_of(question: str, clock_us: int) -> Asked:
+def asked_time(question: str, clock_us: int) -> AskedTime:
     """The time that a question is about; `NOW` for one that is not recognised as being about the past."""
-    past = as_past(question)
+    past = _as_past(question)
     if past is not None and past.which != "before":
         return _FORMER if past.which == "former" else _FIRST
-    if past is None and not in_past_tense(question):
+    if past is None and not _in_past_tense(question):
         return NOW
     spans = spans_of(question, query_terms(question), clock_us)
     moment = max((span.end for span in spans if span.begin <= clock_us), default=clock_us) - 1
     if spans:
-        return Asked(moment) if moment < clock_us else NOW
+        return AskedTime(moment) if moment < clock_us else NOW
     return NOW if past is None else _FORMER._replace(before=frozenset(tokenize(past.named)) - STOP_TERMS)
 
 
@@ -258,9 +253,9 @@ _MOST_KEYWORDS, _LONGEST_KEYWORDS = 3, 60
 
 
 class Adapted(NamedTuple):
-    """Queries of one call that share a request: their places among all of them, and what is searched for each."""
+    """Queries of one call that share a request: their indices among all of them, and what is searched for each."""
 
-    places: list[int]
+    indices: list[int]
     texts: list[str]
     request: Request
 
@@ -274,8 +269,8 @@ def adapt(query: str, request: Request, *, stories: bool) -> tuple[str, Request]
     """
     if not request.profile.adaptive:
         return query, request
-    story = as_story(query) if stories else None
-    past = story is not None or asked_of(query, request.clock) is not NOW
+    story = _as_story(query) if stories else None
+    past = story is not None or asked_time(query, request.clock) is not NOW
     if past:
         request = structs.replace(request, about_past=True, filter=request.filter.replaced(include_superseded=True))
     if request.relevant and (story is not None or of_keywords(query)):
@@ -296,20 +291,17 @@ def of_keywords(query: str) -> bool:
 def adapt_all(queries: Sequence[str], request: Request, *, stories: bool) -> list[Adapted]:
     """The queries by the request that they become; most calls have one group."""
     groups: dict[tuple[str | None, bool, bool, bool], Adapted] = {}
-    for place, query in enumerate(queries):
+    for i, query in enumerate(queries):
         text, query_request = adapt(query, request, stories=stories)
-        group = groups.setdefault(
-            (query_request.diversify_by, query_request.own_words, query_request.about_past, query_request.keywords),
-            Adapted([], [], query_request),
-        )
-        group.places.append(place)
+        key = query_request.diversify_by, query_request.own_words, query_request.about_past, query_request.keywords
+        group = groups.setdefault(key, Adapted([], [], query_request))
+        group.indices.append(i)
         group.texts.append(text)
     return list(groups.values())
 
 
 # Questions as the kernel takes them: the numbers of their words, their vectors, times and tokens.
 
-_NO_MOMENTS = np.empty(0, dtype=np.int64)
 _NO_WORDS = np.empty(0, dtype=np.int32)
 _NO_CODES = np.empty((0, 1), dtype=np.uint64)
 _NAME = re.compile(r"^\W*[A-Z]|[a-z][A-Z]|[A-Z]{2}|\d")
@@ -319,8 +311,9 @@ _UNKNOWN = -2  # no number of a word: -1 is that of no speaker
 
 
 class Question(NamedTuple):
-    """The words of a question: all index terms, those that count, the share of texts that contain each of these, their
-    roles, and how many they are; 0 of stop words alone, which are in nearly every record.
+    """The index terms of a question, and its words that count, with the share of texts that contain each and its role.
+
+    `counting` is how many count; 0 if all are stop words, which are in nearly every record.
     """
 
     terms: list[str]
@@ -328,6 +321,7 @@ class Question(NamedTuple):
     shares: list[float]
     roles: list[int]
     counting: float
+    has_time: bool
 
 
 @lru_cache(maxsize=1024)  # a question is often asked again
@@ -337,23 +331,24 @@ def read_question(text: str) -> Question:
     words = [word for word in terms if word not in STOP_TERMS]
     named = names_in(text)
     roles = [NAMED if word in named else 0 if word in QUESTION_TERMS else CONTENT for word in words or terms]
-    return Question(terms, words or terms, [share_of(word) for word in words or terms], roles, float(len(words)))
+    has_time = len(text) <= _LONGEST_TEXT and terms_of_times(text, terms) is not None
+    return Question(terms, words or terms, list(map(share_of, words or terms)), roles, float(len(words)), has_time)
 
 
 def names_in(text: str) -> set[str]:
-    """The index terms of names and numbers in a question: words with a capital letter or a digit, but those of times.
+    """The index terms of names and numbers in a question: words with a capital letter or a digit, except times.
 
-    The first word has its capital anyway, and so have most words of a title: there a capital is no name's.
+    The first word of a sentence and most words of a title have a capital without being names.
     """
     chunks = text.split()
-    capital = [chunk for place, chunk in enumerate(chunks) if _NAME.search(chunk) and (place or _INNER.search(chunk))]
+    capital = [chunk for i, chunk in enumerate(chunks) if _NAME.search(chunk) and (i or _INNER.search(chunk))]
     if 2 * len(capital) > len(chunks):
         capital = [chunk for chunk in capital if any(map(str.isdigit, chunk))]
     named = {term for chunk in capital for term in tokenize(chunk)} - STOP_TERMS
-    return {term for term in named if not names_time(term)}
+    return {term for term in named if not is_time_word(term)}
 
 
-class AskedQuestions(NamedTuple):
+class QuestionArrays(NamedTuple):
     """Some questions for the kernel, with the words that count of each."""
 
     words: list[list[str]]
@@ -364,30 +359,23 @@ class AskedQuestions(NamedTuple):
 
 def question_arrays(
     reader: Reader, generation: int, queries: Queries, request: Request, by_vector: bool
-) -> AskedQuestions:
-    """Questions as the kernel takes them; `generation` is that of the index, which numbers words."""
-    texts, profile = queries.texts, request.profile
-    read = [read_question(text) for text in texts]
-    words = [[] if request.mode == "vector" else question.words for question in read]
-    flat = words[0] if len(words) == 1 else [word for own_words in words for word in own_words]
+) -> QuestionArrays:
+    """Questions as the kernel takes them; words are numbered by the index's `generation`."""
+    texts = queries.texts
+    read = list(map(read_question, texts))
+    counted = [] if request.mode == "vector" else read
+    words = [question.words for question in counted] or [[] for _ in read]
+    flat = list(chain.from_iterable(words))
     numbers = reader.lexicon.recalled(flat, generation)
-    if request.mode == "vector":
-        shares, roles = [], []
-    elif len(read) == 1:
-        shares, roles = read[0].shares, read[0].roles
-    else:
-        shares = [share for question in read for share in question.shares]
-        roles = [role for question in read for role in question.roles]
-    counting = [0.0 if request.mode == "vector" else question.counting for question in read]
-    spans: list[tuple[tuple[int, int, int], ...]] = []
-    if profile.date_weight > 0:
-        spans = [spans_of(text, question.terms, request.clock) for text, question in zip(texts, read, strict=True)]
-    begins = ends = fades = _NO_MOMENTS
-    span_offsets = _zeros(len(texts) + 1)
-    if any(spans):
-        flat_spans = np.array([span for own_spans in spans for span in own_spans], dtype=np.int64)
-        begins, ends, fades = np.ascontiguousarray(flat_spans.T)
-        span_offsets = _offsets(map(len, spans))
+    shares = list(chain.from_iterable(question.shares for question in counted))
+    roles = list(chain.from_iterable(question.roles for question in counted))
+    counting = [question.counting for question in counted] or [0.0] * len(read)
+    spans = [
+        spans_of(text, question.terms, request.clock) if question.has_time and request.profile.date_weight > 0 else ()
+        for text, question in zip(texts, read, strict=True)
+    ]
+    flat_spans = np.array([*chain.from_iterable(spans)], dtype=np.int64).reshape(-1, 3)
+    begins, ends, fades = np.ascontiguousarray(flat_spans.T)
     moments, former, before, before_offsets = _times(reader, generation, texts, request)
     vectors = np.empty((len(texts), 0), dtype=np.float32)
     if by_vector and queries.vectors is not None:
@@ -397,11 +385,11 @@ def question_arrays(
         vectors=vectors, numbers=np.array([numbers.get(word, _UNKNOWN) for word in flat], dtype=np.int32),
         shares=np.array(shares, dtype=np.float64), roles=np.array(roles, dtype=np.uint8),
         word_offsets=_offsets(map(len, words)), counting=np.array(counting),
-        begins=begins, ends=ends, fades=fades, span_offsets=span_offsets, moments=moments, former=former,
+        begins=begins, ends=ends, fades=fades, span_offsets=_offsets(map(len, spans)), moments=moments, former=former,
         before=before, before_offsets=before_offsets, token_codes=codes, token_offsets=token_offsets,
         token_words=token_words, token_word_offsets=token_word_offsets, width=width,
     )  # fmt: skip
-    return AskedQuestions(words, max(map(len, words)), len(codes), asking)
+    return QuestionArrays(words, max(map(len, words)), len(codes), asking)
 
 
 def _times(
@@ -409,14 +397,15 @@ def _times(
 ) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.int32], NDArray[np.int64]]:
     """The time that each question is about, and the numbers of the words of what it names as having come after."""
     if not request.about_past:
-        return _now(len(texts)), _not_former(len(texts)), _NO_WORDS, _zeros(len(texts) + 1)
-    times = [asked_of(text, request.clock) for text in texts]
+        return _now(len(texts))
+    times = [asked_time(text, request.clock) for text in texts]
     before = [sorted(time.before) for time in times]
-    numbers = reader.lexicon.recalled([word for own_words in before for word in own_words], generation)
+    words = list(chain.from_iterable(before))
+    numbers = reader.lexicon.recalled(words, generation)
     return (
         np.array([time.moment for time in times], dtype=np.int64),
         np.array([time.former for time in times], dtype=np.uint8),
-        np.array([numbers.get(word, _UNKNOWN) for own_words in before for word in own_words], dtype=np.int32),
+        np.array([numbers.get(word, _UNKNOWN) for word in words], dtype=np.int32),
         _offsets(map(len, before)),
     )
 
@@ -424,31 +413,30 @@ def _times(
 def _tokens(
     texts: Sequence[str], tokens: Sequence[QueryTokens | None] | None, words: Sequence[list[str]]
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], int]:
-    """The codes of the questions' tokens, and the words that each stands for, by place among those of its question."""
-    if tokens is None:
-        return _NO_CODES, _zeros(len(texts) + 1), _NO_MOMENTS, _zeros(1), 1
-    codes, counts, places, sizes, width = [], [], [], [], 1
-    for text, question_tokens, question_words in zip(texts, tokens, words, strict=True):
+    """The codes of the questions' tokens, and the words that each stands for, as indices into its question's words."""
+    codes, counts, width = [], [], 1
+    word_indices: list[int] = []
+    sizes: list[int] = []
+    for text, question_tokens, question_words in zip(texts, tokens or [None] * len(texts), words, strict=True):
         counts.append(0 if question_tokens is None else len(question_tokens.codes))
         if question_tokens is None or not len(question_tokens.codes):
             continue
         codes.append(question_tokens.codes)
         width = question_tokens.width
         for standing_for in words_of_tokens(text, question_tokens.places.tolist(), question_words):
-            places += standing_for
+            word_indices += standing_for
             sizes.append(len(standing_for))
-    if not codes:
-        return _NO_CODES, _zeros(len(texts) + 1), _NO_MOMENTS, _zeros(1), 1
-    every = codes[0] if len(codes) == 1 else np.concatenate(codes)
-    return every, _offsets(counts), np.array(places, dtype=np.int64), _offsets(sizes), width
+    all_codes = np.concatenate(codes) if codes else _NO_CODES
+    return all_codes, _offsets(counts), np.array(word_indices, dtype=np.int64), _offsets(sizes), width
 
 
 def words_of_tokens(text: str, begins: Sequence[int], words: Sequence[str]) -> list[list[int]]:
-    """The places among `words` of those that each token of a text is part of; `begins` are the tokens' characters."""
+    """The indices of the `words` that each token of a text is part of; `begins` are the tokens' characters."""
     placed = placed_terms(text)
-    starts, place_of = [begin for begin, _ in placed], {word: place for place, word in enumerate(words)}
-    places_of = [[place_of[term] for term in terms if term in place_of] for _, terms in placed]
-    return [places_of[at - 1] if (at := bisect_right(starts, begin)) else [] for begin in begins]
+    starts, index_of = [begin for begin, _ in placed], {word: i for i, word in enumerate(words)}
+    # Before the first term there is none.
+    indices = [[], *([index_of[term] for term in terms if term in index_of] for _, terms in placed)]
+    return [indices[bisect_right(starts, begin)] for begin in begins]
 
 
 def _offsets(counts: object) -> NDArray[np.int64]:
@@ -456,15 +444,7 @@ def _offsets(counts: object) -> NDArray[np.int64]:
 
 
 @lru_cache(maxsize=64)
-def _zeros(count: int) -> NDArray[np.int64]:
-    return np.zeros(count, dtype=np.int64)
-
-
-@lru_cache(maxsize=64)
-def _now(queries: int) -> NDArray[np.int64]:
-    return np.full(queries, NOW.moment, dtype=np.int64)
-
-
-@lru_cache(maxsize=64)
-def _not_former(queries: int) -> NDArray[np.uint8]:
-    return np.zeros(queries, dtype=np.uint8)
+def _now(count: int) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.int32], NDArray[np.int64]]:
+    """What `_times` returns for questions about the present."""
+    moments, former = np.full(count, NOW.moment, dtype=np.int64), np.zeros(count, dtype=np.uint8)
+    return moments, former, _NO_WORDS, np.zeros(count + 1, dtype=np.int64)

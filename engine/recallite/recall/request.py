@@ -24,13 +24,10 @@ _PLAIN = {
     "keyword_fallback": False, "long_query_chars": None, "adaptive": False, "standing_instructions": 0,
     "superseded": "as_ranked", "hops": 0,
 }  # fmt: skip
+_PARAMETERS = {"query", "limit", "vector"}
 MAX_LIMIT = 10_000
 ANSWER_CONFIDENCE, ANSWER_SHARE = 0.15, 0.5
 """The least confidence of an answer, and its least share of the best hit's. The first keeps 95 % of right hits."""
-# MMR chooses among this many times the limit, and at least this many.
-_MMR_POOL, _MMR_LEAST = 4, 32
-# What is spread is chosen among this many times the limit.
-_SPREAD_POOL = 8
 # What remains to be spread over if each source gives one hit.
 _ONE_PER_SOURCE: dict[str | None, str | None] = {"one_per_source": None, "one_per_source_over_time": "time"}
 
@@ -73,11 +70,11 @@ class RecallOptions(TypedDict, total=False):
 class Request(Struct, frozen=True, kw_only=True):
     """The part that every query of one call shares. Times are microseconds since 1970 UTC.
 
-    Without `counted` its hits are no accesses of their records. `relevant` leaves out hits that are less than half as
-    sure as the best; the profile's `min_confidence` is then that of an answer, and `own_least` what it was before.
-    `keywords` says that the questions are words alone: hits that have all of them need no confidence. `own_words` says
-    that what the user said is asked for, not what was said to them; `about_past` that the questions were recognised as
-    being about the past.
+    - relevant: leave out hits that are less than half as sure as the best; `own_least` is the profile's
+      `min_confidence` before it was raised to an answer's
+    - keywords: the questions are words alone, and hits that have all of them need no confidence
+    - own_words: what the user said is asked for, not what was said to them
+    - counted: hits count as accesses of their records
     """
 
     profile: Profile
@@ -102,19 +99,6 @@ class Request(Struct, frozen=True, kw_only=True):
         return self.now if self.filter.as_of is None else self.filter.as_of
 
     @property
-    def wanted(self) -> int:
-        """The number of candidates by each signal."""
-        multiplier = self.profile.formula.candidate_multiplier
-        if self.diversify_by is not None:
-            multiplier = max(multiplier, _SPREAD_POOL)
-        return max(self.profile.candidates, multiplier * self.limit)
-
-    @property
-    def mmr_pool(self) -> int:
-        """The number of the best that MMR chooses among."""
-        return max(_MMR_POOL * self.limit, _MMR_LEAST)
-
-    @property
     def time_range(self) -> str | None:
         """The times asked for, in words; None where any will do."""
         since, until = map(checks.optional_datetime, (self.filter.since, self.filter.until))
@@ -125,9 +109,12 @@ class Request(Struct, frozen=True, kw_only=True):
         return f"from {since.isoformat()} to {until.isoformat()}"
 
 
-def _chosen(profile: Profile, mode: str, options: dict[str, Any]) -> Profile:
-    """The profile with the choices of a call."""
-    changed = profile.override(options)
+# Checking a profile took 4 % of a recall from 1,000 records, and calls repeat their options. Typed: True is no 1.
+@lru_cache(maxsize=64, typed=True)
+def _adapt_profile(profile: str | Profile, mode: str, names: tuple[str, ...], *values: Any) -> Profile:
+    """The profile, or the one with a name, with the choices of a call."""
+    options = dict(zip(names, values, strict=True))
+    changed = resolve_profile(profile).override(options)
     if mode != "hybrid":
         # One signal alone; options that this call names are kept.
         named = {name: getattr(changed, name) for name in options}
@@ -135,12 +122,6 @@ def _chosen(profile: Profile, mode: str, options: dict[str, Any]) -> Profile:
         plain = {name: value for name, value in _PLAIN.items() if hasattr(changed, name)}
         changed = changed.override({**plain, **named, **alone, "fusion": "weighted"})
     return changed
-
-
-# Checking a profile took 4 % of a recall from 1,000 records, and calls repeat their options. Typed: True is no 1.
-@lru_cache(maxsize=64, typed=True)
-def _chosen_again(profile: Profile, mode: str, names: tuple[str, ...], *values: Any) -> Profile:
-    return _chosen(profile, mode, dict(zip(names, values, strict=True)))
 
 
 @lru_cache(maxsize=64)
@@ -179,14 +160,14 @@ def build_request(
     if isinstance(profile, Mapping):
         choices, profile = dict(profile), None
         profile = choices.pop("name", None)
-    preset = resolve_profile(default_profile if profile is None else profile)
+    preset = default_profile if profile is None else profile
     try:
-        ranking = _chosen_again(preset, mode, tuple(choices), *choices.values())
+        ranking = _adapt_profile(preset, mode, tuple(choices), *choices.values())
     except TypeError:  # a value that cannot be a key
-        ranking = _chosen(preset, mode, choices)
+        ranking = _adapt_profile.__wrapped__(preset, mode, tuple(choices), *choices.values())
     own_least = ranking.min_confidence
     if checks.check_flag(relevant, "relevant") and own_least < ANSWER_CONFIDENCE:
-        ranking = _chosen_again(ranking, "hybrid", ("min_confidence",), ANSWER_CONFIDENCE)
+        ranking = _adapt_profile(ranking, "hybrid", ("min_confidence",), ANSWER_CONFIDENCE)
     if diversify_by is not None:
         checks.check_choice(diversify_by, "diversify_by", _DIVERSITIES)
     checks.check_choice(purpose, "purpose", _PURPOSES)
@@ -219,7 +200,7 @@ def recall_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
     The command line, HTTP and files of questions give them so. Raises InvalidInput for an unknown name.
     """
     arguments = {name: value for name, value in options.items() if name not in OPTIONS and name not in FIELD_NAMES}
-    if unknown := [name for name in arguments if name not in _ARGUMENTS]:
+    if unknown := [name for name in arguments if name not in RecallOptions.__annotations__.keys() | _PARAMETERS]:
         raise InvalidInput(unknown_option("recall", unknown[0]))
     fields = {name: value for name, value in options.items() if name in FIELD_NAMES and value is not None}
     if fields.keys() <= RecallOptions.__annotations__.keys():
@@ -238,6 +219,3 @@ def recall_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
     if "limit" in options:
         arguments["limit"] = options["limit"]
     return arguments
-
-
-_ARGUMENTS = {*RecallOptions.__annotations__, "query", "limit", "vector"}

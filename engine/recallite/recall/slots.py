@@ -94,7 +94,7 @@ _POSITIONS = _set(
 _PREPOSITIONS = _set("in at on from near via")
 # A time after a preposition is no place: "in mid October", "at 9:15", "on Fridays".
 _NO_PLACE = _TIMES | _UNITS | _set("mid early late middle end beginning next last every average moment time leave sale")
-_SPANS = _set("since until till always")
+_DURATIONS = _NUMBERS | _UNITS | _set("since until till always")
 _REASONS = _set(
     "because since so due reason want wants wanted to for cause caused causes as thanks after afraid too hate hates"
     " need needs"
@@ -152,13 +152,6 @@ def _has_amount(text: str) -> bool:
     return _DIGIT.search(_DATED.sub(" ", text)) is not None
 
 
-def _has_duration(text: str) -> bool:
-    words = _words(text)
-    return not (_NUMBERS.isdisjoint(words) and _UNITS.isdisjoint(words) and _SPANS.isdisjoint(words)) or bool(
-        _DIGIT.search(text)
-    )
-
-
 def _has_time(text: str) -> bool:
     words = _words(text)
     if not (_TIMES.isdisjoint(words) and _UNITS.isdisjoint(words)):
@@ -172,20 +165,11 @@ def _has_place(text: str) -> bool:
     words = _words(text)
     if not _POSITIONS.isdisjoint(words) or "to the" in text or "://" in text:
         return True
-    if not _PREPOSITIONS.isdisjoint(words):
-        for place, word in enumerate(words[:-1]):
-            if word in _PREPOSITIONS:
-                after = words[place + 1 : place + 3]
-                if (after[-1] if after[0] == "the" else after[0]) not in _NO_PLACE and not after[0][0].isdigit():
-                    return True
-    return text.islower() or _has_names(text)
-
-
-def _has_person(text: str) -> bool:
-    return not _PEOPLE.isdisjoint(_words(text)) or text.islower() or _has_names(text, persons=True)
-
-
-def _has_name(text: str) -> bool:
+    for i, word in enumerate(words[:-1]):
+        if word in _PREPOSITIONS:
+            after = words[i + 1 : i + 3]
+            if (after[-1] if after[0] == "the" else after[0]) not in _NO_PLACE and not after[0][0].isdigit():
+                return True
     return text.islower() or _has_names(text)
 
 
@@ -211,10 +195,10 @@ _HAS: dict[str, Callable[[str], bool]] = {
     "phone": lambda text: _PHONE.search(text) is not None,
     "email": lambda text: "@" in text and _EMAIL.search(text) is not None,
     "amount": _has_amount,
-    "duration": _has_duration,
+    "duration": lambda text: not _DURATIONS.isdisjoint(_words(text)) or _DIGIT.search(text) is not None,
     "time": _has_time,
     "place": _has_place,
-    "person": _has_person,
+    "person": lambda text: not _PEOPLE.isdisjoint(_words(text)) or text.islower() or _has_names(text, persons=True),
     "reason": lambda text: not _REASONS.isdisjoint(_words(text)),
-    "name": _has_name,
+    "name": lambda text: text.islower() or _has_names(text),
 }

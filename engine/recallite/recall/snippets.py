@@ -44,7 +44,7 @@ def cut_snippet(text: str, query: str, max_chars: int) -> Snippet:
     end = begin + max_chars
     if end < len(text) and not _SPACE.match(text[end]):
         # Text without spaces is cut within.
-        end = next((place for place in range(end, begin + max_chars // 2, -1) if _SPACE.match(text[place - 1])), end)
+        end = next((i for i in range(end, begin + max_chars // 2, -1) if _SPACE.match(text[i - 1])), end)
     return Snippet(text[begin:end].rstrip(), text[:begin].count("\n"))
 
 
@@ -61,9 +61,8 @@ def _window(text: str, query: str, max_chars: int) -> int:
         return len(text) - len(text.lstrip())
     starts = [start for start, _, _ in matches]
     best, first, last = (0, 0), 0, 0
-    for place, start in enumerate(starts):
-        until = bisect_left(starts, start + max_chars * 3 // 4)
-        inside = [matches[index] for index in range(place, until)]
+    for i, start in enumerate(starts):
+        inside = matches[i : bisect_left(starts, start + max_chars * 3 // 4)]
         rank = (len({word for _, _, words in inside for word in words}), len(inside))
         if rank > best:
             best, first, last = rank, start, inside[-1][1]
@@ -77,33 +76,25 @@ def _window(text: str, query: str, max_chars: int) -> int:
 
 
 def _matches(text: str, query: str) -> list[tuple[int, int, frozenset[str]]]:
-    """The spans of words of the query, and which words, in order."""
-    wanted = set(query_words(query))
+    """The spans of words of the query, and which words, in order; overlapping pairs of characters are merged."""
+    words = set(query_words(query))
     matches: list[tuple[int, int, frozenset[str]]] = []
-    for word in _WORD.finditer(text) if wanted else ():
-        common = wanted.intersection(_terms(word[0]))
+    for word in _WORD.finditer(text) if words else ():
+        common = words.intersection(_terms(word[0]))
         if not common:
             continue
         runs = [run for run in _UNSPACED.finditer(word[0]) if len(run[0]) > 1]
         if not runs:
             matches.append((word.start(), word.end(), frozenset(common)))
-            continue
-        _add_pairs(matches, word, runs, wanted)
-    return matches
-
-
-def _add_pairs(
-    matches: list[tuple[int, int, frozenset[str]]], word: re.Match[str], runs: list[re.Match[str]], wanted: set[str]
-) -> None:
-    """Add the matching character pairs of scripts without spaces; overlapping ones are merged."""
-    for run in runs:
-        for place in range(len(run[0]) - 1):
-            common = wanted.intersection(_terms(run[0][place : place + 2]))
+        pairs = [(run.start() + i, run[0][i : i + 2]) for run in runs for i in range(len(run[0]) - 1)]
+        for begin, pair in pairs:
+            common = words.intersection(_terms(pair))
             if not common:
                 continue
-            start = word.start() + run.start() + place
+            start = word.start() + begin
+            stop = start + 2
             if matches and matches[-1][1] >= start and matches[-1][0] >= word.start():
-                start, words = matches[-1][0], matches.pop()[2] | common
-            else:
-                words = frozenset(common)
-            matches.append((start, word.start() + run.start() + place + 2, frozenset(words)))
+                start, _, before = matches.pop()
+                common |= before
+            matches.append((start, stop, frozenset(common)))
+    return matches

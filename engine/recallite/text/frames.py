@@ -125,12 +125,12 @@ def _own_words(text: str) -> _Block | None:
     """The typed words of a block that is only frames around them; a command without arguments has none."""
     if noted := _NOTED.match(text):
         return _Block(noted[1].strip(), framed=_has_tags(noted[1]))
-    at, name = 0, ""
-    while frame := _COMMAND_FRAME.match(text, at):
-        at = frame.end()
+    position, name = 0, ""
+    while frame := _COMMAND_FRAME.match(text, position):
+        position = frame.end()
         name = frame[2].strip() if frame[1] == "command-name" else name
-    arguments = _ARGUMENTS.match(text, at)
-    if not name or not (arguments or not text[at:].strip()):
+    arguments = _ARGUMENTS.match(text, position)
+    if not name or not (arguments or not text[position:].strip()):
         return None
     words = arguments[1].strip() if arguments else ""
     return _Block(f"{name} {words}" if words else "", framed=_has_tags(words))
@@ -145,11 +145,13 @@ def _without_frames(text: str) -> _Block:
     """A block without its frames. Each character is read a few times, also if thousands of tags have no end."""
     ends = {_name_of(end): end.end() for end in _END.finditer(text)}
     parts: list[str] = []
-    at = done = 0
+    position = done = 0
     framed, begins, begins_with_tag = False, True, False
-    while opening := (_NEXT.match(text, at) if at and at == done else None) or _OPENING.search(text, at):
-        begins = begins and not text[at : opening.start()].strip()
-        name, at, framed = _name_of(opening), opening.end(), True
+    while opening := (_NEXT.match(text, position) if position and position == done else None) or _OPENING.search(
+        text, position
+    ):
+        begins = begins and not text[position : opening.start()].strip()
+        name, position, framed = _name_of(opening), opening.end(), True
         end = _end_of(opening, name, ends, text, begins)
         if end is None:
             begins_with_tag |= begins
@@ -159,13 +161,13 @@ def _without_frames(text: str) -> _Block:
         if name in (_ARGS, _NOTE):
             parts.append(text[opening.end() : end].rpartition("</")[0])
             begins = False
-        at = done = end
+        position = done = end
     rest = "".join((*parts, text[done:])).strip()
     return _Block(rest, bool(rest) and done > 0, framed or _has_tags(rest), begins_with_tag)
 
 
 def _name_of(match: re.Match[str]) -> str:
-    """The name of what opens or ends: that of a tag in lower case, or its kind."""
+    """The name of a tag in lower case; of other marks that open or end a frame, their kind."""
     return match["tag"].lower() if match["tag"] else f"#{match.lastgroup}"
 
 

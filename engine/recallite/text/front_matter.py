@@ -62,8 +62,15 @@ def front_matter(text: str) -> tuple[dict[str, Any], int]:
     begin, close, end = span
     source = text[begin:close]
     values = _mapping(source)
-    if values is None:
-        values = _each_property(source)
+    begins = [match.start() for match in _property(source)] if values is None else []
+    # A text that only looks like properties has more lines that are none.
+    if begins and sum(1 for _ in _stray(source)) < len(begins):
+        values = {}
+        for begin, stop in pairwise([*begins, len(source)]):
+            part = source[begin:stop]
+            read = _mapping(part) if len(begins) <= _MOST_READ_ALONE else None
+            name, _, value = part.partition(":")
+            values |= read if read is not None else {_string(name.strip(" \t\"'")): _string(" ".join(value.split()))}
     return (values, end) if values else ({}, 0)
 
 
@@ -78,22 +85,8 @@ def _mapping(source: str) -> dict[str, Any] | None:
         return None
 
 
-def _each_property(source: str) -> dict[str, Any]:
-    """The values of properties that are no mapping together, each read alone; {} for text that only looks like one."""
-    begins = [match.start() for match in _property(source)]
-    if not begins or sum(1 for _ in _stray(source)) >= len(begins):
-        return {}
-    values: dict[str, Any] = {}
-    for begin, end in pairwise([*begins, len(source)]):
-        part = source[begin:end]
-        read = _mapping(part) if len(begins) <= _MOST_READ_ALONE else None
-        name, _, value = part.partition(":")
-        values |= read if read is not None else {_string(name.strip(" \t\"'")): _string(" ".join(value.split()))}
-    return values
-
-
 def properties_text(values: Mapping[str, Any], *, without: Collection[str] = ()) -> str:
-    """Properties as text, "name: value; name: value, value", but for those of these names and those without a value.
+    """Properties as text, "name: value; name: value, value", except for these names and for empty values.
 
     Links are written as the names that they show.
     """

@@ -48,7 +48,8 @@ _ON = (
 )
 _DID = r"(?:done|success|succeeded|completed?|finished|ready|saved|updated|deleted|created|ok|okay|passed|executed)"
 _NOISE = lazily(
-    "|".join(
+    "(?i)"
+    + "|".join(
         [
             r"null|none|undefined|nan|nil|void|true|false|n/?a|empty|failed",
             r"asdf\w{0,9}|qwerty|test(?:ing)?(?: \d){1,3}",
@@ -69,8 +70,7 @@ _NOISE = lazily(
             r"(?:step|attempt|retry|page|iteration|epoch|batch) \d{1,6} ?(?:/|of) ?\d{1,6}(?: ?(?:\.{2,6}|…|done|ok))?",
             r"(?:tool|function)[_ ](?:call|use|result|output|response)s?|(?:no|empty) (?:output|result|response)",
         ]
-    ),
-    re.IGNORECASE,
+    )
 )
 # A bar of progress: "45%|####    | 45/100 [00:10<00:12, 4.5it/s]", "[=====>   ] 50%".
 _BAR = lazily(r"(?:[^|\[\]:]{0,40}: ?)?\d{0,3} ?%? ?[|\[][#=█▏▎▍▌▋▊▉░▒▓> .-]{3,120}[|\]][0-9a-z/%.:,<\[\]? ]{0,60}")
@@ -79,37 +79,32 @@ _JSON = lazily(
     r'|exit_code|returncode)"\s*:\s*(?:true|false|null|\[\s*\]|\{\s*\}|0|"(?:ok|success|done|completed)?")\s*(?:,|(?=\}))){1,8}\s*\}',
     re.IGNORECASE,
 )
-_LOG_LEVEL = lazily(r"[\[(]?(?:info|debug|trace|notice)[\])]?:? ", re.IGNORECASE)
+_LOG_LEVEL = lazily(r"(?i)[\[(]?(?:info|debug|trace|notice)[\])]?:? ")
 _BRACKETS = "[](){}<>«»\"'`"
 _MARKS = " \t⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏✓✔✅☑✗✘•·●*>$-"
 
 
 def is_junk(text: str) -> bool:
     """Whether a text is only small talk or tool noise."""
-    stripped = text.strip()
-    return _small_talk(stripped) or _JSON.fullmatch(stripped[: 4 * _LONGEST_CHARS]) is not None or _all_noise(stripped)
-
-
-def _all_noise(text: str) -> bool:
-    """Whether every line is empty, a separator, or what a tool prints without a result."""
+    text = text.strip()
+    if _is_small_talk(text) or _JSON.fullmatch(text[: 4 * _LONGEST_CHARS]) is not None:
+        return True
     return all(
-        not any(map(str.isalnum, line)) or (len(line) <= _LONGEST_CHARS and _noise(line)) for line in text.splitlines()
+        not any(map(str.isalnum, line)) or (len(line) <= _LONGEST_CHARS and _is_noise(line))
+        for line in text.splitlines()
     )
 
 
-def _noise(line: str) -> bool:
+def _is_noise(line: str) -> bool:
+    """Whether a line is what a tool prints without a result."""
     line = line.strip()
     bare = line.strip(_MARKS)
     level = _LOG_LEVEL.match(bare)
     bare = (bare if level is None else bare[level.end() :]).strip(_BRACKETS)
-    return (
-        _BAR.fullmatch(line) is not None
-        or _NOISE.fullmatch(bare) is not None
-        or _NOISE.fullmatch(bare.rstrip(".!… ")) is not None
-    )
+    return bool(_BAR.fullmatch(line) or _NOISE.fullmatch(bare) or _NOISE.fullmatch(bare.rstrip(".!… ")))
 
 
-def _small_talk(text: str) -> bool:
+def _is_small_talk(text: str) -> bool:
     """Whether a text is phrases of the table in a row."""
     if len(text) > _LONGEST_CHARS or _MEANING.search(text):
         return False

@@ -19,12 +19,11 @@ from recallite.text.front_matter import front_matter_span
 
 _SEGMENT_CHARS = 262_144
 _fence = re.compile(r" {0,3}(`{3,}(?=[^`\r\n]*(?:[\r\n]|\Z))|~{3,})([^\r\n]*)").match
-
 _margin = re.compile(r"[^\W\d_]|#{1,6} ").match
 _line_ends = re.compile(r"\r\n?|\n").finditer
 
 
-class Lines:
+class LineStarts:
     """The starts of the lines of a text. Lines count from 0 here, in `number` from 1."""
 
     def __init__(self, text: str) -> None:
@@ -47,7 +46,7 @@ class Lines:
         return not self._text[self.start(line) : self.start(line + 1)].strip()
 
 
-def segments(text: str, lines: Lines, first: int) -> Iterator[tuple[int, int]]:
+def segments(text: str, lines: LineStarts, first: int) -> Iterator[tuple[int, int]]:
     """Runs of lines from `first` on, of about 262,144 characters each, that no Markdown block crosses.
 
     A word or a heading at the left margin after a blank line ends every list and quote, but not a code fence.
@@ -75,15 +74,9 @@ def page_starts(text: str) -> list[int]:
 
 Kind = Literal["prose", "code", "rows", "group"]
 _KINDS: dict[str, Kind] = {
-    "fence": "code",
-    "code_block": "code",
-    "html_block": "code",
-    "table_open": "rows",
-    "bullet_list_open": "group",
-    "ordered_list_open": "group",
-    "list_item_open": "group",
-    "blockquote_open": "group",
-}
+    "fence": "code", "code_block": "code", "html_block": "code", "table_open": "rows", "bullet_list_open": "group",
+    "ordered_list_open": "group", "list_item_open": "group", "blockquote_open": "group",
+}  # fmt: skip
 # A token takes 0.6 KB. A segment of 262,144 characters of real text has 8,000 tokens, one of markup only 300,000.
 _MAX_TOKENS = 200_000
 _MAX_HEADING_CHARS = 200
@@ -107,14 +100,14 @@ class Block(NamedTuple):
         return blocks if blocks and blocks[0].first == self.first else [Block("code", self.first), *blocks]
 
 
-class Section(NamedTuple):
+class MarkdownSection(NamedTuple):
     """A section: the path of its headings, and blocks that cover all its lines."""
 
     headings: tuple[str, ...]
     blocks: list[Block]
 
 
-def paragraphs(lines: Lines, first: int, last: int, kind: Kind = "prose") -> list[Block]:
+def paragraphs(lines: LineStarts, first: int, last: int, kind: Kind = "prose") -> list[Block]:
     """The paragraphs between two lines of a text, separated by blank lines."""
     blocks: list[Block] = []
     blank = True
@@ -125,13 +118,13 @@ def paragraphs(lines: Lines, first: int, last: int, kind: Kind = "prose") -> lis
     return blocks
 
 
-def markdown_sections(text: str, lines: Lines, first: int) -> Iterator[Section]:
+def markdown_sections(text: str, lines: LineStarts, first: int) -> Iterator[MarkdownSection]:
     """The sections of a document's body, which begins at line `first`.
 
     Headings without text belong to the next section; headings in lists and quotes begin none.
     """
     path: list[tuple[int, str]] = []
-    section = Section((), [])
+    section = MarkdownSection((), [])
     bare = True
     if first == 0 and (span := front_matter_span(text)) is not None:
         # Invalid front matter is text, but its last line must not make the line before it a heading.
@@ -143,14 +136,14 @@ def markdown_sections(text: str, lines: Lines, first: int) -> Iterator[Section]:
             path = [outer for outer in path if outer[0] < level] + [(level, title)]
             if not bare:
                 yield section
-            section = Section(tuple(title for _, title in path if title), section.blocks if bare else [])
+            section = MarkdownSection(tuple(title for _, title in path if title), section.blocks if bare else [])
         bare = heading is not None and (bare or not section.blocks)
         section.blocks.append(block)
     if section.blocks:
         yield section
 
 
-def _top_blocks(text: str, lines: Lines, first: int) -> Iterator[tuple[Block, tuple[int, str] | None]]:
+def _top_blocks(text: str, lines: LineStarts, first: int) -> Iterator[tuple[Block, tuple[int, str] | None]]:
     """The outermost blocks, headings with their level and title.
 
     Where the parser would take too much memory, or nests too deep, the lines are taken as paragraphs.
@@ -173,28 +166,21 @@ def _top_blocks(text: str, lines: Lines, first: int) -> Iterator[tuple[Block, tu
 
 def _blocks(tokens: Sequence[Token], base: int) -> Iterator[tuple[Block, Sequence[Token]]]:
     """The outermost blocks of tokens, each with its own tokens; `base` is the line of the parser's line 0."""
-    place = 0
-    while place < len(tokens):
-        token, after = tokens[place], place + 1
+    i = 0
+    while i < len(tokens):
+        token, after = tokens[i], i + 1
         if token.nesting == 1:
             while not (tokens[after].nesting == -1 and tokens[after].level == token.level):
                 after += 1
             after += 1
         if token.map is not None:
-            block_tokens = tokens[place:after]
+            block_tokens = tokens[i:after]
             yield Block(_KINDS.get(token.type, "prose"), base + token.map[0], block_tokens[1:-1], base), block_tokens
-        place = after
+        i = after
 
 
 class _TooMany(Exception):
     pass
-
-
-def _bounded(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """A parser rule that never matches, and stops the parser when its tokens take too much memory."""
-    if len(state.tokens) > _MAX_TOKENS:
-        raise _TooMany
-    return False
 
 
 @cache
@@ -204,9 +190,16 @@ def _parser() -> MarkdownIt:
     It follows nesting to a depth of 20 in linear time: 0.3 s for 1.5 MB of real documents, and up to 20 us per
     character of pure markup.
     """
+
+    def bounded(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+        """Never match, and stop the parser when its tokens take too much memory."""
+        if len(state.tokens) > _MAX_TOKENS:
+            raise _TooMany
+        return False
+
     parser = MarkdownIt("commonmark").enable("table")
     parser.core.ruler.enableOnly(["normalize", "block"])
-    parser.block.ruler.before("table", "bounded", _bounded)
+    parser.block.ruler.before("table", "bounded", bounded)
     return parser
 
 

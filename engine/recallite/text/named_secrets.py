@@ -15,7 +15,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from recallite.text.patterns import lazily, read_tables
+from recallite.text.patterns import lazily, read_tables, word_set
 
 MASK = "\0"
 """The character that stands for each one of what was redacted before."""
@@ -31,6 +31,13 @@ _MOST_SAID_CHARS = 160
 # A name may say something of what stands before the third name after it.
 _MOST_NAMES = 3
 _MOST_SAID_WORDS = 14
+_OF_BASE64 = ("+", "/")
+_COMPOUNDS = ("db", "user", "root", "admin", "smtp", "mail", "my", "sql", "ssh", "ftp", "store", "sudo")
+# Words with another meaning: a pass, a word in Italian, a key in Spanish.
+_OTHER_MEANINGS = ("pass", "parola", "clave")
+# Words of SQL.
+_QUOTED_ONLY = ("identified by", "identified_by")
+_USERS = ("login", "user", "username", "account")
 _OPENING = "\"'`“„«»‹‘‚「『"
 _CLOSING = dict(zip(_OPENING, "\"'`”“»«›’‘」』", strict=True))
 # Signs after a name: `"]` of a subscript, `**` of Markdown, "(staging)"; then a sign of assignment, and what leads to
@@ -44,15 +51,11 @@ _ASSIGNED = lazily(
 # setPassword("...") and <password>...</password>; {name: PASSWORD, value: ...} and <add key="Password" value="..."/>.
 _CALLED = lazily(r"[ \t]{0,2}\([ \t]{0,3}(?=[\"'`])|>(?=[^\s<>\0]{1,200}</)")
 _SECOND_ARGUMENT = lazily(r"[\"'],[ \t]{0,3}(?=[\"'])")
-_VALUE_OF = lazily(
-    r"\\?[\"']?\s{0,3},?\s{0,12}(?:-\s)?\\?[\"']?value\\?[\"']?[ \t]{0,3}[:=][ \t]{0,3}\\?", re.IGNORECASE
-)
+_VALUE_OF = lazily(r"(?i)\\?[\"']?\s{0,3},?\s{0,12}(?:-\s)?\\?[\"']?value\\?[\"']?[ \t]{0,3}[:=][ \t]{0,3}\\?")
 _BARE = lazily(r"[^\s\0\"'`<>“”«»「」『』，。；、）]{1,200}")
 _REST = lazily(r"[^\s\0\"'`<>“”«»「」『』，。；、）,;&|)]*")
 _NEXT_FIELD = lazily(r"[,;&|](?:\s|$|[\"'{}\[\]\\]|[\w.-]{1,40}\s?[=:])")
-_SCHEME = lazily(
-    r"(?:bearer|basic|token|digest|negotiate|api-?key|key|jwt|ntlm|ssws)[ \t]+(?:token[ \t]+)?", re.IGNORECASE
-)
+_SCHEME = lazily(r"(?i)(?:bearer|basic|token|digest|negotiate|api-?key|key|jwt|ntlm|ssws)[ \t]+(?:token[ \t]+)?")
 _PREFIXED_QUOTE = lazily(r"[bfrRuU@$]{1,2}(?=[\"'])")
 _WORD = lazily(r"[^\s\0]{1,200}")
 _SENTENCE_END = lazily(r"[.!?;]\s|[。！？\n\0]")
@@ -66,7 +69,7 @@ _ACCOUNT = lazily(r"[ \t]?\(?[:=]?[^\w\n\0]{0,4}[\w.@+-]{1,60}[ \t]{0,2}[/:|,][ 
 _ROW_OF_WORDS = lazily(
     r"[\"'*_`]{0,3}(?:\s(?:is|are))?\s?:?[\s\"'*_`“]{0,4}([a-z]{3,12}(?:[ ,-]{1,2}[a-z]{3,12}){3,23})(?![\w-])"
 )
-_COOKIE = lazily(r"(?:cookies?\d?[\"']?\s{0,2}[:=]?\s{0,2}|\s-b\s{1,4})[\"']?(?=[\w.$-]{1,60}=)", re.IGNORECASE)
+_COOKIE = lazily(r"(?i)(?:cookies?\d?[\"']?\s{0,2}[:=]?\s{0,2}|\s-b\s{1,4})[\"']?(?=[\w.$-]{1,60}=)")
 _PAIR = lazily(r"([\w.$-]{1,60})=([^\s;,\"'\0]{1,4000});?[ \t]?")
 _COOKIE_OPTIONS = frozenset(("path", "domain", "expires", "max-age", "samesite", "priority"))
 # A password with "/" is no port and path.
@@ -75,9 +78,9 @@ _USER = lazily(
     r"(?P<password>[^\s/?#\"'<>`\0]{1,200}|(?!\d{1,5}[/?#])[^\s\"'<>`\0]{1,200})@(?=[\w\[.-])"
 )
 _USER_TOKEN = lazily(r"(?P<password>[\w.~+-]{16,400})@(?=[\w\[])")
-_HOOK = lazily(r"[^\s\"'<>`\0]{0,200}?hook[^\s\"'<>`\0/]{0,40}/[^\s\"'<>`\0]{8,2000}", re.IGNORECASE)
+_HOOK = lazily(r"(?i)[^\s\"'<>`\0]{0,200}?hook[^\s\"'<>`\0/]{0,40}/[^\s\"'<>`\0]{8,2000}")
 _PATH_PART = lazily(r"(?<=[/=])[\w~@-]{7,}")
-_SIGNED = lazily(r"[?&;](?:[\w-]{0,20}-)?(?:sig|signature)=([\w%+/=.~-]{16,1000})", re.IGNORECASE)
+_SIGNED = lazily(r"(?i)[?&;](?:[\w-]{0,20}-)?(?:sig|signature)=([\w%+/=.~-]{16,1000})")
 # Short options that take a password, by the programs that have them, and the ones that take user:password. Whether
 # such an option may be apart from its value: `mysql -p name` takes a database.
 _OPTION = lazily(r"\s-(?P<option>[pPaw])(?P<gap>\s{0,4})[\"']?(?P<value>[^\s\"'\0]{3,200})")
@@ -92,19 +95,18 @@ _USER_OPTION = lazily(
 )
 # auth=("user", "password") and login("user", "password").
 _LOGIN = lazily(
-    r"(?:auth|login|authenticate|credentials?)\w{0,20}\s?=?\s?\(\s{0,3}[\"'][^\"'\n\0]{1,80}[\"'],\s{0,3}[\"']"
-    r"(?P<value>[^\s\"'\0]{3,200})[\"']", re.IGNORECASE,
+    r"(?i)(?:auth|login|authenticate|credentials?)\w{0,20}\s?=?\s?\(\s{0,3}[\"'][^\"'\n\0]{1,80}[\"'],\s{0,3}[\"']"
+    r"(?P<value>[^\s\"'\0]{3,200})[\"']"
 )  # fmt: skip
 # The private numbers of a key as JSON (RFC 7518, 6).
 _JWK_NUMBER = lazily(r"\"(?:d|p|q|dp|dq|qi|k)\"\s{0,3}:\s{0,3}\"([\w-]{20,2000})\"", re.ASCII)
 # Programs whose -u and --user take a user and a group.
 _OF_GROUPS = frozenset(("docker", "podman", "nerdctl", "compose", "exec", "rsync", "install", "setpriv", "systemd-run"))
 _PLACEHOLDER = lazily(
-    r"[<{\[].*|\$[A-Za-z_]\w*|\$[({].*|%\w+%|%[sdr]|%\(\w+\)s|(.)\1{2,}|[x*•.…_·-]+"
+    r"(?is)[<{\[].*|\$[A-Za-z_]\w*|\$[({].*|%\w+%|%[sdr]|%\(\w+\)s|(.)\1{2,}|[x*•.…_·-]+"
     r"|.*(?:xxxx|\*\*\*|\.\.\.|…|change[_-]?me|\{[\w.()\[\]!:]*\}|\$\{|\[[a-zA-Z]-|\\[swdb]).*|\(\?.*"
     r"|(?:your|my|insert|replace|enter|paste|put|use|the|some|any|example|sample|fake|dummy|test)(?:[-_ ]?[a-z]+)*"
-    r"|(?:op|vault|secrets?|arn|env|file|ref|aws-sm|gcpsm|keyring|keychain):.*|ENC\[.*|!(?:Ref|Sub|GetAtt|secret)\b.*",
-    re.IGNORECASE | re.DOTALL,
+    r"|(?:op|vault|secrets?|arn|env|file|ref|aws-sm|gcpsm|keyring|keychain):.*|ENC\[.*|!(?:Ref|Sub|GetAtt|secret)\b.*"
 )
 _EXPRESSION = lazily(
     r"[&*]?[A-Za-z_][\w.:]*[!?]?[(\[].*|[A-Za-z_]\w*(?:(?:\.|::|->|\?\.)[A-Za-z_]+)+;?|[A-Za-z_]+<.*|&'?\w+|[{}()\[\];]+.*|.*\][(.].*"
@@ -128,12 +130,12 @@ _PARTS = lazily(r"[^\W\d_]+|\d+")
 _CAMEL = lazily(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _SYMBOLS = frozenset("!@#$%^*~&+")
 _HEX = lazily(r"(?:0x)?[0-9a-fA-F]+")
-_DIGEST = lazily(r"(?:sha\d+|md5|h1)[:-]", re.IGNORECASE)
+_DIGEST = lazily(r"(?i)(?:sha\d+|md5|h1)[:-]")
 _UUID = lazily(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _UNKNOWN = lazily(r"(?<![\w/+=.@:#-])[A-Za-z0-9][A-Za-z0-9_+/-]{19,}={0,2}(?![\w/+])")
 
 
-class Name(NamedTuple):
+class SecretName(NamedTuple):
     """A secret's name in a text: an identifier, what its word says of the value, and that word."""
 
     start: int
@@ -145,30 +147,20 @@ class Name(NamedTuple):
     is_unspaced: bool = False
 
 
-class Words(NamedTuple):
-    """The tables of words. Those of names by a part of each, with its place; `parts` are looked for first."""
-
-    names: dict[str, list[tuple[int, str, Strength, bool]]]
-    parts: tuple[str, ...]
-    ascii_parts: tuple[str, ...]
-    conjunctions: frozenset[str]
-    changes: frozenset[str]
-    before_others: frozenset[str]
-    weak_linkers: frozenset[str]
-    linkers: frozenset[str]
-    other_values: frozenset[str]
-    other_name_parts: frozenset[str]
-    technical: frozenset[str]
+@cache
+def _tables() -> dict[str, frozenset[str]]:
+    return {name: word_set(text) for name, text in read_tables(__file__).items()}
 
 
 @cache
-def _words() -> Words:
-    tables = read_tables(__file__)
+def _spellings(ascii_only: bool) -> dict[str, list[tuple[int, str, Strength, bool]]]:
+    """The names of secrets by a part of each, which is looked for first: its offset, the name, and what it says."""
+    tables = _tables()
     spelled: dict[str, tuple[Strength, bool]] = {"key": ("key", False)}
     strengths: tuple[Strength, ...] = ("password", "token", "number", "account", "phrase")
     for strength in strengths:
         for declined in (False, True):
-            for word in tables.get(strength + "_declined" * declined, "").split():
+            for word in tables.get(strength + "_declined" * declined, ()):
                 for joint in (" ", "_", "-", "") if "_" in word[1:] else ("_",):
                     spelled[word[0] + word[1:].replace("_", joint)] = strength, declined
     longest = {word if word[0] == "_" else max(re.split(r"[ _-]", word), key=len) for word in spelled}
@@ -178,10 +170,7 @@ def _words() -> Words:
         for part in parts:
             if part in word:
                 names[part].append((word.index(part), word, strength, declined))
-    return Words(
-        names, tuple(parts), tuple(part for part in parts if part.isascii()),
-        *(frozenset(tables[name].split()) for name in Words._fields[3:]),
-    )  # fmt: skip
+    return {part: spelled_so for part, spelled_so in names.items() if part.isascii() or not ascii_only}
 
 
 def named_secrets(text: str) -> Iterator[tuple[int, int, str]]:
@@ -222,37 +211,36 @@ def kind_of_field(name: str, value: str) -> str | None:
     return None
 
 
-def _kind(name: Name) -> str:
+def _kind(name: SecretName) -> str:
     return {"token": "key or token", "key": "key or token", "number": "PIN"}.get(name.strength, "password")
 
 
-# ── names ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+# Names.
 
 
-def _names(text: str, lower: str) -> list[Name]:
-    """The names of secrets in a text."""
-    words = _words()
-    by_stop: dict[int, Name] = {}
-    for part in [part for part in (words.ascii_parts if text.isascii() else words.parts) if part in lower]:
-        spellings = words.names[part]
-        place = lower.find(part)
-        while place >= 0:
+def _names(text: str, lower: str) -> list[SecretName]:
+    by_stop: dict[int, SecretName] = {}
+    spellings_by_part = _spellings(text.isascii())
+    for part in [part for part in spellings_by_part if part in lower]:
+        spellings = spellings_by_part[part]
+        position = lower.find(part)
+        while position >= 0:
             for offset, word, strength, declined in spellings:
-                begin = place - offset
+                begin = position - offset
                 if begin >= 0 and lower.startswith(word, begin):
                     name = _identified(text, begin, word, strength, declined=declined)
                     if name is not None and (name.stop not in by_stop or len(by_stop[name.stop].word) < len(word)):
                         by_stop[name.stop] = name
                     break
-            place = lower.find(part, place + len(part))
+            position = lower.find(part, position + len(part))
     return sorted(by_stop.values())
 
 
-def _identified(text: str, begin: int, word: str, strength: Strength, *, declined: bool) -> Name | None:
+def _identified(text: str, begin: int, word: str, strength: Strength, *, declined: bool) -> SecretName | None:
     """A word with the identifier around it, unless that is another word or names something else."""
     start, end = begin, begin + len(word)
     if "\u0e00" <= word[-1] <= "\u0eff" or word[-1] >= "\u2e80":
-        return Name(begin, end, strength, word, word, is_unspaced=True)
+        return SecretName(begin, end, strength, word, word, is_unspaced=True)
     first, last = max(0, begin - _MOST_NAME_CHARS), min(len(text), end + _MOST_NAME_CHARS)
     while start > first and (text[start - 1].isalnum() or text[start - 1] in "_-$"):
         start -= 1
@@ -260,7 +248,7 @@ def _identified(text: str, begin: int, word: str, strength: Strength, *, decline
     if declined:
         while stop < last and text[stop].isalpha():
             stop += 1
-        return Name(start, stop, strength, word, text[start:stop]) if stop - end <= 6 else None
+        return SecretName(start, stop, strength, word, text[start:stop]) if stop - end <= 6 else None
     while stop < last and text[stop].isascii() and (text[stop].isalnum() or text[stop] in "_-"):
         stop += 1
     stop = max(end, end + len(text[end:stop].rstrip("_-")))
@@ -284,20 +272,16 @@ def _identified(text: str, begin: int, word: str, strength: Strength, *, decline
     is_id = word != "secret" and after.lower().strip("_-") in ("id", "ids")
     return (
         None
-        if is_id or parts & _words().other_name_parts
-        else Name(start, stop, strength, word, identifier, is_english=True)
+        if is_id or parts & _tables()["other_name_parts"]
+        else SecretName(start, stop, strength, word, identifier, is_english=True)
     )
 
 
-_OF_BASE64 = ("+", "/")
-_COMPOUNDS = ("db", "user", "root", "admin", "smtp", "mail", "my", "sql", "ssh", "ftp", "store", "sudo")
+# Values.
 
 
-# ── values ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _values(text: str, lower: str, name: Name, end: int) -> Iterator[Span]:
-    """The values that a name gives away, those that a sentence names before `end`."""
+def _values(text: str, lower: str, name: SecretName, end: int) -> Iterator[Span]:
+    """The values that a name gives away; a sentence has to name them before `end`."""
     if name.strength == "phrase" or name.word == "passphrase":
         row = _ROW_OF_WORDS.match(text, name.stop)
         if row is not None and _is_phrase(row[1].split(), 12 if name.strength == "phrase" else 4):
@@ -341,7 +325,7 @@ def _values(text: str, lower: str, name: Name, end: int) -> Iterator[Span]:
                 yield before.span(1)
 
 
-def _given(text: str, begin: int, name: Name, how: How, *, is_close: bool) -> Iterator[Span]:
+def _given(text: str, begin: int, name: SecretName, how: How, *, is_close: bool) -> Iterator[Span]:
     """The value that begins here, if it is a secret. `is_close`: it is joined to its name, as in a shell."""
     if (prefix := _PREFIXED_QUOTE.match(text, begin)) is not None:
         begin = prefix.end()
@@ -403,7 +387,7 @@ def _trimmed(text: str, begin: int, stop: int) -> Span | None:
     return (begin, begin + len(value)) if value else None
 
 
-def _is_alone(text: str, name: Name, stop: int) -> bool:
+def _is_alone(text: str, name: SecretName, stop: int) -> bool:
     """Whether a line has only a name and its value."""
     line = text.rfind("\n", max(0, name.start - 40), name.start) + 1
     before = text[line : name.start] if line or name.start < 40 else "..."
@@ -411,7 +395,7 @@ def _is_alone(text: str, name: Name, stop: int) -> bool:
     return not before.strip(" \t-*>#\"'`|") and (not after or after[0] in "\r\n")
 
 
-def _said(text: str, lower: str, name: Name, end: int) -> Iterator[Span]:
+def _said(text: str, lower: str, name: SecretName, end: int) -> Iterator[Span]:
     """The values that a sentence names after a secret's name: no ordinary words, after a word such as "is"."""
     begin = name.stop + (text[name.stop : name.stop + 1] in ('"', "'", "`", "*", "”", "»", ","))
     is_given = name.strength == "password" and _is_after_user(lower, name)
@@ -432,11 +416,11 @@ def _said(text: str, lower: str, name: Name, end: int) -> Iterator[Span]:
         if count == _MOST_SAID_WORDS:
             return
         if word.start() >= done:
-            is_another = done > begin and previous in _words().conjunctions
+            is_another = done > begin and previous in _tables()["conjunctions"]
             how: How | None = "said" if is_another or _links(previous, count, name, lower) else None
             if not count:
                 how = "literal" if is_given and (_is_mixed(word[0]) or text[name.stop] != ",") else "beside"
-            elif how is None and name.strength == "password" and previous not in _words().before_others:
+            elif how is None and name.strength == "password" and previous not in _tables()["before_others"]:
                 how = "beside" if _is_tangled(word[0]) else None
             if how is not None and not (how == "beside" and name.strength == "key"):
                 span = _span_said(text, word, name, how, is_quotable=is_quotable or how == "said")
@@ -446,24 +430,19 @@ def _said(text: str, lower: str, name: Name, end: int) -> Iterator[Span]:
         previous = word[0].lower()
 
 
-# Words with another meaning: a pass, a word in Italian, a key in Spanish.
-_OTHER_MEANINGS = ("pass", "parola", "clave")
-# Words of SQL.
-_QUOTED_ONLY = ("identified by", "identified_by")
-
-
-def _links(previous: str, count: int, name: Name, lower: str) -> bool:
+def _links(previous: str, count: int, name: SecretName, lower: str) -> bool:
     """Whether a word of a sentence leads to the value: a verb, a colon; "to" after a verb, and not "password to"."""
-    words = _words()
-    if not count or (previous not in words.linkers and previous not in words.weak_linkers):
+    tables = _tables()
+    weak = previous in tables["weak_linkers"]
+    if not count or not (weak or previous in tables["linkers"]):
         return count > 0 and previous.endswith(":") and previous[0] not in _OPENING
-    if previous not in words.weak_linkers or (previous == "to" and (count > 1 or not name.is_english)):
+    if not weak or (previous == "to" and (count > 1 or not name.is_english)):
         return True
     around = lower[max(0, name.start - 40) : name.start], lower[name.stop : name.stop + _MOST_SAID_CHARS // 2]
-    return any(not words.changes.isdisjoint(part.split()) for part in around)
+    return any(not tables["changes"].isdisjoint(part.split()) for part in around)
 
 
-def _span_said(text: str, word: re.Match[str], name: Name, how: How, *, is_quotable: bool) -> Span | None:
+def _span_said(text: str, word: re.Match[str], name: SecretName, how: How, *, is_quotable: bool) -> Span | None:
     """The value that a word of a sentence is or begins."""
     if word[0][0] in _OPENING and is_quotable:
         span = _quoted(text, word.start())
@@ -478,17 +457,14 @@ def _span_said(text: str, word: re.Match[str], name: Name, how: How, *, is_quota
     return span if is_secret else None
 
 
-def _is_after_user(lower: str, name: Name) -> bool:
+def _is_after_user(lower: str, name: SecretName) -> bool:
     """Whether a user's name precedes: "login ada password ...", as in a .netrc file."""
     before = lower[max(0, name.start - 80) : name.start].split()
     is_named = len(before) > 1 and before[-2].strip("-:") in _USERS
     return is_named and before[-1].strip(",") not in (*_USERS, "and", "or", "&", "/", "name", "+")
 
 
-_USERS = ("login", "user", "username", "account")
-
-
-def _near(text: str, name: Name, end: int) -> Iterator[Span]:
+def _near(text: str, name: SecretName, end: int) -> Iterator[Span]:
     """The words that look random in the line after a name."""
     limit = min(end, name.stop + _MOST_SAID_CHARS)
     line = text.find("\n", name.stop, limit)
@@ -499,10 +475,10 @@ def _near(text: str, name: Name, end: int) -> Iterator[Span]:
             yield unknown.span()
 
 
-# ── what is a secret ───────────────────────────────────────────────────────────────────────────────────────────────
+# What is a secret.
 
 
-def _is_secret(value: str, name: Name, how: How, following: str) -> bool:
+def _is_secret(value: str, name: SecretName, how: How, following: str) -> bool:
     """Whether a value, before the text `following`, may be what the name says."""
     strength = name.strength
     if strength == "number":
@@ -536,7 +512,7 @@ def _is_secret(value: str, name: Name, how: How, following: str) -> bool:
 
 def _is_placeholder(value: str) -> bool:
     """Whether a value stands for one: a variable, "<token>", "your-key", "xxxx", a word for what it is."""
-    return _PLACEHOLDER.fullmatch(value) is not None or value.lower() in _words().other_values or _is_name(value)
+    return _PLACEHOLDER.fullmatch(value) is not None or value.lower() in _tables()["other_values"] or _is_name(value)
 
 
 def _is_name(value: str) -> bool:
@@ -590,9 +566,9 @@ def _is_ordinary(value: str) -> bool:
         letters = [part.lower() for part in parts if part.isalpha()]
         if "".join(parts) != piece or len(parts) > 3 or (len(parts) == 1 and letters and _is_scattered(piece)):
             return False
-        if len(parts) > 1 and not _words().technical.issuperset(letters):
+        if len(parts) > 1 and not _tables()["technical"].issuperset(letters):
             return False
-    return not is_phrase or not _words().technical.isdisjoint(value.lower().split("-"))
+    return not is_phrase or not _tables()["technical"].isdisjoint(value.lower().split("-"))
 
 
 def _is_identifier(value: str) -> bool:
@@ -620,29 +596,16 @@ def _is_random(value: str) -> bool:
         return False
     digits = sum(map(str.isdigit, value))
     has_cases = any(map(str.islower, value)) and any(map(str.isupper, value))
-    if (
-        digits < 2
-        or not any(map(str.isalpha, value))
-        or value.count("/") > 2 + len(value) // 20
-        or not (has_cases or digits > 3)
-    ):
+    if digits < 2 or not any(map(str.isalpha, value)) or not (has_cases or digits > 3):
         return False
-    return len(_CAMEL.findall(value)) >= len(value) / 5 and _entropy_bits(value) > 3.2
-
-
-def _is_key(value: str) -> bool:
-    """Whether a value is as long and random as a key, be it hexadecimal."""
-    return _is_random(value) or (len(value) >= 32 and _HEX.fullmatch(value) is not None)
-
-
-def _entropy_bits(value: str) -> float:
-    """Shannon's entropy of the characters of a value."""
     shares = [count / len(value) for count in Counter(value).values()]
-    return -sum(share * math.log2(share) for share in shares)
+    entropy_bits = -sum(share * math.log2(share) for share in shares)
+    is_path = value.count("/") > 2 + len(value) // 20
+    return not is_path and len(_CAMEL.findall(value)) >= len(value) / 5 and entropy_bits > 3.2
 
 
 def _is_phrase(words: list[str], least: int) -> bool:
-    """Whether words are those of a passphrase: lower case, and unless they are many no function words among them."""
+    """Whether words are a passphrase: lower case, and without function words unless there are many."""
     if len(words) < least or not all(word.isalpha() and word.islower() for word in words):
         return False
     from recallite.text.words import STOP_WORDS
@@ -650,16 +613,16 @@ def _is_phrase(words: list[str], least: int) -> bool:
     return least > 11 or not any(word in STOP_WORDS or _is_name(word) for word in words)
 
 
-# ── headers, addresses, options ────────────────────────────────────────────────────────────────────────────────────
+# Headers, addresses, options.
 
 
 def _cookies(text: str) -> Iterator[Span]:
     """The values of a Cookie or Set-Cookie header, and of an option that gives cookies."""
     end = 0
     for header in _COOKIE.finditer(text):
-        place = max(end, header.end())
-        while (pair := _PAIR.match(text, place)) is not None:
-            place = end = pair.end()
+        position = max(end, header.end())
+        while (pair := _PAIR.match(text, position)) is not None:
+            position = end = pair.end()
             is_value = pair[1].lower() not in _COOKIE_OPTIONS and len(pair[2]) > 5 and not _is_placeholder(pair[2])
             if is_value and _is_mixed(pair[2]) and not _NUMBER.fullmatch(pair[2]):
                 yield pair.span(2)
@@ -667,14 +630,16 @@ def _cookies(text: str) -> Iterator[Span]:
 
 def _of_addresses(text: str) -> Iterator[Span]:
     """The passwords and signatures of URLs, and what is secret in the path of a webhook."""
-    place = text.find("://")
-    while place >= 0:
-        begin, is_web = place + 3, text[max(0, place - 5) : place].lower().endswith(("http", "https"))
-        place = text.find("://", begin)
-        if (user := _USER.match(text, begin)) is not None:
-            if not _is_placeholder(user["password"]):
-                yield user.span("password")
-        elif is_web and (token := _USER_TOKEN.match(text, begin)) is not None and _is_key(token[1]):
+    position = text.find("://")
+    while position >= 0:
+        begin, is_web = position + 3, text[max(0, position - 5) : position].lower().endswith(("http", "https"))
+        position = text.find("://", begin)
+        user = _USER.match(text, begin)
+        token = _USER_TOKEN.match(text, begin) if is_web and user is None else None
+        if user is not None and not _is_placeholder(user["password"]):
+            yield user.span("password")
+        # As long and random as a key, be it hexadecimal.
+        if token is not None and (_is_random(token[1]) or (len(token[1]) >= 32 and _HEX.fullmatch(token[1]))):
             yield token.span(1)
         if is_web and (hook := _HOOK.match(text, begin)) is not None:
             for part in _PATH_PART.finditer(text, *hook.span()):
@@ -698,7 +663,6 @@ def _of_options(text: str) -> Iterator[Span]:
             yield match.span("value")
 
 
-def _words_before(text: str, place: int) -> list[str]:
-    """The words of a command before an option."""
-    first = max(0, place - _MOST_VALUE_CHARS)
-    return text[max(first, text.rfind("\n", first, place)) : place].split()
+def _words_before(text: str, position: int) -> list[str]:
+    first = max(0, position - _MOST_VALUE_CHARS)
+    return text[max(first, text.rfind("\n", first, position)) : position].split()

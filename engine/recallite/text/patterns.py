@@ -1,4 +1,4 @@
-"""Patterns and tables of words, which the modules of texts share: how they are compiled, and how they are read.
+"""Patterns, tables of words and caches, which the modules of texts share.
 
 All regular expressions take 0.15 s to compile, and a recall needs few: each is compiled when it is first used. A long
 alternation takes 10 to 20 microseconds a question, to look for the words it needs takes 1: `may_match` does so. Tables
@@ -8,10 +8,12 @@ of words are in text files beside the modules that read them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
-from typing import cast
+from typing import Generic, TypeVar, cast
+
+T = TypeVar("T")
 
 _METHODS = ("search", "match", "fullmatch", "split", "findall", "finditer", "sub", "subn")
 
@@ -39,12 +41,17 @@ def lazily(source: str, flags: int = 0) -> re.Pattern[str]:
 
 
 def may_match(text: str, words: Iterable[str]) -> bool:
-    """Whether a text has one of these lower-case words, of which every match of a pattern that ignores case has one.
+    """Whether a text has one of these lower-case words, without which a pattern that ignores case cannot match.
 
     True for any text that is not ASCII: other characters may be case variants of letters.
     """
     lower = text.lower()
     return not lower.isascii() or any(map(lower.__contains__, words))
+
+
+def word_set(text: str) -> frozenset[str]:
+    """The words of a table."""
+    return frozenset(text.split())
 
 
 def read_tables(module: str) -> dict[str, str]:
@@ -58,3 +65,18 @@ def read_tables(module: str) -> dict[str, str]:
         else:
             tables[name] += f"{line}\n"
     return tables
+
+
+class Cached(dict[str, T], Generic[T]):
+    """What a function makes of each text, computed on first use; emptied when it has `most`, none of long texts."""
+
+    def __init__(self, read: Callable[[str], T], most: int, longest: int = 64) -> None:
+        self._read, self._most, self._longest = read, most, longest
+
+    def __missing__(self, text: str) -> T:
+        value = self._read(text)
+        if len(text) <= self._longest:
+            if len(self) >= self._most:
+                self.clear()
+            self[text] = value
+        return value

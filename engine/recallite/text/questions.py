@@ -6,15 +6,15 @@ Rules for English, which prefer precision to recall. Each looks first for the wo
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from math import fsum, log2
 from typing import Literal, NamedTuple
 
-from recallite.text.patterns import lazily, may_match
+from recallite.text.patterns import lazily, may_match, word_set
 from recallite.text.words import QUESTION_TERMS, STOP_TERMS, share_of, tokenize
 
 # Questions about how something was: before it changed, at first, before something else. Where these rules err, what no
 # longer holds comes before what does.
+
 # A longer text is a request with much besides.
 _MOST_PAST_CHARS = 300
 _WHOSE = r"\b(?:my|our|your|his|her|its|their|the|\w+['’]s?)"
@@ -27,13 +27,12 @@ _STATES = (
 )
 _TALK = r"(?!(?:conversations?|chats?|discussions?|talks?|sessions?|messages?|questions?|answers?|notes?)\b)\w"
 _PAST_QUESTION = lazily(
-    r"\?|^\s*(?:(?:and|so|but|then|well),? )?(?:who|whom|whose|what|which|when|where|why|how|did|do|does|was|were|had"
-    r"|has|have|is|are|can|could|tell|list|name|show|give|remind|(?:the )?history)\b",
-    re.IGNORECASE,
+    r"(?i)\?|^\s*(?:(?:and|so|but|then|well),? )?(?:who|whom|whose|what|which|when|where|why|how|did|do|does|was|were"
+    r"|had|has|have|is|are|can|could|tell|list|name|show|give|remind|(?:the )?history)\b"
 )
-_ASKS_OF_NOW = lazily(r"\b(?:now|currently|current|nowadays|at the moment|these days|right now|still)\b", re.IGNORECASE)
+_ASKS_OF_NOW = lazily(r"(?i)\b(?:now|currently|current|nowadays|at the moment|these days|right now|still)\b")
 _COUNTED = r"(?<!days )(?<!weeks )(?<!months )(?<!years )(?<!hours )(?<!minutes )(?<!long )(?<!day )(?<!week )"
-_OVER = lazily(r"\b(?:did|didn['’]t|was|were|wasn['’]t|weren['’]t|had|hadn['’]t|used to)\b", re.IGNORECASE)
+_OVER = lazily(r"(?i)\b(?:did|didn['’]t|was|were|wasn['’]t|weren['’]t|had|hadn['’]t|used to)\b")
 # What `_OVER` needs.
 _PAST_TENSE = ("did", "was", "were", "had", "used to")
 
@@ -50,89 +49,48 @@ class Past(NamedTuple):
     named: str = ""
 
 
-class _Form(NamedTuple):
-    """A pattern of questions, phrases of which they have one, what they ask for, and whether in the past tense only."""
+class _PastForm(NamedTuple):
+    """Questions about the past: what they ask for, phrases of which they have one, their pattern, and whether it takes
+    the past tense.
+    """
 
+    which: Literal["former", "first", "before"]
     phrases: tuple[str, ...]
     pattern: re.Pattern[str]
-    which: Literal["former", "first", "before"]
     tensed: bool = False
 
 
 # A pattern is looked for only where the question has a phrase of it: most questions cost 2 microseconds, not 100.
 _FORMS = (
-    _Form(
-        ("use to", "used to"),
-        lazily(
-            r"^(?!.*\b(?:is|are|be|been|being|get|got)\b.*\bused to\b).*"
-            r"\bused to (?!(?:it|this|that|the|my|your|being|having)\b)"
-            r"|\bdid (?:\w+ ){1,3}use to\b",
-            re.IGNORECASE,
-        ),
-        "former",
-    ),
-    _Form(
-        ("previously", "formerly", "back then", "the past"),
-        lazily(r"\b(?:previously|formerly|back then|in the past)\b", re.IGNORECASE),
-        "former",
-    ),
-    _Form(
-        ("before", "prior to", "until"),
-        lazily(r"\b(?:before|prior to|until) (?:that|this|now|then|today)\b", re.IGNORECASE),
-        "former",
-    ),
-    _Form(
-        ("previous", "former", "prior"),
-        lazily(rf"{_WHOSE} (?:most recent )?(?:previous|former|prior) {_TALK}", re.IGNORECASE),
-        "former",
-    ),
-    _Form(
-        ("old", "earlier", "past"),
-        lazily(rf"{_WHOSE} (?:old|earlier|past) {_STATES}", re.IGNORECASE),
-        "former",
-    ),
-    _Form(
-        ("from",),
-        lazily(r"\b(?:switch|chang|mov|migrat|convert)(?:e|ed|ing)? (?:\w+ ){0,3}from\s*\?", re.IGNORECASE),
-        "former",
-    ),
-    _Form(
-        ("replace",),
-        lazily(r"\bwhat (?:did|was|were) (?:\w+ ){1,8}replaced?(?: by| with)? ?\?", re.IGNORECASE),
-        "former",
-    ),
-    _Form(
-        ("originally", "initially", "at first", "beginning", "start"),
-        lazily(r"\b(?:originally|initially|at first|(?:in|at) the (?:very )?(?:beginning|start))\b", re.IGNORECASE),
-        "first",
-        True,
-    ),
-    _Form(
-        ("original", "initial"),
-        lazily(rf"{_WHOSE} (?:very )?(?:original|initial) {_TALK}", re.IGNORECASE),
-        "first",
-        True,  # an original language is one still
-    ),
-    _Form(
-        ("first", "earliest"),
-        lazily(rf"{_WHOSE} (?:very )?(?:first|earliest) {_STATES}", re.IGNORECASE),
-        "first",
-    ),
-    _Form(("history of",), lazily(rf"\bhistory of {_WHOSE} {_STATES}", re.IGNORECASE), "first"),
-    _Form(
-        ("before", "prior to", "until", "till"),
-        lazily(
-            rf"\b{_COUNTED}(?:before|prior to|until|till)(?: (?P<named>[^?.!]{{2,80}})|[ ?.]{{0,3}}$)", re.IGNORECASE
-        ),
-        "before",
-        True,
-    ),
-)
-_WORDS = frozenset(
-    """
-    use used previously formerly back past before prior until till previous former old earlier from replace replaced
-    originally initially first beginning start original initial earliest history
-    """.split()  # noqa: SIM905
+    _PastForm("former", ("use to", "used to"), lazily(
+        r"(?i)^(?!.*\b(?:is|are|be|been|being|get|got)\b.*\bused to\b).*"
+        r"\bused to (?!(?:it|this|that|the|my|your|being|having)\b)|\bdid (?:\w+ ){1,3}use to\b"
+    )),
+    _PastForm("former", ("previously", "formerly", "back then", "the past"),
+          lazily(r"(?i)\b(?:previously|formerly|back then|in the past)\b")),
+    _PastForm("former", ("before", "prior to", "until"),
+          lazily(r"(?i)\b(?:before|prior to|until) (?:that|this|now|then|today)\b")),
+    _PastForm("former", ("previous", "former", "prior"),
+          lazily(rf"(?i){_WHOSE} (?:most recent )?(?:previous|former|prior) {_TALK}")),
+    _PastForm("former", ("old", "earlier", "past"), lazily(rf"(?i){_WHOSE} (?:old|earlier|past) {_STATES}")),
+    _PastForm("former", ("from",),
+          lazily(r"(?i)\b(?:switch|chang|mov|migrat|convert)(?:e|ed|ing)? (?:\w+ ){0,3}from\s*\?")),
+    _PastForm("former", ("replace",), lazily(r"(?i)\bwhat (?:did|was|were) (?:\w+ ){1,8}replaced?(?: by| with)? ?\?")),
+    _PastForm("first", ("originally", "initially", "at first", "beginning", "start"),
+          lazily(r"(?i)\b(?:originally|initially|at first|(?:in|at) the (?:very )?(?:beginning|start))\b"),
+          tensed=True),
+    # In the past tense only: an original language is one still.
+    _PastForm("first", ("original", "initial"),
+          lazily(rf"(?i){_WHOSE} (?:very )?(?:original|initial) {_TALK}"), tensed=True),
+    _PastForm("first", ("first", "earliest"), lazily(rf"(?i){_WHOSE} (?:very )?(?:first|earliest) {_STATES}")),
+    _PastForm("first", ("history of",), lazily(rf"(?i)\bhistory of {_WHOSE} {_STATES}")),
+    _PastForm("before", ("before", "prior to", "until", "till"), lazily(
+        rf"(?i)\b{_COUNTED}(?:before|prior to|until|till)(?: (?P<named>[^?.!]{{2,80}})|[ ?.]{{0,3}}$)"
+    ), tensed=True),
+)  # fmt: skip
+_WORDS = word_set(
+    "use used previously formerly back past before prior until till previous former old earlier from replace replaced "
+    "originally initially first beginning start original initial earliest history"
 )
 
 
@@ -141,7 +99,7 @@ def as_past(question: str) -> Past | None:
     lower = question.lower()
     if len(question) > _MOST_PAST_CHARS or _WORDS.isdisjoint(lower.replace("?", " ").split()):
         return None
-    for phrases, pattern, which, tensed in _FORMS:
+    for which, phrases, pattern, tensed in _FORMS:
         if not any(phrase in lower for phrase in phrases):
             continue
         match = pattern.search(question)
@@ -163,18 +121,15 @@ def in_past_tense(question: str) -> bool:
 # and "what is the API quota now?" ask for one value, of which there may be an older one in another text.
 _MOST_TEXT_CHARS, _MOST_SENTENCE_CHARS = 4_000, 600
 _NUMBER = lazily(
-    r"\b(?:how (?:many|much|often|long|old|big|high|far|fast)|number|count|amount|rate|percentage|percent|time|date"
+    r"(?i)\b(?:how (?:many|much|often|long|old|big|high|far|fast)|number|count|amount|rate|percentage|percent|time|date"
     r"|deadline|version|price|cost|salary|budget|score|coverage|quota|limit|size|total|average|accuracy|temperature"
-    r"|weight|length|duration|record|when)\b",
-    re.IGNORECASE,
+    r"|weight|length|duration|record|when)\b"
 )
 _ASKS = lazily(
-    r"\b(?:how (?:many|much|often|long|old|big|high|far|fast)|what(?:['’]?s| is| are| was| were)?|when)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:how (?:many|much|often|long|old|big|high|far|fast)|what(?:['’]?s| is| are| was| were)?|when)\b"
 )
 _PRESENT = lazily(
-    r"\b(?:currently|current|now|nowadays|these days|at the moment|right now|latest|(?:most )?recent(?:ly)?)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:currently|current|now|nowadays|these days|at the moment|right now|latest|(?:most )?recent(?:ly)?)\b"
 )
 # What `_NUMBER`, `_ASKS` and `_PRESENT` need.
 _NUMBERS = (
@@ -183,17 +138,16 @@ _NUMBERS = (
     "weight", "length", "duration", "record", "when",
 )  # fmt: skip
 _ASKING, _PRESENTLY = ("how ", "what", "when"), ("current", "now", "these days", "at the moment", "latest", "recent")
-_WHEN = lazily(r"\bwhen\b", re.IGNORECASE)
+_WHEN = lazily(r"(?i)\bwhen\b")
 _SENTENCES = lazily(r"(?<=[.!?])\s+|\n+")
 _VALUE = lazily(
-    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|first|second|third|fourth|fifth|once|twice"
-    r"|half|dozen|hundred)\b",
-    re.IGNORECASE,
+    r"(?i)\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|first|second|third|fourth|fifth|once|twice"
+    r"|half|dozen|hundred)\b"
 )
 
 
 class AskedValue(NamedTuple):
-    """The thing whose value a question asks for.
+    """What a question asks the value of.
 
     - weights: how rare its words are, by index term, in bits
     - number: whether the value is a number or a time
@@ -207,20 +161,16 @@ class AskedValue(NamedTuple):
 
         For a number only sentences with one count. Of long texts the beginning is read.
         """
-        weights = self.weights
-        most = max(
-            (
-                fsum(weights[term] for term in weights.keys() & set(tokenize(sentence)))
-                for sentence in _sentences(text)
-                if not self.number or _VALUE.search(sentence)
-            ),
-            default=0.0,
-        )
+        weights, most = self.weights, 0.0
+        for whole in _SENTENCES.split(text[:_MOST_TEXT_CHARS]):
+            sentence = whole[:_MOST_SENTENCE_CHARS]
+            if not self.number or _VALUE.search(sentence):
+                most = max(most, fsum(weights[term] for term in weights.keys() & set(tokenize(sentence))))
         return most / fsum(weights.values())
 
 
 def asked_value(question: str) -> AskedValue | None:
-    """Return the thing whose value a question asks for; None for other questions, and for questions about the past."""
+    """Return what a question asks the value of; None for other questions, and for questions about the past."""
     if not may_match(question, _PRESENTLY) and not (may_match(question, _ASKING) and may_match(question, _NUMBERS)):
         return None
     number = _NUMBER.search(question) is not None
@@ -234,13 +184,9 @@ def asked_value(question: str) -> AskedValue | None:
     return AskedValue({term: -log2(share_of(term)) for term in terms}, number) if terms else None
 
 
-def _sentences(text: str) -> Iterator[str]:
-    for sentence in _SENTENCES.split(text[:_MOST_TEXT_CHARS]):
-        yield sentence[:_MOST_SENTENCE_CHARS]
-
-
 # Questions about a whole story: in what order things happened, how something changed, a summary. Such a question is
 # about memories of many times, and most of its words are a frame ("in what order did I bring up"), not its topic.
+
 # A longer text is a request with much besides: it can be split into sub-queries.
 _MOST_STORY_CHARS = 600
 _TALKS = r"(?:all )?(?:of )?(?:my|our|these|the)(?: \w+)? (?:conversations?|chats?|discussions?|sessions?|talks)"
@@ -254,7 +200,8 @@ _CHANGED = r"(?:changed|evolved|developed|progressed|unfolded|grown|shifted)"
 _ASKER = r"(?:i|we|you|he|she|they|[a-z]+ and i)"
 _SUMMARY = r"(?:summari[sz]e|(?:summary|overview|recap|account|rundown|outline) of|recap)"
 _STORY = lazily(
-    "|".join(
+    "(?is)"
+    + "|".join(
         (
             r"\bin (?:what|which) (?:chronological )?order (?:did|have|had|were|was)\b",
             rf"\b(?:order|sequence) (?:in which|that) {_ASKER}\b",
@@ -268,8 +215,7 @@ _STORY = lazily(
             r"\b(?:the )?(?:whole|entire|full|complete) (?:story|history|journey) of\b",
             r"\b(?:trace|track) (?:how|the (?:evolution|development|progress|history))\b",
         )
-    ),
-    re.IGNORECASE | re.DOTALL,
+    )
 )
 # What `_STORY` needs.
 _NEEDED = (
@@ -278,9 +224,8 @@ _NEEDED = (
     "journey", "trac",
 )  # fmt: skip
 _OWN_WORDS = lazily(
-    r"\b(?:i|i['’]ve)(?: have)?(?: first| ever| already)? "
-    r"(?:bring|brought|mention|raise|say|said|ask|talk|tell|told|discuss|describe|share)d?(?:ed)?\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:i|i['’]ve)(?: have)?(?: first| ever| already)? "
+    r"(?:bring|brought|mention|raise|say|said|ask|talk|tell|told|discuss|describe|share)d?(?:ed)?\b"
 )
 # What a question is without its frame is its topic. The parts of the frame, in the order in which they are cut out.
 _FRAME = tuple(
@@ -322,22 +267,21 @@ def as_story(question: str) -> Story | None:
     return Story(topic or question, bool(_OWN_WORDS.search(question)))
 
 
-# Questions of several steps: what they ask for is told of something that another memory tells.
+# Questions of several steps: they describe what they ask about by something that another memory has to tell.
+
 # A longer text is a request with much besides.
 _MOST_STEPS_CHARS = 200
 _STEPS_QUESTION = lazily(
-    r"^(?:(?:in|on|from|at|to|by|for|of) )?(?:what|which|who|whom|where|when)\b[^.!?]*(?:\.[^.!?]*){0,3}\?$",
-    re.IGNORECASE,
+    r"(?i)^(?:(?:in|on|from|at|to|by|for|of) )?(?:what|which|who|whom|where|when)\b[^.!?]*(?:\.[^.!?]*){0,3}\?$"
 )
 # "the spouse of Ada", "the sport that Ada plays": one thing, told by another.
 _DESCRIBED = lazily(
-    r"\b(?:the|its) (?:[\w/-]+ ){1,3}?"
+    r"(?i)\b(?:the|its) (?:[\w/-]+ ){1,3}?"
     r"(?:of (?!my\b|our\b|your\b|his\b|her\b|this\b|these\b|it\b)|who\b|where\b|that\b|which\b|in which\b"
-    r"|associated with|connected (?:to|with)|linked to|belonging to|created by|founded by|written by|played by)",
-    re.IGNORECASE,
+    r"|associated with|connected (?:to|with)|linked to|belonging to|created by|founded by|written by|played by)"
 )
 # Of "what is the capital of France" the description is what is asked for, not a step.
-_ASKED = lazily(r"^(?:\w+ )?(?:(?:what|who|which)(?: \w+)? (?:is|are|was|were)|where (?:is|are)) the\b", re.IGNORECASE)
+_ASKED = lazily(r"(?i)^(?:\w+ )?(?:(?:what|who|which)(?: \w+)? (?:is|are|was|were)|where (?:is|are)) the\b")
 _PERSONAL = lazily(r"\b(?:I|me|my|mine|we|our|us|you|your)\b")
 
 

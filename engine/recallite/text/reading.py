@@ -46,25 +46,12 @@ ROLES = frozenset(
 _LEAST_LETTERS = 3
 
 
-class RecordWords(NamedTuple):
-    """Index terms of a record: of its context and text, of its tags, and those of the text that name the context."""
-
-    written: Sequence[str]
-    tags: Sequence[str] = ()
-    names: Sequence[str] = ()
-
-    def counts(self) -> dict[str, int]:
-        """The byte of each word."""
-        written, tagged = Counter(self.written), Counter(self.tags)
-        counts = {word: min(count + tagged[word], MOST) for word, count in written.items()}
-        counts |= {word: min(count, MOST) | TAG_ONLY for word, count in tagged.items() if word not in written}
-        return counts | {word: counts[word] | NAME for word in self.names}
-
-
-def record_words(written: Sequence[str], context: str | None, tags: Iterable[str]) -> RecordWords:
-    """The words of a record whose context and text have the terms `written`."""
-    names = () if context is None else name_words(context)
-    return RecordWords(written, [term for tag in tags for term in name_terms(tag)] if tags else (), names)
+def word_counts(words: Sequence[str], context: str | None, tags: Iterable[str]) -> dict[str, int]:
+    """The byte of each word of a record whose context and text have these `written_words`."""
+    written, tagged = Counter(words), Counter([term for tag in tags for term in name_terms(tag)])
+    counts = {word: min(count + tagged[word], MOST) for word, count in written.items()}
+    counts |= {word: min(count, MOST) | TAG_ONLY for word, count in tagged.items() if word not in written}
+    return counts | {word: counts[word] | NAME for word in (name_words(context) if context is not None else ())}
 
 
 def written_words(text: str, context: str | None) -> list[str]:
@@ -105,7 +92,7 @@ class Reading(NamedTuple):
     """The result of `read_texts` for n texts.
 
     Text i has the words vocabulary[p] for p in places[offsets[i]:offsets[i + 1]], each once, in order of first
-    occurrence, with `counts` as `RecordWords.counts` has them: places int32 (m,), counts uint8 (m,), offsets int64
+    occurrence, with `counts` as `word_counts` has them: places int32 (m,), counts uint8 (m,), offsets int64
     (n + 1,). `may_be_standing` and `may_have_dates` bool (n,) are False only where `standing_of` and `stated_interval`
     find nothing.
     """
@@ -135,9 +122,7 @@ class Reading(NamedTuple):
 
 
 def read_texts(
-    texts: Sequence[str],
-    contexts: Sequence[str | None] | None = None,
-    tags: Sequence[Collection[str]] | None = None,
+    texts: Sequence[str], contexts: Sequence[str | None] | None = None, tags: Sequence[Collection[str]] | None = None
 ) -> Reading:
     """Read texts with the context and the tags of each; None if no text has any."""
     if len(texts) < _FEWEST:
@@ -152,7 +137,12 @@ def read_texts(
     chunks, entries, ends = kernels.distinct_chunks(data, offsets, _FOLDS)
     terms = terms_of_chunks(chunks.tobytes().decode("utf-8", "surrogatepass").split(" ")[:-1])
     flags = np.zeros(len(terms), np.uint8)
-    beside = _beside(contexts, tags)
+    beside = [(i, tuple(chain(*map(tokenize, some))), TAG_ONLY) for i, some in enumerate(tags or ()) if some]
+    beside += [
+        (i, names, NAME)
+        for i, context in enumerate(contexts or ())
+        if context is not None and (names := name_words(context))
+    ]
     if beside:
         entries, ends, flags = _with_lists(entries, ends, terms, beside)
     vocabulary: defaultdict[str, int] = defaultdict()
@@ -161,7 +151,9 @@ def read_texts(
     places, counts, offsets = kernels.count_words(
         entries, ends, words, _ends_of(map(len, terms), len(terms)), flags, len(vocabulary)
     )
-    marks, lengths = _marks_of(texts), np.fromiter(map(len, texts), np.int64, len(texts))
+    data, data_offsets = _bytes_of(texts)
+    marks = kernels.find_strings(np.frombuffer(data.tobytes().lower(), np.uint8), data_offsets, *_gate_strings())
+    lengths = np.fromiter(map(len, texts), np.int64, len(texts))
     timely = np.zeros(len(vocabulary), np.bool_)
     timely[[vocabulary[term] for term in time_terms() if term in vocabulary]] = True
     passed = np.concatenate([[0], np.cumsum(timely[places])])
@@ -179,45 +171,17 @@ def _read_few(texts: Sequence[str], contexts: Iterable[str | None], tags: Iterab
     counts: list[int] = []
     ends = [0]
     for text, context, text_tags in zip(texts, contexts, tags, strict=False):
-        counted = record_words(written_words(text, context), context, text_tags).counts()
+        counted = word_counts(written_words(text, context), context, text_tags)
         places += [vocabulary.setdefault(word, len(vocabulary)) for word in counted]
         counts += counted.values()
         ends.append(len(places))
     unknown = np.ones(len(texts), np.bool_)
-    return Reading(
-        [*vocabulary],
-        np.array(places, np.int32),
-        np.array(counts, np.uint8),
-        np.array(ends, np.int64),
-        unknown,
-        unknown,
-    )
+    arrays = np.array(places, np.int32), np.array(counts, np.uint8), np.array(ends, np.int64)
+    return Reading([*vocabulary], *arrays, unknown, unknown)
 
 
-class _Beside(NamedTuple):
-    """Words of a text that are not read in its chunks, with their flag."""
-
-    text: int
-    terms: tuple[str, ...]
-    flag: int
-
-
-def _beside(contexts: Sequence[str | None] | None, tags: Sequence[Collection[str]] | None) -> list[_Beside]:
-    """Return the words of tags, and of contexts that are names."""
-    listed = []
-    if tags is not None:
-        listed += [
-            _Beside(place, tuple(chain.from_iterable(map(tokenize, text_tags))), TAG_ONLY)
-            for place, text_tags in enumerate(tags)
-            if text_tags
-        ]
-    if contexts is not None:
-        listed += [
-            _Beside(place, names, NAME)
-            for place, context in enumerate(contexts)
-            if context is not None and (names := name_words(context))
-        ]
-    return listed
+# Words of tags, or of a context that is a name, which are not read in the chunks of a text: its index, and their flag.
+_Beside = tuple[int, tuple[str, ...], int]
 
 
 def _with_lists(
@@ -226,24 +190,19 @@ def _with_lists(
     """Return entries and their ends with those of `beside`, whose terms are added to `terms`, and the flags of all."""
     first = len(terms)
     numbers: dict[tuple[tuple[str, ...], int], int] = {}
-    added = [numbers.setdefault((entry.terms, entry.flag), first + len(numbers)) for entry in beside]
+    added = [numbers.setdefault((words, flag), first + len(numbers)) for _, words, flag in beside]
     terms += [listed for listed, _ in numbers]
     flags = np.zeros(len(terms), np.uint8)
     flags[first:] = [flag for _, flag in numbers]
-    owners = np.array([entry.text for entry in beside])
+    owners = np.array([i for i, _, _ in beside])
     entries = np.insert(entries, ends[owners + 1], np.array(added, np.int32))
     ends = ends + np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=len(ends) - 1))])
     return entries, ends, flags
 
 
-def _marks_of(texts: Sequence[str]) -> NDArray[np.uint64]:
-    """The marks of `standing.gate_strings` that texts have, and `_DOTTED`."""
-    data, offsets = _bytes_of(texts)
-    return kernels.find_strings(np.frombuffer(data.tobytes().lower(), np.uint8), offsets, *_gate_strings())
-
-
 @cache
 def _gate_strings() -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.uint64]]:
+    """The strings of `standing.gate_strings` and of dotted years, with their marks."""
     marks = {**standing.gate_strings(), **dict.fromkeys(DOTTED_CENTURIES, _DOTTED)}
     return *_bytes_of([*marks]), np.array([*marks.values()], np.uint64)
 

@@ -99,7 +99,7 @@ class Secret(NamedTuple):
 def find_secrets(text: str) -> list[Secret]:
     """The secrets of a text, in order, without overlaps."""
     plain, places = _visible(text)
-    matches = [*_keys(plain), *_numbers(plain), *_private_keys(plain)]
+    matches = [*_keys(plain), *_cards_and_ibans(plain), *_private_keys(plain)]
     matches += [Secret(*named) for named in named_secrets(plain)]
     if not matches:
         return []
@@ -160,19 +160,11 @@ def _visible(text: str) -> tuple[str, list[int] | None]:
     return text, places
 
 
-class _Prefix(NamedTuple):
-    """The form of a service's keys: what they begin with, how many characters of which alphabet follow, their kind."""
-
-    prefix: str
-    least: int
-    alphabet: re.Pattern[str]
-    kind: str
-
-
 @cache
-def _prefixes() -> tuple[_Prefix, ...]:
+def _prefixes() -> tuple[tuple[str, int, re.Pattern[str], str], ...]:
+    """For each service: the prefix of its keys, the fewest characters that follow, their alphabet, and the kind."""
     rows = (line.split(" ", 3) for line in read_tables(__file__)["keys"].splitlines())
-    return tuple(_Prefix(prefix, int(least), _ALPHABETS[alphabet], kind) for prefix, least, alphabet, kind in rows)
+    return tuple((prefix, int(least), _ALPHABETS[alphabet], kind) for prefix, least, alphabet, kind in rows)
 
 
 def _keys(text: str) -> Iterator[Secret]:
@@ -181,7 +173,7 @@ def _keys(text: str) -> Iterator[Secret]:
     long_words = " ".join([word for word in text.split() if len(word) >= _LEAST_KEY_CHARS])
     if not long_words:
         return
-    for prefix, least, alphabet, kind in [row for row in _prefixes() if row.prefix in long_words]:
+    for prefix, least, alphabet, kind in [row for row in _prefixes() if row[0] in long_words]:
         start = text.find(prefix)
         while start >= 0:
             begin, before = start + len(prefix), text[start - 1 : start]
@@ -202,28 +194,29 @@ def _keys(text: str) -> Iterator[Secret]:
 
 
 def _token_end(text: str, end: int) -> int:
-    """The end of the token of which a known part ends at `end`."""
+    """The end of a token; a known part of it ends at `end`."""
     rest = _TOKEN.match(text, end)
     return end if rest is None else rest.end()
 
 
-def _numbers(text: str) -> Iterator[Secret]:
-    """Card numbers and IBANs."""
+def _cards_and_ibans(text: str) -> Iterator[Secret]:
     for match in _DIGITS.finditer(text):
         if _is_card(match[0]):
             yield Secret(*match.span(), "card number")
     for match in _IBAN.finditer(text):
-        if _is_iban(match[0]):
+        compact = match[0].replace(" ", "")
+        digits = "".join(str(int(char, 36)) for char in compact[4:] + compact[:4])
+        if 15 <= len(compact) <= 34 and int(digits) % 97 == 1:
             yield Secret(*match.span(), "IBAN")
 
 
 def _private_keys(text: str) -> Iterator[Secret]:
     """PEM blocks (RFC 7468); an unterminated one extends to the end of the text."""
-    place = 0
-    while (begin := _PRIVATE_KEY.search(text, place)) is not None:
+    position = 0
+    while (begin := _PRIVATE_KEY.search(text, position)) is not None:
         end = _PRIVATE_KEY_END.search(text, begin.end())
-        place = len(text) if end is None else end.end()
-        yield Secret(begin.start(), place, "private key")
+        position = len(text) if end is None else end.end()
+        yield Secret(begin.start(), position, "private key")
     if "Private-Lines:" in text:
         yield from (Secret(*match.span(), "private key") for match in _PUTTY_KEY.finditer(text))
 
@@ -236,8 +229,3 @@ def _is_card(digits: str) -> bool:
     doubled = [sum(divmod(2 * digit, 10)) for digit in number[-2::-2]]
     known = _ISSUER.match("".join(map(str, number[:4]))) is not None
     return known and (sum(number[-1::-2]) + sum(doubled)) % 10 == 0
-
-
-def _is_iban(text: str) -> bool:
-    compact = text.replace(" ", "")
-    return 15 <= len(compact) <= 34 and int("".join(str(int(char, 36)) for char in compact[4:] + compact[:4])) % 97 == 1

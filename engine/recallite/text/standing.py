@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from recallite.text.patterns import lazily, read_tables
+from recallite.text.patterns import lazily, read_tables, word_set
 from recallite.text.words import STOP_WORDS
 
 if TYPE_CHECKING:
@@ -31,7 +31,8 @@ _OTHER_KINDS = frozenset(("chunk", "episode", "procedure"))
 # A longer text is a document, of which one sentence may be an instruction to someone else.
 MOST_CHARS = 1_000
 # What is done in one way or another: what follows "always" in an instruction.
-VERBS = frozenset(read_tables(__file__)["done"].split())
+_TABLES = read_tables(__file__)
+VERBS = word_set(_TABLES["done"])
 _VERB = r"([a-z]+)"
 # The start of a sentence, past words that only lead in.
 _START = (
@@ -42,7 +43,7 @@ _NO_NAME = (
     r"(?!(?:back|later|when|if|at|on|in|tomorrow|tonight|today|now|asap|again|before|after|once|an?|the|any|some|or|and|to"
     r"|crazy|old|maybe|by|this|next|every|with|for|monday|tuesday|wednesday|thursday|friday|saturday|sunday)\b)"
 )
-LANGUAGES = frozenset(read_tables(__file__)["languages"].split())
+LANGUAGES = word_set(_TABLES["languages"])
 _LANGUAGE = rf"(?:{'|'.join(sorted(LANGUAGES))}|bullet points|plain text|markdown|json|full sentences|one sentence)"
 _MODAL = (
     r"(?:please |always |never |just |(?:you )?(?:should|must|will|are to) |make sure to |(?:don['’]t|do not) ){0,3}"
@@ -78,11 +79,10 @@ _INSTRUCTION = lazily(
 )
 # These are standing only where they are asked for with "please" and tell a manner.
 _PLEASE = lazily(
-    r"\bplease (?:(?:do not|don['’]t) (?:ever )?)?(?:avoid|stop"
+    r"(?i)\bplease (?:(?:do not|don['’]t) (?:ever )?)?(?:avoid|stop"
     r"|use (?:a |an |the )?\w+ (?:format|style|units?|tone|notation)"
     r"|keep (?:it|your|all|answers|replies|responses|things|explanations|messages|summaries)(?: \w+)?"
-    r" (?:short|brief|concise|simple|formal|informal))\b",
-    re.IGNORECASE,
+    r" (?:short|brief|concise|simple|formal|informal))\b"
 )
 _PREFERENCE = lazily(
     # What a match begins with is looked at before what stands before it.
@@ -134,13 +134,10 @@ _ITEM = lazily(r"\s*(?:[-*+•]|\(?\d{1,2}[.)])\s")
 _TITLE = lazily(r"\s*#{1,6}\s|[^\n]*:\W*\Z")
 # What begins so limits or explains the sentence before it.
 _GOES_ON = lazily(
-    r"\W*(?:(?:and|or) )?(?:except|unless|but|only|exceptions?|the (?:only )?exception|otherwise|however|until|though"
-    r"|although|because|it|its|they|this|that|these|those|for (?:example|instance)|e\.g\.|i\.e\.|that is)\b",
-    re.IGNORECASE,
+    r"(?i)\W*(?:(?:and|or) )?(?:except|unless|but|only|exceptions?|the (?:only )?exception|otherwise|however|until"
+    r"|though|although|because|it|its|they|this|that|these|those|for (?:example|instance)|e\.g\.|i\.e\.|that is)\b"
 )
-_BACK = lazily(
-    r"\W*(?:and |but |so )?(?:then|otherwise|instead|in (?:that|this|such an?) case|if so|if not)\b", re.IGNORECASE
-)
+_BACK = lazily(r"(?i)\W*(?:and |but |so )?(?:then|otherwise|instead|in (?:that|this|such an?) case|if so|if not)\b")
 _WORD = re.compile(r"[^\W\d_](?:[\w'’-]*\w)?")
 _PRONOUNS = frozenset(("it", "its", "they", "them", "their", "he", "him", "his", "she", "her", "there", "so"))
 _POINTING = frozenset(("this", "that", "these", "those", "such"))
@@ -163,13 +160,17 @@ def standing_of(kind: str, text: str, context: str | None = None) -> Standing | 
         if not (instructing or preferring or asking):
             return None
     stated = _QUESTION.sub(" ", unquoted) if "?" in unquoted else unquoted
-    if (asking and _PLEASE.search(stated)) or (instructing and any(map(_instructs, _INSTRUCTION.finditer(stated)))):
+    # The verb of an instruction, if it has one to check, has to tell how to do something.
+    instructs = instructing and any(
+        match.lastindex is None or match[match.lastindex].lower() in VERBS for match in _INSTRUCTION.finditer(stated)
+    )
+    if instructs or (asking and _PLEASE.search(stated)):
         return None if addresses_model(text) else "instruction"
     return "preference" if preferring and _PREFERENCE.search(unquoted) else None
 
 
 def standing_part(text: str) -> str:
-    """The sentences of a text that tell what is wanted from now on, and those which they need to be understood.
+    """The sentences of a text that say what its author wants from now on, and others that explain them.
 
     The rest was asked for once, or is no wish at all: "Set up the tests. Never run the slow ones unasked." What is left
     out between two sentences is shown by an ellipsis.
@@ -178,21 +179,21 @@ def standing_part(text: str) -> str:
     ends = [match.end() for match in _END.finditer(masked)]
     bounds = [(begin, end) for begin, end in pairwise([0, *ends, len(text)]) if text[begin:end].strip()]
     parts = [masked[begin:end] for begin, end in bounds]
-    wanted = {place for place, part in enumerate(parts) if standing_of("", part.strip()) is not None}
-    for place in sorted(wanted):
-        wanted |= _before(parts, place) | _after(parts, place)
+    needed = {i for i, part in enumerate(parts) if standing_of("", part.strip()) is not None}
+    for i in sorted(needed):
+        needed |= _needed_before(parts, i) | _needed_after(parts, i)
     runs: list[tuple[int, int]] = []
-    for begin, end in (bounds[place] for place in sorted(wanted)):
+    for begin, end in (bounds[i] for i in sorted(needed)):
         if runs and runs[-1][1] == begin:
             begin = runs.pop()[0]
         runs.append((begin, end))
     return " … ".join(text[begin:end].strip() for begin, end in runs) or text
 
 
-def _before(parts: Sequence[str], place: int) -> set[int]:
+def _needed_before(parts: Sequence[str], i: int) -> set[int]:
     """The sentences before one that it needs: what its pronouns stand for, and the heading that it stands under."""
     needed = set[int]()
-    first = place
+    first = i
     while first > 0 and _refers(parts[first], parts[first - 1]):
         first -= 1
         needed.add(first)
@@ -204,16 +205,16 @@ def _before(parts: Sequence[str], place: int) -> set[int]:
     return needed
 
 
-def _after(parts: Sequence[str], place: int) -> set[int]:
+def _needed_after(parts: Sequence[str], i: int) -> set[int]:
     """The sentences after one that belong to it: what limits or explains it, and the items that it announces."""
-    last = place
-    announces = parts[place].rstrip().endswith(":")
+    last = i
+    announces = parts[i].rstrip().endswith(":")
     while last + 1 < len(parts):
-        opens = announces and (last == place or _ITEM.match(parts[last + 1]))
+        opens = announces and (last == i or _ITEM.match(parts[last + 1]))
         if not opens and (parts[last].count("\n") > 1 or not _GOES_ON.match(parts[last + 1])):
             break
         last += 1
-    return {*range(place + 1, last + 1)}
+    return {*range(i + 1, last + 1)}
 
 
 def _refers(part: str, before: str) -> bool:
@@ -265,11 +266,6 @@ def _has(lower: str, cues: tuple[tuple[str, tuple[str, ...]], ...]) -> bool:
     return False
 
 
-def _instructs(match: re.Match[str]) -> bool:
-    """Whether the verb of what was found, if it has one to check, tells how to do something."""
-    return match.lastindex is None or match[match.lastindex].lower() in VERBS
-
-
 # Unwanted text: instructions to a model, and times that have passed. A person decides on what is found.
 _TARGET = (
     r"(?:(?:all|any|the|these|those|of) ){0,3}(?:your|my|previous|prior|earlier|above|preceding|system|existing) "
@@ -302,10 +298,9 @@ _ORDERS = {
 }
 _ADDRESSES = tuple((reason, lazily(pattern, re.IGNORECASE | re.MULTILINE)) for reason, pattern in _ORDERS.items())
 _PASSING = lazily(
-    r"\b(?:tomorrow|tonight|today|this (?:morning|afternoon|evening|week|weekend|month)|next (?:week|weekend|month"
+    r"(?i)\b(?:tomorrow|tonight|today|this (?:morning|afternoon|evening|week|weekend|month)|next (?:week|weekend|month"
     r"|monday|tuesday|wednesday|thursday|friday|saturday|sunday)|later today|in an hour"
-    r"|in (?:a few|\d{1,2}) (?:minutes|hours|days)|right now|at the moment)\b",
-    re.IGNORECASE,
+    r"|in (?:a few|\d{1,2}) (?:minutes|hours|days)|right now|at the moment)\b"
 )
 
 
@@ -315,20 +310,17 @@ def addresses_model(text: str) -> str | None:
 
 
 def passing_time(text: str) -> str | None:
-    """The first expression for a time that soon passes, such as "next week"."""
+    """The first expression for a time that soon passes: "next week"."""
     match = _PASSING.search(text)
     return None if match is None else match[0]
 
 
 # Owner of a record's statement, by its metadata: "I live in Oslo" of two users are two facts.
-_NAMES = frozenset(
-    name + end
-    for name in (
-        "user", "speaker", "author", "agent", "actor", "person", "customer", "account", "tenant", "owner", "role",
-        "name", "project", "workspace", "repository", "repo", "environment", "env", "device", "host", "server",
-    )
-    for end in ("", "id", "name")
-)  # fmt: skip
+_OWNERS = word_set(
+    "user speaker author agent actor person customer account tenant owner role name project workspace repository repo "
+    "environment env device host server"
+)
+_NAMES = frozenset(name + end for name in _OWNERS for end in ("", "id", "name"))
 
 
 def whose(metadata: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,58 +16,107 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from recallite.text.patterns import lazily, read_tables
+from recallite.text.patterns import lazily, read_tables, word_set
 from recallite.text.words import STOP_WORDS, normalized, tokenize
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
 
 _TABLES = read_tables(__file__)
 _TOKEN = lazily(r"(?:(?<![\w)\]])[-−])?\d+(?:[.,:/-]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*|[^\w\s]", re.UNICODE)
-_NEGATIONS = _words(_TABLES["negations"])
-_NUMBER_WORDS = _words(_TABLES["number_words"])
+_NEGATIONS = word_set(_TABLES["negations"])
+_NUMBER_WORDS = word_set(_TABLES["number_words"])
 # Words that change the strength or the tone of a statement, not its meaning.
-_FILLERS = _words("really very quite actually also just please currently simply indeed well so too")
+_FILLERS = word_set("really very quite actually also just please currently simply indeed well so too")
 # Stop words that carry meaning here.
-_MEANINGFUL = _words(_TABLES["meaningful"])
+_MEANINGFUL = word_set(_TABLES["meaningful"])
 _PLAIN = (STOP_WORDS - _MEANINGFUL) | _FILLERS
-_STATES = _words("is are was were am be been has have had will 's 're")
-_DEFINITE = _words("the our my your his her its their")
-_ONLY = _words("the our")
+_STATES = word_set("is are was were am be been has have had will 's 're")
+_DEFINITE = word_set("the our my your his her its their")
+_ONLY = word_set("the our")
 _LONGEST = 400
 # From zero to twenty.
 _DIGITS = {word: str(value) for value, word in enumerate(_TABLES["number_words"].split()[:21])}
 # Units next to a number, each with its other names.
 _UNITS = {name: unit.split()[0] for unit in _TABLES["unit_names"].split(";") for name in unit.split()}
+_WORD = lazily(r"[^\W_]+(?:['’][^\W\d_]+)?", re.UNICODE)
+_SENTENCE_END = lazily(r"[.!?:;\n][^\w]*$")
+_MARKS = "\"'`.,:;!?()[]{}<>*"
+# Words that exclude each other: if both texts have a word of a row, it must be the same.
+_EXCLUSIVE = {
+    word: (row, i)
+    for row, sides in enumerate(
+        (
+            "left|right", "north|south|east|west", "northern|southern|eastern|western", "front|back|rear",
+            "upper|lower", "upstairs|downstairs", "everybody everyone all|nobody noone none|somebody someone",
+            "mother mom mum|father dad|brother|sister|son|daughter|uncle|aunt|cousin|wife|husband|grandma|grandpa",
+            "with|without", "before|after",
+        )
+    )
+    for i, side in enumerate(sides.split("|"))
+    for word in side.split()
+}  # fmt: skip
 
 
-class Statement(Struct, frozen=True):
-    """A text as the rules see it: its tokens in lower case, and the stems of its content words in order.
+class Topic(Struct, frozen=True):
+    """The features of a text that tell its topic.
 
-    `numbers` holds digits, number words and date words; `negations` counts negating words.
+    - tokens: in lower case; content: the stems of its content words, in order; stems: of all its words
+    - numbers: digits, number words and date words, with the word before each in `leads`; units: those that stand beside
+      numbers; negations: the number of negating words
+    - words: its words without punctuation
+    - names: capitalised words within a sentence; openers: those at its beginning
     """
 
     tokens: tuple[str, ...]
     content: tuple[str, ...]
+    stems: frozenset[str]
     numbers: tuple[str, ...]
-    negations: int
-    # The unit beside each number that has one, and the word before each number.
-    units: tuple[str, ...]
     leads: tuple[str, ...]
+    units: tuple[str, ...]
+    negations: int
+    words: tuple[str, ...]
+    names: tuple[str, ...]
+    openers: frozenset[str]
+    identifiers: frozenset[str]
+    exclusive: frozenset[tuple[int, int]]
+
+
+def same_topic(one: str, other: str) -> bool:
+    """Whether two similar texts share a topic: they agree in numbers, dates, times, units, versions, negations, names
+    and identifiers, and differ in the predicate, not in the subject.
+
+    Texts that differ only in punctuation do. Names are capitalised words, which German nouns are too; languages other
+    than English are compared by names, numbers and the position of the difference.
+    """
+    left, right = topic_of(one), topic_of(other)
+    if left.words == right.words and (left.numbers, left.units) == (right.numbers, right.units):
+        return True
+    # "5 mg" and "5 g" disagree, "9:30" and "9:30 am" do not.
+    units, other_units = Counter(left.units), Counter(right.units)
+    if left.negations != right.negations or not (units <= other_units or other_units <= units):
+        return False
+    # In another order, each number has to follow the same word: "at 9:30 in room 4", "in room 4 at 9:30".
+    led = [Counter(zip(topic.leads, topic.numbers, strict=True)) for topic in (left, right)]
+    if left.numbers != right.numbers and led[0] != led[1]:
+        return False
+    shared_rows = {row for row, _ in left.exclusive} & {row for row, _ in right.exclusive}
+    if left.identifiers != right.identifiers or any(row in shared_rows for row, _ in left.exclusive ^ right.exclusive):
+        return False
+    if not (right.stems.issuperset(left.names) and left.stems.issuperset(right.names)):
+        return False
+    if not (left.openers <= right.stems or right.openers <= left.stems):
+        return False
+    return not (_swapped(left, right) or other_subject(left, right))
 
 
 @lru_cache(maxsize=1024)
-def read_statement(text: str) -> Statement:
-    """The statement of a text."""
+def topic_of(text: str) -> Topic:
+    """The features of a text."""
     folded = normalized("NFKC", text).casefold().replace("’", "'")
     tokens = tuple(token for word in _TOKEN.findall(folded) for token in _parted(word))
     content, numbers, negations, units, leads = [], [], 0, [], []
     for before, token, after in zip(("", *tokens), tokens, (*tokens[1:], ""), strict=False):
         if token in _NEGATIONS:
             negations += 1
-        elif _number(token):
+        elif _is_number(token):
             numbers.append(_normal(token))
             leads.append(before)
             units += [_UNITS[beside] for beside in (after, before if before in "$€£¥" else "") if beside in _UNITS]
@@ -75,7 +124,27 @@ def read_statement(text: str) -> Statement:
             content.append(token)
         elif token not in _PLAIN and token[0].isalpha():
             content.extend(tokenize(token))
-    return Statement(tokens, tuple(content), tuple(numbers), negations, tuple(units), tuple(leads))
+    names: list[str] = []
+    openers: set[str] = set()
+    words: list[str] = []
+    for match in _WORD.finditer(text):
+        word = match.group()
+        words.append(word.casefold().replace("’", "'"))
+        bare = words[-1].partition("'")[0]
+        if not word[0].isupper() or bare in STOP_WORDS | _FILLERS | _NEGATIONS or _is_number(bare):
+            continue
+        stems = tokenize(words[-1].removesuffix("'s"))
+        head = text[max(0, match.start() - 8) : match.start()]
+        if _SENTENCE_END.search(head) or (match.start() < 8 and not any(map(str.isalnum, head))):
+            openers.update(stems)
+        else:
+            names.extend(stems)
+    identifiers = frozenset(word for word in (token.strip(_MARKS) for token in text.split()) if _identifies(word))
+    return Topic(
+        tokens, tuple(content), frozenset(tokenize(text)), tuple(numbers), tuple(leads), tuple(units), negations,
+        tuple(words), tuple(names), frozenset(openers), identifiers,
+        frozenset(_EXCLUSIVE[word] for word in words if word in _EXCLUSIVE),
+    )  # fmt: skip
 
 
 def _parted(word: str) -> tuple[str, ...]:
@@ -87,7 +156,17 @@ def _parted(word: str) -> tuple[str, ...]:
     return (word,)
 
 
-def other_subject(one: Statement, other: Statement) -> bool:
+def _identifies(word: str) -> bool:
+    """Whether a word is an address, a path or an identifier: "a@b.org", "src/app.py", "user_id", "getUser"."""
+    if any(mark in word for mark in "_@/\\"):
+        return True
+    return any(
+        (before.islower() and mark.isupper()) or (mark == "." and before.isalpha() and after.isalpha())
+        for before, mark, after in zip(word, word[1:], (*word[2:], ""), strict=False)
+    )
+
+
+def other_subject(one: Topic, other: Topic) -> bool:
     """Whether two texts say the same about different things: "The left tyre is flat", "The right tyre is flat"."""
     if max(len(one.tokens), len(other.tokens)) > _LONGEST:
         return False
@@ -95,13 +174,7 @@ def other_subject(one: Statement, other: Statement) -> bool:
     if slot is None:
         return False
     before, old, new, after = slot
-    return _tells(old) and _tells(new) and not _predicate_slot(before, after)
-
-
-def is_plain(word: str) -> bool:
-    """Whether a lower-case word is a function word, a negation, a number or a time."""
-    head = word.partition("'")[0]
-    return head in STOP_WORDS or head in _FILLERS or head in _NEGATIONS or _number(head)
+    return _has_content(old) and _has_content(new) and not _is_in_predicate(before, after)
 
 
 def _slot(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[list[str], list[str], list[str], list[str]] | None:
@@ -121,7 +194,7 @@ def _slot(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[list[str], list
     return left[:start], left[start:stop], right[begin:end], left[stop:]
 
 
-def _predicate_slot(before: list[str], after: list[str]) -> bool:
+def _is_in_predicate(before: list[str], after: list[str]) -> bool:
     """Whether a difference is in the predicate, not in the subject: "Bob is tall" does not contradict "Alice is tall".
 
     At the beginning it counts before "is the" and "is our", which hold of one thing only.
@@ -132,7 +205,7 @@ def _predicate_slot(before: list[str], after: list[str]) -> bool:
     return not (after and after[0] in _STATES and not any(token in _STATES for token in before))
 
 
-def _number(token: str) -> bool:
+def _is_number(token: str) -> bool:
     return token[-1].isdigit() or token in _NUMBER_WORDS or (token.endswith("days") and token[:-1] in _NUMBER_WORDS)
 
 
@@ -143,124 +216,14 @@ def _normal(number: str) -> str:
     return _DIGITS.get(number) or (number[:-1] if number.endswith("days") else number)
 
 
-def _tells(tokens: list[str]) -> bool:
+def _has_content(tokens: list[str]) -> bool:
     return any(token not in _PLAIN and token not in _NEGATIONS for token in tokens)
 
 
-_WORD = lazily(r"[^\W_]+(?:['’][^\W\d_]+)?", re.UNICODE)
-_SENTENCE_END = lazily(r"[.!?:;\n][^\w]*$")
-_MARKS = "\"'`.,:;!?()[]{}<>*"
-# Words that exclude each other: if both texts have a word of a row, it must be the same.
-_EXCLUSIVE = {
-    word: (row, place)
-    for row, sides in enumerate(
-        (
-            "left|right", "north|south|east|west", "northern|southern|eastern|western", "front|back|rear",
-            "upper|lower", "upstairs|downstairs", "everybody everyone all|nobody noone none|somebody someone",
-            "mother mom mum|father dad|brother|sister|son|daughter|uncle|aunt|cousin|wife|husband|grandma|grandpa",
-            "with|without", "before|after",
-        )
-    )
-    for place, side in enumerate(sides.split("|"))
-    for word in side.split()
-}  # fmt: skip
-
-
-class _Topic(Struct, frozen=True):
-    """The features of a text that tell its topic.
-
-    - words: its words without punctuation
-    - names: capitalised words within a sentence; openers: those at its beginning
-    - stems: of all its words
-    """
-
-    statement: Statement
-    words: tuple[str, ...]
-    names: tuple[str, ...]
-    openers: frozenset[str]
-    stems: frozenset[str]
-    identifiers: frozenset[str]
-    exclusive: frozenset[tuple[int, int]]
-
-
-def same_topic(one: str, other: str) -> bool:
-    """Whether two similar texts share a topic: they agree in numbers, dates, times, units, versions, negations, names
-    and identifiers, and differ in the predicate, not in the subject.
-
-    Texts that differ only in punctuation do. Names are capitalised words, which German nouns are too; languages other
-    than English are compared by names, numbers and the position of the difference.
-    """
-    left, right = _topic(one), _topic(other)
-    one_said, other_said = left.statement, right.statement
-    if left.words == right.words and (one_said.numbers, one_said.units) == (other_said.numbers, other_said.units):
-        return True
-    units, other_units = Counter(one_said.units), Counter(other_said.units)
-    # "5 mg" and "5 g" disagree, "9:30" and "9:30 am" do not.
-    if one_said.negations != other_said.negations or not (units <= other_units or other_units <= units):
-        return False
-    # In another order, each number has to follow the same word: "at 9:30 in room 4", "in room 4 at 9:30".
-    if one_said.numbers != other_said.numbers and _led_numbers(one_said) != _led_numbers(other_said):
-        return False
-    if left.identifiers != right.identifiers or _exclude(left.exclusive, right.exclusive):
-        return False
-    if not (right.stems.issuperset(left.names) and left.stems.issuperset(right.names)):
-        return False
-    if not (left.openers <= right.stems or right.openers <= left.stems):
-        return False
-    return not (_swapped(left, right) or other_subject(one_said, other_said))
-
-
-@lru_cache(maxsize=1024)
-def _topic(text: str) -> _Topic:
-    statement = read_statement(text)
-    names: list[str] = []
-    openers: set[str] = set()
-    words: list[str] = []
-    for match in _WORD.finditer(text):
-        word = match.group()
-        words.append(word.casefold().replace("’", "'"))
-        if not word[0].isupper() or is_plain(words[-1]):
-            continue
-        stems = tokenize(words[-1].removesuffix("'s"))
-        head = text[max(0, match.start() - 8) : match.start()]
-        if _SENTENCE_END.search(head) or (match.start() < 8 and not any(map(str.isalnum, head))):
-            openers.update(stems)
-        else:
-            names.extend(stems)
-    return _Topic(
-        statement=statement,
-        words=tuple(words),
-        names=tuple(names),
-        openers=frozenset(openers),
-        stems=frozenset(tokenize(text)),
-        identifiers=frozenset(word for word in (token.strip(_MARKS) for token in text.split()) if _identifies(word)),
-        exclusive=frozenset(_EXCLUSIVE[word] for word in words if word in _EXCLUSIVE),
-    )
-
-
-def _identifies(word: str) -> bool:
-    """Whether a word is an address, a path or an identifier: "a@b.org", "src/app.py", "user_id", "getUser"."""
-    if any(mark in word for mark in "_@/\\"):
-        return True
-    return any(
-        (before.islower() and mark.isupper()) or (mark == "." and before.isalpha() and after.isalpha())
-        for before, mark, after in zip(word, word[1:], (*word[2:], ""), strict=False)
-    )
-
-
-def _led_numbers(statement: Statement) -> Counter[tuple[str, str]]:
-    return Counter(zip(statement.leads, statement.numbers, strict=True))
-
-
-def _exclude(one: frozenset[tuple[int, int]], other: frozenset[tuple[int, int]]) -> bool:
-    shared = {row for row, _ in one} & {row for row, _ in other}
-    return any(row in shared for row, _ in one ^ other)
-
-
-def _swapped(one: _Topic, other: _Topic) -> bool:
+def _swapped(one: Topic, other: Topic) -> bool:
     """Whether the same words have the names in another order: "Alice paid Bob", "Bob paid Alice"."""
     names = {*one.names, *one.openers} & {*other.names, *other.openers}
-    if len(names) < 2 or Counter(one.statement.content) != Counter(other.statement.content):
+    if len(names) < 2 or Counter(one.content) != Counter(other.content):
         return False
-    order = [word for word in one.statement.content if word in names]
-    return order != [word for word in other.statement.content if word in names]
+    order = [word for word in one.content if word in names]
+    return order != [word for word in other.content if word in names]

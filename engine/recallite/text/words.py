@@ -30,7 +30,7 @@ from typing import Literal
 
 import Stemmer
 
-from recallite.text.patterns import read_tables
+from recallite.text.patterns import Cached, read_tables
 
 KEY_BYTES = 8
 _EXACT_BYTES = 8
@@ -100,7 +100,6 @@ _DOT = "·"  # joins the numbers of a version or a decimal: a term has no ASCII 
 
 # Characters with a meaning inside a word; chunks with them are split once and cached.
 _INNER = "'.,_-+#"
-
 _EDGES = _INNER.replace("+", "").replace("#", "")
 _NUMBER = re.compile(r"v?(\d+(?:,\d{3})*)((?:\.\d+)*)", re.ASCII)
 _ACRONYM = re.compile(r"(?:[a-z]\.)+[a-z]", re.ASCII)
@@ -110,7 +109,6 @@ _ELISION = re.compile(r"^(?:[cdjlmnst]|qu)'(?=\w\w)")
 _BREAKS = re.compile(r"[.,+#]+")
 _WORD = re.compile(r"\S+")
 _JOINTS = re.compile(r"[_-]+")
-
 # Written without spaces between words: Thai, Lao, Myanmar, Hangul, Khmer, Kana, Bopomofo, Han.
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3021-\u3029\u3031-\u3035\u3038-\u303c"
@@ -143,11 +141,15 @@ def tokenize(text: str) -> list[str]:
 
 
 def foldable(text: str) -> str:
-    """Return a text with the terms of `text`, whose chunks are those that `ASCII_FOLDS` separates."""
+    """Return a text with the same index terms, which `ASCII_FOLDS` separates into chunks."""
     if text.isascii():
         return text
-    text = _plain(text)
-    return text if text.isascii() else _fold(text)
+    for mark, plain in _TYPOGRAPHY:
+        text = text.replace(mark, plain)
+    if text.isascii():  # as most English text now is
+        return text
+    folded = normalized("NFKC", normalized("NFKC", text).casefold())
+    return _MARKS_AFTER_LATIN.sub("", folded.translate(_FOLDS))
 
 
 def terms_of_chunks(chunks: Iterable[str]) -> list[tuple[str, ...]]:
@@ -183,8 +185,10 @@ def _terms_of(chunk: str) -> tuple[str, ...]:
         letter, sign, version = match.groups()
         return (letter + ("sharp" if sign == "#" else "plusplus"), *([version] if version else ()))
     chunk = chunk.strip(_INNER)
-    if match := _NUMBER.fullmatch(chunk):
-        return _number(match[1].replace(",", "") + match[2])
+    if match := _NUMBER.fullmatch(chunk):  # `1.2.3` as `1·2·3`, `1·2`, `1`
+        numbers = (match[1].replace(",", "") + match[2]).split(".")
+        ends = [len(numbers), *range(min(len(numbers), _MAX_JOINED_PARTS) - 1, 0, -1)]
+        return tuple(_DOT.join(numbers[:end])[:MAX_TERM_CHARS] for end in ends)
     if _ACRONYM.fullmatch(chunk):
         return (_stem(chunk.replace(".", "")),)
     return tuple(chain.from_iterable(map(_compound, _BREAKS.split(chunk))))
@@ -197,13 +201,6 @@ def _terms_of_run(run: str) -> tuple[str, ...]:
     if _SCRIPT_RUNS.match(run):
         return tuple(map("".join, pairwise(run))) or (run,)
     return tuple(chain.from_iterable(map(_compound, _BREAKS.split(run))))
-
-
-def _number(digits: str) -> tuple[str, ...]:
-    """`1.2.3` as `1·2·3`, `1·2`, `1`."""
-    numbers = digits.split(".")
-    ends = [len(numbers), *range(min(len(numbers), _MAX_JOINED_PARTS) - 1, 0, -1)]
-    return tuple(_DOT.join(numbers[:end])[:MAX_TERM_CHARS] for end in ends)
 
 
 def _compound(word: str) -> tuple[str, ...]:
@@ -228,19 +225,7 @@ def _stem(word: str) -> str:
     return _english.stem(word) if word.isascii() else word
 
 
-class _ChunkCache(dict[str, tuple[str, ...]]):
-    """The terms of each chunk, computed on first use; emptied when full."""
-
-    def __missing__(self, chunk: str) -> tuple[str, ...]:
-        terms = _terms_of(chunk)
-        if len(chunk) <= MAX_TERM_CHARS:
-            if len(self) >= _MAX_CACHED_CHUNKS:
-                self.clear()
-            self[chunk] = terms
-        return terms
-
-
-_chunk_terms = _ChunkCache().__getitem__
+_chunk_terms = Cached(_terms_of, _MAX_CACHED_CHUNKS, MAX_TERM_CHARS).__getitem__
 
 ASCII_FOLDS = "".join(
     char.lower() if char.isalnum() or char in _INNER else " " for char in map(chr, range(128))
@@ -258,19 +243,6 @@ _TYPOGRAPHY = (
     ("’", "'"), ("‘", "'"), ("“", '"'), ("”", '"'),
     ("–", " "), ("—", " "), ("…", " "), ("•", " "), ("\u00a0", " "),
 )  # fmt: skip
-
-
-def _plain(text: str) -> str:
-    """Typographic quotes and dashes as ASCII, which makes most English text ASCII."""
-    for mark, plain in _TYPOGRAPHY:
-        text = text.replace(mark, plain)
-    return text
-
-
-def _fold(text: str) -> str:
-    """The normal form with case and Latin accents folded, and a space for everything that separates words."""
-    folded = normalized("NFKC", normalized("NFKC", text).casefold())
-    return _MARKS_AFTER_LATIN.sub("", folded.translate(_FOLDS))
 
 
 class _Folds(dict[int, str]):
@@ -303,25 +275,19 @@ def _folded(char: str) -> str:
 
 _FOLDS = _Folds()
 
-
 # English function words, as index terms. They stay in the index; a query counts them less. With a quarter of their IDF,
 # recall@20 on chat turns was 0.77 against 0.74 at full weight; leaving them out altogether cost first places. `may` and
 # `us` are missing: they are also a month and a country.
 _TABLES = read_tables(__file__)
-
-
 STOP_TERMS = frozenset(tokenize(_TABLES["words"]))
 # Words that ask: they tell little of what is asked for, and no evidence gap names them.
 QUESTION_TERMS = frozenset(tokenize(_TABLES["question_words"])) - STOP_TERMS
 # Unstemmed, as the pieces of an embedder's vocabulary are.
 STOP_WORDS = frozenset(_TABLES["words"].split())
 
-
 # Frequency of words in conversations and notes: the share of texts that contain each index term. The file is made by
 # `benchmarks.training.vocabulary`; a line is a level and the terms whose share is 2^(-level / 4).
 PATH = Path(__file__).with_name("vocabulary.txt")
-
-
 # What words that ask count as: a small store cannot tell that "use" says less than "database".
 _QUESTION_SHARE = 0.25
 

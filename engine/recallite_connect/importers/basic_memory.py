@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from recallite.model.records import NewRecord
 from recallite.model.reports import FileTrouble
-from recallite.text.markdown_sections import Lines
+from recallite.text.markdown_sections import LineStarts
 from recallite_connect.importers.notes import (
     Note,
     Section,
@@ -97,7 +97,7 @@ class _Reader:
         self.names = {_folded(name) for name in (self._permalink, self._title, note.name, note.path.rpartition(".")[0])}
         self.names.add(_folded(self._permalink).rpartition("/")[2])
         self.links: list[_Reference] = []
-        self._lines = Lines(note.text)
+        self._lines = LineStarts(note.text)
 
     def records(self) -> Iterator[tuple[NewRecord, int, int]]:
         """Its memories, each with its line and how often it stands there."""

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cache, cached_property, lru_cache
@@ -88,7 +88,7 @@ class VerbCues:
     past_auxiliaries: frozenset[str]
 
     @cached_property
-    def _telling(self) -> frozenset[str]:
+    def _informative(self) -> frozenset[str]:
         lists = self.have, self.future, self.open, self.present, self.scheduled, self.imperative, self.past, ("see",)
         return frozenset().union(*lists)
 
@@ -98,20 +98,20 @@ class VerbCues:
         words = [match[0] for match in matches]
         cues: list[Cue] = []
         governed = 0
-        for place, word in enumerate(words):
-            if word not in self._telling and not word.endswith("ed"):
+        for i, word in enumerate(words):
+            if word not in self._informative and not word.endswith("ed"):
                 continue
-            reading = self._read(words, place, governed=place < governed)
+            reading = self._read(words, i, governed=i < governed)
             if reading is not None:
                 tense, reach = reading
-                governed = place + reach
-                cues.append(Cue(matches[place].start(), tense))
+                governed = i + reach
+                cues.append(Cue(matches[i].start(), tense))
         return cues
 
-    def _read(self, words: list[str], place: int, *, governed: bool) -> tuple[int, int] | None:
+    def _read(self, words: list[str], i: int, *, governed: bool) -> tuple[int, int] | None:
         """Return the tense that a word tells, and how many words it governs; None if it tells nothing."""
-        word = words[place]
-        following = next((word for word in words[place + 1 : place + 4] if word not in self.adverbs), "")
+        word = words[i]
+        following = next((word for word in words[i + 1 : i + 4] if word not in self.adverbs), "")
         if word in self.have:
             if following == "to":
                 return FUTURE, _REACH
@@ -121,14 +121,19 @@ class VerbCues:
         if word in self.open:
             return OPEN, _REACH
         if word in self.present:
-            return None if governed else (self._tense_of_present(word, following), _REACH)
-        if word in self.scheduled and place and words[place - 1] in self.subjects:
+            if governed:
+                return None
+            if following.endswith("ing") or following in _FUTURE_PREDICATES:  # "is leaving", "is due", "is on Friday"
+                return FUTURE, _REACH
+            # "Is closed" may be of any time.
+            return PAST if word == "'s" and self._is_past(following) else OPEN, _REACH
+        if word in self.scheduled and i and words[i - 1] in self.subjects:
             return FUTURE, _REACH
-        if (not place and word in self.imperative) or (word == "see" and following == "you"):
+        if (not i and word in self.imperative) or (word == "see" and following == "you"):
             return FUTURE, 1
         if governed or not self._is_past(word):
             return None
-        later = words[place + 1 : place + 6]
+        later = words[i + 1 : i + 6]
         if word in self.past_auxiliaries:
             planned = following in self.planning or (following == "going" and "to" in later)
             return OPEN if planned else PAST, _REACH
@@ -139,18 +144,11 @@ class VerbCues:
             return True
         return len(word) > 3 and word.endswith("ed") and word not in self.not_past and word[-3] != "e"
 
-    def _tense_of_present(self, word: str, following: str) -> int:
-        """Return FUTURE for "is leaving", "is due", "is on Friday"; "is closed" may be of any time."""
-        if following.endswith("ing") or following in _FUTURE_PREDICATES:
-            return FUTURE
-        return PAST if word == "'s" and self._is_past(following) else OPEN
-
 
 _Match: TypeAlias = "re.Match[str]"
 # The century in which a bare year is one; with a month or a day any four digits may be.
 YEARS = range(1900, 2100)
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th|er|\.(?= ?[^\W\d])|\u00ba|\u00b0|o\b)?"
-_CACHED_TERM_SETS = 4096
 _DIGIT = re.compile(r"\d")
 # Kinds of forms that have the number of a day or a year.
 _NUMBERED = frozenset(("days", "date", "month_year"))
@@ -226,7 +224,7 @@ class Language:
 
     @cached_property
     def terms(self) -> frozenset[str]:
-        """Index terms of which a text with a time has at least one; "this" and "last" alone tell nothing."""
+        """Index terms, one of which is in every text with a time; "this" and "last" alone tell nothing."""
         tables = (self._rarest(table) for table in (self.months, self.weekdays, self.seasons, self.named, self.edges))
         lone = frozenset(tokenize(" ".join([*self.units, *self.parts_of_day])))
         return frozenset().union(*tables, lone, _YEAR_TERMS, _DECADE_TERMS)
@@ -263,27 +261,12 @@ class Language:
                     forms.append(_Form(kind, terms, compiled, time_of, for_questions, self.literals.get(kind, ())))
         return tuple(forms)
 
-    def forms_of(self, terms: frozenset[str]) -> tuple[_Form, ...]:
-        """The forms that may be in a text with these of the `gates`."""
-        forms = self._forms_of.get(terms)
-        if forms is None:
-            if len(self._forms_of) >= _CACHED_TERM_SETS:
-                self._forms_of.clear()
-            forms = self._forms_of[terms] = tuple(form for form in self.forms if not form.terms.isdisjoint(terms))
-        return forms
-
-    @cached_property
-    def _forms_of(self) -> dict[frozenset[str], tuple[_Form, ...]]:
-        return {}
-
     def find(self, folded: str, terms: Collection[str], today: date, *, question: bool) -> list[Mention]:
         """The times in a folded text with these index terms, in order: of several that overlap the first form's."""
-        return sorted(self._mentions(folded, terms, today, question))
-
-    def _mentions(self, folded: str, terms: Collection[str], today: date, question: bool) -> Iterator[Mention]:
+        mentions: list[Mention] = []
         taken: list[tuple[int, int]] = []
         numbered = _DIGIT.search(folded) is not None
-        for form in self.forms_of(frozenset(terms)):
+        for form in forms_of(self, frozenset(terms)):
             if (form.for_questions and not question) or (form.kind in _NUMBERED and not numbered):
                 continue
             if form.literals and not any(map(folded.__contains__, form.literals)):
@@ -297,12 +280,22 @@ class Language:
                     time = form.time_of(match, today, self)
                 except (ValueError, OverflowError, KeyError):  # 30 February; letters that only match, such as \u017f
                     continue  # the place stays taken: the month alone is not meant
-                yield Mention(start, stop, form.kind, time)
+                mentions.append(Mention(start, stop, form.kind, time))
+        return sorted(mentions)
+
+
+@lru_cache(maxsize=1 << 15)
+def forms_of(language: Language, terms: frozenset[str]) -> tuple[_Form, ...]:
+    """The forms of a language that may be in a text with these of its `gates`."""
+    return tuple(form for form in language.forms if not form.terms.isdisjoint(terms))
 
 
 def fold(text: str) -> str:
     """Return the text in lower case without accents, each character in its place."""
-    return text.lower() if text.isascii() else "".join(map(_folded, text))
+    if text.isascii():
+        return text.lower()
+    plain = [unicodedata.normalize("NFD", character.lower())[:1] for character in text]
+    return "".join(["'" if character in "\u2019\u02bc" else character for character in plain])
 
 
 def filled(pattern: str, values: Mapping[str, str]) -> str:
@@ -310,11 +303,6 @@ def filled(pattern: str, values: Mapping[str, str]) -> str:
     for name, value in values.items():
         pattern = pattern.replace(f"{{{name}}}", value)
     return pattern
-
-
-def _folded(character: str) -> str:
-    plain = unicodedata.normalize("NFD", character.lower())[:1]
-    return "'" if plain in "\u2019\u02bc" else plain
 
 
 def _any_of(table: Collection[str]) -> str:
@@ -353,12 +341,12 @@ def read_language(name: str) -> Language:
         weekdays=_in_order(table["weekdays"], 0),
         seasons=_values(table["seasons"], _SEASONS.__getitem__),
         units=_values(table["units"], str),
-        parts_of_day=_listed(table["parts_of_day"]),
+        parts_of_day=_entries(table["parts_of_day"]),
         relative=_values(table["relative"], RELATIVE.__getitem__),
         named=_values(table["named"], int),
         weeks=_values(table.get("weeks", {}), int),
         numbers=_values(table["numbers"], int),
-        vague_numbers=_listed(table["vague_numbers"]),
+        vague_numbers=_entries(table["vague_numbers"]),
         edges=_values(table["edges"], _EDGES.__getitem__),
         stated_forms=forms("forms"),
         question_forms=forms("question_forms"),
@@ -376,13 +364,13 @@ def _pattern(text: str, fragments: Mapping[str, str]) -> str:
     return filled("".join(map(str.lstrip, text.split("\n"))) if "\n" in text else text, fragments)
 
 
-def _listed(text: str) -> tuple[str, ...]:
+def _entries(text: str) -> tuple[str, ...]:
     return tuple(_COMMA.split(text.strip()))
 
 
 def _values(table: Mapping[str, str], value_of: Callable[[str], Any]) -> dict[str, Any]:
     """Return the value of each word of a table that lists the words of each value."""
-    return {word: value_of(value) for value, words in table.items() for word in _listed(words)}
+    return {word: value_of(value) for value, words in table.items() for word in _entries(words)}
 
 
 def _in_order(names: str, first: int) -> dict[str, int]:
@@ -408,7 +396,7 @@ def languages() -> tuple[Language, ...]:
 
 @cache
 def time_terms() -> frozenset[str]:
-    """Index terms of which every text with a time has one, in any language."""
+    """Index terms, one of which is in every text with a time, in any language."""
     return frozenset().union(*(language.terms for language in languages()))
 
 
@@ -420,7 +408,7 @@ def _gates() -> frozenset[str]:
 
 @cache
 def _function_words() -> frozenset[str]:
-    """Function words of all languages; those of a text are few, and only they are counted for each language."""
+    """Function words of all languages: a text has few of them, and only these are counted for each language."""
     return frozenset().union(*(language.function_words for language in languages()))
 
 
@@ -434,11 +422,11 @@ def terms_of_times(text: str, terms: Collection[str]) -> Collection[str] | None:
 
 @lru_cache(maxsize=4096)
 def literals_of(terms: frozenset[str]) -> tuple[str, ...] | None:
-    """Return strings of which every text with these terms of times and a time has one; None if they are not known."""
+    """Return strings, one of which is in every text that has a time with these terms; None if they are not known."""
     english, *others = languages()
     literals: dict[str, None] = {}
     for language in (english, *(other for other in others if not other.terms.isdisjoint(terms))):
-        for form in language.forms_of(terms):
+        for form in forms_of(language, terms):
             if form.for_questions:
                 continue
             if not form.literals:
@@ -448,7 +436,7 @@ def literals_of(terms: frozenset[str]) -> tuple[str, ...] | None:
 
 
 def languages_of(folded: str, terms: Collection[str]) -> list[Language]:
-    """Return the languages that a text with words of a time may be in: those with most function words in it.
+    """Return the languages that a text with words of a time may be in, by the most function words.
 
     English needs none: "Yesterday: dentist". It may be in none that has times, and in several that are alike.
     """

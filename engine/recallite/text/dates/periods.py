@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import date, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ LAST, THIS, NEXT, NEAREST, COMING = -1, 0, 1, 2, 3
 RELATIVE = {"last": LAST, "this": THIS, "next": NEXT, "nearest": NEAREST, "coming": COMING}
 
 
-class Period(NamedTuple):
+class Days(NamedTuple):
     """Days from `begin` to before `end`."""
 
     begin: date
@@ -40,9 +41,9 @@ class Period(NamedTuple):
 class Readings(NamedTuple):
     """The meaning of a time in a statement in the past tense, in the future, and without a tense; None: in doubt."""
 
-    past: Period | None = None
-    ahead: Period | None = None
-    plain: Period | None = None
+    past: Days | None = None
+    ahead: Days | None = None
+    plain: Days | None = None
 
 
 class Time(NamedTuple):
@@ -76,7 +77,7 @@ def on_weekday(time: Time, number: int, today: date) -> Time:
 
     ValueError if it is another weekday, or if that date of another weekday is so near that it may be meant.
     """
-    readings = (Period(time.begin, time.end),) if time.readings is None else time.readings[:2]
+    readings = (Days(time.begin, time.end),) if time.readings is None else time.readings[:2]
     past, *later = (period if period and period.begin.weekday() == number else None for period in readings)
     near = any(
         period and abs(period.begin - today).days <= _NEAR_DAYS and period.begin.weekday() != number
@@ -93,11 +94,11 @@ def on_weekday(time: Time, number: int, today: date) -> Time:
 def months(year: int | None, month: int, count: int, today: date) -> Time:
     """Return `count` months, or without a year the last ones that have begun."""
     if year is not None:
-        return Time(*_months(year, month, count), retold=True)
-    last = _months(today.year - (month > today.month), month, count)
+        return Time(*months_from(year, month, count), retold=True)
+    last = months_from(today.year - (month > today.month), month, count)
     if last.end > today:  # of the current month one says "this month"
         return Time(*last, recurs=True, retold=True, readings=DOUBT)
-    coming = _months(last.begin.year + 1, month, count)
+    coming = months_from(last.begin.year + 1, month, count)
     return Time(*last, recurs=True, retold=True, readings=Readings(last, coming))
 
 
@@ -112,18 +113,18 @@ def years(first: int, count: int = 1) -> Time:
     return Time(date(first, 1, 1), date(first + count, 1, 1))
 
 
-def third_of(time: Time, place: int) -> Time:
+def third_of(time: Time, index: int) -> Time:
     """Return the beginning, middle or end (0 to 2) of a time in a statement; a question means all of it."""
 
-    def third(period: Period | None) -> Period | None:
+    def third(period: Days | None) -> Days | None:
         if period is None:
             return None
         step = (period.end - period.begin) / 3
-        begin = period.begin + place * step
-        return Period(begin, period.end if place == 2 else begin + step)
+        begin = period.begin + index * step
+        return Days(begin, period.end if index == 2 else begin + step)
 
     if time.readings is None:
-        part = third(Period(time.begin, time.end))
+        part = third(Days(time.begin, time.end))
         return time._replace(readings=Readings(part, part, part))
     return time._replace(readings=Readings(*map(third, time.readings)))
 
@@ -145,19 +146,7 @@ def around(today: date, count: int, unit: str, *, vague: bool = False) -> Time:
     if vague or unit not in ("week", *_CALENDAR):
         return time
     begin, end, *_ = near_unit(unit, count, today)
-    return time._replace(readings=Readings(*3 * (Period(begin, end),)))
-
-
-def within(today: date, count: int, unit: str) -> Time:
-    """Return the last `count` units, or the next ones if it is negative; today counts."""
-    if count < 0:
-        return Time(today, _shifted(today, -count, unit) + timedelta(1))
-    return Time(_shifted(today, -count, unit), today + timedelta(1))
-
-
-def from_today(today: date, days: int) -> Time:
-    """Return the day that many days from today: yesterday, tomorrow."""
-    return _one_day(today + timedelta(days))
+    return time._replace(readings=Readings(*3 * (Days(begin, end),)))
 
 
 def near_week(step: int, today: date) -> Time:
@@ -169,8 +158,8 @@ def near_week(step: int, today: date) -> Time:
 def near_weekend(relative: int, today: date) -> Time:
     """Return last, this, next or the coming weekend."""
     this = today - timedelta(today.weekday() - _SATURDAY)
-    last, over = Period(this - timedelta(7), this - timedelta(5)), Period(this, this + timedelta(2))
-    coming = Period(this + timedelta(7), this + timedelta(9))
+    last, over = Days(this - timedelta(7), this - timedelta(5)), Days(this, this + timedelta(2))
+    coming = Days(this + timedelta(7), this + timedelta(9))
     if relative == LAST:
         return Time(*last)
     if relative == THIS:
@@ -181,22 +170,13 @@ def near_weekend(relative: int, today: date) -> Time:
     return Time(*coming, readings=None if today >= this else DOUBT)
 
 
-def weekend(today: date) -> Time:
-    """Return the weekend: to a question the last one or this, to a statement the last or the next by its tense."""
-    saturday = today - timedelta(today.weekday() - _SATURDAY)
-    here, last = Period(saturday, saturday + timedelta(2)), Period(saturday - timedelta(7), saturday - timedelta(5))
-    if today >= saturday:
-        return Time(*here, readings=DOUBT)
-    return Time(*last, readings=Readings(last, here))
-
-
 def near_unit(unit: str, step: int, today: date) -> Time:
     """Return last, this, next or a later week, month, quarter or year; KeyError for other units."""
     if unit == "week":
         return near_week(step, today)
     count = _CALENDAR[unit]
     year, month = divmod(((today.year * 12 + today.month - 1) // count + step) * count, 12)
-    return Time(*_months(year, month + 1, count))
+    return Time(*months_from(year, month + 1, count))
 
 
 def near_weekday(relative: int, weekday: int, today: date) -> Time:
@@ -217,28 +197,14 @@ def near_weekday(relative: int, weekday: int, today: date) -> Time:
     return _one_day(coming)._replace(readings=DOUBT if doubtful else None)
 
 
-def weekday(number: int, today: date) -> Time:
-    """Return a Monday: to a question the last one or today, to a statement the last or the next by its tense."""
-    ahead = (number - today.weekday()) % 7
-    if not ahead:
-        return _one_day(today)._replace(readings=DOUBT)
-    last, coming = _days(today - timedelta(7 - ahead)), _days(today + timedelta(ahead))
-    return Time(*last, readings=Readings(last, coming))
-
-
-def weekday_of_week(number: int, step: int, today: date) -> Time:
-    """Return a day of last, this or next week: "Tuesday of last week"."""
-    return _one_day(today - timedelta(today.weekday() - number - 7 * step))
-
-
 def near_months(relative: int, month: int, count: int, today: date) -> Time:
     """Return last, this or next May, or with three months a season."""
     if relative == THIS and (month != _WINTER or count == 1):
         return months(today.year, month, count, today)._replace(retold=False)
-    last = _months(today.year - (month > today.month), month, count)
+    last = months_from(today.year - (month > today.month), month, count)
     now = last if last.end > today else None
-    over = _months(last.begin.year - 1, month, count) if now else last
-    coming = _months(last.begin.year + 1, month, count)
+    over = months_from(last.begin.year - 1, month, count) if now else last
+    coming = months_from(last.begin.year + 1, month, count)
     if relative == LAST:
         return Time(*over)
     if relative == THIS:
@@ -248,7 +214,7 @@ def near_months(relative: int, month: int, count: int, today: date) -> Time:
 
 
 def ranged(first: Time, last: Time) -> Time:
-    """Return the time from the first day of one to the last of the other; a year given once is that of both."""
+    """Return the time from the first day of one to the last of the other; a year given once counts for both."""
     begin, end = first.begin, last.end
     if first.recurs:
         begin = years_before(begin, begin.year - last.begin.year)
@@ -270,8 +236,8 @@ def _range_readings(first: Time, last: Time, begin: date, end: date) -> Readings
     with suppress(ValueError):
         if last.readings == DOUBT or first.readings == DOUBT:
             return DOUBT
-        coming = Period(years_before(begin, -1), years_before(end, -1))
-        return Readings(Period(begin, end), coming)
+        coming = Days(years_before(begin, -1), years_before(end, -1))
+        return Readings(Days(begin, end), coming)
     return DOUBT
 
 
@@ -296,17 +262,18 @@ def _shifted(today: date, count: int, unit: str) -> date:
     return date(year, month + 1, min(today.day, calendar.monthrange(year, month + 1)[1]))
 
 
-def _days(begin: date) -> Period:
-    return Period(begin, begin + timedelta(1))
+def _days(begin: date) -> Days:
+    return Days(begin, begin + timedelta(1))
 
 
 def _one_day(begin: date) -> Time:
     return Time(begin, begin + timedelta(1))
 
 
-def _months(year: int, month: int, count: int) -> Period:
+def months_from(year: int, month: int, count: int) -> Days:
+    """The days of `count` months."""
     beyond = month + count
-    return Period(date(year, month, 1), date(year + (beyond > 12), (beyond - 1) % 12 + 1, 1))
+    return Days(date(year, month, 1), date(year + (beyond > 12), (beyond - 1) % 12 + 1, 1))
 
 
 def _nearest_day(month: int, number: int, today: date, step: int) -> date:
@@ -397,40 +364,39 @@ def _month_of_year(match: _Match, today: date, language: Language) -> Time:
 
 
 def _weekday_of_week(match: _Match, today: date, language: Language) -> Time:
+    """Read "Tuesday of last week"."""
     step = min(language.relative[match["relative"]], 1)
-    return weekday_of_week(language.weekdays[match["weekday"]], step, today)
+    return _one_day(today - timedelta(today.weekday() - language.weekdays[match["weekday"]] - 7 * step))
 
 
-def _number(match: _Match, language: Language) -> tuple[int, bool]:
+def _number(match: _Match, language: Language) -> int:
     words = match["number"]
-    return int(words) if words.isdecimal() else language.numbers[words], words in language.vague_numbers
+    return int(words) if words.isdecimal() else language.numbers[words]
 
 
-def _ago(match: _Match, today: date, language: Language) -> Time:
-    number, vague = _number(match, language)
-    return around(today, -number, language.units[match["unit"]], vague=vague)
-
-
-def _from_now(match: _Match, today: date, language: Language) -> Time:
-    number, vague = _number(match, language)
-    return around(today, number, language.units[match["unit"]], vague=vague)
+def _from_now(match: _Match, today: date, language: Language, sign: int = 1) -> Time:
+    vague = match["number"] in language.vague_numbers
+    return around(today, sign * _number(match, language), language.units[match["unit"]], vague=vague)
 
 
 def _ahead(match: _Match, today: date, language: Language) -> Time:
     """Read "in two weeks"; of the past it is a duration."""
     time = _from_now(match, today, language)
-    ahead = Period(time.begin, time.end) if time.readings is None else time.readings.ahead
+    ahead = Days(time.begin, time.end) if time.readings is None else time.readings.ahead
     return time._replace(readings=Readings(ahead=ahead))
 
 
 def _within(match: _Match, today: date, language: Language) -> Time:
-    number = _number(match, language)[0] if match.groupdict().get("number") else 1
-    sign = 1 if language.relative[match["relative"]] == LAST else -1
-    return within(today, sign * number, language.units[match["unit"]])
+    """Read "the last two weeks", "the next month"; today counts."""
+    number, unit = _number(match, language) if match.groupdict().get("number") else 1, language.units[match["unit"]]
+    if language.relative[match["relative"]] == LAST:
+        return Time(_shifted(today, -number, unit), today + timedelta(1))
+    return Time(today, _shifted(today, number, unit) + timedelta(1))
 
 
 def _named(match: _Match, today: date, language: Language) -> Time:
-    return from_today(today, language.named[match["named"]])
+    """Read "yesterday", "tomorrow"."""
+    return _one_day(today + timedelta(language.named[match["named"]]))
 
 
 def _weeks(match: _Match, today: date, language: Language) -> Time:
@@ -439,14 +405,13 @@ def _weeks(match: _Match, today: date, language: Language) -> Time:
 
 def _part(match: _Match, today: date, language: Language) -> Time:
     """Read "last night", "this morning"."""
-    return from_today(today, min(language.relative[match["relative"]], 1))
+    return _one_day(today + timedelta(min(language.relative[match["relative"]], 1)))
 
 
 def _near(match: _Match, today: date, language: Language) -> Time:
     relative, name = language.relative[match["relative"]], match["period"]
     if unit := language.units.get(name):
-        weekend = unit == "weekend"
-        return near_weekend(relative, today) if weekend else near_unit(unit, min(relative, 1), today)
+        return near_weekend(relative, today) if unit == "weekend" else near_unit(unit, min(relative, 1), today)
     if name in language.weekdays:
         return near_weekday(relative, language.weekdays[name], today)
     if name in language.seasons:
@@ -455,11 +420,19 @@ def _near(match: _Match, today: date, language: Language) -> Time:
 
 
 def _weekday(match: _Match, today: date, language: Language) -> Time:
-    return weekday(language.weekdays[match["weekday"]], today)
+    """Read "Monday": to a question the last one or today, to a statement the last or the next by its tense."""
+    ahead = (language.weekdays[match["weekday"]] - today.weekday()) % 7
+    if not ahead:
+        return _one_day(today)._replace(readings=DOUBT)
+    last, coming = _days(today - timedelta(7 - ahead)), _days(today + timedelta(ahead))
+    return Time(*last, readings=Readings(last, coming))
 
 
 def _weekend(match: _Match, today: date, language: Language) -> Time:
-    return weekend(today)
+    """Read "the weekend": to a question the last one or this, to a statement the last or the next by its tense."""
+    saturday = today - timedelta(today.weekday() - _SATURDAY)
+    here, last = Days(saturday, saturday + timedelta(2)), Days(saturday - timedelta(7), saturday - timedelta(5))
+    return Time(*here, readings=DOUBT) if today >= saturday else Time(*last, readings=Readings(last, here))
 
 
 def _year_of(match: _Match) -> int | None:
@@ -479,7 +452,7 @@ KINDS: dict[str, tuple[str, Callable[[_Match, date, Language], Time]]] = {
     "quarter": ("year", _quarter),
     "season_year": ("season", _season),
     "weekday_of_week": ("weekday", _weekday_of_week),
-    "ago": ("unit", _ago),
+    "ago": ("unit", partial(_from_now, sign=-1)),
     "from_now": ("unit", _from_now),
     "ahead": ("unit", _ahead),
     "within": ("relative", _within),

@@ -6,6 +6,7 @@ speakers would understand differently, and texts with several times that do not 
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Collection
 from datetime import date
@@ -23,7 +24,7 @@ from recallite.text.dates.languages import (
     literals_of,
     terms_of_times,
 )
-from recallite.text.dates.periods import Period, Time, ranged
+from recallite.text.dates.periods import Days, Time, ranged
 from recallite.text.patterns import lazily
 
 # The time of day beside a day: "at 3 pm yesterday", "tomorrow at 15:30", "am Montag um 15 Uhr".
@@ -115,9 +116,10 @@ def _resolved(text: str, folded: str, terms: Collection[str], written_us: int, l
     mentions = _mentions(text, folded, terms, written_us, language)
     while mentions:
         mention = mentions.popleft()
-        start, stop = _sentence(folded, mention.start)
+        start, stop = _part_around(folded, mention.start, _SENTENCE_END)
         sentence, lower = text[start:stop], text[start:stop].lower()
-        if sentence.rstrip().endswith("?") or context.unsaid.search(lower) or _is_quoted(folded, mention.start):
+        quoted = len(_QUOTED.findall(folded, 0, mention.start)) % 2 == 1
+        if quoted or sentence.rstrip().endswith("?") or context.unsaid.search(lower):
             return None
         limit = context.limit.search(folded, max(0, mention.start - _LIMIT_CHARS), mention.start)
         time, word = mention.time, (limit and limit.lastgroup) or ""
@@ -152,7 +154,7 @@ def _mentions(text: str, folded: str, terms: Collection[str], written_us: int, l
 def _limited(
     time: Time, word: str, tense: int, written_us: int, clock: tuple[int, int] | None, onward: bool
 ) -> Interval | None:
-    """Return the interval of a time after a word such as "since" or "until"; None if that is in doubt."""
+    """Return the interval of a time after "since", "until" and the like; None if it is in doubt."""
     if word in ("after", "before", "joint") or (word == "range" and not onward):
         return None
     onward = onward or word in ("since", "start")
@@ -161,7 +163,9 @@ def _limited(
         tense = PAST
     elif until or word == "by" or (onward and tense == OPEN):
         tense = FUTURE
-    period = _reading(time, tense)
+    period: Days | None = Days(time.begin, time.end)
+    if time.readings is not None:
+        period = {PAST: time.readings.past, OPEN: time.readings.plain, FUTURE: time.readings.ahead}[tense]
     if period is None:
         return None
     begin, end = _us(period.begin), _us(period.end)
@@ -174,13 +178,6 @@ def _limited(
     return Interval(written_us if until else begin, end)
 
 
-def _reading(time: Time, tense: int) -> Period | None:
-    readings = time.readings
-    if readings is None:
-        return Period(time.begin, time.end)
-    return {PAST: readings.past, OPEN: readings.plain, FUTURE: readings.ahead}[tense]
-
-
 def _is_doubtful(text: str, folded: str, mention: Mention, language: Language) -> bool:
     """Whether what looks like a time may be something else: a count, a name, the time of a thing."""
     start, stop, kind, _ = mention
@@ -190,13 +187,14 @@ def _is_doubtful(text: str, folded: str, mention: Mention, language: Language) -
     if folded.endswith("not ", 0, start):
         return True
     if kind == "named":  # the song Yesterday
-        return text[start].isupper() and start > _sentence(folded, start)[0]
+        return text[start].isupper() and start > _part_around(folded, start, _SENTENCE_END)[0]
     english = language.code == "en"
     if kind == "weekday":  # Man Friday, Ruby Tuesday, Saturday Night Live
         if english and _NAMES_ON.match(text, stop) and not _ON.search(folded, 0, start):
             return True
         before = _WORD_BEFORE.search(text, 0, start)
-        return before is not None and before.start() > _sentence(folded, start)[0] and before[0][0].isupper()
+        begin, _ = _part_around(folded, start, _SENTENCE_END)
+        return before is not None and before.start() > begin and before[0][0].isupper()
     names = ("year", "season", "month") if english else ("year",)
     if kind not in names or language.context.onward.match(folded, stop):
         return False
@@ -207,32 +205,23 @@ def _is_doubtful(text: str, folded: str, mention: Mention, language: Language) -
     return capital if language.capital_nouns else match[1] not in language.function_words and not capital
 
 
-def _sentence(folded: str, place: int) -> tuple[int, int]:
-    start, stop = 0, len(folded)
-    for match in _SENTENCE_END.finditer(folded):
-        if match.end() <= place:
+def _part_around(text: str, position: int, separator: re.Pattern[str]) -> tuple[int, int]:
+    """The begin and end of the sentence, or the clause, around a position."""
+    start, stop = 0, len(text)
+    for match in separator.finditer(text):
+        if match.end() <= position:
             start = match.end()
-        else:
+        elif match.start() > position:
             stop = match.start()
             break
     return start, stop
 
 
-def _is_quoted(folded: str, place: int) -> bool:
-    return len(_QUOTED.findall(folded, 0, place)) % 2 == 1
-
-
-def _tense(sentence: str, place: int, cues: list[Cue]) -> int:
+def _tense(sentence: str, position: int, cues: list[Cue]) -> int:
     """Return the tense of the nearest verb before the time in its clause, else of the first after it."""
-    begin, end = 0, len(sentence)
-    for match in _CLAUSE_END.finditer(sentence):
-        if match.end() <= place:
-            begin = match.end()
-        elif match.start() > place:
-            end = match.start()
-            break
+    begin, end = _part_around(sentence, position, _CLAUSE_END)
     within = [cue for cue in cues if begin <= cue.start < end] or cues
-    before = [cue for cue in within if cue.start < place]
+    before = [cue for cue in within if cue.start < position]
     return before[-1].tense if before else within[0].tense if within else OPEN
 
 

@@ -18,6 +18,8 @@ from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 from recallite.text.dates.languages import YEARS, fold, languages
+from recallite.text.dates.periods import months_from
+from recallite.text.patterns import word_set
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # Fewer seconds since 1970 are numbers of another kind: these are reached in 1973.
@@ -55,19 +57,12 @@ _ZONES = {
     "z": 0, "ut": 0, "utc": 0, "gmt": 0, "est": -5, "edt": -4, "cst": -6, "cdt": -5, "mst": -7, "mdt": -6, "pst": -8,
     "pdt": -7, "wet": 0, "west": 1, "cet": 1, "cest": 2, "mez": 1, "mesz": 2, "eet": 2, "eest": 3,
 }  # fmt: skip
-_JOINING_WORDS = """
-  the of at on de del da di do das le la les el las il alle a as am den der dem vom um ore op om e t utc gmt
-"""
+_JOINING = word_set(
+    "the of at on de del da di do das le la les el las il alle a as am den der dem vom um ore op om e t utc gmt"
+)
+# Dashes, and the marks of Chinese, Japanese and Korean behind a year, a month and a day.
 _MARKS = str.maketrans(
-    {
-        **dict.fromkeys("\u2010\u2011\u2012\u2013\u2212", "-"),
-        "\u5e74": "-",
-        "\u6708": "-",
-        "\u65e5": " ",
-        "\ub144": "-",
-        "\uc6d4": "-",
-        "\uc77c": " ",
-    }
+    dict.fromkeys("\u2010\u2011\u2012\u2013\u2212\u5e74\u6708\ub144\uc6d4", "-") | dict.fromkeys("\u65e5\uc77c", " ")
 )
 _DAY_IN_NAME = re.compile(r"(?<![A-Za-z0-9])(\d{4})([-_. ])(\d\d)\2(\d\d)(?![A-Za-z0-9]|[-_.]?\d)", re.ASCII)
 _DAY_FIRST_IN_NAME = re.compile(r"(?<![A-Za-z0-9.])(\d\d?)\.(\d\d?)\.(\d{4})(?![A-Za-z0-9])", re.ASCII)
@@ -77,30 +72,25 @@ _ID_IN_NAME = re.compile(rf"^{_ID}(?![A-Za-z0-9])|(?<![A-Za-z0-9]){_ID}$", re.AS
 _FOLDERS = re.compile(r"(?:^|/)(\d{4})/(\d\d)/(\d\d)$", re.ASCII)
 
 # Words of the names of properties that have the time at which a text was written, and at which it was changed.
-_CREATED_WORDS = """
+_CREATED = word_set("""
   created creation create ctime birthtime written published publish publication pub pubdate posted issued angelegt
   erstellt erstelldatum erstellungsdatum cree creee creation creado creada creacion criado criada criacao creato
   creata creazione aangemaakt gemaakt publiziert veroffentlicht publie publicado publicada pubblicato gepubliceerd
-"""
-_CHANGED_WORDS = """
+""")
+_CHANGED = word_set("""
   modified modification updated update changed change edited edit lastmod mtime geandert aktualisiert modifie
   modifiee actualizado modificado atualizado modificato aggiornato gewijzigd bijgewerkt
-"""
-_DATED_WORDS = """
-  date datetime timestamp datum fecha
-"""
-_BESIDE_WORDS = """
+""")
+_DATED = word_set("date datetime timestamp datum fecha")
+_BESIDE = word_set("""
   day time data at on in of the last am um le de del di da el il op dc dcterms article og sailthru parsely citation
   entry dt
-"""
+""")
 _WORD = re.compile(r"[^\W\d_]+")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_CREATED, _CHANGED, _DATED, _BESIDE, _JOINING = (
-    frozenset(words.split()) for words in (_CREATED_WORDS, _CHANGED_WORDS, _DATED_WORDS, _BESIDE_WORDS, _JOINING_WORDS)
-)
 
 
-class Written(NamedTuple):
+class DateSpan(NamedTuple):
     """The time that a date names, from `begin` to before `end`; a moment, if it names the time of day, has both."""
 
     begin: datetime
@@ -119,19 +109,19 @@ class Unread(NamedTuple):
         return f"{self.name} is {shown[:60] + '...' if len(shown) > 60 else shown!r}: {self.why}"
 
 
-def read_written(value: object, day_first: Callable[[], bool | None] = lambda: None) -> Written | None:
+def read_written(value: object, day_first: Callable[[], bool | None] = lambda: None) -> DateSpan | None:
     """Return what a date means; None if it is none, or has two readings that `day_first` does not decide."""
     readings = _decided(readings_of(value), day_first)
     return readings[0] if len(readings) == 1 else None
 
 
-def _decided(readings: tuple[Written, ...], day_first: Callable[[], bool | None]) -> tuple[Written, ...]:
+def _decided(readings: tuple[DateSpan, ...], day_first: Callable[[], bool | None]) -> tuple[DateSpan, ...]:
     if len(readings) == 2 and (first := day_first()) is not None:
         return (readings[not first],)
     return readings
 
 
-def readings_of(value: object) -> tuple[Written, ...]:
+def readings_of(value: object) -> tuple[DateSpan, ...]:
     """Return what a date can mean: nothing, one time, or two, the first with the day before the month.
 
     A value is a text, a date, a number of seconds, ms, us or ns since 1970, or a list of one of these. A time without a
@@ -153,18 +143,26 @@ def readings_of(value: object) -> tuple[Written, ...]:
 
 def day_first_of(values: Iterable[object]) -> bool | None:
     """Return whether these dates, of one source, have the day before the month; None if they do not tell, or differ."""
-    orders = {order for value in values if (order := _order(value)) is not None}
+    orders = set[bool]()
+    for value in values:
+        while isinstance(value, list) and len(value) == 1:
+            (value,) = value
+        numbers = _NUMERIC.search(value[:_MOST_CHARS]) if isinstance(value, str) else None
+        # Two equal numbers do not tell.
+        readings = readings_of(value) if numbers is not None and numbers[1] != numbers[2] else ()
+        if numbers is not None and len(readings) == 1:
+            orders.add(readings[0].begin.day == int(numbers[1]))
     return orders.pop() if len(orders) == 1 else None
 
 
 def stated_time(
     properties: Mapping[str, Any], now: datetime, day_first: Callable[[], bool | None] = lambda: None
-) -> tuple[Written | None, Written | None, list[Unread]]:
-    """Return when properties say that a text was written, and changed, and those that no day could be read from.
+) -> tuple[DateSpan | None, DateSpan | None, list[Unread]]:
+    """Return when properties say that a text was written, and changed, and the properties without a readable day.
 
     `day_first` is asked if a date has two readings.
     """
-    times: dict[bool, Written] = {}
+    times: dict[bool, DateSpan] = {}
     unread: dict[bool, list[Unread]] = {False: [], True: []}
     for changed, name in _names(properties):
         value = properties[name]
@@ -235,7 +233,7 @@ def time_in_name(path: str) -> datetime | None:
     return distinct.pop() if len(distinct) == 1 else None
 
 
-def _why(readings: tuple[Written, ...]) -> str:
+def _why(readings: tuple[DateSpan, ...]) -> str:
     if len(readings) == 2:
         day, month = (reading.begin.date() for reading in readings)
         return f"it may be {day} or {month}; write it as {day}"
@@ -245,13 +243,13 @@ def _why(readings: tuple[Written, ...]) -> str:
 
 
 def _names(properties: Mapping[str, Any]) -> list[tuple[bool, str]]:
-    """The names of times, those of the writing first: whether it is of a change, and the name."""
+    """The names of times, with whether each is of a change; names of the writing come first."""
     ranked = [(rank, name) for name in properties if (rank := _rank(name)) is not None]
     return [(rank == 2, name) for rank, name in sorted(ranked, key=lambda pair: pair[0])]
 
 
 def _rank(name: str) -> int | None:
-    """0 for a name of the time of writing, 1 for a plain "date", 2 for that of a change; None for other names."""
+    """0 for a name of the time of writing, 1 for a plain "date", 2 for the time of a change; None for other names."""
     if len(name) > 40:
         return None
     words = set(_WORD.findall(fold(_CAMEL.sub(" ", name)).replace("_", " ")))
@@ -264,21 +262,13 @@ def _rank(name: str) -> int | None:
     return 1 if words & _DATED else None
 
 
-def _order(value: object) -> bool | None:
-    """Whether a numeric date that has one reading has its day first; None if it does not tell."""
-    while isinstance(value, list) and len(value) == 1:
-        (value,) = value
-    if not isinstance(value, str):
-        return None
-    numbers = _NUMERIC.search(value[:_MOST_CHARS])
-    if numbers is None or len(readings_of(value)) != 1 or numbers[1] == numbers[2]:
-        return None
-    return readings_of(value)[0].begin.day == int(numbers[1])
-
-
-def _text(text: str) -> Iterator[Written]:
-    """Yield the readings of a text."""
-    text = _unwrapped(unicodedata.normalize("NFKC", text[: _MOST_CHARS + 1]).translate(_MARKS))
+def _text(text: str) -> Iterator[DateSpan]:
+    """Yield the readings of a text, which may be a link, or stand between quotes or brackets."""
+    text = unicodedata.normalize("NFKC", text[: _MOST_CHARS + 1]).translate(_MARKS).strip()
+    if link := _WIKILINK.fullmatch(text) or _LINK.fullmatch(text):
+        text = link[1].strip()
+    while len(text) > 1 and _PAIRS.get(text[0]) == text[-1]:
+        text = text[1:-1].strip()
     if not text or len(text) > _MOST_CHARS:
         return
     if _NUMBER.fullmatch(text):
@@ -291,33 +281,31 @@ def _text(text: str) -> Iterator[Written]:
     folded = fold(_LOGGED.sub(" ", text))
     clock, zone, rest = _clock(folded)
     rest = _ORDINAL_MARK.sub(" ", rest)
-    seen: dict[tuple[Written, ...], None] = {}
+    seen: dict[tuple[DateSpan, ...], None] = {}
     for months, weekdays in _names_of_languages() if any(map(str.isalpha, rest)) else (({}, {}),):
-        if days := tuple(_at(begin, end, clock, zone) for begin, end in _days(rest, months, weekdays)):
-            seen[days] = None
+        days: list[DateSpan] = []
+        for begin, end in _days(rest, months, weekdays):
+            if clock is None:
+                days.append(DateSpan(_midnight(begin), _midnight(end)))
+            elif end - begin != _DAY:
+                raise ValueError("a time of day of no day")
+            else:
+                days.append(_moment(datetime.combine(begin, time(), zone) + clock))
+        if days:
+            seen[tuple(days)] = None
     if len(seen) == 1:
         yield from next(iter(seen))
 
 
-def _unwrapped(text: str) -> str:
-    """The text of a link, without quotes and brackets around it."""
-    text = text.strip()
-    if link := _WIKILINK.fullmatch(text) or _LINK.fullmatch(text):
-        text = link[1].strip()
-    while len(text) > 1 and _PAIRS.get(text[0]) == text[-1]:
-        text = text[1:-1].strip()
-    return text
-
-
-def _number(digits: str) -> Iterator[Written]:
-    """Read digits: 20240305, 202403051430, 2024, or units since 1970, of which ns have up to 20 digits."""
+def _number(digits: str) -> Iterator[DateSpan]:
+    """Read digits: 20240305, 202403051430, 2024, or units since 1970; nanoseconds have up to 20 digits."""
     if (compact := _COMPACT.fullmatch(digits)) and (day := _compact([part for part in compact.groups() if part])):
         yield day
     elif len(digits) == 7 and (ordinal := _ordinal(digits)) is not None:
         yield ordinal
     elif len(digits) == 4 and int(digits) in YEARS:
-        begin, end = _months(int(digits), 1, 12)
-        yield Written(_midnight(begin), _midnight(end))
+        begin, end = months_from(int(digits), 1, 12)
+        yield DateSpan(_midnight(begin), _midnight(end))
     else:
         seconds = float(digits)
         for _ in ("ms", "us", "ns"):
@@ -326,7 +314,7 @@ def _number(digits: str) -> Iterator[Written]:
             yield _moment(_EPOCH + timedelta(seconds=seconds))
 
 
-def _compact(parts: list[str]) -> Written | None:
+def _compact(parts: list[str]) -> DateSpan | None:
     """A day, or a minute or second of it, of a century near ours."""
     numbers = [int(part) for part in parts]
     try:
@@ -337,7 +325,7 @@ def _compact(parts: list[str]) -> Written | None:
     return None
 
 
-def _ordinal(text: str) -> Written | None:
+def _ordinal(text: str) -> DateSpan | None:
     """The day of a year: 2024-065."""
     match = _ORDINAL.fullmatch(text)
     if match is None or int(match[1]) not in YEARS:
@@ -346,19 +334,19 @@ def _ordinal(text: str) -> Written | None:
     return _day(day) if int(match[2]) and day.year == int(match[1]) else None
 
 
-def _iso(text: str) -> Written | None:
+def _iso(text: str) -> DateSpan | None:
     """Read ISO 8601, weeks and days of the year included, and times of day without colons as in names of files."""
     try:
         day = date.fromisoformat(text)
     except ValueError:
         pass
     else:
-        return Written(_midnight(day), _midnight(day) + _WEEK) if _ISO_WEEK.fullmatch(text) else _day(day)
+        return DateSpan(_midnight(day), _midnight(day) + _WEEK) if _ISO_WEEK.fullmatch(text) else _day(day)
     if (ordinal := _ordinal(text)) is not None:
         return ordinal
     if zoned := _ZONED_DAY.fullmatch(text):
         begin = datetime.fromisoformat(f"{zoned[1]}T00:00{zoned[2]}").astimezone(UTC)
-        return Written(begin, begin + _DAY)
+        return DateSpan(begin, begin + _DAY)
     text = _ZONE_BESIDE.sub("", text)
     text = _WHOLE_ID.sub(r"\1T\2\3", text)
     if dashed := _DASHED.fullmatch(text):
@@ -477,7 +465,7 @@ def _orders(numbers: list[str], month: int | None, *, dotted: bool) -> Iterator[
     elif len(values) == (1 if month else 2) and 4 in sizes:
         year, number = max(values), month or min(values)
         if year in YEARS and 1 <= number <= 12:
-            yield _months(year, number, 1)
+            yield months_from(year, number, 1)
         return
     for order in dict.fromkeys(orders):
         if _is_day(*order):
@@ -493,29 +481,15 @@ def _year(digits: str) -> int:
     return int(digits) + (0 if len(digits) == 4 else 2000 if int(digits) < 69 else 1900)
 
 
-def _months(year: int, month: int, count: int) -> tuple[date, date]:
-    after = month - 1 + count
-    return date(year, month, 1), date(year + after // 12, after % 12 + 1, 1)
-
-
-def _at(begin: date, end: date, clock: timedelta | None, zone: tzinfo) -> Written:
-    """The days, or the time of day on one. ValueError for a time of day in a month."""
-    if clock is None:
-        return Written(_midnight(begin), _midnight(end))
-    if end - begin != _DAY:
-        raise ValueError("a time of day of no day")
-    return _moment(datetime.combine(begin, time(), zone) + clock)
-
-
-def _moment(moment: datetime) -> Written:
+def _moment(moment: datetime) -> DateSpan:
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     _ = moment.astimezone(UTC)  # OverflowError outside the years 1 to 9999
-    return Written(moment, moment)
+    return DateSpan(moment, moment)
 
 
-def _day(day: date) -> Written:
+def _day(day: date) -> DateSpan:
     begin = _midnight(day)
-    return Written(begin, begin + _DAY if day < date.max else datetime.max.replace(tzinfo=UTC))
+    return DateSpan(begin, begin + _DAY if day < date.max else datetime.max.replace(tzinfo=UTC))
 
 
 def _midnight(day: date) -> datetime:

@@ -1,11 +1,17 @@
 """Statements: what a text says of something, so that a later text which says otherwise is noticed.
 
-A text is read (`statement_words`, `clause`, `statement`), found by what it is about (`traits`, `keys`) and compared
-with another (`judging`).
+Pure functions of texts, without a store. A text is parsed once, into a `Statement` of words and clauses
+(`statement_words`, `clause`, `statement`), and all else is derived from that:
 
-Pure functions of texts, without a store: `statement_of` parses, `keys_of` finds candidates, `frames_of` says what is
-the same thing with another value, and `judge` decides. Rules for English; German, French and Spanish words of change
-are known (`other_languages`), and elsewhere only numbers, dates, names and identical words are compared.
+- keys (`keys`): hashes that statements about the same thing share, by which a store finds candidates
+- frames (`keys`): what is given a value, and the value, as hashes: the same thing with another value
+- outlines (`judging`): bits that rule out most pairs before they are compared
+- traits (`traits`): its rare words, persons and values; the gist is the part of them that keys need
+- evidence (`likelihood`): the numbers of a pair that a fit weighs
+
+`judge` decides about two statements by rules for clauses (`clause_changes`, `value_changes`), for instructions and for
+other languages, and by the fit. Rules for English; German, French and Spanish words of change are known, and elsewhere
+only numbers, dates, names and identical words are compared.
 """
 
 from recallite.text.statements.judging import Outline, Pair, judge, judge_all, may_relate, outline_of
@@ -14,20 +20,6 @@ from recallite.text.statements.lexicon import SEVERAL, several_valued
 from recallite.text.statements.statement import Outcome, Statement, Verdict, statement_of
 
 __all__ = [
-    "MAX_FRAMES",
-    "MAX_KEYS",
-    "SEVERAL",
-    "Outcome",
-    "Outline",
-    "Pair",
-    "Statement",
-    "Verdict",
-    "frames_of",
-    "judge",
-    "judge_all",
-    "keys_of",
-    "may_relate",
-    "outline_of",
-    "several_valued",
-    "statement_of",
-]
+    "MAX_FRAMES", "MAX_KEYS", "SEVERAL", "Outcome", "Outline", "Pair", "Statement", "Verdict", "frames_of", "judge",
+    "judge_all", "keys_of", "may_relate", "outline_of", "several_valued", "statement_of",
+]  # fmt: skip

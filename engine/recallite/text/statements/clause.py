@@ -1,7 +1,7 @@
 """A clause of a text: what it says, of what, and what in it tells of change.
 
-`statement` finds where a clause begins, its subject and the place of its verb. The verb is read here, and after it the
-complements.
+`statement` finds where a clause begins, its subject and its verb. `read_predicate` reads the verb into the clause, then
+`read_complement` reads what follows it.
 """
 
 from __future__ import annotations
@@ -11,22 +11,9 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from recallite.text.patterns import lazily
+from recallite.text.patterns import lazily, word_set
 from recallite.text.statements import lexicon as lx
-from recallite.text.statements.statement_words import (
-    CLOCK,
-    COMMA,
-    DATE,
-    DAY,
-    IDENTIFIER,
-    MARK,
-    NAME,
-    NUMBER,
-    STOP,
-    TYPED,
-    WORD,
-    Word,
-)
+from recallite.text.statements.statement_words import Word
 
 
 class Clause(Struct, gc=False):
@@ -37,7 +24,7 @@ class Clause(Struct, gc=False):
     - `relation`: the stem of its verb; "be" for what is, is called or is changed to
     - `chunks`: what is said of the subject, the content words of each role: "" for the object, "time" for when, else
       a preposition
-    - `said`: the keys of its words without times; `every`: with times
+    - `stated`: the keys of its words without times; `every`: with times
     - `nouns`: what the first role names before "of": "city" in "the city of London"
     - `rest`: content words of parts that add with whom or why
     - `gone`: what held before, as the clause says: "from A", "instead of A", "not A"; `listed`: several, by "and"
@@ -88,7 +75,7 @@ class Clause(Struct, gc=False):
 _PLANS = frozenset(("plan", "want", "hope", "intend", "decid", "like", "aim", "expect", "agre", "commit", "need"))
 _STOPS = frozenset(("stop", "quit"))
 _STARTS = frozenset(("start", "begin"))
-_GETS = frozenset(("got", "get", "gets"))
+_GETS, _DOES = frozenset(("got", "get", "gets")), frozenset(("do", "does", "did"))
 _SAME_PARTICIPLE = frozenset(("set", "cut", "put", "split", "hit", "hurt", "shut"))
 # What one did "whether" or "about", and has settled since.
 _DELIBERATES = lx.stems("debate consider weigh contemplate ponder think")
@@ -97,87 +84,79 @@ _FINITE = frozenset(("is", "are", "was", "were"))
 _SKIPPED = lx.FILLERS | lx.NEGATIONS | lx.NOW
 
 
-def read_predicate(words: Sequence[Word], place: int, clause: Clause) -> tuple[int, bool]:
-    """Read the verb that begins at `place` into a clause whose subject is known.
+def read_predicate(words: Sequence[Word], i: int, clause: Clause) -> tuple[int, bool]:
+    """Read the verb that begins with word i into a clause whose subject is known.
 
-    Returns where what follows it begins, and whether it has "must".
+    Returns the index of the word after it, and whether it has "must".
     """
     for word in clause.head:
         if word.text not in lx.FORMER:
             _adverb(word, clause)
-    clause.former = clause.former or (place > 0 and words[place - 1].text in lx.FORMER)
-    clause.now = clause.now or (_mentions_new(clause.head) and not clause.plan)
+    clause.former = clause.former or (i > 0 and words[i - 1].text in lx.FORMER)
+    mentions_new = any(word.text == "new" for word in clause.head)  # a new number, address or boss
+    if mentions_new and not clause.plan and any(word.stem in lx.ATTRIBUTES for word in clause.head):
+        clause.now = True
     being = relation = ""
     expects = must = False
     size = len(words)
-    while place < size:
-        word = words[place]
+    while i < size:
+        word = words[i]
         text = word.text
-        following = words[place + 1] if place + 1 < size else None
+        following = words[i + 1] if i + 1 < size else None
         if _adverb(word, clause):
             pass
         elif text == ":":
             being = "be"
         elif text == "used_to":
-            clause.former = not being and _FINITE.isdisjoint([later.text for later in words[place + 1 :]])
+            clause.former = not being and _FINITE.isdisjoint([later.text for later in words[i + 1 :]])
         elif text == "going_to" and clause.stopped:
             relation = "go"
-            place += 1
+            i += 1
             break
         elif text == "going_to":
             clause.plan, being = True, ""
         elif text in lx.MODALS:
             clause.plan = clause.plan or text == "will"
             must, expects = text == "must", True
-        elif text in ("have", "has", "had") and not being and _participle(words, place + 1):
+        elif text in ("have", "has", "had") and not being and _participle(words, i + 1):
             clause.perfect = True
             clause.past = clause.past or text == "had"
-        elif (
-            text in ("do", "does", "did")
-            and following
-            and (following.stem in lx.VERBS or following.text in lx.NEGATIONS)
-        ):
+        elif text in _DOES and following and (following.stem in lx.VERBS or following.text in lx.NEGATIONS):
             clause.past = clause.past or text == "did"
             expects = True
-        elif text in _GETS and not _participle(words, place + 1):
+        elif text in _GETS and not _participle(words, i + 1):
             relation, clause.past = "get", text == "got"
-            place += 1
+            i += 1
             break
         elif text in lx.BE or text in _GETS or text == "became":
             being, expects = "be", False
             clause.past = clause.past or text in lx.PAST_BE or text == "got"
             clause.change = clause.change or text in ("became", "become")
-        elif word.kind == MARK:
+        elif word.kind == lx.MARK:
             being = being or "be"
         elif text in lx.FILLERS:
             clause.yet = clause.yet or text == "finally"
-        elif word.kind == WORD and (expects or _verbal(word, being)):
-            skipped = _leads_on(words, place, clause)
+        elif word.kind == lx.WORD and (expects or _verbal(word, being)):
+            skipped = _leads_on(words, i, clause)
             if skipped:
-                being, place, expects = "", place + skipped, skipped > 1
+                being, i, expects = "", i + skipped, skipped > 1
                 continue
             relation, being = _main_verb(word, being, clause), ""
-            clause.passive = clause.passive or (
-                clause.past and not clause.head and following is not None and following.text == "by"
-            )
-            place += 1
+            if clause.past and not clause.head and following is not None and following.text == "by":
+                clause.passive = True
+            i += 1
             break
         elif being and text in lx.PARTICLES and following and following.text in ("to", "from"):
             clause.change = True
         else:
             break
-        place += 1
+        i += 1
     if clause.perfect and (clause.passive or relation in lx.CHANGES or relation in lx.ENDS):
         clause.now = True
     if relation == "stand" and clause.negated:
         relation, clause.negated = "hate", False
     clause.relation = relation or being or "have"
-    return place, must
-
-
-def _mentions_new(head: Sequence[Word]) -> bool:
-    """Whether the subject is a new number, address or boss."""
-    return any(word.text == "new" for word in head) and any(word.stem in lx.ATTRIBUTES for word in head)
+    return i, must
 
 
 def _adverb(word: Word, clause: Clause) -> bool:
@@ -211,24 +190,21 @@ def _verbal(word: Word, being: str) -> bool:
     return len(word.text) > 4 and word.text.endswith(("ing", "ed") if being else "ed")
 
 
-def _leads_on(words: Sequence[Word], place: int, clause: Clause) -> int:
+def _leads_on(words: Sequence[Word], i: int, clause: Clause) -> int:
     """The number of words to skip if a verb only introduces another: "plans to move", "stopped smoking"."""
-    stem = words[place].stem
-    if stem in _PLANS or stem in _STOPS or stem in _STARTS:
-        after = next((word for word in words[place + 1 : place + 3] if word.text not in lx.FILLERS), None)
-        if after is None:
-            return 0
-        if stem in _PLANS and after.text in ("to", "not"):
-            clause.plan = True
-            clause.negated = clause.negated or after.text == "not"
-            clause.change = clause.change or stem == "decid"
-            return 3 if after.text == "not" else 2
-        if stem in _STOPS and (after.text.endswith("ing") or after.text == "going_to"):
-            clause.negated = clause.stopped = clause.now = True
-            return 1
-        if stem in _STARTS and after.text.endswith("ing"):
-            clause.change = clause.now = True
-            return 1
+    stem = words[i].stem
+    after = next((word.text for word in words[i + 1 : i + 3] if word.text not in lx.FILLERS), "")
+    if stem in _PLANS and after in ("to", "not"):
+        clause.plan = True
+        clause.negated = clause.negated or after == "not"
+        clause.change = clause.change or stem == "decid"
+        return 3 if after == "not" else 2
+    if stem in _STOPS and (after.endswith("ing") or after == "going_to"):
+        clause.negated = clause.stopped = clause.now = True
+        return 1
+    if stem in _STARTS and after.endswith("ing"):
+        clause.change = clause.now = True
+        return 1
     return 0
 
 
@@ -247,27 +223,20 @@ def _main_verb(word: Word, being: str, clause: Clause) -> str:
     return word.stem
 
 
-def _participle(words: Sequence[Word], place: int) -> bool:
+def _participle(words: Sequence[Word], i: int) -> bool:
     """Whether a participle or a state follows: "has moved", "got fixed"."""
-    while place < len(words) and words[place].text in _SKIPPED:
-        place += 1
-    if place >= len(words) or words[place].kind != WORD:
+    while i < len(words) and words[i].text in _SKIPPED:
+        i += 1
+    if i >= len(words) or words[i].kind != lx.WORD:
         return False
-    word = words[place]
-    return (
-        word.text.endswith("ed")
-        or word.text in ("been", "become", "got")
-        or word.text != word.base
-        or word.text in lx.STATUS
-    )
+    text = words[i].text
+    return text.endswith("ed") or text in ("been", "become", "got") or text != words[i].base or text in lx.STATUS
 
 
 # Complements: the words of a clause by role, what it says held before, and what takes another value.
 
 # Verbs that change something only to an amount: "went up to", "came down to".
-_WEAK = frozenset(
-    ["go", "come", "bring", "cut", "set", "turn", "hand", "drop", "return", "rise", "fall", "grow", "get"]
-)
+_WEAK = word_set("go come bring cut set turn hand drop return rise fall grow get")
 # What a person has changed whose verb names no object.
 _MOVES = {
     "move": "live", "reloc": "live", "transfer": "studi", "switch": "use", "migrat": "use", "upgrad": "use",
@@ -283,39 +252,31 @@ _PUTS = lx.stems("put place leave keep store")
 _REMAKES = frozenset(("rewrit", "rebuild", "reimplement", "redesign"))
 _MAKES = frozenset(["make", "turn", "switch", "set", "mark", "get", "keep", "dye", "cut", "paint"])
 _ENDED = frozenset(("quit", "dump"))
-ALIKE = {
-    "resid": "live",
-    "reloc": "live",
-    "enrol": "studi",
-    "attend": "studi",
-    "join": "work",
-    "commenc": "start",
+# Verbs of one relation.
+_ALIKE = {
+    "resid": "live", "reloc": "live", "enrol": "studi", "attend": "studi", "join": "work", "commenc": "start",
     "begin": "start",
-}
-# Of something scheduled, named or placed, it is told what it is.
-STANDING = lx.stems("set schedule plan book call name locate base price rename expect headquarter")
+}  # fmt: skip
+# After these verbs the complement says what the subject is: "is called Ada".
+_STANDING = lx.stems("set schedule plan book call name locate base price rename expect headquarter")
 _PLACES = {"in": "in", "on": "in", "at": "in", "into": "in", "inside": "in", "onto": "in"}
 _DIRECTIONS = frozenset(("up", "down", "off", "out", "back", "away"))
 _AFTER_COMMA = frozenset(("not", "instead_of"))
-_DATES = frozenset((DAY, DATE))
+_DATES = frozenset((lx.DAY, lx.DATE))
 _LISTING = frozenset(("and", ","))
-_THEMSELVES = frozenset((NAME, IDENTIFIER, NUMBER, CLOCK, DAY))
-_TIMES = frozenset((CLOCK, DAY, DATE))
+_THEMSELVES = frozenset((lx.NAME, lx.IDENTIFIER, lx.NUMBER, lx.CLOCK, lx.DAY))
+_TIMES = frozenset((lx.CLOCK, lx.DAY, lx.DATE))
 _HOUR = lazily(r"(?:1?\d|2[0-4])(?:\.[0-5]\d)?")
-_SAYS = frozenset(
-    ("say", "says", "said", "think", "thinks", "guess", "believe", "believes", "reckon", "heard", "claims")
-)
+_SAYS = word_set("say says said think thinks guess believe believes reckon heard claims")
 _IGNORED = lx.FILLERS | lx.ARTICLES | lx.BE
-_SPECIAL = (
-    _IGNORED | lx.NOW | lx.CORRECTIONS | lx.ADJUNCTS | lx.NEGATIONS | lx.PREPOSITIONS | lx.PARTICLES | lx.DEFINITE
+# Words that `read_special` reads.
+_MEANINGFUL = (
+    lx.NOW | lx.CORRECTIONS | lx.ADJUNCTS | lx.NEGATIONS | lx.PREPOSITIONS | lx.PARTICLES | lx.DEFINITE
     | {"left", "yet", "already", "instead", "instead_of", "according", "out_of", "i", "until"}
 )  # fmt: skip
-_TELLING = _SPECIAL | _SAYS
-# What tells nothing wherever it stands.
-_SILENT = _IGNORED - (
-    lx.NOW | lx.CORRECTIONS | lx.ADJUNCTS | lx.NEGATIONS | lx.PREPOSITIONS | lx.PARTICLES | lx.DEFINITE | _SAYS
-    | {"left", "yet", "already", "instead", "instead_of", "according", "out_of", "i", "until", "as", "no_longer"}
-)  # fmt: skip
+_SPECIAL = _IGNORED | _MEANINGFUL
+# Words that say nothing wherever they stand.
+_SILENT = _IGNORED - _MEANINGFUL - _SAYS - {"as", "no_longer"}
 # "That's great", "Wow, this is it": nobody can tell what is spoken of.
 _DEICTIC = frozenset(("this", "that", "these", "those", "it", "there"))
 _NOTHING = frozenset(("it",))
@@ -348,39 +309,32 @@ class _Complement:
         self.parts.append((role, []))
         self.into = self.parts[-1][1]
 
-    def read(self, words: Sequence[Word], at: int) -> None:
-        """Read the word at a place."""
-        word = words[at]
+    def read(self, words: Sequence[Word], i: int) -> None:
+        """Read word i."""
+        word = words[i]
         kind = word.kind
-        if kind == COMMA:
-            following = words[at + 1].text if at + 1 < len(words) else ""
-            if self.begun and following not in _AFTER_COMMA:
+        if kind == lx.COMMA:
+            if self.begun and not (i + 1 < len(words) and words[i + 1].text in _AFTER_COMMA):
                 self.into = self.rest
-        elif kind in (STOP, MARK):
+        elif kind in (lx.STOP, lx.MARK):
             pass
         elif self.into is self.rest and word.text in _SAYS:
             self.clause.sourced = True
-        elif kind == WORD and word.text in _SPECIAL:
-            self.read_special(words, at)
+        elif kind == lx.WORD and word.text in _SPECIAL:
+            self.read_special(words, i)
         else:
-            if kind == DATE:
+            if kind == lx.DATE:
                 if word.text.startswith("this ") or word.text == "today":
                     self.clause.now = True
-                elif words[at - 1].text in ("a", "per"):
-                    word = replace(word, kind=WORD)
+                elif words[i - 1].text in ("a", "per"):
+                    word = replace(word, kind=lx.WORD)
             self.into.append(word)
 
-    def names_gone(self, text: str, *, last: bool) -> bool:
-        """Whether a preposition names what held before: "from", "out of", "off"."""
-        if text == "from":
-            return self.changes or self.clause.relation in ("be", "get")
-        return text in ("out_of", "off") and not last and (self.changes or self.clause.relation == "take")
-
-    def read_special(self, words: Sequence[Word], at: int) -> None:
+    def read_special(self, words: Sequence[Word], i: int) -> None:
         """Read a function word, or one that tells of change."""
-        word, clause = words[at], self.clause
+        word, clause = words[i], self.clause
         text = word.text
-        last = at + 1 == len(words) or words[at + 1].kind == STOP or words[at + 1].text in lx.NOW
+        last = i + 1 == len(words) or words[i + 1].kind == lx.STOP or words[i + 1].text in lx.NOW
         if text in lx.NOW:
             clause.now = True
             clause.stopped = clause.stopped or (text == "anymore" and clause.negated)
@@ -390,7 +344,7 @@ class _Complement:
             clause.yet = True
         elif text == "instead":
             clause.change = True
-        elif text == "instead_of" or (text == "not" and words[at - 1].kind == COMMA):
+        elif text == "instead_of" or (text == "not" and words[i - 1].kind == lx.COMMA):
             self.into = self.gone
             clause.change = True
             clause.corrected = clause.corrected or text == "not"
@@ -401,9 +355,11 @@ class _Complement:
             self.into = self.rest
         elif self.into is self.rest:
             pass
-        elif text == "from" and not last and words[at + 1].kind in _DATES:
+        elif text == "from" and not last and words[i + 1].kind in _DATES:
             clause.now = True
-        elif self.names_gone(text, last=last):
+        elif (text == "from" and (self.changes or clause.relation in ("be", "get"))) or (
+            text in ("out_of", "off") and not last and (self.changes or clause.relation == "take")
+        ):
             self.into = self.gone
         elif (text in _TARGETS and (self.changes or self.into is self.gone)) or (
             text == "for" and clause.relation in _POSTPONES
@@ -427,14 +383,14 @@ class _Complement:
             else:
                 clause.negated = True
         elif text == "of":
-            if not clause.nouns and self.into is not self.gone and all(other.kind == WORD for other in self.into):
+            if not clause.nouns and self.into is not self.gone and all(other.kind == lx.WORD for other in self.into):
                 clause.nouns = tuple(other.stem for other in self.into)
-        elif text in lx.PARTICLES and (last or words[at + 1].text == "in"):
+        elif text in lx.PARTICLES and (last or words[i + 1].text == "in"):
             self.parts[0][1].append(word)
         elif (
             (text == "left" and last)
             or (text in _DIRECTIONS and self.changes)
-            or (text == "about" and not last and words[at + 1].kind == NUMBER)
+            or (text == "about" and not last and words[i + 1].kind == lx.NUMBER)
         ):
             pass
         elif text in lx.PREPOSITIONS or text == "out_of" or text == "as":
@@ -449,23 +405,23 @@ class _Complement:
 
 
 def read_complement(
-    words: Sequence[Word], place: int, clause: Clause, speaker: str, opened: Sequence[Word], *, must: bool
+    words: Sequence[Word], begin: int, clause: Clause, speaker: str, opened: Sequence[Word], *, must: bool
 ) -> None:
-    """Read what follows the verb, from `place`, into a clause; `opened`: times that its beginning names."""
+    """Read what follows the verb, from word `begin`, into a clause; `opened`: times that its beginning names."""
     complement = _Complement(clause, speaker)
-    for at in range(place, len(words)):
-        word = words[at]
+    for i in range(begin, len(words)):
+        word = words[i]
         # Most words only stand for themselves, or for nothing: read without a call, a text takes a third less.
-        if word.kind == WORD:
+        if word.kind == lx.WORD:
             text = word.text
-            if text not in _TELLING:
+            if text not in _SPECIAL and text not in _SAYS:
                 complement.into.append(word)
             elif text not in _SILENT:
-                complement.read(words, at)
+                complement.read(words, i)
         elif word.kind in _THEMSELVES:
             complement.into.append(word)
         else:
-            complement.read(words, at)
+            complement.read(words, i)
     parts, verb = complement.parts, clause.relation
     if complement.replaces and not complement.gone and not clause.passive:
         complement.gone += parts[0][1]
@@ -483,11 +439,11 @@ def read_complement(
         parts[0] = ("", back[:-1])
     else:
         clause.ends = verb in lx.ENDS and not clause.negated and done
-    if clause.passive and clause.relation in STANDING:
+    if clause.passive and clause.relation in _STANDING:
         clause.relation = "be"
     elif not clause.passive:
-        clause.relation = ALIKE.get(clause.relation, clause.relation)
-    clause.subject = subject_of(clause.head, speaker)
+        clause.relation = _ALIKE.get(clause.relation, clause.relation)
+    clause.subject = _subject_of(clause.head, speaker)
     clause.chunks = _chunks(parts, opened)
     stated: list[str] = []
     timely: list[str] = []
@@ -498,15 +454,15 @@ def read_complement(
     clause.every = clause.stated.union(timely) if timely else clause.stated
     clause.rest = tuple(complement.rest)
     clause.gone = tuple(word for word in complement.gone if word.kind not in _DATES) or tuple(complement.gone)
-    clause.listed = len(clause.gone) > 1 and any(word.text in _LISTING for word in words[place:])
+    clause.listed = len(clause.gone) > 1 and any(word.text in _LISTING for word in words[begin:])
 
 
 def _changed(complement: _Complement, clause: Clause) -> list[tuple[str, list[Word]]]:
     """The words by role of a clause in which something takes another value, which becomes its subject."""
     parts, target = complement.parts, complement.parts[complement.to][1]
     verb = clause.relation
-    amount = any(word.kind in TYPED for word in target)
-    handed = verb in _HANDS and all(word.kind == NAME for word in target)
+    amount = any(word.kind in lx.TYPED for word in target)
+    handed = verb in _HANDS and all(word.kind == lx.NAME for word in target)
     if verb in _WEAK and not amount and not handed and not (parts[0][1] and verb == "set"):
         return parts
     clause.change = True
@@ -515,10 +471,12 @@ def _changed(complement: _Complement, clause: Clause) -> list[tuple[str, list[Wo
         complement.gone += clause.head
     if changed and not clause.passive:
         clause.head, clause.relation = changed, "be"
-    elif clause.passive or verb not in _MOVES or not _personal(clause.head):
-        clause.relation = "be"
     else:
-        clause.relation = _MOVES[verb]
+        personal = not clause.passive and any(  # somebody, not something
+            word.kind == lx.NAME or word.text in lx.PRONOUNS or word.text in ("my", "our") for word in clause.head
+        )
+        personal = personal and not any(word.stem in lx.ATTRIBUTES for word in clause.head)
+        clause.relation = _MOVES.get(verb, "be") if personal else "be"
     return [("" if clause.relation == "be" else "in", target), *parts[complement.to + 1 :]]
 
 
@@ -549,46 +507,35 @@ def _chunks(
 ) -> tuple[tuple[str, tuple[Word, ...]], ...]:
     by_role: dict[str, list[Word]] = {}
     for role, words in parts:
-        if not [word for word in words if word.kind in TYPED or word.text == "one"]:
+        if not [word for word in words if word.kind in lx.TYPED or word.text == "one"]:
             if words:
                 by_role.setdefault(role, []).extend(words)
             continue
         for plain_word in words:
             word, into = plain_word, role
-            if word.kind == NUMBER and role == "in" and into not in by_role:
+            if word.kind == lx.NUMBER and role == "in" and into not in by_role:
                 # "at 3" is a time, "at 61,000" an amount.
                 timely = not word.unit and _HOUR.fullmatch(word.value) is not None
                 clock = word.value.replace(".", ":") if "." in word.value else f"{word.value}:00"
-                word = word.with_value(clock, kind=CLOCK) if timely else word
+                word = word.with_value(clock, kind=lx.CLOCK) if timely else word
                 into = "time" if timely else ""
             elif word.kind in _TIMES:
                 into = "time"
             elif word.text == "one" and len(words) > 1 and word is not words[-1]:
-                word = word.with_value("1", kind=NUMBER)
+                word = word.with_value("1", kind=lx.NUMBER)
             by_role.setdefault(into, []).append(word)
     if opened:
         by_role.setdefault("time", []).extend(opened)
     return tuple((role, tuple(some)) for role, some in by_role.items() if some)
 
 
-def _personal(head: Sequence[Word]) -> bool:
-    """Whether somebody is the subject, not something."""
-    return any(
-        word.kind == NAME or word.text in lx.PRONOUNS or word.text in ("my", "our") for word in head
-    ) and not any(word.stem in lx.ATTRIBUTES for word in head)
-
-
-def _adverbial(word: Word) -> bool:
-    """Whether a word before the verb is an adverb: "suddenly"."""
-    return word.kind == WORD and len(word.text) > 5 and word.text.endswith("ly") and word.text not in _LY_NOUNS
-
-
-def subject_of(head: Sequence[Word], speaker: str) -> frozenset[str]:
+def _subject_of(head: Sequence[Word], speaker: str) -> frozenset[str]:
     """Stems of what the words of a subject speak of."""
     if head and head[-1].text in _DEICTIC:
         return _NOTHING
-    if len(head) > 1 and _adverbial(head[-1]):
-        head = head[:-1]
+    last = head[-1] if len(head) > 1 else None
+    if last and last.kind == lx.WORD and len(last.text) > 5 and last.text.endswith("ly") and last.text not in _LY_NOUNS:
+        head = head[:-1]  # an adverb before the verb: "suddenly"
     stems = set()
     for word in head:
         text = word.text
@@ -597,7 +544,7 @@ def subject_of(head: Sequence[Word], speaker: str) -> frozenset[str]:
         elif text in lx.POSSESSIVES:
             if text != "our":
                 stems.add(lx.POSSESSIVES[text])
-        elif word.kind in TYPED:
+        elif word.kind in lx.TYPED:
             stems.add(word.value + word.unit)
         elif word.stem and text not in _NO_SUBJECT:
             stems.add(word.value or word.stem)

@@ -8,7 +8,6 @@ replaces. If it may or may not, the two contradict each other, and both are show
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
@@ -22,21 +21,7 @@ from recallite.text.patterns import lazily, read_tables
 from recallite.text.standing import LANGUAGES, MOST_CHARS, VERBS, standing_of, whose
 from recallite.text.statements import lexicon as lx
 from recallite.text.statements.statement import Verdict, statement_of
-from recallite.text.statements.statement_words import (
-    CLOCK,
-    COMMA,
-    DATE,
-    DAY,
-    IDENTIFIER,
-    MARK,
-    NAME,
-    NUMBER,
-    STOP,
-    UNIT,
-    WORD,
-    Word,
-    read_words,
-)
+from recallite.text.statements.statement_words import Word, read_words
 from recallite.text.words import STOP_WORDS, stem_of
 
 _TABLES = read_tables(__file__)
@@ -53,7 +38,7 @@ _CUES = (
     "henceforth", "whenever", "every time", "each time", "any time", "instead of", "don't", "don’t", "dont", "do not",
     "stop ", "avoid", "no need", "you may", "you can",
 )  # fmt: skip
-_SINCE_NOW = lazily(r"\bfrom (?:here|today) on(?:wards?)?\b", re.IGNORECASE)
+_SINCE_NOW = lazily(r"(?i)\bfrom (?:here|today) on(?:wards?)?\b")
 _ONCE = frozenset(_TABLES["once"].split())
 _ALIKE = {verb: line.split()[0] for line in _TABLES["alike"].splitlines() for verb in line.split()}
 _CHOOSING = frozenset(_TABLES["choosing"].split())
@@ -65,8 +50,7 @@ _RELEASES = frozenset(("no_longer", "anymore", "not_anymore"))
 _OBLIGES, _ALLOWS = frozenset(("must", "need", "have")), frozenset(("may", "can"))
 _TELLING = frozenset(("always", "never", "not", "please", "should", "must", "may", "can", "to", "from_now"))
 _GONE = ("instead_of", "rather", "not", "never", "no_longer")
-_EXACT = frozenset((NUMBER, CLOCK, DATE, DAY, UNIT))
-_NAMES = frozenset((NAME, IDENTIFIER))
+_EXACT = frozenset((lx.NUMBER, lx.CLOCK, lx.DATE, lx.DAY, lx.UNIT))
 _MOST_KEYS, _MOST_WORDS = 4, 40
 REVERSED, VALUE, REPLACES = "says the reverse", "another value of an instruction", "says what it replaces"
 UNSURE = "another instruction about the same thing"
@@ -104,7 +88,7 @@ class Instruction(Struct, frozen=True):
         return frozenset(stems | {("case", stem) for stem in self.case})
 
 
-class _Told(Protocol):
+class _Record(Protocol):
     @property
     def text(self) -> str: ...
     @property
@@ -119,10 +103,10 @@ class _Told(Protocol):
     def pinned(self) -> bool: ...
 
 
-Told = TypeVar("Told", bound=_Told)
+R = TypeVar("R", bound=_Record)
 
 
-def in_force(records: Sequence[Told]) -> list[tuple[Told, tuple[Told, ...]]]:
+def in_force(records: Sequence[R]) -> list[tuple[R, tuple[R, ...]]]:
     """The records of instructions that hold, the newest first, each with those given earlier that it may contradict.
 
     These follow it. One that a later one of its scope plainly replaces is left out, unless it is pinned: a write finds
@@ -134,7 +118,9 @@ def in_force(records: Sequence[Told]) -> list[tuple[Told, tuple[Told, ...]]]:
     newest = sorted(range(len(records)), key=times.__getitem__, reverse=True)
     for later, earlier in combinations(newest, 2):
         one, other = records[later], records[earlier]
-        verdict = judge_instructions(one.text, other.text) if _of_one_person(one, other) else None
+        speakers = {statement_of(record.text, record.context).speaker for record in (one, other)}
+        of_one_person = len(speakers) == 1 and whose(one.metadata) == whose(other.metadata)
+        verdict = judge_instructions(one.text, other.text) if of_one_person else None
         if verdict is None or verdict.outcome == "independent":
             continue
         plain = verdict.outcome == "supersedes" and times[later] > times[earlier]
@@ -143,18 +129,13 @@ def in_force(records: Sequence[Told]) -> list[tuple[Told, tuple[Told, ...]]]:
         else:
             against.setdefault(later, []).append(earlier)
     order: dict[int, None] = {}
-    for place in newest:
-        order |= dict.fromkeys([place, *against.get(place, ())])
+    for i in newest:
+        order |= dict.fromkeys([i, *against.get(i, ())])
     return [
-        (records[place], tuple([records[other] for other in against.get(place, ()) if other not in replaced]))
-        for place in order
-        if place not in replaced
+        (records[i], tuple([records[other] for other in against.get(i, ()) if other not in replaced]))
+        for i in order
+        if i not in replaced
     ]
-
-
-def _of_one_person(one: _Told, other: _Told) -> bool:
-    speakers = {statement_of(record.text, record.context).speaker for record in (one, other)}
-    return len(speakers) == 1 and whose(one.metadata) == whose(other.metadata)
 
 
 def instruction_keys(text: str) -> tuple[str, ...]:
@@ -179,7 +160,7 @@ def instructions_of(text: str) -> tuple[Instruction, ...]:
     sentences: list[list[Word]] = [[]]
     for word in read_words(_SINCE_NOW.sub("from now on", text)):
         sentences[-1].append(word)
-        if word.kind == STOP:
+        if word.kind == lx.STOP:
             sentences.append([])
     instructions: list[Instruction] = []
     others = 0
@@ -200,29 +181,29 @@ def _read(words: Sequence[Word]) -> Instruction | None:
     begin, case, stance = _stance(words, _condition(words))
     if begin is None:
         return None
-    place, case_words = begin, list(case)
-    after = words[place + 1].text if place + 1 < len(words) else ""
-    action = _action(words[place], words[place - 1].text if place else "")
+    i, case_words = begin, list(case)
+    after = words[i + 1].text if i + 1 < len(words) else ""
+    action = _action(words[i], words[i - 1].text if i else "")
     finite = after.endswith(("ed", "s")) and stem_of(after) in lx.VERBS and action not in VERBS
     if after in lx.BE or after in lx.MODALS or finite:
         return None  # "work is in Oslo from now on", "lunch costs ten euros"
-    if action is None and words[place - 1].text in ("avoid", "no"):
-        action, place = "use", place - 1
+    if action is None and words[i - 1].text in ("avoid", "no"):
+        action, i = "use", i - 1
     if action is None:
         return None
     roles: dict[str, list[Word]] = {}
     gone: list[str] = []
     role, alone = "", True
-    place += 1
-    while place < len(words):
-        word = words[place]
+    i += 1
+    while i < len(words):
+        word = words[i]
         text = word.text
-        follows = words[place + 1].text if place + 1 < len(words) else ""
+        follows = words[i + 1].text if i + 1 < len(words) else ""
         if text in _GONE and roles and (text != "rather" or follows == "than"):
             role = "gone"
-        elif word.kind == COMMA or text in ("and", "but", "or"):
-            if word.kind == COMMA and follows not in (*_GONE, "or", *_CASES):
-                alone = place + 2 >= len(words) or follows == "please"
+        elif word.kind == lx.COMMA or text in ("and", "but", "or"):
+            if word.kind == lx.COMMA and follows not in (*_GONE, "or", *_CASES):
+                alone = i + 2 >= len(words) or follows == "please"
                 break
             if text in ("and", "but") and follows in VERBS:
                 alone = False
@@ -234,14 +215,14 @@ def _read(words: Sequence[Word]) -> Instruction | None:
             role = "case"
         elif role not in ("case", "gone") and text in lx.PREPOSITIONS | {"as"}:
             role = "case" if text == "for" and follows in ("this", "these", "all") else text
-        elif word.kind not in (STOP, MARK) and text not in _UNSAID:
+        elif word.kind not in (lx.STOP, lx.MARK) and text not in _UNSAID:
             if role == "case":
                 case_words.append(word.stem)
             elif role == "gone":
                 gone.append(word.stem)
             else:
                 roles.setdefault(role, []).append(word)
-        place += 1
+        i += 1
     if action == "call" and "" in roles:  # "call me Bob": Bob is the value of what I am called
         named = [word for word in roles[""] if word.text != "i"]
         roles |= {"as": roles.get("as", []) + named, "": [word for word in roles[""] if word.text == "i"]}
@@ -256,31 +237,31 @@ def _condition(words: Sequence[Word]) -> int:
     """The place after a case that leads in: "When I ask for code, ...", "For this project, ..."."""
     first = next((at for at, word in enumerate(words) if word.text in _CASES or word.text not in _LEADING), 0)
     if words[first].text in _CASES | {"for"}:
-        for place in range(first + 1, len(words) - 1):
-            if words[place].kind == COMMA:
-                return place + 1
+        for i in range(first + 1, len(words) - 1):
+            if words[i].kind == lx.COMMA:
+                return i + 1
     return 0
 
 
 def _stance(words: Sequence[Word], begin: int) -> tuple[int | None, list[str], int]:
     """The place of the verb, the stems of the case before it, and what is said of the action."""
-    case = [word.stem for word in words[:begin] if word.kind != COMMA and word.text not in _UNSAID]
+    case = [word.stem for word in words[:begin] if word.kind != lx.COMMA and word.text not in _UNSAID]
     stance = 1
-    for place in range(begin, len(words)):
-        word = words[place]
+    for i in range(begin, len(words)):
+        word = words[i]
         text = word.text
         if text in _FORBIDS:
             stance = -1
         elif text in _RELEASES:
             stance = 0
-        elif text in _OBLIGES and place > begin:
-            stance = 0 if stance < 1 and words[place - 1].text != "always" else stance
+        elif text in _OBLIGES and i > begin:
+            stance = 0 if stance < 1 and words[i - 1].text != "always" else stance
         elif text in _ALLOWS:
             stance = 0 if stance == 1 else stance
-        elif text not in _LEADING and word.kind != COMMA:
-            skipped = {before.text for before in words[begin:place]}
+        elif text not in _LEADING and word.kind != lx.COMMA:
+            skipped = {before.text for before in words[begin:i]}
             habit = "you" not in skipped and skipped & lx.SPEAKERS  # "I never answer in German"
-            return (None if habit else place), case, stance
+            return (None if habit else i), case, stance
     return None, case, stance
 
 
@@ -294,12 +275,12 @@ def _action(word: Word, before: str) -> str | None:
     for verb in (word.text, word.stem, word.stem + "e"):
         if verb in VERBS:
             return _ALIKE.get(verb, verb)
-    is_told = before in _TELLING and word.kind == WORD and word.text not in STOP_WORDS
+    is_told = before in _TELLING and word.kind == lx.WORD and word.text not in STOP_WORDS
     return word.stem if is_told or word.stem in lx.VERBS else None
 
 
 def judge_instructions(new: str, old: str) -> Verdict | None:
-    """The verdict on two texts as instructions, the newer of which was given later; None unless both are some."""
+    """The verdict on two texts as instructions, `new` given later than `old`; None unless both are instructions."""
     ours = instructions_of(new)
     theirs = instructions_of(old) if ours else ()
     if not theirs:
@@ -355,7 +336,7 @@ def _other_value(new: Instruction, old: Instruction) -> tuple[str, bool] | None:
         # "Use tabs for indentation", "keep answers short": the same purpose or the same thing, otherwise.
         shared = ours & theirs or len(roles) > 1
         return (UNSURE, False) if one_action and shared and new.action in _CHOOSING else None
-    if role == "to" and new.stems("") and not all(word.kind in _NAMES for some in values for word in some):
+    if role == "to" and new.stems("") and not all(word.kind in lx.NAMED for some in values for word in some):
         return None  # "add comments to classes": to functions as well
     if role not in _OF_VALUES or not (one_action or new.stems("")):
         return None
@@ -363,5 +344,5 @@ def _other_value(new: Instruction, old: Instruction) -> tuple[str, bool] | None:
     if all(languages) or role == "as":
         return VALUE, one_action
     # "In Polish" and "in full sentences" are values of two kinds.
-    kinds = [{word.kind in _NAMES for word in some} for some in values]
+    kinds = [{word.kind in lx.NAMED for word in some} for some in values]
     return None if role == "in" and (any(languages) or kinds[0].isdisjoint(kinds[1])) else (UNSURE, False)

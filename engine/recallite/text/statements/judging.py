@@ -1,61 +1,47 @@
-"""Judging: the relation of a new statement to an older one.
+"""Judging: the relation of a new statement to an older one, in three steps.
 
-`may_relate` leaves out most pairs by outlines: two numbers of a statement, whose common bits tell that it may change
-another or repeat it. Nine in ten statements that share a key have nothing to do with each other. Their outlines tell so
-in a microsecond, and are a tenth of the size of what was parsed: most statements that a new one is compared with are
-never parsed again. `judge` then asks the rules, and where they find nothing, the fit. `doubt` gives reasons why the
-older statement may still hold.
+1. `may_relate` leaves out most pairs by their outlines, two numbers of each statement: without a bit in common, the new
+   one neither changes nor repeats the older one. Nine in ten statements that share a key have nothing to do with each
+   other. Outlines show this in a microsecond and take a tenth of the memory of a parsed statement, so most statements
+   that a new one is compared with are never parsed again.
+2. `judge` asks the rules, and a fit on pairs of statements.
+3. `doubt` names a reason why the older statement may hold all the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
 
 from recallite.text.patterns import lazily
+from recallite.text.statements import clause_changes as changes
 from recallite.text.statements import lexicon as lx
 from recallite.text.statements.clause import Clause
-from recallite.text.statements.clause_changes import (
-    ANY_VERB,
-    EXCHANGES,
-    FORMER,
-    REACHES,
-    REPLACED,
-    STRIVES,
-    TASTES,
-    apart,
-    compare,
-    is_idle,
-    matches_any,
-    tells,
-)
 from recallite.text.statements.instructions import REASONS, instructions_of, judge_instructions
 from recallite.text.statements.lexicon import SEVERAL
 from recallite.text.statements.likelihood import CHANGING, Chance, Ruled, chances_replaced, is_cued
 from recallite.text.statements.other_languages import ANOTHER, ENDED, compare_in_other_languages, has_words_of_change
-from recallite.text.statements.statement import Finding, Outcome, Statement, Verdict, statement_of
-from recallite.text.statements.statement_words import COMMA, DATE, DAY, IDENTIFIER, NAME, STOP, TYPED, Word
+from recallite.text.statements.statement import Outcome, Ruling, Statement, Verdict, statement_of
+from recallite.text.statements.statement_words import Word
 from recallite.text.statements.traits import content_of, cues_of, successor_of
 from recallite.text.statements.value_changes import MOST_UNCUED, USES
 from recallite.text.words import text_key
 
-# Some 300 bytes each.
-_MOST_KEPT = 1 << 15
+# The outlines that are kept, some 300 bytes each.
+_MOST_OUTLINES = 1 << 15
 # Bits of what two statements say, and others, each of which suffices.
 _SAID = 512
-_TELLS, _EXCHANGED, _ELSEWHERE, _CUED, _DENIES, _AFFIRMS, _FOLLOWS, _INSTRUCTS = (
-    1 << _SAID + place for place in range(8)
-)
+_TELLS, _EXCHANGED, _ELSEWHERE, _CUED, _DENIES, _AFFIRMS, _FOLLOWS, _INSTRUCTS = (1 << _SAID + i for i in range(8))
 _SUFFICES = (1 << _SAID + 8) - 1
 # Bits of subjects and of verbs, of which two statements need one each.
 _SUBJECT, _VERB = _SAID + 8, _SAID + 72
 _SUBJECTS, _VERBS = ((1 << 64) - 1) << _SUBJECT, ((1 << 70) - 1) << _VERB
-_TASTED, _REACHED, _NEW_NEGATED, _OLD_NEGATED = (1 << _VERB + place for place in range(4))
+_TASTED, _REACHED, _NEW_NEGATED, _OLD_NEGATED = (1 << _VERB + i for i in range(4))
 # Bits of verbs that rules compare by what else is said: of short clauses, and of long ones, for which it takes a cue.
 _SHORT, _LONG, _USED, _ANY = _VERB + 4, _VERB + 37, 1 << 32, (1 << 33) - 1
 
@@ -71,10 +57,10 @@ _outlines: dict[bytes, Outline] = {}
 
 
 def outline_of(text: str, context: str | None, content_hash: bytes) -> Outline:
-    """The outline of a text under its context, kept by their hash."""
+    """The outline of a text under its context, cached by their hash."""
     outline = _outlines.get(content_hash)
     if outline is None:
-        if len(_outlines) >= _MOST_KEPT:
+        if len(_outlines) >= _MOST_OUTLINES:
             _outlines.clear()
         outline = _outlines[content_hash] = outline_of_statement(statement_of(text, context))
     return outline
@@ -106,27 +92,27 @@ def outline_of_statement(statement: Statement) -> Outline:
         newer |= _ELSEWHERE
     if not statement.question:
         older |= _ELSEWHERE
-    cued = any(map(_is_cue, statement.clauses))
-    for clause in statement.clauses:
-        newer |= _newer(clause, cued=cued)
-    if statement.whole and len(statement.clauses) <= MOST_REPLACED:
-        for clause in statement.clauses:
-            older |= _older(clause)
+    clauses = statement.clauses
+    cued = any(tells_change(clause) or clause.now or clause.relation.startswith("re") for clause in clauses)
+    for clause in clauses:
+        newer |= _bits_as_newer(clause, cued=cued)
+        if statement.whole and len(clauses) <= _MOST_REPLACED:
+            older |= _bits_as_older(clause)
     return Outline(newer, older)
 
 
-def _newer(clause: Clause, *, cued: bool) -> int:
+def _bits_as_newer(clause: Clause, *, cued: bool) -> int:
     relation = clause.relation
     bits = _said(clause, clause.subject, clause.stated)
-    if is_idle(clause):
+    if changes.is_idle(clause):
         return bits
-    if tells(clause) or (clause.now and relation in USES):
+    if changes.tells(clause) or (clause.now and relation in USES):
         bits |= _TELLS
-    if relation in EXCHANGES:
+    if relation in changes.EXCHANGES:
         bits |= _EXCHANGED
-    if relation in REACHES:
+    if relation in changes.REACHES:
         bits |= _REACHED
-    verb = _ANY if matches_any(clause) else _verb(relation)
+    verb = _ANY if changes.matches_any(clause) else _verb(relation)
     if cued:
         bits |= verb << _LONG
     if cued or _is_short(clause):
@@ -134,21 +120,17 @@ def _newer(clause: Clause, *, cued: bool) -> int:
     return bits | _subjects(clause) | _OLD_NEGATED | (_NEW_NEGATED if clause.negated else 0)
 
 
-def _older(clause: Clause) -> int:
+def _bits_as_older(clause: Clause) -> int:
     relation = clause.relation
     bits = _said(clause, clause.stated, clause.subject)
     if relation == "be":
         bits |= _EXCHANGED | _set_bit("subject", clause.every)
     if clause.unreal or clause.former:
         return bits
-    if relation in STRIVES:
+    if relation in changes.STRIVES:
         bits |= _REACHED
     bits |= _verb(relation) << (_SHORT if _is_short(clause) else _LONG)
     return bits | _TELLS | _subjects(clause) | _NEW_NEGATED | (_OLD_NEGATED if clause.negated else 0)
-
-
-def _is_cue(clause: Clause) -> bool:
-    return tells_change(clause) or clause.now or clause.relation.startswith("re")
 
 
 def _is_short(clause: Clause) -> bool:
@@ -166,14 +148,14 @@ def _said(clause: Clause, subject: frozenset[str], holder: frozenset[str]) -> in
 
 
 def _subjects(clause: Clause) -> int:
-    bits = _TASTED if clause.relation in TASTES else 0
+    bits = _TASTED if clause.relation in changes.TASTES else 0
     for stem in clause.subject:
         bits |= 1 << _SUBJECT + (hash(stem) & 63)
     return bits
 
 
 def _verb(relation: str) -> int:
-    if relation in ANY_VERB:
+    if relation in changes.ANY_VERB:
         return _ANY
     return 1 << (hash(relation) & 31) | (_USED if relation in USES else 0)
 
@@ -189,7 +171,6 @@ def _bit(*parts: object) -> int:
 
 # The verdict of rules and fit.
 
-_ORDER: tuple[Outcome, ...] = ("independent", "same", "contradicts", "supersedes")
 FILE = Path(__file__).with_name("confidence.json")
 """The share of times that each rule is right, as `benchmarks.training.statements` counted."""
 _UNRATED = 0.7
@@ -198,11 +179,11 @@ _SURE = 0.8
 # If the surest rules find that a value was replaced, the fit has to hold it only for likely.
 _CERTAIN, _LIKELY = 0.97, 0.6
 _TOO = frozenset(("too", "also"))
-MOST_REPLACED = 2
-"""The most clauses of a statement that the rules replace."""
+# The most clauses of a statement that the rules replace.
+_MOST_REPLACED = 2
 _MOST_ADDED = 3
 # Reasons unknown to the fit: its pairs are English, and have no "A was replaced by B", "I used to" and instructions.
-_UNFITTED = REASONS | {ENDED, ANOTHER, REPLACED, FORMER}
+_UNFITTED = REASONS | {ENDED, ANOTHER, changes.REPLACED, changes.FORMER}
 _ENDS = frozenset(("no longer holds", "has ended", "was called off"))
 
 
@@ -231,18 +212,16 @@ def judge_all(pairs: Sequence[Pair], several: frozenset[str] = SEVERAL) -> list[
     `several`: the stems of relations that may hold several values.
     """
     ruled = [Ruled(pair.new, pair.old, judge_by_rules(pair.new, pair.old, several), pair.cosine) for pair in pairs]
-    fitted = [place for place, pair in enumerate(ruled) if _may_fit(pair, several)]
-    chances = dict(zip(fitted, chances_replaced([ruled[place] for place in fitted]), strict=True))
-    return [
-        _decided(pair, rules.rules, chances.get(place))
-        for place, (pair, rules) in enumerate(zip(pairs, ruled, strict=True))
+    more = several - SEVERAL
+    fitted = [
+        i
+        for i, (new, old, rules, _) in enumerate(ruled)
+        if rules.outcome != "same" and rules.reason not in _UNFITTED and not (more and _adds_value(new, old, more))
     ]
-
-
-def _may_fit(pair: Ruled, several: frozenset[str]) -> bool:
-    if pair.rules.outcome == "same" or pair.rules.reason in _UNFITTED:
-        return False
-    return several == SEVERAL or not _added(pair.new, pair.old, several - SEVERAL)
+    chances = dict(zip(fitted, chances_replaced([ruled[i] for i in fitted]), strict=True))
+    return [
+        _decided(pair, rules.rules, chances.get(i)) for i, (pair, rules) in enumerate(zip(pairs, ruled, strict=True))
+    ]
 
 
 def _decided(pair: Pair, rules: Verdict, chance: Chance | None) -> Verdict:
@@ -272,8 +251,8 @@ def _decided(pair: Pair, rules: Verdict, chance: Chance | None) -> Verdict:
     return Verdict("supersedes", round(confidence, 3), reason)
 
 
-def _added(new: Statement, old: Statement, more: frozenset[str]) -> bool:
-    """Whether both say one of `more` relations, which hold several values."""
+def _adds_value(new: Statement, old: Statement, more: frozenset[str]) -> bool:
+    """Whether both state a relation of `more`, which holds several values."""
     return any(
         one.relation == other.relation and one.relation in more and not one.stopped and not one.gone
         for one in new.clauses
@@ -291,7 +270,7 @@ def _of_two_sources(new: Statement, old: Statement) -> bool:
 
 
 def judge_by_rules(new: Statement, old: Statement, several: frozenset[str] = SEVERAL) -> Verdict:
-    """The verdict of the rules alone on two statements, the newer of which begins to hold later."""
+    """The verdict of the rules alone on two statements; `new` begins to hold later."""
     if new.text == old.text and new.speaker == old.speaker:
         return Verdict("same", 1.0, "the same text")
     if not new.words and not old.words and new.speaker == old.speaker and text_key(new.text) == text_key(old.text):
@@ -300,8 +279,11 @@ def judge_by_rules(new: Statement, old: Statement, several: frozenset[str] = SEV
         return Verdict("same", 0.97, "says the same")
     if (verdict := judge_instructions(new.text, old.text)) is not None:
         return verdict
-    if (successor := successor_of(old)) and _states(new, successor):
-        return _rated("supersedes", REPLACED)
+    if successor := successor_of(old):  # "Uses Biome", after "we used TSLint, it was replaced by Biome"
+        for clause in new.clauses:
+            hypothetical = clause.former or clause.unreal or clause.negated or clause.plan
+            if not hypothetical and successor <= clause.stated | clause.subject:
+                return _rated("supersedes", changes.REPLACED)
     foreign = compare_in_other_languages(new, old)
     if foreign is not None:
         return _rated(foreign.outcome, foreign.reason)
@@ -311,42 +293,37 @@ def judge_by_rules(new: Statement, old: Statement, several: frozenset[str] = SEV
     return _verdict(best, new, old)
 
 
-def _best_finding(new: Statement, old: Statement, several: frozenset[str]) -> Finding | None:
-    """Return what the rules find of two clauses, the greatest by `_order` of several."""
-    best: Finding | None = None
+def _best_finding(new: Statement, old: Statement, several: frozenset[str]) -> Ruling | None:
+    """Return what the rules find of two clauses; of several findings the one that says most."""
+    best: Ruling | None = None
+    strength = ("independent", "same", "contradicts", "supersedes").index
     for clause in new.clauses:
         for former in old.clauses:
-            if apart(clause, former):
+            if changes.cannot_relate(clause, former):
                 continue
             changed = any(tells_change(other) for other in new.clauses if other is not clause)
-            finding = compare(clause, former, several, changed, new.mentions())
-            if finding is not None and (best is None or _order(finding) > _order(best)):
+            finding = changes.compare(clause, former, several, changed, new.mentions())
+            if finding is not None and (
+                best is None or (strength(finding.outcome), finding.cued) > (strength(best.outcome), best.cued)
+            ):
                 best = finding
     return best
 
 
-def _verdict(finding: Finding, new: Statement, old: Statement) -> Verdict:
+def _verdict(finding: Ruling, new: Statement, old: Statement) -> Verdict:
     alone = len(old.clauses) == 1 and old.whole and not old.question
     if finding.outcome == "contradicts":
-        if alone and len(new.clauses) <= MOST_REPLACED:
+        if alone and len(new.clauses) <= _MOST_REPLACED:
             return _rated("contradicts", finding.reason)
         return Verdict("independent", 0.8, "the older one says more")
     # What ended has ended with all that was added to it.
-    added = sum(word.kind not in TYPED for word in old.clauses[0].rest)
+    added = sum(word.kind not in lx.TYPED for word in old.clauses[0].rest)
     adds = added > (_MOST_ADDED if finding.reason in _ENDS else 0)
     if not alone or adds:
-        if max(len(old.clauses), len(new.clauses)) <= MOST_REPLACED and finding.cued and old.whole and new.whole:
+        if max(len(old.clauses), len(new.clauses)) <= _MOST_REPLACED and finding.cued and old.whole and new.whole:
             return Verdict("contradicts", 0.6, f"{finding.reason}; the older one says more")
         return Verdict("independent", 0.7, "the older one says more")
     return _rated("supersedes", finding.reason)
-
-
-def _states(statement: Statement, name: frozenset[str]) -> bool:
-    """Whether a statement tells of something by its name, as what is so: "Uses Biome"."""
-    return any(
-        name <= clause.stated | clause.subject and not (clause.former or clause.unreal or clause.negated or clause.plan)
-        for clause in statement.clauses
-    )
 
 
 def _rated(outcome: Outcome, reason: str) -> Verdict:
@@ -356,15 +333,8 @@ def _rated(outcome: Outcome, reason: str) -> Verdict:
 @cache
 def confidences() -> dict[str, dict[str, float]]:
     """The share of times that a rule is right, by outcome and reason."""
-    return msgspec.json.decode(FILE.read_bytes(), type=_Fitted).confidences
-
-
-class _Fitted(msgspec.Struct):
-    confidences: dict[str, dict[str, float]]
-
-
-def _order(finding: Finding) -> tuple[int, bool]:
-    return (_ORDER.index(finding.outcome), finding.cued)
+    shares: dict[str, dict[str, float]] = msgspec.json.decode(FILE.read_bytes())["confidences"]
+    return shares
 
 
 def tells_change(clause: Clause) -> bool:
@@ -457,7 +427,6 @@ _FIRST = lazily(r"(?:^|[.!?:\n])\W{0,3}(\w+)")
 _LEADING = frozenset(("for", "in", "on", "at", "under", "with", "within", "during"))
 _LIMITING = frozenset(("for", "after", "before", "during", "with", "on"))
 _ALL = frozenset(("all", "both", "everything", "everyone", "neither", "none", "each", "either", "any"))
-_SPEAKERS = frozenset(("i", "we"))
 _ANY_SUBJECT = frozenset(("i", "we", "topic"))
 # Relations that hold both ways.
 _MUTUAL = lx.stems(
@@ -469,14 +438,11 @@ _DIMENSIONS = (
     frozenset(("kb", "mb", "gb", "tb")),
     frozenset(("k", "$", "\u20ac", "\u00a3", "\u00a5")),
 )
-_NAMED = frozenset((NAME, IDENTIFIER))
 _PLACES = frozenset(("in", "on", "at", "near"))
 ELSEWHERE = "is about something else"
 _UNCERTAIN, _TO_BE, _A_WHILE, _A_PART = "is not certain", "is to come", "holds for a while", "is about a part of it"
-# With these, what both say does not fit together, and a language model may know more.
+# These doubts leave a contradiction, which a language model may settle.
 _OPEN = frozenset((_UNCERTAIN, _TO_BE, _A_WHILE, _A_PART))
-
-Chunks: TypeAlias = Mapping[str, tuple[Word, ...]]
 
 
 class Doubt(NamedTuple):
@@ -488,30 +454,34 @@ class Doubt(NamedTuple):
 
 def doubt(new: Statement, old: Statement) -> Doubt | None:
     """The doubt that `new` replaces `old`, as it seems to do; None if nothing tells of one."""
-    reason = _reason(new, old)
+    reason = _reason_of_doubt(new, old)
     return None if reason is None else Doubt("contradicts" if reason in _OPEN else "independent", reason)
 
 
-def _reason(new: Statement, old: Statement) -> str | None:
+def _reason_of_doubt(new: Statement, old: Statement) -> str | None:
     if _is_mirrored(new, old):
         return "says the same of the two"
     one, other = new.text.lower().replace("\u2019", "'"), old.text.lower().replace("\u2019", "'")
-    for pattern, reason in (
-        (_ADDS, "adds to it"),
-        (_UNSURE, _UNCERTAIN),
-        (_REPORTED, _UNCERTAIN),
-        (_NOTHING, "says that nothing changed"),
-    ):
-        if pattern.search(one) and not pattern.search(other) and not (pattern is _NOTHING and _ENDED.search(one)):
-            return reason
-    if any(
+    if _ADDS.search(one) and not _ADDS.search(other):
+        return "adds to it"
+    if any(pattern.search(one) and not pattern.search(other) for pattern in (_UNSURE, _REPORTED)):
+        return _UNCERTAIN
+    if (_NOTHING.search(one) and not _NOTHING.search(other) and not _ENDED.search(one)) or any(
         clause.negated and not clause.stopped and (clause.change or clause.ends or clause.gone)
         for clause in new.clauses
     ):
         return "says that nothing changed"
     if _SOME.search(one) or _SOME.search(other):
         return "does not say of which"
-    return _of_another_time(new, old, one, other) or _of_another_thing(new, old) or _in_part(new, old, one)
+    if (reason := _of_another_time(new, old, one, other)) is not None:
+        return reason
+    if len(old.clauses) == 1 and not _fits(new, old.clauses[0]):
+        return ELSEWHERE
+    for mine, his in ((new, old), (old, new)):
+        leading = _led_by(mine.words)  # "for guests ..."
+        if leading is not None and leading not in {word.meaning for word in his.words}:
+            return ELSEWHERE
+    return _A_PART if _is_of_a_part(new, old, one) else None
 
 
 def _is_mirrored(new: Statement, old: Statement) -> bool:
@@ -523,13 +493,13 @@ def _is_mirrored(new: Statement, old: Statement) -> bool:
         return False
     if one.relation not in _MUTUAL and (one.relation != "be" or one.stated.isdisjoint(_MUTUAL)):
         return False
-    apart = one.subject and other.subject and one.subject != other.subject
-    return bool(apart) and one.subject <= other.every and other.subject <= one.every
+    two = bool(one.subject and other.subject) and one.subject != other.subject
+    return two and one.subject <= other.every and other.subject <= one.every
 
 
 def _of_another_time(new: Statement, old: Statement, one: str, other: str) -> str | None:
     """Whether it holds at another time: later, long ago, or for a while."""
-    timed = any(word.kind in (DAY, DATE) for word in old.words)
+    timed = any(word.kind in (lx.DAY, lx.DATE) for word in old.words)
     done = bool(new.clauses) and all(clause.past for clause in new.clauses)
     to_come = _TO_COME.search(one) or (not done and _SPAN.search(one))
     if not timed and to_come and not _TO_COME.search(other):
@@ -547,26 +517,15 @@ def _of_another_time(new: Statement, old: Statement, one: str, other: str) -> st
     return None
 
 
-def _of_another_thing(new: Statement, old: Statement) -> str | None:
-    """Whether it is said of something else: "for guests ..."; "Ada's office phone" is not "Ada's phone"."""
-    if len(old.clauses) == 1 and not _fits(new, old.clauses[0]):
-        return ELSEWHERE
-    for mine, his in ((new, old), (old, new)):
-        leading = _led_by(mine.words)
-        if leading is not None and leading not in {word.meaning for word in his.words}:
-            return ELSEWHERE
-    return None
-
-
 def _fits(new: Statement, former: Clause) -> bool:
-    """Whether a clause of the newer one says the same kind of thing of the same as the older one."""
+    """Whether a clause of the newer one says the same kind of thing of the same; "Ada's office phone" is another."""
     clauses = new.clauses
     if any(clause.stopped or clause.ends or clause.corrected for clause in clauses):
         return True
     if any(clause.gone for clause in clauses):
         # "Acme switched from A to B" is no change of ours.
-        return not former.subject <= _SPEAKERS or any(
-            clause.passive or clause.replaces or clause.subject <= _SPEAKERS or clause.subject & former.every
+        return not former.subject <= lx.SPEAKERS or any(
+            clause.passive or clause.replaces or clause.subject <= lx.SPEAKERS or clause.subject & former.every
             for clause in clauses
             if clause.gone
         )
@@ -587,13 +546,11 @@ def _says_alike(clause: Clause, former: Clause) -> bool:
             return True  # another rule found that
     ours, theirs = dict(clause.chunks), dict(former.chunks)
     mine, his = ours.keys() - {"time"}, theirs.keys() - {"time"}
-    other_verb = clause.relation != former.relation and _all_named(ours, mine, theirs, his)
+    values = [*map(ours.__getitem__, mine), *map(theirs.__getitem__, his)]
+    all_named = all(any(word.kind in lx.NAMED for word in words) for words in values)
+    other_verb = clause.relation != former.relation and all_named  # "runs Postgres", "is on MySQL"
     if mine and his and mine.isdisjoint(his) and not (mine | his <= _PLACES or other_verb):
-        typed = [
-            all(word.kind in TYPED for role in roles for word in some[role])
-            for roles, some in ((mine, ours), (his, theirs))
-        ]
-        return all(typed)
+        return all(word.kind in lx.TYPED for words in values for word in words)
     differing = [
         role for role in ours.keys() & theirs.keys() if content_of(ours[role]).isdisjoint(content_of(theirs[role]))
     ]
@@ -605,15 +562,6 @@ def _says_alike(clause: Clause, former: Clause) -> bool:
     )
 
 
-def _all_named(ours: Chunks, mine: Set[str], theirs: Chunks, his: Set[str]) -> bool:
-    """Whether all values are names: "runs Postgres", "is on MySQL"."""
-    return all(
-        any(word.kind in _NAMED for word in some[role])
-        for some, roles in ((ours, mine), (theirs, his))
-        for role in roles
-    )
-
-
 def _kind_alike(mine: tuple[Word, ...], his: tuple[Word, ...]) -> bool:
     """Whether two values are names, numbers or times alike, in one unit."""
     if not mine or not his:
@@ -621,7 +569,9 @@ def _kind_alike(mine: tuple[Word, ...], his: tuple[Word, ...]) -> bool:
     units = [{word.unit for word in words if word.unit} for words in (mine, his)]
     if all(units) and units[0].isdisjoint(units[1]) and not any(units[0] | units[1] <= alike for alike in _DIMENSIONS):
         return False
-    named, typed = ([any(word.kind in kinds for word in words) for words in (mine, his)] for kinds in (_NAMED, TYPED))
+    named, typed = (
+        [any(word.kind in kinds for word in words) for words in (mine, his)] for kinds in (lx.NAMED, lx.TYPED)
+    )
     return named[0] == named[1] and (named[0] or typed[0] == typed[1])
 
 
@@ -632,60 +582,47 @@ def _led_by(words: tuple[Word, ...]) -> str | None:
     if any(word.text in lx.NOW for word in words[1:4]):
         return None  # "With Biome now, ..."
     for word in words[1:4]:
-        if word.kind in TYPED or word.kind in (STOP, COMMA):
+        if word.kind in lx.TYPED or word.kind in (lx.STOP, lx.COMMA):
             return None
         if word.text not in lx.ARTICLES and word.text not in lx.DEFINITE:
             return word.meaning
     return None
 
 
-def _in_part(new: Statement, old: Statement, one: str) -> str | None:
+def _is_of_a_part(new: Statement, old: Statement, one: str) -> bool:
     """Whether only a part of the older one ends or changes."""
-    known = {word.meaning for word in new.words}
+    known, stated = {word.meaning for word in new.words}, {word.meaning for word in old.words}
     if not _ALL & {word.text for word in new.words}:
-        for pair in _listed(old.words):
-            if len({word.meaning for word in pair} & known) == 1:
-                return _A_PART
-    stated = {word.meaning for word in old.words}
-    if len(new.clauses) == 1 and _qualified(new.clauses[0], old, one):
-        return _A_PART
+        words = [word for word in old.words if word.text not in lx.ARTICLES and word.text not in lx.DEFINITE]
+        for before, word, after in zip(words, words[1:], words[2:], strict=False):
+            if word.text in ("and", "or", "&") and len({before.meaning, after.meaning} & known) == 1:
+                return True
+    if len(new.clauses) == 1 and _is_qualified(new.clauses[0], stated, one):
+        return True
     for clause in new.clauses:
-        if (clause.stopped and not clause.past) or (
-            clause.negated and not any(former.negated for former in old.clauses)
-        ):
+        if (clause.stopped and not clause.past) or (clause.negated and not old.negated):
             mine = content_of(clause.head) | {key for _, words in clause.chunks for key in content_of(words)}
             mine |= {word.meaning for word in clause.rest}
             times = {word.meaning for role, words in clause.chunks if role == "time" for word in words}
             if mine - times - stated and mine & stated:
-                return _A_PART
-    return None
+                return True
+    return False
 
 
-def _qualified(clause: Clause, old: Statement, text: str) -> bool:
+def _is_qualified(clause: Clause, stated: set[str], text: str) -> bool:
     """Whether an end or a state holds at some times or for some only: "closed on Fridays", "disabled for guests"."""
     state = _NOT.search(text) is not None and (clause.stopped or clause.negated)
     state = state or any(word.text in lx.STATUS for _, words in clause.chunks for word in words)
     state = state or (clause.passive and clause.relation in lx.STATUS_STEMS)
     if not state or clause.past or clause.change or _SINCE.search(text):
         return False
-    stated = {word.meaning for word in old.words}
     added = {
         word.meaning for role, words in clause.chunks if role != "" for word in words if word.text not in lx.STATUS
     }
-    if any(word.kind in (DAY, DATE) for _, words in clause.chunks for word in words) and not added <= stated:
+    if any(word.kind in (lx.DAY, lx.DATE) for _, words in clause.chunks for word in words) and not added <= stated:
         return True
-    roles = {role for role, words in clause.chunks if role in _LIMITING and not content_of(words) <= stated}
-    return bool(roles) or _LIMITS.search(text) is not None
-
-
-def _listed(words: Iterable[Word]) -> list[tuple[Word, Word]]:
-    """The words on both sides of each "and" or "or"."""
-    words = [word for word in words if word.text not in lx.ARTICLES and word.text not in lx.DEFINITE]
-    return [
-        (words[place - 1], words[place + 1])
-        for place in range(1, len(words) - 1)
-        if words[place].text in ("and", "or", "&")
-    ]
+    limited = any(role in _LIMITING and not content_of(words) <= stated for role, words in clause.chunks)
+    return limited or _LIMITS.search(text) is not None
 
 
 def spelled_alike(one: str, other: str) -> bool:

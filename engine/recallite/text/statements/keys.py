@@ -1,4 +1,7 @@
-"""Hashes by which statements about the same thing are found: of their frames, their rare words and their subjects."""
+"""Hashes by which statements about the same thing are found: of their frames, their rare words and their subjects.
+
+`record_keys` gives all keys of a record; `frames_of` gives its frames, each with the value that it states.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from recallite.text.statements.clause import Clause
 from recallite.text.statements.instructions import instruction_keys
 from recallite.text.statements.lexicon import SEVERAL
 from recallite.text.statements.statement import Statement, statement_of
-from recallite.text.statements.statement_words import IDENTIFIER, NAME, TYPED, Word
+from recallite.text.statements.statement_words import Word
 from recallite.text.statements.traits import gist_of, over_of
 from recallite.text.words import text_key
 from recallite_kernels.arguments import OVER
@@ -42,8 +45,8 @@ def keys_of(statement: Statement) -> tuple[int, ...]:
     for clause in statement.clauses[:2]:
         for frame, _ in _slots(clause, None):
             texts[f"frame {frame}"] = None
-        about = clause.subject - _SPEAKERS
-        if len(about) > 1 and not all(word.kind == NAME for word in clause.head) and not about <= lx.UNRESOLVED:
+        about = clause.subject - lx.SPEAKERS
+        if len(about) > 1 and not all(word.kind == lx.NAME for word in clause.head) and not about <= lx.UNRESOLVED:
             texts[f"about {' '.join(sorted(about))}"] = None
     gist = gist_of(statement)
     # Numbers and times name nothing alone.
@@ -70,20 +73,17 @@ def frames_of(
     if statement.question:
         return ()
     over = 0 if turn else over_of(statement)
-    clauses = (clause for clause in statement.clauses if not _is_doubtful(clause, over))
-    slots = dict(slot for clause in clauses for slot in _slots(clause, several))
+    slots: dict[str, str] = {}
+    for clause in statement.clauses:
+        # What does not hold, nor, in a statement that is over, did hold.
+        doubtful = clause.unreal or clause.plan
+        doubtful = doubtful or (not over and (clause.command or clause.former or clause.negated))
+        slots |= {} if doubtful else dict(_slots(clause, several))
     frames = [(_hash32(frame), _hash32(value)) for frame, value in slots.items()][:MAX_FRAMES]
     if over:
         frames = [*frames, *[(0, 0)] * MAX_FRAMES][: MAX_FRAMES - 1]
         frames.append((OVER, over))
     return tuple(frames)
-
-
-def _is_doubtful(clause: Clause, over: int) -> bool:
-    """Whether a clause does not say what holds, nor, in a statement that is over, what held."""
-    if clause.unreal or clause.plan or (clause.command and not over):
-        return True
-    return (clause.former or clause.negated) and not over
 
 
 def _slots(clause: Clause, several: frozenset[str] | None) -> Iterator[tuple[str, str]]:
@@ -117,7 +117,7 @@ def _exclusive(clause: Clause, role: str, words: tuple[Word, ...], several: froz
             return False
         if subject & lx.ATTRIBUTES or role == "time":
             return True
-        valued = all(word.kind in TYPED or word.kind in (NAME, IDENTIFIER) for word in words)
+        valued = all(word.kind in lx.TYPED or word.kind in lx.NAMED for word in words)
         return valued and (len(subject) > 1 or role != "")
     if relation in several:
         return False
@@ -126,9 +126,6 @@ def _exclusive(clause: Clause, role: str, words: tuple[Word, ...], several: froz
     if clause.past and not clause.former and relation not in lx.LASTING:
         return clause.change
     return relation in lx.EXCLUSIVE or relation in lx.LASTING
-
-
-_SPEAKERS = frozenset(("i", "we"))
 
 
 @lru_cache(maxsize=1 << 14)
@@ -144,7 +141,7 @@ def _hash32(text: str) -> int:
 class RecordKeys(Struct, frozen=True, gc=False):
     """Signed 64-bit hashes by which a text finds others, and those by which others find it.
 
-    First is that of the text without case and marks around it; then follow those of its instructions and `keys_of` its
+    First the hash of the text without case and marks around it, then the hashes of its instructions, then `keys_of` its
     statement.
     """
 

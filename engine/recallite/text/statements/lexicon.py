@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 
-from recallite.text.patterns import read_tables
+from recallite.text.patterns import read_tables, word_set
 from recallite.text.words import stem_of, tokenize
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
 
 
 def stems(text: str) -> frozenset[str]:
@@ -21,7 +17,7 @@ def stems(text: str) -> frozenset[str]:
 
 def _groups(text: str) -> dict[str, int]:
     """The number of its group, by word; a semicolon ends a group."""
-    return {word: place for place, line in enumerate(text.split(";")) for word in line.split()}
+    return {word: i for i, line in enumerate(text.split(";")) for word in line.split()}
 
 
 def _named(text: str) -> dict[str, str]:
@@ -29,38 +25,42 @@ def _named(text: str) -> dict[str, str]:
     return {word: group.split()[0] for group in text.split(";") for word in group.split()}
 
 
-def _numbered(text: str, first: int = 0) -> dict[str, str]:
+def _numbered(text: str, first: int = 0, step: int = 1) -> dict[str, str]:
     """The number of each word, in their order."""
-    return {word: str(number) for number, word in enumerate(text.split(), first)}
+    return {word: str(first + i * step) for i, word in enumerate(text.split())}
 
+
+# Kinds of words.
+WORD, NAME, IDENTIFIER, NUMBER, CLOCK, DAY, DATE, UNIT, STOP, COMMA, MARK = range(11)
+NAMED, TYPED = frozenset((NAME, IDENTIFIER)), frozenset((NUMBER, CLOCK, DAY, DATE))
 
 _TABLES = read_tables(__file__)
 
 # Words that change the tone of a statement, not what it says.
-FILLERS = _words(_TABLES["fillers"])
-ARTICLES = _words("the a an this that these those some any which who where whom")
-DEFINITE = _words("the my our your his her its their")
+FILLERS = word_set(_TABLES["fillers"])
+ARTICLES = word_set("the a an this that these those some any which who where whom")
+DEFINITE = word_set("the my our your his her its their")
 POSSESSIVES = {"my": "i", "our": "we", "your": "you", "his": "he", "her": "she", "its": "it", "their": "they"}
-SPEAKERS = _words("i we")
-PRONOUNS = _words("i we you he she it they someone everyone everybody nobody there")
+SPEAKERS = word_set("i we")
+PRONOUNS = word_set("i we you he she it they someone everyone everybody nobody there")
 OBJECTS = {"me": "i", "us": "we", "him": "he", "them": "they", "myself": "i", "mine": "i"}
 # Nobody can tell from the text alone whom these name.
-UNRESOLVED = _words("he she it they this that these those one you someone somebody everyone everybody there")
-BE = _words("is are was were am be been being become stay remain get")
-PAST_BE = _words("was were")
-AUXILIARIES = _words("have do having done")
-MODALS = _words("will would can could might may must shall should let")
-UNREAL = _words(_TABLES["unreal"])
-NEGATIONS = _words(_TABLES["negations"])
-PREPOSITIONS = _words(_TABLES["prepositions"])
-PARTICLES = _words("up down off out back over in away on")
+UNRESOLVED = word_set("he she it they this that these those one you someone somebody everyone everybody there")
+BE = word_set("is are was were am be been being become stay remain get")
+PAST_BE = word_set("was were")
+AUXILIARIES = word_set("have do having done")
+MODALS = word_set("will would can could might may must shall should let")
+UNREAL = word_set(_TABLES["unreal"])
+NEGATIONS = word_set(_TABLES["negations"])
+PREPOSITIONS = word_set(_TABLES["prepositions"])
+PARTICLES = word_set("up down off out back over in away on")
 # What opens a part that tells when, with whom or why: it adds to the value.
-ADJUNCTS = _words(_TABLES["adjuncts"])
-CONJUNCTIONS = _words("and but so because though although while")
-NOW = _words(_TABLES["now"])
-FORMER = _words("formerly previously")
-STOPPED = _words("no_longer not_anymore anymore")
-CORRECTIONS = _words("sorry correction actually oops scratch turns_out wait nope mistake")
+ADJUNCTS = word_set(_TABLES["adjuncts"])
+CONJUNCTIONS = word_set("and but so because though although while")
+NOW = word_set(_TABLES["now"])
+FORMER = word_set("formerly previously")
+STOPPED = word_set("no_longer not_anymore anymore")
+CORRECTIONS = word_set("sorry correction actually oops scratch turns_out wait nope mistake")
 # Phrases of two words that are read as one.
 JOINED = {
     (phrase.split()[0], phrase.split()[1]): word.strip()
@@ -91,15 +91,7 @@ VERBS = stems(_TABLES["verbs"]) | EXCLUSIVE | CHANGES | ENDS
 # Immutable: a later text that says otherwise corrects, or is wrong.
 LASTING = stems("born bear die found create develop compose direct educate write author invent build publish")
 UNITS = _named(_TABLES["units"])
-NUMBERS = _numbered(_TABLES["numbers"]) | {
-    "thirty": "30",
-    "forty": "40",
-    "fifty": "50",
-    "sixty": "60",
-    "seventy": "70",
-    "eighty": "80",
-    "ninety": "90",
-}
+NUMBERS = _numbered(_TABLES["numbers"]) | _numbered("thirty forty fifty sixty seventy eighty ninety", 30, 10)
 del NUMBERS["one"]
 ORDINALS = _numbered("first second third fourth fifth sixth seventh eighth ninth tenth", 1)
 DAYS = _named(_TABLES["days"])
@@ -108,7 +100,7 @@ for _name in ("mon", "wed", "fri", "sat", "sun", "weekday"):
 MONTHS = _named(_TABLES["months"])
 for _name in ("jan", "mar"):
     del MONTHS[_name]
-DATE_WORDS = _words(_TABLES["date_words"])
+DATE_WORDS = word_set(_TABLES["date_words"])
 # Words that make two subjects two things where one has one and the other another of its line.
 DISTINCT = _groups(_TABLES["distinct"])
 # A noun that names an attribute: what has one has one value of it.

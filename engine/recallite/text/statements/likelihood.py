@@ -19,11 +19,12 @@ import msgspec
 import numpy as np
 
 import recallite_kernels as kernels
+from recallite.text.statements import lexicon as lx
 from recallite.text.statements.clause import Clause
 from recallite.text.statements.lexicon import SEVERAL
 from recallite.text.statements.statement import Statement, Verdict
-from recallite.text.statements.statement_words import TYPED
 from recallite.text.statements.traits import Traits, content_of, cues_of, traits_of
+from recallite.text.statements.value_changes import shared_ends
 from recallite_kernels import Forest
 
 CHANGING = frozenset(("stopped", "ended", "changed", "shifted", "corrected", "done", "again", "now", "instead"))
@@ -91,7 +92,8 @@ def _words(evidence: dict[str, float], one: Traits, two: Traits, changing: float
         evidence["said kept"] = fsum(weight for key, weight in stated.items() if key in ours) / total
     evidence["said is head"] = float(not stated.keys().isdisjoint(one.known_heads))
     evidence["head first"], evidence["old head first"] = float(not mine and one.first), float(not his and two.first)
-    prefix, suffix = _ends(one.order, two.order)
+    begin, end = shared_ends(one.order, two.order)
+    prefix, suffix = begin / max(len(two.order), 1), end / max(len(two.order), 1)
     evidence["prefix"], evidence["suffix"], evidence["ends"] = prefix, suffix, min(prefix + suffix, 1.0)
 
 
@@ -130,11 +132,8 @@ def _form(evidence: dict[str, float], new: Statement, old: Statement, one: Trait
     evidence["old listed"] = float(two.listed)
     evidence["negation"] = float(one.negated != two.negated)
     evidence["negation covered"] = evidence["covered"] * (one.negated != two.negated)
-    evidence["new past"], evidence["old past"], evidence["old lasting"] = (
-        float(one.past),
-        float(two.past),
-        float(two.lasting),
-    )
+    evidence["new past"], evidence["old past"] = float(one.past), float(two.past)
+    evidence["old lasting"] = float(two.lasting)
     evidence["old more"] = float(len(old.clauses) > 1)
     evidence["old long"], evidence["new long"] = len(two.weights) / 8.0, len(one.weights) / 8.0
     evidence["old question"], evidence["new question"] = float(old.question), float(new.question)
@@ -166,8 +165,18 @@ def _clauses(evidence: dict[str, float], new: Statement, former: Clause, one: Tr
             elif not ours.isdisjoint(his):
                 best["slot in part"] = 1.0
             else:
-                typed = all(word.kind in TYPED for word in words)
-                _slot(best, clause, former, same_head, typed, _kept(clause, theirs, role))
+                mine = {word.meaning for other, some in clause.chunks if other != role for word in some}
+                whole = all(words <= mine for other, words in theirs.items() if other != role)
+                same_relation = clause.relation == former.relation
+                best["slot differs"] = 1.0
+                for name, holds in (
+                    ("head same", same_head), ("relation same", same_relation),
+                    ("all same", same_head and same_relation and whole),
+                    ("typed", all(word.kind in lx.TYPED for word in words)),
+                    ("changing", clause.change or clause.ends or clause.stopped or clause.now),
+                ):  # fmt: skip
+                    if holds:
+                        best["slot differs, " + name] = 1.0
         if clause.relation == former.relation and clause.negated != former.negated:
             best["opposite relation"] = 1.0
     for name in _FORMS:
@@ -208,36 +217,6 @@ def _theme(best: dict[str, float], clause: Clause, stated: set[str], one: Traits
     best["theme known"] = max(best.get("theme known", 0.0), share)
 
 
-def _kept(clause: Clause, theirs: dict[str, set[str]], role: str) -> bool:
-    """Whether a clause has all that the older one says in other roles."""
-    mine = {word.meaning for other, words in clause.chunks if other != role for word in words}
-    return all(words <= mine for other, words in theirs.items() if other != role)
-
-
-def _slot(best: dict[str, float], clause: Clause, former: Clause, head: bool, typed: bool, whole: bool) -> None:
-    """A role with another value."""
-    relation = clause.relation == former.relation
-    best["slot differs"] = 1.0
-    for name, holds in (
-        ("head same", head), ("relation same", relation), ("all same", head and relation and whole), ("typed", typed),
-        ("changing", clause.change or clause.ends or clause.stopped or clause.now),
-    ):  # fmt: skip
-        if holds:
-            best["slot differs, " + name] = 1.0
-
-
-def _ends(new: tuple[str, ...], old: tuple[str, ...]) -> tuple[float, float]:
-    """The shares of the older one's words that the newer one begins and ends with, too."""
-    least = min(len(new), len(old))
-    begin = end = 0
-    while begin < least and new[begin] == old[begin]:
-        begin += 1
-    while end < least - begin and new[-1 - end] == old[-1 - end]:
-        end += 1
-    size = max(len(old), 1)
-    return begin / size, end / size
-
-
 # The fit.
 
 FILE = Path(__file__).with_name("likelihood.json")
@@ -265,28 +244,11 @@ class Fitted(msgspec.Struct):
     wording_bias: float
 
 
-class _Model(NamedTuple):
-    """`weights` are in the order of `features`, which the forest numbers."""
-
-    threshold: float
-    threshold_uncued: float
-    features: list[str]
-    weights: list[float]
-    bias: float
-    forest: Forest
-    wording: dict[str, float]
-    wording_bias: float
-
-
 @cache
-def _model() -> _Model:
+def _model() -> tuple[Fitted, Forest]:
     fitted = msgspec.json.decode(FILE.read_bytes(), type=Fitted)
-    places, thresholds, leaves = zip(*fitted.trees, strict=True)
-    forest = Forest(np.array(places, np.uint8), np.array(thresholds, np.float64), np.array(leaves, np.float64))
-    return _Model(
-        fitted.threshold, fitted.threshold_uncued, fitted.features, fitted.weights, fitted.bias + fitted.base, forest,
-        fitted.wording, fitted.wording_bias,
-    )  # fmt: skip
+    features, thresholds, leaves = zip(*fitted.trees, strict=True)
+    return fitted, Forest(np.array(features, np.uint8), np.array(thresholds, np.float64), np.array(leaves, np.float64))
 
 
 class Chance(NamedTuple):
@@ -341,20 +303,17 @@ def chances_replaced(pairs: Sequence[Ruled]) -> list[Chance | None]:
         chances.append(_NONE if silent else None)
     if not fitted:
         return chances
-    model = _model()
-    evidence = [_feature_values(pairs[place], model) for place in fitted]
-    leaves = kernels.forest_scores(np.array(evidence, np.float64).T.copy(), model.forest).tolist()
-    for place, cued, values, of_forest in zip(fitted, cues, evidence, leaves, strict=True):
-        logit = model.bias + fsum(map(mul, values, model.weights)) + of_forest
+    model, forest = _model()
+    evidence = []
+    for pair in [pairs[i] for i in fitted]:
+        wording = wording_logit(model.wording, model.wording_bias, traits_of(pair.new), traits_of(pair.old))
+        evidence.append(list(map((evidence_of(*pair) | {"wording": wording}).get, model.features, repeat(0.0))))
+    leaves = kernels.forest_scores(np.array(evidence, np.float64).T.copy(), forest).tolist()
+    for i, cued, values, of_forest in zip(fitted, cues, evidence, leaves, strict=True):
+        logit = model.bias + model.base + fsum(map(mul, values, model.weights)) + of_forest
         chance = 1.0 / (1.0 + exp(-0.5 * logit))
-        chances[place] = Chance(chance, chance >= (model.threshold if cued else model.threshold_uncued))
+        chances[i] = Chance(chance, chance >= (model.threshold if cued else model.threshold_uncued))
     return chances
-
-
-def _feature_values(pair: Ruled, model: _Model) -> list[float]:
-    evidence = evidence_of(*pair)
-    wording = wording_logit(model.wording, model.wording_bias, traits_of(pair.new), traits_of(pair.old))
-    return list(map((evidence | {"wording": wording}).get, model.features, repeat(0.0)))
 
 
 def wording_of(one: Traits, two: Traits) -> set[str]:

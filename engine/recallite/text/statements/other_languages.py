@@ -7,60 +7,52 @@ there is one value at a time; or it says that what the older one uses was replac
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from typing import NamedTuple
 
-from recallite.text.patterns import lazily, read_tables
+from recallite.text.patterns import lazily, read_tables, word_set
 from recallite.text.statements.clause_changes import REPLACED
-from recallite.text.statements.statement import Finding, Statement
+from recallite.text.statements.statement import Ruling, Statement
 from recallite.text.words import normalized
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
 
 ENDED, ANOTHER = "no longer holds, in another language", "another value, in another language"
 """The reasons of the findings."""
 _CHANGES = lazily(
-    r"\b(?:jetzt|nun|inzwischen|mittlerweile|neuerdings|nicht mehr|kein(?:e[nmrs]?)?\b.{1,40}\bmehr|maintenant"
-    r"|d[ée]sormais|dor[ée]navant|n(?:e |['’]).{1,30}\bplus|ahora|actualmente|ya no)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:jetzt|nun|inzwischen|mittlerweile|neuerdings|nicht mehr|kein(?:e[nmrs]?)?\b.{1,40}\bmehr|maintenant"
+    r"|d[ée]sormais|dor[ée]navant|n(?:e |['’]).{1,30}\bplus|ahora|actualmente|ya no)\b"
 )
 _TABLES = read_tables(__file__)
 _PART = "[^,.;:!?]{1,60}"
 _REPLACED = lazily(
-    rf"(?P<gone>{_PART}?) (?:"
+    rf"(?i)(?P<gone>{_PART}?) (?:"
     rf"(?:wurden?|ist|sind) (?:(?!nicht\b|nie\b)\w+ )?durch {_PART} (?:ersetzt|abgelöst)(?: worden)?"
     rf"|(?:a|ont) été remplacée?s? par {_PART}"
-    rf"|(?:fue|fueron|ha sido|han sido) (?:reemplazad|sustituid)[oa]s? por {_PART})\W*",
-    re.IGNORECASE,
+    rf"|(?:fue|fueron|ha sido|han sido) (?:reemplazad|sustituid)[oa]s? por {_PART})\W*"
 )
-_REPLACING = _words(_TABLES["replacing"])
+_REPLACING = word_set(_TABLES["replacing"])
 # "Früher wohnte ich in Bonn", but "früher aufstehen".
 _FORMERLY = lazily(
     r"(?:Früher (?!oder\b)|Autrefois\b|Auparavant\b|Anteriormente\b|Antes (?!de\b|que\b))[,\s]*[a-zäöüéèáíóúñ]"
 )
-_FORMER_WORDS = _words("früher autrefois auparavant anteriormente antes")
+_FORMER_WORDS = word_set("früher autrefois auparavant anteriormente antes")
 _WORD = lazily(r"[^\W_]+(?:[.:,_-][^\W_]+)*'?")
-_NOW = _words("jetzt nun inzwischen mittlerweile neuerdings maintenant désormais dorénavant ahora actualmente")
+_NOW = word_set("jetzt nun inzwischen mittlerweile neuerdings maintenant désormais dorénavant ahora actualmente")
 _MARKS = _NOW | {"mehr", "plus", "ya", "desormais", "dorenavant"}
 _FULL = {"j'": "je", "n'": "ne", "l'": "le", "c'": "ce", "s'": "se", "m'": "me"}
-_ARTICLES = _words("ein eine einen einem einer kein keine keinen keinem keiner un une una de d' du des")
+_ARTICLES = word_set("ein eine einen einem einer kein keine keinen keinem keiner un une una de d' du des")
 # Two words of which neither tells of an end alone: "mehr Geld", "plus tard".
 _ENDS = (("nicht", "mehr"), ("kein", "mehr"), ("ne", "plus"), ("ya", "no"))
 # Living and working somewhere, being called: the value follows a preposition, or is a number.
-_PLACED = _words(_TABLES["placed"])
+_PLACED = word_set(_TABLES["placed"])
 # The value follows the verb at once.
-_USED = _words(_TABLES["used"])
+_USED = word_set(_TABLES["used"])
 # The value has to be a number: "der Preis ist 50 Euro".
-_COUNTED = _words("ist sind beträgt kostet kosten est sont coûte coûtent es son cuesta cuestan")
+_COUNTED = word_set("ist sind beträgt kostet kosten est sont coûte coûtent es son cuesta cuestan")
 _HOLDING = _PLACED | _USED | _COUNTED
 _LONGEST_VALUE = 3
 
 
-class Told(NamedTuple):
+class _Spelled(NamedTuple):
     """A text's words in lower case without those of change, whether each is named, and whether these tell of an end.
 
     `gone` are the words of what the text says was replaced.
@@ -72,24 +64,24 @@ class Told(NamedTuple):
     gone: tuple[str, ...]
 
 
-def compare_in_other_languages(new: Statement, old: Statement) -> Finding | None:
+def compare_in_other_languages(new: Statement, old: Statement) -> Ruling | None:
     """Compare two statements by German, French and Spanish words of change; None if both may hold."""
     if new.elsewhere is None:
-        new.elsewhere = _told(new.text) if has_words_of_change(new) else ()
-    if not isinstance(new.elsewhere, Told) or not old.words or old.question:
+        new.elsewhere = _spelled(new.text) if has_words_of_change(new) else ()
+    if not isinstance(new.elsewhere, _Spelled) or not old.words or old.question:
         return None
-    newer, before = new.elsewhere, _told(old.text)
+    newer, before = new.elsewhere, _spelled(old.text)
     if before.ended or len(before.words) < 2:
         return None
     if newer.gone:
-        return Finding("supersedes", REPLACED, cued=True) if _uses(before, newer.gone) else None
+        return Ruling("supersedes", REPLACED, cued=True) if _uses(before, newer.gone) else None
     if newer.ended:
-        return Finding("supersedes", ENDED, cued=True) if sorted(newer.words) == sorted(before.words) else None
-    return Finding("supersedes", ANOTHER, cued=True) if _has_another_value(newer, before) else None
+        return Ruling("supersedes", ENDED, cued=True) if sorted(newer.words) == sorted(before.words) else None
+    return Ruling("supersedes", ANOTHER, cued=True) if _has_another_value(newer, before) else None
 
 
 def has_words_of_change(statement: Statement) -> bool:
-    """Whether there are such words; a look for single words first takes a tenth of the time of the pattern."""
+    """Whether a statement has words of change; looking for single words first takes a tenth of the pattern's time."""
     if statement.question:
         return False
     texts = [word.text for word in statement.words]
@@ -105,7 +97,7 @@ def is_former(statement: Statement) -> bool:
     return _FORMERLY.match(_plain(statement.text)) is not None and not has_words_of_change(statement)
 
 
-def _told(text: str) -> Told:
+def _spelled(text: str) -> _Spelled:
     replaced = _REPLACED.fullmatch(_plain(text))
     gone = () if replaced is None else tuple(word.lower() for word in _WORD.findall(replaced["gone"]))
     spelled = [(_FULL.get(word.lower(), word.lower()), word[0].isupper()) for word in _WORD.findall(_plain(text))]
@@ -113,10 +105,10 @@ def _told(text: str) -> Told:
     ended = _end_in(texts)
     words = [
         (word, capital or word[0].isdigit())
-        for place, (word, capital) in enumerate(spelled)
-        if place not in ended and word not in _NOW and word not in _ARTICLES
+        for i, (word, capital) in enumerate(spelled)
+        if i not in ended and word not in _NOW and word not in _ARTICLES
     ]
-    return Told(tuple(word for word, _ in words), tuple(named for _, named in words), bool(ended), gone)
+    return _Spelled(tuple(word for word, _ in words), tuple(named for _, named in words), bool(ended), gone)
 
 
 def _plain(text: str) -> str:
@@ -126,25 +118,25 @@ def _plain(text: str) -> str:
 def _end_in(words: list[str]) -> tuple[int, ...]:
     """The places of the two words that say that something has ended; () if none do."""
     for first, second in _ENDS:
-        for place, word in enumerate(words):
-            if (word.startswith("kein") if first == "kein" else word == first) and second in words[place + 1 :]:
-                after = words.index(second, place + 1)
-                if after == place + 1 or first in ("kein", "ne"):
-                    return place, after
+        for i, word in enumerate(words):
+            if (word.startswith("kein") if first == "kein" else word == first) and second in words[i + 1 :]:
+                after = words.index(second, i + 1)
+                if after == i + 1 or first in ("kein", "ne"):
+                    return i, after
     return ()
 
 
-def _uses(text: Told, name: tuple[str, ...]) -> bool:
+def _uses(text: _Spelled, name: tuple[str, ...]) -> bool:
     """Whether a text says that a name, and no longer one, is in use."""
-    for place, word in enumerate(text.words[: -len(name)], 1):
-        stop = place + len(name)
-        if word in _USED and text.words[place:stop] == name and all(text.named[place:stop]):
+    for i, word in enumerate(text.words[: -len(name)], 1):
+        stop = i + len(name)
+        if word in _USED and text.words[i:stop] == name and all(text.named[i:stop]):
             return not any(text.named[stop : stop + 1])
     return False
 
 
-def _has_another_value(new: Told, old: Told) -> bool:
-    """Whether two texts differ in one name or number after the same words, of which there is one at a time."""
+def _has_another_value(new: _Spelled, old: _Spelled) -> bool:
+    """Whether two texts differ in one name or number, after a verb that has one value at a time."""
     ours, theirs = _differing(new.words, old.words), _differing(old.words, new.words)
     verbs = [word for word in new.words if word in _HOLDING and word in old.words]
     if ours is None or theirs is None or len(verbs) != 1:
@@ -153,19 +145,19 @@ def _has_another_value(new: Told, old: Told) -> bool:
     if counted != _is_number(old, theirs) or (verbs[0] in _COUNTED and not counted):
         return False
     sides = ((new, ours), (old, theirs))
-    named = all(some.named[place] for some, at in sides for place in at)
+    named = all(some.named[i] for some, value in sides for i in value)
     alike = new.words[ours.start - 1] == old.words[theirs.start - 1]
-    return named and alike and all(_follows(some, at, verbs[0], counted) for some, at in sides)
+    return named and alike and all(_follows(some, value, verbs[0], counted) for some, value in sides)
 
 
-def _is_number(text: Told, value: range) -> bool:
+def _is_number(text: _Spelled, value: range) -> bool:
     return any(word[0].isdigit() for word in text.words[value.start : value.stop])
 
 
 def _differing(some: tuple[str, ...], others: tuple[str, ...]) -> range | None:
     """The places of the words that only the first have, if they stand together and are few."""
     more = Counter(some) - Counter(others)
-    places = [place for place, word in enumerate(some) if word in more]
+    places = [i for i, word in enumerate(some) if word in more]
     if (
         not 0 < len(places) <= _LONGEST_VALUE
         or places[-1] - places[0] != len(places) - 1
@@ -175,8 +167,8 @@ def _differing(some: tuple[str, ...], others: tuple[str, ...]) -> range | None:
     return range(places[0], places[-1] + 1)
 
 
-def _follows(text: Told, value: range, verb: str, counted: bool) -> bool:
-    """Whether a value stands where that of the verb does, with nothing named beside it that may be its subject."""
+def _follows(text: _Spelled, value: range, verb: str, counted: bool) -> bool:
+    """Whether a value stands where the verb takes one, with nothing named beside it that may be the subject."""
     words, before, after = text.words, value.start - 1, value.stop
     if words.index(verb) >= value.start or (after < len(words) and text.named[after] and not counted):
         return False

@@ -9,26 +9,10 @@ from typing import Literal, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from recallite.text.patterns import lazily
+from recallite.text.patterns import lazily, word_set
 from recallite.text.statements import lexicon as lx
 from recallite.text.statements.clause import Clause, read_complement, read_predicate
-from recallite.text.statements.statement_words import (
-    CLOCK,
-    COMMA,
-    DATE,
-    DAY,
-    IDENTIFIER,
-    MARK,
-    NAME,
-    NUMBER,
-    SELF,
-    STOP,
-    TYPED,
-    UNIT,
-    WORD,
-    Word,
-    read_words,
-)
+from recallite.text.statements.statement_words import SELF, Word, read_words
 from recallite.text.words import stem_of
 
 # What says more is hardly replaced as a whole, nor one change: of 5,587 pairs of the fit none has so long a text, and
@@ -70,7 +54,7 @@ class Statement(Struct, gc=False):
     elsewhere: object = None
 
     def canon(self) -> tuple[str, ...]:
-        """The forms of its words, which texts that say the same have in common; with those of what it asks."""
+        """The forms of its words, questions included: texts that say the same have them in common."""
         if self.canonical is None:
             self.canonical = _canon(self.words, self.speaker)
         return self.canonical
@@ -88,20 +72,19 @@ def statement_of(text: str, context: str | None = None, *, much: bool = False) -
 
     `much`: also of a text that says more than can be replaced.
     """
+    speaker = _speaker(context)
     if len(text) > LONGEST or (not much and (len(text) > MOST_CHARS or text.count(" ") >= MOST_WORDS)):
-        return Statement(text, _speaker(context))
-    return _parse(text, _speaker(context))
-
-
-def _parse(text: str, speaker: str) -> Statement:
-    read = read_words(text)
-    words = _stated(read)
+        return Statement(text, speaker)
+    read = words = read_words(text)
+    if any(word.text == "?" for word in read):  # questions state nothing; of a text that only asks all is read
+        stated = [sentence for sentence in sentences_of(read) if sentence[-1].text != "?"]
+        words = [word for sentence in stated for word in sentence] or read
     asks = len(words) < len(read)
-    stops = [word.text for word in words if word.kind == STOP]
+    stops = [word.text for word in words if word.kind == lx.STOP]
     if len(stops) > _MOST_SENTENCES + 1:
         return Statement(text, speaker)
     clauses, whole = clauses_of(words, speaker)
-    sentences = len(stops) + (words[-1].kind != STOP) if words else 0
+    sentences = len(stops) + (words[-1].kind != lx.STOP) if words else 0
     question = "?" in stops
     return Statement(
         text, speaker, tuple(words), tuple(clauses), whole and not asks, question,
@@ -115,14 +98,6 @@ def _parse(text: str, speaker: str) -> Statement:
 def _canon(words: Sequence[Word], speaker: str) -> tuple[str, ...]:
     forms = [word.value + word.unit if word.value else word.form for word in words]
     return tuple([speaker if form == SELF else form for form in forms if form])
-
-
-def _stated(words: list[Word]) -> list[Word]:
-    """The words of a text without its questions, which state nothing; all of them if it only asks."""
-    if not any(word.text == "?" for word in words):
-        return words
-    stated = [word for sentence in sentences_of(words) if sentence[-1].text != "?" for word in sentence]
-    return stated or words
 
 
 def _speaker(context: str | None) -> str:
@@ -143,9 +118,7 @@ MAX_CLAUSES = 6
 _CONJUNCTIONS = frozenset(("and", "but", "so", "because", "while", "although", "though", "since", "or"))
 _DIVIDING = _CONJUNCTIONS | frozenset(",:()\u2014\u2013")
 _BETWEEN = _CONJUNCTIONS | lx.FILLERS | lx.NOW | lx.STOPPED
-_OPENERS = frozenset(
-    ["in", "on", "at", "since", "from", "after", "before", "during", "for", "by", "until", "as_of", "according"]
-)
+_OPENERS = word_set("in on at since from after before during for by until as_of according")
 _AUXILIARY = lx.BE | lx.MODALS | {"have", "has", "had", "do", "does", "did", "going_to", "used_to"}
 # A verb's form after one of these is a noun: "my work", "a move".
 _NOUN_BEFORE = lx.DEFINITE | {"a", "an", "of", "'s", "this", "that", "for", "in", "no", "new"}
@@ -160,7 +133,7 @@ _CORRECTING = frozenset(("correct", "chang", "updat"))
 _UNNAMED = lx.FILLERS | lx.ARTICLES | lx.NOW | lx.STOPPED | lx.NEGATIONS | lx.FORMER | {"later"}
 # "Formerly Twitter, X has 500 employees" tells of now.
 _AFTER_FORMER = lx.PRONOUNS | lx.DEFINITE | {","}
-_NAMING = frozenset((NAME, IDENTIFIER, NUMBER))
+_NAMING = frozenset((lx.NAME, lx.IDENTIFIER, lx.NUMBER))
 _LONGEST_TITLE = 4
 _SPANS = frozenset(("month", "week", "year", "now", "on"))
 
@@ -170,7 +143,9 @@ def clauses_of(words: Sequence[Word], speaker: str) -> tuple[list[Clause], bool]
     clauses: list[Clause] = []
     whole = True
     for sentence in sentences_of(words):
-        if len(sentence) < len(words) and not clauses and whole and _is_title(sentence):
+        # Of several sentences a first one that is a name: "Biome. Uses Biome for linting".
+        names = len(sentence) <= _LONGEST_TITLE and all(word.kind in _NAMING for word in sentence[:-1])
+        if names and len(sentence) < len(words) and not clauses and whole:
             continue
         if sentence[-1].text == "?":
             whole = False
@@ -195,17 +170,13 @@ def clauses_of(words: Sequence[Word], speaker: str) -> tuple[list[Clause], bool]
 def sentences_of(words: Sequence[Word]) -> Iterator[Sequence[Word]]:
     """The words of each sentence, the mark at its end with it."""
     begin = 0
-    for place in [place for place, word in enumerate(words) if word.kind == STOP]:
-        if place > begin:
-            yield words[begin : place + 1]
-        begin = place + 1
+    for i, word in enumerate(words):
+        if word.kind == lx.STOP:
+            if i > begin:
+                yield words[begin : i + 1]
+            begin = i + 1
     if begin < len(words):
         yield words[begin:]
-
-
-def _is_title(sentence: Sequence[Word]) -> bool:
-    """Whether a sentence, of several, is a name: "Biome. Uses Biome for linting"."""
-    return len(sentence) <= _LONGEST_TITLE and all(word.kind in _NAMING for word in sentence[:-1])
 
 
 def _parts(sentence: Sequence[Word]) -> Iterator[Sequence[Word]]:
@@ -215,36 +186,36 @@ def _parts(sentence: Sequence[Word]) -> Iterator[Sequence[Word]]:
     if _DIVIDING.isdisjoint(texts):
         yield sentence
         return
-    for place in [at for at, text in enumerate(texts) if text in _DIVIDING]:
-        word = sentence[place]
-        if word.text == ":" or place <= begin or place >= size - 1:
+    for i in [i for i, text in enumerate(texts) if text in _DIVIDING]:
+        word = sentence[i]
+        if word.text == ":" or i <= begin or i >= size - 1:
             continue
-        after = place + 1
+        after = i + 1
         while after < size and sentence[after].text in _BETWEEN:
             after += 1
-        if after < size and _begins_clause(sentence, after) and _has_verb(sentence[begin:place]):
-            yield sentence[begin:place]
-            begin = place if word.text in ("because", "since") else place + 1
+        if after < size and _begins_clause(sentence, after) and _has_verb(sentence[begin:i]):
+            yield sentence[begin:i]
+            begin = i if word.text in ("because", "since") else i + 1
     yield sentence[begin:]
 
 
 def _has_verb(words: Sequence[Word]) -> bool:
     return len(words) > 1 and any(
-        word.text in _AUXILIARY or word.stem in lx.VERBS or (word.kind == WORD and word.text.endswith("ed"))
+        word.text in _AUXILIARY or word.stem in lx.VERBS or (word.kind == lx.WORD and word.text.endswith("ed"))
         for word in words
     )
 
 
-def _begins_clause(words: Sequence[Word], place: int) -> bool:
-    word = words[place]
-    if word.text in lx.PRONOUNS or word.text in lx.BE or (word.kind == WORD and _finite(word)):
+def _begins_clause(words: Sequence[Word], i: int) -> bool:
+    word = words[i]
+    if word.text in lx.PRONOUNS or word.text in lx.BE or (word.kind == lx.WORD and _finite(word)):
         return True
-    if word.text not in lx.DEFINITE and word.kind != NAME and word.text not in ("a", "an"):
+    if word.text not in lx.DEFINITE and word.kind != lx.NAME and word.text not in ("a", "an"):
         return False
-    for later in words[place + 1 : place + 5]:
-        if later.kind in (COMMA, STOP):
+    for later in words[i + 1 : i + 5]:
+        if later.kind in (lx.COMMA, lx.STOP):
             return False
-        if later.text in lx.BE or later.text in lx.MODALS or (later.kind == WORD and _finite(later)):
+        if later.text in lx.BE or later.text in lx.MODALS or (later.kind == lx.WORD and _finite(later)):
             return True
     return False
 
@@ -258,7 +229,8 @@ def _finite(word: Word) -> bool:
 
 def _says_something(words: Sequence[Word]) -> bool:
     return any(
-        word.kind in (NAME, IDENTIFIER, NUMBER, CLOCK) or (word.kind == WORD and word.text not in lx.FILLERS)
+        word.kind in (lx.NAME, lx.IDENTIFIER, lx.NUMBER, lx.CLOCK)
+        or (word.kind == lx.WORD and word.text not in lx.FILLERS)
         for word in words
         if word.text not in lx.NOW and word.text not in lx.CORRECTIONS and word.text not in lx.PREPOSITIONS
     )
@@ -268,28 +240,26 @@ def _clause(words: Sequence[Word], speaker: str, previous: Clause | None) -> Cla
     """The clause that some words make; None if they have no verb."""
     clause = Clause()
     begin, opened = _lead_in(words, clause)
-    if (
-        begin + 1 < len(words)
-        and words[begin].kind == NAME
-        and words[begin].stem in lx.VERBS
-        and _commands(words, begin)
-    ):
-        words = [*words[:begin], replace(words[begin], kind=WORD), *words[begin + 1 :]]
-    verb = _verb_place(words, begin)
+    if begin + 1 < len(words) and words[begin].kind == lx.NAME and words[begin].stem in lx.VERBS:
+        # A capitalised verb is a command, unless it is a name: then a verb of its own follows.
+        following = words[begin + 1 : begin + 4]
+        named = any(after.text in _AUXILIARY or (after.kind == lx.WORD and _finite(after)) for after in following)
+        words = words if named else [*words[:begin], replace(words[begin], kind=lx.WORD), *words[begin + 1 :]]
+    verb = _verb_of(words, begin)
     if verb is not None and words[verb].stem in lx.SOURCES and (inner := _quoted(words, verb)) is not None:
         clause.sourced = True
         begin, verb = inner
     if verb is None:
         return None
-    head = tuple([word for word in words[begin:verb] if word.kind not in (COMMA, MARK)])
+    head = tuple([word for word in words[begin:verb] if word.kind not in (lx.COMMA, lx.MARK)])
     if all(word.text in _UNNAMED for word in head):
         clause.command = previous is None
         head = () if previous is None else previous.head
     elif previous is not None and len(head) == 1 and head[0].text in _ANAPHORS:
         head = _antecedent(head[0].text, previous)
     clause.head = head
-    place, must = read_predicate(words, verb, clause)
-    read_complement(words, place, clause, speaker, opened, must=must)
+    i, must = read_predicate(words, verb, clause)
+    read_complement(words, i, clause, speaker, opened, must=must)
     return clause
 
 
@@ -303,17 +273,10 @@ def _quoted(words: Sequence[Word], verb: int) -> tuple[int, int] | None:
     if begin >= len(words):
         return None
     word = words[begin]
-    if word.text not in lx.PRONOUNS and word.text not in lx.DEFINITE and word.kind not in (NAME, IDENTIFIER):
+    if word.text not in lx.PRONOUNS and word.text not in lx.DEFINITE and word.kind not in lx.NAMED:
         return None
-    inner = _verb_place(words, begin)
+    inner = _verb_of(words, begin)
     return None if inner is None or inner == begin else (begin, inner)
-
-
-def _commands(words: Sequence[Word], begin: int) -> bool:
-    """Whether a capitalised word that may be a verb is no name: a verb that follows would be its own."""
-    return not any(
-        after.text in _AUXILIARY or (after.kind == WORD and _finite(after)) for after in words[begin + 1 : begin + 4]
-    )
 
 
 def _lead_in(words: Sequence[Word], clause: Clause) -> tuple[int, list[Word]]:
@@ -331,18 +294,18 @@ def _lead_in(words: Sequence[Word], clause: Clause) -> tuple[int, list[Word]]:
             clause.unreal = True
         elif text in lx.FORMER and begin + 1 < size and words[begin + 1].text in _AFTER_FORMER:
             clause.former = True
-        elif text in _CONJUNCTIONS or text in lx.FILLERS or word.kind in (COMMA, STOP, MARK):
+        elif text in _CONJUNCTIONS or text in lx.FILLERS or word.kind in (lx.COMMA, lx.STOP, lx.MARK):
             pass
         elif text in lx.SPEAKERS and begin + 1 < size and words[begin + 1].stem in lx.SOURCES:
             clause.sourced = True
             begin += 1
-        elif text in _OPENERS or text in _SINCE or word.kind == DATE or word.kind == DAY:
+        elif text in _OPENERS or text in _SINCE or word.kind == lx.DATE or word.kind == lx.DAY:
             stop = _opener(words, begin)
             if stop is None:
                 break
             clause.now = clause.now or text in _SINCE or any(opener.text in lx.NOW for opener in words[begin:stop])
             clause.sourced = clause.sourced or text == "according"
-            opened += [opener for opener in words[begin:stop] if opener.kind in TYPED]
+            opened += [opener for opener in words[begin:stop] if opener.kind in lx.TYPED]
             begin = stop - 1
         else:
             after = _heading(words, begin, clause)
@@ -354,42 +317,42 @@ def _lead_in(words: Sequence[Word], clause: Clause) -> tuple[int, list[Word]]:
 
 
 def _heading(words: Sequence[Word], begin: int, clause: Clause) -> int | None:
-    """The place of the colon after "Correction" and the like, or of the comma after "good news"."""
-    for place in range(begin + 1, min(begin + 5, len(words))):
-        if words[place].kind != COMMA:
+    """The index of the colon after "Correction" and the like, or of the comma after "good news"."""
+    for i in range(begin + 1, min(begin + 5, len(words))):
+        if words[i].kind != lx.COMMA:
             continue
-        if words[place].text == "," and place < begin + 4 and place + 1 < len(words):
-            after = words[place + 1]
+        if words[i].text == "," and i < begin + 4 and i + 1 < len(words):
+            after = words[i + 1]
             plain = not any(
-                before.kind in TYPED or before.text in lx.DEFINITE or before.stem in lx.VERBS
-                for before in words[begin:place]
+                before.kind in lx.TYPED or before.text in lx.DEFINITE or before.stem in lx.VERBS
+                for before in words[begin:i]
             )
-            return place if plain and (after.text in lx.DEFINITE or after.text in lx.PRONOUNS) else None
-        if words[place].text == ":":
-            stems = {before.stem for before in words[begin:place]}
-            if not stems & _HEADINGS or (_has_verb(words[begin:place]) and "chang" not in stems):
+            return i if plain and (after.text in lx.DEFINITE or after.text in lx.PRONOUNS) else None
+        if words[i].text == ":":
+            stems = {before.stem for before in words[begin:i]}
+            if not stems & _HEADINGS or (_has_verb(words[begin:i]) and "chang" not in stems):
                 return None
             clause.corrected = clause.corrected or bool(stems & _CORRECTING)
-            return place
+            return i
     return None
 
 
 def _opener(words: Sequence[Word], begin: int) -> int | None:
     """The beginning of the clause after words that tell when, if it does within ten words."""
-    typed = words[begin].kind in TYPED
-    for place in range(begin + 1, min(begin + 10, len(words) - 1)):
-        word = words[place]
-        if word.kind == COMMA:
-            return place + 1
+    typed = words[begin].kind in lx.TYPED
+    for i in range(begin + 1, min(begin + 10, len(words) - 1)):
+        word = words[i]
+        if word.kind == lx.COMMA:
+            return i + 1
         if word.text in lx.PRONOUNS:
-            return place
-        if typed and word.kind not in TYPED and word.text not in lx.PREPOSITIONS and word.text not in lx.ARTICLES:
-            return None if word.text in lx.BE else place
+            return i
+        if typed and word.kind not in lx.TYPED and word.text not in lx.PREPOSITIONS and word.text not in lx.ARTICLES:
+            return None if word.text in lx.BE else i
         if word.text in lx.BE:
             return None
-        if word.text in lx.DEFINITE and place > begin + 1 and words[place - 1].text not in lx.PREPOSITIONS:
-            return place
-        typed = typed or word.kind in TYPED or word.stem in _SPANS
+        if word.text in lx.DEFINITE and i > begin + 1 and words[i - 1].text not in lx.PREPOSITIONS:
+            return i
+        typed = typed or word.kind in lx.TYPED or word.stem in _SPANS
     return None
 
 
@@ -404,50 +367,48 @@ def _antecedent(pronoun: str, previous: Clause) -> tuple[Word, ...]:
     return previous.head
 
 
-def _verb_place(words: Sequence[Word], begin: int) -> int | None:
-    """The place of the first word of the verb, or of the ":" that stands for one."""
+def _verb_of(words: Sequence[Word], begin: int) -> int | None:
+    """The index of the first word of the verb, or of the ":" that stands for one."""
     relative = False
     before = ""
-    for place in range(begin, len(words)):
-        word = words[place]
+    for i in range(begin, len(words)):
+        word = words[i]
         text, kind = word.text, word.kind
-        if kind in (WORD, UNIT):
+        if kind in (lx.WORD, lx.UNIT):
             if text in _AUXILIARY:
-                if not relative or not any(later.text in lx.BE for later in words[place + 1 :]):
-                    return place
+                if not relative or not any(later.text in lx.BE for later in words[i + 1 :]):
+                    return i
             elif word.stem in lx.VERBS and before not in _NOUN_BEFORE:
-                if not relative and (place == begin or before in lx.PRONOUNS or _is_verb(words, place)):
-                    return place
-            elif place > begin and text in _RELATIVE:
+                if not relative and (i == begin or before in lx.PRONOUNS or _is_verb(words, i)):
+                    return i
+            elif i > begin and text in _RELATIVE:
                 relative = True
             elif before in lx.PRONOUNS and len(text) > 4 and text.endswith("ed"):
-                return place
-        elif text == ":" and begin < place < len(words) - 1:
-            return place
-        if kind != COMMA and text not in lx.FILLERS and text not in lx.CORRECTIONS and text not in lx.NEGATIONS:
+                return i
+        elif text == ":" and begin < i < len(words) - 1:
+            return i
+        if kind != lx.COMMA and text not in lx.FILLERS and text not in lx.CORRECTIONS and text not in lx.NEGATIONS:
             before = text
-    past = (place for place in range(begin + 1, len(words)) if _past_form(words[place]))
-    return next(past, None)
+    for i, word in enumerate(words[begin + 1 :], begin + 1):
+        if word.kind == lx.WORD and len(word.text) > 4 and word.text.endswith("ed") and word.stem != word.text:
+            return i
+    return None
 
 
-def _past_form(word: Word) -> bool:
-    return word.kind == WORD and len(word.text) > 4 and word.text.endswith("ed") and word.stem != word.text
-
-
-def _is_verb(words: Sequence[Word], place: int) -> bool:
+def _is_verb(words: Sequence[Word], i: int) -> bool:
     """Whether a word that may be a noun has the form or the place of a verb."""
-    word, previous = words[place], words[place - 1]
-    following = words[place + 1].text if place + 1 < len(words) else ""
+    word, previous = words[i], words[i - 1]
+    following = words[i + 1].text if i + 1 < len(words) else ""
     if following in lx.BE or following in lx.MODALS or following in ("has", "had"):
         return False
     return (
         word.text != word.base
         or word.text.endswith(("s", "ed"))
         or word.text in _SAME_PAST
-        or (previous.kind == NAME and previous.text.endswith("s"))
+        or (previous.kind == lx.NAME and previous.text.endswith("s"))
         or previous.text in lx.FILLERS
         or previous.text in lx.NOW
-        or (previous.kind == WORD and previous.text.endswith("s"))
+        or (previous.kind == lx.WORD and previous.text.endswith("s"))
         or following in ("to", "from", "the", "a")
     )
 
@@ -473,7 +434,7 @@ class Verdict(NamedTuple):
     reason: str
 
 
-class Finding(NamedTuple):
+class Ruling(NamedTuple):
     """The verdict of a rule on two clauses; `cued`: whether a word such as "now" or "moved" tells of a change."""
 
     outcome: Outcome

@@ -9,25 +9,11 @@ from math import log2
 from msgspec import Struct
 from msgspec.structs import replace
 
-from recallite.text.patterns import lazily
+from recallite.text.patterns import Cached, lazily, word_set
 from recallite.text.statements import lexicon as lx
-from recallite.text.statements.lexicon import (
-    DATE_WORDS,
-    DAYS,
-    IRREGULAR,
-    JOINED,
-    MONTHS,
-    NUMBERS,
-    OBJECTS,
-    ORDINALS,
-    UNITS,
-)
 from recallite.text.words import normalized, share_of, stem_of
 
-# Kinds of words.
-WORD, NAME, IDENTIFIER, NUMBER, CLOCK, DAY, DATE, UNIT, STOP, COMMA, MARK = range(11)
-TYPED = frozenset((NUMBER, CLOCK, DAY, DATE))
-MAX_CACHED = 1 << 16
+_MOST_CACHED = 1 << 16
 
 _TOKEN = lazily(
     r"[^\W\d_]++(?=\s)"  # most words, told before all else in two thirds of the time
@@ -47,16 +33,30 @@ _INITIAL = lazily(r"\b[A-Z]\.$")
 _NUMBER = lazily(r"([$€£¥#@]?)(\d[\d.,:/-]*)([a-zA-Z%°]*)")
 _CLOCK = lazily(r"(\d{1,2})[:.](\d\d)")
 _ORDINAL = frozenset(("st", "nd", "rd", "th"))
-_CURRENCY = {"$": "$", "€": "€", "£": "£", "¥": "¥"}
-
-
+_RELATIVE = frozenset(("this", "next", "last"))
+# The words that begin a phrase; numbers and times may, too.
+_OPENING = frozenset(first for first, _ in lx.JOINED) | _RELATIVE | {"every", "each", "$"}
+_SPANS = word_set("week month year quarter time season semester term sprint summer winter spring")
+_MONTH_VALUES = frozenset(lx.MONTHS.values())
+_CONTRACTED = {"'m": "am", "'re": "are", "'ve": "have", "'ll": "will", "'d": "would", "'s": "'s"}
+_IS = word_set("he she it that there here what who where how everything let")
+_FUNCTION = (
+    lx.FILLERS | lx.ARTICLES | lx.DEFINITE | lx.PRONOUNS | lx.BE | lx.AUXILIARIES | lx.MODALS | lx.UNREAL | lx.NEGATIONS
+    | lx.PREPOSITIONS | lx.ADJUNCTS | lx.CONJUNCTIONS | lx.NOW | lx.CORRECTIONS | {"not", "or", "turns", "all", "one"}
+)  # fmt: skip
+# The kind, stem and value of words that have one.
+_VALUES = (
+    {word: (lx.DATE, word, word) for word in lx.DATE_WORDS}
+    | {word: (lx.DAY, day, day) for word, day in lx.DAYS.items()}
+    | {word: (lx.WORD, word, value) for word, value in lx.ORDINALS.items()}
+    | {word: (lx.NUMBER, word, value) for word, value in lx.NUMBERS.items()}
+)
 SELF = " "
 # Words in which two texts that say the same may differ.
 _UNSAID = (
     lx.FILLERS | lx.ARTICLES | lx.BE | lx.NOW | lx.CORRECTIONS
     | {"in", "on", "at", "of", "for", "by", "with", "as", "got", "do", "does"}
 )  # fmt: skip
-
 
 _NUMBER_WEIGHT, _IDENTIFIER_WEIGHT = 6.0, 14.0
 ALIKE = {
@@ -81,7 +81,7 @@ SKIPPED = (
 class Word(Struct, frozen=True, gc=False):
     """A word in lower case, the stem of its base form, and its kind; `value` is the normal form of what is typed.
 
-    - `unit`: that of a number which has one; `base`: the base form of a verb
+    - `unit`: of a number, if it has one; `base`: the base form of a verb
     - `form`: one for all words without a value that say the same: "" if they say nothing, `SELF` for the speaker
     - `key`: the value of what is typed, else the stem
     - `meaning`: the key, one for words of one meaning
@@ -112,7 +112,7 @@ class Word(Struct, frozen=True, gc=False):
 
 def _word(
     text: str,
-    kind: int = WORD,
+    kind: int = lx.WORD,
     stem: str | None = None,
     *,
     value: str = "",
@@ -123,24 +123,24 @@ def _word(
     stem = text if stem is None else stem
     key, form = (value.replace(".", ":") + unit, "") if value else (stem, _form(text, kind, stem))
     weight = 0.0
-    if kind in TYPED:
+    if kind in lx.TYPED:
         weight = _NUMBER_WEIGHT
-    elif kind == IDENTIFIER:
+    elif kind == lx.IDENTIFIER:
         weight = _IDENTIFIER_WEIGHT
-    elif kind in (WORD, NAME) and stem and text not in SKIPPED:
+    elif kind in (lx.WORD, lx.NAME) and stem and text not in SKIPPED:
         weight = -log2(share_of(stem))
     base = text if base is None else base
     return Word(text, stem, kind, value, base, capital, unit, form, key, ALIKE.get(key, key), weight)
 
 
 def _form(text: str, kind: int, stem: str) -> str:
-    if kind in (STOP, COMMA, MARK):
+    if kind in (lx.STOP, lx.COMMA, lx.MARK):
         return text if text in ("?", ":") else ""
     if text in ("i", "my"):
         return SELF
     if text in _UNSAID:
         return ""
-    past = text.endswith("ed") or (text in IRREGULAR and not text.endswith("s"))
+    past = text.endswith("ed") or (text in lx.IRREGULAR and not text.endswith("s"))
     return stem + "*" if past else stem
 
 
@@ -176,17 +176,17 @@ class _Chunk(Struct, frozen=True, gc=False):
 
 def _opens(word: Word) -> bool:
     """Whether the word that follows may be joined to this."""
-    return word.kind in TYPED or word.text in _OPENING
+    return word.kind in lx.TYPED or word.text in _OPENING
 
 
 def _join(words: Iterable[Word], joined: list[Word]) -> list[Word]:
-    """Append words, those of a phrase, a date, a time or a number and its unit as one."""
+    """Append words; a phrase, a date, a time, or a number with its unit becomes one word."""
     last = joined[-1] if joined else None
     for word in words:
         if last is not None and _opens(last):
-            if (phrase := JOINED.get((last.text, word.text))) is not None:
-                base = IRREGULAR.get(phrase, phrase)
-                last = joined[-1] = _word(phrase, WORD, base if "_" in base else _stem(base), base=base)
+            if (phrase := lx.JOINED.get((last.text, word.text))) is not None:
+                base = lx.IRREGULAR.get(phrase, phrase)
+                last = joined[-1] = _word(phrase, lx.WORD, base if "_" in base else _stem(base), base=base)
                 continue
             if (merged := _typed(last, word)) is not None:
                 last = joined[-1] = merged
@@ -198,48 +198,42 @@ def _join(words: Iterable[Word], joined: list[Word]) -> list[Word]:
 
 def _typed(last: Word, word: Word) -> Word | None:
     """A date, time or quantity of two words."""
-    if last.kind == NUMBER:
-        if last.text in NUMBERS and word.text in ("fifteen", "thirty"):
+    if last.kind == lx.NUMBER:
+        if last.text in lx.NUMBERS and word.text in ("fifteen", "thirty"):
             return _clock(f"{last.value}:{word.value}", "")
-        if word.kind == NUMBER and _grouped(last) and _grouped(word):
+        if word.kind == lx.NUMBER and _grouped(last) and _grouped(word):
             return last.with_value(last.value + word.value, "id")
-        if word.kind == UNIT and not last.unit:
+        if word.kind == lx.UNIT and not last.unit:
             if word.value in ("am", "pm"):
                 return _clock(last.value, word.value)
             return last.with_value(last.value, word.value, text=f"{last.text} {word.text}")
-        if word.kind == DATE and word.value in _MONTH_VALUES and last.value.isdigit() and not last.unit:
+        if word.kind == lx.DATE and word.value in _MONTH_VALUES and last.value.isdigit() and not last.unit:
             return word.with_value(f"{word.value} {last.value}")
-    elif last.kind == CLOCK and word.kind == UNIT and word.value in ("am", "pm"):
+    elif last.kind == lx.CLOCK and word.kind == lx.UNIT and word.value in ("am", "pm"):
         return _clock(last.value, word.value)
-    elif last.kind == DATE and word.kind in (DATE, NUMBER) and last.value in _MONTH_VALUES and word.value.isdigit():
+    elif (
+        last.kind == lx.DATE
+        and word.kind in (lx.DATE, lx.NUMBER)
+        and last.value in _MONTH_VALUES
+        and word.value.isdigit()
+    ):
         return last.with_value(f"{last.value} {word.value}")
-    elif last.kind == DATE and last.value.isdigit() and word.value in _MONTH_VALUES:
+    elif last.kind == lx.DATE and last.value.isdigit() and word.value in _MONTH_VALUES:
         return word.with_value(f"{word.value} {last.value}")
-    elif (last.text in ("every", "each") and word.text != "second" and word.kind in (UNIT, DAY, DATE)) or (
-        last.text in _RELATIVE and (word.text in _SPANS or word.kind in (DAY, DATE))
+    elif (last.text in ("every", "each") and word.text != "second" and word.kind in (lx.UNIT, lx.DAY, lx.DATE)) or (
+        last.text in _RELATIVE and (word.text in _SPANS or word.kind in (lx.DAY, lx.DATE))
     ):
         first = "every" if last.text == "each" else last.text
         value = f"{first} {word.value or word.text}"
-        return _word(f"{last.text} {word.text}", DATE, word.stem, value=value, base=word.text)
-    elif last.text == "$" and word.kind == NUMBER:
+        return _word(f"{last.text} {word.text}", lx.DATE, word.stem, value=value, base=word.text)
+    elif last.text == "$" and word.kind == lx.NUMBER:
         return word.with_value(word.value, "$")
     return None
-
-
-_RELATIVE = frozenset(("this", "next", "last"))
-# With which, but for numbers and times, what is joined begins.
-_OPENING = frozenset(first for first, _ in JOINED) | _RELATIVE | {"every", "each", "$"}
-_SPANS = frozenset(
-    ["week", "month", "year", "quarter", "time", "season", "semester", "term", "sprint", "summer", "winter", "spring"]
-)
 
 
 def _grouped(word: Word) -> bool:
     """Whether a number may be a part of a longer one, as of a phone number."""
     return len(word.value) >= 3 and word.value.isdigit() and word.unit in ("", "id")
-
-
-_MONTH_VALUES = frozenset(MONTHS.values())
 
 
 def _clock(value: str, half: str) -> Word | None:
@@ -248,56 +242,37 @@ def _clock(value: str, half: str) -> Word | None:
         return None
     hours = int(hour) % 12 + (12 if half == "pm" else 0) if half else int(hour)
     shown = f"{hours}:{minute or '00'}"
-    return _word(shown, CLOCK, value=shown)
+    return _word(shown, lx.CLOCK, value=shown)
 
 
-class _Cache(dict[str, tuple[Word, ...]]):
-    """The words of each token, computed on first use; emptied when full."""
-
-    def __missing__(self, token: str) -> tuple[Word, ...]:
-        words = _words_of(token)
-        if len(token) <= 64:
-            if len(self) >= MAX_CACHED:
-                self.clear()
-            self[token] = words
-        return words
-
-
-class _ChunkCache(dict[str, "_Chunk | None"]):
-    """Each chunk read, on first use; None where the words depend on what follows. Emptied when full."""
-
-    def __missing__(self, chunk: str) -> _Chunk | None:
-        body, end = chunk[:-1], chunk[-1]
-        if chunk.isalpha() and chunk.isascii():
-            tokens = [chunk]
-        elif body.isalpha() and body.isascii() and (end in ",;:!?" or (end == "." and body.islower() and body != "vs")):
-            tokens = [body, end]  # a third of all, in half the time
-        else:
-            tokens = _TOKEN.findall(chunk)
-        words = tuple([word for token in tokens for word in _CACHE[token]])
-        joined = tuple(_join(words, []))
-        read = None if end == "." and _INITIAL.search(chunk) else _Chunk(words, joined, _opens(joined[-1]))
-        if len(chunk) <= 64:
-            if len(self) >= MAX_CACHED:
-                self.clear()
-            self[chunk] = read
-        return read
+def _read_chunk(chunk: str) -> _Chunk | None:
+    """A chunk; None where its words depend on what follows."""
+    body, end = chunk[:-1], chunk[-1]
+    if chunk.isalpha() and chunk.isascii():
+        tokens = [chunk]
+    elif body.isalpha() and body.isascii() and (end in ",;:!?" or (end == "." and body.islower() and body != "vs")):
+        tokens = [body, end]  # a third of all, in half the time
+    else:
+        tokens = _TOKEN.findall(chunk)
+    words = tuple([word for token in tokens for word in _CACHE[token]])
+    joined = tuple(_join(words, []))
+    return None if end == "." and _INITIAL.search(chunk) else _Chunk(words, joined, _opens(joined[-1]))
 
 
 def _words_of(token: str) -> tuple[Word, ...]:
     lower = token.lower()
     first = token[0]
     if first == '"' and len(token) > 2:
-        return (_word(lower, IDENTIFIER, value=lower),)
+        return (_word(lower, lx.IDENTIFIER, value=lower),)
     if not first.isalnum() and not token[-1].isalnum() and (len(token) == 1 or not any(map(str.isalnum, token))):
-        kind = STOP if first in ".!?…\n;" else COMMA if first in ",:()—–" else MARK
+        kind = lx.STOP if first in ".!?…\n;" else lx.COMMA if first in ",:()—–" else lx.MARK
         return (_word("?" if "?" in token else first, kind, "", base=""),)
     letters = token.isalpha()
     if not letters and (match := _NUMBER.fullmatch(token)):
         return _number(match, lower)
     if "'" in token:
         return _contraction(token)
-    return (_plain(token, OBJECTS.get(lower, lower), first.isupper(), letters=letters),)
+    return (_plain(token, lx.OBJECTS.get(lower, lower), first.isupper(), letters=letters),)
 
 
 def _plain(token: str, lower: str, capital: bool, *, letters: bool) -> Word:
@@ -305,33 +280,24 @@ def _plain(token: str, lower: str, capital: bool, *, letters: bool) -> Word:
     if lower in _VALUES:
         kind, stem, value = _VALUES[lower]
         return _word(lower, kind, stem, value=value, capital=capital)
-    if lower in MONTHS and (capital or lower not in ("may", "march")):
-        return _word(lower, DATE, MONTHS[lower], value=MONTHS[lower], capital=capital)
+    if lower in lx.MONTHS and (capital or lower not in ("may", "march")):
+        return _word(lower, lx.DATE, lx.MONTHS[lower], value=lx.MONTHS[lower], capital=capital)
     if lower == "am":
         return _word(lower)
     if lower in ("pm", "a.m.", "p.m."):
-        return _word(lower, UNIT, lower[0] + "m", value=lower[0] + "m")
-    if lower in UNITS and not (capital and len(lower) > 2):
-        return _word(lower, UNIT, _stem(lower), value=UNITS[lower], capital=capital)
+        return _word(lower, lx.UNIT, lower[0] + "m", value=lower[0] + "m")
+    if lower in lx.UNITS and not (capital and len(lower) > 2):
+        return _word(lower, lx.UNIT, _stem(lower), value=lx.UNITS[lower], capital=capital)
     if not letters and (
         any(map(str.isdigit, token))
         or any(mark in token for mark in "_/\\@:")
         or ("." in token[:-1] and token.count(".") == 1 and token[0].islower())
     ):
-        return _word(lower, IDENTIFIER, value=lower, capital=capital)
+        return _word(lower, lx.IDENTIFIER, value=lower, capital=capital)
     plain = lower.replace(".", "")
-    base = IRREGULAR.get(plain, plain)
+    base = lx.IRREGULAR.get(plain, plain)
     name = capital and lower not in _FUNCTION
-    return _word(plain, NAME if name else WORD, _stem(base), base=base, capital=name)
-
-
-# The kind, stem and value of words that have one.
-_VALUES = (
-    {word: (DATE, word, word) for word in DATE_WORDS}
-    | {word: (DAY, day, day) for word, day in DAYS.items()}
-    | {word: (WORD, word, value) for word, value in ORDINALS.items()}
-    | {word: (NUMBER, word, value) for word, value in NUMBERS.items()}
-)
+    return _word(plain, lx.NAME if name else lx.WORD, _stem(base), base=base, capital=name)
 
 
 def _stem(word: str) -> str:
@@ -345,12 +311,12 @@ def _number(match: re.Match[str], lower: str) -> tuple[Word, ...]:
     unit = unit.lower()
     digits = digits.rstrip(".,:/-")
     if sign in ("#", "@"):
-        return (_word(lower, IDENTIFIER, value=lower),)
+        return (_word(lower, lx.IDENTIFIER, value=lower),)
     if unit in _ORDINAL:
-        return (_word(digits, DATE, value=digits),)
+        return (_word(digits, lx.DATE, value=digits),)
     clock = _CLOCK.fullmatch(digits)
     if clock and (":" in digits or unit in ("am", "pm", "h")) and int(clock[1]) < 25:
-        word = _word(lower, CLOCK, digits, value=f"{int(clock[1])}:{clock[2]}", base=digits)
+        word = _word(lower, lx.CLOCK, digits, value=f"{int(clock[1])}:{clock[2]}", base=digits)
         return ((_clock(word.value, unit) or word) if unit in ("am", "pm") else word,)
     value = digits
     if re.fullmatch(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?", digits):
@@ -358,21 +324,13 @@ def _number(match: re.Match[str], lower: str) -> tuple[Word, ...]:
     if re.fullmatch(r"\d+-\d[\d-]*", digits) or digits.count(".") > 1 or "/" in digits or ":" in digits:
         value = re.sub(r"[^\d.:/]", "", digits)
         unit = "id" if len(value) > 4 else ""
-        return (_word(lower, NUMBER, value, value=value, base=value, unit=unit),)
+        return (_word(lower, lx.NUMBER, value, value=value, base=value, unit=unit),)
     if unit in ("am", "pm") and (clock_word := _clock(value, unit)) is not None:
         return (clock_word,)
-    if unit and unit not in UNITS:
-        return (_word(lower, IDENTIFIER, value=lower),)
+    if unit and unit not in lx.UNITS:
+        return (_word(lower, lx.IDENTIFIER, value=lower),)
     value = value if len(value) > 2 else value.lstrip("0") or "0"
-    return (_word(value, NUMBER, value=value, unit=UNITS[unit] if unit else _CURRENCY.get(sign, "")),)
-
-
-_CONTRACTED = {"'m": "am", "'re": "are", "'ve": "have", "'ll": "will", "'d": "would", "'s": "'s"}
-_FUNCTION = (
-    lx.FILLERS | lx.ARTICLES | lx.DEFINITE | lx.PRONOUNS | lx.BE | lx.AUXILIARIES | lx.MODALS | lx.UNREAL | lx.NEGATIONS
-    | lx.PREPOSITIONS | lx.ADJUNCTS | lx.CONJUNCTIONS | lx.NOW | lx.CORRECTIONS | {"not", "or", "turns", "all", "one"}
-)  # fmt: skip
-_IS = frozenset(["he", "she", "it", "that", "there", "here", "what", "who", "where", "how", "everything", "let"])
+    return (_word(value, lx.NUMBER, value=value, unit=lx.UNITS[unit] if unit else sign),)
 
 
 def _contraction(token: str) -> tuple[Word, ...]:
@@ -381,15 +339,13 @@ def _contraction(token: str) -> tuple[Word, ...]:
     if mark == "'t" and lower.endswith("n") and len(lower) > 1:
         base = {"ca": "can", "wo": "will", "sha": "shall", "ai": "is"}.get(lower[:-1], lower[:-1])
         return (*_CACHE[base], *_CACHE["not"])
-    if mark == "'s" and lower not in _IS:
-        return (*_CACHE[head], _word("'s", MARK, "", base=""))
     if mark == "'s":
-        return (*_CACHE[head], *_CACHE["is"])
+        return (*_CACHE[head], *(_CACHE["is"] if lower in _IS else (_word("'s", lx.MARK, "", base=""),)))
     if mark in _CONTRACTED and head:
         return (*_CACHE[head], *_CACHE[_CONTRACTED[mark]])
     plain = token.replace("'", "")
-    return _words_of(plain) if plain else (_word("'", MARK, "", base=""),)
+    return _words_of(plain) if plain else (_word("'", lx.MARK, "", base=""),)
 
 
-_CACHE = _Cache()
-_CHUNKS = _ChunkCache()
+_CACHE = Cached(_words_of, _MOST_CACHED)
+_CHUNKS = Cached(_read_chunk, _MOST_CACHED)

@@ -9,25 +9,10 @@ from recallite.text.statements import lexicon as lx
 from recallite.text.statements.clause import Clause
 from recallite.text.statements.other_languages import is_former
 from recallite.text.statements.statement import Statement
-from recallite.text.statements.statement_words import (
-    ALIKE,
-    COMMA,
-    DATE,
-    IDENTIFIER,
-    MARK,
-    NAME,
-    NUMBER,
-    SKIPPED,
-    STOP,
-    TYPED,
-    UNIT,
-    WORD,
-    Word,
-)
+from recallite.text.statements.statement_words import ALIKE, SKIPPED, Word
 from recallite_kernels.arguments import DENIED, ENDED
 
-# Words and phrases that tell of change, by kind; of what changed says the clause in which they stand.
-_CUE_WORDS = read_tables(__file__)
+# Words and phrases that tell of change, by kind; the clause in which they stand says what changed.
 _CUE_PHRASES = {
     "stopped": r"no longer|any more|any longer|no more|(?:gave|given|give|giving) (?:it |that )?up|done with"
     r"|through with|off (?:the )?\w+ (?:now|completely)|came off|got rid|never again",
@@ -47,7 +32,7 @@ _CUE_PHRASES = {
     "instead": r"rather than|not\b.{1,30}\bbut|from .{1,30} to|in favou?r of|over to",
 }
 _KINDS_OF: dict[str, tuple[str, ...]] = {}
-for _kind, _text in _CUE_WORDS.items():
+for _kind, _text in read_tables(__file__).items():
     for _word in _text.split():
         _KINDS_OF[_word] = (*_KINDS_OF.get(_word, ()), _kind)
 _CHANGING_WORDS = frozenset(_KINDS_OF)
@@ -69,7 +54,7 @@ _TITLE = lazily(
 _CAPITAL = lazily(r"(?<=[\w,;] )[A-Z][\w']*")
 _UNNAMED_WEIGHT = 9.0
 _KIN_KEYS = frozenset(ALIKE.get(stem, stem) for stem in lx.KIN)
-_SILENT = frozenset((STOP, COMMA, MARK, UNIT))
+_SILENT_KINDS = frozenset((lx.STOP, lx.COMMA, lx.MARK, lx.UNIT))
 _FIRST = frozenset(("i", "me", "my", "we", "our"))
 _ANAPHORS = frozenset(("he", "she", "it", "they", "that", "this"))
 
@@ -119,61 +104,45 @@ class Traits(Gist, frozen=True, gc=False):
     negated: bool
 
 
-def gist_of(statement: Statement) -> Gist:
-    """Return the gist of a statement, found once."""
-    if statement.gist is None:
-        statement.gist = _gist(statement)
-    assert isinstance(statement.gist, Gist)
-    return statement.gist
-
-
-def traits_of(statement: Statement) -> Traits:
-    """The traits of a statement, found once."""
-    if statement.traits is None:
-        statement.traits = _traits(statement, gist_of(statement))
-    assert isinstance(statement.traits, Traits)
-    return statement.traits
-
-
-def cues_of(statement: Statement) -> frozenset[str]:
-    """Return the kinds of words of change in a statement, found once; keys do without, in half of the time."""
-    if statement.cues is None:
-        statement.cues = _cues(_without_titles(statement.text).lower().replace("\u2019", "'"))
-    return statement.cues
-
-
 def content_of(words: tuple[Word, ...]) -> set[str]:
-    """The keys of some words but for those that say nothing."""
+    """The keys of words, without words that say nothing."""
     return {word.meaning for word in words} - SKIPPED
 
 
-def _gist(statement: Statement) -> Gist:
+def gist_of(statement: Statement) -> Gist:
+    """The gist of a statement, computed once."""
+    if isinstance(statement.gist, Gist):
+        return statement.gist
     order: list[str] = []
     weights: dict[str, float] = {}
     names: list[str] = []
     begins, first = True, False
     for word in statement.words:
         kind = word.kind
-        if kind in _SILENT:
-            begins = kind == STOP
+        if kind in _SILENT_KINDS:
+            begins = kind == lx.STOP
             continue
         order.append(word.meaning)
         if word.weight:
             weights[word.meaning] = word.weight
-            if kind == NAME and not (begins and _is_common(word)):
+            if kind == lx.NAME and not (begins and _is_common(word)):
                 names.append(word.meaning)
         elif word.text in _FIRST:
             first = True
         begins = False
     heads = frozenset([word.meaning for clause in statement.clauses for word in clause.head])
     named = frozenset(names)
-    return Gist(
-        tuple(order), weights, heads, named, heads & _KIN_KEYS | heads & named,
-        frozenset([lx.SUBJECTS[key] for key in weights if key in lx.SUBJECTS]), first,
-    )  # fmt: skip
+    subjects = frozenset([lx.SUBJECTS[key] for key in weights if key in lx.SUBJECTS])
+    gist = Gist(tuple(order), weights, heads, named, heads & _KIN_KEYS | heads & named, subjects, first)
+    statement.gist = gist
+    return gist
 
 
-def _traits(statement: Statement, gist: Gist) -> Traits:
+def traits_of(statement: Statement) -> Traits:
+    """The traits of a statement, computed once."""
+    if isinstance(statement.traits, Traits):
+        return statement.traits
+    gist = gist_of(statement)
     weights, names = gist.weights, gist.names
     numbers: dict[str, set[str]] = {}
     labels: dict[str, str] = {}
@@ -182,24 +151,24 @@ def _traits(statement: Statement, gist: Gist) -> Traits:
     before, listed, begins, status = None, False, True, lx.STATUS
     for word in statement.words:
         kind = word.kind
-        if kind in _SILENT:
-            begins, before = kind == STOP, None
-            listed = listed or kind == COMMA
+        if kind in _SILENT_KINDS:
+            begins, before = kind == lx.STOP, None
+            listed = listed or kind == lx.COMMA
             continue
         key = word.meaning
-        terms.append(f"#{kind}" if kind in TYPED or kind == IDENTIFIER else key)
+        terms.append(f"#{kind}" if kind in lx.TYPED or kind == lx.IDENTIFIER else key)
         if word.text in status:
             states[status[word.text]] = word.stem
-        if kind in TYPED:
-            unit = word.unit if kind == NUMBER else "date" if kind == DATE else "day or time"
+        if kind in lx.TYPED:
+            unit = word.unit if kind == lx.NUMBER else "date" if kind == lx.DATE else "day or time"
             numbers.setdefault(unit, set()).add(key)
-            if kind == NUMBER and not word.unit and before is not None and _is_numbered(before):
+            if kind == lx.NUMBER and not word.unit and before is not None and _is_plain_noun(before):
                 labels[before.meaning] = key
-        elif kind == NAME and key in names and word.text not in SKIPPED and not (begins and _is_common(word)):
+        elif kind == lx.NAME and key in names and word.text not in SKIPPED and not (begins and _is_common(word)):
             terms[-1] = "@"
         begins, before = False, word
     clauses = statement.clauses
-    return Traits(
+    traits = statement.traits = Traits(
         **structs.asdict(gist),
         total=sum(weights.values()),
         known_heads={key: weights[key] for key in gist.heads if key in weights},
@@ -214,6 +183,13 @@ def _traits(statement: Statement, gist: Gist) -> Traits:
         lasting=any(not clause.past or clause.plan for clause in clauses),
         negated=statement.negated,
     )
+    return traits
+
+
+def _is_plain_noun(word: Word) -> bool:
+    """Whether a number after a word may name which one it is: "invoice 443"."""
+    plain = word.kind in (lx.WORD, lx.NAME) and word.text not in SKIPPED
+    return plain and word.stem not in lx.VERBS and word.stem not in lx.ATTRIBUTES
 
 
 def _is_common(word: Word) -> bool:
@@ -221,30 +197,27 @@ def _is_common(word: Word) -> bool:
     return word.weight < _UNNAMED_WEIGHT or word.stem in lx.ATTRIBUTES
 
 
-def _cues(text: str) -> frozenset[str]:
+def cues_of(statement: Statement) -> frozenset[str]:
+    """The kinds of words of change in a statement, found once; keys do without, in half of the time."""
+    if statement.cues is not None:
+        return statement.cues
+    text = statement.text
+    if text.count('"') > 1 or "\u201c" in text:
+        text = _TITLE.sub("", text)
+    # Words of change that are part of a name tell of none: the song "Get Back". A heading stays as it is.
+    capitals = [match[0] for match in _CAPITAL.finditer(text)]
+    names = [word for word in capitals if word.lower() in _CHANGING_WORDS]
+    if names and 2 * len(capitals) <= len(text.split()):
+        text = _CAPITAL.sub(lambda match: "" if match[0].lower() in _CHANGING_WORDS else match[0], text)
+    text = text.lower().replace("\u2019", "'")
     kinds = {match.lastgroup or "" for match in _PHRASE.finditer(text)}
     spoken = _SPOKEN.findall(text)
     for word in _CHANGING_WORDS.intersection(spoken):
         kinds.update(_KINDS_OF[word])
     if "n't" in text and any(word.endswith("n't") and word not in _KINDS_OF for word in spoken):
         kinds.add("none")
-    return frozenset(kinds)
-
-
-def _without_titles(text: str) -> str:
-    """A text without words of change that are part of a name, as of the song "Get Back"; a heading stays as it is."""
-    if text.count('"') > 1 or "\u201c" in text:
-        text = _TITLE.sub("", text)
-    capitals = [match for match in _CAPITAL.finditer(text) if match[0].lower() in _CHANGING_WORDS]
-    if not capitals or 2 * len(_CAPITAL.findall(text)) > len(text.split()):
-        return text
-    return _CAPITAL.sub(lambda match: "" if match[0].lower() in _CHANGING_WORDS else match[0], text)
-
-
-def _is_numbered(word: Word) -> bool:
-    """Whether a number after a word may name which one it is."""
-    plain = word.kind in (WORD, NAME) and word.text not in SKIPPED
-    return plain and word.stem not in lx.VERBS and word.stem not in lx.ATTRIBUTES
+    statement.cues = frozenset(kinds)
+    return statement.cues
 
 
 # Statements that say they are over: "I used to live in Berlin", "Uses TSLint. Replaced by ESLint".
@@ -266,14 +239,7 @@ def successor_of(statement: Statement) -> frozenset[str]:
     """The keys of the names in "it was replaced by B"; empty for a statement that does not end so."""
     if not _is_replaced(statement):
         return frozenset()
-    return frozenset(
-        [
-            word.key
-            for _, words in statement.clauses[-1].chunks
-            for word in words
-            if word.kind == NAME or word.kind == IDENTIFIER
-        ]
-    )
+    return frozenset([word.key for _, words in statement.clauses[-1].chunks for word in words if word.kind in lx.NAMED])
 
 
 def _is_replaced(statement: Statement) -> bool:

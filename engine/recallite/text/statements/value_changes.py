@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from recallite.text.statements import lexicon as lx
 from recallite.text.statements.clause import Clause
 from recallite.text.statements.lexicon import SEVERAL
-from recallite.text.statements.statement import Finding
-from recallite.text.statements.statement_words import CLOCK, IDENTIFIER, NAME, NUMBER, TYPED, Word
+from recallite.text.statements.statement import Ruling
+from recallite.text.statements.statement_words import Word
 
 Words = tuple[Word, ...]
 
@@ -37,15 +38,15 @@ _UNLIMITED = frozenset(("", "time", "for"))
 
 def another_value(
     new: Clause, old: Clause, several: frozenset[str], mentioned: frozenset[str], cue: bool
-) -> Finding | None:
+) -> Ruling | None:
     """The finding of the rules on two clauses about the same subject that are not each other's negation.
 
     `mentioned`: all that the newer text names.
     """
-    state = _another_state(new, old)
-    sourced = new.sourced or old.sourced
-    if state and (not old.past or old.passive):
-        return Finding("contradicts", "sources", cued=False) if sourced else Finding("supersedes", "another state", cue)
+    states, sourced = _states(new), new.sourced or old.sourced
+    before = _states(old) if states and len(old.stated) <= _MOST_WORDS else {}
+    if any(before.get(line, state) != state for line, state in states.items()) and (not old.past or old.passive):
+        return Ruling("contradicts", "sources", cued=False) if sourced else Ruling("supersedes", "another state", cue)
     slot = _slot(new, old, mentioned, cue) if _related(new, old) else None
     if slot is None:
         return None
@@ -69,76 +70,94 @@ def another_value(
     if opinion is not None:
         if not opinion:
             return None
-        changed = (
-            cue and not old.past and not any(word.kind == NAME for word in new.head) and not subject <= lx.SPEAKERS
-        )
-        return Finding("supersedes" if changed else "contradicts", "opinion", changed)
+        personal = subject <= lx.SPEAKERS or any(word.kind == lx.NAME for word in new.head)
+        changed = cue and not old.past and not personal
+        return Ruling("supersedes" if changed else "contradicts", "opinion", changed)
     event = old.past and not old.passive
     if (relation in lx.LASTING and not new.change) or event or (new.past and not (new.passive or cue)):
         return _of_event(new, relation, typed, attribute, event)
     if sourced or (not cue and subject & lx.LASTING_NOUNS):
-        return Finding("contradicts", "sources" if sourced else "another value", cued=False)
+        return Ruling("contradicts", "sources" if sourced else "another value", cued=False)
     exclusive = (
         attribute or relation in lx.EXCLUSIVE or new.relation in lx.EXCLUSIVE or _only(new, old, role, mine, other)
     )
     if typed and not cue and any(word.text in _MEASURED for _, some in new.chunks for word in some):
-        return Finding("contradicts", "another value", cued=False)
-    if typed and not cue and role == "time" and _other_days(mine, other):
-        return None
+        return Ruling("contradicts", "another value", cued=False)
     if typed:
-        return _of_type(relation, role, exclusive, cue, attribute)
+        return _of_type(slot, relation, exclusive, cue, attribute)
     if max(len(mine), len(other)) > _MOST_WORDS:
         return None
     if relation in _OPEN and not shared and not (cue and _is_single(mine) and _is_single(other)):
         return None
-    if relation == "be" and not attribute and not shared and role not in _LOCATED and not _both_named(mine, other):
-        adjectives = new.now and len(mine) == len(other) == 1 and not any(word.kind == NAME for word in new.head)
-        return Finding("supersedes", "another state", cue) if adjectives and subject.isdisjoint(lx.SPEAKERS) else None
-    if cue or (exclusive and _alike(mine, other)):
-        return Finding("supersedes", _reason(cue, attribute), cue)
+    if (
+        relation == "be"
+        and not attribute
+        and not shared
+        and role not in _LOCATED
+        and not (_named(mine) and _named(other))
+    ):
+        adjectives = new.now and len(mine) == len(other) == 1 and not any(word.kind == lx.NAME for word in new.head)
+        return Ruling("supersedes", "another state", cue) if adjectives and subject.isdisjoint(lx.SPEAKERS) else None
+    # Two values without a type may exclude each other if both are names, or neither is.
+    alike = _named(mine) == _named(other) and not any(word.kind in lx.TYPED for word in (*mine, *other))
+    if cue or (exclusive and alike):
+        return _valued(cue, attribute)
     return None
 
 
-def _of_event(new: Clause, relation: str, typed: bool, attribute: bool, event: bool) -> Finding | None:
+def _of_event(new: Clause, relation: str, typed: bool, attribute: bool, event: bool) -> Ruling | None:
     """The finding on an event that is told otherwise: how long it took, who did it."""
     if event and relation in _REPEATED:
         return None
     if event and typed and relation not in _PAID and new.subject <= lx.SPEAKERS:
         return None
     if typed or attribute or relation in lx.LASTING:
-        return Finding("supersedes" if new.corrected else "contradicts", "another value", new.corrected)
+        return Ruling("supersedes" if new.corrected else "contradicts", "another value", new.corrected)
     return None
 
 
-def _reason(cue: bool, attribute: bool) -> str:
-    """The reason: without a word of change, another phone number is a surer sign of one than another length."""
-    return "another value" if cue else "another value of an attribute" if attribute else "another value, unannounced"
+def _of_type(slot: _Slot, relation: str, exclusive: bool, cue: bool, attribute: bool) -> Ruling | None:
+    """The finding on another number, date or time."""
+    if not cue and slot.role == "time":
+        # Of other days and of other hours: the one on weekdays, the other at weekends.
+        kinds = [{word.kind for word in some} for some in (slot.mine, slot.other)]
+        if all(len(some) > 1 and lx.CLOCK in some for some in kinds) or (not exclusive and relation != "be"):
+            return None
+    plain = exclusive or relation == "be" or relation == "have"
+    return _valued(cue, attribute) if cue or plain else Ruling("contradicts", "another value", cued=False)
 
 
-def _of_type(relation: str, role: str, exclusive: bool, cue: bool, attribute: bool) -> Finding | None:
-    """Another number, date or time."""
-    plain = relation == "be" or relation == "have"
-    if not cue and not exclusive and role == "time" and relation != "be":
-        return None
-    if cue or exclusive or plain:
-        return Finding("supersedes", _reason(cue, attribute), cue)
-    return Finding("contradicts", "another value", cued=False)
+def _valued(cue: bool, attribute: bool) -> Ruling:
+    """Another value. Without a word of change, another phone number is a surer sign of one than another length."""
+    if cue:
+        return Ruling("supersedes", "another value", cued=True)
+    reason = "another value of an attribute" if attribute else "another value, unannounced"
+    return Ruling("supersedes", reason, cued=False)
 
 
-def _slot(new: Clause, old: Clause, mentioned: frozenset[str], cue: bool) -> tuple[str, Words, Words, bool] | None:
+class _Slot(NamedTuple):
     """The only role in which two clauses differ, what each says there, and whether they share a part of it."""
+
+    role: str
+    mine: Words
+    other: Words
+    shared: bool
+
+
+def _slot(new: Clause, old: Clause, mentioned: frozenset[str], cue: bool) -> _Slot | None:
     ours, theirs = dict(new.chunks), dict(old.chunks)
     if cue and "without" in ours and ours["without"] == theirs.get("with"):
-        return "with", ours["without"], theirs["with"], False
+        return _Slot("with", ours["without"], theirs["with"], shared=False)
     _unify(new, old, ours, theirs)
-    slots: list[tuple[str, Words, Words, bool]] = []
+    slots: list[_Slot] = []
     times = timed = False
     for role in dict.fromkeys((*ours, *theirs)):
         one, another = ours.get(role, ()), theirs.get(role, ())
-        mine, other = _differ(one, another)
+        begin, end = shared_ends([word.key for word in one], [word.key for word in another])
+        mine, other = one[begin : len(one) - end], another[begin : len(another) - end]
         if mine and other:
             times = times or role == "time"
-            slots.append((role, mine, other, len(mine) < len(one)))
+            slots.append(_Slot(role, mine, other, len(mine) < len(one)))
         elif role != "time" and not mentioned.issuperset([word.key for word in other]):
             return None  # the older one says more
         timed = timed or (role == "time" and bool(mine or other))
@@ -155,42 +174,45 @@ def _only(new: Clause, old: Clause, role: str, mine: Words, other: Words) -> boo
     if new.nouns:
         named = (new.definite and old.definite) or not _CITIZENS.isdisjoint(new.nouns)
         return new.nouns == old.nouns and named and lx.SEVERAL_NOUNS.isdisjoint(new.nouns)
-    if not _both_named(mine, other):
+    if not (_named(mine) and _named(other)):
         return False
     if new.relation == old.relation == "be":
         return role == "" and all(clause.head and clause.head[0].text in _DEFINITE for clause in (new, old))
     return role == "by" and new.passive and old.passive and not (new.past or old.past)
 
 
-def _differ(new: Words, old: Words) -> tuple[Words, Words]:
-    """The words that differ between the ends that two lists of words share."""
-    ours, theirs = [word.key for word in new], [word.key for word in old]
-    least = min(len(ours), len(theirs))
+def shared_ends(new: Sequence[str], old: Sequence[str]) -> tuple[int, int]:
+    """The number of words with which two lists of words begin alike, and of those after them with which they end."""
+    least = min(len(new), len(old))
     begin = end = 0
-    while begin < least and ours[begin] == theirs[begin]:
+    while begin < least and new[begin] == old[begin]:
         begin += 1
-    while end < least - begin and ours[-1 - end] == theirs[-1 - end]:
+    while end < least - begin and new[-1 - end] == old[-1 - end]:
         end += 1
-    return new[begin : len(new) - end], old[begin : len(old) - end]
+    return begin, end
 
 
 def _related(new: Clause, old: Clause) -> bool:
+    """Whether two verbs may say the same: any with "be", "reopen" with "open", and of uses any if something changed."""
     one, other = new.relation, old.relation
     if one == other or one in ("be", "get") or other in ("be", "get"):
         return True
-    if one.startswith("re") and len(other) > 3 and one[2:5] == other[:3]:
-        return True
-    return one in USES and other in USES and (new.change or new.now)
+    return does_again(new, old) or (one in USES and other in USES and (new.change or new.now))
+
+
+def does_again(new: Clause, old: Clause) -> bool:
+    """Whether one does again what the other did: "relicensed", "license"."""
+    return new.relation.startswith("re") and len(old.relation) > 3 and new.relation[2:5] == old.relation[:3]
 
 
 def _unify(new: Clause, old: Clause, ours: dict[str, Words], theirs: dict[str, Words]) -> None:
     """Give the value the role that it has in the other clause, where only its form differs: "is 8", "is at 8:30"."""
     for one, other in ((ours, theirs), (theirs, ours)):
         bare = "" in one and "time" not in one and "time" in other
-        if bare and all(word.kind == NUMBER and not word.unit for word in one[""]):
+        if bare and all(word.kind == lx.NUMBER and not word.unit for word in one[""]):
             one["time"] = one.pop("")
     if new.change and "" in ours and "" not in theirs and len(ours) == 1 and theirs:
-        typed = all(word.kind in TYPED for word in ours[""])
+        typed = all(word.kind in lx.TYPED for word in ours[""])
         role = "time" if "time" in theirs and typed else next(iter(theirs))
         if role != "time" or typed:
             ours[role] = ours.pop("")
@@ -205,31 +227,16 @@ def _unify(new: Clause, old: Clause, ours: dict[str, Words], theirs: dict[str, W
 
 def _same_type(ours: Sequence[Word], theirs: Sequence[Word]) -> bool:
     """Whether both are numbers, dates or times throughout."""
-    return all(word.kind in TYPED for word in ours) and all(word.kind in TYPED for word in theirs)
-
-
-def _other_days(ours: Sequence[Word], theirs: Sequence[Word]) -> bool:
-    """Whether two times are of other days and of other hours: the one on weekdays, the other at weekends."""
-    kinds = [{word.kind for word in some} for some in (ours, theirs)]
-    return all(CLOCK in some and len(some) > 1 for some in kinds)
-
-
-def _both_named(ours: Sequence[Word], theirs: Sequence[Word]) -> bool:
-    return _named(ours) and _named(theirs)
+    return all(word.kind in lx.TYPED for word in ours) and all(word.kind in lx.TYPED for word in theirs)
 
 
 def _is_single(words: Sequence[Word]) -> bool:
     """Whether words are one, or one name of several: "GitHub Actions"."""
-    return len(words) == 1 or all(word.kind == NAME for word in words)
+    return len(words) == 1 or all(word.kind == lx.NAME for word in words)
 
 
 def _named(words: Sequence[Word]) -> bool:
-    return any(word.kind == NAME or word.kind == IDENTIFIER for word in words)
-
-
-def _alike(ours: Sequence[Word], theirs: Sequence[Word]) -> bool:
-    """Whether two values without a type may exclude each other."""
-    return _named(ours) == _named(theirs) and not any(word.kind in TYPED for word in (*ours, *theirs))
+    return any(word.kind in lx.NAMED for word in words)
 
 
 def _opposed_opinions(ours: Sequence[Word], theirs: Sequence[Word]) -> bool | None:
@@ -247,16 +254,7 @@ def _opposites(one: str, other: str) -> bool:
     short, long = (one, other) if len(one) <= len(other) else (other, one)
     if long.endswith(short):
         return long.removesuffix(short) in ("un", "in", "im", "ir", "dis")
-    return (one[:-3] == other[:-4] and {one[-3:], other[-4:]} == {"ful", "less"}) or (
-        other[:-3] == one[:-4] and {other[-3:], one[-4:]} == {"ful", "less"}
-    )
-
-
-def _another_state(new: Clause, old: Clause) -> bool:
-    """Whether both say in which state their subject is, and it is another one."""
-    one = _states(new)
-    other = _states(old) if one and len(old.stated) <= _MOST_WORDS else {}
-    return any(other.get(line, state) != state for line, state in one.items())
+    return short[:-3] == long[:-4] and short[-3:] == "ful" and long[-4:] == "less"
 
 
 def _states(clause: Clause) -> dict[int, str]:
@@ -267,26 +265,26 @@ def _states(clause: Clause) -> dict[int, str]:
         if clause.passive and clause.relation in lx.STATUS_STEMS:
             states.setdefault(lx.STATUS_STEMS[clause.relation], clause.relation)
         return states
-    if (
-        clause.relation == "work"
-        and not clause.negated
-        and any(role in ("in", "as", "for") for role, _ in clause.chunks)
-    ):
+    roles = {role for role, _ in clause.chunks}
+    if clause.relation == "work" and not clause.negated and not roles.isdisjoint(("in", "as", "for")):
         return {lx.STATUS["employed"]: "employ"}
-    if clause.relation not in lx.STATUS_STEMS or any(role in ("", "in") for role, _ in clause.chunks):
+    if clause.relation not in lx.STATUS_STEMS or not roles.isdisjoint(("", "in")):
         return {}
     return {lx.STATUS_STEMS[clause.relation]: clause.relation}
 
 
 def is_in_use(gone: frozenset[str], new: Clause, old: Clause) -> bool:
-    """Whether a clause says that what is gone was in use, not what it is like: "we use A", "A is our formatter"."""
-    # "A was replaced in the shop", "B replaced A as captain" end no more than that.
+    """Whether a clause says that what is gone was in use: "we use A", "A is our formatter".
+
+    "B replaced A" ends such uses, but not what A is like ("A is slow"). "A was replaced in the shop" and "B replaced A
+    as captain" end only what the older clause says of the shop, or of the captain.
+    """
     where = [word.key for role, words in new.chunks if role not in _UNLIMITED for word in words]
     if not old.every.issuperset(where) or (old.relation == "be" and not old.subject.isdisjoint(lx.LASTING_NOUNS)):
         return False
     if gone == old.subject:
         return old.relation == "be" and old.definite
-    named = any(word.kind == NAME or word.kind == IDENTIFIER for word in new.gone)
+    named = any(word.kind in lx.NAMED for word in new.gone)
     if not (named or new.passive):
         return False
     if gone <= old.stated and (old.relation == "be" or old.relation in USES):

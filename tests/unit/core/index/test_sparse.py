@@ -22,7 +22,7 @@ def test_it_says_the_same_as_an_array(share):
         column.put(rows, changed)
         dense[rows] = changed
         every = np.arange(len(dense))
-        assert column.at(every[::-1]).tolist() == dense[::-1].tolist()
+        assert column.get(every[::-1]).tolist() == dense[::-1].tolist()
         assert column.rows.tolist() == np.flatnonzero(dense != NEVER).tolist()
         assert column.up_to(50).tolist() == np.flatnonzero(dense <= 50).tolist()
         assert column.above(50).tolist() == np.flatnonzero((dense > 50) & (dense != NEVER)).tolist()

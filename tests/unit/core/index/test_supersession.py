@@ -35,17 +35,17 @@ def test_without_supersessions_nothing_is_masked_and_nothing_is_asked(memory, mo
         monkeypatch.setattr(Supersessions, name, lambda *_, name=name: asked.append(name))
     assert len(memory.recall("statement", limit=100)) == 50
     assert asked == []
-    assert memory._engine.index.selection(RowFilter(now=0)) == (None,)
+    assert memory._engine.index.selection(RowFilter(now=0)) is None
 
 
 def test_when_all_is_undone_nothing_is_masked_again(memory):
     new, old = (each.id for each in memory.list(limit=2))
     memory.supersede(old, new)
     memory.recall("statement")
-    assert memory._engine.index.table.any_superseded
+    assert memory._engine.index.table.lifetimes() == (False, True)
     memory.restore(old)
     memory.recall("statement")
-    assert not memory._engine.index.table.any_superseded
+    assert memory._engine.index.table.lifetimes() == (False, False)
 
 
 def test_what_supersedes_is_no_way_for_relevance(memory):

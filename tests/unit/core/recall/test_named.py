@@ -9,7 +9,7 @@ import pytest
 
 from recallite import Memory
 from recallite.recall.confidence import NAME_COUNTS, SUREST_BY_NAME, Missing, TextWeights, names_of
-from recallite.recall.judge import completed
+from recallite.recall.judge import adjust_confidence
 from recallite_kernels import smoothed_idf
 
 TEXTS = {
@@ -92,6 +92,6 @@ def test_the_least_confidence_counts_after_names(tagged):
 
 def test_a_name_alone_makes_no_certainty():
     bearer, weights = Bearer(None), TextWeights(lacking=-1.0, turn_lacking=-0.5, asking=-2.0)
-    assert completed(0.1, bearer, False, weights, 3.0) == pytest.approx(0.1 / (0.1 + 0.9 * exp(-3.0)))
-    assert completed(0.9, bearer, False, weights, 3.0) == SUREST_BY_NAME
-    assert completed(0.97, bearer, False, weights, 3.0) == 0.97
+    assert adjust_confidence(0.1, bearer, False, weights, 3.0) == pytest.approx(0.1 / (0.1 + 0.9 * exp(-3.0)))
+    assert adjust_confidence(0.9, bearer, False, weights, 3.0) == SUREST_BY_NAME
+    assert adjust_confidence(0.97, bearer, False, weights, 3.0) == 0.97

@@ -10,8 +10,8 @@ from recallite import Memory
 from recallite.model.match_reasons import CHANGE_BIT
 from recallite.model.records import NewRecord
 from recallite.recall.answer import Answer
-from recallite.recall.confidence import TextWeights, load_calibration
-from recallite.recall.judge import completed, surest_first
+from recallite.recall.confidence import SIGNAL_SETS, TextWeights, load_calibration, text_weights
+from recallite.recall.judge import adjust_confidence, surest_first
 from recallite.recall.query import CONTENT, NAMED, of_keywords, read_question
 from recallite.recall.request import ANSWER_CONFIDENCE
 
@@ -38,17 +38,18 @@ def facts():
 
 def test_a_text_without_the_value_or_that_asks_is_less_sure_and_a_turn_is_judged_less_hard():
     lake = Text("at the lake")
-    plain = completed(0.5, lake, False, WEIGHTS)
-    turn = completed(0.5, Text("at the lake", position=3), True, WEIGHTS)
-    lacking = completed(0.5, lake, True, WEIGHTS)
-    asking = completed(0.5, Text("is it at the lake?"), True, WEIGHTS)
+    plain = adjust_confidence(0.5, lake, False, WEIGHTS)
+    turn = adjust_confidence(0.5, Text("at the lake", position=3), True, WEIGHTS)
+    lacking = adjust_confidence(0.5, lake, True, WEIGHTS)
+    asking = adjust_confidence(0.5, Text("is it at the lake?"), True, WEIGHTS)
     assert plain == 0.5 > turn > lacking > asking > 0
     assert lacking == pytest.approx(1 / (1 + 2.718281828), abs=1e-6)
-    assert completed(1.0, lake, True, WEIGHTS) == 1.0
+    assert adjust_confidence(1.0, lake, True, WEIGHTS) == 1.0
 
 
 def test_no_text_raises_confidence():
-    assert all(weight <= 0 for weights in load_calibration().texts.values() for weight in weights)
+    for embedder in load_calibration().embedders:
+        assert all(weight <= 0 for signals in SIGNAL_SETS for weight in text_weights(embedder, signals))
 
 
 def test_what_is_asked_for_and_lacking_is_named(facts):
@@ -140,17 +141,17 @@ def test_what_is_better_known_goes_before_less_sure_hits_and_scores_keep_their_p
     answer = ranked(0.1, 0.4, 0.9, 0.5)
     told = {key: Told() for key in range(4)}
     moved = surest_first(answer, {2}, told)
-    assert (moved.keys, moved.confidence) == ([2, 0, 1, 3], [0.9, 0.1, 0.4, 0.5])
+    assert (moved.row_ids, moved.confidence) == ([2, 0, 1, 3], [0.9, 0.1, 0.4, 0.5])
     assert moved.scores == answer.scores
-    assert surest_first(answer, {1, 2, 3}, told).keys == [2, 3, 1, 0]
+    assert surest_first(answer, {1, 2, 3}, told).row_ids == [2, 3, 1, 0]
 
 
 def test_what_is_surer_waits_behind_the_user_a_change_a_newer_answer_and_standing_hits():
     same, newer_first = {0: Told(), 1: Told()}, {0: Told(created_at=2 * HOUR_US), 1: Told()}
-    assert surest_first(ranked(0.3, 0.9), {1}, {0: Told(), 1: Told(authority=-3)}).keys == [0, 1]
-    assert surest_first(ranked(0.3, 0.9, reasons=(CHANGE_BIT, 0)), {1}, same).keys == [0, 1]
-    assert surest_first(ranked(0.3, 0.9, successors=(-1, 0)), {1}, same).keys == [0, 1]
-    assert surest_first(ranked(0.3, 0.9), {1}, newer_first).keys == [0, 1]
-    assert surest_first(ranked(0.1, 0.9), {1}, newer_first).keys == [1, 0]
-    assert surest_first(ranked(0.3, 0.9), {1}, {0: Told(created_at=HOUR_US), 1: Told()}).keys == [1, 0]
-    assert surest_first(ranked(0.3, 0.9, brought=1), {1}, same).keys == [0, 1]
+    assert surest_first(ranked(0.3, 0.9), {1}, {0: Told(), 1: Told(authority=-3)}).row_ids == [0, 1]
+    assert surest_first(ranked(0.3, 0.9, reasons=(CHANGE_BIT, 0)), {1}, same).row_ids == [0, 1]
+    assert surest_first(ranked(0.3, 0.9, successors=(-1, 0)), {1}, same).row_ids == [0, 1]
+    assert surest_first(ranked(0.3, 0.9), {1}, newer_first).row_ids == [0, 1]
+    assert surest_first(ranked(0.1, 0.9), {1}, newer_first).row_ids == [1, 0]
+    assert surest_first(ranked(0.3, 0.9), {1}, {0: Told(created_at=HOUR_US), 1: Told()}).row_ids == [1, 0]
+    assert surest_first(ranked(0.3, 0.9, brought=1), {1}, same).row_ids == [0, 1]

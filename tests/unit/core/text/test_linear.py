@@ -28,7 +28,7 @@ from recallite.text.quotes import (
     unquoted,
     without_quotes,
 )
-from recallite.text.topics import other_subject, read_statement
+from recallite.text.topics import other_subject, topic_of
 from recallite.text.words import content_hash, text_key, tokenize
 from recallite.transfer.exporting import _on_one_line
 from recallite.transfer.lines import Lines, parse
@@ -45,7 +45,7 @@ _MOST = 1_000_000
 
 
 def _statements(text):
-    return other_subject(read_statement(text), read_statement(f"{text} not"))
+    return other_subject(topic_of(text), topic_of(f"{text} not"))
 
 
 def _lines(format):

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recallite.text.dates.stated import stated_interval
-from recallite.text.reading import read_texts, record_words, written_words
+from recallite.text.reading import read_texts, word_counts, written_words
 from recallite.text.standing import standing_of
 from tests.limits import examples
 from tests.unit.core.text.test_standing import INSTRUCTIONS, PREFERENCES
@@ -43,7 +43,7 @@ def test_the_words_of_a_batch_are_those_of_each_text(batch):
     assert len(set(reading.vocabulary)) == len(reading.vocabulary)
     for place, (text, context, tags) in enumerate(batch):
         written = written_words(text, context)
-        assert bytes_of(reading, place) == record_words(written, context, tags).counts()
+        assert bytes_of(reading, place) == word_counts(written, context, tags)
         assert set(reading.words(place)) == set(written)
 
 

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from recallite.text.reading import MOST, NAME, TAG_ONLY, name_words, record_words, written_words
+from recallite.text.reading import MOST, NAME, TAG_ONLY, name_words, word_counts, written_words
 
 
 def counts(text, context=None, tags=()):
-    return record_words(written_words(text, context), context, tags).counts()
+    return word_counts(written_words(text, context), context, tags)
 
 
 def test_words_are_counted_and_flagged():

@@ -18,7 +18,7 @@ from recallite.text.statements import (
     several_valued,
     statement_of,
 )
-from recallite.text.statements.clause_changes import apart, compare
+from recallite.text.statements.clause_changes import cannot_relate, compare
 from tests.limits import examples
 
 
@@ -321,8 +321,8 @@ def test_clauses_told_apart_are_those_of_which_no_rule_says_anything() -> None:
     ]
     for new, old in pairs:
         for told in (False, True):
-            assert not (apart(new, old) and compare(new, old, SEVERAL, told, frozenset()))
-    assert sum(apart(*pair) for pair in pairs) > len(pairs) / 3
+            assert not (cannot_relate(new, old) and compare(new, old, SEVERAL, told, frozenset()))
+    assert sum(cannot_relate(*pair) for pair in pairs) > len(pairs) / 3
 
 
 def test_what_says_much_is_no_statement_and_the_same_only_where_its_words_are() -> None:
