@@ -371,7 +371,7 @@ _REFUSED_SHOWN = 20
 def file_infos(engine: Engine, config: WorkspaceConfig) -> list[FileInfo]:
     """Every indexed file, by path."""
     with engine.store.read() as reader:
-        rows = reader.documents.listed(SCOPE)
+        rows = reader.documents.in_scope(SCOPE)
     return [
         FileInfo(
             path=row.source,

@@ -120,13 +120,13 @@ def copy_store(
             return _Copy(origin, copy, mark, on_progress).run(verify=verify)
 
 
-def _opened(place: str | os.PathLike[str], settings: Settings, key: str | None, *, unfinished: bool = False) -> Store:
+def _opened(path: str | os.PathLike[str], settings: Settings, key: str | None, *, unfinished: bool = False) -> Store:
     return open_store(
-        place,
+        path,
         busy_timeout_ms=settings.busy_timeout_ms,
         durability=settings.durability,
         vector_type=settings.vectors,
-        key=None if is_address(place) else key,
+        key=None if is_address(path) else key,
         unfinished=unfinished,
     )
 

@@ -9,13 +9,7 @@ import psycopg
 from psycopg.errors import FinishedPGconn
 from psycopg_pool import PoolClosed, PoolTimeout
 
-from recallite.errors import (
-    StoreClosed,
-    StoreCorrupt,
-    StoreError,
-    StoreUnavailable,
-    WriteUnknown,
-)
+from recallite.errors import StoreClosed, StoreCorrupt, StoreError, StoreUnavailable, WriteUnknown
 from recallite.system.messages import fault_text
 from recallite_postgres.scheme import PostgresAddress
 

@@ -18,13 +18,12 @@ import numpy as np
 import psycopg
 from numpy.typing import NDArray
 
-from recallite.errors import Conflict
-from recallite.model.checks import now_us, to_datetime
+from recallite.errors import Conflict, StoreError
 from recallite.model.reports import ErasureReceipt
 from recallite.store.columns import RowColumns
 from recallite.store.sql.blocks import COLUMNS, ROWS_A_BLOCK, Blocks, Changes, Table, term_block
 from recallite.store.sql.derived import Lexicon
-from recallite.store.sql.maintenance import COPIED, CopiedRow, Copying, Erasure
+from recallite.store.sql.maintenance import COPIED, CopiedRow, Copying, Erasure, not_proven, receipt
 from recallite.store.sql.meta import IndexSnapshot
 from recallite.store.sql.records import Records
 from recallite.store.sql.repository import IN_ARRAY, ORDERS, Condition, Conditions
@@ -48,8 +47,7 @@ from recallite.system.messages import shown
 from recallite.text.words import tokenize
 
 if TYPE_CHECKING:
-    from recallite_postgres.store import PostgresStore
-    from recallite_postgres.transaction import PostgresTransaction
+    from recallite_postgres.store import PostgresStore, PostgresTransaction
 
 
 # Conditions as PostgreSQL compares values: by the type of each column, and in metadata as JSON.
@@ -616,9 +614,9 @@ def _trim(folder: str) -> None:
     with os.scandir(folder) as entries:
         files = sorted(((entry.stat(), entry.path) for entry in entries), key=lambda file: -file[0].st_mtime)
     total = 0
-    for place, (status, path) in enumerate(files):
+    for i, (status, path) in enumerate(files):
         total += status.st_size
-        if status.st_mtime < time.time() - _MOST_SECONDS or (place and total > _MOST_BYTES):
+        if status.st_mtime < time.time() - _MOST_SECONDS or (i and total > _MOST_BYTES):
             remove_snapshot(path)
 
 
@@ -643,8 +641,8 @@ class PostgresCopying(Copying):
     def put(self, table: str, columns: Sequence[str], rows: Sequence[CopiedRow]) -> None:
         flags = {name for name, (kind, _) in COPIED[table].columns.items() if kind == "FLAG"}
         if flags:
-            places = {place for place, name in enumerate(columns) if name in flags}
-            rows = [tuple(bool(it) if place in places else it for place, it in enumerate(row)) for row in rows]
+            flag_indices = {i for i, name in enumerate(columns) if name in flags}
+            rows = [tuple(bool(it) if i in flag_indices else it for i, it in enumerate(row)) for row in rows]
         super().put(table, columns, rows)
         if table == "record_tag" and rows:
             self._execute("SELECT note_tags(?)", (self._id_array([row[columns.index("record_id")] for row in rows]),))
@@ -705,11 +703,14 @@ class PostgresErasure(Erasure):
 
 def prove(store: PostgresStore, erased: Erased) -> ErasureReceipt:
     """Free the space of what was deleted, and look for the erased bytes in all rows."""
-    store.compact()
-    with store.read() as reader:
-        elsewhere, _ = reader.erasure.found_in_tables(erased.pieces)
-    return ErasureReceipt(
-        complete=False, erased_at=to_datetime(now_us()), path=store.path, ids=erased.ids, removed=erased.rows,
-        index_snapshot=erased.had_snapshot, searched=len(erased.pieces), too_short=erased.skipped, files={},
-        elsewhere=elsewhere, problems=(_OUTSIDE,),
-    )  # fmt: skip
+    problems, elsewhere = [_OUTSIDE], dict[str, int]()
+    try:
+        store.compact()
+    except StoreError as fault:
+        problems.append(not_proven("their space could not be freed", fault))
+    try:
+        with store.read() as reader:
+            elsewhere, _ = reader.erasure.found_in_tables(erased.pieces)
+    except StoreError as fault:
+        problems.append(not_proven("the rows could not be searched", fault))
+    return receipt(erased, store.path, problems, elsewhere)

@@ -186,15 +186,14 @@ def _shown(parameters: dict[str, str], schema: str) -> str:
         names = hosts.split(",")
         ports = ports * len(names) if len(ports) == 1 else ports
         pairs = zip(names, ports, strict=False)
-        authority = ",".join(_host(host) + (f":{port}" if port else "") for host, port in pairs)
+        authority = ",".join(
+            (f"[{host}]" if ":" in host else quote(host, safe="")) + (f":{port}" if port else "")
+            for host, port in pairs
+        )
     name = parameters.pop("dbname", "")
     query = urlencode({**dict(sorted(parameters.items())), "schema": schema}, safe="/", quote_via=quote)
     whose = "" if user is None else f"{quote(user, safe='')}@"
     return f"postgresql://{whose}{authority}/{quote(name, safe='')}?{query}"
-
-
-def _host(name: str) -> str:
-    return f"[{name}]" if ":" in name else quote(name, safe="")
 
 
 # What the entry points `postgresql` and `postgres` of `recallite.stores` give.

@@ -1,33 +1,204 @@
-"""The store on a PostgreSQL server: many writers and readers in many processes."""
+"""The store on a PostgreSQL server: many writers and readers in many processes, each with its transaction."""
 
 from __future__ import annotations
 
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from hashlib import blake2b
 from typing import Any
 
 import psycopg
 
-from recallite.errors import InvalidInput, StoreError
+from recallite.errors import InvalidInput, StoreError, StoreUnavailable
 from recallite.model.reports import ErasureReceipt, Problem, Verification
 from recallite.store.sql import maintenance, verifying
+from recallite.store.sql.derived import WordNumbers
 from recallite.store.sql.maintenance import drop_unused
 from recallite.store.sql.maintenance import unfinished as unfinished_copy
+from recallite.store.sql.repository import insert_sql
 from recallite.store.sql.verifying import REBUILD, figures, found
 from recallite.store.store import Progress, Store
+from recallite.store.transaction import Writer
 from recallite.store.values import Erased, TenantRow
 from recallite.system.turnstile import Turnstile, gives_way
-from recallite_postgres.connection import Connections, Standby, StoreConnection, TextArray, adapt, commit, statement
+from recallite_postgres.connection import (
+    # A transaction: the repositories on one connection, and the locks that it holds.
+    BytesArray,
+    Connections,
+    IdArray,
+    Inserter,
+    PostgresConnection,
+    Standby,
+    StoreConnection,
+    TextArray,
+    adapt,
+    commit,
+    statement,
+)
 from recallite_postgres.faults import is_lost, translated
-from recallite_postgres.repositories import prove, remove_snapshot, snapshot_path
-from recallite_postgres.schema import TABLES
+from recallite_postgres.repositories import (
+    SEEN_BY_READERS,
+    ConfinedCache,
+    ConfinedLexicon,
+    PostgresBlocks,
+    PostgresChanges,
+    PostgresConditions,
+    PostgresCopying,
+    PostgresErasure,
+    PostgresRecords,
+    PostgresSessions,
+    PostgresSnapshot,
+    PostgresVectors,
+    prove,
+    remove_snapshot,
+    snapshot_path,
+)
 from recallite_postgres.scheme import parse_address
-from recallite_postgres.server import SCHEMA_VERSION, grant, prepare, revoke, tenants_in
-from recallite_postgres.transaction import ConfinedTransaction, PostgresTransaction, add_names_sql
+from recallite_postgres.server import SCHEMA_VERSION, TABLES, grant, prepare, revoke, tenants_in
+
+# A server keeps all locks of all its connections in one table of a fixed size.
+_MOST_LOCKS = 64
+
+
+class PostgresTransaction(Writer):
+    """The repositories that all databases share, and those of PostgreSQL.
+
+    Who writes holds a shared lock on the memory and exclusive ones on what it names, or an exclusive one on the memory.
+    So nobody has to be told to try again: what one writer has read, no other changes before it commits.
+    """
+
+    connection: PostgresConnection
+    blocks: PostgresBlocks
+    changes: PostgresChanges
+    copying: PostgresCopying
+    erasure: PostgresErasure
+    records: PostgresRecords
+    sessions: PostgresSessions
+    snapshot: PostgresSnapshot
+    vectors: PostgresVectors
+    confined = False
+    """Whether the server confines the user to a scope."""
+    id_array = IdArray
+    array = TextArray
+    byte_array = BytesArray
+
+    def __init__(
+        self, raw: StoreConnection, path: str, schema: str, add_names: Callable[[str, str, Sequence[str]], None]
+    ) -> None:
+        adapt(raw)
+        connection = PostgresConnection(raw)
+        self._inserter = Inserter(connection)
+        super().__init__(connection, path, WordNumbers(), PostgresConditions(TextArray))
+        self.reading = False
+        self._schema = schema
+        self._add_names = add_names
+        # The names of what is locked; None in it is the whole memory.
+        self._locked: set[str | None] = set()
+
+    @property
+    def sees_one_commit(self) -> bool:
+        return self.reading or None in self._locked
+
+    def begin_reading(self) -> None:
+        """Begin a transaction that sees one commit."""
+        self.reading = True
+        # In one message: the server is waited for once.
+        begun = self.connection.raw.execute(
+            f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {SEEN_BY_READERS}".encode()
+        )
+        begun.nextset()
+        self.changes.begin(begun.fetchone())
+
+    def begin_writing(self, locks: Sequence[str] | None, *, wait: bool) -> None:
+        """Begin a transaction that sees what others commit, but for what it has locked."""
+        self.reading = False
+        self.changes.begin()
+        self._locked.clear()
+        self.connection.raw.execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
+        self.lock(locks, wait=wait)
+
+    def lock(self, names: Sequence[str] | None, *, wait: bool) -> None:
+        """Lock what bears these names, or (None) the whole memory, until the transaction ends."""
+        if None in self._locked:
+            return
+        missing = {None} if names is None or len(names) > _MOST_LOCKS else set(names) - self._locked
+        if not missing:
+            return
+        try_ = "" if wait else "try_"
+        whole = self._key(None)
+        if missing == {None}:
+            got = self.connection.execute(f"SELECT pg_{try_}advisory_xact_lock(?)", (whole,)).fetchall()
+        else:
+            got = self.connection.execute(
+                f"SELECT pg_{try_}advisory_xact_lock_shared(?1) UNION ALL "
+                f"SELECT pg_{try_}advisory_xact_lock(value) FROM carray(?2)",
+                (whole, IdArray(sorted(map(self._key, missing)))),
+            ).fetchall()
+        if any(row[0] is False for row in got):
+            raise StoreUnavailable(f"{self.path} is locked by another connection; nothing was written. Try again")
+        self._locked |= missing
+
+    def _key(self, name: str | None) -> int:
+        named = f"{self._schema}\0{'' if name is None else name}"
+        return int.from_bytes(blake2b(named.encode(), digest_size=8, person=b"recallite").digest(), "big", signed=True)
+
+    def kept_by_a_savepoint(self) -> tuple[set[str | None], int]:
+        """The state before a savepoint, to `restore`: the locks that are held, and the last change that was written."""
+        return set(self._locked), self.changes.last_written
+
+    def restore(self, before: tuple[set[str | None], int]) -> None:
+        """Forget what was undone with a savepoint."""
+        self._locked, self.changes.last_written = set(before[0]), before[1]
+
+    def restart(self) -> None:
+        """Continue at the newest commit; a write transaction sees it anyway."""
+        if self.reading:
+            self.connection.raw.execute("COMMIT")
+            self.begin_reading()
+
+    def new_ids(self, table: str, count: int) -> list[int]:
+        # Planning looks the name up once; pg_get_serial_sequence() would for each number.
+        numbers = f"SELECT array_agg(nextval('{table}_id_seq')) FROM generate_series(1, ?)"
+        return sorted(self.connection.execute(numbers, (count,)).get)
+
+    def insert(self, table: str, columns: str, rows: Iterable[Sequence[Any]]) -> None:
+        rows = rows if isinstance(rows, list) else list(rows)
+        if not self._inserter.insert(table, columns.split(", "), rows):
+            self.connection.executemany(insert_sql(table, columns), rows)
+
+    def add_names(self, table: str, column: str, names: Sequence[str]) -> None:
+        missing = names if self.confined and table == "term" else self._missing(table, column, names)
+        if missing and None in self._locked:
+            self.connection.execute(add_names_sql(table, column, self.confined), (TextArray(missing),))
+        elif missing:
+            self._add_names(table, column, missing)
+
+    def _missing(self, table: str, column: str, names: Sequence[str]) -> list[str]:
+        rows = self.connection.execute(
+            f"SELECT value FROM carray(?) EXCEPT SELECT {column} FROM {table} WHERE {column} = ANY(?1)",
+            (TextArray(names),),
+        )
+        return [name for (name,) in rows]
+
+
+class ConfinedTransaction(PostgresTransaction):
+    """A transaction of a tenant."""
+
+    embedding_cache: ConfinedCache
+    lexicon: ConfinedLexicon
+    confined = True
+
+
+def add_names_sql(table: str, column: str, confined: bool) -> str:
+    """A statement that adds those of some names that a table lacks; a tenant has a function for it."""
+    if confined:
+        return f"SELECT add_{table}_names(?)"
+    return f"INSERT INTO {table} ({column}) SELECT value FROM carray(?) ORDER BY value ON CONFLICT DO NOTHING"
+
 
 # Verifying and deriving again, as PostgreSQL does it.
 
@@ -42,23 +213,6 @@ _CHECKS = {
 }
 # `term` keeps its rows: `drop_unused` removes those that no record has.
 _DERIVED = [table.name for table in TABLES if table.derived and table.name != "term"]
-
-
-def verify(tx: PostgresTransaction, on_progress: Progress | None = None) -> Verification:
-    """Compare everything derived with the records. Nothing is changed."""
-    return verifying.verify(tx, _CHECKS, (lambda: _invalid_indexes(tx),), _problem_of, on_progress)
-
-
-def rebuild(tx: PostgresTransaction, on_progress: Progress | None = None) -> None:
-    """Make words and hashes from the records anew. Unsound vectors are removed."""
-    for table in _DERIVED:
-        tx.connection.execute(f"DELETE FROM {table}")
-    maintenance.rebuild(tx, on_progress)
-    tx.sessions.rebuild_words()
-    tx.connection.execute(
-        "INSERT INTO scope_tag (tag_id, scope_id) SELECT DISTINCT p.tag_id, r.scope_id FROM record_tag p "
-        "JOIN record r ON r.id = p.record_id"
-    )
 
 
 def _invalid_indexes(tx: PostgresTransaction) -> Iterator[Problem]:
@@ -248,11 +402,18 @@ class PostgresStore(Store):
 
     def verify(self, on_progress: Progress | None = None) -> Verification:
         with self.read() as reader:
-            return verify(reader, on_progress)
+            return verifying.verify(reader, _CHECKS, (partial(_invalid_indexes, reader),), _problem_of, on_progress)
 
     def rebuild(self, on_progress: Progress | None = None) -> None:
         with self.atomic() as writer:
-            rebuild(writer, on_progress)
+            for table in _DERIVED:
+                writer.connection.execute(f"DELETE FROM {table}")
+            maintenance.rebuild(writer, on_progress)
+            writer.sessions.rebuild_words()
+            writer.connection.execute(
+                "INSERT INTO scope_tag (tag_id, scope_id) SELECT DISTINCT p.tag_id, r.scope_id FROM record_tag p "
+                "JOIN record r ON r.id = p.record_id"
+            )
 
     def vacuum(self) -> int:
         self.check_outside()

@@ -209,7 +209,7 @@ class Consolidator(Service):
     def cycles(self, agent: str | None = None, *, limit: int = 10) -> list[Cycle]:
         """Return the reports of the last cycles, newest first."""
         with self._engine.store.read() as reader:
-            rows = reader.consolidations.listed(self._scope(agent), checks.check_count(limit, "limit"))
+            rows = reader.consolidations.of_scope(self._scope(agent), checks.check_count(limit, "limit"))
         return [self._to_public(Cycle, row) for row in rows]
 
     def facts(self, messages: Iterable[Mapping[str, Any]]) -> list[Fact] | None:

@@ -403,7 +403,7 @@ class Sessions(Service):
         """Return sessions, the last used first; without an agent, those of all agents."""
         most = None if limit is None else checks.check_count(limit, "limit")
         with self._engine.store.read() as reader:
-            rows = reader.sessions.listed(self._scope(agent), limit=most)
+            rows = reader.sessions.in_scope(self._scope(agent), limit=most)
         return [self._to_public(SessionInfo, row, id=row.name) for row in rows]
 
     def search(self, query: str, *, agent: str | None = None, limit: int = 10) -> builtins.list[MessageHit]:

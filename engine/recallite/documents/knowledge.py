@@ -285,7 +285,7 @@ class Knowledge(Service):
         within = checks.join_scopes(self._base, scope) or "/"
         count = None if limit is None else checks.check_count(limit, "limit")
         with self._engine.store.read() as reader:
-            return [self._document(row) for row in reader.documents.listed(within, limit=count)]
+            return [self._document(row) for row in reader.documents.in_scope(within, limit=count)]
 
     def get(self, id: str, *, scope: str = "/") -> Document:
         """Return the document with this id, or with this source in a scope; NotFound if there is none here."""

@@ -41,7 +41,7 @@ from recallite.recall.query import Queries
 from recallite.recall.request import ANSWER_CONFIDENCE, ANSWER_SHARE, Request
 from recallite.recall.slots import lacks, only_asks, slot_of
 from recallite.store.transaction import Reader
-from recallite.store.values import CHUNK_KIND, Found, Sought, telling
+from recallite.store.values import CHUNK_KIND, Found, Sought, stated_at
 from recallite.text.questions import asked_value
 from recallite.text.standing import whose
 from recallite.text.statements import Pair, judge_all, statement_of
@@ -270,7 +270,7 @@ def newest_first(question: str, answer: Answer, records: Mapping[int, Found]) ->
 
     def told(rank: int) -> tuple[int, int, int]:
         record = alike[rank]
-        moment = telling(record.created_at, record.created_at, record.valid_from, resolved=record.valid_resolved)
+        moment = stated_at(record.created_at, record.created_at, record.valid_from, resolved=record.valid_resolved)
         return record.authority, moment, record.position if turns and record.position is not None else 0
 
     order = [*range(len(row_ids))]

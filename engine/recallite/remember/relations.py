@@ -31,7 +31,7 @@ from recallite.store.values import (
     StatementCandidate,
     Supersession,
     beginning,
-    telling,
+    stated_at,
 )
 from recallite.system.messages import shown
 from recallite.system.telemetry import traced
@@ -63,7 +63,7 @@ class Claim(NamedTuple):
         further = known.repeated_at if isinstance(known, StatementCandidate) else ()
         if isinstance(known, Row) and known.repeated:
             further = tuple(at for at, _ in known.repeated)
-        told_at = telling(known.created_at, known.recorded_from, known.valid_from, resolved=known.valid_resolved)
+        told_at = stated_at(known.created_at, known.recorded_from, known.valid_from, resolved=known.valid_resolved)
         over_at = known.valid_until if known.valid_resolved else None
         times = tuple(sorted({told_at, *further, *again}))
         return cls(times, known.authority, known.pinned, known.expires_at is not None, over_at)
@@ -75,7 +75,7 @@ class Claim(NamedTuple):
             checks.check_time(time, "time")
             for time in (record.created_at, record.recorded_from, record.valid_from, record.valid_until)
         )
-        told_at = telling(created_at or 0, recorded_from or 0, valid_from, resolved=record.valid_resolved)
+        told_at = stated_at(created_at or 0, recorded_from or 0, valid_from, resolved=record.valid_resolved)
         over_at = valid_until if record.valid_resolved else None
         times = tuple(sorted({told_at, *(again.at for again in repeated)}))
         return cls(times, rank_of(record.authority), record.pinned, record.expires_at is not None, over_at)

@@ -189,7 +189,7 @@ def embed_some_pending(engine: Engine, rows: Sequence[Row]) -> None:
     The rows are already stored, so a failure here is not raised: the next write tries again.
     """
     columns = RowColumns.of(rows)
-    columns.take_back()  # rows that were merged or repeated were never inserted
+    columns.copy_decisions_to_columns()  # rows that were merged or repeated were never inserted
     if any(columns.pending):
         engine.may_have_pending = True
     elif not engine.store.writing and engine.may_have_pending and any(columns.vectors):

@@ -62,9 +62,9 @@ class RowColumns(Sequence[Row]):
     vectors_given: list[bool]
     supersedes: list[tuple[str, ...]]
     base: list[str]
-    # What was read in the texts, and the place in it of each row's text; None for all, in order.
+    # What was read in the texts, and the index in it of each row's text; None for all, in order.
     reading: Reading | None = field(init=False, default=None, repr=False)
-    read_at: list[int] | None = field(init=False, default=None, repr=False)
+    texts_read: list[int] | None = field(init=False, default=None, repr=False)
     _made: dict[int, Row] = field(init=False, default_factory=dict, repr=False)
 
     @classmethod
@@ -72,55 +72,54 @@ class RowColumns(Sequence[Row]):
         """Return the columns of these rows, which are `rows` itself if it is columns."""
         if isinstance(rows, cls):
             return rows
-        listed = list(rows)
-        columns = zip(*map(_values, listed), strict=True) if listed else [()] * len(_FIELDS)
+        rows = list(rows)
+        columns = zip(*map(_values, rows), strict=True) if rows else [()] * len(_FIELDS)
         made = cls(**{name: [*column] for name, column in zip(_FIELDS, columns, strict=True)})
-        made._made = dict(enumerate(listed))
+        made._made = dict(enumerate(rows))
         return made
 
     def __len__(self) -> int:
         return len(self.text)
 
     @overload
-    def __getitem__(self, place: int) -> Row: ...
+    def __getitem__(self, index: int) -> Row: ...
     @overload
-    def __getitem__(self, place: slice) -> list[Row]: ...
-    def __getitem__(self, place: int | slice) -> Row | list[Row]:
-        if isinstance(place, slice):
-            return [self[at] for at in range(*place.indices(len(self)))]
-        if not 0 <= place < len(self):
-            raise IndexError(place)
-        row = self._made.get(place)
+    def __getitem__(self, index: slice) -> list[Row]: ...
+    def __getitem__(self, index: int | slice) -> Row | list[Row]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        row = self._made.get(index)
         if row is None:
-            row = self._made[place] = Row(**{name: getattr(self, name)[place] for name in _FIELDS})
+            row = self._made[index] = Row(**{name: getattr(self, name)[index] for name in _FIELDS})
         return row
 
-    def select(self, places: Sequence[int]) -> Self:
-        """Return the rows at these places; itself if they are all."""
-        if len(places) == len(self):
-            self.take_back()
+    def select(self, indices: Sequence[int]) -> Self:
+        """Return the rows of these indices; itself if they are all."""
+        self.copy_decisions_to_columns()
+        if len(indices) == len(self):
             return self
-        self.take_back()
         columns = ((name, getattr(self, name)) for name in _FIELDS)
-        selected = type(self)(**{name: [column[place] for place in places] for name, column in columns})
+        selected = type(self)(**{name: [column[i] for i in indices] for name, column in columns})
         # The same rows: a refusal is traced to its item by the identity of its row.
-        selected._made = {at: self._made[place] for at, place in enumerate(places) if place in self._made}
+        selected._made = {new: self._made[i] for new, i in enumerate(indices) if i in self._made}
         if self.reading is not None:
             selected.reading = self.reading
-            selected.read_at = [*places] if self.read_at is None else [self.read_at[place] for place in places]
+            selected.texts_read = [*indices] if self.texts_read is None else [self.texts_read[i] for i in indices]
         return selected
 
     def give_vectors(self, vectors: Sequence[bytes]) -> None:
         """Set the vectors that the caller gave, one for each row."""
         self.vectors, self.vectors_given = [(vector,) for vector in vectors], [True] * len(self)
-        for place, row in self._made.items():
-            row.vectors, row.vectors_given = self.vectors[place], True
+        for i, row in self._made.items():
+            row.vectors, row.vectors_given = self.vectors[i], True
 
-    def take_back(self) -> None:
+    def copy_decisions_to_columns(self) -> None:
         """Copy into the columns what was decided of rows that were made."""
-        for place, row in self._made.items():
+        for i, row in self._made.items():
             for name in _DECIDED:
-                getattr(self, name)[place] = getattr(row, name)
+                getattr(self, name)[i] = getattr(row, name)
 
     @property
     def embedding_states(self) -> list[EmbeddingState]:

@@ -1,4 +1,4 @@
-"""Opening a store, and handling the files of a closed one."""
+"""Opening a store, and handling the files of a closed one; `foreign` reads the files of other programs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Protocol, TypedDict, Unpack
 
 from recallite.errors import InvalidInput
 from recallite.model.checks import check_path, is_address
+from recallite.store.sqlite import foreign
 from recallite.store.sqlite.connection import files_beside, is_file_of, remove_database, rename_database
 from recallite.store.sqlite.restoring import PutBack, discard, proven_damage, put_back
 from recallite.store.sqlite.store import SqliteStore
@@ -18,6 +19,7 @@ __all__ = [
     "PutBack",
     "discard",
     "files_beside",
+    "foreign",
     "is_address",
     "is_file_of",
     "open_store",

@@ -445,7 +445,7 @@ def beginning(created_at: int, valid_from: int | None, *, resolved: bool) -> int
     return created_at if valid_from is None or resolved else valid_from
 
 
-def telling(created_at: int, recorded_from: int, valid_from: int | None, *, resolved: bool) -> int:
+def stated_at(created_at: int, recorded_from: int, valid_from: int | None, *, resolved: bool) -> int:
     """The time as of which a version says what it does. What is to come was announced when it was told.
 
     A text that `update` gave was told when its version began, not when the memory was created.

@@ -101,7 +101,7 @@ def _json_lines(
     # The documents of the exported chunks; none if the filter has more than scopes and kinds.
     whole = filter.replaced(kinds=None).scopes_only and CHUNK_KIND in (filter.kinds or (CHUNK_KIND,))
     for scope in (filter.scopes or ("/",)) if whole else ():
-        for row in reader.documents.listed(scope):
+        for row in reader.documents.in_scope(scope):
             yield {
                 "document": DocumentLine(
                     id=row.public_id, source=row.source, scope=scope_within(row.scope, filter.base), title=row.title,

@@ -13,7 +13,7 @@ from typing import Any
 from recallite.errors import InvalidInput
 from recallite.model.records import NewRecord
 from recallite.model.reports import FileTrouble
-from recallite.store import foreign
+from recallite.store.opening import foreign
 from recallite_connect.importers.reading import Entries, FoundMemory, cleaned, json_value, label_of, scope_of, time_of
 from recallite_connect.importers.sources import Source
 

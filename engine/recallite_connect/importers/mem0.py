@@ -18,7 +18,7 @@ from typing import Any
 from recallite.errors import InvalidInput, NotADatabase
 from recallite.model.records import NewRecord
 from recallite.model.reports import FileTrouble
-from recallite.store import foreign
+from recallite.store.opening import foreign
 from recallite.system.folders import open_regular
 from recallite_connect.importers.reading import (
     Entries,

@@ -101,7 +101,7 @@ class Tokens:
         """All tokens of the store, oldest first, expired ones too."""
         self._check_owner()
         with self._store.read() as reader:
-            return [_shown(row) for row in reader.access_tokens.listed()]
+            return [_shown(row) for row in reader.access_tokens.all()]
 
     def revoke(self, id: str) -> None:
         """Remove a token: from now on it admits nobody. Raises NotFound if there is none with this id."""

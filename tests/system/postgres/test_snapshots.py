@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from recallite import Memory, Settings
+from recallite.errors import StoreError
 from recallite.index import snapshot
 from recallite.model.records import NewRecord
 from tests.unit.core.memory.support import scored, unit
@@ -92,6 +93,21 @@ def test_a_receipt_tells_of_it(stored):
     with Memory(address, settings=PLAIN) as memory:
         assert memory.forget(memory.list(limit=1)[0].id, receipt=True).receipt.index_snapshot
         assert not memory.forget(memory.list(limit=1)[0].id, receipt=True).receipt.index_snapshot
+
+
+def test_where_the_rows_cannot_be_searched_the_receipt_says_so(stored, monkeypatch):
+    """The records are gone by then: an error would have them taken for kept."""
+
+    def fails(*_):
+        raise StoreError("it failed", "io")
+
+    address, _ = stored
+    with Memory(address, settings=PLAIN) as memory:
+        id, before = memory.list(limit=1)[0].id, memory.count()
+        monkeypatch.setattr(repositories.PostgresErasure, "found_in_tables", fails)
+        gone = memory.forget(id, receipt=True)
+        assert (gone.records, memory.count()) == (1, before - 1)
+    assert [problem for problem in gone.receipt.problems if "could not be searched (io)" in problem]
 
 
 def test_what_another_machine_forgot_leaves_with_the_next_opening(stored, monkeypatch, tmp_path):

@@ -16,7 +16,7 @@ from psycopg import errors, sql
 
 from recallite import Memory
 from recallite.model.records import NewRecord
-from recallite_postgres.schema import RULES, TENANT_FUNCTIONS
+from recallite_postgres.server import RULES, TENANT_FUNCTIONS
 from recallite_postgres.tenant_calls import Tenants
 from recallite_server.http.access_tokens import Tokens
 from tests.unit.core.memory.support import WordEmbedder

@@ -118,10 +118,14 @@ class Lexicon(Repository):
 
     def put_reading(self, ids: Sequence[int], reading: Reading, texts: Sequence[int] | None = None) -> None:
         """Store the words of records, adding new ones: for ids[i] those of text i of the reading, or of texts[i]."""
-        places, counts, offsets = reading.words_of(texts)
-        self._check_epoch()
-        numbers = self._numbers_of(reading.vocabulary, None if texts is None else np.unique(places))[places]
-        lists = packed_lists(numbers, counts, offsets)
+        words, counts, offsets = reading.words_of(texts)
+        cache = self._tx.numbers
+        epoch = self._tx.known("lexicon_epoch", self._read_epoch)
+        if epoch != cache.epoch or len(cache.written) > _CACHE_WORDS:
+            cache.written.clear()
+            cache.epoch = epoch
+        numbers = self._numbers_of(reading.vocabulary, None if texts is None else np.unique(words))
+        lists = packed_lists(numbers[words], counts, offsets)
         self._insert_many(
             "record_terms",
             "record_id, terms, counts",
@@ -129,21 +133,25 @@ class Lexicon(Repository):
         )
 
     def _numbers_of(self, words: Sequence[str], used: NDArray[np.int32] | None) -> NDArray[np.int32]:
-        """Return the number of each word; unknown ones are added if their places are `used`, and are 0 else."""
-        numbers = list(map(self._tx.numbers.written.get, words))
-        wanted = range(len(words)) if used is None else used.tolist()
-        missing = [place for place in wanted if numbers[place] is None]
+        """Return the number of each word; unknown ones are added if their indices are `used`, and are 0 else."""
+        written = self._tx.numbers.written
+        numbers = list(map(written.get, words))
+        missing = [i for i in (range(len(words)) if used is None else used.tolist()) if numbers[i] is None]
         if missing:
-            self._add_missing([words[place] for place in missing])
-            for place in missing:
-                numbers[place] = self._tx.numbers.written[words[place]]
+            sought = sorted([words[i] for i in missing])
+            known = self.lookup(sought)
+            if new := [word for word in sought if word not in known]:
+                self._tx.add_names("term", "text", new)
+                known |= self.lookup(new)
+            written.update(known)
+            for i in missing:
+                numbers[i] = written[words[i]]
         return np.array([number or 0 for number in numbers], np.int32)
 
     def copy(self, record_id: int, to_id: int) -> None:
         """Give a record the words of another."""
         self._execute(
-            "INSERT INTO record_terms SELECT ?, terms, counts FROM record_terms WHERE record_id = ?",
-            (to_id, record_id),
+            "INSERT INTO record_terms SELECT ?, terms, counts FROM record_terms WHERE record_id = ?", (to_id, record_id)
         )
 
     def drop(self, ids: Sequence[int]) -> None:
@@ -152,26 +160,6 @@ class Lexicon(Repository):
 
     def _read_epoch(self) -> int:
         return int(self._execute("SELECT value FROM meta WHERE key = 'lexicon_epoch'").get or 0)
-
-    def _check_epoch(self) -> None:
-        epoch = self._tx.known("lexicon_epoch", self._read_epoch)
-        cache = self._tx.numbers
-        if epoch != cache.epoch or len(cache.written) > _CACHE_WORDS:
-            cache.written.clear()
-            cache.epoch = epoch
-
-    def _add_missing(self, words: Iterable[str]) -> None:
-        """Number these words, none of which is in the cache."""
-        cache = self._tx.numbers
-        missing = sorted(words)
-        if not missing:
-            return
-        known = self.lookup(missing)
-        new = [word for word in missing if word not in known]
-        if new:
-            self._tx.add_names("term", "text", new)
-            known.update(self.lookup(new))
-        cache.written.update(known)
 
 
 # Statements: their keys and frames.
@@ -217,18 +205,18 @@ class Statements(Repository):
 
     def put(self, stated: Iterable[Stated]) -> None:
         """Store the keys and frames of versions; most texts have few, long ones none."""
-        rows, listed, lower_ranks = [], [], set()
+        rows, current, lower_ranks = [], [], set()
         for version in stated:
             made = stored_form(version)
             if made is not None:
                 rows.append((version.record_id, *made))
                 if version.superseded_at is None and made[0]:
-                    listed.append((version.record_id, made[0]))
+                    current.append((version.record_id, made[0]))
                 if version.authority < 0:
                     lower_ranks.add(version.authority)
         if rows:
             self._insert_many("statement", "record_id, keys, frames", rows)
-            self._list(listed)
+            self._list(current)
         if lower_ranks and not lower_ranks.issubset(self._lower_ranks()):
             self._tx.forget_known()
 
@@ -261,7 +249,7 @@ class Statements(Repository):
         )
         self._list([row for row in rows if row[0] not in superseded])
 
-    def listed(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def entries(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the record and the key of each listed entry, ordered by both, for `verify`."""
         rows = self._rows("SELECT record_id, key FROM statement_key ORDER BY record_id, key")
         pairs = np.array(rows, dtype=np.int64).reshape(-1, 2)
@@ -294,10 +282,10 @@ class Statements(Repository):
         if not sought:
             return []
         ranks = (0, *self._lower_ranks())
-        listed = self._of_ranks([(query, rank) for query in sought for rank in ranks], now, limit)
+        by_rank = self._of_ranks([(query, rank) for query in sought for rank in ranks], now, limit)
         if len(ranks) == 1:
-            return listed
-        return [[*chain(*listed[place : place + len(ranks)])] for place in range(0, len(listed), len(ranks))]
+            return by_rank
+        return [[*chain(*by_rank[i : i + len(ranks)])] for i in range(0, len(by_rank), len(ranks))]
 
     def _lower_ranks(self) -> list[int]:
         """The ranks below the user's of records that may state something, and perhaps of some that are gone."""
@@ -324,15 +312,14 @@ class Statements(Repository):
             for weight, key in zip(range(len(keys), 0, -1), keys, strict=True):
                 for record_id in holders.get(key, ()):
                     shared[record_id] = shared.get(record_id, 0) + weight
-            best = [(weight, record_id) for record_id, weight in shared.items()]
-            best.sort(reverse=True)
+            best = sorted([(weight, record_id) for record_id, weight in shared.items()], reverse=True)
             ranked.append(best[: limit + _SPARE])
         current = self._current({record_id for best in ranked for _, record_id in best[:limit]}, now)
         # Some have expired, or are of another kind: what follows them is read only then.
-        wanted = [(query.kind, scopes.get(query.scope)) for query, _ in sought]
+        kinds = [(query.kind, scopes.get(query.scope)) for query, _ in sought]
         missed = [
             any(record_id not in current or current[record_id][0] != kind for _, record_id in best[:limit])
-            for kind, best in zip(wanted, ranked, strict=True)
+            for kind, best in zip(kinds, ranked, strict=True)
         ]
         if any(missed):
             more = (best[limit:] for best, some in zip(ranked, missed, strict=True) if some)
@@ -343,7 +330,7 @@ class Statements(Repository):
                 for weight, record_id in best
                 if record_id in current and current[record_id][0] == kind
             ][:limit]
-            for kind, best in zip(wanted, ranked, strict=True)
+            for kind, best in zip(kinds, ranked, strict=True)
         ]
 
     def of_text(self, sought: Sequence[SoughtText], now: int) -> list[list[StatementCandidate]]:
@@ -372,7 +359,7 @@ class Statements(Repository):
             "FROM carray(?) wanted",
             (NEWEST_OF_A_KEY, self._id_array([*keys])),
         )
-        return {key: msgspec.json.decode(listed) for key, listed in rows}
+        return {key: msgspec.json.decode(row_ids) for key, row_ids in rows}
 
     def of_ids(self, record_ids: Collection[int]) -> dict[int, StatementCandidate]:
         """Return these open records by row id, superseded and expired ones too."""
@@ -390,9 +377,10 @@ class Statements(Repository):
         if not others:
             return []
         points = self._tx.supersessions.standpoints(sorted(others))
-        wanted = {*sought}
-        ids = [record_id for record_id, point in points.items()
-               if SoughtText(alike[record_id], point.scope, point.kind) in wanted]  # fmt: skip
+        texts = {*sought}
+        ids = [
+            row_id for row_id, point in points.items() if SoughtText(alike[row_id], point.scope, point.kind) in texts
+        ]
         replaced = {row.old_id for row in self._tx.supersessions.of_old(ids)}
         return [*self.of_ids(replaced).values()]
 
@@ -423,8 +411,8 @@ class Statements(Repository):
         if rows:  # most turns of transcripts state nothing
             blobs = b"".join(blob[:size].ljust(size, b"\0") for _, blob in rows)
             order = np.argsort(record_ids, kind="stable")
-            places = np.searchsorted(record_ids, [record_id for record_id, _ in rows], sorter=order)
-            frames[order[places]] = np.frombuffer(blobs, dtype="<u4").reshape(-1, MAX_FRAMES, 2)
+            found = np.searchsorted(record_ids, [record_id for record_id, _ in rows], sorter=order)
+            frames[order[found]] = np.frombuffer(blobs, dtype="<u4").reshape(-1, MAX_FRAMES, 2)
         return frames
 
     def _framed(self, record_ids: NDArray[np.int64]) -> list[tuple[int, bytes]]:
@@ -437,12 +425,12 @@ class Statements(Repository):
                 (self._id_array(record_ids),),
             )
         # 20,000 versions without frames take 1.3 ms; looked up one by one, 7.5.
-        wanted = set(record_ids.tolist())
+        asked = set(record_ids.tolist())
         rows = self._rows(
             "SELECT record_id, frames FROM statement WHERE record_id BETWEEN ? AND ? AND length(frames) > 0",
             (first, last),
         )
-        return [row for row in rows if row[0] in wanted]
+        return [row for row in rows if row[0] in asked]
 
 
 _FLAGS = tuple(StatementCandidate.__struct_fields__.index(name) for name in ("pinned", "valid_resolved"))
@@ -451,8 +439,8 @@ _FLAGS = tuple(StatementCandidate.__struct_fields__.index(name) for name in ("pi
 def _fields(row: Sequence[Any]) -> tuple[Any, ...]:
     """The fields of a candidate but for its weight."""
     *fields, tags, repeated_at = row
-    for place in _FLAGS:
-        fields[place] = bool(fields[place])
+    for i in _FLAGS:
+        fields[i] = bool(fields[i])
     fields.append(() if tags == "[]" else tuple(msgspec.json.decode(tags)))
     fields.append(() if repeated_at == "[]" else tuple(msgspec.json.decode(repeated_at)))
     return tuple(fields)

@@ -8,13 +8,15 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
 
 from recallite.errors import InvalidInput, StoreError
+from recallite.model.checks import now_us, to_datetime
+from recallite.model.reports import ErasureReceipt
 from recallite.store.sql.derived import numbers_in
 from recallite.store.sql.repository import IN_ARRAY, INSIDE, TAGS_SQL, Repository, within
 from recallite.store.sql.schema import TABLES, Table
@@ -51,16 +53,13 @@ def rebuild(tx: Writer, on_progress: Progress | None = None) -> None:
     tx.numbers.forget()
     total = tx.connection.execute("SELECT count(*) FROM record").get
     done, last = 0, 0
-    while rows := _texts(tx, last):
-        ids = [row[0] for row in rows]
-        shown = [row for row in rows if row.indexed]
-        if shown:
-            reading = read_texts(
-                [row.text for row in shown],
-                [row.context for row in shown],
-                [msgspec.json.decode(row.tags) for row in shown],
-            )
-            tx.lexicon.put_reading([row.id for row in shown], reading)
+    texts = f"SELECT r.id, r.text, r.context, {TAGS_SQL}, r.indexed FROM record r WHERE r.id > ? ORDER BY r.id LIMIT ?"
+    while rows := read_rows(tx.connection.execute(texts, (last, _BATCH)), _Text, "record"):
+        ids = [row.id for row in rows]
+        if indexed := [row for row in rows if row.indexed]:
+            tags = [msgspec.json.decode(row.tags) for row in indexed]
+            reading = read_texts([row.text for row in indexed], [row.context for row in indexed], tags)
+            tx.lexicon.put_reading([row.id for row in indexed], reading)
         tx.standing.derive(ids)
         tx.statements.derive(ids)
         tx.connection.executemany(
@@ -88,14 +87,6 @@ def drop_unused(tx: Writer) -> None:
         tx.connection.execute(f"DELETE FROM term WHERE id {IN_ARRAY}", (tx.id_array(unused),))
         tx.changes.append("reload", 0)
     tx.connection.execute("DELETE FROM tag WHERE NOT EXISTS (SELECT 1 FROM record_tag r WHERE r.tag_id = tag.id)")
-
-
-def _texts(tx: Writer, after_id: int) -> list[_Text]:
-    rows: Any = tx.connection.execute(
-        f"SELECT r.id, r.text, r.context, {TAGS_SQL}, r.indexed FROM record r WHERE r.id > ? ORDER BY r.id LIMIT ?",
-        (after_id, _BATCH),
-    )
-    return read_rows(rows, _Text, "record")
 
 
 def open_epoch(tx: Writer) -> None:
@@ -169,10 +160,10 @@ def found_in(read: Callable[[int], bytes], sought: Collection[bytes]) -> set[byt
         for offset in range(min(LEAST_BYTES, len(data) - LEAST_BYTES + 1)):
             words = np.frombuffer(data, dtype="<u8", offset=offset, count=(len(data) - offset) // LEAST_BYTES)
             near = np.flatnonzero(slots[words * _FACTOR >> _SHIFT])
-            for place in near[np.isin(words[near], ends)].tolist():
-                left = by_end[int(words[place])]
+            for i in near[np.isin(words[near], ends)].tolist():
+                left = by_end[int(words[i])]
                 if left:
-                    stop = offset + LEAST_BYTES * (place + 1)
+                    stop = offset + LEAST_BYTES * (i + 1)
                     left -= {sequence for sequence in left if data.endswith(sequence, 0, stop)}
     return set(sought).difference(*by_end.values())
 
@@ -235,9 +226,19 @@ class Erasure(Repository):
 
     def finish(self, erased: Erased) -> None:
         """Remove what the deletion has left unused, and count what is gone."""
-        self._drop_unused_scopes()
+        unused = " AND ".join(
+            f"NOT EXISTS (SELECT 1 FROM {table} t WHERE t.scope_id = scope.id)" for table in _IN_SCOPES
+        )
+        self._execute(f"DELETE FROM scope WHERE path != '/' AND {unused}")
+        if self._connection.changes():
+            self._tx.changes.append("reload", 0)  # their numbers may be used again
         self._drop_unused()
-        self._add_names_gone(erased)
+        for (table, column), names in erased.names.items():
+            left = self._column(f"SELECT {column} FROM {table} WHERE {column} {IN_ARRAY}", (self._array([*names]),))
+            for name in names.difference(left):
+                # A word that is in a message of a session is still there.
+                if len(name.encode()) >= LEAST_BYTES and not (table == "term" and self._in_a_message(name)):
+                    _add(erased, name)
         now = self._rows_by_table()
         erased.rows = {table: rows - now[table] for table, rows in erased.rows.items() if rows != now[table]}
 
@@ -270,8 +271,9 @@ class Erasure(Repository):
         rows = list(self._execute(f"SELECT {_TEXTS} FROM record WHERE id {IN_ARRAY}", (self._id_array(versions),)))
         for statement in (*_VECTORS, *_BESIDE):
             rows += self._execute(statement, (self._id_array(versions),))
+        lists = self._column(f"SELECT terms FROM record_terms WHERE record_id {IN_ARRAY}", (self._id_array(versions),))
         for (table, column), statement in _NAMES.items():
-            ids = self._terms(versions) if table == "term" else versions
+            ids = numbers_in(lists).tolist() if table == "term" else versions
             erased.names[table, column] = {name for (name,) in self._execute(statement, (self._id_array(ids),))}
         for scope in scopes:
             condition, bound = within(scope)
@@ -288,41 +290,12 @@ class Erasure(Repository):
             )
             for statement in statements:
                 rows += self._execute(statement, bound)
-        for row in rows:
-            for value in row:
-                _add(erased, value)
+        for value in chain.from_iterable(rows):
+            _add(erased, value)
         return erased
-
-    def _add_names_gone(self, erased: Erased) -> None:
-        """Note the names that are gone by now; a word that is in a message of a session is not."""
-        for (table, column), names in erased.names.items():
-            rows: Any = self._execute(
-                f"SELECT {column} FROM {table} WHERE {column} {IN_ARRAY}",
-                (self._array([*names]),),
-            )
-            for name in names - {row[0] for row in rows}:
-                if len(name.encode()) >= LEAST_BYTES and not (table == "term" and self._in_a_message(name)):
-                    _add(erased, name)
-
-    def _drop_unused_scopes(self) -> None:
-        unused = " AND ".join(
-            f"NOT EXISTS (SELECT 1 FROM {table} t WHERE t.scope_id = scope.id)" for table in _IN_SCOPES
-        )
-        self._execute(f"DELETE FROM scope WHERE path != '/' AND {unused}")
-        if self._connection.changes():
-            self._tx.changes.append("reload", 0)  # their numbers may be used again
 
     def _rows_by_table(self) -> dict[str, int]:
         return {name: self._execute(f'SELECT count(*) FROM "{name}"').get for name in self._tables()}
-
-    def _terms(self, record_ids: Sequence[int]) -> list[int]:
-        """The numbers of the words of these records."""
-        lists = self._column(
-            f"SELECT terms FROM record_terms WHERE record_id {IN_ARRAY}",
-            (self._id_array(record_ids),),
-        )
-        numbers: list[int] = numbers_in(lists).tolist()
-        return numbers
 
     def _with_versions(self, record_ids: Sequence[int]) -> list[int]:
         return [*record_ids, *self._tx.records.closed_versions(record_ids)]
@@ -342,6 +315,27 @@ class Erasure(Repository):
     @abstractmethod
     def _in_a_message(self, word: str) -> bool:
         """Whether a message of a session has a word."""
+
+
+def receipt(
+    erased: Erased, path: str, problems: Sequence[str], elsewhere: dict[str, int], files: dict[str, int] | None = None
+) -> ErasureReceipt:
+    """The receipt for an erasure; it is complete without a problem."""
+    return ErasureReceipt(
+        complete=not problems, erased_at=to_datetime(now_us()), path=path, ids=erased.ids, removed=erased.rows,
+        index_snapshot=erased.had_snapshot, searched=len(erased.pieces), too_short=erased.skipped, files=files or {},
+        elsewhere=elsewhere, problems=tuple(problems),
+    )  # fmt: skip
+
+
+def not_proven(what: str, fault: StoreError | OSError) -> str:
+    """The problem where a step of the proof fails: the records are gone by then, and the caller has to know."""
+    why = (fault.strerror if isinstance(fault, OSError)
+           else "there is no space" if fault.reason == "full" else fault.reason)  # fmt: skip
+    return (
+        f"what was forgotten is gone from the tables, but {what} ({why or type(fault).__name__}): correct that, then "
+        "run recallite vacuum"
+    )
 
 
 def _add(erased: Erased, value: object) -> None:
@@ -450,12 +444,12 @@ class Copying(Repository):
         """
         condition, bound = self._condition(table, scope)
         key = COPIED[table].key
-        key_places = [columns.index(name) for name in key.split(", ")]
+        key_indices = [columns.index(name) for name in key.split(", ")]
         limit = _LARGE_ROWS if table in _LARGE else _ROWS
         select = f"SELECT {', '.join(columns)} FROM {table} WHERE"
         while True:
-            follows = "true" if after is None else f"({key}) > ({', '.join('?' * len(key_places))})"
-            last_key = () if after is None else tuple(after[place] for place in key_places)
+            follows = "true" if after is None else f"({key}) > ({', '.join('?' * len(key_indices))})"
+            last_key = () if after is None else tuple(after[i] for i in key_indices)
             rows = self._rows(f"{select} {follows} AND {condition} ORDER BY {key} LIMIT ?", (*last_key, *bound, limit))
             self._check(table, columns, rows)
             yield rows
@@ -518,16 +512,12 @@ class Copying(Repository):
         condition = _CONDITIONS[table]
         assert condition is not None
         if table == "term":
-            return condition, (self._id_array(self._terms_of(scope)),)
+            words: set[int] = set()
+            for rows in self.blocks("record_terms", ("record_id", "terms"), scope):
+                words.update(numbers_in([terms for _, terms in rows]).tolist())
+            return condition, (self._id_array(sorted(words)),)
         path, bound = within(scope)
         return condition.replace(_PATH, path), bound * condition.count(_PATH)
-
-    def _terms_of(self, scope: str) -> list[int]:
-        """The numbers of the words that records of a scope have."""
-        numbers: set[int] = set()
-        for rows in self.blocks("record_terms", ("record_id", "terms"), scope):
-            numbers.update(numbers_in([terms for _, terms in rows]).tolist())
-        return sorted(numbers)
 
     def _check(self, table: str, columns: Sequence[str], rows: list[Any]) -> None:
         """Refuse values that are not of their column's type, if the database does not."""

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from recallite.store.sql.repository import IN_ARRAY, Repository, SqlConnection, within
+from recallite.store.sql.repository import IN_ARRAY, WITHIN, Repository, SqlConnection, within
 from recallite.store.values import AccessTokenRow, Commit, SnapshotIdentity
 
 INDEX_SNAPSHOT = "index_snapshot"
@@ -132,23 +132,13 @@ class Scopes(Repository):
                 "INSERT INTO source (scope_id, name) SELECT ?, value FROM carray(?) WHERE true ON CONFLICT DO NOTHING",
                 (scope_id, names),
             )
-            rows = self._rows(
-                f"SELECT name, id FROM source WHERE scope_id = ? AND name {IN_ARRAY}",
-                (scope_id, names),
-            )
+            rows = self._rows(f"SELECT name, id FROM source WHERE scope_id = ? AND name {IN_ARRAY}", (scope_id, names))
             ids.update({(scope_id, name): source_id for name, source_id in rows})
         return ids
 
     def within(self, scopes: Sequence[str]) -> list[int]:
         """The ids of these scopes and their descendants, each once."""
-        ids = {
-            row[0]
-            for scope in scopes
-            for row in self._execute(
-                "SELECT id FROM scope WHERE path = ? OR (path >= ? AND path < ?)", (scope, scope + "/", scope + "0")
-            )
-        }
-        return sorted(ids)
+        return self._column(f"SELECT DISTINCT s.id FROM {WITHIN} ORDER BY s.id", (self._array(scopes),))
 
     def inhabited(self, scopes: Sequence[str], limit: int) -> list[str]:
         """Paths of these scopes (empty: all) and their descendants that have open records, shallow ones first."""
@@ -194,7 +184,7 @@ class Scopes(Repository):
             f"SELECT count(*) FROM session_message m JOIN session s ON s.id = m.session_id WHERE s.scope_id IN {seen}",
             bound,
         ).get
-        counts["documents"] = len(self._tx.documents.listed(scope))
+        counts["documents"] = len(self._tx.documents.in_scope(scope))
         return counts
 
     def purge_services(self, scope: str) -> int:
@@ -208,7 +198,9 @@ class Scopes(Repository):
         for table in _TABLES.values():
             self._execute(f"DELETE FROM {table} WHERE scope_id IN (SELECT id FROM scope WHERE {condition})", bound)
             removed += self._connection.changes()
-        return removed + self._tx.documents.purge_scope(scope)
+        documents = self._tx.documents.in_scope(scope)
+        self._tx.documents.delete(documents)
+        return removed + len(documents)
 
 
 # Access tokens.
@@ -224,7 +216,7 @@ class AccessTokens(Repository):
         rows = self._rows(f"SELECT {_FIELDS} FROM access_token WHERE hash = ?", (hash,))
         return AccessTokenRow(*rows[0]) if rows else None
 
-    def listed(self) -> list[AccessTokenRow]:
+    def all(self) -> list[AccessTokenRow]:
         """All tokens, oldest first."""
         return [AccessTokenRow(*row) for row in self._rows(f"SELECT {_FIELDS} FROM access_token ORDER BY id")]
 

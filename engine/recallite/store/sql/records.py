@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -31,11 +31,7 @@ class Records(RecordReader):
     """The table `record` and what is derived from it."""
 
     def insert(
-        self,
-        rows: Sequence[Row],
-        embedder: EmbedderRow | None,
-        *,
-        compared_by: Callable[[bool], str] | None = None,
+        self, rows: Sequence[Row], embedder: EmbedderRow | None, *, compared_by: Callable[[bool], str] | None = None
     ) -> list[int]:
         """Insert records with their words, tags and vectors; returns their row ids, ascending.
 
@@ -54,18 +50,12 @@ class Records(RecordReader):
         source_ids = [*map(sources.get, zip(scope_ids, columns.source, strict=True))] if named else [None] * len(ids)
         self._insert_rows(ids, columns, scope_ids, source_ids)
         self._insert_derived(ids, columns, scope_ids, compared_by)
-        if embedder is not None:
-            self._tx.vectors.insert(embedder, vector_rows(ids, columns))
-            self._tx.vectors.add_refusals(embedder.id, refused_rows(ids, columns))
+        self._insert_vectors(ids, columns, embedder)
         self._tx.occurrences.add(
             (record_id, *again) for record_id, repeated in _having(ids, columns.repeated) for again in repeated
         )
         accessed = zip(ids, columns.access_count, columns.accessed_at, strict=True)
-        self._insert_many(
-            "access",
-            "record_id, count, accessed_at",
-            [row for row in accessed if row[2] is not None],
-        )
+        self._insert_many("access", "record_id, count, accessed_at", [row for row in accessed if row[2] is not None])
         self._tx.changes.append_ids("insert", ids)
         return ids
 
@@ -74,7 +64,8 @@ class Records(RecordReader):
     ) -> None:
         """Insert rows into `record`, given the ids of their scopes and sources."""
         self._number_kinds({*rows.kind})
-        self._insert_many("record", _INSERTED, _values_of(ids, rows, scopes, sources))
+        columns = (rows.embedding_states if name == "embedding_state" else getattr(rows, name) for name in _OWN)
+        self._insert_many("record", _INSERTED, zip(ids, *columns, scopes, sources, strict=True))
 
     def _number_kinds(self, kinds: set[str]) -> None:
         """Give a number to each kind that has none: a trigger that looked for it took two fifths of an insert."""
@@ -87,22 +78,18 @@ class Records(RecordReader):
         return number
 
     def _insert_derived(
-        self,
-        ids: Sequence[int],
-        rows: RowColumns,
-        scopes: Sequence[int],
-        compared_by: Callable[[bool], str] | None,
+        self, ids: Sequence[int], rows: RowColumns, scopes: Sequence[int], compared_by: Callable[[bool], str] | None
     ) -> None:
         """Store tags, words, standing and statements of rows; those that recall leaves out have only tags."""
         self.put_tags(_having(ids, rows.tags))
         if not all(rows.indexed):
-            places = [place for place, indexed in enumerate(rows.indexed) if indexed]
-            ids, scopes = [ids[place] for place in places], [scopes[place] for place in places]
-            rows = rows.select(places)
+            indices = [i for i, indexed in enumerate(rows.indexed) if indexed]
+            ids, scopes = [ids[i] for i in indices], [scopes[i] for i in indices]
+            rows = rows.select(indices)
         if not rows:
             return
         reading = rows.reading or read_texts(rows.text, rows.context, rows.tags)
-        self._tx.lexicon.put_reading(ids, reading, rows.read_at)
+        self._tx.lexicon.put_reading(ids, reading, rows.texts_read)
         self._tx.standing.put(_having(ids, rows.standing))
         if compared_by is None:
             stated = zip(
@@ -115,8 +102,24 @@ class Records(RecordReader):
             for record_id, kind, named in zip(ids, rows.kind, rows.named, strict=True):
                 if kind not in WITHOUT_STATEMENTS:
                     waiting.setdefault(named, []).append(record_id)
-            for named, listed in waiting.items():
-                self._tx.uncompared.add(listed, compared_by(named))
+            for named, row_ids in waiting.items():
+                self._tx.uncompared.add(row_ids, compared_by(named))
+
+    def _insert_vectors(self, ids: Sequence[int], rows: RowColumns, embedder: EmbedderRow | None) -> None:
+        """Store the vectors of rows, or why the embedder refused them."""
+        if embedder is None:
+            return
+        vectors: list[tuple[int, int, bytes, bytes | None]] = []
+        for record_id, values, codes in zip(ids, rows.vectors, rows.codes, strict=True):
+            if len(values) == 1 and not codes:
+                vectors.append((record_id, 0, values[0], None))
+            else:
+                vectors += Parts(values, codes).rows(record_id)
+        self._tx.vectors.insert(embedder, vectors)
+        refused = zip(ids, rows.refused, strict=True)
+        self._tx.vectors.add_refusals(
+            embedder.id, {record_id: reason for record_id, reason in refused if reason is not None}
+        )
 
     def put_tags(self, tagged: Sequence[tuple[int, tuple[str, ...]]]) -> None:
         """Store tags in their order, new names added."""
@@ -128,7 +131,7 @@ class Records(RecordReader):
         self._insert_many(
             "record_tag",
             "record_id, place, tag_id",
-            [(record_id, place, tag_ids[name]) for record_id, tags in tagged for place, name in enumerate(tags)],
+            [(record_id, i, tag_ids[name]) for record_id, tags in tagged for i, name in enumerate(tags)],
         )
 
     def replace_tags(self, tagged: Sequence[tuple[int, tuple[str, ...]]]) -> list[int]:
@@ -146,15 +149,14 @@ class Records(RecordReader):
         )
         self._tx.lexicon.drop(ids)
         if rows:
-            listed, texts, contexts, tags = zip(*rows, strict=True)
-            self._tx.lexicon.put_reading(listed, read_texts(texts, contexts, [*map(msgspec.json.decode, tags)]))
+            indexed, texts, contexts, tags = zip(*rows, strict=True)
+            self._tx.lexicon.put_reading(indexed, read_texts(texts, contexts, [*map(msgspec.json.decode, tags)]))
         after = self._term_lists(ids)
         return [record_id for record_id in ids if before.get(record_id) != after.get(record_id)]
 
     def _term_lists(self, ids: Sequence[int]) -> dict[int, tuple[bytes, bytes]]:
         rows = self._rows(
-            f"SELECT record_id, terms, counts FROM record_terms WHERE record_id {IN_ARRAY}",
-            (self._id_array(ids),),
+            f"SELECT record_id, terms, counts FROM record_terms WHERE record_id {IN_ARRAY}", (self._id_array(ids),)
         )
         return {record_id: (terms, counts) for record_id, terms, counts in rows}
 
@@ -201,10 +203,7 @@ class Records(RecordReader):
             )
         self._tx.standing.derive([record_id])
         self._tx.statements.derive([record_id])
-        if embedder is not None:
-            columns = RowColumns.of([row])
-            self._tx.vectors.insert(embedder, vector_rows([record_id], columns))
-            self._tx.vectors.add_refusals(embedder.id, refused_rows([record_id], columns))
+        self._insert_vectors([record_id], RowColumns.of([row]), embedder)
         self._tx.changes.append("text", record_id)
 
     def insert_earlier(self, record_id: int, row: Row, embedder: EmbedderRow | None) -> None:
@@ -231,7 +230,7 @@ class Records(RecordReader):
         old_source = self._execute("SELECT source_id FROM record WHERE id = ?", (record_id,)).get
         if "scope" in columns:
             scope = columns.pop("scope")
-            columns["scope_id"] = self._tx.scopes.intern({scope})[scope]
+            columns["scope_id"] = self._tx.scopes.id_of(scope)
             if "source" not in columns:
                 columns["source"] = self._execute(
                     "SELECT o.name FROM record r JOIN source o ON o.id = r.source_id WHERE r.id = ?", (record_id,)
@@ -278,10 +277,7 @@ class Records(RecordReader):
     def _move_expiry(self, record_ids: Sequence[int], assignment: str, *values: int | None) -> None:
         if not len(record_ids):
             return
-        self._execute(
-            f"UPDATE record SET {assignment} WHERE id {IN_ARRAY}",
-            (*values, self._id_array(record_ids)),
-        )
+        self._execute(f"UPDATE record SET {assignment} WHERE id {IN_ARRAY}", (*values, self._id_array(record_ids)))
         self._tx.supersessions.derive([row.old_id for row in self._tx.supersessions.of_new(record_ids)])
         self._tx.changes.append_ids("update", list(record_ids))
 
@@ -357,32 +353,6 @@ class Records(RecordReader):
         # Tags, links, supersessions, access counts and vectors follow by foreign key.
         self._execute(f"DELETE FROM record WHERE id {IN_ARRAY}", (self._id_array(record_ids),))
         self._tx.changes.append_ids("delete", list(record_ids))
-
-
-def _values_of(
-    ids: Sequence[int], rows: RowColumns, scopes: Sequence[int], sources: Sequence[int | None]
-) -> Iterator[tuple[Any, ...]]:
-    """The values of the columns `_INSERTED` for each row."""
-    columns = (rows.embedding_states if name == "embedding_state" else getattr(rows, name) for name in _OWN)
-    return zip(ids, *columns, scopes, sources, strict=True)
-
-
-def vector_rows(ids: Sequence[int], rows: RowColumns) -> list[tuple[int, int, bytes, bytes | None]]:
-    """The parts of these rows, for `Vectors.insert`."""
-    return [
-        part
-        for record_id, vectors, codes in zip(ids, rows.vectors, rows.codes, strict=True)
-        for part in (
-            ((record_id, 0, vectors[0], None),)
-            if len(vectors) == 1 and not codes
-            else Parts(vectors, codes).rows(record_id)
-        )
-    ]
-
-
-def refused_rows(ids: Sequence[int], rows: RowColumns) -> dict[int, str]:
-    """The reasons why rows were refused, by row id."""
-    return {record_id: reason for record_id, reason in zip(ids, rows.refused, strict=True) if reason is not None}
 
 
 def _having(ids: Sequence[int], column: Sequence[Any]) -> list[tuple[int, Any]]:

@@ -74,10 +74,10 @@ class Links(Repository):
 
     def missing(self, rows: Sequence[LinkRow]) -> list[LinkRow]:
         """The links among these that the store does not have, each once."""
-        wanted = {row[:3]: row for row in reversed(rows)}
+        distinct = {row[:3]: row for row in reversed(rows)}
         return [
             row
-            for key, row in wanted.items()
+            for key, row in distinct.items()
             if not self._execute("SELECT 1 FROM link WHERE source_id = ? AND target_id = ? AND type = ?", key).get
         ]
 
@@ -336,45 +336,29 @@ class Supersessions(Repository):
     def derive(self, ids: Sequence[int]) -> None:
         """Set again what is derived from the supersessions of these records, by others."""
         while ids:
-            derived = {
-                row[0]: row[1:]
-                for row in self._execute(
-                    f"{DERIVED_SQL} AND x.old_id {IN_ARRAY} GROUP BY x.old_id", (self._id_array(ids),)
+            standing = f"{DERIVED_SQL} AND x.old_id {IN_ARRAY} GROUP BY x.old_id"
+            stored = f"SELECT id, superseded_at, superseded_until, held_until FROM record WHERE id {IN_ARRAY}"
+            derived, before = (
+                {row[0]: row[1:] for row in self._execute(sql, (self._id_array(ids),))} for sql in (standing, stored)
+            )
+            changed = [row_id for row_id in before if before[row_id] != derived.get(row_id, (None, None, None))]
+            versions: list[int] = []
+            for row_id in changed:
+                of_record = [row_id, *self._tx.records.closed_versions([row_id])]
+                self._execute(
+                    f"UPDATE record SET superseded_at = ?, superseded_until = ?, held_until = ? WHERE id {IN_ARRAY}",
+                    (*derived.get(row_id, (None, None, None)), self._id_array(of_record)),
                 )
-            }
-            before = {
-                row[0]: row[1:]
-                for row in self._execute(
-                    f"SELECT id, superseded_at, superseded_until, held_until FROM record WHERE id {IN_ARRAY}",
-                    (self._id_array(ids),),
-                )
-            }
-            changed = [
-                record_id
-                for record_id, stored in before.items()
-                if stored != derived.get(record_id, (None, None, None))
-            ]
-            self._set(changed, derived)
+                versions += of_record
+            if changed:
+                self._tx.statements.list_keys(changed)
+                self._tx.changes.append_ids("update", versions)
             # Whether it stands in the place of others depends on its own successors only where it expires.
             ids = self._column(
                 "SELECT DISTINCT x.old_id FROM supersession x JOIN record n ON n.id = x.new_id "
                 f"WHERE x.known_until IS NULL AND n.expires_at IS NOT NULL AND x.new_id {IN_ARRAY}",
                 (self._id_array(changed),),
             )
-
-    def _set(self, ids: Sequence[int], derived: dict[int, tuple[Any, ...]]) -> None:
-        if not ids:
-            return
-        every: list[int] = []
-        for record_id in ids:
-            versions = [record_id, *self._tx.records.closed_versions([record_id])]
-            self._execute(
-                f"UPDATE record SET superseded_at = ?, superseded_until = ?, held_until = ? WHERE id {IN_ARRAY}",
-                (*derived.get(record_id, (None, None, None)), self._id_array(versions)),
-            )
-            every += versions
-        self._tx.statements.list_keys(ids)
-        self._tx.changes.append_ids("update", every)
 
     def rebuild(self) -> None:
         """Make the links and what is derived on records again; supersessions of what is no open record are removed."""
@@ -488,8 +472,8 @@ class UncomparedRecords(Repository):
         if not ranges:
             return ids
         first, last = np.array(ranges, dtype=np.int64).T
-        places = np.searchsorted(first, ids, side="right") - 1
-        waiting = (places >= 0) & (np.asarray(ids) <= last[places])
+        before = np.searchsorted(first, ids, side="right") - 1
+        waiting = (before >= 0) & (np.asarray(ids) <= last[before])
         return [record_id for record_id, waits in zip(ids, waiting.tolist(), strict=True) if not waits]
 
     def ranges(self) -> list[tuple[int, int]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
@@ -105,6 +105,10 @@ def within(scope: str) -> tuple[str, tuple[str, ...]]:
     return "(path = ? OR (path >= ? AND path < ?))", (scope, scope + "/", scope + "0")
 
 
+WITHIN = "carray(?) j JOIN scope s ON s.path = j.value OR (s.path >= j.value || '/' AND s.path < j.value || '0')"
+"""Selects the scopes `s` of an array and their descendants: '/app' never matches '/apple'."""
+
+
 def json_list(column: str, order: str, rows: str) -> str:
     """A subquery that lists a column of some rows as JSON, '[]' without rows."""
     return f"(SELECT json_group_array({column} ORDER BY {order}) FROM {rows})"
@@ -178,15 +182,10 @@ class Conditions(ABC):
         return condition if chunks else condition & Condition("r.kind <> ?", (CHUNK_KIND,))
 
     def in_scopes(self, scopes: Sequence[str]) -> Condition:
-        """Records of any of these scopes and their descendants; '/app' never matches '/apple'."""
+        """Records of any of these scopes and their descendants."""
         if "/" in scopes:
             return Condition("true")
-        # '0' follows '/' in ASCII, so the range holds exactly what starts with scope + '/'.
-        return Condition(
-            "r.scope_id IN (SELECT s.id FROM carray(?) j JOIN scope s "
-            "ON s.path = j.value OR (s.path >= j.value || '/' AND s.path < j.value || '0'))",
-            (self._array(scopes),),
-        )
+        return Condition(f"r.scope_id IN (SELECT s.id FROM {WITHIN})", (self._array(scopes),))
 
     def _compile(self, expression: Expression, base: str) -> Condition:
         if isinstance(expression, Comparison):
@@ -215,8 +214,11 @@ class Conditions(ABC):
         column = f"r.{_COLUMNS.get(field, field)}"
         if field in _NAMED and operator in ("eq", "in") and value is not None:
             if field == "scope":
-                absolute = partial(_absolute, base)
-                value = tuple(map(absolute, value)) if isinstance(value, tuple) else absolute(value)
+                value = (
+                    tuple(_absolute(base, path) for path in value)
+                    if isinstance(value, tuple)
+                    else _absolute(base, value)
+                )
             condition, bound = self._named(value)
             return Condition(f"{column} IN ({_NAMED[field]} {condition})", (bound,))
         if field == "scope" and base != "/":

@@ -58,7 +58,7 @@ class Documents(Repository):
         rows = self._execute(f"{_SELECT} WHERE d.content_hash = ? AND s.path = ? ORDER BY d.id", (content_hash, scope))
         return read_rows(rows, DocumentRow, "document")
 
-    def listed(self, scope: str, *, limit: int | None = None) -> list[DocumentRow]:
+    def in_scope(self, scope: str, *, limit: int | None = None) -> list[DocumentRow]:
         """The documents of a scope and its descendants, by source."""
         seen, bound = within(scope)
         rows = self._execute(
@@ -78,7 +78,7 @@ class Documents(Repository):
 
     def put(self, scope: str, source: str, public_id: str, columns: dict[str, Any]) -> None:
         """Insert or replace the document of a source; `columns` are the fields of `DocumentRow` that are not keys."""
-        scope_id = self._tx.scopes.intern({scope})[scope]
+        scope_id = self._tx.scopes.id_of(scope)
         source_id = self._tx.scopes.intern_sources({(scope_id, source)})[scope_id, source]
         values = [columns[name] for name in _OWN]
         self._execute(
@@ -144,12 +144,6 @@ class Documents(Repository):
             (self._id_array(source_ids),),
         )
         self._tx.scopes.drop_empty_sources(source_ids)
-
-    def purge_scope(self, scope: str) -> int:
-        """Remove every document of a scope and those below it; returns how many there were."""
-        documents = self.listed(scope)
-        self.delete(documents)
-        return len(documents)
 
 
 def _one(rows: Any) -> DocumentRow | None:
@@ -227,7 +221,7 @@ class Sessions(Repository):
         """Set the provider of a session."""
         self._execute("UPDATE session SET provider = ? WHERE id = ?", (provider, session_id))
 
-    def listed(self, scope: str, *, limit: int | None = None) -> list[SessionRow]:
+    def in_scope(self, scope: str, *, limit: int | None = None) -> list[SessionRow]:
         """The sessions of a scope and its descendants, last used first."""
         condition, bound = within(scope)
         rows = self._rows(
@@ -251,11 +245,11 @@ class Sessions(Repository):
         position: int = self._execute(
             "SELECT coalesce(max(position) + 1, 0) FROM session_message WHERE session_id = ?", (session_id,)
         ).get
-        for place, (role, content, message, words) in enumerate(rows):
+        for i, (role, content, message, words) in enumerate(rows, position):
             message_id: int = self._execute(
                 "INSERT INTO session_message (session_id, position, role, content, message, created_at) "
                 "VALUES (?, ?, ?, ?, ?, ?) RETURNING id",
-                (session_id, position + place, role, content, message, created_at),
+                (session_id, i, role, content, message, created_at),
             ).get
             self._put_words(message_id, words)
         return position
@@ -301,8 +295,8 @@ class Sessions(Repository):
         )
         messages = {row_id: message for row_id, *message in rows}
         ranked = zip(matching[best].tolist(), scores[best].tolist(), strict=True)
-        listed = [(*messages[row_id], score) for row_id, score in ranked if row_id in messages]
-        return read_rows(listed, FoundMessage, "a message of session")
+        found = [(*messages[row_id], score) for row_id, score in ranked if row_id in messages]
+        return read_rows(found, FoundMessage, "a message of session")
 
     def put_snapshot(self, row: SnapshotRow) -> None:
         """Store a snapshot."""
@@ -375,9 +369,9 @@ class Consolidations(Repository):
 
     def last(self, scope: str) -> CycleRow | None:
         """The newest cycle of exactly this scope."""
-        return next(iter(self.listed(scope, 1)), None)
+        return next(iter(self.of_scope(scope, 1)), None)
 
-    def listed(self, scope: str, limit: int) -> list[CycleRow]:
+    def of_scope(self, scope: str, limit: int) -> list[CycleRow]:
         """The cycles of exactly this scope, newest first."""
         rows = self._rows(f"{_CYCLE} WHERE p.path = ? ORDER BY c.id DESC LIMIT ?", (scope, limit))
         return read_rows(rows, CycleRow, "consolidation")

@@ -68,9 +68,8 @@ _WITHOUT = (
     "r.indexed AND NOT EXISTS (SELECT 1 FROM vector v WHERE v.record_id = r.id AND v.embedder_id = ?1) "
     "AND NOT EXISTS (SELECT 1 FROM refusal f WHERE f.record_id = r.id AND f.embedder_id = ?1)"
 )
-
+_WAITS = "embedding_state != 'embedded' AND embedding_state != 'refused' AND indexed"
 _LACKS = "NOT EXISTS (SELECT 1 FROM token_code c WHERE c.vector_id = v.id)"
-
 _EMBEDDER = "id, fingerprint, name, dimension, vector_type"
 VECTOR_BYTES = "CASE e.vector_type WHEN 'float16' THEN 2 ELSE 4 END * e.dimension"
 """The size of a stored vector of an embedder `e`."""
@@ -109,12 +108,12 @@ class Vectors(Repository):
         """The cosine of a unit vector to the nearest part of each of these records; 0 where none is sound."""
         values = self.values_of(ids, embedder)
         nearest = np.zeros(len(ids), dtype=np.float32)
-        for place, record_id in enumerate(ids):
+        for i, record_id in enumerate(ids):
             parts = values.get(record_id, ())
             sound = b"".join(part for part in parts if isinstance(part, bytes) and len(part) == query.nbytes)
             if sound:
                 cosines = np.einsum("ij,j->i", np.frombuffer(sound, dtype="<f4").reshape(-1, len(query)), query)
-                nearest[place] = np.nan_to_num(cosines, nan=0.0, posinf=0.0, neginf=0.0).max()
+                nearest[i] = np.nan_to_num(cosines, nan=0.0, posinf=0.0, neginf=0.0).max()
         return nearest.clip(-1.0, 1.0)
 
     def set(self, embedder: EmbedderRow, parts: dict[int, Parts], *, active: bool) -> None:
@@ -130,8 +129,7 @@ class Vectors(Repository):
         )
         if active:
             self._execute(
-                f"UPDATE record SET embedding_state = 'embedded' WHERE id {IN_ARRAY}",
-                (self._id_array(list(parts)),),
+                f"UPDATE record SET embedding_state = 'embedded' WHERE id {IN_ARRAY}", (self._id_array(list(parts)),)
             )
             self.mark_refused()
             self._tx.changes.append_ids("text", list(parts))
@@ -190,17 +188,12 @@ class Vectors(Repository):
 
     def count_waiting(self) -> int:
         """The number of records that wait for a vector."""
-        return self._number(
-            "SELECT count(*) FROM record WHERE embedding_state != 'embedded' AND embedding_state != 'refused' "
-            "AND indexed"
-        )
+        return self._number(f"SELECT count(*) FROM record WHERE {_WAITS}")
 
     def waiting(self, limit: int, after_id: int = 0) -> list[tuple[int, str, str | None]]:
         """(row id, text, context) of records that wait for a vector, with row ids above `after_id`."""
         return self._rows(
-            "SELECT id, text, context FROM record WHERE embedding_state != 'embedded' AND embedding_state != 'refused' "
-            "AND indexed AND id > ? ORDER BY id LIMIT ?",
-            (after_id, limit),
+            f"SELECT id, text, context FROM record WHERE {_WAITS} AND id > ? ORDER BY id LIMIT ?", (after_id, limit)
         )
 
     def lacking(self, embedder: EmbedderRow, limit: int) -> list[tuple[int, str, str | None]]:
@@ -219,8 +212,7 @@ class Vectors(Repository):
         still = {
             row[0]: row
             for row in self._execute(
-                f"SELECT id, text, context FROM record WHERE id {IN_ARRAY}",
-                (self._id_array(list(parts)),),
+                f"SELECT id, text, context FROM record WHERE id {IN_ARRAY}", (self._id_array(list(parts)),)
             )
         }
         return {row[0]: parts[row[0]] for row in rows if still.get(row[0]) == row}
@@ -277,7 +269,7 @@ class Vectors(Repository):
             if rows:
                 values = as_float32([row[1] for row in rows], active.dimension)
                 norms = np.einsum("ij,ij->i", values, values, dtype=np.float64)
-                bad.update(rows[place][0] for place in np.flatnonzero(~(np.abs(norms - 1.0) < 1e-3)).tolist())
+                bad.update(rows[i][0] for i in np.flatnonzero(~(np.abs(norms - 1.0) < 1e-3)).tolist())
         return sorted(bad)
 
     def insert(self, embedder: EmbedderRow, vectors: Sequence[tuple[int, int, bytes, bytes | None]]) -> None:
@@ -367,8 +359,7 @@ class Vectors(Repository):
     def copy_refusals(self, record_id: int, to_id: int) -> None:
         """Give a record the refusals of another."""
         self._execute(
-            "INSERT INTO refusal SELECT ?, embedder_id, reason FROM refusal WHERE record_id = ?",
-            (to_id, record_id),
+            "INSERT INTO refusal SELECT ?, embedder_id, reason FROM refusal WHERE record_id = ?", (to_id, record_id)
         )
 
     def drop_refusals(self, record_id: int) -> None:
@@ -443,8 +434,8 @@ class EmbeddingCache(Repository):
             "DO UPDATE SET parts = excluded.parts, codes = excluded.codes, used = excluded.used",
             [
                 (key, embedder.id, b"".join(parts.values), msgspec.msgpack.encode(parts.codes) if parts.codes else None,
-                 used + place)
-                for place, (key, parts) in enumerate(made.items())
+                 used + i)
+                for i, (key, parts) in enumerate(made.items())
             ],
         )  # fmt: skip
         self._trim(max_entries)
@@ -454,7 +445,7 @@ class EmbeddingCache(Repository):
         used = self._next_use()
         self._execute_many(
             "UPDATE embedding_cache SET used = ? WHERE content_hash = ? AND embedder_id = ?",
-            [(used + place, key, embedder.id) for place, key in enumerate(hashes)],
+            [(used + i, key, embedder.id) for i, key in enumerate(hashes)],
         )
         self._trim(max_entries)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -96,19 +97,16 @@ def verify(
     for table in counts:
         with reported():
             counts[table] = tx.connection.execute(f"SELECT count(*) FROM {table}").get
-    for other in others:
+    every: tuple[Callable[[], Iterator[Problem]], ...] = (
+        *others,
+        *(partial(_examples, tx, name, statement) for name, statement in {**_CHECKS, **checks}.items()),
+        lambda: found("vector that is not of unit length", [f"record {row_id}" for row_id in tx.vectors.unsound()]),
+        partial(_statements, tx),
+        partial(_words, tx, counts["record"], on_progress),
+    )
+    for check in every:
         with reported():
-            problems.extend(other())
-    for name, statement in {**_CHECKS, **checks}.items():
-        with reported():
-            rows = tx.connection.execute(statement)
-            problems.extend(found(name, [row[0] for row in rows], _OTHER_REMEDIES.get(name, REBUILD)))
-    with reported():
-        problems.extend(_vector_values(tx))
-    with reported():
-        problems.extend(_statements(tx))
-    with reported():
-        problems.extend(_words(tx, counts["record"], on_progress))
+            problems.extend(check())
     return Verification(records=counts["record"], vectors=counts["vector"], problems=tuple(problems))
 
 
@@ -118,17 +116,17 @@ def found(name: str, examples: Sequence[object], remedy: str = REBUILD) -> Itera
         yield Problem(name=name, count=len(examples), examples=tuple(map(str, examples[:_SHOWN])), remedy=remedy)
 
 
-def _vector_values(tx: Writer) -> Iterator[Problem]:
-    yield from found("vector that is not of unit length", [f"record {record_id}" for record_id in tx.vectors.unsound()])
+def _examples(tx: Writer, name: str, statement: str) -> Iterator[Problem]:
+    yield from found(name, [row[0] for row in tx.connection.execute(statement)], _OTHER_REMEDIES.get(name, REBUILD))
 
 
 def _statements(tx: Writer) -> Iterator[Problem]:
-    """Compare keys and frames with the texts, and the listed keys with those."""
+    """Compare keys and frames with the texts, and the entries keys with those."""
     wrong = []
     # Before there are rows: what these raise would keep them open, and a rebuild could drop no table.
     waiting = tx.uncompared.ranges()
     unreadable = [f"records {entry.first_id} to {entry.last_id}" for entry in tx.uncompared.unreadable()]
-    owners, listed = tx.statements.listed()
+    owners, entries = tx.statements.entries()
     rows = tx.connection.execute(
         "SELECT r.public_id, q.keys, q.frames, r.indexed, r.id, r.kind, r.scope_id, r.authority, r.position, r.text, "
         "r.context, r.recorded_until, r.superseded_at FROM record r LEFT JOIN statement q ON q.record_id = r.id "
@@ -143,7 +141,7 @@ def _statements(tx: Writer) -> Iterator[Problem]:
             continue  # another finding
         made = stored_form(version) if indexed else None
         expected = b"" if made is None or version.superseded_at is not None else made[0]
-        if (keys, frames) != (made or (None, None)) or not np.array_equal(listed[start:stop], key_array(expected)):
+        if (keys, frames) != (made or (None, None)) or not np.array_equal(entries[start:stop], key_array(expected)):
             wrong.append(public_id)
     yield from found("policy of records that wait to be compared is unreadable", unreadable)
     yield from found("record whose statement is not that of its text", wrong)
@@ -197,7 +195,7 @@ def _expected(rows: Sequence[Any], numbers: dict[str, int]) -> list[tuple[bytes,
         [row[1] for row in rows], [row[2] for row in rows], [msgspec.json.decode(row[6]) for row in rows]
     )
     free = max(numbers.values(), default=0) + 1
-    known = np.array([numbers.get(word, free + place) for place, word in enumerate(reading.vocabulary)], np.int32)
+    known = np.array([numbers.get(word, free + i) for i, word in enumerate(reading.vocabulary)], np.int32)
     return packed_lists(known[reading.places], reading.counts, reading.offsets)
 
 
@@ -218,6 +216,10 @@ def figures(tx: Writer, scope: str) -> dict[str, Any]:
         f"SELECT r.kind, count(*) FROM record r WHERE r.recorded_until IS NULL AND {visible.sql} GROUP BY r.kind",
         visible.values,
     )
+    of_scope = f" JOIN vector v ON v.id = c.vector_id WHERE v.record_id IN {seen}" if visible.values else ""
+    codes, bytes_of_codes = tx.connection.execute(
+        f"SELECT count(*), sum(length(c.codes)) FROM token_code c{of_scope}", visible.values
+    ).fetchone()
     return {
         "path": tx.path,
         "records": records("r.recorded_until IS NULL"),
@@ -227,7 +229,8 @@ def figures(tx: Writer, scope: str) -> dict[str, Any]:
         "pending": records("r.embedding_state = 'pending'"),
         "refused": tx.vectors.count_refused(scope),
         "vectors": count(f"vector WHERE record_id IN {seen}", *visible.values),
-        **_codes(tx, seen, visible.values),
+        "token_codes": codes,
+        "token_code_bytes": int(bytes_of_codes or 0),
         "links": count(f"link WHERE source_id IN {seen}", *visible.values),
         "sources": count(
             f"(SELECT DISTINCT r.source_id FROM record r WHERE r.source_id IS NOT NULL AND {visible.sql})",
@@ -241,16 +244,3 @@ def figures(tx: Writer, scope: str) -> dict[str, Any]:
         "dimension": None if embedder is None else embedder.dimension,
         "vector_type": None if embedder is None else embedder.vector_type,
     }
-
-
-def _codes(tx: Writer, seen: str, values: tuple[Any, ...]) -> dict[str, int]:
-    """The number of vectors that have codes of their tokens, and the bytes of these."""
-    everything = tx.connection.execute("SELECT count(*), sum(length(codes)) FROM token_code")
-    if values:
-        everything = tx.connection.execute(
-            "SELECT count(*), sum(length(c.codes)) FROM token_code c JOIN vector v ON v.id = c.vector_id "
-            f"WHERE v.record_id IN {seen}",
-            values,
-        )
-    row: Any = everything.fetchone()
-    return {"token_codes": row[0], "token_code_bytes": int(row[1] or 0)}

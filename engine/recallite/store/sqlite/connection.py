@@ -120,7 +120,10 @@ def _open(
                 if key is not None:
                     key.unlock(connection)
             if not readonly:
-                _claim(connection, path)
+                if connection.readonly("main"):
+                    raise not_writable(path)
+                if not check_ours(connection, path):  # a new one: read before anything is written
+                    connection.pragma("page_size", PAGE_SIZE_BYTES)
                 _use_wal(connection, busy_timeout_ms)
                 connection.pragma("synchronous", "full" if durability == "full" else "normal")
                 connection.pragma("foreign_keys", True)
@@ -153,14 +156,6 @@ def _require_sqlite() -> None:
             f"SQLite {apsw.sqlite_lib_version()} is too old for concurrent use: "
             f"install apsw>={'.'.join(map(str, _MINIMUM_SQLITE))}"
         )
-
-
-def _claim(connection: apsw.Connection, path: str) -> None:
-    """Refuse the file of another program; prepare a new one. Reads before it writes."""
-    if connection.readonly("main"):
-        raise not_writable(path)
-    if not check_ours(connection, path):
-        connection.pragma("page_size", PAGE_SIZE_BYTES)
 
 
 def check_ours(connection: apsw.Connection, path: str) -> bool:
@@ -326,13 +321,13 @@ class RawDatabase:
     def __init__(self, path: str) -> None:
         flags = apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READONLY
         self._file = apsw.VFSFile("", path, [flags, 0])
-        self._place = 0
+        self._offset = 0
         self.size = self._file.xFileSize()
 
     def read(self, size: int) -> bytes:
         """The next bytes, at most `size`."""
-        data = self._file.xRead(max(0, min(size, self.size - self._place)), self._place)
-        self._place += len(data)
+        data = self._file.xRead(max(0, min(size, self.size - self._offset)), self._offset)
+        self._offset += len(data)
         return data
 
     def __enter__(self) -> RawDatabase:

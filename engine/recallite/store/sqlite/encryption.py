@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal
 
 import apsw
 
@@ -34,8 +33,6 @@ _MAGIC = b"SQLite format 3\x00"
 # Bytes 21 to 23 of every SQLite database; the ciphers do not change bytes 16 to 23.
 _FRACTIONS = b"\x40\x20\x20"
 _HEADER_BYTES = 24
-
-Form = Literal["empty", "plain", "encrypted", "other"]
 
 
 class Key:
@@ -85,37 +82,22 @@ def ciphers_version() -> str | None:
     return getattr(apsw, "mc_version", None)
 
 
-def form_of(connection: apsw.Connection) -> Form:
-    """The form of the file of a connection without a key.
-
-    It is read through SQLite: closing another descriptor of the file would drop the locks of this process.
-    """
-    header = _header(connection)
-    if header.startswith(_MAGIC):
-        return "plain"
-    if not header:
-        return "empty"
-    return "encrypted" if header[21:] == _FRACTIONS else "other"
-
-
 def refuse_unfit(connection: apsw.Connection, key: Key | None, path: str) -> None:
     """Raise WrongKey if the file needs a key or must not be given one, and NotADatabase if it is no database at all."""
-    form = form_of(connection)
-    if form == "encrypted" and key is None:
+    header = _header(connection)
+    if not header:
+        return
+    plain, encrypted = header.startswith(_MAGIC), header[21:] == _FRACTIONS
+    if key is None and encrypted and not plain:
         remedy = "" if ciphers_version() else f". That needs SQLite3 Multiple Ciphers: {_INSTALL}"
         raise WrongKey(f"{path} is encrypted: give its key, as Memory(path, key=...) or RECALLITE_KEY{remedy}")
-    if form == "plain" and key is not None:
+    if key is not None and plain:
         raise WrongKey(
             f"{path} is not encrypted and a key is given (by key=, RECALLITE_KEY or RECALLITE_KEY_FILE): leave it out; "
             "memory.store.rekey or recallite rekey encrypts the file"
         )
-    if form == "other" and key is not None:
+    if key is not None and not encrypted:
         raise NotADatabase(f"{path} is not a SQLite database: give another path; the file was left as it is")
-
-
-def remove_key(connection: apsw.Connection) -> None:
-    """Decrypt the file of a connection."""
-    _set(connection, "rekey", None)
 
 
 def salt_of(connection: apsw.Connection) -> bytes:
@@ -124,6 +106,7 @@ def salt_of(connection: apsw.Connection) -> bytes:
 
 
 def _header(connection: apsw.Connection) -> bytes:
+    """The header of the file, through SQLite: closing another descriptor would drop the locks of this process."""
     if not connection.filename:
         return b""
     header: bytes = connection.read("main", 0, 0, _HEADER_BYTES)[1]
@@ -169,7 +152,11 @@ def replace_file(writer: apsw.Connection, old: Key | None, new: Key | None) -> I
         os.replace(part, path)
         yield
         sync_folder(os.path.dirname(path))
-        _wipe(descriptor)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        left = os.fstat(descriptor).st_size
+        while left > 0:
+            left -= os.write(descriptor, bytes(min(left, _WIPED_BYTES)))
+        os.fsync(descriptor)
     except OSError as fault:
         raise StoreError(
             f"the key of {path} was not changed, or what it was not overwritten: {fault.strerror}. Open it to see",
@@ -204,7 +191,7 @@ def _copy(writer: apsw.Connection, part: str, old: Key | None, new: Key | None) 
             while not steps.done:
                 steps.step(-1)
         if new is None:
-            remove_key(copy)
+            _set(copy, "rekey", None)
         else:
             new.replace_that_of(copy)
     finally:
@@ -219,14 +206,6 @@ def _copy(writer: apsw.Connection, part: str, old: Key | None, new: Key | None) 
     if finding != "ok":
         raise StoreCorrupt(f"{writer.filename} keeps its key: a copy with another is damaged ({finding}). Run verify")
     sync_file(part)
-
-
-def _wipe(descriptor: int) -> None:
-    left = os.fstat(descriptor).st_size
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    while left > 0:
-        left -= os.write(descriptor, bytes(min(left, _WIPED_BYTES)))
-    os.fsync(descriptor)
 
 
 # Sealed files: data for other devices, encrypted and authenticated as a store is, with its key. A sealed file is an

@@ -11,14 +11,7 @@ from types import TracebackType
 
 import apsw
 
-from recallite.errors import (
-    NotADatabase,
-    StoreClosed,
-    StoreCorrupt,
-    StoreError,
-    StoreUnavailable,
-    WrongKey,
-)
+from recallite.errors import NotADatabase, StoreClosed, StoreCorrupt, StoreError, StoreUnavailable, WrongKey
 from recallite.system.folders import why_closed
 
 # SQLite reports these as a malformed file.
@@ -130,6 +123,11 @@ def removed(path: str) -> StoreError:
         f"back, or a backup: {restoring(path)}",
         "removed",
     )
+
+
+def unreadable(path: str, fault: OSError) -> StoreError:
+    """The error for a file about which the system does not even tell what it is."""
+    return _refused(fault.errno or 0, path, doing="opened", after="nothing was changed")
 
 
 def restoring(path: str) -> str:

@@ -21,8 +21,9 @@ from urllib.parse import quote
 
 import apsw
 
+from recallite.errors import StoreError
 from recallite.store.sqlite.encryption import Key
-from recallite.store.sqlite.faults import removed
+from recallite.store.sqlite.faults import removed, unreadable
 from recallite.system.files import open_to_overwrite, try_lock
 from recallite.system.telemetry import logger
 
@@ -107,12 +108,11 @@ class HeldFiles:
         Raises StoreError if the database is not there any more.
         """
         try:
-            now = _file_at(self.database)
-            if now is None:
-                raise removed(self.database)
-            wal = self._wal_now()
-        except OSError:
+            now, wal = _file_at(self.database), self._wal_now()
+        except StoreError:
             return True  # SQLite says what is wrong
+        if now is None:
+            raise removed(self.database)
         if now == self._file and wal == self._wal:
             return True
         if self._read_only or self.moved or wal != self._wal or not self.belong(connection):
@@ -127,9 +127,11 @@ class HeldFiles:
 
     @property
     def moved(self) -> bool:
-        """Whether another file, or none, has the path of the database."""
-        now = _file_at(self.database)
-        return now is None or self._file is None or now[:2] != self._file[:2]
+        """Whether another file, or none, has the path of the database, as far as that can be found out."""
+        with suppress(StoreError):
+            now = _file_at(self.database)
+            return now is None or self._file is None or now[:2] != self._file[:2]
+        return False
 
     def belong(self, connection: apsw.Connection) -> bool:
         """Whether the WAL that a connection reads was begun on what the database at the path holds.
@@ -254,11 +256,13 @@ def leave(connection: apsw.Connection) -> None:
 
 
 def _file_at(path: str) -> tuple[int, int, int, int, int] | None:
-    """The device, the number, the size and the times of change of a file; None if there is none. Raises OSError."""
+    """The device, the number, the size and the times of change of a file; None if there is none. Raises StoreError."""
     try:
         status = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
+    except OSError as fault:
+        raise unreadable(path, fault) from fault
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 

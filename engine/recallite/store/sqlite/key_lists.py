@@ -82,9 +82,9 @@ def run_of(keys: NDArray[np.int64], ids: NDArray[np.int64], *, in_order: bool = 
 def read_run(first_id: int, keys: object, offsets: object, path: str) -> Run:
     """Read a run from its stored columns."""
     if isinstance(keys, bytes) and isinstance(offsets, bytes) and keys and len(keys) == 2 * len(offsets):
-        array, places = np.frombuffer(keys, dtype="<i8"), np.frombuffer(offsets, dtype="<u4")
+        array, positions = np.frombuffer(keys, dtype="<i8"), np.frombuffer(offsets, dtype="<u4")
         if not (array[1:] < array[:-1]).any():
-            return Run(first_id, first_id + int(places.max()), array, places)
+            return Run(first_id, first_id + int(positions.max()), array, positions)
     raise StoreCorrupt(
         f"{path}: a run of keys is not what was stored: another program changed it; run recallite rebuild"
     )
@@ -150,7 +150,7 @@ def _newest_of_many(runs: Sequence[Run], keys: Sequence[int], most: int) -> tupl
     """`newest` with arrays."""
     array = np.array(sorted(keys), dtype=np.int64)
     counts, beyond = np.zeros(len(array), dtype=np.int64), np.zeros(len(array), dtype=np.int64)
-    places, ids = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
+    positions, ids = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
     first_id = MOST_APART**2
     for run in runs:
         left = np.arange(len(array))
@@ -170,10 +170,10 @@ def _newest_of_many(runs: Sequence[Run], keys: Sequence[int], most: int) -> tupl
         beyond[present[cut]] = np.maximum(beyond[present[cut]], oldest)
         sizes = np.minimum(sizes, most)
         counts[present] += sizes
-        at = np.repeat(ends - np.cumsum(sizes), sizes) + np.arange(sizes.sum())
-        places.append(np.repeat(present, sizes))
-        ids.append(run.offsets[at] + np.int64(run.first_id))
-    every = np.concatenate(places)
+        taken = np.repeat(ends - np.cumsum(sizes), sizes) + np.arange(sizes.sum())
+        positions.append(np.repeat(present, sizes))
+        ids.append(run.offsets[taken] + np.int64(run.first_id))
+    every = np.concatenate(positions)
     order = np.argsort(every, kind="stable")
     listed, stops = np.concatenate(ids)[order].tolist(), np.cumsum(counts).tolist()
     spans = zip(array.tolist(), [0, *stops], stops, strict=False)
@@ -191,21 +191,21 @@ def entries_of(run: Run, keys: NDArray[np.int64], ids: NDArray[np.int64]) -> NDA
     starts, stops = run.spans(keys)
     present = np.flatnonzero(stops > starts)
     spans = zip(starts[present].tolist(), stops[present].tolist(), offsets[present], strict=True)
-    places = [start + np.flatnonzero(run.offsets[start:stop] == offset) for start, stop, offset in spans]
-    return np.sort(np.concatenate(places)) if places else np.empty(0, dtype=np.int64)
+    positions = [start + np.flatnonzero(run.offsets[start:stop] == offset) for start, stop, offset in spans]
+    return np.sort(np.concatenate(positions)) if positions else np.empty(0, dtype=np.int64)
 
 
-def keys_instead(run: Run, places: NDArray[np.int64]) -> NDArray[np.int64]:
+def keys_instead(run: Run, positions: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return what overwrites the keys at these places: the key of the last entry before it that stays, or of the first.
 
     So the run remains sorted. Empty if no entry stays.
     """
     stays = np.ones(len(run.keys), dtype=np.bool_)
-    stays[places] = False
+    stays[positions] = False
     left = np.flatnonzero(stays)
     if not len(left):
         return np.empty(0, dtype=np.int64)
-    instead: NDArray[np.int64] = run.keys[left[np.maximum(np.searchsorted(left, places) - 1, 0)]]
+    instead: NDArray[np.int64] = run.keys[left[np.maximum(np.searchsorted(left, positions) - 1, 0)]]
     return instead
 
 
@@ -252,13 +252,13 @@ class KeyLists(Repository):
         """List records, none of which is listed yet, by their keys."""
         together = [row[0] for row in rows]
         if len(rows) < _RUN_RECORDS or max(together) - min(together) >= MOST_APART:
-            self._add_rows(rows)
+            self._insert_many(self._key, "key, record_id", pairs_of(rows))
             if max(together, default=0) // _RUN_RECORDS > (min(together, default=0) - 1) // _RUN_RECORDS:
                 self._fold()  # once in 64 records: counting the rows takes a statement
             return
         apart = self._unlisted(together)
         if apart:  # their entries in a run do not count
-            self._add_rows([row for row in rows if row[0] in apart])
+            self._insert_many(self._key, "key, record_id", pairs_of([row for row in rows if row[0] in apart]))
             rows = [row for row in rows if row[0] not in apart]
         if rows:
             ids = np.repeat([row[0] for row in rows], [len(row[1]) // 8 for row in rows])
@@ -275,13 +275,13 @@ class KeyLists(Repository):
         keys = np.frombuffer(b"".join(row[1] for row in rows), dtype="<i8")
         removed = 0
         for run_id, run in runs.items():
-            places = entries_of(run, keys, ids)
-            if not len(places):
+            positions = entries_of(run, keys, ids)
+            if not len(positions):
                 continue
-            off = np.unique(run.ids[places]).tolist()
+            off = np.unique(run.ids[positions]).tolist()
             self._execute_many(f"INSERT OR IGNORE INTO {self._off} VALUES (?)", [(record_id,) for record_id in off])
             if erase:
-                self._erase(run_id, np.unique(run.keys[places]))
+                self._erase(run_id, np.unique(run.keys[positions]))
             removed += len(off)
         # Each search for a key that they share would pass them. Of single removals each 64th looks.
         if removed >= _RUN_RECORDS or (
@@ -299,16 +299,16 @@ class KeyLists(Repository):
         ):
             by_key.setdefault(key, []).append(record_id)
         runs = [*self._runs().values()]
-        wanted, most = [*keys], count + _SPARE
-        while runs and wanted:
-            in_runs, beyond = newest(runs, wanted, most)
+        left, most = [*keys], count + _SPARE
+        while runs and left:
+            in_runs, beyond = newest(runs, left, most)
             unlisted = self._unlisted([*itertools.chain.from_iterable(in_runs.values())])
-            wanted, most = [], 8 * most
+            left, most = [], 8 * most
             for key, ids in in_runs.items():
                 listed = [row_id for row_id in ids if row_id not in unlisted] if unlisted else ids
                 listed.sort(reverse=True)
                 if key in beyond and (len(listed) < count or listed[count - 1] < beyond[key]):
-                    wanted.append(key)
+                    left.append(key)
                 else:
                     by_key[key] = sorted([*by_key[key], *listed], reverse=True) if key in by_key else listed
         return {key: record_ids[:count] for key, record_ids in by_key.items()}
@@ -337,9 +337,6 @@ class KeyLists(Repository):
         else:
             condition, bound = IN_ARRAY, [self._id_array(ids)]
         return set(self._column(f"SELECT record_id FROM {self._off} WHERE record_id {condition}", bound))
-
-    def _add_rows(self, rows: Sequence[KeysOf]) -> None:
-        self._insert_many(self._key, "key, record_id", pairs_of(rows))
 
     def _add(self, run: Run) -> None:
         run_id = int.from_bytes(os.urandom(7), "little")
@@ -402,17 +399,17 @@ class KeyLists(Repository):
         run = self._read(run_id)
         # Entries that were erased before may have been overwritten with one of these keys.
         spans = zip(*(bounds.tolist() for bounds in run.spans(keys)), strict=True)
-        places = np.concatenate([np.arange(start, stop) for start, stop in spans])
-        ids = run.ids[places]
-        places = places[np.isin(ids, [*self._unlisted(np.unique(ids))])]
-        if not len(places):  # they were erased already: the run in memory has them still
+        positions = np.concatenate([np.arange(start, stop) for start, stop in spans])
+        ids = run.ids[positions]
+        positions = positions[np.isin(ids, [*self._unlisted(np.unique(ids))])]
+        if not len(positions):  # they were erased already: the run in memory has them still
             return
-        instead = keys_instead(run, places)
+        instead = keys_instead(run, positions)
         if not len(instead):
             self._execute(f"DELETE FROM {self._run} WHERE id = ?", (run_id,))
             self._execute(f"DELETE FROM {self._off} WHERE record_id {IN_ARRAY}", (self._id_array(run.ids),))
             return
         with self._database.blob_open("main", self._run, "keys", run_id, True) as blob:
-            for place, key in zip(places.tolist(), instead.astype("<i8"), strict=True):
-                blob.seek(8 * place)
+            for position, key in zip(positions.tolist(), instead.astype("<i8"), strict=True):
+                blob.seek(8 * position)
                 blob.write(key.tobytes())

@@ -16,17 +16,22 @@ import apsw
 import numpy as np
 
 from recallite.errors import InvalidInput, StoreError
-from recallite.model.checks import now_us, to_datetime
 from recallite.model.reports import ErasureReceipt, Problem, Verification
 from recallite.store.sql import maintenance, verifying
-from recallite.store.sql.maintenance import Erasure, found_in
+from recallite.store.sql.maintenance import Erasure, found_in, not_proven, receipt
 from recallite.store.sql.verifying import REBUILD, RESTORE, found
-from recallite.store.sqlite import full_text
 from recallite.store.sqlite.connection import MEMORY, RawDatabase, files_of, resolve, snapshot_of
 from recallite.store.sqlite.encryption import Key
 from recallite.store.sqlite.faults import as_store_error, reading_failed
 from recallite.store.sqlite.held_files import mark_file
-from recallite.store.sqlite.repositories import TEXT_KEYS
+from recallite.store.sqlite.repositories import (
+    FULL_TEXT_NAMES,
+    TEXT_KEYS,
+    create_full_text,
+    drop_beside_full_text,
+    full_text_problems,
+    merge_full_text,
+)
 from recallite.store.sqlite.schema import DERIVED, MESSAGE_WORDS
 from recallite.store.store import Progress
 from recallite.store.values import Erased
@@ -55,7 +60,7 @@ def verify(tx: SqliteTransaction, on_progress: Progress | None = None) -> Verifi
     return verifying.verify(
         tx,
         _CHECKS,
-        (partial(_integrity, tx), partial(_texts, tx), partial(full_text.problems, tx.connection)),
+        (partial(_integrity, tx), partial(_texts, tx), partial(full_text_problems, tx.connection)),
         _problem_of,
         on_progress,
     )
@@ -98,8 +103,8 @@ def _texts(tx: SqliteTransaction) -> Iterator[Problem]:
     rows: list[Any] = tx.connection.execute(f"{TEXT_KEYS} ORDER BY id").fetchall()
     keys = np.frombuffer(b"".join(row[1] for row in rows), dtype="<i8").tolist()
     stored = set(zip([row[0] for row in rows], keys, strict=True))
-    listed = list(zip(*(column.tolist() for column in tx.records.texts.all()), strict=True))
-    wrong = {record_id for record_id, _ in stored.symmetric_difference(listed)}
+    entries = list(zip(*(column.tolist() for column in tx.records.texts.all()), strict=True))
+    wrong = {record_id for record_id, _ in stored.symmetric_difference(entries)}
     yield from found("record that is not found by its text", [f"record {column}" for column in sorted(wrong)])
 
 
@@ -108,9 +113,17 @@ def _texts(tx: SqliteTransaction) -> Iterator[Problem]:
 
 def rebuild(tx: SqliteTransaction, on_progress: Progress | None = None, *, fts: bool = False) -> None:
     """Make words and hashes from the records anew, and with `fts` the FTS5 table. Unsound vectors are removed."""
-    _recreate(tx)
+    # The derived tables, whole or broken, are dropped and created as the schema has them.
+    tx.connection.execute("REINDEX").fetchall()
+    _drop(tx, "session_fts")
+    drop_beside_full_text(tx.connection)
+    _drop(tx, "memories_fts")
+    tx.connection.execute(MESSAGE_WORDS)
+    for table, create in DERIVED.items():
+        tx.connection.execute(f"DROP TABLE IF EXISTS {table}")
+        tx.connection.execute(create).fetchall()
     if fts:
-        full_text.create(tx.connection)
+        create_full_text(tx.connection)
     tx.connection.execute("DELETE FROM token_code WHERE typeof(codes) != 'blob'")
     maintenance.rebuild(tx, on_progress)
     tx.records.list_texts()
@@ -121,19 +134,7 @@ def drop_unused(tx: SqliteTransaction) -> None:
     """Drop words and tags that no record has, and merge FTS5's segments, which keep what was deleted until then."""
     maintenance.drop_unused(tx)
     tx.connection.execute("INSERT INTO session_fts (session_fts) VALUES ('optimize')")
-    full_text.merge(tx.connection)
-
-
-def _recreate(tx: SqliteTransaction) -> None:
-    """Drop the derived tables, whole or broken, and create them as the schema has them."""
-    tx.connection.execute("REINDEX").fetchall()
-    _drop(tx, "session_fts")
-    full_text.drop_rest(tx.connection)
-    _drop(tx, "memories_fts")
-    tx.connection.execute(MESSAGE_WORDS)
-    for table, create in DERIVED.items():
-        tx.connection.execute(f"DROP TABLE IF EXISTS {table}")
-        tx.connection.execute(create).fetchall()
+    merge_full_text(tx.connection)
 
 
 def _drop(tx: SqliteTransaction, table: str) -> None:
@@ -154,17 +155,19 @@ def _drop(tx: SqliteTransaction, table: str) -> None:
 # searched as bytes, not by queries: free pages, the slack of a page, a WAL and the index snapshot count too.
 
 # Internal tables of SQLite's modules.
-_SHADOWS = ("session_fts_", "sqlite_", *full_text.NAMES)
+_SHADOWS = ("session_fts_", "sqlite_", *FULL_TEXT_NAMES)
 
 
 class SqliteErasure(Erasure):
     """Erasure of records in a write transaction; `prove` searches for what it collected."""
 
+    _tx: SqliteTransaction
+
     def _drop_unused(self) -> None:
-        drop_unused(self._tx)  # type: ignore[arg-type]
+        drop_unused(self._tx)
 
     def _has_snapshot(self) -> bool:
-        path: str = self._tx.connection.filename  # type: ignore[attr-defined]
+        path = self._tx.connection.filename
         return bool(path) and any(str(file) == snapshot_of(path) for file in files_of(path))
 
     def _tables(self) -> list[str]:
@@ -194,12 +197,9 @@ def prove(store: SqliteStore, erased: Erased) -> ErasureReceipt:
     problems = []
     try:
         emptied = store.compact()
-    except StoreError as fault:  # a full disk, say: the records are gone from the tables, and the caller has to know
+    except StoreError as fault:  # a full disk, say
         emptied = True
-        problems.append(
-            f"what was forgotten is gone from the tables, but the file could not be compacted ({_why(fault)}): "
-            "correct that, then run recallite vacuum"
-        )
+        problems.append(not_proven("the file could not be compacted", fault))
     if not emptied and not store.in_memory:
         problems.append(
             f"another connection reads an older state of {store.path}, so its WAL could not be emptied: end that "
@@ -216,26 +216,13 @@ def prove(store: SqliteStore, erased: Erased) -> ErasureReceipt:
             elsewhere, in_rows = reader.erasure.found_in_tables(present)
     except (StoreError, OSError) as fault:
         present = set()
-        problems.append(
-            f"what was forgotten is gone from the tables, but the files could not be searched ({_why(fault)}): "
-            "correct that, then run recallite vacuum"
-        )
+        problems.append(not_proven("the files could not be searched", fault))
     if left := present - in_rows:
         problems.append(
             f"{len(left)} of {len(erased.pieces)} byte sequences of what was forgotten are left in {', '.join(sizes)}, "
             f"in no row: end the other processes that have {store.path} open, then run recallite vacuum"
         )
-    return ErasureReceipt(
-        complete=not problems, erased_at=to_datetime(now_us()), path=store.path, ids=erased.ids,
-        removed=erased.rows, index_snapshot=erased.had_snapshot, searched=len(erased.pieces),
-        too_short=erased.skipped, files=sizes, elsewhere=elsewhere, problems=tuple(problems),
-    )  # fmt: skip
-
-
-def _why(fault: StoreError | OSError) -> str:
-    if isinstance(fault, OSError):
-        return fault.strerror or type(fault).__name__
-    return "there is no space" if fault.reason == "full" else fault.reason or type(fault).__name__
+    return receipt(erased, store.path, problems, elsewhere, sizes)
 
 
 def _found_in_files(store: SqliteStore, pieces: set[bytes]) -> tuple[dict[str, int], set[bytes]]:

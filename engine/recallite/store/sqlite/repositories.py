@@ -1,4 +1,4 @@
-"""Repositories that SQLite keeps in its own way, and how it compares values."""
+"""Repositories that SQLite keeps in its own way, how it compares values, and its full-text tables."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 
 from recallite.errors import StoreCorrupt
+from recallite.model.reports import Problem
 from recallite.store.columns import RowColumns
 from recallite.store.sql.blocks import COLUMNS, ROWS_A_BLOCK, Blocks, Changes, Table, packed_rows, term_block
 from recallite.store.sql.derived import NEWEST_OF_A_KEY, KeysOf, Statements
@@ -20,10 +21,10 @@ from recallite.store.sql.maintenance import COPIED, CopiedRow, Copying
 from recallite.store.sql.meta import IndexSnapshot
 from recallite.store.sql.records import Records
 from recallite.store.sql.repository import IN_ARRAY, NO_LIMIT, ORDERS, Condition, Conditions
-from recallite.store.sql.services import Sessions
+from recallite.store.sql.services import Sessions, bm25
 from recallite.store.sql.vectors import PackedVectors, Vectors
+from recallite.store.sql.verifying import found
 from recallite.store.sqlite.connection import CACHE_KIB, id_array, part_of_snapshot, snapshot_of
-from recallite.store.sqlite.full_text import FullTextTable, bm25
 from recallite.store.sqlite.key_lists import KeyLists
 from recallite.store.values import Change, Columns, Commit, EmbedderRow, Operation, Row, TermBlock, read_rows
 from recallite.text.words import KEY_BYTES, tokenize
@@ -132,6 +133,143 @@ class SqliteRecords(Records):
         super()._insert_rows(ids, rows, scopes, sources)
 
 
+# BM25 over a part of a table: FTS5's formula with the statistics of that part. `bm25()` uses statistics of the whole
+# table, so its scores reveal what is in other scopes. Over the whole table the scores are those of `bm25()` to the last
+# bit.
+
+
+class FullTextTable(NamedTuple):
+    """An FTS5 table of one column, the tables that its rowids refer to, and their id column as conditions name it."""
+
+    name: str
+    source: str
+    row_id: str
+
+
+def bm25_within(
+    connection: apsw.Connection, table: FullTextTable, words: Sequence[str], part: Condition | None
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The rows with any of `words` where `part` is true (None: all), ascending, and their BM25; higher is better."""
+    if part is None:
+        joined, condition, values = "", "", ()
+        # FTS5 keeps both in its "averages" record.
+        block = connection.execute(f"SELECT block FROM {table.name}_data WHERE id = 1").get
+        records, total = (*_varints(block or b""), 0, 0)[:2]
+    else:
+        joined, values = f"JOIN {table.source}", part.values
+        condition = f"AND {table.row_id} = {{}} AND ({part.sql})"
+        sizes: Any = connection.execute(
+            f"SELECT z.sz, count(*) FROM {table.name}_docsize z {joined} WHERE 1 {condition.format('z.id')} "
+            "GROUP BY z.sz",
+            values,
+        ).fetchall()
+        records = sum(count for _, count in sizes)
+        total = sum(_varints(size)[0] * count for size, count in sizes)
+    connection.execute(
+        f"CREATE VIRTUAL TABLE IF NOT EXISTS temp.{table.name}_places USING fts5vocab(main, {table.name}, 'instance')"
+    )
+    holders = [
+        np.array(
+            connection.execute(
+                f"SELECT v.doc, count(*) FROM temp.{table.name}_places v {joined} "
+                f"WHERE v.term = ? {condition.format('v.doc')} GROUP BY v.doc",
+                (word, *values),
+            ).fetchall(),
+            dtype=np.int64,
+        ).reshape(-1, 2)
+        for word in words
+    ]
+    rows = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *(pairs[:, 0] for pairs in holders)]))
+    counts = np.zeros((len(words), len(rows)))
+    for count, pairs in zip(counts, holders, strict=True):
+        count[np.searchsorted(rows, pairs[:, 0])] = pairs[:, 1]
+    return rows, bm25(counts, _lengths(connection, table, rows), records, total)
+
+
+def _varints(blob: bytes) -> list[int]:
+    """SQLite's variable-length integers: seven bits a byte, the high bit set on all but the last."""
+    numbers, value = [], 0
+    for byte in blob:
+        value = (value << 7) | (byte & 0x7F)
+        if not byte & 0x80:
+            numbers.append(value)
+            value = 0
+    return numbers
+
+
+def _lengths(connection: apsw.Connection, table: FullTextTable, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The number of words in each of these rows."""
+    sizes = dict(connection.execute(f"SELECT id, sz FROM {table.name}_docsize WHERE id {IN_ARRAY}", (id_array(rows),)))
+    return np.array([_varints(sizes[row])[0] for row in rows.tolist()], dtype=np.float64)
+
+
+# Full-text search in SQL, for people and other programs: `memories_fts`, an FTS5 table over the texts of all records.
+# Recall does not use it. Its content is the table `record`, from which triggers keep it whoever writes.
+
+_OPEN = "recorded_until IS NULL"
+_REMOVE = "INSERT INTO memories_fts (memories_fts, rowid, content) SELECT 'delete', old.id, old.text WHERE old."
+_ADD = "INSERT INTO memories_fts (rowid, content) SELECT new.id, new.text WHERE new."
+_CREATE = f"""
+CREATE VIEW memories_fts_content AS SELECT id, text AS content FROM record WHERE {_OPEN};
+CREATE VIRTUAL TABLE memories_fts USING fts5(
+    content, content='memories_fts_content', content_rowid='id', tokenize='porter unicode61 remove_diacritics 2'
+);
+CREATE TRIGGER memories_fts_insert AFTER INSERT ON record BEGIN {_ADD}{_OPEN}; END;
+CREATE TRIGGER memories_fts_delete AFTER DELETE ON record BEGIN {_REMOVE}{_OPEN}; END;
+CREATE TRIGGER memories_fts_update AFTER UPDATE OF text, recorded_until ON record BEGIN
+    {_REMOVE}{_OPEN};
+    {_ADD}{_OPEN};
+END;
+-- SELECT content FROM memory_search WHERE query MATCH 'mysql OR postgres' ORDER BY rank
+CREATE VIEW memory_search AS
+SELECT f.memories_fts AS query, f.rank, r.public_id AS id, f.content, r.kind, s.path AS scope,
+       r.superseded_at IS NULL AS current
+  FROM memories_fts f JOIN record r ON r.id = f.rowid JOIN scope s ON s.id = r.scope_id;
+"""
+_DROP = """
+DROP VIEW IF EXISTS memory_search;
+DROP TRIGGER IF EXISTS memories_fts_insert;
+DROP TRIGGER IF EXISTS memories_fts_delete;
+DROP TRIGGER IF EXISTS memories_fts_update;
+DROP VIEW IF EXISTS memories_fts_content;
+"""
+FULL_TEXT_NAMES = ("memories_fts", "memories_fts_")
+"""The table, and what the names of its parts begin with."""
+
+
+def has_full_text(connection: apsw.Connection) -> bool:
+    """Whether a store has the table."""
+    name = "SELECT count(*) FROM sqlite_schema WHERE name = 'memories_fts'"
+    return bool(connection.execute(name).get)
+
+
+def create_full_text(connection: apsw.Connection) -> None:
+    """Make the table of all texts."""
+    connection.execute(_CREATE).fetchall()
+    connection.execute("INSERT INTO memories_fts (memories_fts) VALUES ('rebuild')")
+
+
+def drop_beside_full_text(connection: apsw.Connection) -> None:
+    """Drop what belongs to the table, which its caller drops."""
+    connection.execute(_DROP).fetchall()
+
+
+def merge_full_text(connection: apsw.Connection) -> None:
+    """Merge the segments, which keep what was deleted until then."""
+    if has_full_text(connection):
+        connection.execute("INSERT INTO memories_fts (memories_fts) VALUES ('optimize')")
+
+
+def full_text_problems(connection: apsw.Connection) -> Iterator[Problem]:
+    """Compare the table, if there is one, with the records."""
+    if has_full_text(connection):
+        rows = connection.execute(
+            f"SELECT id FROM record WHERE {_OPEN} EXCEPT SELECT id FROM memories_fts_docsize UNION ALL SELECT * FROM "
+            f"(SELECT id FROM memories_fts_docsize EXCEPT SELECT id FROM record WHERE {_OPEN})"
+        )
+        yield from found("record that SQL does not find by its words", [f"record {row_id}" for (row_id,) in rows])
+
+
 # Keys of statements, words of messages, vectors, the index snapshot.
 
 
@@ -142,7 +280,7 @@ class SqliteStatements(Statements):
         super().__init__(transaction)
         self._lists = KeyLists(transaction, "statement")
 
-    def listed(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def entries(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         return self._lists.all()
 
     def clear(self) -> None:
@@ -169,19 +307,18 @@ class _Message(NamedTuple):
 class SqliteSessions(Sessions):
     """The tables of sessions, with `session_fts`."""
 
+    _tx: SqliteTransaction
     _message_bytes = "CAST(m.message AS BLOB)"
 
     def rebuild_words(self) -> None:
         """Fill the empty full-text table with the words of all messages."""
         rows = read_rows(self._execute("SELECT id, content FROM session_message"), _Message, "message")
         self._insert_many(
-            "session_fts",
-            "rowid, words",
-            [(row_id, " ".join(tokenize(content))) for row_id, content in rows],
+            "session_fts", "rowid, words", [(row_id, " ".join(tokenize(content))) for row_id, content in rows]
         )
 
     def _ranked(self, words: Sequence[str], part: Condition | None) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        return bm25(self._tx.connection, _MESSAGES, words, part)  # type: ignore[arg-type]
+        return bm25_within(self._tx.connection, _MESSAGES, words, part)
 
     def _put_words(self, message_id: int, words: Sequence[str]) -> None:
         self._execute("INSERT INTO session_fts (rowid, words) VALUES (?, ?)", (message_id, " ".join(words)))
@@ -235,10 +372,11 @@ class SqliteIndexSnapshot(IndexSnapshot):
     token or none.
     """
 
+    _tx: SqliteTransaction
+
     @property
     def _filename(self) -> str:
-        filename: str = self._tx.connection.filename  # type: ignore[attr-defined]
-        return filename
+        return self._tx.connection.filename
 
     def discard(self) -> None:
         super().discard()
@@ -270,9 +408,11 @@ class _Kind(NamedTuple):
 class SqliteBlocks(Blocks):
     """Whole columns of the tables, concatenated by SQLite."""
 
+    _tx: SqliteTransaction
+
     @contextmanager
     def reading_all(self) -> Iterator[None]:
-        connection: apsw.Connection = self._tx.connection  # type: ignore[assignment]
+        connection = self._tx.connection
         connection.pragma("cache_size", -_PASSING_CACHE_KIB)
         try:
             yield
@@ -358,6 +498,7 @@ _TRIMMED_EVERY = 32
 class SqliteChanges(Changes):
     """The table `feed`."""
 
+    _tx: SqliteTransaction
     # The last row that a read transaction sees, read once; None in one that writes, or before it is read.
     _seen: tuple[int, int] | None = None
     _reads = False
@@ -367,18 +508,18 @@ class SqliteChanges(Changes):
         self._reads, self._seen = True, None
 
     def _append(self, rows: list[tuple[int, int, Operation]]) -> None:
-        name: int = self._tx.commit_name  # type: ignore[attr-defined]
+        name = self._tx.commit_name
         self._insert_many("feed", "first_id, last_id, operation, commit_name", [(*row, name) for row in rows])
         if any(operation == "reload" for *_, operation in rows):
             self._tx.forget_known()
-        sequence = self._tx.connection.last_insert_rowid()  # type: ignore[attr-defined]
-        self._tx.fed = sequence, name  # type: ignore[attr-defined]
+        sequence = self._tx.connection.last_insert_rowid()
+        self._tx.fed = sequence, name
         if sequence % _TRIMMED_EVERY < len(rows):
             self._execute("DELETE FROM feed WHERE sequence <= ?", (sequence - KEPT_ROWS,))
 
     def commit(self) -> Commit:
         sequence, name = self._last()
-        return Commit(f"{self._opened} {name} {sequence}")
+        return Commit(f"{self._tx.opened} {name} {sequence}")
 
     def last(self) -> int:
         """The newest sequence number; 0 for a store without changes."""
@@ -392,18 +533,13 @@ class SqliteChanges(Changes):
             self._seen = last
         return last
 
-    @property
-    def _opened(self) -> int:
-        """A random number for the connections that were opened together, and see a file go on, never back."""
-        return self._tx.opened  # type: ignore[attr-defined, no-any-return]
-
     def matches(self, commit: Commit) -> bool:
         return self._last() == _parts(commit)[1:]
 
     def contained_in(self, commit: Commit) -> bool:
         opened, sequence, name = _parts(commit)
         last = self._last()
-        return last == (sequence, name) or (last[0] < sequence and opened == self._opened)
+        return last == (sequence, name) or (last[0] < sequence and opened == self._tx.opened)
 
     def since(self, commit: Commit) -> list[Change] | None:
         _, sequence, name = _parts(commit)
@@ -420,7 +556,7 @@ class SqliteChanges(Changes):
         return None if any(row[-1] == "reload" for row in rows) else [Change(*row[2:]) for row in rows]
 
     def refresh(self) -> None:
-        if self._tx.connection.in_transaction:  # type: ignore[attr-defined]
+        if self._tx.connection.in_transaction:
             self._execute("COMMIT")
             self._execute("BEGIN")
             self._seen = None
@@ -442,12 +578,12 @@ class SqliteCopying(Copying):
     _tx: SqliteTransaction
 
     def _check(self, table: str, columns: Sequence[str], rows: list[Any]) -> None:
-        for place, name in enumerate(columns):
+        for i, name in enumerate(columns):
             types = {_PYTHON_TYPES[COPIED[table].columns[name][0]]}
             if COPIED[table].may_be_null(name):
                 types.add(NoneType)
-            if not {type(row[place]) for row in rows} <= types:
-                wrong = next(row for row in rows if type(row[place]) not in types)
+            if not {type(row[i]) for row in rows} <= types:
+                wrong = next(row for row in rows if type(row[i]) not in types)
                 raise StoreCorrupt(
                     f"{self._tx.path}: {name} of {table} {wrong[0]!r:.60} is not what was stored: another program "
                     "changed it; correct or remove the row, or try: recallite rebuild"

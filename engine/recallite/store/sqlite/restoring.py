@@ -57,7 +57,10 @@ def proven_damage(path: str, fault: StoreError) -> str | None:
             header, size = file.read(_HEADER_BYTES), file.size
     except apsw.Error:
         return None
-    if size and (wrong := _wrong_header(header, size, in_wal=_bytes_of(f"{path}-wal") > 0)):
+    bytes_in_wal = 0
+    with suppress(OSError):
+        bytes_in_wal = os.path.getsize(f"{path}-wal")
+    if size and (wrong := _wrong_header(header, size, in_wal=bytes_in_wal > 0)):
         return wrong
     connection = None
     try:
@@ -77,13 +80,6 @@ def proven_damage(path: str, fault: StoreError) -> str | None:
         if connection is not None:
             with suppress(apsw.Error):
                 connection.close(True)
-
-
-def _bytes_of(path: str) -> int:
-    try:
-        return os.stat(path).st_size
-    except OSError:
-        return 0
 
 
 def _wrong_header(header: bytes, size: int, *, in_wal: bool) -> str | None:
@@ -165,7 +161,14 @@ def put_back(
         raise StoreError(f"{path} was not replaced: {fault.strerror}", "full" if full else "failed") from fault
     with suppress(OSError):
         os.unlink(snapshot_of(path))
-    _check_opens(path, key, old_path)
+    try:
+        with closing(SqliteStore(path, key=key)) as store:
+            store.stats("/")
+    except StoreError:  # the disk fails: the old file gets its name again
+        for ending in () if old_path is None else ("-wal", ""):
+            with suppress(FileNotFoundError):
+                os.replace(f"{old_path}{ending}", f"{path}{ending}")
+        raise
     return PutBack(records, problems, old_path)
 
 
@@ -201,7 +204,9 @@ def _locked(path: str, key: Key | None, busy_timeout_ms: int) -> Iterator[bool]:
             for connection in (writer, copier):
                 if key is not None:
                     key.unlock(connection)
-                _refuse_foreign(connection, path)
+                application_id = connection.pragma("application_id")
+                if connection.execute("SELECT count(*) FROM sqlite_schema").get and application_id != APPLICATION_ID:
+                    raise InvalidInput(f"{path} is a database of another program: give the path of a store with --db")
             writer.execute("BEGIN IMMEDIATE")
             if HeldFiles(path, key).opened(copier):
                 copier.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
@@ -215,20 +220,16 @@ def _locked(path: str, key: Key | None, busy_timeout_ms: int) -> Iterator[bool]:
         yield whole
 
 
-def _refuse_foreign(connection: apsw.Connection, path: str) -> None:
-    application_id, tables = connection.pragma("application_id"), connection.execute(
-        "SELECT count(*) FROM sqlite_schema"
-    ).get  # fmt: skip
-    if tables and application_id != APPLICATION_ID:
-        raise InvalidInput(f"{path} is a database of another program: give the path of a store with --db")
-
-
 def _swap(copy: str, path: str, key: Key | None, *, whole: bool) -> str | None:
     """Give a copy the name of a store; returns the path of the old file, which keeps its WAL unless it is `whole`."""
     old_path = None
     held_files = HeldFiles(path, key)
     if os.path.exists(path):
-        old_path = _free_name(path)
+        stem, number = f"{path}-before-{datetime.now(UTC):%Y%m%d-%H%M%S}", 1
+        old_path = stem
+        while os.path.lexists(old_path):
+            number += 1
+            old_path = f"{stem}-{number}"
         for ending in ("",) if whole else ("-wal", ""):
             with suppress(FileNotFoundError):
                 _link(f"{path}{ending}", f"{old_path}{ending}")
@@ -245,28 +246,6 @@ def _link(path: str, other: str) -> None:
         raise
     except OSError:  # a file system without hard links
         os.rename(path, other)
-
-
-def _free_name(path: str) -> str:
-    """A path beside a store for the file that is replaced."""
-    stem, number = f"{path}-before-{datetime.now(UTC):%Y%m%d-%H%M%S}", 1
-    old_path = stem
-    while os.path.lexists(old_path):
-        number += 1
-        old_path = f"{stem}-{number}"
-    return old_path
-
-
-def _check_opens(path: str, key: str | None, old_path: str | None) -> None:
-    """Open the store in its place; if that fails, the disk does, and the old file gets its name again."""
-    try:
-        with closing(SqliteStore(path, key=key)) as store:
-            store.stats("/")
-    except StoreError:
-        for ending in () if old_path is None else ("-wal", ""):
-            with suppress(FileNotFoundError):
-                os.replace(f"{old_path}{ending}", f"{path}{ending}")
-        raise
 
 
 def discard(old_path: str) -> None:

@@ -171,7 +171,7 @@ def _key_lists(name: str) -> tuple[Table, ...]:
 
 _MORE = {
     # Of the commit that wrote a row: a random number, which no other commit has.
-    "feed": "commit_name INTEGER NOT NULL",
+    "feed": "commit_name INTEGER NOT NULL"
 }
 _TABLES = (
     *(shared.also(_MORE.get(shared.name, "")) for shared in TABLES),

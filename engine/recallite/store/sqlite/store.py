@@ -18,7 +18,6 @@ from recallite.model.reports import ErasureReceipt, Verification
 from recallite.store.sql.derived import WordNumbers
 from recallite.store.sql.maintenance import unfinished as unfinished_copy
 from recallite.store.sql.verifying import figures
-from recallite.store.sqlite import full_text
 from recallite.store.sqlite.connection import (
     MEMORY,
     Checkpoints,
@@ -33,6 +32,7 @@ from recallite.store.sqlite.encryption import Key, remove_unfinished, replace_fi
 from recallite.store.sqlite.faults import is_unwritable, only_readable, reading_failed, removed, translated
 from recallite.store.sqlite.held_files import HeldFiles, all_copied, aside_of, leave
 from recallite.store.sqlite.maintenance import backup, drop_unused, prove, rebuild, verify
+from recallite.store.sqlite.repositories import create_full_text, has_full_text
 from recallite.store.sqlite.schema import SCHEMA_VERSION
 from recallite.store.sqlite.transaction import Reading, SqliteTransaction
 from recallite.store.store import COMPARING, Progress, Store
@@ -70,8 +70,8 @@ class SqliteStore(Store):
         super().__init__()
         self.path = resolve(path)
         self.in_memory = self.path == MEMORY
-        wanted = None if key is None else Key(key)
-        self.key = None if self.in_memory else wanted
+        made = None if key is None else Key(key)
+        self.key = None if self.in_memory else made
         self._busy_timeout_ms, self._durability, self._vector_type = busy_timeout_ms, durability, vector_type
         self._fts = fts
         self._lock = threading.RLock()
@@ -101,10 +101,10 @@ class SqliteStore(Store):
                 self.is_done_elsewhere(work)
         if fts and not self.read_only:
             with self._read_as_writer() as reader:
-                lacks = not full_text.exists(reader.connection)
+                lacks = not has_full_text(reader.connection)
             if lacks:
                 with self.atomic() as writer:
-                    full_text.create(writer.connection)
+                    create_full_text(writer.connection)
 
     @property
     def encrypted(self) -> bool:
@@ -119,12 +119,8 @@ class SqliteStore(Store):
             if self.read_only:
                 raise only_readable(self.path)
             if self._depth:
-                self._depth += 1
-                try:
-                    with self._undone(), self._writer.connection:
-                        yield self._writer
-                finally:
-                    self._depth -= 1
+                with self._undone(), self._savepoint(self._writer.connection):
+                    yield self._writer
                 return
             self._begin(wait=wait, background=background)
             connection, began = self._on_present_file(self._writer.connection), time.monotonic()
@@ -148,7 +144,33 @@ class SqliteStore(Store):
             self._check_stored()
             self._checkpoints.after_commit(connection)
 
+    @contextmanager
+    def _savepoint(self, connection: apsw.Connection) -> Iterator[None]:
+        self._check_begun(connection)
+        connection.execute(f"SAVEPOINT depth_{self._depth}")
+        self._depth += 1
+        try:
+            yield
+            self._check_begun(connection)
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute(f"ROLLBACK TO depth_{self._depth - 1}")
+            raise
+        finally:
+            self._depth -= 1
+            if connection.in_transaction:
+                connection.execute(f"RELEASE depth_{self._depth}")
+
+    def _check_begun(self, connection: apsw.Connection) -> None:
+        """Refuse to go on where an error has made SQLite roll the transaction back: what follows would commit alone."""
+        if not connection.in_transaction:
+            raise StoreError(
+                f"{self.path}: an earlier error has undone the whole transaction, and nothing of it was written: begin "
+                "it again"
+            )
+
     def _commit(self, connection: apsw.Connection) -> None:
+        self._check_begun(connection)
         held_files = self._held if self._writer.wrote else None
         if held_files is not None:
             held_files.mark(connection, f"{self._writer.commit_name:x}")
@@ -158,16 +180,8 @@ class SqliteStore(Store):
 
     @contextmanager
     def _entered(self, *, background: bool) -> Iterator[None]:
-        """Hold the lock of this process's threads."""
-        self._enter(background=background and self._holder != threading.get_ident())
-        try:
-            yield
-        finally:
-            self._lock.release()
-
-    def _enter(self, *, background: bool) -> None:
-        """Take the lock of this process's threads. Who has to wait for it goes before the background."""
-        if background:
+        """Hold the lock of this process's threads. Who has to wait for it goes before the background."""
+        if background and not self.writing:
             self._turnstile.wait_until_free()
             while not self._lock.acquire(blocking=False):
                 time.sleep(_LONGEST_PAUSE_SECONDS)
@@ -175,6 +189,10 @@ class SqliteStore(Store):
         elif not self._lock.acquire(blocking=False):
             with self._turnstile.waiting():
                 self._lock.acquire()
+        try:
+            yield
+        finally:
+            self._lock.release()
 
     def _begin(self, *, wait: bool, background: bool) -> None:
         """Take the write lock. Who has to wait for it goes before what other processes do in the background."""
@@ -412,7 +430,12 @@ class SqliteStore(Store):
         try:
             reader = self._idle.pop()
         except IndexError:
-            reader = self._open_reader()
+            writer = self._writer
+            if self.read_only:
+                reader = self._open_unwritable(writer)
+            else:
+                connection = self._opening(readonly=True)()
+                reader = SqliteTransaction(connection, self.path, self._numbers, self._vector_type, beside=writer)
         self._reading.add(reader)
         held_files = self._held
         try:
@@ -421,7 +444,7 @@ class SqliteStore(Store):
         except BaseException:
             self.give_back(reader, sound=True)
             raise
-        if self._is_writing():
+        if self.writing:
             return reader  # the end of the transaction tells
         self.give_back(reader, sound=False)
         with self._lock:
@@ -436,15 +459,6 @@ class SqliteStore(Store):
         """
         reading = [reader.connection, *(each.connection for each in [*self._reading])]
         return next(filter(reading_failed, reading), reader.connection)
-
-    def _is_writing(self) -> bool:
-        """Whether this thread is inside a write transaction."""
-        if not self._lock.acquire(blocking=False):
-            return False
-        try:
-            return self._depth > 0
-        finally:
-            self._lock.release()
 
     def give_back(self, reader: SqliteTransaction, *, sound: bool) -> None:
         """Let another read from a connection; one that is not `sound` is closed."""
@@ -567,9 +581,8 @@ class SqliteStore(Store):
 
     def _refuse_unfinished(self) -> None:
         mark = None
-        with suppress(
-            apsw.Error, StoreCorrupt, UnicodeDecodeError
-        ):  # a damaged file is opened, so that it can be mended
+        # A damaged file is opened, so that it can be mended.
+        with suppress(apsw.Error, StoreCorrupt, UnicodeDecodeError):
             mark = self._writer.copying.mark()
         if mark is not None:
             self._checkpoints.close()
@@ -592,9 +605,9 @@ class SqliteStore(Store):
             return self._open_unwritable()
         self.read_only = False
         if not self.in_memory:
-            held_files = HeldFiles(connection.filename, self.key)
             try:
                 with self._translated(connection):
+                    held_files = HeldFiles(connection.filename, self.key)
                     belongs = held_files.opened(connection)
             except BaseException:
                 leave(connection)
@@ -612,13 +625,6 @@ class SqliteStore(Store):
         if beside is None:
             self._held = HeldFiles(os.path.realpath(self.path), self.key, read_only=True)
         return SqliteTransaction(connection, self.path, self._numbers, self._vector_type, beside)
-
-    def _open_reader(self) -> SqliteTransaction:
-        writer = self._writer
-        if self.read_only:
-            return self._open_unwritable(writer)
-        connection = self._opening(readonly=True)()
-        return SqliteTransaction(connection, self.path, self._numbers, self._vector_type, beside=writer)
 
     def _opening(self, *, readonly: bool = False) -> Callable[[], apsw.Connection]:
         """The function that opens a connection; it does not refer to the store."""

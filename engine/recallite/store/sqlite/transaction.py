@@ -59,6 +59,7 @@ class SqliteTransaction(Writer):
     ) -> None:
         """`beside` is the writer that is open when a reader is opened."""
         self.beside = beside
+        # A random number for the connections that were opened together, and see a file go on, never back.
         self.opened: int = _random() if beside is None else beside.opened
         self.runs: dict[str, KeptRuns] = {} if beside is None else beside.runs
         super().__init__(connection, path, numbers, SqliteConditions(self.array))

@@ -73,7 +73,7 @@ def stored(memory):
     with memory._engine.store.read() as reader:
         return {
             row.source: [(chunk.position, chunk.text) for chunk in reader.documents.chunks_of(row.source_id)]
-            for row in reader.documents.listed("/")
+            for row in reader.documents.in_scope("/")
         }
 
 

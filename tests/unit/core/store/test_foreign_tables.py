@@ -10,7 +10,7 @@ import apsw
 import pytest
 
 from recallite.errors import InvalidInput, NotADatabase, StoreCorrupt, StoreError
-from recallite.store.foreign import rows, tables
+from recallite.store.sqlite.foreign import rows, tables
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import apsw
 import pytest
 
 from recallite.store.sql.repository import Condition
-from recallite.store.sqlite.full_text import FullTextTable, bm25
+from recallite.store.sqlite.repositories import FullTextTable, bm25_within
 
 _WORDS = [f"w{place}" for place in range(40)]
 _NOTES = FullTextTable("t", "note n", "n.id")
@@ -38,7 +38,7 @@ def test_of_all_rows_the_scores_are_those_of_fts5(part, words):
     connection = _table(_rows(1))
     connection.execute("DELETE FROM t WHERE rowid % 11 = 1")
     connection.execute("DELETE FROM note WHERE id % 11 = 1")
-    rows, scores = bm25(connection, _NOTES, words, part)
+    rows, scores = bm25_within(connection, _NOTES, words, part)
     asked = " OR ".join(f'"{word}"' for word in words)
     theirs = (
         connection.execute("SELECT rowid, -bm25(t) FROM t WHERE t MATCH ? ORDER BY rowid", (asked,)) if words else []
@@ -48,6 +48,6 @@ def test_of_all_rows_the_scores_are_those_of_fts5(part, words):
 
 def test_of_some_rows_they_are_those_of_a_table_of_these():
     rows = _rows(2)
-    some = bm25(_table(rows), _NOTES, ["w3", "w20"], Condition("n.owner = ?", ("a",)))
-    alone = bm25(_table([row for row in rows if row[1] == "a"]), _NOTES, ["w3", "w20"], None)
+    some = bm25_within(_table(rows), _NOTES, ["w3", "w20"], Condition("n.owner = ?", ("a",)))
+    alone = bm25_within(_table([row for row in rows if row[1] == "a"]), _NOTES, ["w3", "w20"], None)
     assert [each.tolist() for each in some] == [each.tolist() for each in alone]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import logging
+import os
 import threading
 from contextlib import contextmanager
 from datetime import timedelta
+from types import SimpleNamespace
 
 import apsw
 import pytest
@@ -17,7 +20,6 @@ from recallite.errors import StoreCorrupt, StoreError
 from recallite.model.settings import Consolidation
 from recallite.remember import write
 from recallite.store.sqlite import faults, held_files
-from recallite.store.sqlite import full_text as fts5
 from recallite.store.sqlite import store as sqlite_store
 from recallite.store.sqlite.faults import as_store_error
 from recallite.store.sqlite.store import SqliteStore
@@ -145,7 +147,9 @@ def test_where_no_thread_is_left_work_waits_for_the_next_call(monkeypatch):
     ],
     ids=["io", "io told as malformed", "malformed"],
 )
-@pytest.mark.parametrize(("where", "name"), [(held_files, "_last_fed"), (fts5, "exists")], ids=["files", "fts5"])
+@pytest.mark.parametrize(
+    ("where", "name"), [(held_files, "_last_fed"), (sqlite_store, "has_full_text")], ids=["files", "fts5"]
+)
 def test_what_fails_as_a_store_is_opened_is_an_error_of_ours(
     path, monkeypatch, kind, extended, unreadable, told, where, name
 ):
@@ -239,3 +243,59 @@ def test_an_error_is_told_though_the_connection_was_closed_meanwhile(tmp_path):
     told = as_store_error(fault, "a.db", connection)
     assert (type(told), told.reason) == (StoreError, "io")
     assert "a.db cannot be written" in str(told)
+
+
+def undo_by_sqlite(store):
+    """Have SQLite roll the whole transaction back because of an error in one statement."""
+    with store.atomic() as writer:
+        for _ in range(2):
+            writer.connection.execute("INSERT OR ROLLBACK INTO scope (path) VALUES ('/twice')")
+
+
+def test_nothing_is_written_alone_in_a_transaction_that_sqlite_has_rolled_back(on_disk):
+    """The next write in it opened a transaction of its own, which it committed."""
+
+    def write():
+        with on_disk.transaction():
+            on_disk.remember("the first half")
+            with pytest.raises(StoreError, match="UNIQUE"):
+                undo_by_sqlite(on_disk._engine.store)
+            with pytest.raises(StoreError, match="nothing of it was written"):
+                on_disk.remember("the second half")
+
+    with pytest.raises(StoreError, match="begin it again"):
+        write()
+    assert on_disk.count() == 0
+    on_disk.remember("words")
+    assert on_disk.count() == 1
+
+
+def test_a_transaction_that_sqlite_has_rolled_back_is_not_taken_for_committed(on_disk):
+    def write():
+        with on_disk.transaction():
+            on_disk.remember("the first half")
+            with pytest.raises(StoreError):
+                undo_by_sqlite(on_disk._engine.store)
+
+    with pytest.raises(StoreError, match="begin it again"):
+        write()
+    assert on_disk.count() == 0
+
+
+def test_where_the_system_does_not_tell_what_a_file_is_it_is_an_error_of_ours(path, monkeypatch):
+    def fails(_):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    Memory(path, settings=PLAIN).close()
+    before = len(apsw.connections())
+    with monkeypatch.context() as patch:
+        patch.setattr(held_files, "os", SimpleNamespace(**{**vars(os), "stat": fails}))
+        with raises(StoreError, "io", match=r"agent\.db cannot be opened"):
+            Memory(path, settings=PLAIN)
+    assert len(apsw.connections()) == before
+    with Memory(path, settings=PLAIN) as memory:
+        memory.remember("first words")
+        with monkeypatch.context() as patch:
+            patch.setattr(held_files, "os", SimpleNamespace(**{**vars(os), "stat": fails}))
+            memory.remember("words that SQLite could write")
+        assert memory.count() == 2

@@ -34,8 +34,8 @@ def test_documents_are_found_by_source_id_and_content(store):
         assert first.title == "Notes"
         assert [chunk.text for chunk in writer.documents.chunks_of(first.source_id)] == ["one", "two"]
         assert list(writer.documents.find_many("/a")) == ["a.md"]
-        assert [each.source for each in writer.documents.listed("/a")] == ["a.md", "b.md"]
-        assert [each.source for each in writer.documents.listed("/a", limit=1)] == ["a.md"]
+        assert [each.source for each in writer.documents.in_scope("/a")] == ["a.md", "b.md"]
+        assert [each.source for each in writer.documents.in_scope("/a", limit=1)] == ["a.md"]
         assert writer.documents.with_id("d2", "/a").source == "b.md"
         assert writer.documents.with_id("d1", "/a/b") is None
         assert writer.documents.with_content("/a", b"hash") == [first]
@@ -55,7 +55,7 @@ def test_a_document_changes_moves_and_goes(store):
         again = writer.documents.chunks_of(moved.source_id)
         assert [(chunk.position, msgspec.json.decode(chunk.tags)) for chunk in again] == [(1, []), (5, ["t"])]
         assert writer.documents.delete([moved]) == 2
-        assert writer.documents.listed("/") == []
+        assert writer.documents.in_scope("/") == []
 
 
 def test_a_document_without_some_of_its_chunks_is_cut_anew_and_without_all_is_gone(store):
@@ -87,7 +87,7 @@ def test_sessions_are_appended_read_searched_and_purged(store):
         hits = writer.sessions.search("/a", tokenize("tea"), 5)
         assert [(hit.position, hit.content) for hit in hits] == [(2, "more tea"), (0, "tea in the morning")]
         assert writer.sessions.search("/b", tokenize("tea"), 5) == []
-        assert [each.name for each in writer.sessions.listed("/", limit=1)] == ["s1"]
+        assert [each.name for each in writer.sessions.in_scope("/", limit=1)] == ["s1"]
         assert writer.sessions.unused_since("/", NOW) == []
         assert writer.sessions.unused_since("/", None) == [session]
         writer.sessions.delete([session])
@@ -155,7 +155,7 @@ def test_consolidation_fades_and_purges_episodes_of_one_scope(store):
         cycle = writer.consolidations.last("/")
         assert (cycle.trigger_id, cycle.compressed, cycle.pruned) == (pinned, 2, 1)
         writer.consolidations.change(cycle._replace(promoted=3))
-        assert [each.promoted for each in writer.consolidations.listed("/", 5)] == [3]
+        assert [each.promoted for each in writer.consolidations.of_scope("/", 5)] == [3]
         assert writer.consolidations.new_episodes("/", 2) == 0
 
 
@@ -178,7 +178,7 @@ def test_a_purged_scope_takes_along_what_services_keep_below_it(store):
             put_document(writer, scope, "d.md", f"doc{scope}")
         assert writer.scopes.purge_services("/a") == 6
         assert [writer.working.load(scope) for scope in ("/a", "/a/b", "/c")] == [None, None, '{"n":2}']
-        assert [each.scope for each in writer.documents.listed("/")] == ["/c"]
+        assert [each.scope for each in writer.documents.in_scope("/")] == ["/c"]
 
 
 def test_a_store_keeps_its_identity_and_its_role(store):

@@ -71,10 +71,10 @@ def _quoted(name: str) -> str:
 @contextmanager
 def _opened(path: Path) -> Iterator[apsw.Connection]:
     resolve(path)  # refuses what is no file
-    settled = _is_settled(path)
+    immutable = _is_settled(path)
     before = path.stat()
     # Reading a file in WAL mode leaves two files beside it, unless SQLite is told that nobody writes.
-    address = f"{path.as_uri()}?{'immutable=1' if settled else 'mode=ro'}"
+    address = f"{path.as_uri()}?{'immutable=1' if immutable else 'mode=ro'}"
     try:
         connection = apsw.Connection(address, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
         try:
@@ -86,7 +86,7 @@ def _opened(path: Path) -> Iterator[apsw.Connection]:
             connection.pragma("temp_store", "memory")
             yield connection
             after = path.stat()
-            if settled and (after.st_size, after.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
+            if immutable and (after.st_size, after.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
                 raise StoreError(f"{path} changed while it was read: run this again")
         finally:
             connection.close(True)
