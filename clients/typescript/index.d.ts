@@ -349,11 +349,6 @@ export interface TagCount {
   memories: number
 }
 
-export interface TimelineBucket {
-  start: string
-  memories: number
-}
-
 export interface HitsAnswer {
   hits: Array<Hit>
   query: string
@@ -431,12 +426,6 @@ export interface Reached {
   record: MemoryRecord
   distance: number
   strength: number
-}
-
-export interface VersionDiff {
-  from: string
-  to: string
-  parts: Array<["delete" | "equal" | "insert", string]>
 }
 
 export interface SessionInfo {
@@ -572,6 +561,17 @@ export interface Imported {
   warnings_total: number
 }
 
+export interface TimelineBucket {
+  start: string
+  memories: number
+}
+
+export interface VersionDiff {
+  from: string
+  to: string
+  parts: Array<["delete" | "equal" | "insert", string]>
+}
+
 export interface ClientOptions {
   /** Sent as "Authorization: Bearer". */
   token?: string
@@ -622,8 +622,6 @@ export class Client {
   scopes(fields?: { scope?: string; depth?: number | null; kinds?: Array<string> | null }): Promise<Array<ScopeCount>>
   /** Show the tags of memories, with their numbers. */
   tags(fields?: { scope?: string }): Promise<Array<TagCount>>
-  /** The numbers of memories by day or month. */
-  timeline(fields?: { bucket?: "day" | "week" | "month"; scope?: Array<string> | null; where?: { [name: string]: unknown } | null; kinds?: Array<string> | null; tags?: Array<string> | null; since?: string | null; until?: string | null; as_of?: string | null; valid_at?: string | null; include_superseded?: boolean }): Promise<Array<TimelineBucket>>
   /** Find the memories that answer a question, best first. */
   recall(fields: RecallRequest): Promise<HitsAnswer>
   /** `recall` for many questions at once. */
@@ -642,8 +640,6 @@ export class Client {
   traverse(fields: { id: string; depth?: number; types?: Array<string>; direction?: "out" | "in" | "both"; limit?: number | null }): Promise<Array<Reached>>
   /** Show what was said before and since, oldest first. */
   history(fields: { id: string; chain?: boolean }): Promise<Array<MemoryRecord>>
-  /** Differences by words between each version of a memory and the one before it. */
-  diffs(fields: { id: string }): Promise<Array<VersionDiff>>
   /** Put memories in the place of others. */
   supersede(fields: SupersedeRequest): Promise<null>
   /** Undo a supersession, or restore an earlier text. */
@@ -688,4 +684,8 @@ export class Client {
   transferExport(fields?: { format?: string; vectors?: boolean; scope?: Array<string> | null; where?: { [name: string]: unknown } | null; kinds?: Array<string> | null; tags?: Array<string> | null; since?: string | null; until?: string | null; as_of?: string | null; valid_at?: string | null; include_superseded?: boolean }): Promise<string>
   /** Read memories, all or none; those whose id exists are skipped. */
   transferImport(fields: { format?: string; scope?: string; data: string | Blob | Uint8Array }): Promise<Imported>
+  /** The numbers of memories by day or month. */
+  timeline(fields?: { bucket?: "day" | "week" | "month"; scope?: Array<string> | null; where?: { [name: string]: unknown } | null; kinds?: Array<string> | null; tags?: Array<string> | null; since?: string | null; until?: string | null; as_of?: string | null; valid_at?: string | null; include_superseded?: boolean }): Promise<Array<TimelineBucket>>
+  /** Differences by words between each version of a memory and the one before it. */
+  diffs(fields: { id: string }): Promise<Array<VersionDiff>>
 }

@@ -15,7 +15,6 @@ export const OPERATIONS = {
   vectors: ["POST", "/v1/memories/vectors", [], "json"],
   scopes: ["GET", "/v1/scopes", ["scope", "depth", "kinds"], ""],
   tags: ["GET", "/v1/tags", ["scope"], ""],
-  timeline: ["GET", "/v1/timeline", ["bucket", "scope", "where", "kinds", "tags", "since", "until", "as_of", "valid_at", "include_superseded"], ""],
   recall: ["POST", "/v1/recall", [], "json"],
   recallMany: ["POST", "/v1/recall/batch", [], "json"],
   reviewExplain: ["POST", "/v1/explain", [], "json"],
@@ -25,7 +24,6 @@ export const OPERATIONS = {
   neighbors: ["GET", "/v1/memories/{id}/neighbors", ["types", "direction", "limit"], ""],
   traverse: ["GET", "/v1/memories/{id}/traverse", ["depth", "types", "direction", "limit"], ""],
   history: ["GET", "/v1/memories/{id}/history", ["chain"], ""],
-  diffs: ["GET", "/v1/memories/{id}/diffs", [], ""],
   supersede: ["POST", "/v1/memories/supersede", [], "json"],
   restore: ["POST", "/v1/memories/{id}/restore", [], "json"],
   sessionsList: ["GET", "/v1/sessions", ["agent", "limit"], ""],
@@ -48,4 +46,6 @@ export const OPERATIONS = {
   reviewAudit: ["POST", "/v1/audit", [], "json"],
   transferExport: ["GET", "/v1/export", ["format", "vectors", "scope", "where", "kinds", "tags", "since", "until", "as_of", "valid_at", "include_superseded"], "text"],
   transferImport: ["POST", "/v1/import", ["format", "scope"], "bytes"],
+  timeline: ["GET", "/v1/timeline", ["bucket", "scope", "where", "kinds", "tags", "since", "until", "as_of", "valid_at", "include_superseded"], ""],
+  diffs: ["GET", "/v1/memories/{id}/diffs", [], ""],
 }

@@ -39,8 +39,7 @@ Table: TypeAlias = Any
 _ROWS = 4096
 _TIMES = (
     "created_at", "valid_from", "valid_until", "updated_at", "accessed_at", "expires_at", "recorded_from",
-    "recorded_until",
-    "superseded_at", "held_until",
+    "recorded_until", "superseded_at", "held_until",
 )  # fmt: skip
 _LISTS = ("tags", "supersedes", "superseded_by", "match_reasons", "evidence_gaps")
 _NUMBERS = ("position", "access_count", "occurrences")
@@ -130,7 +129,19 @@ def new_records_table(records: Iterable[NewRecord]) -> Table:
     """
     pa = _pyarrow()
     listed = list(records)
-    columns = {name: [_checked(name, record) for record in listed] for name in _NEW_FIELDS}
+    lives = [check_life(record.expires_at) for record in listed]  # where it is given as a length of time
+
+    def column(name: str) -> list[Any]:
+        if name == "expires_after":
+            return lives
+        values = [getattr(record, name) for record in listed]
+        if name == "expires_at":
+            values = [value if life is None else None for value, life in zip(values, lives, strict=True)]
+        if name in _TIMES:
+            return [optional_datetime(check_time(value, name)) for value in values]
+        return [_value(name, value) for value in values]
+
+    columns = {name: column(name) for name in _NEW_FIELDS}
     fields = [(name, _type(name)) for name in _NEW_FIELDS]
     if any(record.vector is not None for record in listed):
         embedded = [record.vector if isinstance(record.vector, EmbeddedText) else None for record in listed]
@@ -191,9 +202,9 @@ def questions(source: object) -> tuple[list[int | str], list[str], list[Any] | N
         queries += batch.column("query").to_pylist()
         if "vector" in batch.schema.names:
             vectors += map(_floats, batch.column("vector"))
-    for place, (name, query) in enumerate(zip(names, queries, strict=True)):
+    for i, (name, query) in enumerate(zip(names, queries, strict=True), 1):
         if name is None or not isinstance(query, str):
-            raise InvalidInput(f"row {place + 1}: its question or query is {shown(name if name is None else query)}")
+            raise InvalidInput(f"row {i}: its question or query is {shown(name if name is None else query)}")
     return names, queries, vectors or None
 
 
@@ -206,19 +217,26 @@ def _rows(batch: Any, first: int) -> Iterator[NewRecord]:
             f"the column {shown(unknown[0])}" if unknown else "a column twice" if "text" in names else "no column text"
         )
         raise InvalidInput(f"the table has {wrong}: use {', '.join(_NEW_FIELDS)}, and vector or vectors")
-    columns = {name: _listed(batch.column(name)) for name in names if name in _NEW_FIELDS or name == "recorded_until"}
+    pa = _pyarrow()
+    columns: dict[str, list[Any]] = {}
+    for name in names:
+        if name in _NEW_FIELDS or name == "recorded_until":
+            column = batch.column(name)
+            if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
+                column = column.cast(pa.timestamp("us", column.type.tz), safe=False)
+            columns[name] = column.to_pylist()
     vectors = _given_vectors(batch)
     closed = columns.pop("recorded_until", None)
-    for place in range(batch.num_rows):
-        if closed is not None and closed[place] is not None:
+    for i in range(batch.num_rows):
+        if closed is not None and closed[i] is not None:
             continue
-        fields = {name: values[place] for name, values in columns.items() if values[place] is not None}
-        if vectors is not None and (vector := vectors[place]) is not None:
+        fields = {name: values[i] for name, values in columns.items() if values[i] is not None}
+        if vectors is not None and (vector := vectors[i]) is not None:
             fields["vector"] = vector
         try:
             yield _new_record(fields)
         except RecalliteError as reason:
-            raise InvalidInput(f"row {first + place + 1}: {reason}", reason.reason) from reason
+            raise InvalidInput(f"row {first + i + 1}: {reason}", reason.reason) from reason
 
 
 def _new_record(fields: dict[str, Any]) -> NewRecord:
@@ -279,19 +297,17 @@ def _floats(value: Any) -> NDArray[np.float32] | None:
         raise InvalidInput("a vector is no list of numbers, or its parts have different lengths") from None
 
 
-def _listed(column: Any) -> list[Any]:
-    pa = _pyarrow()
-    kind = column.type
-    if pa.types.is_timestamp(kind) and kind.unit == "ns":
-        column = column.cast(pa.timestamp("us", kind.tz), safe=False)
-    values: list[Any] = column.to_pylist()
-    return values
-
-
 def _batches(source: object, batch_rows: int) -> Iterator[Any]:
     pa = _pyarrow()
     if isinstance(source, str | os.PathLike):
-        yield from _parquet_batches(source, batch_rows)
+        import pyarrow.parquet
+
+        path = check_path(source)
+        try:
+            with pyarrow.parquet.ParquetFile(path) as file:
+                yield from file.iter_batches(batch_size=batch_rows)
+        except (OSError, pa.ArrowException) as fault:
+            raise InvalidInput(f"{path} cannot be read as Parquet: {fault}") from fault
     elif isinstance(source, pa.Table):
         yield from source.to_batches(max_chunksize=batch_rows)
     elif isinstance(source, pa.RecordBatch):
@@ -307,18 +323,6 @@ def _batches(source: object, batch_rows: int) -> Iterator[Any]:
         raise InvalidInput(f"source is {shown(source)}: give Arrow data, or the path of a Parquet file")
 
 
-def _parquet_batches(path: str | os.PathLike[str], batch_rows: int) -> Iterator[Any]:
-    pa = _pyarrow()
-    import pyarrow.parquet
-
-    place = check_path(path)
-    try:
-        with pyarrow.parquet.ParquetFile(place) as file:
-            yield from file.iter_batches(batch_size=batch_rows)
-    except (OSError, pa.ArrowException) as fault:
-        raise InvalidInput(f"{place} cannot be read as Parquet: {fault}") from fault
-
-
 def _value(name: str, value: Any) -> Any:
     """A field of a record or hit as its column takes it."""
     if name == "metadata":
@@ -326,17 +330,6 @@ def _value(name: str, value: Any) -> Any:
     if name == "supersedes" and isinstance(value, str):
         return [value]
     return value
-
-
-def _checked(name: str, record: NewRecord) -> Any:
-    """A field of a new record, which a caller gave, as its column takes it."""
-    life = check_life(record.expires_at) if name.startswith("expires") else None
-    if name == "expires_after":
-        return life
-    value = getattr(record, name)
-    if name in _TIMES and life is None:
-        return optional_datetime(check_time(value, name))
-    return None if life is not None else _value(name, value)
 
 
 def _type(name: str) -> Any:

@@ -78,7 +78,7 @@ def remember_many(
     Raises InvalidItem for the item that stopped it and WorkerLost for a process that ended; batches before are stored.
     """
     check_stream(items)
-    placed = (Placed(f"item {place}", item) for place, item in enumerate(items))
+    placed = (Placed(f"item {number}", item) for number, item in enumerate(items))
     return _remember(memory, placed, workers, batch_size, policy, on_progress)
 
 

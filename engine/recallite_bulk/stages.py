@@ -67,17 +67,14 @@ class KnownIds:
         """Return those of these ids that are known."""
         if not ids or not len(self._hashes):
             return set()
-        wanted = _hashed(ids)
-        places = np.minimum(np.searchsorted(self._hashes, wanted), len(self._hashes) - 1)
-        return {name for name, known in zip(ids, self._hashes[places] == wanted, strict=True) if known}
+        hashes = _hashed(ids)
+        nearest = np.minimum(np.searchsorted(self._hashes, hashes), len(self._hashes) - 1)
+        return {name for name, known in zip(ids, self._hashes[nearest] == hashes, strict=True) if known}
 
 
 def _hashed(ids: list[str]) -> NDArray[np.bytes_]:
     digests = [hashlib.blake2b(name.encode(), digest_size=_BYTES).digest() for name in ids]
     return np.array(digests, f"S{_BYTES}")
-
-
-_FIELDS = NewRecord.__struct_fields__
 
 
 class Embed:
@@ -124,28 +121,25 @@ class Embed:
         the embedder fails for has no vector: the store will leave it out, or embed it. Raises InvalidItem.
         """
         records, rows = [], []
-        for place, item in enumerate(items):
+        limit = self._settings.max_text_chars
+        for position, item in enumerate(items):
             try:
                 record = _plain(as_new_record(item))
-                rows.append(self._row(record))
+                vector = None if isinstance(record.vector, EmbeddedText) else record.vector
+                # The row that the store will make, for the text that it will embed.
+                unembedded = structs.replace(record, vector=vector)
+                rows.append(prepare(unembedded, base=self._base, max_text_chars=limit, policy=self._policy))
             except RecalliteError as reason:
-                raise InvalidItem(place, 0, reason) from reason
+                raise InvalidItem(position, 0, reason) from reason
             records.append(record)
         records = [self._named(record, row) for record, row in zip(records, rows, strict=True)]
         if self._known is not None:
             known = self._known([record.id for record in records if record.id is not None])
-            fresh = [place for place, record in enumerate(records) if record.id not in known]
-            records, rows = [records[place] for place in fresh], [rows[place] for place in fresh]
-        wanted = [row for record, row in zip(records, rows, strict=True) if record.vector is None and row.indexed]
-        identity = self._embed([row for row in wanted if row.named or not is_skipped(row, self._policy)])
+            fresh = [i for i, record in enumerate(records) if record.id not in known]
+            records, rows = [records[i] for i in fresh], [rows[i] for i in fresh]
+        to_embed = [row for record, row in zip(records, rows, strict=True) if record.vector is None and row.indexed]
+        identity = self._embed([row for row in to_embed if row.named or not is_skipped(row, self._policy)])
         return [_embedded(record, row, identity) for record, row in zip(records, rows, strict=True)]
-
-    def _row(self, record: NewRecord) -> Row:
-        """The row that the store will make, for the text that it will embed."""
-        limit = self._settings.max_text_chars
-        if isinstance(record.vector, EmbeddedText):
-            record = structs.replace(record, vector=None)
-        return prepare(record, base=self._base, max_text_chars=limit, policy=self._policy)
 
     def _embed(self, rows: list[Row]) -> Identity | None:
         if not rows or not self._embedder.enabled:
@@ -178,7 +172,8 @@ def _plain(record: NewRecord) -> NewRecord:
     if type(record) is NewRecord:
         return record
     life = getattr(record, "expires_after", None)
-    return NewRecord(**{name: getattr(record, name) for name in _FIELDS} | ({"expires_at": life} if life else {}))
+    fields = {name: getattr(record, name) for name in NewRecord.__struct_fields__}
+    return NewRecord(**fields | ({"expires_at": life} if life else {}))
 
 
 def known_ids(memory: Memory, ids: Iterable[str]) -> set[str]:
@@ -195,28 +190,24 @@ def write(records: Sequence[NewRecord], memory: Memory, *, policy: WritePolicy |
     Several processes may do this with the same records: each is stored once. Raises what `Memory.remember_many` raises.
     """
     first: dict[str, int] = {}
-    for place, record in enumerate(records):
+    for i, record in enumerate(records):
         if record.id is not None:
-            first.setdefault(record.id, place)
-    fresh = [place for place, record in enumerate(records) if record.id is None or first[record.id] == place]
+            first.setdefault(record.id, i)
+    fresh = [i for i, record in enumerate(records) if record.id is None or first[record.id] == i]
     while True:
-        known = known_ids(memory, _ids(records, fresh))
-        fresh = [place for place in fresh if records[place].id not in known]
+        known = known_ids(memory, [id for i in fresh if (id := records[i].id) is not None])
+        fresh = [i for i in fresh if records[i].id not in known]
         if not fresh:
             return Remembered(known=len(records))
         try:
-            ids = memory.remember_many([records[place] for place in fresh], batch_size=len(fresh), policy=policy)
+            ids = memory.remember_many([records[i] for i in fresh], batch_size=len(fresh), policy=policy)
         except InvalidItem as refused:
             # Another process has stored one of them meanwhile, and this batch is rolled back: try without that one.
-            if refused.error.reason == "exists" and known_ids(memory, _ids(records, fresh)):
+            if refused.error.reason == "exists" and known_ids(memory, [id for i in fresh if (id := records[i].id)]):
                 continue
             raise InvalidItem(fresh[refused.position], 0, refused.error) from refused.error
         stored = sum(map(bool, ids))
         return Remembered(records=stored, known=len(records) - len(fresh), junk=len(fresh) - stored)
-
-
-def _ids(records: Sequence[NewRecord], places: Sequence[int]) -> list[str]:
-    return [name for place in places if (name := records[place].id) is not None]
 
 
 class OpenedStore:

@@ -22,14 +22,7 @@ from recallite_connect.common import (
 from recallite_connect.importers.reading import cleaned_json
 
 with needed("agent-framework"):
-    from agent_framework import (
-        AgentSession,
-        ContextProvider,
-        FunctionTool,
-        HistoryProvider,
-        Message,
-        SessionContext,
-    )
+    from agent_framework import AgentSession, ContextProvider, FunctionTool, HistoryProvider, Message, SessionContext
 
 __all__ = ["RecalliteContextProvider", "RecalliteHistoryProvider"]
 

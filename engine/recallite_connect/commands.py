@@ -62,13 +62,10 @@ def _print_imported(done: Imported | Restored | ImportReport) -> None:
             hint(warning)
 
 
-def _has_troubles(done: Imported | Restored | ImportReport) -> bool:
-    if isinstance(done, Restored):
-        return bool(done.problems)
-    return not isinstance(done, Imported) and done.troubles_total > 0
-
-
-@prints(_print_imported, fails=_has_troubles)
+@prints(
+    _print_imported,
+    fails=lambda done: bool(done.problems) if isinstance(done, Restored) else getattr(done, "troubles_total", 0) > 0,
+)
 def import_(
     context: click.Context,
     file: Annotated[str | None, argument("FILE", "The file, or a folder of Markdown; - is standard input.")] = None,
@@ -126,12 +123,11 @@ def import_(
 
 
 def _mapping(pairs: Sequence[str]) -> dict[str, str]:
-    """Paths by field, of FIELD=PATH in each --map."""
-    for pair in pairs:
-        if "=" not in pair:
-            raise InvalidInput(f"--map is {pair!r}: give FIELD=PATH, such as text=body")
+    """Return the path of each field, of FIELD=PATH in each --map."""
     mapping: dict[str, str] = {}
-    for field, _, path in (pair.partition("=") for pair in pairs):
+    for field, equals, path in (pair.partition("=") for pair in pairs):
+        if not equals:
+            raise InvalidInput(f"--map is {field!r}: give FIELD=PATH, such as text=body")
         if mapping.setdefault(field.strip(), path.strip()) != path.strip():
             raise InvalidInput(f"--map gives {field.strip()} twice: leave one of them out")
     return mapping
@@ -154,20 +150,11 @@ def _import_from(
         print_rows(("from", "what"), [(name, source.path) for name, source in sorted(sources().items())])
         raise click.exceptions.Exit
     source_named(system).folder_or_file(path)  # before a store is made
-    with (
-        open_memory(context, create=True, dry_run=dry_run) as memory,
-        progress("importing", "memories") as report,
-    ):
+    with open_memory(context, create=True, dry_run=dry_run) as memory, progress("importing", "memories") as report:
         return import_from(
-            memory,
-            system,
-            path,
-            scope=scope,
-            mapping=mapping,
-            dry_run=dry_run,
-            batch_size=batch_size,
+            memory, system, path, scope=scope, mapping=mapping, dry_run=dry_run, batch_size=batch_size,
             on_progress=report,
-        )
+        )  # fmt: skip
 
 
 def _watch_from(

@@ -46,6 +46,7 @@ _AS_GIVEN = {
     "resolve_dates": False, "topic_cosine": None, "recognise_recalled": False, "link_cosine": None, "junk": "store",
 }  # fmt: skip
 
+_log = logger(__name__)
 P = ParamSpec("P")
 R = TypeVar("R")
 S = TypeVar("S")
@@ -125,7 +126,7 @@ def _json_of(value: Any, path: tuple[str | int, ...], types: list[list[Any]]) ->
     if isinstance(value, Mapping):
         return {_json_key(key): _json_of(inner, (*path, _json_key(key)), types) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_json_of(inner, (*path, place), types) for place, inner in enumerate(value)]
+        return [_json_of(inner, (*path, i), types) for i, inner in enumerate(value)]
     if isinstance(value, str):
         if (text := cleaned(value)) != value:
             types.append(["str", path, json.dumps(value)])
@@ -269,9 +270,6 @@ def recalled_text(memory: Memory, query: str, limit: int) -> str:
         return ""
     results = [{"content": hit.text, "date": hit.created_at.date().isoformat()} for hit in hits]
     return tools.as_text({"notice": NOTICE, "results": results})
-
-
-_log = logger(__name__)
 
 
 class Sweeper:

@@ -113,8 +113,8 @@ class RecalliteStorage(OnMemory):
             return self._records.forget(**fields).records
         with self.memory.transaction():
             records = [record for record in self._records.list(**fields, limit=None) if _has(record, rest)]
-            wanted = None if record_ids is None else {*record_ids}
-            ids = [record.id for record in records if wanted is None or record.id in wanted]
+            named = None if record_ids is None else {*record_ids}
+            ids = [record.id for record in records if named is None or record.id in named]
             return self._records.forget(ids).records if ids else 0
 
     def reset(self, scope_prefix: str | None = None) -> None:
@@ -151,16 +151,10 @@ class RecalliteStorage(OnMemory):
             passed = [record.id for record in self._records.list(**fields, limit=None) if _has(record, rest)]
             fields = _fields(scope_prefix, None, {"id": {"in": passed}})
         try:
-            most = min(limit, MAX_LIMIT)
             hits = self._records.recall(
-                "",
-                vector=query_embedding,
-                limit=most,
-                mode="vector",
-                profile=_NEAREST,
-                filter=Filter(**fields),
-                purpose="inspect",
-            )
+                "", vector=query_embedding, limit=min(limit, MAX_LIMIT), mode="vector", profile=_NEAREST,
+                filter=Filter(**fields), purpose="inspect",
+            )  # fmt: skip
         except InvalidInput as fault:
             if fault.reason != "vector":
                 raise

@@ -102,16 +102,23 @@ def export_to(
     InvalidInput for a target, a field or a folder that cannot be.
     """
     form: Target = plugins.load("exporters", target)
-    place = checks.check_path(path)
+    output = checks.check_path(path)
     if mapping and not form.mapped:
         mapped = ", ".join(sorted(name for name, other in targets().items() if other.mapped))
         raise InvalidInput(f"map is given, and there is nothing to map here: leave it out, or export to {mapped}")
-    if form.folder and place.exists() and (not place.is_dir() or any(place.iterdir())):
-        raise InvalidInput(f"{place} is there already: give a folder that is new or empty")
+    if form.folder and output.exists() and (not output.is_dir() or any(output.iterdir())):
+        raise InvalidInput(f"{output} is there already: give a folder that is new or empty")
     fields.pop("include_superseded", None)
     total = memory.count(**fields)
+
+    def pages() -> Iterator[Record]:
+        offset = 0
+        while page := memory.list(order="oldest", limit=_PAGE, offset=offset, **fields):
+            yield from page
+            offset += len(page)
+
     memories = Memories(
-        pages=lambda: _pages(memory, fields),
+        pages=pages,
         some=lambda ids: memory.get(ids),
         links=lambda id: [
             link for link in memory.neighbors(id, direction="out", limit=None) if link.type != SUPERSEDES
@@ -121,32 +128,20 @@ def export_to(
     )
     lost: Counter[str] = Counter()
     done = 0
-    for written in form.write(memories, place):
+    for written in form.write(memories, output):
         done += 1
-        lost.update(_lost(written.record, written.fields))
-        if "links" not in written.fields:
-            lost["links"] += len(memories.links(written.record.id))
+        record, held = written.record, written.fields
+        lost.update(
+            name for name, default in _DEFAULTS.items() if name not in held and getattr(record, name) != default
+        )
+        lost["created_at"] += "created_at" not in held
+        lost["versions"] += record.recorded_from > record.created_at
+        if "links" not in held:
+            lost["links"] += len(memories.links(record.id))
         if on_progress is not None:
             on_progress(done, total)
     lost["superseded"] = memory.count(**fields, include_superseded=True) - total
-    return ExportToReport(records=done, path=str(place), lost={name: count for name, count in lost.items() if count})
-
-
-def _pages(memory: Memory, fields: Mapping[str, Any]) -> Iterator[Record]:
-    offset = 0
-    while page := memory.list(order="oldest", limit=_PAGE, offset=offset, **fields):
-        yield from page
-        offset += len(page)
-
-
-def _lost(record: Record, fields: frozenset[str]) -> Iterator[str]:
-    for name, default in _DEFAULTS.items():
-        if name not in fields and getattr(record, name) != default:
-            yield name
-    if "created_at" not in fields:
-        yield "created_at"
-    if record.recorded_from > record.created_at:
-        yield "versions"
+    return ExportToReport(records=done, path=str(output), lost={name: count for name, count in lost.items() if count})
 
 
 _PREFIX = "jsonl:"

@@ -162,13 +162,9 @@ def _said(events: Sequence[Any], session_id: str | None, custom: Mapping[str, ob
 
 
 def _item(
-    content: Any,
-    id: str,
-    session_id: str | None,
-    author: str | None,
-    timestamp: float | str | None,
+    content: Any, id: str, session_id: str | None, author: str | None, timestamp: float | str | None,
     custom: Mapping[str, object],
-) -> NewRecord | None:
+) -> NewRecord | None:  # fmt: skip
     """An event as a memory; None without a text. Pictures and other data in it are left out."""
     parts = [part for part in content.parts or () if part.inline_data is None]
     text = cleaned(" ".join(part.text for part in parts if part.text))
@@ -203,9 +199,7 @@ def _differ(record: Record, item: NewRecord) -> bool:
 
 def _entry(hit: Hit) -> Any:
     return MemoryEntry(
-        id=hit.metadata["event_id"],
-        content=Content.model_validate(hit.metadata["content"]),
-        author=hit.metadata.get("author"),
-        timestamp=hit.metadata.get("timestamp", hit.created_at.isoformat()),
+        id=hit.metadata["event_id"], content=Content.model_validate(hit.metadata["content"]),
+        author=hit.metadata.get("author"), timestamp=hit.metadata.get("timestamp", hit.created_at.isoformat()),
         custom_metadata=hit.metadata.get("custom", {}),
-    )
+    )  # fmt: skip

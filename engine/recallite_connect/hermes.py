@@ -19,7 +19,7 @@ from recallite.errors import InvalidInput, RecalliteError
 from recallite.memory import Memory
 from recallite.model.authority import speaking_as
 from recallite.model.checks import MAX_QUERY_CHARS
-from recallite.model.records import Hit, NewRecord
+from recallite.model.records import NewRecord
 from recallite_connect.common import needed, scope_segment
 from recallite_connect.importers.reading import cleaned
 
@@ -96,13 +96,12 @@ class RecalliteProvider(MemoryProvider):
         memory = self._memory  # `shutdown` may come from another thread
         if memory is None or not query.strip():
             return ""
-        hits = memory.recall(
-            query[:MAX_QUERY_CHARS],
-            limit=_MOST_HITS,
-            scope=self._scope,
-            relevant=True,
-        )
-        return "" if not hits else "\n".join(["Memories, the best first:", *map(_line, hits)])
+        hits = memory.recall(query[:MAX_QUERY_CHARS], limit=_MOST_HITS, scope=self._scope, relevant=True)
+        lines = []
+        for hit in hits:
+            speaker = "" if hit.context is None else f"{hit.context}: "
+            lines.append(f"- {(hit.valid_from or hit.created_at):%Y-%m-%d} {speaker}{hit.text}")
+        return "\n".join(["Memories, the best first:", *lines]) if lines else ""
 
     def sync_turn(
         self,
@@ -227,11 +226,6 @@ def _path(home: Path) -> str:
         raise InvalidInput(f'{home / _CONFIG} is not {{"path": "..."}}: {fault}') from None
     path = settings.get("path", "recallite.db")
     return path if path.startswith("postgresql:") else str(home / Path(path).expanduser())
-
-
-def _line(hit: Hit) -> str:
-    speaker = "" if hit.context is None else f"{hit.context}: "
-    return f"- {(hit.valid_from or hit.created_at):%Y-%m-%d} {speaker}{hit.text}"
 
 
 def _fault(reason: str) -> str:

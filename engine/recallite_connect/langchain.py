@@ -207,13 +207,13 @@ class RecalliteVectorStore(OnMemory, VectorStore):
         size = next((parts.shape[1] for parts in known.values()), 1)
         means = [known[hit.id].mean(axis=0) if hit.id in known else np.zeros(size, np.float32) for hit in hits]
         relevance = np.array([hit.score for hit in hits])
-        return [_document(hits[place]) for place in _marginal(relevance, means, k, relevance_share)]
+        return [_document(hits[i]) for i in _marginal(relevance, means, k, relevance_share)]
 
 
 def _marginal(
     relevance: NDArray[np.float64], vectors: list[NDArray[np.float32]], k: int, relevance_share: float
 ) -> list[int]:
-    """The places of k candidates, each the best by relevance less its greatest cosine with those chosen before.
+    """The indices of k candidates, each the best by relevance less its greatest cosine with those chosen before.
 
     Carbonell and Goldstein, 1998.
     """

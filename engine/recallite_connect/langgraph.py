@@ -44,6 +44,7 @@ with needed("langgraph"):
         IndexConfig,
         Item,
         ListNamespacesOp,
+        MatchCondition,
         Op,
         PutOp,
         Result,
@@ -51,11 +52,21 @@ with needed("langgraph"):
         SearchOp,
         TTLConfig,
         ensure_embeddings,
+        get_text_at_path,
+        tokenize_path,
         validate_op_namespace,
     )  # fmt: skip
     from langgraph.store.base.batch import AsyncBatchedBaseStore
 
 _SWEEP_MINUTES = 5.0
+INDEXED, UNINDEXED = "item", "item-unindexed"
+"""The kinds of the records of items: those that a search with a query ranks, and the others."""
+KINDS = (INDEXED, UNINDEXED)
+
+_UNSAFE = re.compile(r"[%/\x00-\x1f\x7f\ud800-\udfff]|^\s+|\s+$|^\.{1,2}$")
+_QUOTED = re.compile("%([0-9a-f]{4,6});")
+_FILTER_KEY = re.compile(r"[^\"\x00]+")
+_OPERATORS = {"$eq": "eq", "$ne": "ne", "$gt": "gt", "$gte": "gte", "$lt": "lt", "$lte": "lte"}
 
 
 class _Plan(NamedTuple):
@@ -168,7 +179,11 @@ class RecalliteStore(OnMemory, BaseStore):
                 plan.queries.append(op.query)
         for id, op in plan.puts.items():
             if op.value is not None:
-                metadata = plan.metadata[id] = _metadata(op)
+                value = dict(op.value)
+                if (other := next((key for key in value if not isinstance(key, str)), None)) is not None:
+                    raise InvalidInput(f"the value of {shown(op.key)} has the key {shown(other)}: keys are str")
+                stored, types = restorable({"key": op.key, "value": value})
+                metadata = plan.metadata[id] = {**stored, "types": types} if types else {**stored}
                 plan.texts[id] = self._fields.texts(op, metadata["value"]) if self._ranks else []
         return plan
 
@@ -385,16 +400,6 @@ def _flat(texts: dict[str, list[str]]) -> list[str]:
     return [*dict.fromkeys(text for parts in texts.values() for text in parts)]
 
 
-def _metadata(op: PutOp) -> dict[str, Any]:
-    """The metadata of the record of an item. InvalidInput for a value that is no object with names."""
-    assert op.value is not None
-    value = dict(op.value)
-    if (other := next((key for key in value if not isinstance(key, str)), None)) is not None:
-        raise InvalidInput(f"the value of {shown(op.key)} has the key {shown(other)}: keys are str")
-    stored, types = restorable({"key": op.key, "value": value})
-    return {**stored, "types": types} if types else {**stored}
-
-
 def _stored(record: Record | Hit) -> dict[str, Any]:
     """The key and the value of an item as they were put."""
     restored_item: dict[str, Any] = restored(record.metadata, record.metadata.get("types", ()))
@@ -409,33 +414,19 @@ def _fields(record: Record | Hit) -> dict[str, Any]:
     }  # fmt: skip
 
 
-with needed("langgraph"):
-    from langgraph.store.base import IndexConfig, MatchCondition, PutOp, get_text_at_path, tokenize_path
-
-INDEXED, UNINDEXED = "item", "item-unindexed"
-"""The kinds of the records of items: those that a search with a query ranks, and the others."""
-KINDS = (INDEXED, UNINDEXED)
-
-_UNSAFE = re.compile(r"[%/\x00-\x1f\x7f\ud800-\udfff]|^\s+|\s+$|^\.{1,2}$")
-_QUOTED = re.compile("%([0-9a-f]{4,6});")
-_FILTER_KEY = re.compile(r"[^\"\x00]+")
-_OPERATORS = {"$eq": "eq", "$ne": "ne", "$gt": "gt", "$gte": "gte", "$lt": "lt", "$lte": "lte"}
-
-
 def scope_of(namespace: Sequence[str]) -> str:
     """The scope of a namespace; what a scope refuses in a label is quoted, such as "/" as "%002f;"."""
-    return "/" + "/".join(map(_quoted, namespace))
+
+    def quoted(match: re.Match[str]) -> str:
+        return "".join(f"%{ord(character):04x};" for character in match[0])
+
+    return "/" + "/".join(_UNSAFE.sub(quoted, label) for label in namespace)
 
 
 def namespace_of(scope: str) -> tuple[str, ...]:
     """The namespace of a scope."""
-    return (
-        () if scope == "/" else tuple(_QUOTED.sub(lambda code: chr(int(code[1], 16)), s) for s in scope[1:].split("/"))
-    )
-
-
-def _quoted(label: str) -> str:
-    return _UNSAFE.sub(lambda match: "".join(f"%{ord(character):04x};" for character in match[0]), label)
+    labels = scope[1:].split("/") if scope != "/" else []
+    return tuple(_QUOTED.sub(lambda code: chr(int(code[1], 16)), label) for label in labels)
 
 
 def id_of(base: str, namespace: Sequence[str], key: str) -> str:
@@ -469,7 +460,12 @@ class Fields:
         if op.index is False:
             return []
         paths = self._paths if op.index is None else _tokenized(op.index)
-        texts = [_readable(value)] if paths is None else [t for path in paths for t in get_text_at_path(value, path)]
+        if paths is not None:
+            texts = [text for path in paths for text in get_text_at_path(value, path)]
+        elif len(value) == 1 and isinstance(only := next(iter(value.values())), str):
+            texts = [only]
+        else:  # a line of each field
+            texts = ["\n".join(f"{key}: {text}" for key in value for text in get_text_at_path(value, [key]))]
         return [text for text in texts if text.strip()]
 
 
@@ -478,13 +474,6 @@ def _tokenized(paths: object) -> list[Any]:
     if not isinstance(listed, list | tuple) or not all(isinstance(path, str) for path in listed):
         raise InvalidInput(f"fields are {shown(paths)}: give a list of paths, such as ['text', 'items[*].name']")
     return [path if path == "$" else tokenize_path(path) for path in listed]
-
-
-def _readable(value: Mapping[str, Any]) -> str:
-    """A value as lines of text: its only str, or a line of each field."""
-    if len(value) == 1 and isinstance(only := next(iter(value.values())), str):
-        return only
-    return "\n".join(f"{key}: {text}" for key in value for text in get_text_at_path(dict(value), [key]))
 
 
 Test = Callable[[Any], bool]

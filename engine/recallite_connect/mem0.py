@@ -29,6 +29,12 @@ __all__ = ["AsyncMemory", "Memory"]
 _log = logger(__name__)
 _EVENTS = {"created": "ADD", "merged": "UPDATE", "replaced": "UPDATE"}
 _UNSET: Any = object()
+ENTITIES = ("user_id", "agent_id", "run_id")
+IDENTITY = (*ENTITIES, "actor_id")
+_BESIDE = (*IDENTITY, "role", "attributed_to", "expiration_date")
+"""Metadata that a result has beside its text, and not below `metadata`."""
+_OPERATORS = ("eq", "ne", "in", "nin", "gt", "gte", "lt", "lte", "contains")
+_LOGIC = {"AND": "and", "OR": "or", "$or": "or", "NOT": "not", "$not": "not"}
 
 
 class Memory(OnMemory):
@@ -59,9 +65,7 @@ class Memory(OnMemory):
     @classmethod
     def from_config(cls, config_dict: Mapping[str, Any]) -> Self:
         """Do as the constructor: mem0's models and stores are not used."""
-        if not isinstance(config_dict, Mapping):
-            raise InvalidInput(f"config_dict is {shown(config_dict)}: give a dict")
-        return cls(config_dict or None)
+        return cls(_checked_config(config_dict))
 
     def add(
         self,
@@ -103,8 +107,7 @@ class Memory(OnMemory):
             if message.get("name"):
                 beside["actor_id"] = message["name"]
             items.append((cleaned(plain_text(message["content"])), beside))
-        results = self._store(items, scope_of(ids), infer=infer)
-        return {"results": results}
+        return {"results": self._store(items, scope_of(ids), infer=infer)}
 
     def get(self, memory_id: str) -> dict[str, Any] | None:
         """The memory with this id, or None."""
@@ -257,6 +260,12 @@ class Memory(OnMemory):
         return results
 
 
+def _checked_config(config: object) -> object:
+    if not isinstance(config, Mapping):
+        raise InvalidInput(f"config_dict is {shown(config)}: give a dict")
+    return config or None
+
+
 def _is_said(message: object) -> bool:
     if (
         not isinstance(message, Mapping)
@@ -316,9 +325,7 @@ class AsyncMemory:
     @classmethod
     def from_config(cls, config_dict: Mapping[str, Any]) -> Self:
         """Do as `Memory.from_config`."""
-        if not isinstance(config_dict, Mapping):
-            raise InvalidInput(f"config_dict is {shown(config_dict)}: give a dict")
-        return cls(config_dict or None)
+        return cls(_checked_config(config_dict))
 
     add = _awaited(Memory.add)
     get = _awaited(Memory.get)
@@ -345,14 +352,6 @@ class AsyncMemory:
 
     async def __aexit__(self, *_: object) -> None:
         await in_thread(self.close)
-
-
-ENTITIES = ("user_id", "agent_id", "run_id")
-IDENTITY = (*ENTITIES, "actor_id")
-_BESIDE = (*IDENTITY, "role", "attributed_to", "expiration_date")
-"""Metadata that a result has beside its text, and not below `metadata`."""
-_OPERATORS = ("eq", "ne", "in", "nin", "gt", "gte", "lt", "lte", "contains")
-_LOGIC = {"AND": "and", "OR": "or", "$or": "or", "NOT": "not", "$not": "not"}
 
 
 def entity_ids(arguments: Mapping[str, Any]) -> dict[str, str]:
@@ -453,35 +452,22 @@ def item_of(memory: Record | Hit, *, score: float | None = None, listed: bool = 
     """A memory as mem0 returns it; `listed` ones have no score."""
     metadata = {key: value for key, value in memory.metadata.items() if key not in _BESIDE}
     item: dict[str, Any] = {
-        "id": memory.id,
-        "memory": memory.text,
-        "hash": md5(memory.text.encode(), usedforsecurity=False).hexdigest(),
-        "metadata": metadata or None,
-        "score": score,
-        "created_at": memory.created_at.isoformat(),
-        "updated_at": memory.updated_at.isoformat(),
-    }
-    if listed:
-        del item["score"]
+        "id": memory.id, "memory": memory.text,
+        "hash": md5(memory.text.encode(), usedforsecurity=False).hexdigest(), "metadata": metadata or None,
+        **({} if listed else {"score": score}),
+        "created_at": memory.created_at.isoformat(), "updated_at": memory.updated_at.isoformat(),
+    }  # fmt: skip
     return item | {key: memory.metadata[key] for key in _BESIDE if key in memory.metadata}
 
 
 def history_of(versions: list[Record]) -> list[dict[str, Any]]:
     """The versions of a memory, oldest first, as mem0's rows of changes."""
-    rows = []
-    for number, version in enumerate(versions):
-        rows.append(
-            {
-                "id": f"{version.id}:{number}",
-                "memory_id": version.id,
-                "old_memory": versions[number - 1].text if number else None,
-                "new_memory": version.text,
-                "event": "UPDATE" if number else "ADD",
-                "created_at": version.created_at.isoformat(),
-                "updated_at": version.recorded_from.isoformat(),
-                "is_deleted": False,
-                "actor_id": version.metadata.get("actor_id"),
-                "role": version.metadata.get("role"),
-            }
-        )
-    return rows
+    return [
+        {
+            "id": f"{version.id}:{i}", "memory_id": version.id, "old_memory": versions[i - 1].text if i else None,
+            "new_memory": version.text, "event": "UPDATE" if i else "ADD",
+            "created_at": version.created_at.isoformat(), "updated_at": version.recorded_from.isoformat(),
+            "is_deleted": False, "actor_id": version.metadata.get("actor_id"), "role": version.metadata.get("role"),
+        }
+        for i, version in enumerate(versions)
+    ]  # fmt: skip

@@ -71,7 +71,13 @@ class RecalliteSession(OnMemory):
     ) -> None:
         self.session_id = check_name(session_id, "session_id")
         self.scope = check_scope(scope)
-        self.session_settings: SessionSettings | None = _settings(session_settings)
+        if not isinstance(session_settings, SessionSettings | Mapping | None):
+            raise InvalidInput(
+                f"session_settings is {shown(session_settings)}: give SessionSettings(...), or a dict of its fields"
+            )
+        if not isinstance(session_settings, SessionSettings):
+            session_settings = SessionSettings().resolve(dict(session_settings or {}))
+        self.session_settings: SessionSettings | None = session_settings
         super().__init__(memory)
         self._sessions = self.memory.scoped(self.scope).sessions
 
@@ -124,12 +130,9 @@ def memory_tool(memory: Memory, *, scope: str = "/") -> FunctionTool:
         return await call_memory_tool(memory, within, arguments)
 
     return FunctionTool(
-        name="memory",
-        description=description,
-        params_json_schema=parameters,
-        on_invoke_tool=invoke,
+        name="memory", description=description, params_json_schema=parameters, on_invoke_tool=invoke,
         strict_json_schema=False,  # an action takes some of the fields only
-    )
+    )  # fmt: skip
 
 
 def recalling(
@@ -145,11 +148,3 @@ def recalling(
         return "\n\n".join(filter(None, (instructions, recalled)))
 
     return instruct
-
-
-def _settings(settings: object) -> SessionSettings:
-    if settings is None or isinstance(settings, SessionSettings):
-        return settings or SessionSettings()
-    if not isinstance(settings, Mapping):
-        raise InvalidInput(f"session_settings is {shown(settings)}: give SessionSettings(...), or a dict of its fields")
-    return SessionSettings().resolve(dict(settings))

@@ -54,7 +54,10 @@ class RecalliteToolset(OnMemory, AbstractToolset[Deps], Generic[Deps]):
         id: str | None = None,
     ) -> None:
         self._scope = scope if callable(scope) else check_scope(scope)
-        self._offered: dict[str, ServerTool] = {name: _named(name) for name in tools}
+        for name in tools:
+            if not isinstance(name, str) or name not in _BY_NAME:
+                raise InvalidInput(f"there is no tool {shown(name)}: use {', '.join(_BY_NAME)}")
+        self._offered: dict[str, ServerTool] = {name: _BY_NAME[name] for name in tools}
         self._max_retries, self._token_budget, self._id = max_retries, token_budget, id
         super().__init__(memory)
 
@@ -88,12 +91,6 @@ class RecalliteToolset(OnMemory, AbstractToolset[Deps], Generic[Deps]):
         if "error" in result:
             raise ModelRetry(as_text(result) if "candidates" in result["error"] else result["error"]["message"])
         return as_text(result)
-
-
-def _named(name: object) -> ServerTool:
-    if isinstance(name, str) and name in _BY_NAME:
-        return _BY_NAME[name]
-    raise InvalidInput(f"there is no tool {shown(name)}: use {', '.join(_BY_NAME)}")
 
 
 def _parameters(tool: ServerTool) -> dict[str, Any]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from recallite.memory import Memory
-    from recallite.model.reports import AnsweredQuestion, ConfidenceReport, Evaluation
+    from recallite.model.reports import AnsweredQuestion, Evaluation
     from recallite.store.store import Progress
 
 
@@ -37,7 +37,7 @@ _REMEDIES = {
 }
 
 
-class Shown(NamedTuple):
+class ShownEvaluation(NamedTuple):
     """An evaluation, how many missed questions to show of it, and the earlier report that it is compared with."""
 
     evaluation: Evaluation
@@ -49,7 +49,7 @@ def _asked(evaluation: Evaluation) -> int:
     return evaluation.counted + evaluation.confidence.unanswerable
 
 
-def _print_evaluation(shown: Shown) -> None:
+def _print_evaluation(shown: ShownEvaluation) -> None:
     from rich.console import Console
 
     evaluation = shown.evaluation
@@ -99,7 +99,7 @@ def eval_(
     out: Annotated[str | None, option("FILE", "Write the whole report to this file, as JSON.")] = None,
     overrides: Overrides = None,
     **fields: Any,
-) -> Shown:
+) -> ShownEvaluation:
     """Measure recall on questions of your own.
 
     Each line of FILE is a question with the memories to be found, by text, part of a text, or id:
@@ -109,7 +109,7 @@ def eval_(
     An empty list says that the store has no answer. A line may have an "id", and a filter: "scope", "kinds", "tags",
     "where", "since", "until", "as_of". Nothing in the store changes.
 
-    Shown are recall@k, hit@k, MRR and nDCG; what was missed, with the stage of recall that lost it; and what
+    ShownEvaluation are recall@k, hit@k, MRR and nDCG; what was missed, with the stage of recall that lost it; and what
     min_confidence would keep. With --against the questions are asked again with other options, and both runs are
     compared question by question; --against-report compares with an earlier run.
     """
@@ -127,7 +127,7 @@ def eval_(
 
         with writing(out, store=memory.path) as stream:
             stream.write(evaluation.to_json() + "\n")
-    return Shown(evaluation, missed, None if against_report is None else Path(against_report).name)
+    return ShownEvaluation(evaluation, missed, None if against_report is None else Path(against_report).name)
 
 
 def _earlier(path: str) -> Evaluation:
@@ -169,13 +169,10 @@ def _label(options: dict[str, Any]) -> str:
 def _print_figures(terminal: Console, runs: Sequence[Evaluation], names: Sequence[str]) -> None:
     if runs[0].figures is None:
         return
-    rows = [
-        (
-            name.format(k=runs[0].k),
-            *("" if run.figures is None else f"{getattr(run.figures, field):.3f}" for run in runs),
-        )
-        for field, name in _FIGURES.items()
-    ]
+    rows = []
+    for field, name in _FIGURES.items():
+        values = ("" if run.figures is None else f"{getattr(run.figures, field):.3f}" for run in runs)
+        rows.append((name.format(k=runs[0].k), *values))
     terminal.print()
     _table(terminal, ("", *names), rows)
 
@@ -247,9 +244,8 @@ def _print_missed(terminal: Console, evaluation: Evaluation, name: str | None, m
 
 
 def _print_not_stored(terminal: Console, evaluation: Evaluation) -> None:
-    if not evaluation.not_stored:
-        return
-    _say(terminal, "\nnot in the store, so counted nowhere", style="bold")
+    if evaluation.not_stored:
+        _say(terminal, "\nnot in the store, so counted nowhere", style="bold")
     for absent in evaluation.not_stored:
         _say(terminal, f"{absent.question}  {_short(absent.expected)}: {absent.reason}")
         if absent.nearest_text is not None:
@@ -261,7 +257,14 @@ def _print_confidence(terminal: Console, runs: Sequence[Evaluation], names: Sequ
     if not any(item.right for item in reports):
         return
     heads = names if len(runs) > 1 else ("kept",)
-    rows = zip(*map(_kept, reports), strict=True)
+    columns = []  # shares of hits that pass each threshold, in words
+    for report in reports:
+        without = f", {{}} of {report.unanswerable:,}" if report.unanswerable else ""
+        columns.append([
+            f"{least.right:,} of {report.right:,}{without.format(f'{least.unanswerable:,}')}"
+            for least in report.thresholds
+        ])  # fmt: skip
+    rows = zip(*columns, strict=True)
     thresholds = (f"{item.min_confidence:g}" for item in reports[0].thresholds)
     others = " and questions without an answer" * bool(reports[0].unanswerable)
     _say(terminal, f"\nright hits{others} that each min_confidence lets through", style="bold")
@@ -273,12 +276,6 @@ def _print_confidence(terminal: Console, runs: Sequence[Evaluation], names: Sequ
             _say(terminal, f"min_confidence={least:g} keeps 95 % of the right hits{with_name}")
 
 
-def _kept(report: ConfidenceReport) -> list[str]:
-    """Shares of hits that pass each threshold, in words."""
-    without = f", {{}} of {report.unanswerable:,}" if report.unanswerable else ""
-    return [f"{at.right:,} of {report.right:,}{without.format(f'{at.unanswerable:,}')}" for at in report.thresholds]
-
-
 def _table(
     terminal: Console, columns: Sequence[str], rows: Iterable[Sequence[str]], *, last_is_text: bool = False
 ) -> None:
@@ -286,8 +283,8 @@ def _table(
     from rich.text import Text
 
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
-    for place, name in enumerate(columns):
-        is_text = place == 0 or (last_is_text and place == len(columns) - 1)
+    for i, name in enumerate(columns):
+        is_text = i == 0 or (last_is_text and i == len(columns) - 1)
         table.add_column(Text(name), justify="left" if is_text else "right", overflow="fold")
     for row in rows:
         table.add_row(*map(Text, row))

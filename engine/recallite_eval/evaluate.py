@@ -45,6 +45,8 @@ _BATCH = 256
 _THRESHOLDS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 _MAY_DROP = 0.05
 _RETURNED, _THRESHOLD = "returned", "threshold"
+# The options of a report that are as they were given; others are texts.
+_PLAIN = (bool, int, float, str, list, tuple, dict, type(None))
 
 
 def evaluate(
@@ -103,12 +105,12 @@ class _Run:
 
     def _matched(self, now: int) -> list[list[Match]]:
         """Return the memories that each question expects; two names of one memory are one."""
-        wanted: dict[int | None, dict[str, None]] = {}
+        names: dict[int | None, dict[str, None]] = {}
         for question, request in zip(self._questions, self._requests, strict=True):
-            wanted.setdefault(request.filter.as_of, {}).update(dict.fromkeys(question.expected))
+            names.setdefault(request.filter.as_of, {}).update(dict.fromkeys(question.expected))
         with self._engine.store.read() as reader:
             by_time = {
-                as_of: match_expected(reader, self._base, [*texts], as_of, now) for as_of, texts in wanted.items()
+                as_of: match_expected(reader, self._base, [*texts], as_of, now) for as_of, texts in names.items()
             }
         matched: list[list[Match]] = []
         for question, request in zip(self._questions, self._requests, strict=True):
@@ -123,50 +125,45 @@ class _Run:
     def report(self, after_each: Callable[[], object]) -> Evaluation:
         """Ask the questions, call `after_each` after each of them, and report the whole run."""
         answers: dict[int, AnsweredQuestion] = {}
-        for place, answer in self._answers():
-            answers[place] = answer
+        for i, answer in self._answers():
+            answers[i] = answer
             after_each()
-        results = [answers[place] for place in range(len(self._questions))]
+        results = [answers[i] for i in range(len(self._questions))]
         counted = [result.figures for result in results if result.figures is not None]
         stages = Counter(memory.stage for result in results for memory in result.expected if memory.rank is None)
+        options = {
+            name: value.to_dict() if isinstance(value, Section) else value if isinstance(value, _PLAIN) else str(value)
+            for name, value in self._options.items()
+        }
         return Evaluation(
-            k=self._k,
-            options={name: _plain(value) for name, value in self._options.items()},
-            counted=len(counted),
-            figures=mean_figures(counted),
+            k=self._k, options=options, counted=len(counted), figures=mean_figures(counted),
             lost=dict(sorted(stages.items(), key=lambda item: (-item[1], item[0]))),
-            confidence=_confidence(results, self._k),
-            results=tuple(results),
-            not_stored=self._not_stored(),
-        )
+            confidence=_confidence(results, self._k), results=tuple(results), not_stored=self._not_stored(),
+        )  # fmt: skip
 
     def _answers(self) -> Iterator[tuple[int, AnsweredQuestion]]:
-        """Yield the place and answer of each question; questions with the same request are asked together."""
-        places_of: dict[Request, list[int]] = {}
-        for place, request in enumerate(self._requests):
-            places_of.setdefault(request, []).append(place)
-        for request, places in places_of.items():
-            for start in range(0, len(places), _BATCH):
-                batch = places[start : start + _BATCH]
-                texts = [self._questions[place].text for place in batch]
-                for place, hits in zip(batch, recall_queries(self._engine, texts, None, request), strict=True):
-                    yield place, self._answer(place, hits)
+        """Yield the index and answer of each question; questions with the same request are asked together."""
+        by_request: dict[Request, list[int]] = {}
+        for i, request in enumerate(self._requests):
+            by_request.setdefault(request, []).append(i)
+        for request, indices in by_request.items():
+            for start in range(0, len(indices), _BATCH):
+                batch = indices[start : start + _BATCH]
+                texts = [self._questions[i].text for i in batch]
+                for i, hits in zip(batch, recall_queries(self._engine, texts, None, request), strict=True):
+                    yield i, self._answer(i, hits)
 
-    def _answer(self, place: int, hits: Hits) -> AnsweredQuestion:
-        question = self._questions[place]
-        expected = tuple(self._follow(place, match, hits) for match in self._matches[place] if match.ids)
+    def _answer(self, i: int, hits: Hits) -> AnsweredQuestion:
+        question = self._questions[i]
+        expected = tuple(self._follow(i, match, hits) for match in self._matches[i] if match.ids)
         return AnsweredQuestion(
-            id=question.id,
-            question=question.text,
-            answerable=bool(question.expected),
-            expected=expected,
+            id=question.id, question=question.text, answerable=bool(question.expected), expected=expected,
             hits=tuple(hit.id for hit in hits),
             figures=measure([memory.rank for memory in expected], self._k) if expected else None,
-            confidence=max((hit.confidence for hit in hits), default=0.0),
-            best_text=hits[0].text if hits else None,
-        )
+            confidence=max((hit.confidence for hit in hits), default=0.0), best_text=hits[0].text if hits else None,
+        )  # fmt: skip
 
-    def _follow(self, place: int, match: Match, hits: Hits) -> ExpectedMemory:
+    def _follow(self, i: int, match: Match, hits: Hits) -> ExpectedMemory:
         """Find an expected memory among the hits, or the stage that lost it."""
         for rank, hit in enumerate(hits, 1):
             if hit.id in match.ids:
@@ -174,20 +171,21 @@ class _Run:
                     expected=match.name, id=hit.id, text=hit.text, rank=rank, stage=_RETURNED,
                     confidence=hit.confidence,
                 )  # fmt: skip
-        lost = self._explain(place, match.ids)
+        lost = self._explain(i, match.ids)
         return ExpectedMemory(
             expected=match.name, id=lost.id, text=match.text, candidate_rank=lost.rank, stage=lost.stage,
             reason=lost.reason, confidence=lost.confidence,
         )  # fmt: skip
 
-    def _explain(self, place: int, ids: Sequence[str]) -> Explanation:
+    def _explain(self, i: int, ids: Sequence[str]) -> Explanation:
         """Explain why none of some memories is a hit, by the one that came farthest."""
         with self._engine.store.read() as reader:
             rows = reader.records.find_ids(ids, self._base)
-        text, request = self._questions[place].text, self._requests[place]
+        text, request = self._questions[i].text, self._requests[i]
         explanations = [explain(self._engine, text, None, id, rows[id], request) for id in ids if id in rows]
         gone = Explanation(id=ids[0], query="", returned=False, stage="filter", reason="it was forgotten meanwhile")
-        return min(explanations, key=_distance, default=gone)
+        # Ranked ones by rank, then those with signals, then those that a filter hides.
+        return min(explanations, key=lambda one: (one.rank is None, one.rank or 0, not one.signals), default=gone)
 
     def _not_stored(self) -> tuple[NotStored, ...]:
         missing = [
@@ -208,11 +206,6 @@ class _Run:
             )
             for (id, match), hits in zip(missing, nearest, strict=True)
         )  # fmt: skip
-
-
-def _distance(explanation: Explanation) -> tuple[bool, int, bool]:
-    """Order explanations: ranked ones by rank, then those with signals, then those that a filter hides."""
-    return explanation.rank is None, explanation.rank or 0, not explanation.signals
 
 
 def _confidence(results: Sequence[AnsweredQuestion], k: int) -> ConfidenceReport:
@@ -237,12 +230,6 @@ def _confidence(results: Sequence[AnsweredQuestion], k: int) -> ConfidenceReport
         ),
         keeps_95=right[int(_MAY_DROP * len(right))] if right else None,
     )
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, Section):
-        return value.to_dict()
-    return value if isinstance(value, bool | int | float | str | list | tuple | dict | None) else str(value)
 
 
 Source = str | os.PathLike[str] | IO[str] | Iterable[Mapping[str, Any]]
@@ -389,7 +376,8 @@ def match_expected(reader: Reader, base: str, expected: Sequence[str], as_of: in
     text that contains it; the only id that starts or ends with it. Several memories of one text are one. Texts are
     those of `as_of`, else those of now, also of expired memories: a filter may hide what a question expects.
     """
-    matches = _by_id(reader, base, expected)
+    rows = reader.records.fetch([*row_ids(reader, expected, base).values()]).values()
+    matches = {row.public_id: Match(row.public_id, (row.public_id,), row.text) for row in rows}
     rest = [name for name in expected if name not in matches]
     if rest and as_of is None:
         matches |= _by_text(reader, base, rest, now)
@@ -401,11 +389,6 @@ def match_expected(reader: Reader, base: str, expected: Sequence[str], as_of: in
     if rest:
         matches |= _in_one_pass(reader.records.find(Filter().within(base), now, versions="open"), rest)
     return matches
-
-
-def _by_id(reader: Reader, base: str, expected: Sequence[str]) -> dict[str, Match]:
-    rows = reader.records.fetch([*row_ids(reader, expected, base).values()])
-    return {row.public_id: Match(row.public_id, (row.public_id,), row.text) for row in rows.values()}
 
 
 def _by_text(reader: Reader, base: str, expected: Sequence[str], now: int) -> dict[str, Match]:
@@ -473,12 +456,9 @@ def measure(ranks: Sequence[int | None], k: int) -> Figures:
     gain = math.fsum(map(_discount, hits))
     ideal = math.fsum(map(_discount, range(1, min(len(ranks), k) + 1)))
     return Figures(
-        recall=len(hits) / len(ranks),
-        hit=float(best is not None),
-        hit_at_1=float(best == 1),
-        mrr=0.0 if best is None else 1.0 / best,
-        ndcg=gain / ideal,
-    )
+        recall=len(hits) / len(ranks), hit=float(best is not None), hit_at_1=float(best == 1),
+        mrr=0.0 if best is None else 1.0 / best, ndcg=gain / ideal,
+    )  # fmt: skip
 
 
 def mean_figures(figures: Iterable[Figures]) -> Figures | None:
@@ -518,15 +498,9 @@ def _compare(figure: str, pairs: Mapping[str, tuple[Figures, Figures]]) -> Compa
     better, worse = (tuple(name for name, d in differences.items() if sign * d > 0) for sign in (1, -1))
     low, high = bootstrap_interval([*differences.values()])
     return Comparison(
-        figure=figure,
-        difference=math.fsum(differences.values()) / len(pairs),
-        low=low,
-        high=high,
-        better=better,
-        worse=worse,
-        equal=len(pairs) - len(better) - len(worse),
-        p=sign_test(len(better), len(worse)),
-    )
+        figure=figure, difference=math.fsum(differences.values()) / len(pairs), low=low, high=high, better=better,
+        worse=worse, equal=len(pairs) - len(better) - len(worse), p=sign_test(len(better), len(worse)),
+    )  # fmt: skip
 
 
 def sign_test(better: int, worse: int) -> float:

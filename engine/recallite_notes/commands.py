@@ -29,7 +29,7 @@ from recallite.system.processes import heed_interrupts, wait_for_interrupt
 
 if TYPE_CHECKING:
     from recallite_notes.note_files import FileInfo, IndexResult, StoreStatus
-    from recallite_notes.search import SearchResult, SearchResults
+    from recallite_notes.search import SearchResults
     from recallite_notes.workspace import Workspace
 
 
@@ -49,9 +49,9 @@ def open_workspace(folder: str | None, config: str | None, embedder: str | None)
     from recallite_notes.workspace import Workspace
 
     settings = WorkspaceConfig() if config is None else WorkspaceConfig.load(config)
-    place = settings.folder if folder is None else Path(folder).expanduser()
-    if not place.is_dir():
-        raise InvalidInput(f"{place} is no folder: give the folder of a workspace as -w")
+    path = settings.folder if folder is None else Path(folder).expanduser()
+    if not path.is_dir():
+        raise InvalidInput(f"{path} is no folder: give the folder of a workspace as -w")
     quiet = structs.replace(settings.sync, watch=False, interval_minutes=0)
     return Workspace(folder, structs.replace(settings, sync=quiet), embedder=embedder)
 
@@ -129,23 +129,23 @@ def watch_files(
     """
 
     def tell(result: IndexResult) -> None:
-        if result.files_indexed or result.files_deleted or result.files_renamed or result.problems:
-            print_json(result) if as_json else _print_run(result)
-            _hint_problems(result)
+        if not (result.files_indexed or result.files_deleted or result.files_renamed or result.problems):
+            return
+        if as_json:
+            print_json(result)
+        else:
+            figures = (
+                result.files_indexed, "indexed", result.files_renamed, "renamed", result.files_deleted, "deleted",
+                f"{result.duration_ms:.0f}", "ms",
+            )  # fmt: skip
+            print_rows(("",) * len(figures), [figures])
+        _hint_problems(result)
 
     heed_interrupts()
     with open_workspace(folder, config, embedder) as opened:
         opened.start_watching(tell)
         hint(f"watching {opened.folder}; stop with Ctrl-C")
         wait_for_interrupt()
-
-
-def _print_run(result: IndexResult) -> None:
-    figures = (
-        result.files_indexed, "indexed", result.files_renamed, "renamed", result.files_deleted, "deleted",
-        f"{result.duration_ms:.0f}", "ms",
-    )  # fmt: skip
-    print_rows(("",) * len(figures), [figures])
 
 
 def _hint_problems(result: IndexResult) -> None:
@@ -164,8 +164,23 @@ class Passages(NamedTuple):
 
 
 def _print_passages(passages: Passages) -> None:
+    """Print on a terminal the place and the marked passage below it; elsewhere `path:line: passage` on one line."""
+    from recallite.recall.snippets import highlight
+
+    terminal = console()
     for result in passages.results:
-        _print_passage(result, passages.query, passages.root)
+        spans = highlight(result.snippet, passages.query)
+        line = result.snippet_line + (result.snippet.count("\n", 0, spans[0][0]) if spans else 0)
+        place = f"{os.path.relpath(passages.root / result.path)}:{line}"
+        if terminal is None:
+            click.echo(f"{safe(place)}: {one_line(result.snippet)}")
+            continue
+        from rich.text import Text
+
+        head = Text(safe(place), "bold cyan").append(f"  {result.score:.2f}  {one_line(result.source)}", "dim")
+        terminal.print(head, soft_wrap=True)
+        terminal.print(marked(result.snippet, spans, "bold reverse"), soft_wrap=True)
+        terminal.print()
 
 
 @prints(_print_passages, json=lambda passages: passages.results, fails=lambda passages: not passages.results)
@@ -234,38 +249,15 @@ def _conversation(file: str) -> Any:
     """The messages of a file: a JSON list, or an object that has one as `messages`."""
     import msgspec
 
-    text = stdin_text("workspace flush FILE") if file == "-" else _read(file)
+    try:
+        text = stdin_text("workspace flush FILE") if file == "-" else Path(file).read_bytes()
+    except (OSError, ValueError) as fault:
+        raise InvalidInput(f"{file} cannot be read: {fault}") from fault
     try:
         value = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as fault:
         raise InvalidInput(f"{file} is not JSON ({fault}): give a list of messages with role and content") from None
     return value["messages"] if isinstance(value, dict) and "messages" in value else value
-
-
-def _read(file: str) -> bytes:
-    try:
-        return Path(file).read_bytes()
-    except (OSError, ValueError) as fault:
-        raise InvalidInput(f"{file} cannot be read: {fault}") from fault
-
-
-def _print_passage(result: SearchResult, query: str, root: Path) -> None:
-    """On a terminal the place and the marked passage below it; elsewhere `path:line: passage` on one line."""
-    from recallite.recall.snippets import highlight
-
-    spans = highlight(result.snippet, query)
-    line = result.snippet_line + (result.snippet.count("\n", 0, spans[0][0]) if spans else 0)
-    place = f"{os.path.relpath(root / result.path)}:{line}"
-    terminal = console()
-    if terminal is None:
-        click.echo(f"{safe(place)}: {one_line(result.snippet)}")
-        return
-    from rich.text import Text
-
-    head = Text(safe(place), "bold cyan").append(f"  {result.score:.2f}  {one_line(result.source)}", "dim")
-    terminal.print(head, soft_wrap=True)
-    terminal.print(marked(result.snippet, spans, "bold reverse"), soft_wrap=True)
-    terminal.print()
 
 
 workspace = Group(

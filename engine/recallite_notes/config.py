@@ -250,8 +250,8 @@ class WorkspaceConfig(Section, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for place, path in enumerate(self.extra_paths):
-            check_path(path, f"WorkspaceConfig.extra_paths[{place}]")
+        for i, path in enumerate(self.extra_paths):
+            check_path(path, f"WorkspaceConfig.extra_paths[{i}]")
 
     @property
     def folder(self) -> Path:

@@ -55,10 +55,10 @@ def language_model_of(engine: Engine, config: FlushConfig, model: str | None) ->
 
     Raises InvalidInput if there is none, and LanguageModelError if its client is not installed.
     """
-    name = config.model if model is None else model
-    workspace_model = engine.language_model
     from recallite.remote.language_model import OpenAICompatible
 
+    name = config.model if model is None else model
+    workspace_model = engine.language_model
     if config.api_base is None and config.api_key is None and workspace_model is not None:
         if isinstance(workspace_model, OpenAICompatible):
             return workspace_model.variant(model=name, temperature=config.temperature)
@@ -96,9 +96,19 @@ def extract(
         answer = model.complete(messages, max_tokens=config.max_tokens)
         if not isinstance(answer, str):
             raise LanguageModelError(f"the language model answered {shown(answer)}: it must answer with text")
-        if fact := _said(answer):
-            facts.append(fact)
+        if (text := _unfenced(answer)) and SILENT not in text:
+            facts.append(text)
     return "\n".join(facts) or None
+
+
+def _unfenced(answer: str) -> str:
+    """An answer without a code fence around it."""
+    text = answer.replace("\r\n", "\n").replace("\x00", "").strip()
+    for _ in range(_MOST_FENCES):
+        if (fenced := _FENCED.match(text)) is None:
+            break
+        text = fenced[1].strip()
+    return text
 
 
 def new_facts(text: str, known: set[bytes]) -> str | None:
@@ -145,16 +155,14 @@ def append_to_day(config: WorkspaceConfig, path: str, text: str, known: set[byte
     folder = Folder(config.folder)
     for _ in range(_ATTEMPTS):
         old = folder.read(path)
-        content = b"" if old is None else old
-        text_held = content.decode("utf-8", errors="replace")
-        fresh = new_facts(text, known | line_keys(text_held))
+        before = (old or b"").decode("utf-8", errors="replace")
+        fresh = new_facts(text, known | line_keys(before))
         if fresh is None:
             return None
-        gap = "" if not text_held else "\n" if text_held.endswith("\n") else "\n\n"
-        newline = "\r\n" if "\r\n" in text_held else "\n"
-        added = f"{gap}{fresh}\n".replace("\n", newline)
+        gap = "" if not before else "\n" if before.endswith("\n") else "\n\n"
+        added = f"{gap}{fresh}\n".replace("\n", "\r\n" if "\r\n" in before else "\n")
         try:
-            folder.write(path, content + added.encode(), over=old)
+            folder.write(path, (old or b"") + added.encode(), over=old)
         except Changed:
             continue
         return fresh
@@ -170,12 +178,12 @@ def _checked(conversation: object) -> list[dict[str, str]]:
     if not isinstance(conversation, Sequence) or isinstance(conversation, str | bytes):
         raise InvalidInput(f"conversation is {shown(conversation)}: give a list of {{'role': …, 'content': …}}")
     messages = []
-    for place, message in enumerate(conversation):
+    for i, message in enumerate(conversation):
         if not isinstance(message, Mapping) or not isinstance(message.get("role"), str):
-            raise InvalidInput(f"conversation[{place}] is {shown(message)}: give {{'role': …, 'content': …}}")
+            raise InvalidInput(f"conversation[{i}] is {shown(message)}: give {{'role': …, 'content': …}}")
         content = message.get("content")
         if content is not None and not isinstance(content, str | list | tuple | Mapping):
-            raise InvalidInput(f"the content of conversation[{place}] is {shown(content)}: give a text, or its parts")
+            raise InvalidInput(f"the content of conversation[{i}] is {shown(content)}: give a text, or its parts")
         messages.append({"role": message["role"], "content": without_quotes(plain_text(content))})
     return [message for message in messages if message["content"].strip()]
 
@@ -195,16 +203,6 @@ def _parts(messages: Sequence[dict[str, str]]) -> Iterator[list[dict[str, str]]]
             chars += len(piece)
     if part:
         yield part
-
-
-def _said(answer: str) -> str | None:
-    """An answer without a code fence around it; None if it is silent."""
-    text = answer.replace("\r\n", "\n").replace("\x00", "").strip()
-    for _ in range(_MOST_FENCES):
-        if (fenced := _FENCED.match(text)) is None:
-            break
-        text = fenced[1].strip()
-    return None if not text or SILENT in text else text
 
 
 def _keys(line: str) -> set[bytes]:
@@ -229,11 +227,11 @@ def _facts(lines: Sequence[str]) -> Iterator[list[str]]:
 
 def _without_empty_headings(lines: Sequence[str]) -> Iterator[str]:
     """Lines without announcements of recalled text and without empty headings."""
-    for place, line in enumerate(lines):
+    for i, line in enumerate(lines):
         if line[:1] not in ("`", "-", "=", "*") and line.strip() and announced(line.strip()) is not None:
             continue
         if line.startswith("#"):
-            following = next((lines[at] for at in range(place + 1, len(lines)) if lines[at].strip()), None)
+            following = next((lines[j] for j in range(i + 1, len(lines)) if lines[j].strip()), None)
             if following is None or following.startswith("#"):
                 continue
         yield line

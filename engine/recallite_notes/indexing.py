@@ -61,6 +61,15 @@ SCOPE = "/"
 # Within this time a file can be changed twice without a change of its time stamp.
 _RACY_NS = 2_000_000_000
 _REFRESHED_TOGETHER = 500
+MEDIA_TYPE = "text/markdown"
+# The version of the chunking rules: to be raised when they change.
+_RULES = 2
+# How often the watcher checks for quiet, and for its end.
+_TICK_MS = 100
+# Some network and container file systems do not report changes that others make.
+_TRUSTED_SECONDS = 5.0
+# A file that is written to without a pause is indexed after this many times the debounce.
+_LONGEST_WAIT = 10
 
 
 class Plan(NamedTuple):
@@ -79,7 +88,7 @@ class Plan(NamedTuple):
         return bool(self.changed or self.gone)
 
 
-class Settled:
+class UnchangedListing:
     """The last listing that needed no indexing: an equal listing of the same index needs no comparison.
 
     A search over 4,000 unchanged files took 97 ms with the comparison.
@@ -96,8 +105,8 @@ class Settled:
 
     def note(self, key: tuple[object, ...], listing: Listing, plan: Plan, scan: Scan) -> None:
         """Remember a listing whose plan has nothing to read."""
-        settled = not (plan.read or plan.gone or scan.unread)
-        self._key, self._listing = (key, listing) if settled else (None, {})
+        unchanged = not (plan.read or plan.gone or scan.unread)
+        self._key, self._listing = (key, listing) if unchanged else (None, {})
         self._plan = Plan({}, plan.scanned, [], 0, [], plan.problems)
 
 
@@ -147,14 +156,14 @@ def make_plan(
     selection: Selection,
     *,
     force: bool = False,
-    settled: Settled | None = None,
+    unchanged: UnchangedListing | None = None,
 ) -> Plan:
     """Compare what `stat` says with what is stored. Raises InvalidInput if the folder cannot be read."""
     chunking = chunking_name(config, engine.embedder.spec)
     with engine.store.read() as reader:
         key = (ref(engine), reader.changes.commit(), chunking)
     listing = selection.listing()
-    if settled is not None and not force and (plan := settled.plan(key, listing)) is not None:
+    if unchanged is not None and not force and (plan := unchanged.plan(key, listing)) is not None:
         return plan
     with engine.store.read() as reader:
         stored = reader.documents.find_many(SCOPE)
@@ -173,8 +182,8 @@ def make_plan(
             read.append(file)
     gone = [row for path, row in stored.items() if path not in scan.files and not scan.hides(path)]
     plan = Plan(stored, len(scan.files), read, changed, gone, scan.problems)
-    if settled is not None:
-        settled.note(key, listing, plan, scan)
+    if unchanged is not None:
+        unchanged.note(key, listing, plan, scan)
     return plan
 
 
@@ -186,19 +195,19 @@ def synchronise(
     force: bool = False,
     on_progress: Progress | None = None,
     embed_waiting: bool = True,
-    settled: Settled | None = None,
+    unchanged: UnchangedListing | None = None,
 ) -> IndexResult:
     """Bring the index up to date with the files.
 
     `force` also reads files that seem unchanged, and makes everything derived from the chunks anew: it repairs a
-    damaged index. `embed_waiting` retries chunks that could not be embedded. `settled` remembers earlier runs of this
-    workspace. Each file is one transaction, so an interrupted run is completed by the next. `on_progress(done, total)`
-    counts files to read.
+    damaged index. `embed_waiting` retries chunks that could not be embedded. `unchanged` remembers earlier runs of
+    this workspace. Each file is one transaction, so an interrupted run is completed by the next.
+    `on_progress(done, total)` counts files to read.
     """
     began = perf_counter()
     if force:
         engine.store.rebuild()
-    plan = make_plan(engine, config, selection, force=force, settled=settled)
+    plan = make_plan(engine, config, selection, force=force, unchanged=unchanged)
     run = _Run(len(plan.read), force, on_progress, embed_waiting)
     return _carry_out(engine, config, plan, run, began)
 
@@ -228,10 +237,15 @@ def waiting(engine: Engine) -> int:
 def _carry_out(engine: Engine, config: WorkspaceConfig, plan: Plan, run: _Run, began: float) -> IndexResult:
     run.problems = list(plan.problems)
     run.gone = {row.source: row for row in plan.gone}
-    adopted = _adopt_embedder(engine) if plan.read or engine.embedder.loaded else None
+    unusable = None  # why the configured embedder cannot be used
+    if engine.embedder.enabled and (plan.read or engine.embedder.loaded):
+        try:
+            start_over(engine)  # drops the vectors if another embedder made them
+        except EmbedderError as reason:
+            unusable = fault_text(reason)
     policy = CachePolicy(config.cache.max_entries) if config.cache.enabled else None
     changed = _documents(engine, config, plan, run)
-    for written in write_documents(engine, changed, cache=policy, embed=adopted is None):
+    for written in write_documents(engine, changed, cache=policy, embed=unusable is None):
         run.count(written)
     # The next run needs only the `stat` of files that were read and are unchanged.
     for begin in range(0, len(run.same), _REFRESHED_TOGETHER):
@@ -240,24 +254,16 @@ def _carry_out(engine: Engine, config: WorkspaceConfig, plan: Plan, run: _Run, b
     deleted = list(run.gone)
     if deleted:
         delete_documents(engine, SCOPE, deleted)
-    problem, computed = adopted or run.embedder_problem, 0
+    problem, computed = unusable or run.embedder_problem, 0
     if problem is None and run.embed_waiting:
         computed, problem = _embed_waiting(engine)
     return IndexResult(
-        files_scanned=plan.scanned,
-        files_indexed=run.indexed,
-        files_skipped=plan.scanned - run.indexed,
-        files_deleted=len(deleted),
-        files_renamed=len(run.moved),
-        chunks_created=run.created,
-        chunks_kept=run.chunks_kept,
-        embeddings_cached=run.cached,
-        embeddings_computed=run.computed + computed,
-        pending=waiting(engine),
-        duration_ms=(perf_counter() - began) * 1000,
-        problems=tuple(run.problems),
+        files_scanned=plan.scanned, files_indexed=run.indexed, files_skipped=plan.scanned - run.indexed,
+        files_deleted=len(deleted), files_renamed=len(run.moved), chunks_created=run.created,
+        chunks_kept=run.chunks_kept, embeddings_cached=run.cached, embeddings_computed=run.computed + computed,
+        pending=waiting(engine), duration_ms=(perf_counter() - began) * 1000, problems=tuple(run.problems),
         embedder_problem=problem,
-    )
+    )  # fmt: skip
 
 
 def _documents(engine: Engine, config: WorkspaceConfig, plan: Plan, run: _Run) -> Iterator[NewDocument]:
@@ -300,18 +306,6 @@ def _documents(engine: Engine, config: WorkspaceConfig, plan: Plan, run: _Run) -
         yield document
 
 
-def _adopt_embedder(engine: Engine) -> str | None:
-    """Drop the vectors if another embedder made them; their chunks are then pending. Returns why the configured one
-    cannot be used, if so.
-    """
-    if engine.embedder.enabled:
-        try:
-            start_over(engine)
-        except EmbedderError as reason:
-            return fault_text(reason)
-    return None
-
-
 def _embed_waiting(engine: Engine) -> tuple[int, str | None]:
     """Embed pending chunks; returns how many were embedded, and why not all."""
     before = waiting(engine)
@@ -337,14 +331,19 @@ def _may_have_changed_since(row: DocumentRow | None, file: FoundFile) -> bool:
     return row is None or changed_ns > row.read_at * 1000 - _RACY_NS
 
 
-MEDIA_TYPE = "text/markdown"
-# The version of the chunking rules: to be raised when they change.
-_RULES = 2
-
-
 def chunking_name(config: WorkspaceConfig, spec: object) -> str:
-    """Name all that chunks and vectors depend on besides the file's bytes; if it differs, the file is indexed again."""
-    return f"{_RULES}:{config.chunking.tokens}:{config.chunking.overlap}:{config.timezone}:{_spec_name(spec)}"
+    """Name all that chunks and vectors depend on besides the file's bytes; if it differs, the file is indexed again.
+
+    The configured embedder is named without loading it or calling an endpoint.
+    """
+    if isinstance(spec, str):
+        # Chunks made while the folder of the model was missing are made again with its tokenizer.
+        embedder = f"{spec}{'+' if (Path(spec).expanduser() / 'tokenizer.json').is_file() else ''}"
+    elif isinstance(spec, ModelAddress | RemoteEmbedder):
+        embedder = f"remote:{spec.model if isinstance(spec, ModelAddress) else spec.name}"
+    else:
+        embedder = str(getattr(spec, "fingerprint", type(spec).__name__))
+    return f"{_RULES}:{config.chunking.tokens}:{config.chunking.overlap}:{config.timezone}:{embedder}"
 
 
 def to_document(
@@ -356,22 +355,23 @@ def to_document(
     memories = is_memory_file(text)
     # Each section of a file of memories is one.
     size = ChunkSize(config.chunking.tokens, config.chunking.overlap, least_tokens=0 if memories else LEAST_TOKENS)
-    chunks = chunk_markdown(text, lambda: _token_starts(engine, text), size, begin=begin)
+
+    def token_starts() -> NDArray[np.int64]:
+        try:
+            return engine.embedder.token_starts([text])[0]
+        except EmbedderError:  # its tokenizer is not available
+            return measure_of("none")([text])[0]
+
+    chunks = chunk_markdown(text, token_starts, size, begin=begin)
     if not memories:
         chunks = with_properties(chunks, text, properties_text(metadata, without={"title"}), size)
         chunks = [*with_columns(chunks, text, "markdown")]
     stated_title = metadata.get("title")
     own_title = short_name(stated_title) if isinstance(stated_title, str) and stated_title.strip() else None
-    first = next((short_name(chunk.headings[0]) for chunk in chunks if chunk.headings), None)
-    title = own_title or first
+    title = own_title or next((short_name(chunk.headings[0]) for chunk in chunks if chunk.headings), None)
     shared = short_values(metadata)
     return NewDocument(
-        source=path,
-        title=title,
-        media_type=MEDIA_TYPE,
-        mtime_ns=mtime_ns,
-        metadata=metadata,
-        problem=problem,
+        source=path, title=title, media_type=MEDIA_TYPE, mtime_ns=mtime_ns, metadata=metadata, problem=problem,
         # For `source_filter` of a search: a bitmap before the scan.
         tags=(source_label(path),),
         created_at=written_at(path, mtime_ns, config.timezone),
@@ -381,45 +381,15 @@ def to_document(
                 # Without the file name, so that a renamed file keeps its vectors.
                 context=context_of(own_title, headings, chunk.properties),
                 metadata={
-                    **shared,
-                    "path": path,
-                    **({} if title is None else {"title": title}),
-                    "headings": headings,
-                    "lines": list(chunk.lines),
-                    "chars": [chunk.start, chunk.end],
+                    **shared, "path": path, **({} if title is None else {"title": title}), "headings": headings,
+                    "lines": list(chunk.lines), "chars": [chunk.start, chunk.end],
                 },
             )
             for chunk in chunks
             for headings in [[short_name(heading) for heading in chunk.headings]]
         ],
         **columns,
-    )
-
-
-def _token_starts(engine: Engine, text: str) -> NDArray[np.int64]:
-    """The starts of the tokens of a text, by the bundled tokenizer if the embedder's is not available."""
-    try:
-        return engine.embedder.token_starts([text])[0]
-    except EmbedderError:
-        return measure_of("none")([text])[0]
-
-
-def _spec_name(spec: object) -> str:
-    """The configured embedder by name, without loading it or calling an endpoint."""
-    if isinstance(spec, str):
-        # Chunks made while the folder of the model was missing are made again with its tokenizer.
-        return f"{spec}{'+' if (Path(spec).expanduser() / 'tokenizer.json').is_file() else ''}"
-    if isinstance(spec, ModelAddress | RemoteEmbedder):
-        return f"remote:{spec.model if isinstance(spec, ModelAddress) else spec.name}"
-    return str(getattr(spec, "fingerprint", type(spec).__name__))
-
-
-# How often the watcher checks for quiet, and for its end.
-_TICK_MS = 100
-# Some network and container file systems do not report changes that others make.
-_TRUSTED_SECONDS = 5.0
-# A file that is written to without a pause is indexed after this many times the debounce.
-_LONGEST_WAIT = 10
+    )  # fmt: skip
 
 
 class Watcher:
@@ -493,7 +463,9 @@ class Watcher:
     def _watch(
         self, watch: Callable[..., Any], stop: threading.Event, on_index: Callable[[IndexResult], None] | None
     ) -> None:
-        folders = [self._config.folder, *filter(os.path.exists, map(self._placed, self._config.extra_paths))]
+        root = self._config.folder
+        extra = (os.path.join(root, os.path.expanduser(path)) for path in self._config.extra_paths)
+        folders = [root, *filter(os.path.exists, extra)]
         quiet_ms = self._config.sync.watch_debounce_ms
         tick_ms = max(1, min(_TICK_MS, quiet_ms))
         while not stop.is_set():
@@ -545,9 +517,6 @@ class Watcher:
         if inside[0] != os.pardir and any(name.startswith(".") for name in inside):
             return False
         return path.lower().endswith(ENDINGS) or not os.path.isfile(path)
-
-    def _placed(self, extra: str) -> str:
-        return os.path.join(self._config.folder, os.path.expanduser(extra))
 
 
 class _Thread(threading.Thread):

@@ -45,6 +45,10 @@ _OTHER_ENDING = f"only files that end in {' or '.join(ENDINGS)} are indexed"
 _VIRTUAL_ENVIRONMENT = "pyvenv.cfg"
 # The name of a file that `extra_paths` names, in its own listing: no file is called so.
 _ITSELF = "/"
+# The names of OpenClaw's daily files; any other file below memory/ is kept for good.
+_DAILY = re.compile(r"(?:^|/)\d{4}-\d{2}-\d{2}\.(?:md|markdown)$", re.ASCII | re.IGNORECASE)
+_EVERGREEN = ("MEMORY.md", "memory.md")
+_DAY_US = 86_400_000_000
 
 EntryState = tuple[int, int, int, int, int] | str
 """Mode, size, times of change of content and of status in nanoseconds, and inode of a file, or why it is left out."""
@@ -159,15 +163,18 @@ class Selection:
                 except OSError as fault:
                     states[name] = _why(fault)
                     continue
-                states[name] = _state(state) if stat.S_ISREG(state.st_mode) else _not_a_file(state.st_mode)
-            folders[:] = [name for name in folders if self._enters(f"{inner}/{name}" if inner else name, name)]
+                if stat.S_ISREG(state.st_mode):
+                    states[name] = _state(state)
+                else:
+                    states[name] = _LINK if stat.S_ISLNK(state.st_mode) else f"it is {kind_of(state.st_mode)}, no file"
+            prefix_inside = f"{inner}/" if inner else ""
+            folders[:] = [
+                name for name in folders
+                if not (name.startswith(".") or name in self._skipped or self._excludes(f"{prefix_inside}{name}/"))
+            ]  # fmt: skip
             if folders and inner.count("/") + bool(inner) == _DEEPEST:
                 listing.update({(prefix, f"{inner}/{name}"): _TOO_DEEP for name in folders})
                 folders.clear()
-
-    def _enters(self, inner: str, name: str) -> bool:
-        hidden = name.startswith(".") or name in self._skipped
-        return not (hidden or self._excludes(f"{inner}/"))
 
     def scan(self, listing: Listing | None = None) -> Scan:
         """The files of a listing, by path, and what is wrong. Raises InvalidInput if the workspace's own folder
@@ -192,7 +199,11 @@ class Selection:
         if "" in scan.unread:
             raise InvalidInput(f"the workspace {self._root} cannot be read: {scan.problems[0].reason}")
         scan.files = dict(sorted(scan.files.items(), key=lambda item: item[0].split("/")))
-        _report_cases(scan)
+        folded: dict[str, str] = {}  # two names that differ only in case cannot both exist in every file system
+        for path in scan.files:
+            if (other := folded.setdefault(path.casefold(), path)) != path:
+                reason = f"its name and that of {other} differ only in case: on Windows and macOS they are one file"
+                scan.problems.append(problem_of(path, reason, indexed=True))
         return scan
 
     def _excludes(self, path: str) -> bool:
@@ -217,7 +228,7 @@ class Selection:
     def find(self, path: str) -> FoundFile:
         """One file of the folder. Raises Unreadable, with the reason, for what a scan would leave out."""
         *folders, name = path.split("/")
-        inside = ["/".join(folders[: place + 1]) for place in range(len(folders))]
+        inside = ["/".join(folders[: i + 1]) for i in range(len(folders))]
         excluded = any(self._excludes(f"{folder}/") for folder in inside) or self._excludes(path)
         for applies, reason in (
             (any(folder.startswith(".") for folder in (*folders, name)), "hidden files and folders are left out"),
@@ -263,32 +274,12 @@ def read_file(file: FoundFile) -> tuple[bytes, Stamp]:
     return read
 
 
-def _not_a_file(mode: int) -> str:
-    return _LINK if stat.S_ISLNK(mode) else f"it is {kind_of(mode)}, no file"
-
-
 def _state(status: os.stat_result) -> EntryState:
     return status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
 
 
 def _why(fault: OSError) -> str:
     return _LINK if fault.errno == errno.ELOOP else f"{_UNREAD}: {fault.strerror or fault}"
-
-
-def _report_cases(scan: Scan) -> None:
-    """Two names that differ only in case cannot both exist in every file system."""
-    folded: dict[str, str] = {}
-    for path in scan.files:
-        other = folded.setdefault(path.casefold(), path)
-        if other != path:
-            reason = f"its name and that of {other} differ only in case: on Windows and macOS they are one file"
-            scan.problems.append(problem_of(path, reason, indexed=True))
-
-
-# The names of OpenClaw's daily files; any other file below memory/ is kept for good.
-_DAILY = re.compile(r"(?:^|/)\d{4}-\d{2}-\d{2}\.(?:md|markdown)$", re.ASCII | re.IGNORECASE)
-_EVERGREEN = ("MEMORY.md", "memory.md")
-_DAY_US = 86_400_000_000
 
 
 def source_label(path: str) -> str:
@@ -306,8 +297,14 @@ def dated(path: str) -> date | None:
 
 
 def is_evergreen(path: str, patterns: tuple[str, ...] = _EVERGREEN) -> bool:
-    """Whether a file never ages: it matches a pattern, or is below `memory/` and its name is not a day."""
-    return _matches(path, patterns) or (path.startswith("memory/") and _DAILY.search(path) is None)
+    """Whether a file never ages: it matches a pattern, or is below `memory/` and its name is not a day.
+
+    A pattern without a slash is for the name of the file, any other for its path.
+    """
+    name = path.rpartition("/")[2]
+    if any(fnmatchcase(path if "/" in pattern else name, pattern) for pattern in patterns):
+        return True
+    return path.startswith("memory/") and _DAILY.search(path) is None
 
 
 def written_at(path: str, mtime_ns: int, timezone: str = "UTC") -> int:
@@ -342,12 +339,6 @@ def age_days(
         return None if mtime_ns is None else max(0.0, (moment - mtime_ns // 1000) / _DAY_US)
     today = datetime.fromtimestamp(moment / 1_000_000, ZoneInfo(timezone)).date()
     return max(0.0, float((today - day).days))
-
-
-def _matches(path: str, patterns: tuple[str, ...]) -> bool:
-    """Whether a pattern matches the path, or the file name if the pattern has no slash."""
-    name = path.rpartition("/")[2]
-    return any(fnmatchcase(path if "/" in pattern else name, pattern) for pattern in patterns)
 
 
 class IndexResult(Plain, frozen=True, kw_only=True):

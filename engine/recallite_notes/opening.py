@@ -44,8 +44,15 @@ class IndexFile:
         self, config: WorkspaceConfig, embedder: Embedder | str | None, language_model: LanguageModel | str | None
     ) -> None:
         self.path = config.index_path
-        named = named_embedder(embedder) if isinstance(embedder, str) else embedder
-        self.spec: Embedder | ModelAddress | str = _embedder_of(config) if named is None else named
+        self.spec: Embedder | ModelAddress | str = "none"
+        if embedder is not None:
+            self.spec = named_embedder(embedder) if isinstance(embedder, str) else embedder
+        elif config.embeds:
+            model = config.embedding
+            self.spec = named_embedder(
+                model.model, api_base=model.api_base, api_key=model.api_key, timeout_seconds=model.timeout,
+                batch_size=model.batch_size,
+            )  # fmt: skip
         self._own = config.db_path is None
         self._language_model = language_model
         self._settings = Settings(durability="normal", profile="memweave")
@@ -197,16 +204,6 @@ class IndexFile:
             engine.close()
             raise
         return engine
-
-
-def _embedder_of(config: WorkspaceConfig) -> ModelAddress | str:
-    if not config.embeds:
-        return "none"
-    embedding = config.embedding
-    return named_embedder(
-        embedding.model, api_base=embedding.api_base, api_key=embedding.api_key,
-        timeout_seconds=embedding.timeout, batch_size=embedding.batch_size,
-    )  # fmt: skip
 
 
 def _make_folder(folder: Path, *, private: bool) -> None:

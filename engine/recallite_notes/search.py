@@ -163,11 +163,18 @@ def search(
     min_score, min_confidence = _threshold(engine, settings, answer)
     mmr_lambda = settings.mmr.lambda_param if settings.mmr.enabled else None
     half_life_days = settings.temporal_decay.half_life_days if settings.temporal_decay.enabled else None
-    rows = [row for row in answer.rows if row.score >= min_score and _confident(row, min_confidence)]
-    kept_ids = {row.chunk_id for row in rows}
-    dropped = [row for row in answer.rows if row.chunk_id not in kept_ids]
-    if half_life_days is not None:
-        rows = _fade(rows, _ages(engine, config, rows), half_life_days)
+    rows = [
+        row for row in answer.rows
+        if row.score >= min_score and (row.confidence is None or row.confidence >= min_confidence)
+    ]  # fmt: skip
+    passing_ids = {row.chunk_id for row in rows}
+    dropped = [row for row in answer.rows if row.chunk_id not in passing_ids]
+    if half_life_days is not None and rows:
+        ages = np.array([age or 0.0 for age in _ages(engine, config, rows)])  # a row without an age keeps its score
+        with kernel_errors():
+            weights = kernels.decay(ages, half_life_days).tolist()
+        rows = [replace(row, score=row.score * weight) for row, weight in zip(rows, weights, strict=True)]
+        rows.sort(key=lambda row: -row.score)
     if mmr_lambda is not None:
         rows = _diversify(rows, mmr_lambda)
     passed = {
@@ -180,10 +187,16 @@ def search(
     results = [_result(row, text, settings.snippet_max_chars) for row in rows[: settings.max_results]]
     problems = answer.problems
     if not answer.rows and source_filter is not None:
-        problems += _no_such_label(engine, source_filter)
+        with engine.store.read() as reader:
+            labels = {source_label(path) for path in reader.documents.find_many("/")}
+        if source_filter not in labels:
+            problem = (
+                f"no file has the label {shown(source_filter)}; there are: {', '.join(sorted(labels)) or 'none yet'}"
+            )
+            problems += (problem,)
     gaps: tuple[str, ...] = ()
     best = max(dropped, key=lambda row: (row.confidence or 0.0, row.score), default=None)
-    if best is not None and not kept_ids:
+    if best is not None and not passing_ids:
         gaps = (_nothing_reached(len(dropped), best, min_score, min_confidence),)
     return SearchResults(
         results, query=text, strategy=settings.strategy, problems=problems, evidence_gaps=gaps, dropped=len(dropped),
@@ -203,16 +216,12 @@ def _threshold(engine: Engine, settings: QueryConfig, answer: StrategyAnswer) ->
     return 0.0, least_confidence(MIN_CONFIDENCE, embedder, signals, answer.chunks)
 
 
-def _confident(row: RawSearchRow, min_confidence: float) -> bool:
-    """Whether a row is confident enough, if that is known."""
-    return row.confidence is None or row.confidence >= min_confidence
-
-
 def _nothing_reached(count: int, best: RawSearchRow, min_score: float, min_confidence: float) -> str:
-    wanted = [f"{name} {least:.2f}" for name, least in (("score", min_score), ("confidence", min_confidence)) if least]
+    least = {"score": min_score, "confidence": min_confidence}
+    minima = " and ".join(f"{name} {value:.2f}" for name, value in least.items() if value)
     has = f"score {best.score:.2f}" + ("" if best.confidence is None else f", confidence {best.confidence:.2f}")
     return (
-        f"{count:,} passages were found and none reaches {' and '.join(wanted)}; the best is "
+        f"{count:,} passages were found and none reaches {minima}; the best is "
         f"{best.path}:{best.start_line} ({has}). A minimum score of 0 shows them"
     )
 
@@ -229,15 +238,6 @@ def _found(
     return find(engine, name, query, limit, settings.hybrid, source)
 
 
-def _no_such_label(engine: Engine, label: str) -> tuple[str, ...]:
-    with engine.store.read() as reader:
-        labels = {source_label(path) for path in reader.documents.find_many("/")}
-    if label in labels:
-        return ()
-    there = ", ".join(sorted(labels)) or "none yet"
-    return (f"no file has the label {shown(label)}; there are: {there}",)
-
-
 def _ages(engine: Engine, config: WorkspaceConfig, rows: Sequence[RawSearchRow]) -> list[float | None]:
     """The age in days of each row's file; None for one that does not age or is not in the index."""
     mtimes: dict[str, int | None] = {}
@@ -252,16 +252,6 @@ def _ages(engine: Engine, config: WorkspaceConfig, rows: Sequence[RawSearchRow])
     ]
 
 
-def _fade(rows: Sequence[RawSearchRow], ages: Sequence[float | None], half_life_days: float) -> list[RawSearchRow]:
-    """Rows with their score times 0.5 ** (age / half-life), best first; one without an age keeps its score."""
-    if not rows:
-        return []
-    with kernel_errors():
-        weights = kernels.decay(np.array([age or 0.0 for age in ages]), half_life_days).tolist()
-    faded = [replace(row, score=row.score * weight) for row, weight in zip(rows, weights, strict=True)]
-    return sorted(faded, key=lambda row: -row.score)
-
-
 def _diversify(rows: Sequence[RawSearchRow], mmr_lambda: float) -> list[RawSearchRow]:
     """The rows by maximal marginal relevance over the sets of their words (bigrams for CJK)."""
     if len(rows) < 2:
@@ -274,7 +264,7 @@ def _diversify(rows: Sequence[RawSearchRow], mmr_lambda: float) -> list[RawSearc
             np.array([row.score for row in rows], dtype=np.float64),
             np.concatenate(sets).astype(np.int32), offsets, mmr_lambda, len(rows),
         )  # fmt: skip
-    return [rows[place] for place in order.tolist()]
+    return [rows[i] for i in order.tolist()]
 
 
 def _result(row: RawSearchRow, query: str, max_chars: int) -> SearchResult:
@@ -377,8 +367,9 @@ def find(
 
     For a query of stop words only, BM25 is multiplied by 0.3.
     """
-    if strategy == "vector":
-        _require_embedder(engine, query)
+    if strategy == "vector":  # recall does not try to embed while the store has no vectors
+        engine.check_embedder(engine.active_embedder(), queries_first=True)
+        engine.embedder.queries([query])
     try:
         return _recalled(engine, strategy, query, limit, weights, source_filter)
     except EmbedderMismatch as reason:
@@ -437,36 +428,27 @@ def check_rows(returned: object, who: str) -> list[RawSearchRow]:
     if isinstance(returned, str | bytes | dict) or not isinstance(returned, Iterable):
         raise InvalidInput(f"{who} gave {shown(returned)}: it gives a list of RawSearchRow")
     rows = list(returned)
-    for place, row in enumerate(rows):
+    for i, row in enumerate(rows):
         if not isinstance(row, RawSearchRow):
-            raise InvalidInput(f"{who} gave {shown(row)} as row {place}: it gives RawSearchRow")
+            raise InvalidInput(f"{who} gave {shown(row)} as row {i}: it gives RawSearchRow")
         for name in ("score", "vector_score", "text_score", "confidence"):
             value = getattr(row, name)
-            if not _is_finite(value) and (value is not None or name == "score"):
-                raise InvalidInput(f"{who} gave row {place} the {name} {shown(value)}: give a finite number")
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            if not (is_number and abs(value) <= sys.float_info.max) and (value is not None or name == "score"):
+                raise InvalidInput(f"{who} gave row {i} the {name} {shown(value)}: give a finite number")
         if not all(isinstance(field, str) for field in (row.path, row.source, row.text, row.chunk_id)):
-            raise InvalidInput(f"{who} gave row {place} of {shown(row.path)}: path, source, text and chunk_id are str")
+            raise InvalidInput(f"{who} gave row {i} of {shown(row.path)}: path, source, text and chunk_id are str")
         lines = (row.start_line, row.end_line)
         if not all(type(line) is int for line in lines) or not 1 <= row.start_line <= row.end_line <= _MAX_LINE:
             raise InvalidInput(
-                f"{who} gave row {place} of {shown(row.path)} the lines {shown(lines)}: start_line and end_line are "
+                f"{who} gave row {i} of {shown(row.path)} the lines {shown(lines)}: start_line and end_line are "
                 "int, from 1 and in this order"
             )
         if not isinstance(row.headings, tuple) or not all(isinstance(heading, str) for heading in row.headings):
             raise InvalidInput(
-                f"{who} gave row {place} of {shown(row.path)} the headings {shown(row.headings)}: give a tuple of str"
+                f"{who} gave row {i} of {shown(row.path)} the headings {shown(row.headings)}: give a tuple of str"
             )
     return rows
-
-
-def _is_finite(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
-
-
-def _require_embedder(engine: Engine, query: str) -> None:
-    """Raise EmbedderError if the query cannot be embedded; recall does not try while the store has no vectors."""
-    engine.check_embedder(engine.active_embedder(), queries_first=True)
-    engine.embedder.queries([query])
 
 
 def _recalled(
@@ -490,8 +472,12 @@ def _recalled(
     best = max((hit.signals["bm25"] for hit in hits), default=0.0)
     rows = [_row(hit, strategy, hit.signals["cosine"] if by_meaning else None, best, weights) for hit in hits]
     has_words = any(word not in STOP_TERMS for word in query_words(query))
-    if not has_words and strategy != "vector":
-        rows = [_of_stop_words(row, weights.text_weight if by_meaning else 1.0) for row in rows]
+    if not has_words and strategy != "vector":  # stop words are no evidence
+        for i, row in enumerate(rows):
+            text = row.text_score or 0.0
+            weight = weights.text_weight if by_meaning and row.vector_score is not None else 1.0
+            share = _STOP_WORDS_SHARE * text
+            rows[i] = replace(row, score=max(row.score - weight * (text - share), 0.0), text_score=share)
     elif strategy == "hybrid" and by_meaning and weights.text_weight > 0:
         rows = _with_keyword_floor(rows, query)
     rows.sort(key=lambda row: -row.score)
@@ -520,14 +506,6 @@ def _row(hit: Hit, strategy: str, cosine: float | None, best_bm25: float, weight
         start_line=lines[0], end_line=lines[1], text=hit.text, score=hit.score,
         vector_score=cosine or None, text_score=text, headings=tuple(headings), confidence=hit.confidence,
     )  # fmt: skip
-
-
-def _of_stop_words(row: RawSearchRow, text_weight: float) -> RawSearchRow:
-    """A row of a query of stop words only, which are no evidence."""
-    text = row.text_score or 0.0
-    weight = text_weight if row.vector_score is not None else 1.0
-    share = _STOP_WORDS_SHARE * text
-    return replace(row, score=max(row.score - weight * (text - share), 0.0), text_score=share)
 
 
 def _with_keyword_floor(rows: Sequence[RawSearchRow], query: str) -> list[RawSearchRow]:

@@ -20,7 +20,7 @@ from recallite.store.store import Progress
 from recallite.system.messages import fault_text, shown
 from recallite_notes.config import WorkspaceConfig
 from recallite_notes.flushing import append_to_day, extract, known_lines, language_model_of, today_in
-from recallite_notes.indexing import SCOPE, Plan, Settled, Watcher, add_file, make_plan, synchronise, waiting
+from recallite_notes.indexing import SCOPE, Plan, UnchangedListing, Watcher, add_file, make_plan, synchronise, waiting
 from recallite_notes.note_files import (
     FileInfo,
     FileProblem,
@@ -41,6 +41,8 @@ _SEARCH_WAITS_SECONDS = 5.0
 # An embedder that takes longer than this to fail is asked again by searches only after this many times as long.
 _LONG_SECONDS = 0.1
 _PATIENCE = 10
+_SHOWN, _REFUSED_SHOWN = 5, 20
+_ASIDE = "this index was damaged and replaced by a new one: it can be deleted"
 
 
 class Workspace:
@@ -65,7 +67,7 @@ class Workspace:
         self._config = _configured(folder, config)
         self._selection = Selection(self._config)
         self._index = IndexFile(self._config, embedder, language_model)
-        self._settled = Settled()
+        self._unchanged = UnchangedListing()
         self._extensions = Extensions()
         self._ask_again_at = 0.0
         self._problems: tuple[FileProblem, ...] = ()
@@ -292,7 +294,7 @@ class Workspace:
             if not locked:
                 return IndexResult(complete=False)
             result = self._with_engine(
-                lambda engine: synchronise(engine, self._config, self._selection, settled=self._settled, **options),
+                lambda engine: synchronise(engine, self._config, self._selection, unchanged=self._unchanged, **options),
                 writing=True,
             )
         self._problems, self._watcher.problem = result.problems, None
@@ -319,13 +321,13 @@ class Workspace:
         text = os.fspath(path)
         named = Path(text).expanduser()
         root = Path(os.path.realpath(self.folder))
-        places = [named] if named.is_absolute() else [self.folder / named, Path.cwd() / named]
-        for place in places:
-            plain = Path(os.path.normpath(place))
+        candidates = [named] if named.is_absolute() else [self.folder / named, Path.cwd() / named]
+        for candidate in candidates:
+            plain = Path(os.path.normpath(candidate))
             for base in (self.folder, root):
-                if plain.is_relative_to(base) and plain != base and (os.path.lexists(plain) or len(places) == 1):
+                if plain.is_relative_to(base) and plain != base and (os.path.lexists(plain) or len(candidates) == 1):
                     return plain.relative_to(base).as_posix()
-        inside = Path(os.path.normpath(places[0]))
+        inside = Path(os.path.normpath(candidates[0]))
         if inside.is_relative_to(self.folder):
             return inside.relative_to(self.folder).as_posix()
         raise InvalidInput(f"{shown(text)} is outside of the workspace {self.folder}: only files below it are indexed")
@@ -354,18 +356,11 @@ def _configured(
     return configuration
 
 
-_SHOWN = 5
-_ASIDE = "this index was damaged and replaced by a new one: it can be deleted"
-
-
 def unread(problems: Sequence[FileProblem]) -> tuple[str, ...]:
     """The report of a search on files and folders that it may miss because they could not be read."""
     lines = [f"{problem.path}: {problem.reason}" for problem in problems if problem.unread]
     more = len(lines) - _SHOWN
     return (*lines[:_SHOWN], *([f"and {more:,} more: status() names them"] if more > 0 else ()))
-
-
-_REFUSED_SHOWN = 20
 
 
 def file_infos(engine: Engine, config: WorkspaceConfig) -> list[FileInfo]:
@@ -374,16 +369,12 @@ def file_infos(engine: Engine, config: WorkspaceConfig) -> list[FileInfo]:
         rows = reader.documents.in_scope(SCOPE)
     return [
         FileInfo(
-            path=row.source,
-            size=row.size_bytes,
-            hash=row.content_hash.hex(),
-            mtime=(row.mtime_ns or 0) / 1e9,
-            chunks=row.chunks,
-            is_evergreen=is_evergreen(row.source, config.evergreen),
+            path=row.source, size=row.size_bytes, hash=row.content_hash.hex(), mtime=(row.mtime_ns or 0) / 1e9,
+            chunks=row.chunks, is_evergreen=is_evergreen(row.source, config.evergreen),
             source=source_label(row.source),
         )
         for row in rows
-    ]
+    ]  # fmt: skip
 
 
 def store_status(
@@ -410,26 +401,15 @@ def store_status(
         for chunk, source, reason in examples
     ]
     return StoreStatus(
-        files=len(plan.stored),
-        chunks=chunks,
-        dirty=plan.dirty,
-        workspace_dir=str(config.folder),
-        db_path=str(config.index_path),
+        files=len(plan.stored), chunks=chunks, dirty=plan.dirty, workspace_dir=str(config.folder),
+        db_path=str(config.index_path), provider=provider, model=model,
         search_mode="fts-only" if provider == "none" or fault is not None else "hybrid",
-        provider=provider,
-        model=model,
-        fts_available=True,
-        vector_available=provider != "none" and fault is None,
-        cache_entries=cached,
-        cache_max_entries=config.cache.max_entries,
-        watcher_active=watching,
-        interval_active=at_interval,
-        pending=waiting(engine),
-        refused=refused,
+        fts_available=True, vector_available=provider != "none" and fault is None,
+        cache_entries=cached, cache_max_entries=config.cache.max_entries,
+        watcher_active=watching, interval_active=at_interval, pending=waiting(engine), refused=refused,
         problems=tuple(dict.fromkeys((*plan.problems, *stored, *problems, *aside, *refusing))),
-        embedder_problem=fault,
-        sync_problem=sync_problem,
-    )
+        embedder_problem=fault, sync_problem=sync_problem,
+    )  # fmt: skip
 
 
 def _embedder(engine: Engine, chunks: int) -> tuple[str, str | None, str | None]:

@@ -81,7 +81,7 @@ class _Failed(msgspec.Struct):
     error: _Failure
 
 
-def asked(operation: Operation, *args: Any, **kwargs: Any) -> Sent:
+def encode_request(operation: Operation, *args: Any, **kwargs: Any) -> Sent:
     """The request for a call. Raises InvalidInput for what no request can hold, and TypeError as the call would."""
     fields = {name: value for name, value in operation.bind(*args, **kwargs).items() if value is not ...}
     path = PREFIX + operation.path
@@ -92,14 +92,9 @@ def asked(operation: Operation, *args: Any, **kwargs: Any) -> Sent:
         path = path.replace("{id}", quote(checks.encodable(id, "id"), safe=""))
     if operation.in_body:
         return Sent(operation.method, path, _encoded(fields), not operation.writes(fields))
-    needed = {name: value for name, value in fields.items() if value != operation.fields[name][1]}
-    return Sent(operation.method, _with_query(path, needed), None, operation.reads)
-
-
-def _with_query(path: str, fields: Mapping[str, Any]) -> str:
-    """A path with fields as its query."""
-    pairs = [pair for name, value in fields.items() for pair in _pairs(name, value)]
-    return f"{path}?{urlencode(pairs)}" if pairs else path
+    given = {name: value for name, value in fields.items() if value != operation.fields[name][1]}
+    pairs = [pair for name, value in given.items() for pair in _pairs(name, value)]
+    return Sent(operation.method, f"{path}?{urlencode(pairs)}" if pairs else path, None, operation.reads)
 
 
 def _pairs(name: str, value: Any) -> Iterator[tuple[str, str]]:
@@ -127,37 +122,28 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{shown(value)} has no form in JSON")
 
 
-def answered(operation: Operation, status: int, content: bytes) -> Any:
+def decode_response(operation: Operation, status: int, content: bytes) -> Any:
     """The value of an answer. Raises the error that the server answered, by its own class."""
-    value = _decoded(status, content, in_json(operation.returns))
+    check_status(status, content)
+    try:
+        value = msgspec.json.decode(content, type=in_json(operation.returns))
+    except (msgspec.DecodeError, UnicodeDecodeError) as fault:
+        raise ServerError(f"the answer is not that of this version of Recallite ({fault})") from None
     if isinstance(value, HitsAnswer):
         return value.as_hits()
     return [part.as_hits() for part in value] if operation.returns == list[Hits] else value
 
 
-def _decoded(status: int, content: bytes, kind: Any) -> Any:
-    """The JSON of a successful answer as a type. Raises the error of any other."""
-    check_status(status, content)
-    try:
-        return msgspec.json.decode(content, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError) as fault:
-        raise ServerError(f"the answer is not that of this version of Recallite ({fault})") from None
-
-
 def check_status(status: int, content: bytes) -> None:
     """Raise the error of an answer that is none of success; a redirect is followed nowhere."""
-    if not 200 <= status < 300:
-        raise failure(status, content)
-
-
-def failure(status: int, content: bytes) -> RecalliteError:
-    """The error that an answer tells of."""
+    if 200 <= status < 300:
+        return
     try:
         failed = msgspec.json.decode(content, type=_Failed).error
     except (msgspec.DecodeError, UnicodeDecodeError):
         text = content[:_SHOWN_CHARS].decode("utf-8", "replace")
-        return ServerError(f"the server answered {status}: {text}")
-    return failed.as_error()
+        raise ServerError(f"the server answered {status}: {text}") from None
+    raise failed.as_error()
 
 
 def unreachable(url: str, sent: Sent, fault: Exception) -> ServerError:
@@ -187,16 +173,6 @@ def check_url(url: object) -> str:
     if parts.username or parts.password or parts.query or parts.fragment:
         raise InvalidInput("url has a user, query or fragment: give the token as token=")
     return str(url).rstrip("/")
-
-
-def scope_header(scope: str) -> dict[str, str]:
-    """The header that narrows a request to a scope."""
-    return {} if scope == "/" else {SCOPE_HEADER: quote(scope, safe="/")}
-
-
-def arrays(vectors: Mapping[str, Any]) -> dict[str, NDArray[np.float32]]:
-    """Vectors as `Memory.vectors` gives them."""
-    return {id: np.asarray(parts, dtype=np.float32) for id, parts in vectors.items()}
 
 
 def batches(items: Iterable[object], size: int) -> Iterator[builtins.list[object]]:
@@ -257,7 +233,7 @@ def format_of(path: Path, format: str | None) -> str:
 _OPERATIONS = {operation.name: operation for operation in served()}
 
 
-class Asks:
+class OperationProxy:
     """Base of what asks a server for operations: a client, a service of one, or a session."""
 
     _prefix = ""
@@ -268,27 +244,24 @@ class Asks:
 
     def _ask(self, name: str, /, *args: Any, body: bytes | None = None, **kwargs: Any) -> Any:
         operation = _OPERATIONS[name]
-        sent = asked(operation, *args, **kwargs)
+        sent = encode_request(operation, *args, **kwargs)
         if body is not None:
             sent = sent._replace(body=body, content_type=BYTES)
-        return answered(operation, *self._send(sent))
+        return decode_response(operation, *self._send(sent))
 
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Callable[..., Any]:
             """The operation of this name, as a method; or the service, whose operations have it before theirs."""
             path = self._prefix + name
-            if path in _OPERATIONS:
-                return self._method(_OPERATIONS[path])
+            if (operation := _OPERATIONS.get(path)) is not None:
+                method = partial(self._ask, path)
+                method.__doc__ = operation.about
+                vars(method)["__signature__"] = inspect.Signature(operation.parameters)
+                return method
             if self._prefix or not (name in _SERVICES or any(known.startswith(f"{name}.") for known in _OPERATIONS)):
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
             return _SERVICES.get(name, ClientService)(self, f"{name}.")
-
-    def _method(self, operation: Operation) -> Callable[..., Any]:
-        method = partial(self._ask, operation.name)
-        method.__doc__ = operation.about
-        vars(method)["__signature__"] = inspect.Signature(operation.parameters)
-        return method
 
     def __dir__(self) -> Iterable[str]:
         names = (name.removeprefix(self._prefix) for name in _OPERATIONS if name.startswith(self._prefix))
@@ -301,17 +274,17 @@ if TYPE_CHECKING:  # its methods are those of Memory, and have their types
     from recallite.memory import Memory
     from recallite.transfer.memory_transfer import MemoryTransfer
 
-    class _Surface(Asks, Memory): ...
+    class _Surface(OperationProxy, Memory): ...
 
-    class _Sessions(Asks, Sessions): ...
+    class _Sessions(OperationProxy, Sessions): ...
 
-    class _Session(Asks, Session): ...
+    class _Session(OperationProxy, Session): ...
 
-    class _Knowledge(Asks, Knowledge): ...
+    class _Knowledge(OperationProxy, Knowledge): ...
 
-    class _Transfer(Asks, MemoryTransfer): ...
+    class _Transfer(OperationProxy, MemoryTransfer): ...
 else:
-    _Surface = _Sessions = _Session = _Knowledge = _Transfer = Asks
+    _Surface = _Sessions = _Session = _Knowledge = _Transfer = OperationProxy
 
 
 class Client(_Surface):
@@ -373,7 +346,7 @@ class Client(_Surface):
 
     def vectors(self, ids: Iterable[str]) -> dict[str, NDArray[np.float32]]:
         """Do as `Memory.vectors`."""
-        return arrays(self._ask("vectors", [*ids]))
+        return {id: np.asarray(parts, np.float32) for id, parts in self._ask("vectors", [*ids]).items()}
 
     def remember_many(
         self,
@@ -416,7 +389,7 @@ class Client(_Surface):
         return f"Client({self._url!r}{scope})"
 
     def _request(self, sent: Sent) -> httpx2.Request:
-        headers = scope_header(self._scope)
+        headers = {} if self._scope == "/" else {SCOPE_HEADER: quote(self._scope, safe="/")}
         if sent.body is not None:
             headers["Content-Type"] = sent.content_type
         if self._http.is_closed:
@@ -451,7 +424,7 @@ class Client(_Surface):
             raise unreachable(self._url, sent, fault) from None
 
 
-class ClientService(Asks):
+class ClientService(OperationProxy):
     """A service of a client's memory."""
 
     def __init__(self, client: Client, prefix: str) -> None:
@@ -548,7 +521,7 @@ class ClientTransfer(ClientService, _Transfer):
         """
         path = checks.check_path(target, "target")
         operation = _OPERATIONS["transfer.export"]
-        sent = asked(operation, format=format_of(path, format), vectors=vectors, **fields)
+        sent = encode_request(operation, format=format_of(path, format), vectors=vectors, **fields)
         with self._client._stream(sent) as response, replacing(path) as file:
             for piece in response.iter_bytes():
                 file.write(piece)
@@ -608,7 +581,7 @@ class AsyncClient(_AsyncSurface):
 class _Awaited:
     """A service or session of a client, awaited."""
 
-    def __init__(self, handle: AsyncClient, asks: Asks) -> None:
+    def __init__(self, handle: AsyncClient, asks: OperationProxy) -> None:
         self._handle, self._asks = handle, asks
 
     def __getattr__(self, name: str) -> Any:
@@ -620,7 +593,7 @@ class _Awaited:
 
 def _awaited(handle: AsyncClient, value: Any) -> Any:
     """A value of a client; a service, a session or a method of it is awaited."""
-    if isinstance(value, Asks):
+    if isinstance(value, OperationProxy):
         return _Awaited(handle, value)
     if not callable(value):
         return value

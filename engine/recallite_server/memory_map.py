@@ -26,8 +26,8 @@ from recallite.text.words import STOP_WORDS
 
 MAX_POINTS = 100_000
 """The most points of a scope: of more memories an even sample is placed."""
-# The main directions of a sample are near those of all.
-_AXES_SAMPLE = 5_000
+# The main directions, and the centres of clusters, of a sample are near those of all.
+_SAMPLE = 5_000
 _BLOCK_ROWS = 2_000
 # The texts that name the clusters, and the part of each that is read.
 _NAMING_SAMPLE, _NAMING_CHARS = 2_000, 400
@@ -39,13 +39,15 @@ _MIN_EXTENT = 1e-5
 _MAX_SCOPES = 16
 # Of coordinates in JSON: a ten thousandth of the plane is less than a pixel.
 _DECIMALS = 4
+_LEAST_POINTS, _MOST_CLUSTERS, _NAME_WORDS = 12, 10, 3
+_WORD = re.compile(r"[^\W\d_]{3,}")
 
 
 class MapPoints(Struct, frozen=True, kw_only=True, eq=False):
     """Memories on the plane. Point i is that of the memory ids[i]; x and y are float32 (n,) from 0 to 1.
 
-    scope, kind and source are int32 (n,): places in the lists of names `scopes`, `kinds` and `sources`; a source of -1
-    is none. Chunks of documents have the kind "chunk". `cluster` is a place in `clusters`, groups of points that lie
+    scope, kind and source are int32 (n,): indices of the lists of names `scopes`, `kinds` and `sources`; a source of -1
+    is none. Chunks of documents have the kind "chunk". `cluster` is an index of `clusters`, groups of points that lie
     together, which are named by the words that tell them apart; -1 if there are fewer than 12 points. `total` counts
     the memories that the filter matches. Those without a vector have no point, nor have those outside the sample, if
     `sampled`.
@@ -124,7 +126,9 @@ class MemoryMap:
             plane = self._planes.get(engine.scope)
             if plane is None or plane.commit != commit or reader.uncommitted:
                 everything = engine.within(Filter(include_superseded=True))
-                plane = _place(reader, commit, np.array(reader.records.matching_ids(everything, now_us()), np.int64))
+                plane = _make_plane(
+                    reader, commit, np.array(reader.records.matching_ids(everything, now_us()), np.int64)
+                )
                 if not reader.uncommitted:  # it may be rolled back
                     self._planes.pop(engine.scope, None)
                     self._planes[engine.scope] = plane
@@ -133,13 +137,13 @@ class MemoryMap:
             return plane
 
 
-def _place(reader: Reader, commit: Commit, ids: NDArray[np.int64]) -> _Plane:
+def _make_plane(reader: Reader, commit: Commit, ids: NDArray[np.int64]) -> _Plane:
     sampled = len(ids) > MAX_POINTS
     ids = _every_nth(ids, MAX_POINTS)
     embedder = reader.vectors.active_embedder()
     if embedder is None:
         return _Plane(commit, ids[:0], np.empty((0, 2), np.float32), sampled, np.empty(0, np.int32), [])
-    axes = principal_axes(_unit_vectors(reader, _every_nth(ids, _AXES_SAMPLE), embedder)[1])
+    axes = principal_axes(_unit_vectors(reader, _every_nth(ids, _SAMPLE), embedder)[1])
     blocks = []
     for start in range(0, len(ids), _BLOCK_ROWS):
         placed_ids, vectors = _unit_vectors(reader, ids[start : start + _BLOCK_ROWS], embedder)
@@ -203,39 +207,25 @@ def _within_unit_square(coordinates: NDArray[np.float32]) -> NDArray[np.float32]
 
 
 def _points(labels: Labels, plane: _Plane, base: str) -> MapPoints:
-    _, rows, places = np.intersect1d(labels.ids, plane.ids, assume_unique=True, return_indices=True)
+    _, rows, indices = np.intersect1d(labels.ids, plane.ids, assume_unique=True, return_indices=True)
     scope, scopes = _numbered(labels.scopes[rows], labels.scope_names)
     source, sources = _numbered(labels.sources[rows], labels.source_names)
     kinds, kind = np.unique(np.array(labels.kinds, dtype=object)[rows].astype(str), return_inverse=True)
     prefix = "" if base == "/" else base
     return MapPoints(
         ids=[labels.public_ids[row] for row in rows.tolist()],
-        x=plane.coordinates[places, 0],
-        y=plane.coordinates[places, 1],
-        scope=scope,
-        scopes=[name.removeprefix(prefix) or "/" for name in scopes],
-        kind=kind.astype(np.int32),
-        kinds=kinds.tolist(),
-        source=source,
-        sources=sources,
-        cluster=plane.clusters[places],
-        clusters=plane.names,
-        total=len(labels.ids),
-        sampled=plane.sampled,
-    )
+        x=plane.coordinates[indices, 0], y=plane.coordinates[indices, 1],
+        scope=scope, scopes=[name.removeprefix(prefix) or "/" for name in scopes],
+        kind=kind.astype(np.int32), kinds=kinds.tolist(), source=source, sources=sources,
+        cluster=plane.clusters[indices], clusters=plane.names, total=len(labels.ids), sampled=plane.sampled,
+    )  # fmt: skip
 
 
 def _numbered(ids: NDArray[np.int64], names: dict[int, str]) -> tuple[NDArray[np.int32], list[str]]:
-    """Return ids as places in the list of the names that occur; -1 stays."""
+    """Return ids as indices of the list of the names that occur; -1 stays."""
     occurring = np.unique(ids[ids >= 0])
-    places = np.where(ids < 0, -1, np.searchsorted(occurring, ids)).astype(np.int32)
-    return places, [names[number] for number in occurring.tolist()]
-
-
-_LEAST_POINTS, _MOST_CLUSTERS = 12, 10
-_SAMPLE = 5_000
-_NAME_WORDS = 3
-_WORD = re.compile(r"[^\W\d_]{3,}")
+    indices = np.where(ids < 0, -1, np.searchsorted(occurring, ids)).astype(np.int32)
+    return indices, [names[number] for number in occurring.tolist()]
 
 
 def clusters_of(points: NDArray[np.float32]) -> NDArray[np.int32]:

@@ -8,29 +8,18 @@ _TOKENS, _SHOW = "recallite_server.http.access_tokens:Tokens.", "recallite_serve
 OPERATIONS = OperationSet(
     (
         Operation(
-            "timeline",
-            "The numbers of memories by day or month.",
-            group="memories",
-            http="GET /timeline",
-            call="recallite_server.timeline:timeline",
+            "timeline", "The numbers of memories by day or month.",
+            group="memories", http="GET /timeline", call="recallite_server.timeline:timeline",
         ),
         Operation(
-            "diffs",
-            "Differences by words between each version of a memory and the one before it.",
-            group="links",
-            http="GET /memories/{id}/diffs",
-            call="recallite_server.timeline:diffs",
+            "diffs", "Differences by words between each version of a memory and the one before it.",
+            group="links", http="GET /memories/{id}/diffs", call="recallite_server.timeline:diffs",
         ),
         Operation(
-            "tokens.create",
-            "Make a token; it is printed once.",
-            group="servers",
-            effect="writes",
-            call=_TOKENS + "create",
+            "tokens.create", "Make a token; it is printed once.",
+            group="servers", effect="writes", call=_TOKENS + "create",
             command=Command(
-                "token create",
-                _SHOW + "print_secret",
-                create=True,
+                "token create", _SHOW + "print_secret", create=True,
                 arguments={
                     "scope": Argument("It reaches this scope and those below it.", "/A/B"),
                     "read_only": Argument("It can change nothing."),
@@ -43,25 +32,17 @@ OPERATIONS = OperationSet(
             ),
         ),
         Operation(
-            "tokens.list",
-            "Show the tokens of the store, without their secrets.",
-            group="servers",
-            call=_TOKENS + "list",
-            command=Command("token list", _SHOW + "print_tokens"),
+            "tokens.list", "Show the tokens of the store, without their secrets.",
+            group="servers", call=_TOKENS + "list", command=Command("token list", _SHOW + "print_tokens"),
         ),
         Operation(
-            "tokens.revoke",
-            "Remove a token: from now on it admits nobody.",
-            group="servers",
-            effect="destroys",
-            call=_TOKENS + "revoke",
+            "tokens.revoke", "Remove a token: from now on it admits nobody.",
+            group="servers", effect="destroys", call=_TOKENS + "revoke",
             command=Command(
-                "token revoke",
-                "recallite.doors.cli.printers:print_revoked",
-                confirm="Revoke {id}?",
+                "token revoke", "recallite.doors.cli.printers:print_revoked", confirm="Revoke {id}?",
                 arguments={"id": Argument("As the list shows it.", "ID")},
             ),
         ),
     ),
     {"token": "Access tokens of the server."},
-)
+)  # fmt: skip

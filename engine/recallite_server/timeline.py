@@ -43,19 +43,16 @@ def timeline(
     with engine.read() as reader:
         days = reader.overview.count_by_day(bound, now_us())
     counts: Counter[date] = Counter()
-    for day, memories in days:
-        counts[_start_of(_FIRST_DAY + timedelta(days=day), bucket)] += memories
+    for number, memories in days:
+        day = _FIRST_DAY + timedelta(days=number)
+        if bucket == "week":
+            # The week of the earliest date there is has no Monday in the calendar.
+            day -= timedelta(days=min(day.weekday(), (day - date.min).days))
+        counts[day.replace(day=1) if bucket == "month" else day] += memories
     return [
         TimelineBucket(start=datetime(start.year, start.month, start.day, tzinfo=UTC), memories=memories)
         for start, memories in counts.items()
     ]
-
-
-def _start_of(day: date, bucket: Bucket) -> date:
-    if bucket == "week":
-        # The week of the earliest date there is has no Monday in the calendar.
-        return day - timedelta(days=min(day.weekday(), (day - date.min).days))
-    return day.replace(day=1) if bucket == "month" else day
 
 
 Operation = Literal["equal", "insert", "delete"]
@@ -103,7 +100,9 @@ def text_diff(old: str, new: str) -> list[Part]:
     for pattern, most in ((_WORDS, _MOST_WORDS), (_LINES, _MOST_LINES)):
         left, right = pattern.findall(middle_old), pattern.findall(middle_new)
         if len(left) + len(right) <= most:
-            parts += _compared(left, right)
+            for _, a, b, c, d in SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
+                gone, come = "".join(left[a:b]), "".join(right[c:d])
+                parts += [("equal", come)] if gone == come else [("delete", gone), ("insert", come)]
             break
     else:
         parts += [("delete", middle_old), ("insert", middle_new)]
@@ -111,19 +110,10 @@ def text_diff(old: str, new: str) -> list[Part]:
     return _joined(parts)
 
 
-def _compared(old: list[str], new: list[str]) -> list[Part]:
-    parts: list[Part] = []
-    matcher = SequenceMatcher(None, old, new, autojunk=False)
-    for _, old_begin, old_end, new_begin, new_end in matcher.get_opcodes():
-        gone, come = "".join(old[old_begin:old_end]), "".join(new[new_begin:new_end])
-        parts += [("equal", come)] if gone == come else [("delete", gone), ("insert", come)]
-    return parts
-
-
 def _common(left: str, right: str) -> int:
     """Return the number of characters that two texts begin with in common."""
     shorter = min(len(left), len(right))
-    return next((place for place in range(shorter) if left[place] != right[place]), shorter)
+    return next((i for i in range(shorter) if left[i] != right[i]), shorter)
 
 
 def _at_words(old: str, new: str, begin: int, end: int) -> tuple[int, int]:
@@ -135,8 +125,8 @@ def _at_words(old: str, new: str, begin: int, end: int) -> tuple[int, int]:
     return begin, end
 
 
-def _within_word(text: str, place: int) -> bool:
-    before, after = text[place - 1], text[place]
+def _within_word(text: str, i: int) -> bool:
+    before, after = text[i - 1], text[i]
     return (_is_word(before) and _is_word(after)) or (before.isspace() and after.isspace())
 
 

@@ -21,6 +21,7 @@ from recallite_connect.importers.notes import (
     Note,
     Section,
     blanked,
+    context_in,
     kept_metadata,
     notes_below,
     same_name,
@@ -29,7 +30,6 @@ from recallite_connect.importers.notes import (
     without_code,
     without_hidden,
 )
-from recallite_connect.importers.notes import context_in as context_of_section
 from recallite_connect.importers.reading import Entries, FoundLink, FoundMemory, label_of, tags_of
 from recallite_connect.importers.sources import Source
 
@@ -107,13 +107,8 @@ class _Reader:
         observations = [match for match in _OBSERVATION.finditer(plain) if not _NO_CATEGORY.fullmatch(match[1].strip())]
         relations = [*_RELATION.finditer(plain)]
         rest = blanked(text, [match.span() for match in (*observations, *relations)])
-        named = (
-            "tags",
-            "title",
-            "permalink",
-            "created",
-            *(["type"] if self._note.metadata.get("type") == "note" else []),
-        )
+        named = ["tags", "title", "permalink", "created"]
+        named += ["type"] if self._note.metadata.get("type") == "note" else []
         sections = sections_of(self._note._replace(text=rest), without=named)
         context = self._title
         if observations and [section.start < self._note.begin for section in sections] == [True]:
@@ -141,7 +136,7 @@ class _Reader:
         record = self._record(
             id=section.id.replace(self._note.path, self._permalink, 1),
             text=re.sub(r"\n{3,}", "\n\n", text).strip(),
-            context=context_of_section(self._title, section),
+            context=context_in(self._title, section),
             tags=tuple(dict.fromkeys((*self._tags, *tags_in(section.text)))),
             metadata={"headings": list(section.headings)},
         )
@@ -153,22 +148,17 @@ class _Reader:
         own_tags = [tag for run in _TAG.findall(text) for tag in tags_of(run.split("#"))]
         return self._record(
             id=f"{self._permalink}/observations/{category}/{_digest(text)}",
-            text=text if category in _NO_KIND else f"{category}: {text}",
-            context=context,
-            topic=self._title,
-            tags=tuple(dict.fromkeys((*self._tags, *own_tags))),
-            metadata={"category": category},
-        )
+            text=text if category in _NO_KIND else f"{category}: {text}", context=context, topic=self._title,
+            tags=tuple(dict.fromkeys((*self._tags, *own_tags))), metadata={"category": category},
+        )  # fmt: skip
 
     def _relation(self, kind: str, target: str, context: str) -> NewRecord:
         name = target.rpartition("::")[2].rpartition("/")[2]  # without the project and folders
         text = f"{self._title} {kind.replace('_', ' ')} {name}" + (f" ({context})" if context else "")
         return self._record(
-            id=f"{self._permalink}/{kind}/{target}" + (f"/{_digest(context)}" if context else ""),
-            text=text,
-            tags=self._tags,
-            metadata={"relation_type": kind, "to": target},
-        )
+            id=f"{self._permalink}/{kind}/{target}" + (f"/{_digest(context)}" if context else ""), text=text,
+            tags=self._tags, metadata={"relation_type": kind, "to": target},
+        )  # fmt: skip
 
     def _record(self, *, id: str, metadata: dict[str, Any], **fields: Any) -> NewRecord:
         place = {"permalink": self._permalink, "path": self._note.path, "title": self._title, **metadata}

@@ -135,11 +135,8 @@ class _Canvases:
         if recipient.endswith("create_textdoc"):
             is_text = not text_of(call.get("type")).startswith("code")
             text = call.get("content")
-            self.written.append(
-                _Canvas(
-                    node, text_of(call.get("name")), cleaned(text) if isinstance(text, str) else "", is_text=is_text
-                )
-            )
+            text = cleaned(text) if isinstance(text, str) else ""
+            self.written.append(_Canvas(node, text_of(call.get("name")), text, is_text=is_text))
             return True
         for change in map(mapping, array(call.get("updates"))):
             self._change(text_of(change.get("pattern")), change.get("replacement"))
@@ -176,18 +173,18 @@ class _Canvases:
 
 def _branch(nodes: dict[str, Any], last: object) -> list[str]:
     """The ids of the nodes from the root to the current node, or to the newest where none is named."""
+
+    def moment(id: str) -> datetime:
+        message = mapping(mapping(nodes[id]).get("message"))
+        return time_of(message.get("create_time")) or datetime.min.replace(tzinfo=UTC)
+
     if not isinstance(last, str) or last not in nodes:
-        last = max(nodes, key=lambda id: _time_of(nodes[id]))
+        last = max(nodes, key=moment)
     path: dict[str, None] = {}
     while isinstance(last, str) and last in nodes and last not in path:
         path[last] = None
         last = mapping(nodes[last]).get("parent")
     return list(path)[::-1]
-
-
-def _time_of(node: object) -> datetime:
-    message = mapping(mapping(node).get("message"))
-    return time_of(message.get("create_time")) or datetime.min.replace(tzinfo=UTC)
 
 
 def _role(message: dict[str, Any]) -> str:

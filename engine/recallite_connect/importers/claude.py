@@ -136,13 +136,13 @@ def _branch(messages: list[dict[str, Any]], leaf: object) -> list[dict[str, Any]
     if not parents or len(by_id) < len(messages):
         return messages
     path: dict[str, dict[str, Any]] = {}
-    place: str | None = leaf if isinstance(leaf, str) and leaf in by_id else None
-    if place is None:
+    id: str | None = leaf if isinstance(leaf, str) and leaf in by_id else None
+    if id is None:
         ends = [id for id in by_id if id not in parents] or list(by_id)
-        place = max(ends, key=lambda id: time_of(by_id[id].get("created_at")) or datetime.min.replace(tzinfo=UTC))
-    while place is not None and place in by_id and place not in path:
-        path[place] = by_id[place]
-        place = _parent(by_id[place])
+        id = max(ends, key=lambda id: time_of(by_id[id].get("created_at")) or datetime.min.replace(tzinfo=UTC))
+    while id is not None and id in by_id and id not in path:
+        path[id] = by_id[id]
+        id = _parent(by_id[id])
     return list(path.values())[::-1]
 
 
@@ -195,10 +195,10 @@ def _sections(
     note: Note, title: str, tag: str, about: dict[str, Any], at: datetime | None, scope: str, source: str
 ) -> Iterator[NewRecord]:
     """The sections of a text in a conversation or project, as memories."""
-    for place, section in enumerate(sections_of(note)):
+    for position, section in enumerate(sections_of(note)):
         yield NewRecord(
             id=section.id, text=section.text, context=context_in(title, section), tags=(tag,), scope=scope,
-            source=f"{source}#{title}"[:500], position=place, created_at=at, metadata=about | labels(document=title),
+            source=f"{source}#{title}"[:500], position=position, created_at=at, metadata=about | labels(document=title),
         )  # fmt: skip
 
 

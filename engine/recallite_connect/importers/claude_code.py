@@ -167,10 +167,10 @@ class _Session:
             return
         if operation == "popAll" and not text:
             self._waiting.clear()
-        place = next((place for place, queued in enumerate(self._waiting) if text in ("", queued.text)), None)
-        if place is None:
+        index = next((i for i, queued in enumerate(self._waiting) if text in ("", queued.text)), None)
+        if index is None:
             return
-        queued = self._waiting.pop(place)
+        queued = self._waiting.pop(index)
         # One with a reason was not sent.
         if operation in ("remove", "dequeue") and not line.get("reason"):
             self._sent.append(queued._replace(line=number, begins=operation == "dequeue"))
@@ -178,9 +178,9 @@ class _Session:
     def _forget_queued(self, text: str) -> None:
         """Forget the queued prompts that stand in a line of the user."""
         for prompts in (self._sent, self._waiting):
-            place = next((place for place, queued in enumerate(prompts) if queued.text == text), None)
-            if place is not None:
-                del prompts[place]
+            index = next((i for i, queued in enumerate(prompts) if queued.text == text), None)
+            if index is not None:
+                del prompts[index]
                 return
         self._sent = [queued for queued in self._sent if not queued.begins]
 
@@ -201,12 +201,9 @@ class _Session:
         project = project_name(line.get("cwd")) or self._folder
         self._at = time_of(line.get("timestamp")) or self._at
         about = labels(
-            session=session,
-            project=line.get("cwd"),
-            branch=line.get("gitBranch"),
-            role=role,
+            session=session, project=line.get("cwd"), branch=line.get("gitBranch"), role=role,
             model=message.get("model"),
-        )
+        )  # fmt: skip
         self._position += 1
         return NewRecord(
             id=text_of(line.get("uuid")) or f"{session}:{number}", text=text, context=role, scope=scope_of(project),

@@ -7,7 +7,7 @@ https://github.com/thedotmack/claude-mem/blob/main/src/services/sqlite/SessionSt
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -72,7 +72,8 @@ def read(path: Path) -> Entries:
                           ("user_prompts", _prompt)):  # fmt: skip
         columns = [column for column in _COLUMNS[table] if column in known.get(table, ())]
         try:
-            for row in _rows(path, table, columns) if columns else ():
+            for values in foreign.rows(path, table, columns) if columns else ():
+                row = dict.fromkeys(_COLUMNS[table]) | dict(zip(columns, values, strict=True))
                 if reader is None:
                     for key in (row["id"], *_session_ids(row)):
                         sessions[key] = row
@@ -80,12 +81,6 @@ def read(path: Path) -> Entries:
                     yield from reader(row, sessions, path.name)
         except StoreError as fault:
             yield FileTrouble(path=path.name, reason=f"{table}: {fault}")
-
-
-def _rows(path: Path, table: str, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
-    missing = dict.fromkeys(_COLUMNS[table])
-    for row in foreign.rows(path, table, columns):
-        yield missing | dict(zip(columns, row, strict=True))
 
 
 def _session_ids(row: dict[str, Any]) -> list[str]:

@@ -108,23 +108,26 @@ class _Session:
             yield LeftOut("messages of subagents")
             return
         role = str(item["role"])
-        text, authority = _typed(item) if role == "user" else ("\n\n".join(_texts(item)), "agent")
+        authority: Authority = "agent"
+        if role == "user":
+            text, authority = _typed(item)
+        else:
+            texts = (text_of(block.get("text")) for block in blocks_of(item.get("content")))
+            text = "\n\n".join(filter(None, texts))
         if not text:
             yield LeftOut("hidden messages")
             return
         self._said = sha256(self._said + f"{role}\0{text}".encode()).digest()
         project = project_name(self._about.get("project"))
-        about = (
-            self._about if role == "assistant" else {name: it for name, it in self._about.items() if name != "model"}
-        )
+        about = {name: value for name, value in self._about.items() if name != "model" or role == "assistant"}
         record = NewRecord(
             id=f"{self._root}:{self._said.hex()[:32]}", text=text, context=role, scope=scope_of(project),
             source="/".join(filter(None, ("codex", project, self._id)))[:500], position=self._position,
             created_at=self._at, metadata=about | {"role": role},
         )  # fmt: skip
         self._position += 1
-        whose = "agent" if self._program else authority
-        yield FoundMemory(record=record, path=self._name, line=number, authority=whose)
+        authority = "agent" if self._program else authority
+        yield FoundMemory(record=record, path=self._name, line=number, authority=authority)
 
     def state(self) -> dict[str, Any]:
         """The state of the session."""
@@ -147,28 +150,21 @@ class _Session:
         yield from ()
 
 
-def _texts(item: dict[str, Any]) -> list[str]:
-    return [text for block in blocks_of(item.get("content")) if (text := text_of(block.get("text")))]
-
-
 def _typed(item: dict[str, Any]) -> tuple[str, Authority]:
     """Return the words of a message that the user may have typed, and whose they are."""
     blocks = blocks_of(item.get("content"))
     kinds = mapping(item.get(_METADATA)).get("content_item_kinds")
     stated = isinstance(kinds, list) and len(kinds) == len(blocks)
+    images = [i for i, block in enumerate(blocks) if block.get("type") == "input_image"]
     texts = [
         text
-        for place, block in enumerate(blocks)
+        for i, block in enumerate(blocks)
         if (text := text_of(block.get("text")))
-        and not (stated and array(kinds)[place] != "user.text")
-        and not (_IMAGE.fullmatch(text) and _has_image(blocks[max(place - 1, 0) : place + 2]))
+        and not (stated and array(kinds)[i] != "user.text")
+        and not (_IMAGE.fullmatch(text) and any(abs(i - image) <= 1 for image in images))
     ]
     prompt = typed(texts, stated=stated)
     return prompt.text, "user" if prompt.by_user else "agent"
-
-
-def _has_image(blocks: list[dict[str, object]]) -> bool:
-    return any(block.get("type") == "input_image" for block in blocks)
 
 
 SOURCE = Source(read, "Codex's sessions, or a session", authority="agent", folder=".codex/sessions", growing=sessions)

@@ -47,14 +47,10 @@ def _record(prefix: str, key: str, value: Any, row: dict[str, Any]) -> NewRecord
         raise InvalidInput("it has no text")
     namespace = prefix.split(".")
     return NewRecord(
-        id=" ".join(f"{prefix}/{key}".split()),
-        text=cleaned(text),
-        scope=scope_of(*namespace),
-        source=label_of(prefix),
-        created_at=time_of(row["created_at"]),
-        expires_at=time_of(row.get(_EXPIRES), end=True),
+        id=" ".join(f"{prefix}/{key}".split()), text=cleaned(text), scope=scope_of(*namespace), source=label_of(prefix),
+        created_at=time_of(row["created_at"]), expires_at=time_of(row.get(_EXPIRES), end=True),
         metadata={"namespace": namespace, "key": key, **rest},
-    )
+    )  # fmt: skip
 
 
 def _text(value: Any) -> tuple[str, dict[str, Any]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -46,9 +47,14 @@ _TIMES = ("created_at", "valid_from", "valid_until", "expires_at")
 _WHOLE = "."
 _ABSENT = object()
 _MAX_CELL_CHARS = 4_000_000
+_REMEDIES = {
+    "metadata": "give an object", "importance": "give a number from 0 to 1", "position": "give a whole number",
+    "pinned": "give true or false", "tags": "give a list of texts",
+    **dict.fromkeys(_TIMES, "give a date that means one day, as 2024-03-05, or seconds since 1970"),
+}  # fmt: skip
 
 
-class _Item(NamedTuple):
+class _MappedItem(NamedTuple):
     value: Any
     line: int
 
@@ -62,7 +68,7 @@ def read(path: Path, mapping: Mapping[str, str]) -> Entries:
     @cache
     def day_first() -> bool | None:
         """Whether the times of the file are written 25/12/2024: all are asked, once one may be two days."""
-        items = (item.value for item in _items(path, paths) if isinstance(item, _Item))
+        items = (item.value for item in _items(path, paths) if isinstance(item, _MappedItem))
         return day_first_of(_at(item, paths[field]) for item in items for field in _TIMES if field in paths)
 
     for item in _items(path, paths):
@@ -95,7 +101,7 @@ def paths_of_fields(mapping: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
     return {field: () if path == _WHOLE else tuple(path.split(".")) for field, path in spoken_paths.items()}
 
 
-def _items(path: Path, paths: Mapping[str, tuple[str, ...]]) -> Iterator[_Item | FileTrouble]:
+def _items(path: Path, paths: Mapping[str, tuple[str, ...]]) -> Iterator[_MappedItem | FileTrouble]:
     if path.suffix.lower() == ".csv":
         yield from _rows(path, paths)
         return
@@ -115,10 +121,10 @@ def _items(path: Path, paths: Mapping[str, tuple[str, ...]]) -> Iterator[_Item |
             except InvalidInput as fault:
                 yield FileTrouble(path=path.name, line=item.line, reason=str(fault))
             else:
-                yield _Item(value, item.line)
+                yield _MappedItem(value, item.line)
 
 
-def _rows(path: Path, paths: Mapping[str, tuple[str, ...]]) -> Iterator[_Item | FileTrouble]:
+def _rows(path: Path, paths: Mapping[str, tuple[str, ...]]) -> Iterator[_MappedItem | FileTrouble]:
     csv.field_size_limit(max(csv.field_size_limit(), _MAX_CELL_CHARS))
     try:
         with (
@@ -135,7 +141,9 @@ def _rows(path: Path, paths: Mapping[str, tuple[str, ...]]) -> Iterator[_Item | 
                     )
             for row in rows:
                 if len(row) == len(header):
-                    yield _Item({name: cell for name, cell in zip(header, row, strict=True) if cell}, rows.line_num)
+                    yield _MappedItem(
+                        {name: cell for name, cell in zip(header, row, strict=True) if cell}, rows.line_num
+                    )
                 elif row:
                     reason = f"the row has {len(row)} cells and the header {len(header)}"
                     yield FileTrouble(path=path.name, line=rows.line_num, reason=reason)
@@ -182,47 +190,22 @@ def _converted(field: str, value: Any, day_first: Callable[[], bool | None]) -> 
             converted = scope_of(*value.split("/"))
         case "scope" if isinstance(value, str | int) and not isinstance(value, bool):
             converted = scope_of(value)
-        case "tags":
-            converted = _tags(value)
+        case "tags" if isinstance(value, str | list):
+            converted = tags_of(value.split(";") if isinstance(value, str) and ";" in value else value)
         case "metadata" if isinstance(value, dict):
             converted = value
         case _ if field in _TIMES:
             converted = time_of(value, end=field in ENDS, day_first=day_first)
         case "importance" | "position":
-            converted = _number(field, value)
+            with suppress(ValueError, TypeError, OverflowError):
+                converted = int(value) if field == "position" else float(value)
         case "pinned":
             converted = value if isinstance(value, bool) else {"true": True, "false": False}.get(str(value).lower())
         case "id" | "kind" | "context" | "topic" | "source":
             converted = label_of(value)
     if converted is None:
-        raise InvalidInput(f"{field} is {shown(value)}: {_WANTED.get(field, 'give a text')}")
+        raise InvalidInput(f"{field} is {shown(value)}: {_REMEDIES.get(field, 'give a text')}")
     return converted
-
-
-_WANTED = {
-    "metadata": "give an object",
-    "importance": "give a number from 0 to 1",
-    "position": "give a whole number",
-    "pinned": "give true or false",
-    "tags": "give a list of texts",
-    **dict.fromkeys(
-        _TIMES,
-        "give a date that means one day, as 2024-03-05, or seconds since 1970",
-    ),
-}
-
-
-def _tags(value: Any) -> tuple[str, ...] | None:
-    if isinstance(value, str) and ";" in value:
-        value = value.split(";")
-    return tags_of(value) if isinstance(value, str | list) else None
-
-
-def _number(field: str, value: Any) -> int | float | None:
-    try:
-        return int(value) if field == "position" else float(value)
-    except (ValueError, TypeError, OverflowError):
-        return None
 
 
 SOURCE = Source(

@@ -41,12 +41,18 @@ _DROPPED = frozenset(
     {"id", "hash", "score", "text_lemmatized", "metadata", *_TEXTS, "created_at", "categories", "embedding"}
 )
 _POINTS, _HISTORY = "points", "history"
+_HISTORY_COLUMNS = (
+    "memory_id", "new_memory", "event", "created_at", "updated_at", "is_deleted", "actor_id", "role",
+)  # fmt: skip
 
 
 def read(path: Path) -> Entries:
     """The memories of a JSON file, a store's database or a folder with one. InvalidInput for a folder without."""
     if not path.is_dir():
-        yield from _file(path)
+        try:
+            yield from _database(path)
+        except NotADatabase:
+            yield from _json(path)
         return
     stores = sorted(path.glob("collection/*/storage.sqlite")) + sorted(path.glob("qdrant/collection/*/storage.sqlite"))
     # mem0 keeps which entities memories are about beside them.
@@ -59,13 +65,6 @@ def read(path: Path) -> Entries:
         )
     for store in databases:
         yield from _database(store)
-
-
-def _file(path: Path) -> Entries:
-    try:
-        yield from _database(path)
-    except NotADatabase:
-        yield from _json(path)
 
 
 def _json(path: Path) -> Entries:
@@ -100,7 +99,7 @@ def _database(path: Path) -> Entries:
 def _points(path: Path) -> Entries:
     """The points of a local Qdrant collection."""
     name = f"{path.parent.name}/{path.name}"
-    for place, (data,) in enumerate(foreign.rows(path, _POINTS, ["point"]), 1):
+    for number, (data,) in enumerate(foreign.rows(path, _POINTS, ["point"]), 1):
         try:
             point = plain_values(data if isinstance(data, bytes) else b"")
             state = point.state if isinstance(point, Opaque) else None
@@ -110,18 +109,18 @@ def _points(path: Path) -> Entries:
                 raise InvalidInput("it is no point with a payload")
             yield _found({**payload, "id": fields.get("id")}, name, None)
         except (InvalidInput, RecursionError) as fault:
-            yield FileTrouble(path=name, reason=f"point {place}: {fault}")
+            yield FileTrouble(path=name, reason=f"point {number}: {fault}")
 
 
 def _history(path: Path) -> Entries:
     """Memories as their last event says, but for those deleted."""
     last: dict[object, int] = {}
-    for place, (memory,) in enumerate(foreign.rows(path, _HISTORY, ["memory_id"])):
-        last[memory] = place
+    for number, (memory,) in enumerate(foreign.rows(path, _HISTORY, ["memory_id"])):
+        last[memory] = number
     columns = [name for name in _HISTORY_COLUMNS if name in foreign.tables(path)[_HISTORY]]
-    for place, row in enumerate(foreign.rows(path, _HISTORY, columns)):
+    for number, row in enumerate(foreign.rows(path, _HISTORY, columns)):
         event = dict(zip(columns, row, strict=True))
-        if last[event["memory_id"]] != place:
+        if last[event["memory_id"]] != number:
             continue
         if event["event"] == "DELETE" or event.get("is_deleted"):
             yield LeftOut("deleted memories")
@@ -132,12 +131,7 @@ def _history(path: Path) -> Entries:
         try:
             yield _found(memory_fields, path.name, None)
         except InvalidInput as fault:
-            yield FileTrouble(path=path.name, reason=f"event {place + 1}: {fault}")
-
-
-_HISTORY_COLUMNS = (
-    "memory_id", "new_memory", "event", "created_at", "updated_at", "is_deleted", "actor_id", "role",
-)  # fmt: skip
+            yield FileTrouble(path=path.name, reason=f"event {number + 1}: {fault}")
 
 
 def _found(item: Any, path: str, line: int | None) -> FoundMemory | LeftOut:
@@ -150,23 +144,18 @@ def _found(item: Any, path: str, line: int | None) -> FoundMemory | LeftOut:
     if text is None or id is None:
         raise InvalidInput(f"it has no {'id' if text is not None else 'text'}")
     metadata = item.get("metadata")
-    beside = {str(name): value for name, value in item.items() if name not in _DROPPED and _says(value)}
+    beside = {
+        str(name): value for name, value in item.items()
+        if name not in _DROPPED and value is not None and value != "" and not _holds_opaque(value)
+    }  # fmt: skip
     owner = next((item[name] for name in _OWNERS if item.get(name)), None)
     record = NewRecord(
-        id=id,
-        text=cleaned(text),
-        scope=scope_of(owner),
-        tags=tags_of(item.get("categories") or ()),
+        id=id, text=cleaned(text), scope=scope_of(owner), tags=tags_of(item.get("categories") or ()),
         context=label_of(item.get("actor_id")) or label_of(item.get("role")),
-        created_at=time_of(item.get("created_at")),
-        expires_at=time_of(item.get("expiration_date"), end=True),
+        created_at=time_of(item.get("created_at")), expires_at=time_of(item.get("expiration_date"), end=True),
         metadata={**(metadata if isinstance(metadata, dict) else {}), **beside},
-    )
+    )  # fmt: skip
     return FoundMemory(record=record, path=path, line=line)
-
-
-def _says(value: Any) -> bool:
-    return value is not None and value != "" and not _holds_opaque(value)
 
 
 def _holds_opaque(value: Any) -> bool:
@@ -271,10 +260,10 @@ class _Machine:
         return value
 
     def _marked(self) -> list[Any]:
-        """Takes what is on the stack above the last mark, and the mark."""
-        place = len(self.stack) - 1
-        while self.stack[place] is not _MARK:
-            place -= 1
-        items = self.stack[place + 1 :]
-        del self.stack[place:]
+        """Take what is on the stack above the last mark, and the mark."""
+        i = len(self.stack) - 1
+        while self.stack[i] is not _MARK:
+            i -= 1
+        items = self.stack[i + 1 :]
+        del self.stack[i:]
         return items

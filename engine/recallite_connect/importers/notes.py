@@ -164,10 +164,10 @@ def _comments(text: str, begin: int) -> list[tuple[int, int]]:
     """The spans of comments that are closed."""
     spans = []
     for opening, closing in _COMMENTS:
-        at = text.find(opening, begin)
-        while at >= 0 and (end := text.find(closing, at + len(opening))) >= 0:
-            spans.append((at, end + len(closing)))
-            at = text.find(opening, end + len(closing))
+        i = text.find(opening, begin)
+        while i >= 0 and (end := text.find(closing, i + len(opening))) >= 0:
+            spans.append((i, end + len(closing)))
+            i = text.find(opening, end + len(closing))
     return spans
 
 

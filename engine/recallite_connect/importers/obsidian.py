@@ -139,14 +139,10 @@ def _record(note: Note, section: Section) -> NewRecord:
     if aliases := _aliases(note.metadata):
         place["aliases"] = aliases
     return NewRecord(
-        id=section.id,
-        text=section.text,
-        context=context_in(note.name, section),
-        tags=tuple(dict.fromkeys((*stated, *tags_in(section.text)))),
-        source=label_of(note.path),
-        created_at=note.created_at,
+        id=section.id, text=section.text, context=context_in(note.name, section), source=label_of(note.path),
+        tags=tuple(dict.fromkeys((*stated, *tags_in(section.text)))), created_at=note.created_at,
         metadata={**kept_metadata(note.metadata, *_TAGS, *_ALIASES, *place), **place},
-    )
+    )  # fmt: skip
 
 
 def _aliases(metadata: dict[str, Any]) -> list[str]:

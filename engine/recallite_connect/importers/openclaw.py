@@ -80,7 +80,12 @@ def _records(note: Note) -> Iterator[tuple[NewRecord, Section]]:
             about |= {name.lower().replace(" ", "_"): value for name, value in facts.items()}
             continue
         # A bracket with a time is a person's own elsewhere than in a saved session.
-        text, comments = _without_comments(_without_wrappers(section.text) if saved else section.text)
+        text = section.text
+        if saved:  # without what a channel's gateway wrote around a message
+            text = _UNTRUSTED.sub(lambda match: match[1] or "", text)
+            # A bracket that stood behind such a block has the role before it now.
+            text = _MESSAGE_ID.sub("", _ENVELOPE.sub(lambda match: match[1] or "", text))
+        text, comments = _without_comments(text)
         if not text:
             continue
         triggers = [label_of(phrase) for name, value in comments if name == "trigger" for phrase in value.split(",")]
@@ -88,26 +93,12 @@ def _records(note: Note) -> Iterator[tuple[NewRecord, Section]]:
         # OpenClaw gives 1 to 10 to an entry; the highest of a section counts.
         ratings = [int(value) for name, value in comments if name == "importance" and re.fullmatch(r"\d{1,2}", value)]
         place: dict[str, Any] = {"path": note.path, "headings": list(section.headings)}
-        yield (
-            NewRecord(
-                id=section.id,
-                text=text,
-                context=context_in(title, section),
-                tags=tuple(dict.fromkeys(tags)),
-                importance=min(max(ratings), 10) / 10 if ratings else 0.5,
-                source=label_of(note.path),
-                created_at=created_at,
-                metadata={**about, **place},
-            ),
-            section,
-        )
-
-
-def _without_wrappers(text: str) -> str:
-    """The messages of a session without what a channel's gateway wrote around them."""
-    text = _UNTRUSTED.sub(lambda match: match[1] or "", text)
-    # A bracket that stood behind such a block has the role before it now.
-    return _MESSAGE_ID.sub("", _ENVELOPE.sub(lambda match: match[1] or "", text))
+        record = NewRecord(
+            id=section.id, text=text, context=context_in(title, section), tags=tuple(dict.fromkeys(tags)),
+            importance=min(max(ratings), 10) / 10 if ratings else 0.5, source=label_of(note.path),
+            created_at=created_at, metadata={**about, **place},
+        )  # fmt: skip
+        yield record, section
 
 
 def _without_comments(text: str) -> tuple[str, list[tuple[str, str]]]:

@@ -228,14 +228,14 @@ class _Scan:
             yield Item(self._number + 1, self._item_line, b"", "the file ends before the array does")
 
     def _block(self, block: bytes) -> Iterator[Item]:
-        begun = place = 0  # of the item, and of the scan
+        begun = position = 0  # of the item, and of the scan
         if self._in_string:
             rest = _string_rest.match(block)
             assert rest is not None
-            self._in_string, place = not rest[1], rest.end()
-            self._name(block[:place])
+            self._in_string, position = not rest[1], rest.end()
+            self._name(block[:position])
         self._counted = 0
-        for mark in _marks.finditer(block, place):
+        for mark in _marks.finditer(block, position):
             first = block[mark.start()]
             if first == 0x22:
                 self._in_string, self._named = not mark[1], b""
@@ -264,9 +264,9 @@ class _Scan:
         if self._depth == 1 and not self._base and len(self._named) + len(part) < _MAX_KEY_BYTES:
             self._named += part
 
-    def _count_lines(self, block: bytes, place: int) -> None:
-        self._line += block.count(b"\n", self._counted, place)
-        self._counted, self._item_line = place, self._line
+    def _count_lines(self, block: bytes, position: int) -> None:
+        self._line += block.count(b"\n", self._counted, position)
+        self._counted, self._item_line = position, self._line
 
     def _hold(self, part: bytes) -> None:
         self._oversize = self._oversize or len(self._held) + len(part) > _MAX_ITEM_BYTES

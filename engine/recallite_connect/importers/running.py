@@ -92,8 +92,8 @@ class Run:
         self._scope, self._dry_run = checks.check_scope(scope), checks.check_flag(dry_run, "dry_run")
         self._batch_size = _BATCH if batch_size is None else checks.check_count(batch_size, "batch_size")
         # Two vaults have a note of the same name, and a scoped handle does not see what is outside.
-        place = checks.join_scopes(memory.scope, self._scope) if source.local_ids else memory.scope
-        self._id_place = "" if place in (None, "/") else f"{place}/"
+        id_scope = checks.join_scopes(memory.scope, self._scope) if source.local_ids else memory.scope
+        self._id_prefix = "" if id_scope in (None, "/") else f"{id_scope}/"
         # Stored as they are: what memories say of each other was for the other system to decide. Secrets are left out,
         # as the hooks leave them out of the same turns.
         self._policy = structs.replace(
@@ -187,7 +187,7 @@ class Run:
 
     def _id(self, id: str) -> str:
         """A memory's id here: the source's name and the id there, or its hash if that is too long."""
-        id = self._id_place + id
+        id = self._id_prefix + id
         full_id = f"{self._name}:{id}"
         return full_id if len(full_id) <= _MAX_ID_CHARS else f"{self._name}:{sha256(id.encode()).hexdigest()}"
 

@@ -7,7 +7,7 @@ first memory of each of its two entities. https://github.com/modelcontextprotoco
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -51,7 +51,15 @@ def read(path: Path) -> Entries:
     """The memories of a `memory.jsonl`."""
     firsts: dict[str, str] = {}  # the first memory of each entity
     relations: list[tuple[str, str, str, int | None]] = []  # which may stand before their entities
-    for number, raw in _lines(path):
+    graph = mapping(json_document(path))
+    lines: Iterable[tuple[int | None, bytes]] = lines_of(path)
+    if isinstance(graph.get("entities"), list):  # as `read_graph` returns it
+        lines = (
+            (None, msgspec.json.encode({**mapping(cleaned_json(item)), "type": kind}))
+            for kind, key in (("entity", "entities"), ("relation", "relations"))
+            for item in array(graph.get(key))
+        )
+    for number, raw in lines:
         try:
             line = _decode(raw)
         except (msgspec.DecodeError, ValueError, RecursionError) as fault:
@@ -68,35 +76,24 @@ def read(path: Path) -> Entries:
         metadata = {"from": line.from_, "to": line.to, "relation_type": line.relation_type}
         yield FoundMemory(record=NewRecord(id=id, text=text, metadata=metadata), path=path.name, line=number)
         relations.append((id, line.from_, line.to, number))
-    for id, source, target, place in relations:
+    for id, source, target, relation_line in relations:
         for end in (source, target):
             if end in firsts:
-                yield FoundLink(source=id, target=firsts[end], type="elaborates", path=path.name, line=place)
+                yield FoundLink(source=id, target=firsts[end], type="elaborates", path=path.name, line=relation_line)
 
 
 def _observations(entity: _Entity, path: str, line: int | None) -> Iterator[FoundMemory | FileTrouble]:
     """The memories of an entity; one without observations is a memory of its type."""
     name, kind = label_of(entity.name), entity.entity_type
     stated = [text for text in entity.observations or () if isinstance(text, str) and text.strip()]
-    for place, other in enumerate(entity.observations or (), 1):
+    for number, other in enumerate(entity.observations or (), 1):
         if not (isinstance(other, str) and other.strip()):
-            reason = f"observation {place} of {shown(entity.name)} is {shown(other)}, no text: it is left out"
+            reason = f"observation {number} of {shown(entity.name)} is {shown(other)}, no text: it is left out"
             yield FileTrouble(path=path, line=line, reason=reason)
     metadata = {"entity": entity.name, **({"entity_type": kind} if kind else {})}
     for text in stated or [f"{entity.name} is a {kind}" if kind else entity.name]:
         record = NewRecord(id=_id(entity.name, text), text=text, context=name, topic=name, metadata=metadata)
         yield FoundMemory(record=record, path=path, line=line)
-
-
-def _lines(path: Path) -> Iterator[tuple[int | None, bytes]]:
-    """The lines of a file; of a graph as `read_graph` returns it, its entities and relations as such."""
-    graph = mapping(json_document(path))
-    if not isinstance(graph.get("entities"), list):
-        yield from lines_of(path)
-        return
-    for kind, key in (("entity", "entities"), ("relation", "relations")):
-        for item in array(graph.get(key)):
-            yield None, msgspec.json.encode({**mapping(cleaned_json(item)), "type": kind})
 
 
 def _id(*parts: str) -> str:

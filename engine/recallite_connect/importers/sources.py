@@ -93,15 +93,11 @@ def _readable(entries: Entries, place: Path, wanted: str) -> Entries:
                 break
     except OSError as fault:
         troubles.append(FileTrouble(path=name, reason=f"it cannot be read further: {fault.strerror or fault}"))
-    if not any_entry:
-        troubles = [_told_once(troubles, place, name, wanted)] if _is_wrong(troubles, place) else troubles
+    if not any_entry:  # it may be another place than was meant
+        of_itself = place.is_file() and {trouble.path for trouble in troubles} == {shown_name(place.name)}
+        if not troubles or (of_itself and (len(troubles) > _MOST_TOLD or looks_like(place))):
+            troubles = [_told_once(troubles, place, name, wanted)]
     yield from troubles
-
-
-def _is_wrong(troubles: list[FileTrouble], place: Path) -> bool:
-    """Whether a place in which nothing could be read is another one than was meant."""
-    of_itself = place.is_file() and {trouble.path for trouble in troubles} == {shown_name(place.name)}
-    return not troubles or (of_itself and (len(troubles) > _MOST_TOLD or bool(looks_like(place))))
 
 
 def _told_once(troubles: list[FileTrouble], place: Path, name: str, wanted: str) -> FileTrouble:
@@ -149,8 +145,8 @@ class SessionReader(Protocol):
         """Go on as the reader that had this state."""
 
 
-class _Place:
-    """The place up to which a file is read."""
+class _Progress:
+    """How far a file is read."""
 
     def __init__(self, reader: SessionReader, inode: int) -> None:
         self.reader, self.inode = reader, inode
@@ -165,17 +161,17 @@ class Sessions:
 
     def __init__(self, path: Path, names: re.Pattern[str], opened: Callable[[str, datetime], SessionReader]) -> None:
         self.path, self._names, self._opened = path, names, opened
-        self._places: dict[str, _Place] = {}
+        self._progress: dict[str, _Progress] = {}
         self._unread: dict[str, str] = {}  # why files could not be read when they were last tried
 
     def mark(self) -> dict[str, Any] | None:
         """The place up to which a single file was read, as JSON for `go_on`; None if there is none to go on from."""
-        place = self._places.get(self.path.name)
-        state = None if place is None else place.reader.state()
-        if place is None or state is None:
+        progress = self._progress.get(self.path.name)
+        state = None if progress is None else progress.reader.state()
+        if progress is None or state is None:
             return None
-        before = _digest_before(self.path, place.bytes)
-        return {"inode": place.inode, "bytes": place.bytes, "lines": place.lines, "before": before, "reader": state}
+        before, read = _digest_before(self.path, progress.bytes), {"bytes": progress.bytes, "lines": progress.lines}
+        return {"inode": progress.inode, **read, "before": before, "reader": state}
 
     def go_on(self, mark: Mapping[str, Any]) -> None:
         """Read a single file from a mark on, if it is the same file and has only grown; else from its beginning."""
@@ -184,8 +180,8 @@ class Sessions:
             return
         reader = self._opened(shown_name(self.path.name), datetime.fromtimestamp(file.st_mtime, UTC))
         reader.restore(mark["reader"])
-        place = self._places[self.path.name] = _Place(reader, file.st_ino)
-        place.bytes, place.lines = mark["bytes"], mark["lines"]
+        progress = self._progress[self.path.name] = _Progress(reader, file.st_ino)
+        progress.bytes, progress.lines = mark["bytes"], mark["lines"]
 
     def entries(self, *, growing: bool = False) -> Entries:
         """The memories of new lines. Of files that are `growing`, a last line without its end waits for it."""
@@ -211,40 +207,40 @@ class Sessions:
     def _new_lines(self, name: str, growing: bool) -> Entries:
         file = self.path / name if self.path.is_dir() else self.path
         state = file.stat()
-        place = self._places.get(name)
-        if place is None or state.st_size < place.bytes or state.st_ino != place.inode:  # new, or written anew
+        progress = self._progress.get(name)
+        if progress is None or state.st_size < progress.bytes or state.st_ino != progress.inode:  # new, or written anew
             changed_at = datetime.fromtimestamp(state.st_mtime, UTC)
-            place = self._places[name] = _Place(self._opened(shown_name(name), changed_at), state.st_ino)
-        if state.st_size == place.bytes:
+            progress = self._progress[name] = _Progress(self._opened(shown_name(name), changed_at), state.st_ino)
+        if state.st_size == progress.bytes:
             return
         with open_regular(file) as stream:
-            stream.seek(place.bytes)
+            stream.seek(progress.bytes)
             while line := next_line(stream):
                 if growing and not line.endswith(b"\n") and len(line) < MAX_LINE_BYTES:
                     return
-                place.bytes, place.lines = stream.tell(), place.lines + 1
+                progress.bytes, progress.lines = stream.tell(), progress.lines + 1
                 if line := line.removeprefix(b"\xef\xbb\xbf").strip():
-                    yield from self._line(shown_name(name), place, line)
+                    yield from self._line(shown_name(name), progress, line)
         if not growing:
-            yield from place.reader.end()
+            yield from progress.reader.end()
 
-    def _line(self, name: str, place: _Place, line: bytes) -> Entries:
+    def _line(self, name: str, progress: _Progress, line: bytes) -> Entries:
         try:
             value = json_value(line)
         except InvalidInput as fault:
-            yield FileTrouble(path=name, line=place.lines, reason=str(fault))
+            yield FileTrouble(path=name, line=progress.lines, reason=str(fault))
             return
         if isinstance(value, dict):
-            yield from place.reader.line(place.lines, value)
+            yield from progress.reader.line(progress.lines, value)
         else:
-            yield FileTrouble(path=name, line=place.lines, reason="the line is no object of JSON")
+            yield FileTrouble(path=name, line=progress.lines, reason="the line is no object of JSON")
 
 
-def _digest_before(file: Path, place: int) -> str:
-    """The digest of the bytes of a file before a place; of what is there, if the file is shorter."""
+def _digest_before(file: Path, end: int) -> str:
+    """The digest of the bytes of a file before `end`; of what is there, if the file is shorter."""
     with open_regular(file) as stream:
-        stream.seek(max(place - _CHECKED_BYTES, 0))
-        return blake2b(stream.read(min(place, _CHECKED_BYTES)), digest_size=16).hexdigest()
+        stream.seek(max(end - _CHECKED_BYTES, 0))
+        return blake2b(stream.read(min(end, _CHECKED_BYTES)), digest_size=16).hexdigest()
 
 
 def project_name(folder: object) -> str:

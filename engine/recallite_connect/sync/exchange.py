@@ -44,7 +44,8 @@ class Place(Struct):
     """The place of a store among the devices.
 
     - device: its name in the folder
-    - host, inode: its machine, by a name that may change, and the number of its file there: a copy differs in both
+    - host, inode: its machine, by a name that may change, and the number of its file there, 0 for a store in memory: a
+      copy differs in both
     - last, live: the last number that it gave to a file, and the numbers of the files that there are
     - merged: the number of the last file that it has merged of each other device
     - commit: the commit of the store up to which all changes have a number
@@ -128,7 +129,8 @@ class Exchange:
     def _take_place(self) -> None:
         """Find the name of this device. A copy of the store, or an old one put back, needs another name."""
         listed = {device: self._files.numbers(device) for device in self._files.devices()}  # before the store is read
-        new = Place(new_device(), platform.node(), _inode(self._engine.store.path))
+        path = self._engine.store.path
+        new = Place(new_device(), platform.node(), os.stat(path).st_ino if os.path.exists(path) else 0)
         with self._engine.atomic() as writer:
             place = _place(writer)
             if place is not None and max(listed.get(place.device, ()), default=0) <= place.last:
@@ -324,11 +326,6 @@ def _put_place(writer: Writer, place: Place) -> None:
     writer.synced.put_place(msgspec.json.encode(place).decode())
 
 
-def _inode(path: str) -> int:
-    """The number of a store's file in its file system; 0 for a store in memory."""
-    return os.stat(path).st_ino if os.path.exists(path) else 0
-
-
 def _merged(place: Place | None, device: str) -> int:
     return 0 if place is None else place.merged.get(device, 0)
 
@@ -402,16 +399,16 @@ class DeviceFiles:
         lines = self._read(device, f"{number:08}.sync")
         if lines is None:
             return None
-        place = f"{self._root / device / f'{number:08}.sync'}"
+        path = self._root / device / f"{number:08}.sync"
         try:
             header = msgspec.json.decode(lines[0], type=Header)
             if header.format != FORMAT or header.version > VERSION:
-                raise InvalidInput(f"{place} has version {header.version}, this is {VERSION}: upgrade recallite here")
+                raise InvalidInput(f"{path} has version {header.version}, this is {VERSION}: upgrade recallite here")
             if header.number != number:
-                raise InvalidInput(f"{place} is a copy of file {header.number} of its device: remove it")
+                raise InvalidInput(f"{path} is a copy of file {header.number} of its device: remove it")
             return header, [msgspec.json.decode(line, type=Item) for line in lines[1:]]
         except (msgspec.DecodeError, RecursionError, UnicodeError) as fault:
-            raise InvalidInput(f"{place} is not what a device writes ({fault}): remove it there") from None
+            raise InvalidInput(f"{path} is not what a device writes ({fault}): remove it there") from None
 
     def write(self, device: str, header: Header, items: Iterable[Item]) -> None:
         """Write a file of this device."""

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from hashlib import blake2b
 from itertools import groupby
@@ -374,9 +375,9 @@ def put_memory(writer: Writer, before: Item | None, after: Item, complete: Compl
     if before is None:
         writer.standing.derive(writer.records.insert(rows, active))
         return
-    record_id = writer.records.find_ids([after.name[1]], "/")[after.name[1]]
+    row_id = writer.records.find_ids([after.name[1]], "/")[after.name[1]]
     if changed:
-        writer.records.put_versions(record_id, rows, active)
+        writer.records.put_versions(row_id, rows, active)
     columns = _columns(after.fields, after.updated_at)
     stored = _columns(before.fields, before.updated_at)  # type: ignore[arg-type]
     different = {name: value for name, value in columns.items() if stored[name] != value}
@@ -384,7 +385,7 @@ def put_memory(writer: Writer, before: Item | None, after: Item, complete: Compl
         different["base_importance"] = columns["base_importance"]
     tags = after.fields.tags if before.fields.tags != after.fields.tags else None  # type: ignore[union-attr]
     if different or tags is not None:
-        writer.records.change_columns(record_id, different or {"updated_at": after.updated_at}, tags)
+        writer.records.change_columns(row_id, different or {"updated_at": after.updated_at}, tags)
 
 
 def _row(item: Item, text: Text, recorded_until: int | None) -> Row:
@@ -469,8 +470,15 @@ class Merge:
         if self.identity is None and made_by is not None:
             self.identity = Identity(made_by.fingerprint, made_by.name, made_by.dimension)
         same = made_by is not None and self.identity is not None and made_by.fingerprint == self.identity.fingerprint
-        if not same or self._gives_codes():
-            items = [structs.replace(item, texts=_without_vectors(item)) for item in items]
+        with suppress(EmbedderError):  # token codes do not travel, so that texts which get them are embedded here
+            same &= not (engine.embedder.enabled and engine.embedder.gives_codes)
+        if not same:
+            items = [
+                structs.replace(
+                    item, texts={key: structs.replace(text, vectors=()) for key, text in item.texts.items()}
+                )
+                for item in items
+            ]
         with engine.store.read() as reader:
             rows = reader.synced.rows([item.key for item in items])
         new = {
@@ -483,16 +491,9 @@ class Merge:
         self._embedded = new
         return [*items]
 
-    def _gives_codes(self) -> bool:
-        """Whether texts get token codes, which do not travel, so that the texts are embedded here."""
-        try:
-            return self._engine.embedder.enabled and self._engine.embedder.gives_codes
-        except EmbedderError:
-            return False
-
-    def write(self, writer: Writer, items: Sequence[Item], device: str, number: int) -> Written:
+    def write(self, writer: Writer, items: Sequence[Item], device: str, number: int) -> MergedItems:
         """Write items; what is to be sent from here, as merging made it, is put under this number."""
-        run = Written(writer, device, number, self)
+        run = MergedItems(writer, device, number, self)
         memories = [item for item in items if item.fields is None or isinstance(item.fields, MemoryFields)]
         run.join_all(sorted(memories, key=lambda item: item.fields is None))
         run.join_all([item for item in items if isinstance(item.fields, LinkFields)])
@@ -511,7 +512,7 @@ class Merge:
         self._engine.may_have_pending |= row.pending
 
 
-class Written:
+class MergedItems:
     """Items written in one transaction.
 
     - complete: whether all could be written; else a memory that is linked is in a file that is not here yet
@@ -619,10 +620,6 @@ def _as_stored(item: Item, stored: Item | None) -> Known:
 
 def _known(row: SyncedRow) -> Known:
     return msgspec.msgpack.decode(row.state, type=Known)
-
-
-def _without_vectors(item: Item) -> dict[str, Text]:
-    return {key: structs.replace(text, vectors=()) for key, text in item.texts.items()}
 
 
 def _check(item: Item, made_by: Embedder | None, max_text_chars: int) -> None:

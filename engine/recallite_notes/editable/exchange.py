@@ -11,7 +11,6 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
 
 from msgspec import Struct, structs
 
@@ -21,10 +20,9 @@ from recallite.model.checks import check_scope, check_time, join_scopes, now_us,
 from recallite.model.filters import Filter
 from recallite.model.records import Record
 from recallite.model.reports import Exported, FileTrouble, Restored
-from recallite.remember import change
-from recallite.remember.relations import row_id as row_id_of
+from recallite.remember import change, relations
 from recallite.store.store import Progress
-from recallite.store.transaction import Reader, Writer
+from recallite.store.transaction import Reader
 from recallite.store.values import LinkRow, Month
 from recallite.system.telemetry import traced
 from recallite.transfer.importing import Batch, check_supersession, name_memories, put_supersession
@@ -33,7 +31,7 @@ from recallite_notes.editable.markdown import (
     Fields,
     Joined,
     MemoryFile,
-    Section,
+    MemorySection,
     SupersededBy,
     changeable_fields,
     content_digest,
@@ -119,7 +117,13 @@ class _Export:
         for month in months:
             for path, records in _files_of(reader, month, self._base):
                 paths.add(path)
-                file = _rendered(path, month, records, joined.with_repeated(reader, records), self._base)
+                scope, fields = scope_within(month.scope, self._base), joined.with_repeated(reader, records)
+                sections = [(record.created_at, fields_of(record, fields), record.text) for record in records]
+                data = render_file(scope, month.month, sections).encode()
+                digests = {
+                    own.id or "": content_digest(changeable_fields(scope, own, text)) for _, own, text in sections
+                }
+                file = _File(path, data, FileEntry((digest(data),), scope, digests))
                 with self._refusing(path):
                     file.old = self._folder.read(path)
                     if file.old is not None and file.old != file.data:
@@ -128,11 +132,15 @@ class _Export:
                 self._records += len(records)
                 if on_progress is not None:
                     on_progress(self._records, total)
-        self._left = [path for path, entry in self._known.files.items() if path not in paths and _covers(filter, entry)]
+        for path, entry in self._known.files.items():
+            scope = join_scopes(filter.base, entry.scope) or "/"
+            within = (scope == selected or scope.startswith(selected + "/") for selected in filter.scopes)
+            if path not in paths and (not filter.scopes or any(within)):
+                self._left.append(path)
 
     @contextmanager
     def _refusing(self, path: str) -> Iterator[None]:
-        """Note what refuses the use of a file as a conflict."""
+        """Record an unusable file as a conflict."""
         try:
             yield
         except Changed:
@@ -161,8 +169,15 @@ class _Export:
                 written.append(file.path)
                 entries[file.path] = file.entry
         for path in self._left:
-            with self._refusing(path):
-                if self._remove(path, entries[path]):
+            with self._refusing(path):  # its memories are no longer in the store, or in another file
+                old = self._folder.read(path)
+                if old is not None:
+                    is_ours = digest(old) in entries[path].hashes
+                    if not is_ours and not (self._overwrite and is_memory_file(decoded(old))):
+                        raise InvalidInput(
+                            "its memories are no longer in the store, and it was changed: import it, or remove it"
+                        )
+                    self._folder.remove(path, over=old)
                     removed.append(path)
                 del entries[path]
         self._known.write(entries)
@@ -170,16 +185,6 @@ class _Export:
             records=self._records, written=tuple(written), unchanged=len(self._files) - len(changed),
             removed=tuple(removed), conflicts=tuple(self._conflicts),
         )  # fmt: skip
-
-    def _remove(self, path: str, entry: FileEntry) -> bool:
-        """Remove a file whose memories are no longer in the store, or in another file; False if there is no file."""
-        old = self._folder.read(path)
-        if old is None:
-            return False
-        if digest(old) not in entry.hashes and not (self._overwrite and is_memory_file(decoded(old))):
-            raise InvalidInput("its memories are no longer in the store, and it was changed: import it, or remove it")
-        self._folder.remove(path, over=old)
-        return True
 
     def _check_replaceable(self, reader: Reader, old: bytes, new: _File) -> None:
         """Raise InvalidInput for a file with something that the store does not have, unless `overwrite` allows it."""
@@ -232,11 +237,8 @@ def _unknown(
             for entry in fields.superseded_by
         ):
             yield line, f"the store does not have what supersedes this memory: {_IMPORT_FIRST}"
-        links = [
-            LinkRow(rows[public_id], ends[link.target], link.type, 0.0, 0)
-            for link in fields.links
-            if link.target in ends
-        ]
+        stated = [(ends[link.target], link.type) for link in fields.links if link.target in ends]
+        links = [LinkRow(rows[public_id], end, type, 0.0, 0) for end, type in stated]
         if len(links) < len(fields.links) or reader.links.missing(links):
             yield line, f"the store does not have a link of this memory: {_IMPORT_FIRST}"
 
@@ -247,15 +249,11 @@ def file_of(scope: str, month: str, part: int = 1) -> str:
     A segment that is not lower case, or has characters besides letters, digits, `_` and `-`, is simplified and gets a
     hash of itself: no two scopes share a folder, on any file system.
     """
-    name = f"{month}.md" if part == 1 else f"{month}-part{part}.md"
-    return "/".join([*(_folder_name(segment) for segment in scope.split("/") if segment), name])
-
-
-def _folder_name(segment: str) -> str:
-    plain = _UNSAFE.sub("-", unicodedata.normalize("NFC", segment).casefold())[:_MAX_NAME_CHARS]
-    if plain == segment:
-        return plain
-    return f"{plain}~{hashlib.sha256(segment.encode()).hexdigest()[:8]}"
+    folders = []
+    for segment in filter(None, scope.split("/")):
+        plain = _UNSAFE.sub("-", unicodedata.normalize("NFC", segment).casefold())[:_MAX_NAME_CHARS]
+        folders.append(plain if plain == segment else f"{plain}~{hashlib.sha256(segment.encode()).hexdigest()[:8]}")
+    return "/".join([*folders, f"{month}.md" if part == 1 else f"{month}-part{part}.md"])
 
 
 def _files_of(reader: Reader, month: Month, base: str) -> Iterator[tuple[str, list[Record]]]:
@@ -274,19 +272,6 @@ def _files_of(reader: Reader, month: Month, base: str) -> Iterator[tuple[str, li
             records.append(fetched[row_id])
             size += chars
     yield file_of(scope, month.month, part), records
-
-
-def _rendered(path: str, month: Month, records: list[Record], joined: Joined, base: str) -> _File:
-    scope = scope_within(month.scope, base)
-    sections = [(record.created_at, fields_of(record, joined), record.text) for record in records]
-    data = render_file(scope, month.month, sections).encode()
-    digests = {fields.id or "": content_digest(changeable_fields(scope, fields, text)) for _, fields, text in sections}
-    return _File(path, data, FileEntry((digest(data),), scope, digests))
-
-
-def _covers(filter: Filter, entry: FileEntry) -> bool:
-    scope = join_scopes(filter.base, entry.scope) or "/"
-    return not filter.scopes or any(scope == selected or scope.startswith(selected + "/") for selected in filter.scopes)
 
 
 _FIELDS_OF_RECORDS = [name for name in Incoming.__struct_fields__ if name in Fields.__struct_fields__]
@@ -334,7 +319,7 @@ class _Import:
         self._entries = dict(known.files)
         self._before = {id: content for entry in known.files.values() for id, content in entry.memories.items()}
         self._files = self._updated = self._unchanged = 0
-        self._places: dict[str, tuple[str, int]] = {}
+        self._positions: dict[str, tuple[str, int]] = {}
         self._links: list[tuple[str, int, LinkLine]] = []
         self._superseded: list[tuple[str, int, str, SupersededBy]] = []
         self._unread: set[str] = set()
@@ -393,7 +378,11 @@ class _Import:
                 if public_id in rows:
                     self._compare(records[rows[public_id]], path, file.scope, section)
                 else:
-                    self._batch.add(_incoming(public_id, file.scope, section), section.line)
+                    fields = {name: getattr(section.fields, name) for name in _FIELDS_OF_RECORDS} | {
+                        "id": public_id, "tags": section.fields.tags or (),
+                        "updated_at": section.fields.updated_at or section.fields.created_at,
+                    }  # fmt: skip
+                    self._batch.add(Incoming(**fields, text=section.text, scope=file.scope), section.line)
                 digests[public_id] = content
                 links = [LinkLine(source=public_id, **structs.asdict(link)) for link in section.fields.links]
                 self._links += [(path, section.line, link) for link in links]
@@ -402,7 +391,7 @@ class _Import:
                 self._batch.write()
         return digests
 
-    def _with_ids(self, path: str, file: MemoryFile) -> dict[str, Section]:
+    def _with_ids(self, path: str, file: MemoryFile) -> dict[str, MemorySection]:
         """The sections of a file by the ids of their memories in the store."""
         sections = {}
         file_ids = ids_of(file, self._base)
@@ -410,18 +399,18 @@ class _Import:
             names = name_memories(reader, file_ids, self._base)
         for section, file_id in zip(file.sections, file_ids, strict=True):
             public_id = names[file_id]
-            if public_id in self._places:
-                other, line = self._places[public_id]
+            if public_id in self._positions:
+                other, line = self._positions[public_id]
                 self._trouble(
                     path, section.line, f"the memory {public_id} is in {other}:{line} already: remove one of them, "
                     "or the id here if it is another memory",
                 )  # fmt: skip
                 continue
-            self._places[public_id] = path, section.line
+            self._positions[public_id] = path, section.line
             sections[public_id] = section
         return sections
 
-    def _compare(self, record: Record, path: str, scope: str, section: Section) -> None:
+    def _compare(self, record: Record, path: str, scope: str, section: MemorySection) -> None:
         """Update a stored memory if its section differs and the store has nothing newer."""
         if moves_creation(record, section.fields):
             self._trouble(path, section.line, "created_at cannot be changed: it stays as it is in the store")
@@ -497,18 +486,16 @@ class _Import:
             names = name_memories(writer, {entry.new for *_, entry in self._superseded}, self._base)
             for path, line, old, entry in self._superseded:
                 with self._reporting(path, line):
-                    if (old, names[entry.new], check_time(entry.known_from, "known_from")) not in known:
-                        stated = SupersessionLine(old=old, **self._completed(writer, entry, names[entry.new]))
+                    new = names[entry.new]
+                    if (old, new, check_time(entry.known_from, "known_from")) not in known:
+                        fields = structs.asdict(entry)
+                        if entry.holds_from is None:
+                            successor = writer.records.get(relations.row_id(writer, new, self._base))
+                            fields["holds_from"] = written_time(successor.valid_from or successor.created_at)
+                        if entry.known_from is None:
+                            fields["known_from"] = written_time(to_datetime(now_us()))
+                        stated = SupersessionLine(old=old, **fields)
                         put_supersession(writer, stated, check_supersession(stated), self._base)
-
-    def _completed(self, writer: Writer, entry: SupersededBy, new: str) -> dict[str, Any]:
-        fields = structs.asdict(entry)
-        if entry.holds_from is None:
-            successor = writer.records.get(row_id_of(writer, new, self._base))
-            fields["holds_from"] = written_time(successor.valid_from or successor.created_at)
-        if entry.known_from is None:
-            fields["known_from"] = written_time(to_datetime(now_us()))
-        return fields
 
     def _missing(self) -> list[str]:
         """Stored memories that a file had at the last export or import, and that no file has now.
@@ -520,7 +507,7 @@ class _Import:
             for path, entry in self._known.files.items()
             if path not in self._unread
             for public_id in entry.memories
-            if public_id not in self._places
+            if public_id not in self._positions
         ]
         with self._engine.store.read() as reader:
             return sorted(reader.records.find_ids(gone, self._base))
@@ -529,12 +516,3 @@ class _Import:
 def _printable(text: str) -> str:
     """A text in which bytes of file names that are not characters are escaped."""
     return text.encode("utf-8", "backslashreplace").decode()
-
-
-def _incoming(public_id: str, scope: str, section: Section) -> Incoming:
-    fields = section.fields
-    values = {name: getattr(fields, name) for name in _FIELDS_OF_RECORDS}
-    return Incoming(
-        **{**values, "id": public_id, "tags": fields.tags or (), "updated_at": fields.updated_at or fields.created_at},
-        text=section.text, scope=scope,
-    )  # fmt: skip

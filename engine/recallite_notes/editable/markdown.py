@@ -91,7 +91,7 @@ class Fields(RecordFields, frozen=True, kw_only=True, forbid_unknown_fields=True
     body: Literal["markdown", "json"] = "markdown"
 
 
-class Section(Struct, frozen=True):
+class MemorySection(Struct, frozen=True):
     """One memory of a file: its first line (from 1), its fields and its text."""
 
     line: int
@@ -103,17 +103,33 @@ class MemoryFile(Struct, frozen=True):
     """The scope of a file, its memories in order, and its problems: line and reason."""
 
     scope: str
-    sections: tuple[Section, ...]
+    sections: tuple[MemorySection, ...]
     problems: tuple[tuple[int, str], ...]
 
 
+_JOINED = ("links", "superseded_by")
+_SHARED = tuple(name for name in Fields.__struct_fields__ if name in Record.__struct_fields__ and name not in _JOINED)
+_CHANGEABLE = (
+    "context", "kind", "tags", "importance", "metadata", "topic", "source", "position", "valid_from", "valid_until",
+    "expires_at", "pinned",
+)  # fmt: skip
+_CHANGEABLE_TIMES = ("valid_from", "valid_until", "expires_at")
 _decode_fields = msgspec.json.Decoder(Fields).decode
 
 
 def render_file(scope: str, month: str, memories: Sequence[tuple[datetime, Fields, str]]) -> str:
     """The file of these memories; each is the time it was stored, its fields and its text."""
-    head = f"---\nrecallite: memories\nscope: {_json(scope)}\n---\n\n{_TITLE_BEGINS}{visible(scope)}, {month}\n"
-    return "".join([head, *(_render(stored, fields, text) for stored, fields, text in memories)])
+    parts = [f"---\nrecallite: memories\nscope: {_json(scope)}\n---\n\n{_TITLE_BEGINS}{visible(scope)}, {month}\n"]
+    for stored, memory_fields, text in memories:
+        fields, body = _wrap(memory_fields, text)
+        minute = stored.replace(tzinfo=None).isoformat(" ", "minutes")
+        # The valid time at which what stands in its place began to hold.
+        since = min(
+            (by.holds_from for by in fields.superseded_by if by.known_until is None and by.holds_from), default=""
+        )
+        mark = f" (superseded {since[:10]})" if since else ""
+        parts.append(f"\n## {minute}{mark}\n<!-- recallite {_json(_as_written(fields))} -->\n\n{body}\n")
+    return "".join(parts)
 
 
 def decoded(data: bytes) -> str:
@@ -152,19 +168,6 @@ def searchable_text(part: str) -> str:
     return bare if bare.strip() else part
 
 
-def _render(stored: datetime, fields: Fields, text: str) -> str:
-    fields, body = _wrap(fields, text)
-    minute = stored.replace(tzinfo=None).isoformat(" ", "minutes")
-    mark = f" (superseded {since[:10]})" if (since := _superseded_since(fields)) else ""
-    return f"\n## {minute}{mark}\n<!-- recallite {_json(_as_written(fields))} -->\n\n{body}\n"
-
-
-def _superseded_since(fields: Fields) -> str | None:
-    """The valid time at which what stands in its place began to hold."""
-    standing = (entry.holds_from for entry in fields.superseded_by if entry.known_until is None)
-    return min((time for time in standing if time is not None), default=None)
-
-
 def _wrap(fields: Fields, text: str) -> tuple[Fields, str]:
     """The body that represents a text, and the fields that say how."""
     lines = text.replace("\r\n", "\n")
@@ -195,7 +198,7 @@ def _unwrap(fields: Fields, body: str) -> str:
 
 
 class _Reader:
-    """Lines to sections."""
+    """Splits a file's lines into sections."""
 
     def __init__(self, line: int, title: str) -> None:
         self._line = line
@@ -206,18 +209,18 @@ class _Reader:
         self._body: list[str] = []
         self._has_text = False  # whether a line of the body is not blank
         self._fence: str | None = None
-        self.sections: list[Section] = []
+        self.sections: list[MemorySection] = []
         self.problems: list[tuple[int, str]] = []
 
     def read(self, lines: list[str]) -> None:
         titled = False
-        for place, line in enumerate(lines):
+        for i, line in enumerate(lines):
             self._line += 1
             if (comment := _comment_in(line)) is not None:
                 if self._comment is not None or self._has_text:
                     self._end()
                 self._comment, self._body, self._fence = comment, [], None
-            elif (heading := _heading_in(line)) is not None and (self._fence is None or _commented(lines, place)):
+            elif (heading := _heading_in(line)) is not None and (self._fence is None or _is_commented(lines, i)):
                 self._end()
                 self._heading = heading
             elif not titled and not self.sections and self._blank() and _TITLE.fullmatch(line):
@@ -226,23 +229,17 @@ class _Reader:
                     title = f"{self._title}and its month"
                     self.problems.append((self._line, f"the file's title is made by the export: restore {title!r}"))
             else:
-                self._follow_fence(line)
+                fence = _FENCE.fullmatch(line)
+                if fence is not None and self._fence is None:
+                    self._fence = fence[1] if fence[1][0] == "~" or "`" not in fence[2] else None
+                elif fence is not None and fence[1].startswith(self._fence or "") and not fence[2].strip():
+                    self._fence = None
                 self._body.append(line)
                 self._has_text = self._has_text or not (not line or line.isspace())
         self._end()
 
     def _blank(self) -> bool:
         return not self._heading and self._comment is None and not self._has_text
-
-    def _follow_fence(self, line: str) -> None:
-        fence = _FENCE.fullmatch(line)
-        if fence is None:
-            return
-        if self._fence is None:
-            if fence[1][0] == "~" or "`" not in fence[2]:
-                self._fence = fence[1]
-        elif fence[1].startswith(self._fence) and not fence[2].strip():
-            self._fence = None
 
     def _end(self) -> None:
         """Add the section that was read since the last boundary."""
@@ -263,14 +260,14 @@ class _Reader:
             if heading and not _is_time_of(heading, fields):
                 # An export would replace the heading by the time.
                 self.problems.append((begun, "a stored memory's heading is its time: write into its text instead"))
-            self.sections.append(Section(begun, fields, _unwrap(fields, body)))
+            self.sections.append(MemorySection(begun, fields, _unwrap(fields, body)))
         except InvalidInput as reason:
             self.problems.append((begun, str(reason)))
 
 
-def _commented(lines: list[str], place: int) -> bool:
+def _is_commented(lines: list[str], i: int) -> bool:
     """Whether the next line that is not blank is one of our comments."""
-    following = next((lines[at] for at in range(place + 1, len(lines)) if lines[at].strip()), "")
+    following = next((lines[j] for j in range(i + 1, len(lines)) if lines[j].strip()), "")
     return _comment_in(following) is not None
 
 
@@ -325,15 +322,15 @@ def _time_of(heading: str) -> str | None:
     return None if moment is None else f"{moment[1]}T{moment[2] or '00:00'}:00Z"
 
 
-def _new_section(line: int, heading: str | None, body: str) -> Section:
+def _new_section(line: int, heading: str | None, body: str) -> MemorySection:
     """A memory that was written by hand."""
     created = _time_of(heading or "")
     if heading and not body:
         if created is not None:
             raise InvalidInput("nothing is below this time: write the memory there, or remove the heading")
-        return Section(line, Fields(), heading)
+        return MemorySection(line, Fields(), heading)
     fields = Fields(created_at=created, context=None if created is not None else heading or None)
-    return Section(line, fields, _unwrap(fields, body))
+    return MemorySection(line, fields, _unwrap(fields, body))
 
 
 def _as_written(fields: Fields) -> dict[str, Any]:
@@ -353,15 +350,6 @@ def _without_defaults(value: Struct, default: Struct) -> dict[str, Any]:
 def _json(value: object) -> str:
     """JSON on one line that cannot end the comment."""
     return visible(msgspec.json.encode(value).decode()).replace(">", "\\u003e")
-
-
-_JOINED = ("links", "superseded_by")
-_SHARED = tuple(name for name in Fields.__struct_fields__ if name in Record.__struct_fields__ and name not in _JOINED)
-_CHANGEABLE = (
-    "context", "kind", "tags", "importance", "metadata", "topic", "source", "position", "valid_from", "valid_until",
-    "expires_at", "pinned",
-)  # fmt: skip
-_CHANGEABLE_TIMES = ("valid_from", "valid_until", "expires_at")
 
 
 class Joined(NamedTuple):
@@ -426,7 +414,9 @@ def content_digest(fields: dict[str, Any]) -> str:
     return hashlib.sha256(msgspec.json.encode(fields, order="sorted")).hexdigest()[:16]
 
 
-def unstored_changes(record: Record, scope: str, section: Section, before: str | None, base: str) -> dict[str, Any]:
+def unstored_changes(
+    record: Record, scope: str, section: MemorySection, before: str | None, base: str
+) -> dict[str, Any]:
     """The fields of a section that differ from the store's; none if the section is as it was: `before` is its digest
     at the last export or import.
     """
@@ -459,9 +449,8 @@ def ids_of(file: MemoryFile, base: str) -> list[str]:
     Such an id depends on the scope `base` of the handle, so that it reveals nothing about other scopes.
     """
     scope = join_scopes(base, file.scope) or "/"
-    return [section.fields.id or _derived_id(scope, section) for section in file.sections]
-
-
-def _derived_id(scope: str, section: Section) -> str:
-    key = "\x00".join((scope, section.fields.context or "", section.text))
-    return f"md-{hashlib.sha256(key.encode()).hexdigest()[:32]}"
+    ids = []
+    for section in file.sections:
+        key = "\x00".join((scope, section.fields.context or "", section.text))
+        ids.append(section.fields.id or f"md-{hashlib.sha256(key.encode()).hexdigest()[:32]}")
+    return ids

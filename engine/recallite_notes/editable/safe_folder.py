@@ -30,6 +30,7 @@ OWN = ".recallite"
 _WAIT_SECONDS = 60.0
 MAX_FILE_BYTES = 256 * 2**20
 """Larger files are not read."""
+_IGNORED = f"{OWN}/.gitignore"  # version control has the memories themselves
 _OURS = re.compile(r".+\.(md|json)|\.gitignore", re.DOTALL)
 
 
@@ -179,19 +180,10 @@ def _may_be_read(entry: os.DirEntry[str]) -> bool:
 
 def _parts(root: Path, path: str) -> tuple[str, ...]:
     pure = PurePosixPath(path)
-    if (
-        pure.is_absolute()
-        or not pure.parts
-        or ".." in pure.parts
-        or "\x00" in path
-        or (os.sep != "/" and os.sep in path)
-    ):
+    is_inside = pure.parts and not pure.is_absolute() and ".." not in pure.parts
+    if not is_inside or "\x00" in path or (os.sep != "/" and os.sep in path):
         raise InvalidInput(f"{shown(path)} leads out of {root}")
     return pure.parts
-
-
-# Version control has the memories themselves.
-_IGNORED = f"{OWN}/.gitignore"
 
 
 class FileEntry(Struct, frozen=True, forbid_unknown_fields=True):

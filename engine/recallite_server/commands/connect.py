@@ -19,12 +19,11 @@ from recallite.errors import InvalidInput, StoreUnavailable
 from recallite_server.commands.mcp import apply_change, folder_of, store_arguments
 from recallite_server.hooks import connecting, running
 from recallite_server.hooks.projects import project_of
-from recallite_server.mcp.hosts import HOSTS
+from recallite_server.mcp.hosts import HOSTS, FileChange
 from recallite_server.warm.quick import command
 
 if TYPE_CHECKING:
     from recallite.memory import Memory
-    from recallite_server.mcp.hosts import Change
 
 # How long a turn is tried to be stored; it is kept if that is not possible.
 _LONGEST_SECONDS = running.WAIT_SECONDS - 20
@@ -32,21 +31,20 @@ _AGAIN_SECONDS = 0.25
 Project = Annotated[str | None, option("FOLDER", "Only for this project.")]
 DryRun = Annotated[bool, flag("Show the changes, and write nothing.", "--dry-run")]
 Shared = Annotated[str | None, option("/A/B", "A scope that all projects share. Default: each has its own.", "--scope")]
-
 Memories = Annotated[bool, flag("Read the host's own memory files too: CLAUDE.md and its notes.", "--memories")]
 
 
-def _print_changes(changes: Sequence[Change]) -> None:
+def _print_changes(changes: Sequence[FileChange]) -> None:
     for change in changes:
         hint(f"written: {change.path}" if change.after is not None else f"removed: {change.path}")
     hint("restart the host" if changes else "nothing was changed")
 
 
-def _changes_json(changes: Sequence[Change]) -> dict[str, Any]:
+def _changes_json(changes: Sequence[FileChange]) -> dict[str, Any]:
     return {"paths": [str(change.path) for change in changes]}
 
 
-def _apply(changes: Sequence[Change], *, yes: bool, dry_run: bool) -> list[Change]:
+def _apply(changes: Sequence[FileChange], *, yes: bool, dry_run: bool) -> list[FileChange]:
     if dry_run:
         for change in changes:
             click.echo(change.by_hand or change.diff, err=True)
@@ -59,7 +57,7 @@ def _connector(name: str) -> Command:
     def command(
         context: click.Context, project: Project = None, scope: Shared = None, memories: Memories = False,
         dry_run: DryRun = False, yes: Yes = False,
-    ) -> list[Change]:  # fmt: skip
+    ) -> list[FileChange]:  # fmt: skip
         from recallite.model.checks import check_scope
 
         shared = None if scope is None else check_scope(scope)
@@ -81,14 +79,14 @@ def status() -> list[tuple[str, str]]:
     here = project_of(str(Path.cwd()))
     rows = [("scope of this folder", here.scope), ("known by", here.known_by)]
     for name, hooked in connecting.HOOKED.items():
-        for place in (None, Path.cwd()):
-            file = hooked.file() if place is None else place / hooked.project
+        for project in (None, Path.cwd()):
+            file = hooked.file() if project is None else project / hooked.project
             try:
-                commands = connecting.hook_commands(name, place)
+                commands = connecting.hook_commands(name, project)
             except InvalidInput as fault:
                 rows.append((name, str(fault)))
                 continue
-            if commands or place is None:
+            if commands or project is None:
                 connection = f"connected by {file}{_dead(name, commands)}{hooked.trust and f'. {hooked.trust}'}"
                 rows.append((name, connection if commands else "not connected"))
     return rows
@@ -111,7 +109,7 @@ connect = Group(
 def disconnect(
     name: Annotated[str, argument("HOST", ", ".join(connecting.HOOKED))], project: Project = None,
     dry_run: DryRun = False, yes: Yes = False,
-) -> list[Change]:  # fmt: skip
+) -> list[FileChange]:  # fmt: skip
     """Remove the hooks and the server from a coding agent; each change is shown first."""
     if name not in connecting.HOOKED:
         raise InvalidInput(f"{name!r} is not a known host: use {', '.join(connecting.HOOKED)}")
@@ -130,7 +128,8 @@ def hook(
 ) -> None:
     """Answer a host's hook, whose JSON is on standard input. It always succeeds, and is silent if it fails."""
     from recallite.system.processes import start_detached
-    from recallite_server.hooks.events import answer, keeps_turns, output_of, payload_of
+    from recallite_server.hooks.events import answer, output_of, payload_of
+    from recallite_server.hooks.kept import KeptTurns
 
     stores = wait or event == "turn"
 
@@ -140,7 +139,7 @@ def hook(
             memory._engine.comparing.stop()  # it is left to processes that stay
             text = answer(memory, event, host, payload, scope, memories=memories, patience_seconds=_LONGEST_SECONDS)
             tell(output_of(text, event, host))  # before the store is closed
-            if event == "session-start" and keeps_turns(memory):
+            if event == "session-start" and KeptTurns(memory).names():
                 shared = [] if scope is None else ["--scope", scope]
                 words = [*store_arguments(context), "hook", "turn", "--host", host, *shared, "--wait"]
                 start_detached(command(words), None, b"{}")

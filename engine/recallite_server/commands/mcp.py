@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict, Unpack
+from typing import Annotated, Any, TypedDict, Unpack
 
 import click
 
@@ -24,10 +24,11 @@ from recallite.doors.cli.output import hint
 from recallite.doors.cli.run import server_log
 from recallite.errors import InvalidInput
 from recallite.model.authority import check_authority
+from recallite.model.checks import check_count, check_path, check_scope
+from recallite.model.environment import default_path, environment, key_in
 from recallite_server.hooks.projects import PROJECT, scope_named
-
-if TYPE_CHECKING:
-    from recallite_server.mcp.hosts import Change
+from recallite_server.mcp import hosts
+from recallite_server.mcp.hosts import FileChange
 
 TOKEN = "RECALLITE_MCP_TOKEN"
 
@@ -85,53 +86,42 @@ def serve(
         run_stdio(server)
     else:
         hint(f"answering at http://{host}:{http}/mcp")
-        run_http(server, host, http, _token(token_file))
+        run_http(server, host, http, environment(TOKEN) if token_file is None else key_in(token_file))
 
 
 Name = Annotated[str, argument("HOST", "claude-desktop, claude-code, cursor, vscode, codex, gemini-cli or opencode.")]
 Project = Annotated[str | None, option("FOLDER", "Only for this project, where the host can.")]
 
 
-def _print_change(change: Change | None) -> None:
+def _print_change(change: FileChange | None) -> None:
     if change is None:
         hint("nothing was changed")
     else:
         hint(f"{'removed' if change.after is None else 'written'}: {change.path}. Restart the host")
 
 
-def _change_json(change: Change | None) -> dict[str, Any]:
+def _change_json(change: FileChange | None) -> dict[str, Any]:
     return {"path": None if change is None else str(change.path), "changed": change is not None}
 
 
 @prints(_print_change, json=_change_json)
 def install(
-    context: click.Context,
-    name: Name,
-    project: Project = None,
-    yes: Yes = False,
-    **options: Unpack[ServerOptions],
-) -> Change | None:
+    context: click.Context, name: Name, project: Project = None, yes: Yes = False, **options: Unpack[ServerOptions]
+) -> FileChange | None:
     """Put the server into a host: shows the change first."""
-    from recallite_server.mcp import hosts
-
     host = _host(name)
-    return apply_change(
-        hosts.configured(host, folder_of(project), hosts.entry(host, _arguments(context, options))), yes
-    )
+    entry = hosts.entry(host, _arguments(context, options))
+    return apply_change(hosts.configured(host, folder_of(project), entry), yes)
 
 
 @prints(_print_change, json=_change_json)
-def uninstall(name: Name, project: Project = None, yes: Yes = False) -> Change | None:
+def uninstall(name: Name, project: Project = None, yes: Yes = False) -> FileChange | None:
     """Take the server out of a host: shows the change first."""
-    from recallite_server.mcp import hosts
-
     return apply_change(hosts.configured(_host(name), folder_of(project), None), yes)
 
 
-def apply_change(change: Change, yes: bool) -> Change | None:
+def apply_change(change: FileChange, yes: bool) -> FileChange | None:
     """Show a change and write it, unless it is refused or changes nothing."""
-    from recallite_server.mcp import hosts
-
     if change.by_hand:
         hint(change.by_hand)
     if change.after == (change.before or "") or not change.diff:
@@ -142,30 +132,23 @@ def apply_change(change: Change, yes: bool) -> Change | None:
     return change
 
 
-def _host(name: str) -> Any:
-    from recallite_server.mcp.hosts import HOSTS
-
-    if name not in HOSTS:
-        raise InvalidInput(f"{name!r} is not a known host: use {', '.join(HOSTS)}")
-    return HOSTS[name]
+def _host(name: str) -> hosts.Host:
+    if name not in hosts.HOSTS:
+        raise InvalidInput(f"{name!r} is not a known host: use {', '.join(hosts.HOSTS)}")
+    return hosts.HOSTS[name]
 
 
 def folder_of(project: str | None) -> Path | None:
     """The folder that --project names."""
-    from recallite.model.checks import check_path
-
     return None if project is None else check_path(project, "--project")
 
 
 def store_arguments(context: click.Context) -> list[str]:
     """The arguments before a command that name the store and the settings, with absolute paths."""
-    from recallite.model.checks import check_path
-    from recallite.model.environment import default_path, environment
-
-    place = default_path() if context.obj is None else context.obj
-    if place == ":memory:":
+    path = default_path() if context.obj is None else context.obj
+    if path == ":memory:":
         raise InvalidInput("--db is ':memory:', which is gone when the host ends: give a file")
-    arguments = ["--db", str(check_path(place))]
+    arguments = ["--db", str(check_path(path))]
     settings = context.meta.get(SETTINGS) or environment("RECALLITE_SETTINGS")
     return arguments if settings is None else [*arguments, "--settings", str(check_path(settings))]
 
@@ -173,7 +156,6 @@ def store_arguments(context: click.Context) -> list[str]:
 def _arguments(context: click.Context, options: ServerOptions) -> list[str]:
     """The arguments that start the server as `install` was called, with absolute paths."""
     from recallite.doors.tools.server_tools import TOOLS
-    from recallite.model.checks import check_path, check_scope
 
     arguments = [*store_arguments(context), "mcp"]
     if (scope := options.get("scope")) is not None:
@@ -197,15 +179,7 @@ def _arguments(context: click.Context, options: ServerOptions) -> list[str]:
 
 
 def _budget(tokens: int | None) -> int:
-    from recallite.model.checks import check_count
-
     return 2_000 if tokens is None else check_count(tokens, "--token-budget", minimum=50)
-
-
-def _token(file: str | None) -> str | None:
-    from recallite.model.environment import environment, key_in
-
-    return environment(TOKEN) if file is None else key_in(file)
 
 
 mcp = Group(

@@ -19,9 +19,8 @@ from recallite.system.folders import read_regular
 from recallite_server.hooks.events import EVENTS
 from recallite_server.hooks.projects import PROJECT, project_of
 from recallite_server.hooks.turns import HOST
-from recallite_server.mcp.hosts import HOSTS, Change, configured, edited, entry, file_of, put_server, within
-from recallite_server.warm.asking import Unanswered
-from recallite_server.warm.calls import Call
+from recallite_server.mcp.hosts import HOSTS, FileChange, configured, edited, entry, file_of, put_server, within
+from recallite_server.warm.asking import Call, Unanswered
 from recallite_server.warm.quick import is_quick_start, quick_start
 
 _TIMEOUT_SECONDS = 10
@@ -85,7 +84,7 @@ HOOKED: dict[str, Hooked] = {
 
 def connected(
     name: str, project: Path | None, arguments: Sequence[str], scope: str | None, *, memories: bool = False
-) -> list[Change]:
+) -> list[FileChange]:
     """The files of a host with hooks and server. `arguments` are those of the command before `hook` and `mcp`.
 
     Without a `scope` that projects share, each has its own. With `memories` the host's own memory files are read.
@@ -96,7 +95,8 @@ def connected(
     hooked, shared = HOOKED[name], [] if scope is None else ["--scope", scope]
     shared += ["--memories"] if memories else []
     words = [*quick_start(), *arguments, "hook"]
-    commands = {event: _shell([*words, ours, "--host", name, *shared]) for event, ours in hooked.events.items()}
+    shell = subprocess.list2cmdline if sys.platform == "win32" else shlex.join
+    commands = {event: shell([*words, ours, "--host", name, *shared]) for event, ours in hooked.events.items()}
     if scope is None and project is not None:
         scope = project_of(str(project)).scope
     server = None
@@ -106,7 +106,7 @@ def connected(
     return [*changes, _script(name, project, script(words, ["--host", name, *shared]))] if hooked.script else changes
 
 
-def disconnected(name: str, project: Path | None) -> list[Change]:
+def disconnected(name: str, project: Path | None) -> list[FileChange]:
     """The files of a host without hooks and server."""
     changes = _changes(name, project, None, {})
     return [*changes, _script(name, project, None)] if HOOKED[name].script else changes
@@ -134,9 +134,14 @@ def program_of(command: str) -> str:
 
 def _changes(
     name: str, project: Path | None, server: Mapping[str, Any] | None, commands: Mapping[str, str]
-) -> list[Change]:
+) -> list[FileChange]:
     host, hooked = HOSTS[name], HOOKED[name]
-    wanted = {event: _handler(hooked, command) for event, command in commands.items()}
+    handlers: dict[str, Any] = {
+        event: {"command": command, "timeout": hooked.timeout}
+        if hooked.flat
+        else {"hooks": [{"type": "command", "command": command, "timeout": hooked.timeout}]}
+        for event, command in commands.items()
+    }
     edits: dict[Path, list[_Edit]] = {}
     changes = []
     if project is not None and host.project is None:
@@ -147,20 +152,20 @@ def _changes(
         edits[path] = [lambda configuration: put_server(path, configuration, host.key, server)]
     hooks = _file(name, project)
     if not hooked.script:
-        edits.setdefault(hooks, []).append(lambda configuration: _put_hooks(hooks, configuration, hooked, wanted))
+        edits.setdefault(hooks, []).append(lambda configuration: _put_hooks(hooks, configuration, hooked, handlers))
     for path, together in edits.items():
         changes.append(edited(path, _all(together)))
     return [change for change in changes if change.before is not None or change.after]
 
 
-def _script(name: str, project: Path | None, text: str | None) -> Change:
+def _script(name: str, project: Path | None, text: str | None) -> FileChange:
     path = _file(name, project)
     before = _text(path)
     if before is not None and not _is_our_script(before):
         if text is not None:
             raise InvalidInput(f"{path} is not of Recallite: give it another name")
-        return Change(path, before, before)
-    return Change(path, before, text)
+        return FileChange(path, before, before)
+    return FileChange(path, before, text)
 
 
 def _text(path: Path) -> str | None:
@@ -189,19 +194,19 @@ def _all(edits: Sequence[_Edit]) -> _Edit:
     return edit
 
 
-def _put_hooks(path: Path, configuration: dict[str, Any], hooked: Hooked, wanted: Mapping[str, Any]) -> None:
+def _put_hooks(path: Path, configuration: dict[str, Any], hooked: Hooked, handlers: Mapping[str, Any]) -> None:
     """Put our handlers beside others, or take them out; a handler that is as it should be stays where it is."""
-    if hooked.flat and wanted:
+    if hooked.flat and handlers:
         configuration.setdefault("version", 1)
     hooks = configuration.get("hooks", {})
     if not isinstance(hooks, dict) or not all(isinstance(groups, list) for groups in hooks.values()):
         raise InvalidInput(f"{path} holds something else under 'hooks': change it by hand")
     after = {}
-    for event in dict.fromkeys((*hooks, *wanted)):
-        before = hooks.get(event, [])
-        groups = [group for group in (_without_ours(group, wanted.get(event)) for group in before) if group is not None]
-        if event in wanted and wanted[event] not in groups:
-            groups.append(wanted[event])
+    for event in dict.fromkeys((*hooks, *handlers)):
+        before, ours = hooks.get(event, []), handlers.get(event)
+        groups = [group for group in (_without_ours(group, ours) for group in before) if group is not None]
+        if ours is not None and ours not in groups:
+            groups.append(ours)
         if groups or not before:
             after[event] = groups
     if after or not hooks:
@@ -212,9 +217,9 @@ def _put_hooks(path: Path, configuration: dict[str, Any], hooked: Hooked, wanted
         configuration.clear()
 
 
-def _without_ours(group: Any, wanted: Any) -> Any:
-    """A group of handlers without ours, unless it is as wanted; None if it then has none."""
-    if group == wanted or not any(map(_is_ours, _commands(group))):
+def _without_ours(group: Any, ours: Any) -> Any:
+    """A group of handlers without ours, unless it is as it should be; None if it then has none."""
+    if group == ours or not any(map(_is_ours, _commands(group))):
         return group
     if "hooks" not in group:
         return None
@@ -242,16 +247,6 @@ def _commands(group: Any) -> list[str]:
         return []
     handlers = group["hooks"] if isinstance(group.get("hooks"), list) else [group]
     return [str(handler.get("command", "")) for handler in handlers if isinstance(handler, dict)]
-
-
-def _handler(hooked: Hooked, command: str) -> dict[str, Any]:
-    if hooked.flat:
-        return {"command": command, "timeout": hooked.timeout}
-    return {"hooks": [{"type": "command", "command": command, "timeout": hooked.timeout}]}
-
-
-def _shell(words: Sequence[str]) -> str:
-    return subprocess.list2cmdline(words) if sys.platform == "win32" else shlex.join(words)
 
 
 MARK = "// Written by `recallite connect opencode`; `recallite disconnect opencode` removes it."

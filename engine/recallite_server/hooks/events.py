@@ -51,8 +51,7 @@ class Event(NamedTuple):
 
     `transcript` is the file of the session, if the host has one that is read. Others give what was said with the event:
     `typed`, the words of the prompt that may be the user's, and `response`; `moment` tells them from those before.
-    `cause` is the host's name for the event, or why
-    the session began.
+    `cause` is the host's name for the event, or why the session began.
     """
 
     host: str
@@ -101,24 +100,3 @@ def answer(
         return ""
     answers: dict[str, Callable[[Memory, Event], str]] = {"session-start": briefing, "prompt": relevant_cut}
     return answers[event](memory, happened)
-
-
-def keep(memory: Memory, host: str, payload: Mapping[str, Any], shared: str | None, *, memories: bool = False) -> None:
-    """Keep the turns of an event until `store_kept` has stored them. Raises OSError and StoreError."""
-    from recallite_server.hooks.turns import keep_turns
-
-    keep_turns(memory, Event.of(host, payload, shared), memories=memories)
-
-
-def keeps_turns(memory: Memory) -> bool:
-    """Whether turns are kept that are not stored yet."""
-    from recallite_server.hooks.kept import KeptTurns
-
-    return bool(KeptTurns(memory).names())
-
-
-def store_kept(memory: Memory, patience_seconds: float) -> None:
-    """Store the turns that are kept; if the store is locked, try for so long."""
-    from recallite_server.hooks.turns import store_turns
-
-    store_turns(memory, patience_seconds)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from recallite.errors import InvalidInput, StoreClosed, StoreError, WrongKey
 from recallite.model.authority import Authority, check_authority
@@ -154,12 +154,28 @@ class KeptTurns:
         return None
 
 
-class ReadTo:
-    """The place from which the transcript of a session is read: that up to which its turns are stored."""
+class _SessionFile:
+    """A file of a session; `_folder` is the folder for all files of its kind."""
+
+    _folder: str
 
     def __init__(self, memory: Memory, event: Event) -> None:
         self._memory = memory
-        self._path = _folder_of(memory, "read") / _digest(f"{event.host}/{event.session}")
+        self._path = _folder_of(memory, self._folder) / _digest(f"{event.host}/{event.session}")
+
+    def remove_old(self) -> None:
+        """Remove the files of sessions that have not gone on for a month."""
+        before = time.time() - _DAYS_NOTED * 86_400
+        with suppress(OSError):
+            for entry in [*os.scandir(self._path.parent)]:
+                if entry.stat(follow_symlinks=False).st_mtime < before:
+                    os.unlink(entry)
+
+
+class ReadTo(_SessionFile):
+    """The position from which the transcript of a session is read on: its turns before that are stored."""
+
+    _folder = "read"
 
     def begin(self, transcript: Sessions, lines: int) -> None:
         """Have a transcript read from there, if that is the place at which the store has its turns up to a line."""
@@ -181,16 +197,14 @@ class ReadTo:
         except OSError as fault:
             _log.debug("how far a transcript is read is not noted: %s", fault)
 
-    def remove_old(self) -> None:
-        """Remove the notes of sessions that have not gone on for a month."""
-        _remove_old(self._path.parent)
 
-
-class Shown:
+class ShownMemories(_SessionFile):
     """The ids of the memories that a session was shown. They are in no store: a prompt only reads it."""
 
+    _folder = "shown"
+
     def __init__(self, memory: Memory, event: Event) -> None:
-        self._path = _folder_of(memory, "shown") / _digest(f"{event.host}/{event.session}")
+        super().__init__(memory, event)
         self.ids: set[str] = set()
         with suppress(OSError, ValueError, KeyError, TypeError):  # of a line that a crash has cut
             for line in self._path.read_text("utf-8").splitlines():
@@ -199,25 +213,12 @@ class Shown:
 
     def add(self, ids: Iterable[str], *, anew: bool = False) -> None:
         """Note what the session is shown; `anew` if it has forgotten all before. If that fails it is shown again."""
-        note: dict[str, Any] = {"anew": True} if anew else {}
         try:
             _made(self._path.parent)
             with open(open_to_add(self._path, empty=anew), "w", encoding="utf-8") as file:
-                file.write(json.dumps({**note, "shown": [*ids]}) + "\n")
+                file.write(json.dumps({**({"anew": True} if anew else {}), "shown": [*ids]}) + "\n")
         except OSError as fault:
             _log.debug("what a session was shown is not noted: %s", fault)
-
-    def remove_old(self) -> None:
-        """Remove the notes of sessions that have not gone on for a month."""
-        _remove_old(self._path.parent)
-
-
-def _remove_old(folder: Path) -> None:
-    before = time.time() - _DAYS_NOTED * 86_400
-    with suppress(OSError):
-        for entry in [*os.scandir(folder)]:
-            if entry.stat(follow_symlinks=False).st_mtime < before:
-                os.unlink(entry)
 
 
 def _folder_of(memory: Memory, what: str) -> Path:

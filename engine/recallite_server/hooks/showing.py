@@ -14,7 +14,7 @@ from recallite.text.quotes import NOTICE, quoted
 from recallite.text.standing import standing_part
 from recallite.text.statements.instructions import in_force
 from recallite_server.hooks.events import Event
-from recallite_server.hooks.kept import Shown
+from recallite_server.hooks.kept import ShownMemories
 
 if TYPE_CHECKING:
     from recallite.memory import Memory
@@ -41,7 +41,7 @@ def relevant_cut(memory: Memory, event: Event) -> str:
     prompt = event.typed.text
     if not prompt or is_junk(prompt):
         return ""
-    before = Shown(memory, event)
+    before = ShownMemories(memory, event)
     # A condition on the session's name would be looked for in every memory after every turn.
     hits = memory.recall(
         prompt[:_PROMPT_CHARS], limit=_MOST + _OWN_TURNS + min(len(before.ids), 50), relevant=True,
@@ -70,7 +70,7 @@ def _conclusion(memory: Memory, hit: Hit, event: Event) -> list[Record]:
 
 def briefing(memory: Memory, event: Event) -> str:
     """Instructions of the user, facts, and where the last sessions stopped: for a session that begins."""
-    before = Shown(memory, event)
+    before = ShownMemories(memory, event)
     before.remove_old()
     scope = event.project.scopes
     standing = memory.list(
@@ -81,8 +81,12 @@ def briefing(memory: Memory, event: Event) -> str:
     others = memory.list(scope=scope, where={"kind": {"ne": "chunk"}}, limit=_FACTS + len(turn_ids) + len(standing))
     known = turn_ids | {record.id for record in standing}
     facts = [record for record in others if record.id not in known][:_FACTS]
+    told = {  # each instruction that holds and each preference, without the rest of its text
+        record.id: _line(record, standing_part(record.text), may_contradict=[other.id for other in earlier])
+        for record, earlier in in_force(standing)
+    }
     sections = [
-        (_INSTRUCTIONS, _told(standing)), (_OPEN, _lines(_open_ends(turns, event.session))), (_ABOUT, _lines(facts)),
+        (_INSTRUCTIONS, told), (_OPEN, _lines(_open_ends(turns, event.session))), (_ABOUT, _lines(facts)),
     ]  # fmt: skip
     text, shown = _fitted(memory, sections, _BRIEFING_TOKENS)
     if shown or event.cause in _ANEW:
@@ -112,16 +116,16 @@ def _fitted(memory: Memory, sections: Iterable[tuple[str, dict[str, str]]], toke
     left, *heads = count_tokens([NOTICE, *(f"{title}\n{quoted('[]')}" for title, _, _ in filled)])
     left = tokens - left
     for share in (left // max(len(filled), 1), left):
-        for place, line_costs in enumerate(costs):
+        for i, line_costs in enumerate(costs):
             room = min(left, share)
-            while counts[place] < len(line_costs):
-                cost = line_costs[counts[place]] + 1 + (0 if counts[place] else heads[place])
+            while counts[i] < len(line_costs):
+                cost = line_costs[counts[i]] + 1 + (0 if counts[i] else heads[i])
                 if cost > room:
                     break
-                counts[place], room, left = counts[place] + 1, room - cost, left - cost
+                counts[i], room, left = counts[i] + 1, room - cost, left - cost
     # The whole may have more tokens than its parts together.
     while any(counts) and count_tokens([_text(filled, counts)])[0] > tokens:
-        counts[max(place for place, count in enumerate(counts) if count)] -= 1
+        counts[max(i for i, count in enumerate(counts) if count)] -= 1
     ids = [id for (_, _, ids), count in zip(filled, counts, strict=True) for id in ids[:count]]
     return (_text(filled, counts) if ids else ""), ids
 
@@ -133,14 +137,6 @@ def _text(sections: Sequence[tuple[str, list[str], list[str]]], counts: Sequence
         if count
     ]
     return "\n".join([*parts, NOTICE])
-
-
-def _told(standing: Sequence[Record]) -> dict[str, str]:
-    """The line of each instruction that holds, and of each preference, without the rest of its text."""
-    return {
-        record.id: _line(record, standing_part(record.text), may_contradict=[other.id for other in earlier])
-        for record, earlier in in_force(standing)
-    }
 
 
 def _lines(records: Iterable[Record | Hit]) -> dict[str, str]:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import structs
 
@@ -33,7 +33,12 @@ from recallite_server.hooks.showing import TITLES
 if TYPE_CHECKING:
     from recallite.memory import Memory
 
-
+HOST = "claude-code"
+"""The host whose memory files are read."""
+_OF_FOLDER = ("CLAUDE.md", "CLAUDE.local.md", ".claude/CLAUDE.md")
+_MARK = {"memory_files_of": HOST}
+# The agents whose sessions in the store say how far transcripts are read, and which turns were taken, for this long.
+_AGENT, _AGENT_OF_TAKEN, _DAYS = "hooks", "hooks-taken", 30
 _log = logger(__name__)
 _AROUND_RECALLED = (*TITLES, NOTICE, QUOTES)
 _DURING_A_TURN = ("PreCompact", "PreCompress")
@@ -74,11 +79,13 @@ def _waiting(memory: Memory, event: Event, *, memories: bool) -> Kept:
 
 def _store(memory: Memory, waiting: Kept) -> None:
     """Store the turns of a session that were not read before, and its host's memory files if they are asked for."""
-    event = waiting.event
-    transcript, read = None, ReadTo(memory, event)
+    event, transcript = waiting.event, None
+    read = ReadTo(memory, event)
     if event.transcript:
         lines = SessionState(memory, event).lines
-        transcript = _transcript_of(event)
+        growing = source_named(event.host).growing
+        assert growing is not None
+        transcript = growing(Path(event.transcript))
         if lines:
             read.begin(transcript, lines)
         turns = [turn for turn in _transcribed(event, transcript) if turn.line > lines or not turn.line]
@@ -129,16 +136,10 @@ def _take(memory: Memory, event: Event, turns: list[_Turn]) -> None:
             _log.warning("a turn is not stored: %s", fault)
     if fresh[-1].line:
         if not state.lines:
-            remove_old_states(memory)
+            memory.sessions.cleanup(timedelta(days=_DAYS), agent=_AGENT)
             ReadTo(memory, event).remove_old()
         state.read(fresh[-1].line)
         TakenTurns(memory, event).add(digest_of(turn.record) for turn in fresh)
-
-
-def _transcript_of(event: Event) -> Sessions:
-    growing = source_named(event.host).growing
-    assert growing is not None
-    return growing(Path(event.transcript))
 
 
 def _transcribed(event: Event, transcript: Sessions) -> Iterator[_Turn]:
@@ -186,11 +187,6 @@ def _clean(memory: Memory, record: NewRecord, event: Event) -> NewRecord:
     return structs.replace(record, text=text, scope=event.project.scope, metadata=metadata)
 
 
-HOST = "claude-code"
-_OF_FOLDER = ("CLAUDE.md", "CLAUDE.local.md", ".claude/CLAUDE.md")
-_MARK = {"memory_files_of": HOST}
-
-
 def take_files(memory: Memory, event: Event) -> None:
     """Store new and changed files as documents of the project or of the user, and remove those that are gone."""
     sessions = Path(event.transcript).parent
@@ -211,20 +207,12 @@ def take_files(memory: Memory, event: Event) -> None:
                 memory.knowledge.delete(document.id)
 
 
-_AGENT = "hooks"
-_AGENT_OF_TAKEN = "hooks-taken"
-_DAYS = 30
-
-
 class SessionState:
     """The line up to which the transcript of a session was read, which is in the store with its turns."""
 
     def __init__(self, memory: Memory, event: Event) -> None:
         self._memory, self._name = memory, f"{event.host}/{event.session}"[:200]
-        try:
-            messages = memory.sessions.get(self._name, agent=_AGENT).messages(limit=None)
-        except NotFound:
-            messages = []
+        messages = _messages(memory, self._name, _AGENT)
         self.lines = max((message.get("lines", 0) for message in messages), default=0)
 
     def read(self, lines: int) -> None:
@@ -239,23 +227,22 @@ class TakenTurns:
         self._memory, self._name = memory, event.project.scope[-200:]
 
     def digests(self) -> set[str]:
-        """All of them."""
-        try:
-            messages = self._memory.sessions.get(self._name, agent=_AGENT_OF_TAKEN).messages(limit=None)
-        except NotFound:
-            return set()
+        """Return all of them."""
+        messages = _messages(self._memory, self._name, _AGENT_OF_TAKEN)
         return {digest for message in messages for digest in message.get("taken", ())}
 
     def add(self, digests: Iterable[str]) -> None:
-        """Note more of them."""
+        """Note the digests of further turns."""
         self._memory.sessions.open(self._name, agent=_AGENT_OF_TAKEN).append({"taken": [*digests]})
+
+
+def _messages(memory: Memory, name: str, agent: str) -> list[dict[str, Any]]:
+    try:
+        return memory.sessions.get(name, agent=agent).messages(limit=None)
+    except NotFound:
+        return []
 
 
 def digest_of(turn: NewRecord) -> str:
     """The digest of a turn's id, which does not tell it."""
     return blake2b((turn.id or "").encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
-
-
-def remove_old_states(memory: Memory) -> None:
-    """Remove the states of sessions that have not gone on for a month."""
-    memory.sessions.cleanup(timedelta(days=_DAYS), agent=_AGENT)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import importlib
 import io
 from collections import deque
@@ -36,10 +35,10 @@ from recallite.memory import Memory
 from recallite.model.records import Hits
 from recallite.plugin import engine_of
 from recallite.system.telemetry import logger
-from recallite_server.http import request_checks as failures
-from recallite_server.http.access_tokens import Grant, Tokens
+from recallite_server.http.access_tokens import GRANTED, Grant, Tokens
 from recallite_server.http.request_checks import (
     GRANT,
+    HANDLERS,
     Access,
     Application,
     Limits,
@@ -103,7 +102,7 @@ class MemoryApi:
         self._ready, self._load = False, load or memory.store.warmup
         self.limits = limits
         self._protocol = MemoryProtocol(memory, self._access)
-        self.app = Starlette(routes=[*self._routes()], exception_handlers=failures.HANDLERS, lifespan=self._lifespan)
+        self.app = Starlette(routes=[*self._routes()], exception_handlers=HANDLERS, lifespan=self._lifespan)
         self.app.router.redirect_slashes = False
         self.application: Application = RequestChecks(
             self.app, limits, hosts, self._access.grant, self._metrics.counted
@@ -158,7 +157,7 @@ class MemoryApi:
         if grant.read_only and "purpose" in operation.fields and values.get("purpose", "use") == "use":
             values["purpose"] = "inspect"
         if operation.returns is bytes:
-            await self._in_thread(functools.partial(operation.apply, memory, values))
+            await self._in_thread(partial(operation.apply, memory, values))
             return Export(memory, values, self._exports)
         extra = {"body": await request.body()} if operation.raw else {}
         large = is_large(request.scope)
@@ -194,7 +193,7 @@ class MemoryApi:
         if grant.scope != "/":
             raise Refused(403, "metrics are of the whole store: the token is for a scope", error=AccessDenied)
         text = await self._in_thread(lambda: self._metrics.text(self._memory))
-        return Response(text, media_type=CONTENT_TYPE)
+        return Response(text, media_type=CONTENT_TYPE_LATEST)
 
 
 MAX_QUERIES = 64
@@ -397,7 +396,6 @@ def routes(access: Access, map: MemoryMap, in_thread: InThread[Response]) -> Ite
     yield Route(f"{PREFIX}/page/state", state)
 
 
-CONTENT_TYPE = CONTENT_TYPE_LATEST
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 
 
@@ -441,10 +439,6 @@ class Metrics:
         return generate_latest(self._registry)
 
 
-GRANTED = "recallite.granted"
-"""Key, in the scope of ASGI, of the memory of a request, and whether it is only read."""
-
-
 class MemoryProtocol:
     """The ASGI application of the protocol; it answers while `run` does."""
 
@@ -456,12 +450,12 @@ class MemoryProtocol:
     async def run(self) -> None:
         """Answer until cancelled. The SDK is imported meanwhile, which takes a second: the server waits for nothing."""
         try:
-            tools = await anyio.to_thread.run_sync(importlib.import_module, "recallite_server.http.granted_tools")
+            server = await anyio.to_thread.run_sync(importlib.import_module, "recallite_server.mcp.server")
         except Exception as fault:
             _log.error("the Model Context Protocol is not answered: its SDK cannot be imported", exc_info=fault)
             self._running.set()
             return
-        manager = tools.session_manager(self._memory)
+        manager = server.session_manager(self._memory)
         async with manager.run():
             self._manager = manager
             self._running.set()

@@ -72,7 +72,7 @@ class LimitedProtocol(HttpToolsProtocol):
         super().connection_made(transport)
         self._wait(MAX_SILENT_SECONDS)
         if len(self.connections) > self._max_connections:
-            self._place().abort()
+            self._to_close().abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop waiting."""
@@ -120,7 +120,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self.connections.discard(self)
         self.transport.abort()
 
-    def _place(self) -> LimitedProtocol:
+    def _to_close(self) -> LimitedProtocol:
         """The connection that is closed for this one; itself if all are being answered."""
         others = [other for other in self.connections if isinstance(other, LimitedProtocol)]
         counts = Counter(other._address for other in others)

@@ -39,7 +39,7 @@ from recallite.errors import (
 from recallite.memory import Memory
 from recallite.model.authority import speaking_as
 from recallite.model.records import Hits
-from recallite.model.reports import ErasureReceipt, Forgotten, Stats
+from recallite.model.reports import Forgotten, Stats
 from recallite.system.messages import shown
 from recallite.system.telemetry import logger
 from recallite_server.http.access_tokens import Grant, Tokens
@@ -79,12 +79,12 @@ class WrongField(InvalidInput):
 
 def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """A value as JSON."""
-    return Response(msgspec.json.encode(value, enc_hook=_plain), status, dict(headers or {}), "application/json")
-
-
-def _plain(value: Any) -> Any:
-    """An array of numpy as lists."""
-    return value.tolist()
+    return Response(
+        msgspec.json.encode(value, enc_hook=lambda array: array.tolist()),
+        status,
+        dict(headers or {}),
+        "application/json",
+    )
 
 
 def error_json(
@@ -148,13 +148,10 @@ def without_folders(value: Any) -> Any:
     if isinstance(value, Stats):
         return structs.replace(value, path=_name(value.path))
     if isinstance(value, Forgotten) and value.receipt is not None:
-        return structs.replace(value, receipt=_receipt(value.receipt))
+        files = {_name(path): size for path, size in value.receipt.files.items()}
+        receipt = structs.replace(value.receipt, path=_name(value.receipt.path), files=files)
+        return structs.replace(value, receipt=receipt)
     return value
-
-
-def _receipt(receipt: ErasureReceipt) -> ErasureReceipt:
-    files = {_name(path): size for path, size in receipt.files.items()}
-    return structs.replace(receipt, path=_name(receipt.path), files=files)
 
 
 def _name(path: str) -> str:
@@ -295,7 +292,9 @@ class RequestChecks:
             _log.error("an unexpected failure", exc_info=fault)
         finally:
             self._bodies_bytes -= body.counted_bytes
-            self._counted(_operation(scope), answering.status, perf_counter() - began)
+            # Few names, whatever was asked for.
+            name = str(getattr(scope.get("route"), "name", "mcp" if path == "/mcp" else "other"))
+            self._counted(name, answering.status, perf_counter() - began)
 
     async def _refusal(self, scope: Message) -> Response | None:
         """The answer to a request that is refused; None where it may be passed on, with its grant."""
@@ -414,12 +413,6 @@ class _Answering:
     async def _sent(self, message: Message) -> None:
         async with asyncio.timeout(self._max_wait_seconds):
             await self._send(message)
-
-
-def _operation(scope: Message) -> str:
-    """The name of a request in the metrics: few names, whatever was asked for."""
-    default = "mcp" if scope["path"] == "/mcp" else "other"
-    return str(getattr(scope.get("route"), "name", default))
 
 
 def hostname(host: str) -> str:

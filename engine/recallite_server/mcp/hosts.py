@@ -15,7 +15,6 @@ import sys
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from difflib import SequenceMatcher
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -65,10 +64,6 @@ def _in_application_data(*parts: str) -> Callable[[], Path]:
     return path
 
 
-def _codex() -> Path:
-    return Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex") / "config.toml"
-
-
 def _opencode() -> Path:
     return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "opencode" / "opencode.json"
 
@@ -82,14 +77,16 @@ HOSTS: dict[str, Host] = {
     "vscode": Host(
         "VS Code", "servers", _in_application_data("Code", "User", "mcp.json"), ".vscode/mcp.json", typed=True
     ),
-    "codex": Host("Codex", "mcp_servers", _codex),
+    "codex": Host(
+        "Codex", "mcp_servers", lambda: Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex") / "config.toml"
+    ),
     "gemini-cli": Host("Gemini CLI", "mcpServers", _in_home(".gemini", "settings.json"), ".gemini/settings.json"),
     "opencode": Host("OpenCode", "mcp", _opencode, "opencode.json", in_list=True),
 }
 """The hosts that can be configured, by the name on the command line."""
 
 
-class Change(NamedTuple):
+class FileChange(NamedTuple):
     """A configuration file as it is (None: there is none) and as it will be (None: it is removed).
 
     `by_hand` is what a person has to do in it, if it cannot be changed without losing something.
@@ -103,14 +100,8 @@ class Change(NamedTuple):
     @property
     def diff(self) -> str:
         """The change, as lines that begin with - and +; empty where nothing changes."""
-        lines = difflib.unified_diff(
-            (self.before or "").splitlines(),
-            (self.after or "").splitlines(),
-            str(self.path),
-            str(self.path),
-            lineterm="",
-        )
-        return "\n".join(lines)
+        before, after, name = (self.before or "").splitlines(), (self.after or "").splitlines(), str(self.path)
+        return "\n".join(difflib.unified_diff(before, after, name, name, lineterm=""))
 
 
 def entry(host: Host, arguments: Sequence[str]) -> dict[str, Any]:
@@ -122,7 +113,7 @@ def entry(host: Host, arguments: Sequence[str]) -> dict[str, Any]:
     return {**transport, "command": program, "args": words}
 
 
-def configured(host: Host, project: Path | None, wanted: Mapping[str, Any] | None) -> Change:
+def configured(host: Host, project: Path | None, wanted: Mapping[str, Any] | None) -> FileChange:
     """The file of a host with the entry `wanted`, or without the server (None).
 
     Raises InvalidInput if the file cannot be changed without a loss.
@@ -131,8 +122,8 @@ def configured(host: Host, project: Path | None, wanted: Mapping[str, Any] | Non
     if path.suffix == ".toml":
         path, before = _read(path)
         if wanted is None and NAME not in (before or ""):
-            return Change(path, before, before)
-        return Change(path, before, _toml(path, before or "", host.key, wanted) or None)
+            return FileChange(path, before, before)
+        return FileChange(path, before, _toml(path, before or "", host.key, wanted) or None)
     return edited(path, lambda configuration: put_server(path, configuration, host.key, wanted))
 
 
@@ -151,7 +142,7 @@ def within(project: Path, name: str) -> Path:
     return path
 
 
-def edited(path: Path, edit: Callable[[dict[str, Any]], None]) -> Change:
+def edited(path: Path, edit: Callable[[dict[str, Any]], None]) -> FileChange:
     """A JSON file with what `edit` changes; one that holds nothing then is removed.
 
     Raises InvalidInput as above, unless `edit` only takes something out: then the change says what to do by hand.
@@ -164,9 +155,9 @@ def edited(path: Path, edit: Callable[[dict[str, Any]], None]) -> Change:
         wanted: dict[str, Any] = {}
         edit(wanted)
         if not wanted:
-            return Change(path, before, before, _by_hand(path, text, edit))
+            return FileChange(path, before, before, _by_hand(path, text, edit))
         raise InvalidInput(
-            f"{path} is not plain JSON ({fault}); comments would be lost. Change it by hand: "
+            f"{path} is not plain JSON ({fault}); comments would be lost. FileChange it by hand: "
             f"{json.dumps(wanted, indent=2)}"
         ) from None
     if not isinstance(configuration, dict):
@@ -174,16 +165,16 @@ def edited(path: Path, edit: Callable[[dict[str, Any]], None]) -> Change:
     was = copy.deepcopy(configuration)
     edit(configuration)
     if configuration == was:
-        return Change(path, before, before)
+        return FileChange(path, before, before)
     if not configuration:
-        return Change(path, before, None)
+        return FileChange(path, before, None)
     if not text.strip():
-        return Change(path, before, written(configuration))
+        return FileChange(path, before, written(configuration))
     try:
         after = changed(text, configuration)
     except (ValueError, RecursionError) as fault:
         raise InvalidInput(f"{path} cannot be changed ({fault}): change it by hand") from None
-    return Change(path, before, (before or "")[: len(before or "") - len(text)] + after)
+    return FileChange(path, before, (before or "")[: len(before or "") - len(text)] + after)
 
 
 def _by_hand(path: Path, text: str, edit: Callable[[dict[str, Any]], None]) -> str:
@@ -222,7 +213,7 @@ def put_server(path: Path, configuration: dict[str, Any], key: str, wanted: Mapp
         del configuration[key]
 
 
-def write(change: Change) -> None:
+def write(change: FileChange) -> None:
     """Write a changed file, complete or not at all; or remove it, and its folder if it is empty. Raises StoreError."""
     path = change.path
     try:
@@ -276,7 +267,12 @@ def _toml(path: Path, text: str, key: str, wanted: Mapping[str, Any] | None) -> 
     if wanted is not None and (was_there or not text):
         return result
     # tomlkit adds and leaves blank lines: what is at the end, or a table of its own, is put in or cut out as text.
-    exact = _without_table(text, key) if wanted is None else _with_table(text, _toml(path, "", key, wanted))
+    if wanted is None:
+        exact = _without_table(text, key)
+    else:
+        end = "\r\n" if "\r\n" in text else "\n"
+        table = _toml(path, "", key, wanted).replace("\n", end)
+        exact = text + ("" if text.endswith("\n") else end) + end + table
     try:
         return exact if _values(exact, key) == _values(result, key) else result
     except tomllib.TOMLDecodeError:
@@ -287,13 +283,6 @@ def _values(text: str, key: str) -> dict[str, Any]:
     """The values of a TOML text, in which no servers are as good as an empty table of them."""
     values = tomllib.loads(text)
     return values if values.get(key) else {name: value for name, value in values.items() if name != key}
-
-
-def _with_table(text: str, table: str) -> str:
-    """A TOML text with a table at its end."""
-    end = "\r\n" if "\r\n" in text else "\n"
-    ended = text if text.endswith("\n") else text + end
-    return ended + end + table.replace("\n", end)
 
 
 def _without_table(text: str, key: str) -> str:
@@ -344,7 +333,7 @@ class _Node(NamedTuple):
     items: tuple[tuple[int, str, _Node], ...] = ()
 
 
-class _Item(NamedTuple):
+class _WrittenItem(NamedTuple):
     """An item as it will be written, and which one it was before; None for a new one."""
 
     text: str
@@ -391,23 +380,23 @@ def _node(text: str, begin: int) -> _Node:
     if text[begin : begin + 1] not in ("{", "["):
         value, end = _DECODER.raw_decode(text, begin)
         return _Node(begin, end, value)
-    is_object, at, items = text[begin] == "{", _next(text, begin + 1), []
-    while text[at] not in "}]":
-        start, key = at, ""
+    is_object, i, items = text[begin] == "{", _next(text, begin + 1), []
+    while text[i] not in "}]":
+        start, key = i, ""
         if is_object:
-            key, at = _DECODER.raw_decode(text, at)
-            at = _next(text, _next(text, at) + 1)  # beyond the colon
-        node = _node(text, at)
+            key, i = _DECODER.raw_decode(text, i)
+            i = _next(text, _next(text, i) + 1)  # beyond the colon
+        node = _node(text, i)
         items.append((start, key, node))
-        at = _next(text, node.end)
-        at = _next(text, at + 1) if text[at] == "," else at
+        i = _next(text, node.end)
+        i = _next(text, i + 1) if text[i] == "," else i
     members = {key: node.value for _, key, node in items}
-    return _Node(begin, at + 1, members if is_object else [node.value for _, _, node in items], tuple(items))
+    return _Node(begin, i + 1, members if is_object else [node.value for _, _, node in items], tuple(items))
 
 
-def _next(text: str, at: int) -> int:
-    """The place of what follows spaces."""
-    return _SPACE.match(text, at).end()  # type: ignore[union-attr]
+def _next(text: str, i: int) -> int:
+    """Skip spaces."""
+    return _SPACE.match(text, i).end()  # type: ignore[union-attr]
 
 
 class _Style:
@@ -430,29 +419,29 @@ class _Style:
             return self._joined(node, [*self._elements(node, after, base)], base, "[]")
         return self._new(after, base, on_one_line=self._on_one_line)
 
-    def _members(self, node: _Node, after: Mapping[str, Any], base: str) -> Iterator[_Item]:
+    def _members(self, node: _Node, after: Mapping[str, Any], base: str) -> Iterator[_WrittenItem]:
         inner = self._inner(node, base)
-        last = {key: place for place, (_, key, _) in enumerate(node.items)}  # of keys that come twice
-        for place, (start, key, value) in enumerate(node.items):
+        last = {key: i for i, (_, key, _) in enumerate(node.items)}  # of keys that come twice
+        for i, (start, key, value) in enumerate(node.items):
             if key in after:
-                value_after = after[key] if last[key] == place else value.value
+                value_after = after[key] if last[key] == i else value.value
                 text = self._text[start : value.begin] + self.edited(value, value_after, inner or base)
-                yield _Item(text, place)
+                yield _WrittenItem(text, i)
         for key, value in after.items():
             if key not in last:
                 name = json.dumps(key, ensure_ascii=False)
-                yield _Item(f"{name}: {self._new(value, inner or '', on_one_line=inner is None)}", None)
+                yield _WrittenItem(f"{name}: {self._new(value, inner or '', on_one_line=inner is None)}", None)
 
-    def _elements(self, node: _Node, after: Sequence[Any], base: str) -> Iterator[_Item]:
+    def _elements(self, node: _Node, after: Sequence[Any], base: str) -> Iterator[_WrittenItem]:
         inner, olds = self._inner(node, base), [json.dumps(value.value) for _, _, value in node.items]
-        matcher = SequenceMatcher(None, olds, [*map(json.dumps, after)], autojunk=False)
+        matcher = difflib.SequenceMatcher(None, olds, [*map(json.dumps, after)], autojunk=False)
         for _, begin, end, first, stop in matcher.get_opcodes():
             pairs = min(end - begin, stop - first)  # the rest of the old ones go, and of the new ones come
             for step in range(pairs):
                 value = node.items[begin + step][2]
-                yield _Item(self.edited(value, after[first + step], inner or base), begin + step)
+                yield _WrittenItem(self.edited(value, after[first + step], inner or base), begin + step)
             for value in after[first + pairs : stop]:
-                yield _Item(self._new(value, inner or "", on_one_line=inner is None), None)
+                yield _WrittenItem(self._new(value, inner or "", on_one_line=inner is None), None)
 
     def _inner(self, node: _Node, base: str) -> str | None:
         """The indentation of the items of a value; None for one that stands on one line."""
@@ -461,7 +450,7 @@ class _Style:
         lead = self._text[node.begin + 1 : node.items[0][0]]
         return lead.rpartition("\n")[2] if "\n" in lead else None
 
-    def _joined(self, node: _Node, items: Sequence[_Item], base: str, ends: str) -> str:
+    def _joined(self, node: _Node, items: Sequence[_WrittenItem], base: str, ends: str) -> str:
         """The text of an object or a list with these items, between those of the old ones where they are neighbours."""
         if not items:
             return ends

@@ -11,7 +11,7 @@ import json
 import os
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, nullcontext, suppress
 from functools import partial
 from inspect import cleandoc
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -41,8 +41,10 @@ from recallite.model.authority import Authority, check_authority
 from recallite.model.checks import check_scope, is_loopback
 from recallite.system.telemetry import logger
 from recallite.text.quotes import NOTICE, escaped, harmless, quoted
+from recallite_server.http.access_tokens import GRANTED
 
 if TYPE_CHECKING:
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
     from mcp.shared._stream_protocols import ReadStream, WriteStream
 
     from recallite.memory import Memory
@@ -50,6 +52,8 @@ if TYPE_CHECKING:
 
 RECENT = "recallite://recent"
 _MOST_RECENT = 20
+PATH = "/mcp"
+_MOST_BODY_BYTES = 4 * 2**20
 _WARMING = "warming up: opening the memory and loading the embedding model"
 _log = logger(__name__)
 
@@ -109,19 +113,11 @@ class MemoryServer:
     def server(self) -> Server[None]:
         """The server of the SDK."""
         return Server(
-            "recallite",
-            title="Recallite",
-            version=__version__,
-            instructions=INSTRUCTIONS,
-            lifespan=self._lifespan,
-            on_list_tools=self._list_tools,
-            on_call_tool=self._call_tool,
-            on_list_resources=self._list_resources,
-            on_list_resource_templates=self._list_templates,
-            on_read_resource=self._read_resource,
-            on_list_prompts=self._list_prompts,
-            on_get_prompt=self._get_prompt,
-        )
+            "recallite", title="Recallite", version=__version__, instructions=INSTRUCTIONS, lifespan=self._lifespan,
+            on_list_tools=self._list_tools, on_call_tool=self._call_tool, on_list_resources=self._list_resources,
+            on_list_resource_templates=self._list_templates, on_read_resource=self._read_resource,
+            on_list_prompts=self._list_prompts, on_get_prompt=self._get_prompt,
+        )  # fmt: skip
 
     def memory_for(self, _: Context) -> Memory:
         """The memory of a request: the same for all."""
@@ -158,9 +154,7 @@ class MemoryServer:
             anyio.from_thread.run(context.session.report_progress, done, total)
 
         def answer() -> dict[str, Any]:
-            call = Call(
-                self.memory_for(context), "/", self._documents, self._token_budget, report, self._authority
-            )  # fmt: skip
+            call = Call(self.memory_for(context), "/", self._documents, self._token_budget, report, self._authority)
             result = execute(tool.tool, {**arguments, "action": tool.name}, call, fixed=False)
             return {name: harmless(value) for name, value in result.items()}
 
@@ -252,6 +246,36 @@ class MemoryServer:
         return await anyio.to_thread.run_sync(work)
 
 
+class _GrantedServer(MemoryServer):
+    """A server whose memory and tools are those that the token of each request allows."""
+
+    def __init__(self, memory: Memory) -> None:
+        super().__init__(lambda: nullcontext(memory))
+        self._read_only = {tool.name: tool for tool in offered(True, None, DocumentAccess())}
+
+    def memory_for(self, context: Context) -> Memory:
+        return _granted(context)[0]
+
+    def tools_for(self, context: Context) -> dict[str, ServerTool]:
+        return self._read_only if _granted(context)[1] else self._tools
+
+
+def _granted(context: Context) -> tuple[Memory, bool]:
+    """The memory of a request, and whether it is only read."""
+    assert context.request is not None
+    granted: tuple[Memory, bool] = context.request.scope[GRANTED]
+    return granted
+
+
+def session_manager(memory: Memory) -> StreamableHTTPSessionManager:
+    """The manager that answers requests of the protocol. No request has a session: any may be the last."""
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+    return StreamableHTTPSessionManager(
+        app=_GrantedServer(memory).server(), json_response=True, stateless=True, max_request_body_size=_MOST_BODY_BYTES
+    )
+
+
 def offered(read_only: bool, names: Sequence[str] | None, documents: DocumentAccess) -> list[ServerTool]:
     """The tools that a server offers. Raises InvalidInput for an unknown one, and one that is not allowed."""
     allowed = [
@@ -302,9 +326,6 @@ def _told(fault: RecalliteError) -> str:
     what = "the embedding model" if isinstance(fault, EmbedderError) else "the memory"
     return f"{what} cannot be used now ({fault.reason or type(fault).__name__}); the log of the server says why"
 
-
-PATH = "/mcp"
-_MOST_BODY_BYTES = 4 * 2**20
 
 Message = MutableMapping[str, Any]
 Application = Callable[

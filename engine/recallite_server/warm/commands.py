@@ -11,8 +11,7 @@ import sys
 from contextlib import suppress
 from types import SimpleNamespace
 
-from recallite_server.warm.asking import OPTIONS, Link, Unanswered, in_header, may_start, start
-from recallite_server.warm.calls import Call
+from recallite_server.warm.asking import OPTIONS, Call, Link, Unanswered, in_header, may_start, start
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +34,11 @@ def answered(words: Sequence[str]) -> int | None:
         if not call.is_of_file:
             return None
         if call.name == "hook":
-            _start_for_next(call)
+            try:
+                Link()
+            except Unanswered:  # the hook is answered here this once
+                if _may_start_for(call):
+                    start(0.0)
             return None
         show = _recall(call) if call.name == "recall" else _remember(call)
     except Unanswered:
@@ -59,20 +62,11 @@ def prepare(words: Sequence[str]) -> None:
         return
     with suppress(Unanswered):
         call = Call(words)
-        if call.name in ("recall", "remember") and call.is_of_file and _wanted(call):
+        if call.name in ("recall", "remember") and call.is_of_file and _may_start_for(call):
             start(0.0)
 
 
-def _start_for_next(hook: Call) -> None:
-    """Start the process if there is none: its hook is answered here this once."""
-    try:
-        Link()
-    except Unanswered:
-        if _wanted(hook):
-            start(0.0)
-
-
-def _wanted(call: Call) -> bool:
+def _may_start_for(call: Call) -> bool:
     """Whether the process may be started for a call, as far as its settings say."""
     if not may_start():
         return False
@@ -187,4 +181,4 @@ def _mcp(call: Call, words: Sequence[str]) -> int:
             scope = {"scope": scope_named("project")}
         return {**call.headers, OPTIONS: in_header(json.dumps({**options, **scope}))}
 
-    return Proxy(headers if call.is_of_file else None, words, options, lambda: _wanted(call)).run()
+    return Proxy(headers if call.is_of_file else None, words, options, lambda: _may_start_for(call)).run()

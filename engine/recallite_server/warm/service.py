@@ -22,8 +22,7 @@ from recallite.memory import Memory
 from recallite.model.settings import Settings, Warm
 from recallite.system.files import return_freed
 from recallite.system.telemetry import logger
-from recallite_server.hooks.running import PATH as HOOKS
-from recallite_server.hooks.running import WAIT_SECONDS
+from recallite_server.hooks.running import HOOKS_PATH, WAIT_SECONDS
 from recallite_server.http.app import MemoryApi
 from recallite_server.http.request_checks import Message, Receive, Send, error_json, json_response
 from recallite_server.warm import asking
@@ -149,7 +148,7 @@ class Service:
 
     async def _with_store(self, scope: Message, receive: Receive, send: Send, headers: dict[str, str]) -> None:
         # A hook gives up after a second or two, and what it has sent cannot be read any more then.
-        body = await _body(receive) if scope["path"] == HOOKS else b""
+        body = await _body(receive) if scope["path"] == HOOKS_PATH else b""
         try:
             store = await self._store(headers)
         except (RecalliteError, OSError) as fault:  # the client opens the store itself, and sees why it fails
@@ -160,7 +159,7 @@ class Service:
         try:
             if scope["path"] == "/mcp/lines":
                 await _Conversation(store).answer(scope, receive, send, headers)
-            elif scope["path"] == HOOKS:
+            elif scope["path"] == HOOKS_PATH:
                 fields = of_header(headers[asking.HOOK.lower()])
                 await _answer_hook(store, fields, body, self._hooks, scope, receive, send)
             else:
@@ -288,14 +287,16 @@ async def _answer_hook(
 
     If they cannot be kept, the answer is an error, and the client stores them itself.
     """
-    from recallite_server.hooks.events import answer, keep, output_of, payload_of, store_kept
+    from recallite_server.hooks.events import Event, answer, output_of, payload_of
 
     event, host, shared, memories, folder, current = fields.split("\0")
 
     def text() -> str:
         payload = payload_of(body, folder, current)
         if event == "turn":
-            keep(store.memory, host, payload, shared or None, memories=bool(memories))
+            from recallite_server.hooks.turns import keep_turns
+
+            keep_turns(store.memory, Event.of(host, payload, shared or None), memories=bool(memories))
             return ""
         return answer(store.memory, event, host, payload, shared or None)
 
@@ -309,7 +310,9 @@ async def _answer_hook(
             response = error_json(503, StoreError("the turns are not kept"))
     await response(scope, receive, send)
     if event != "prompt":
-        await anyio.to_thread.run_sync(store_kept, store.memory, WAIT_SECONDS)
+        from recallite_server.hooks.turns import store_turns
+
+        await anyio.to_thread.run_sync(store_turns, store.memory, WAIT_SECONDS)
 
 
 async def _body(receive: Receive) -> bytes:

@@ -17,8 +17,8 @@ import pytest
 import recallite
 from recallite import Memory, Settings
 from recallite_connect.importers import import_from
-from recallite_connect.importers import sources as sessions
 from recallite_connect.importers.reading import json_value
+from recallite_connect.importers.sources import Sessions
 from recallite_server.hooks import projects
 from recallite_server.hooks.projects import USER, project_of
 from recallite_server.warm.quick import command, quick_start
@@ -285,7 +285,8 @@ def test_a_transcript_is_read_from_the_place_that_is_known(memory, project, monk
     session = Session(memory, project, "s1")
     session.has("The pump is at bay 4", "Noted, bay 4.")
     read = []
-    monkeypatch.setattr(sessions, "json_value", lambda line: read.append(line) or json_value(line))
+    sources = sys.modules[Sessions.__module__]
+    monkeypatch.setattr(sources, "json_value", lambda line: read.append(line) or json_value(line))
     before = len(session.transcript.read_bytes())
     session.has("The valve is at bay 9", "Noted, bay 9.")
     assert b"".join(line + b"\n" for line in read) == session.transcript.read_bytes()[before:]
@@ -520,7 +521,7 @@ def test_an_answered_hook_loads_next_to_nothing(warm, project):
     traced = [sys.executable, "-X", "importtime", *quick_start()[1:]]
     ran = hook(warm.path, "turn", Session(None, project, "s1").payload("Stop"), start=traced)
     modules = {line.rpartition("|")[2].strip() for line in ran.stderr.decode().splitlines()}
-    assert "recallite_server.warm.calls" in modules
+    assert "recallite_server.warm.asking" in modules
     assert not modules & {"json", "re", "typing", "enum", "socket", "hashlib", "contextlib", "threading", "subprocess"}
     assert len(modules) < 45
 

@@ -16,7 +16,7 @@ import pytest
 from recallite import Memory, Settings
 from recallite.errors import StoreError
 from recallite_server.hooks import kept, turns
-from recallite_server.hooks.events import answer, keeps_turns
+from recallite_server.hooks.events import answer
 from recallite_server.hooks.projects import USER, project_of
 from recallite_server.warm.quick import command, quick_start
 from tests.limits import until
@@ -24,6 +24,10 @@ from tests.system.doors.hooking import Session, repository, texts
 
 HOSTS = ("gemini-cli", "cursor", "opencode")
 SETTINGS = Settings(embedder="none", busy_timeout_ms=20)
+
+
+def keeps_turns(memory):
+    return bool(kept.KeptTurns(memory).names())
 
 
 @pytest.fixture

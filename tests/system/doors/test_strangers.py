@@ -17,8 +17,8 @@ from tests.limits import LAST_RESORT_SECONDS, until
 from tests.system.doors.warming import fill, running
 
 # Modules that Python, the full command, the resident process or multiprocessing import.
-PLANTED = ("recallite", "recallite/doors", "recallite/doors/warm", "multiprocessing", "click", "msgspec", "random",
-           "tempfile", "subprocess", "uvicorn", "sitecustomize", "recallite_kernels")  # fmt: skip
+PLANTED = ("recallite", "recallite/doors", "recallite_server", "recallite_server/warm", "multiprocessing", "click",
+           "msgspec", "random", "tempfile", "subprocess", "uvicorn", "sitecustomize", "recallite_kernels")  # fmt: skip
 
 
 def plant(folder):

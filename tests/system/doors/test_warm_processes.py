@@ -19,7 +19,7 @@ from recallite import Memory, Settings
 from recallite.system import local_socket
 from recallite.system.files import FolderLock
 from recallite_server.warm import asking
-from recallite_server.warm import running as warm_running
+from recallite_server.warm.__main__ import forget_keys
 from recallite_server.warm.quick import quick_start
 from tests.limits import LAST_RESORT_SECONDS, until
 from tests.system.doors.warming import fill, has_ended, running
@@ -245,10 +245,10 @@ def test_another_version_and_another_environment_have_a_process_of_their_own(sto
 def test_it_keeps_no_key_unless_its_environment_names_a_model(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-one-caller")
     monkeypatch.setenv("RECALLITE_EMBEDDER", "openai/text-embedding-3-small")
-    warm_running._forget_keys()
+    forget_keys()
     assert os.environ["OPENAI_API_KEY"] == "sk-of-one-caller"
     monkeypatch.setenv("RECALLITE_EMBEDDER", "none")
-    warm_running._forget_keys()
+    forget_keys()
     assert "OPENAI_API_KEY" not in os.environ
 
 

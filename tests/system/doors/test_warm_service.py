@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from recallite import Memory, Settings
-from recallite_server.hooks.running import PATH as HOOKS
+from recallite_server.hooks.running import HOOKS_PATH
 from recallite_server.warm import asking, proxy, service
 from tests.limits import LAST_RESORT_SECONDS
 
@@ -79,11 +79,11 @@ def test_turns_that_came_with_the_call_are_kept_before_it_is_answered(tmp_path, 
 
     async def main(client):
         headers = asking.store_headers(str(path), settings) | of_hook("turn", host)
-        answer = await client.post(HOOKS, content=call, headers=headers)
+        answer = await client.post(HOOKS_PATH, content=call, headers=headers)
         assert (answer.status_code, answer.content) == (200, b"")
         assert (await client.get("/v1/count", headers=headers)).json() == 1
         monkeypatch.setattr("recallite_server.hooks.turns._given", lambda event: 1 / 0)
-        assert (await client.post(HOOKS, content=call, headers=headers)).status_code == 503
+        assert (await client.post(HOOKS_PATH, content=call, headers=headers)).status_code == 503
 
     asyncio.run(within(main))
 
@@ -105,7 +105,7 @@ def test_a_hook_that_gives_up_while_the_store_opens_loses_no_turn(tmp_path, sett
     async def main(client):
         headers = asking.store_headers(str(path), settings) | of_hook("turn", "gemini-cli")
         raw = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
-        scope = {"type": "http", "method": "POST", "path": HOOKS, "headers": raw}
+        scope = {"type": "http", "method": "POST", "path": HOOKS_PATH, "headers": raw}
         await client._transport.app(scope, receive, send)
         assert (await client.get("/v1/count", headers=headers)).json() == 1
 

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.limits import LAST_RESORT_SECONDS
+
 # What a server is made of is imported by the tests that have found it installed.
 
 
@@ -19,7 +21,7 @@ def http(url):
     """What asks it."""
     import httpx2
 
-    with httpx2.Client(base_url=url, trust_env=False, verify=False) as client:
+    with httpx2.Client(base_url=url, trust_env=False, verify=False, timeout=LAST_RESORT_SECONDS) as client:
         yield client
 
 

@@ -25,6 +25,7 @@ def home(tmp_path, monkeypatch):
     for name, folder in (("HOME", "."), ("XDG_CONFIG_HOME", "config"), ("APPDATA", "config"), ("CODEX_HOME", ".codex")):
         monkeypatch.setenv(name, str((tmp_path / folder).resolve()))
     monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    monkeypatch.delenv("RECALLITE_SETTINGS", raising=False)
     monkeypatch.setattr(sys, "platform", "linux")
     return tmp_path
 

@@ -14,8 +14,8 @@ import pytest
 from recallite import Memory
 from recallite.errors import InvalidInput
 from recallite_connect.importers import import_from, watch_from
-from recallite_connect.importers import sources as sessions_of_hosts
 from recallite_connect.importers.claude_code import sessions
+from recallite_connect.importers.sources import Sessions
 from tests.limits import LAST_RESORT_SECONDS
 
 pytest.importorskip("watchfiles", reason="watchfiles is not installed")
@@ -83,7 +83,7 @@ def test_a_file_that_cannot_be_read_is_reported_once(path, monkeypatch):
 
     found = sessions(path)
     with monkeypatch.context() as patched:
-        patched.setattr(sessions_of_hosts, "open_regular", refuse)
+        patched.setattr(sys.modules[Sessions.__module__], "open_regular", refuse)
         assert [each.reason for each in found.entries(growing=True)] == ["it cannot be read: Permission denied"]
         assert list(found.entries(growing=True)) == []
     assert ids(found.entries(growing=True)) == ["u1", "u2"]

@@ -7,7 +7,6 @@ import threading
 import pytest
 
 from recallite import Workspace
-from recallite_notes import workspace as facade
 from tests.unit.core.memory.support import WordEmbedder
 from tests.unit.notes.support import config, dump, dump_afresh, write
 
@@ -81,7 +80,7 @@ def test_without_the_lock_runs_still_do_no_harm(folder, tmp_path, monkeypatch):
 
 def test_a_search_does_not_wait_for_long_for_another_run(folder, monkeypatch):
     fill(folder, 3)
-    monkeypatch.setattr(facade, "_SEARCH_WAITS_SECONDS", 0.01)
+    monkeypatch.setattr("recallite_notes.workspace._SEARCH_WAITS_SECONDS", 0.01)
     with Workspace(folder, embedder="none") as workspace, Workspace(folder, embedder="none") as other:
         workspace.index()
         write(folder, "new.md", "New.")

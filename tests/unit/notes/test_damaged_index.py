@@ -13,7 +13,6 @@ import pytest
 
 from recallite import Workspace
 from recallite.errors import RecalliteError, StoreCorrupt, StoreError
-from recallite.store.sqlite import connection as connecting
 from recallite.store.sqlite.restoring import proven_damage
 from recallite_notes.opening import move_aside, moved_aside
 from tests.unit.core.memory.support import WordEmbedder
@@ -90,7 +89,7 @@ def test_a_fault_while_it_is_opened_loses_no_index(folder, monkeypatch, name, ti
             raise fault
         return opened(*arguments, **options)
 
-    monkeypatch.setattr(connecting.apsw, "Connection", connect)
+    monkeypatch.setattr("recallite.store.sqlite.connection.apsw.Connection", connect)
     with suppress(RecalliteError):  # what is no database is opened a second time: it may be changing its key
         assert len(answers(folder)) == 40
         assert times == 1

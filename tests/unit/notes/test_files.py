@@ -14,8 +14,7 @@ from recallite import Workspace
 from recallite.errors import InvalidInput
 from recallite.system import folders
 from recallite.text.front_matter import decode
-from recallite_notes import indexing as chunks
-from recallite_notes import note_files as files
+from recallite_notes import indexing, note_files
 from recallite_notes.note_files import FileProblem, Selection, Unreadable, problem_of, read_file
 from recallite_notes.workspace import unread
 from tests.limits import LAST_RESORT_SECONDS
@@ -295,7 +294,7 @@ def test_a_file_that_changes_while_it_is_read_is_read_again(folder, monkeypatch)
             file.write_text(f"changed {len(times)} " * 500)
         return data
 
-    monkeypatch.setattr(files.os, "read", read)
+    monkeypatch.setattr(note_files.os, "read", read)
     assert read_file(found)[0] == b"changed 2 " * 500
 
 
@@ -312,7 +311,7 @@ def test_a_file_that_changes_all_the_time_is_told(folder, monkeypatch):
             file.write_text("one" * (len(grown) + 1))
         return data
 
-    monkeypatch.setattr(files.os, "read", read)
+    monkeypatch.setattr(note_files.os, "read", read)
     result = index_all(folder)
     assert result.files_indexed == 1
     assert [each.path for each in result.problems] == ["a.md"]
@@ -454,14 +453,14 @@ def test_whatever_one_file_makes_a_parser_do_the_rest_goes_on(folder, monkeypatc
     write(folder, "a.md", "The zebra one.")
     write(folder, "b.md", "The bad one.")
     write(folder, "c.md", "The zebra two.")
-    sound = chunks.chunk_markdown
+    sound = indexing.chunk_markdown
 
     def parse(text, *arguments, **options):
         if "bad" in text:
             raise AttributeError("no group")
         return sound(text, *arguments, **options)
 
-    monkeypatch.setattr(chunks, "chunk_markdown", parse)
+    monkeypatch.setattr("recallite_notes.indexing.chunk_markdown", parse)
     with Workspace(folder, config(), embedder="none") as workspace:
         result = workspace.index()
         assert result.problems == (FileProblem("b.md", "it cannot be parsed: AttributeError: no group"),)

@@ -17,7 +17,6 @@ from recallite import Memory, Settings
 from recallite.errors import InvalidInput
 from recallite.model.records import NewRecord
 from recallite.system import folders
-from recallite_notes.editable import exchange as to_folder
 from recallite_notes.editable import safe_folder
 from recallite_notes.editable.markdown import Fields, parse_file, render_file
 from recallite_notes.editable.safe_folder import Changed, Folder
@@ -466,7 +465,7 @@ def test_the_same_id_twice_is_a_problem(on_disk, folder):
 
 
 def test_a_busy_month_is_in_parts_of_which_the_last_grows(on_disk, folder, monkeypatch):
-    monkeypatch.setattr(to_folder, "FILE_CHARS", 2_000)
+    monkeypatch.setattr("recallite_notes.editable.exchange.FILE_CHARS", 2_000)
     for minute in range(10):
         on_disk.remember(f"Fact {minute} " + "x" * 300, created_at=f"2026-03-01T00:{minute:02d}:00Z")
     first = on_disk.transfer.export_folder(folder)

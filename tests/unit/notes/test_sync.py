@@ -13,9 +13,7 @@ from recallite import Workspace, WorkspaceConfig
 from recallite.errors import InvalidInput, StoreClosed, StoreError
 from recallite.model.checks import now_us
 from recallite.store.sql.services import Documents
-from recallite_notes import indexing as sync
-from recallite_notes import opening
-from recallite_notes import workspace as facade
+from recallite_notes import indexing, opening
 from recallite_notes.config import CacheConfig, EmbeddingConfig
 from tests.raising import raises
 from tests.unit.core.memory.support import WordEmbedder
@@ -92,9 +90,9 @@ def test_a_second_index_reads_nothing(notes, folder, monkeypatch):
     # Files just written are looked at once more; from then on their stat is past doubt.
     for file in folder.rglob("*.md"):
         os.utime(file, ns=(LONG_AGO_NS, LONG_AGO_NS))
-    monkeypatch.setattr(sync, "now_us", lambda: now_us() + 10_000_000)
+    monkeypatch.setattr("recallite_notes.indexing.now_us", lambda: now_us() + 10_000_000)
     notes.index()
-    monkeypatch.setattr(sync, "read_file", lambda file: pytest.fail(f"{file.path} was read"))
+    monkeypatch.setattr("recallite_notes.indexing.read_file", lambda file: pytest.fail(f"{file.path} was read"))
     asked = len(notes._index.spec.texts)
     result = notes.index()
     assert counts(result) == (3, 0, 0, 0)
@@ -206,7 +204,7 @@ def test_force_reads_everything_and_keeps_what_says_the_same(notes):
 
 def test_a_file_is_as_much_work_in_a_large_folder_as_in_a_small_one(folder, monkeypatch):
     """Indexing slows quadratically in memweave: 4,000 files take 93 s."""
-    monkeypatch.setattr(sync, "_RACY_NS", 0)
+    monkeypatch.setattr("recallite_notes.indexing._RACY_NS", 0)
 
     def steps_for_more(workspace, name):
         for each in range(40):
@@ -316,8 +314,8 @@ def test_searches_do_not_each_wait_for_an_embedder_that_takes_long_to_fail(folde
             workspace._sync_if_due()
         asked = embedder.asked  # it fails at once: there is no reason not to ask
         assert asked > 3
-        monkeypatch.setattr(facade, "_LONG_SECONDS", 0.0)
-        monkeypatch.setattr(facade, "_PATIENCE", 1e9)
+        monkeypatch.setattr("recallite_notes.workspace._LONG_SECONDS", 0.0)
+        monkeypatch.setattr("recallite_notes.workspace._PATIENCE", 1e9)
         for _ in range(3):
             workspace._sync_if_due()
         assert embedder.asked <= asked + 2
@@ -651,7 +649,8 @@ def test_an_equal_look_at_settled_files_reads_nothing_of_the_index(folder, monke
     for name in ("alpha", "bravo"):
         write(folder, f"{name[0]}.md", f"Text {name}.")
     settle(folder)
-    monkeypatch.setattr(sync, "_RACY_NS", -(10**10))  # else files are past doubt two seconds after a change
+    # Else files are past doubt two seconds after a change.
+    monkeypatch.setattr("recallite_notes.indexing._RACY_NS", -(10**10))
     compared = []
     find_many = Documents.find_many
     monkeypatch.setattr(Documents, "find_many", lambda *given: compared.append(1) or find_many(*given))
@@ -679,7 +678,7 @@ def test_an_equal_look_at_settled_files_reads_nothing_of_the_index(folder, monke
         assert len(workspace.search("delta", min_score=0.0)) == 1
         assert [compares(workspace) for _ in range(2)] == [1, 0]
         with Workspace(folder, config(), embedder="none") as other:
-            other._with_engine(lambda engine: sync.delete_documents(engine, "/", ["b.md"]), writing=True)
+            other._with_engine(lambda engine: indexing.delete_documents(engine, "/", ["b.md"]), writing=True)
         assert compares(workspace) == 1  # another process has changed the index
         assert len(workspace.search("bravo", min_score=0.0)) == 1
         shutil.rmtree(folder / ".recallite")

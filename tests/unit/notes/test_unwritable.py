@@ -10,7 +10,7 @@ import pytest
 from recallite import Workspace, WorkspaceConfig
 from recallite.errors import StoreCorrupt, StoreError
 from recallite.store.sqlite.faults import translated
-from recallite_notes import workspace as facade
+from recallite_notes.search import search
 from tests.raising import raises
 from tests.unit.notes.support import index_all, write
 
@@ -42,7 +42,7 @@ def test_a_full_disk_stops_no_search(folder, monkeypatch):
         def full(*arguments, **options):
             raise StoreError("the disk is full", "full")
 
-        monkeypatch.setattr(facade, "synchronise", full)
+        monkeypatch.setattr("recallite_notes.workspace.synchronise", full)
         found = workspace.search("zebra", min_score=0.0)
         assert [each.path for each in found] == ["a.md"]
         assert "the disk is full" in found.problems[0]
@@ -73,7 +73,7 @@ def test_a_search_that_finds_the_index_damaged_answers_or_says_so(folder, monkey
     """A fresh index is empty: to answer from that as if nothing had been found would be wrong."""
     index_all(folder)
     with Workspace(folder, WorkspaceConfig.from_dict({"sync": {"on_search": on_search}}), embedder="none") as workspace:
-        sound, calls = facade.search, []
+        sound, calls = search, []
 
         def damaged(*arguments, **options):
             calls.append((arguments, options))
@@ -81,7 +81,7 @@ def test_a_search_that_finds_the_index_damaged_answers_or_says_so(folder, monkey
                 raise StoreCorrupt("a page is wrong")
             return sound(*arguments, **options)
 
-        monkeypatch.setattr(facade, "search", damaged)
+        monkeypatch.setattr("recallite_notes.workspace.search", damaged)
         found = workspace.search("zebra", min_score=0.0)
         if on_search:
             assert [each.path for each in found] == ["a.md"]

@@ -9,8 +9,7 @@ import pytest
 
 from recallite import Workspace
 from recallite.errors import InvalidInput
-from recallite_notes import indexing as watching
-from recallite_notes import note_files as files
+from recallite_notes import indexing, note_files
 from tests.limits import until
 from tests.unit.notes.support import config, write
 
@@ -56,7 +55,7 @@ def test_what_another_program_changes_is_indexed(watched, folder):
 
 
 def test_other_files_and_hidden_ones_concern_nobody(folder):
-    watcher = watching.Watcher(config(workspace_dir=str(folder)), lambda: pytest.fail("no run"))
+    watcher = indexing.Watcher(config(workspace_dir=str(folder)), lambda: pytest.fail("no run"))
     write(folder, "a.txt", "text")
     write(folder, "a.md", "text")
     write(folder, ".git/b.md", "text")
@@ -126,7 +125,7 @@ def test_the_interval_indexes_every_so_many_minutes_and_survives_a_failure(folde
         if len(ran) == 1:
             raise RuntimeError("not now")
 
-    watcher = watching.Watcher(config(workspace_dir=str(folder), sync={"interval_minutes": 7}), sync)
+    watcher = indexing.Watcher(config(workspace_dir=str(folder), sync={"interval_minutes": 7}), sync)
     watcher._repeat(Stop())
     assert (waited, len(ran)) == ([420] * 4, 3)
     assert watcher.problem == "RuntimeError: not now"
@@ -152,20 +151,20 @@ def test_an_edit_is_found_before_the_debounce_where_searches_sync(folder):
 
 @pytest.fixture
 def listings(monkeypatch):
-    """The listings of all files, counted."""
-    listing_of, counted = files.Selection.listing, []
+    """The listings of all note_files, counted."""
+    listing_of, counted = note_files.Selection.listing, []
 
     def listing(self):
         counted.append(1)
         return listing_of(self)
 
-    monkeypatch.setattr(files.Selection, "listing", listing)
+    monkeypatch.setattr(note_files.Selection, "listing", listing)
     return counted
 
 
 def test_while_a_watcher_runs_searches_look_at_no_file(folder, listings, monkeypatch):
     clock = [0.0]
-    monkeypatch.setattr(watching, "monotonic", lambda: clock[0])
+    monkeypatch.setattr("recallite_notes.indexing.monotonic", lambda: clock[0])
     write(folder, "a.md", "A zebra.")
     with Workspace(folder, embedder="none") as workspace:
         workspace.search("zebra", min_score=0.0)

@@ -7,7 +7,6 @@ import sys
 
 import pytest
 
-from recallite_notes import commands as workspace
 from tests.endpoint import said, serving
 
 
@@ -49,7 +48,7 @@ def test_matched_words_are_marked_on_a_terminal_only(run, notes, monkeypatch):
             return Console(file=sys.stdout, force_terminal=True, color_system="standard", highlight=False, width=80)
 
     monkeypatch.delenv("NO_COLOR", raising=False)
-    monkeypatch.setattr(workspace, "console", Terminal())
+    monkeypatch.setattr("recallite_notes.commands.console", Terminal())
     marked = run("workspace", "search", "valkey", "-w", notes).out
     assert "\x1b[1;7mValkey\x1b[0m" in marked
     assert "notes/memory/coder/stack.md:8" in marked

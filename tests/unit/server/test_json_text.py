@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recallite_server.mcp import hosts as json_text
+from recallite_server.mcp.hosts import changed, without_extras
 
 VALUES = st.recursive(
     st.sampled_from([1, 2.5, None, True, "x", 'ä " \n', "a,}", "// no", "/* no */"]),
@@ -50,30 +50,30 @@ def test_what_is_put_in_and_taken_out_leaves_no_trace(value, data, indent, line)
     for name, each in value.items():
         if isinstance(each, list):
             wanted[name] = [*each, ENTRY]
-    put_in = json_text.changed(text, wanted)
+    put_in = changed(text, wanted)
     assert json.loads(put_in) == wanted
-    assert json_text.changed(put_in, value) == text
+    assert changed(put_in, value) == text
 
 
 @given(OBJECTS, OBJECTS, st.data())
 def test_a_text_can_become_any_other_object(one, other, data):
     text = spelt(one, data.draw, "  ", "\n")
-    assert json.loads(json_text.changed(text, other)) == other
+    assert json.loads(changed(text, other)) == other
 
 
 @given(VALUES)
 def test_what_some_hosts_allow_is_read(value):
     text = json.dumps({"a": value, "b": [1, 2]}, indent=1)
     extras = text.replace("{\n", '{ // a, "b"\n', 1).replace("\n]\n", ",\n /* } */ ]\n") + " /* the end */ // ."
-    assert json.loads(json_text.without_extras(extras)) == {"a": value, "b": [1, 2]}
+    assert json.loads(without_extras(extras)) == {"a": value, "b": [1, 2]}
 
 
 def test_a_name_that_comes_twice_is_changed_where_it_counts():
-    assert json_text.changed('{"a": 1, "a": {"b": 2}}', {"a": {"b": 3}}) == '{"a": 1, "a": {"b": 3}}'
-    assert json.loads(json_text.changed('{"a": 1, "b": 0, "a": 2}', {"b": 0})) == {"b": 0}
+    assert changed('{"a": 1, "a": {"b": 2}}', {"a": {"b": 3}}) == '{"a": 1, "a": {"b": 3}}'
+    assert json.loads(changed('{"a": 1, "b": 0, "a": 2}', {"b": 0})) == {"b": 0}
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"a" 1}', "[1 2]", '{"a": 1,}'])
 def test_what_is_no_json_is_refused(text):
     with pytest.raises(ValueError):
-        json_text.changed(text, {"a": 2})
+        changed(text, {"a": 2})

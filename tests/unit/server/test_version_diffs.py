@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recallite import Memory
-from recallite_server import timeline as version_diffs
-from recallite_server.timeline import text_diff
-from recallite_server.timeline import version_diffs as diffs_of
+from recallite_server import timeline
+from recallite_server.timeline import text_diff, version_diffs
 from tests.conftest import PLAIN
 
 _WORDS = st.text(alphabet="ab \n.é\U0001f600_", max_size=60)
@@ -43,8 +42,8 @@ def test_the_parts_of_texts_alike_make_both_again(begin, old, new, end):
 @given(_WORDS, _WORDS, st.integers(0, 6), st.integers(0, 6))
 def test_with_any_bound(old, new, words, lines):
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(version_diffs, "_MOST_WORDS", words)
-        patched.setattr(version_diffs, "_MOST_LINES", lines)
+        patched.setattr(timeline, "_MOST_WORDS", words)
+        patched.setattr(timeline, "_MOST_LINES", lines)
         check(old, new)
 
 
@@ -93,8 +92,8 @@ def test_the_versions_of_a_memory():
         memory.update(id, text="Ada lives in Berlin")
         memory.update(id, text="Ada moved to Berlin")
         history = memory.history(id)
-        found = diffs_of(history)
-        assert diffs_of(history[:1]) == diffs_of([]) == []
+        found = version_diffs(history)
+        assert version_diffs(history[:1]) == version_diffs([]) == []
     assert [(each.from_, each.to) for each in found] == [
         (history[0].recorded_from, history[1].recorded_from), (history[1].recorded_from, history[2].recorded_from),
     ]  # fmt: skip

@@ -9,7 +9,6 @@ import random
 import pytest
 
 from recallite.errors import InvalidInput
-from recallite_connect.importers import reading as json_items
 from recallite_connect.importers.reading import array_items, begins_array, json_value
 
 LEAVES = ['a"b\\', "\\", "[", "}{", ",", "", "é\n", '\\"', 1, None, True, 1.5]
@@ -26,7 +25,7 @@ def _value(rng, depth=0):
 
 @pytest.mark.parametrize("block_bytes", [1, 2, 7, 50, 1 << 20])
 def test_items_are_those_of_the_whole_array(block_bytes, monkeypatch):
-    monkeypatch.setattr(json_items, "_BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr("recallite_connect.importers.reading._BLOCK_BYTES", block_bytes)
     rng = random.Random(block_bytes)
     for case in range(150):
         values = [_value(rng) for _ in range(rng.randint(0, 5))]
@@ -47,8 +46,8 @@ def test_an_array_that_is_cut_off_says_so_and_keeps_what_is_whole():
 
 
 def test_an_item_that_is_too_large_is_left_out(monkeypatch):
-    monkeypatch.setattr(json_items, "_MAX_ITEM_BYTES", 100)
-    monkeypatch.setattr(json_items, "_BLOCK_BYTES", 16)
+    monkeypatch.setattr("recallite_connect.importers.reading._MAX_ITEM_BYTES", 100)
+    monkeypatch.setattr("recallite_connect.importers.reading._BLOCK_BYTES", 16)
     first, second = array_items(io.BytesIO(json.dumps(["a" * 1000, "b"]).encode()))
     assert (first.data, first.problem) == (b"", "it has more than 100 bytes")
     assert (second.data, second.problem) == (b'"b"', None)

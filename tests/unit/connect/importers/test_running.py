@@ -10,8 +10,7 @@ import pytest
 
 from recallite import Memory, Settings
 from recallite.errors import InvalidInput
-from recallite_connect.importers import import_from, running
-from recallite_connect.importers import reading as files
+from recallite_connect.importers import import_from, reading, running
 
 
 @pytest.fixture
@@ -135,7 +134,7 @@ def test_a_disk_that_fails_in_the_middle_of_a_file_is_reported_and_what_was_read
     memory, tmp_path, monkeypatch
 ):
     path = graph(tmp_path / "memory.jsonl", entity("Ada", "lives in Oslo"), entity("Bo", "is new"))
-    next_line, lines = files.next_line, []
+    next_line, lines = reading.next_line, []
 
     def failing(stream):
         if lines:
@@ -143,7 +142,7 @@ def test_a_disk_that_fails_in_the_middle_of_a_file_is_reported_and_what_was_read
         lines.append(next_line(stream))
         return lines[0]
 
-    monkeypatch.setattr(files, "next_line", failing)
+    monkeypatch.setattr("recallite_connect.importers.reading.next_line", failing)
     done = import_from(memory, "server-memory", path)
     assert done.created == 1
     assert [(trouble.path, trouble.reason) for trouble in done.troubles] == [

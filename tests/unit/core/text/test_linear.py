@@ -33,7 +33,7 @@ from recallite.text.words import content_hash, text_key, tokenize
 from recallite.transfer.exporting import _on_one_line
 from recallite.transfer.lines import Lines, parse
 from recallite_notes.editable import markdown
-from recallite_notes.flushing import _said, _without_empty_headings
+from recallite_notes.flushing import _unfenced, _without_empty_headings
 
 from .adversarial import RUNS, attacks, growth, run_of
 from .patterns import METHODS, modules, used_patterns
@@ -98,7 +98,7 @@ SCANNERS = {
     "html_before": lambda text: detect(text.encode(), "page"),
     "stated_by": _stated,
     "error_pattern": error_pattern,
-    "flushed": _said,
+    "flushed": _unfenced,
     "headings": lambda text: list(_without_empty_headings(text.split("\n"))),
     "snippet": lambda text: cut_snippet(text, "a 1", 200),
 }
