@@ -75,13 +75,9 @@ class Engine:
         if isinstance(spec, str):
             spec = named_embedder(spec)
         self.store = store or open_store(
-            path,
-            busy_timeout_ms=settings.busy_timeout_ms,
-            durability=settings.durability,
-            vector_type=settings.vectors,
-            fts=settings.fts5,
-            key=key,
-        )
+            path, busy_timeout_ms=settings.busy_timeout_ms, durability=settings.durability,
+            vector_type=settings.vectors, fts=settings.fts5, key=key,
+        )  # fmt: skip
         self._snapshots = SnapshotManager(
             self.store, enabled=settings.index_snapshot, low_memory=self.tuning.low_memory
         )
@@ -132,15 +128,10 @@ class Engine:
         except BaseException:
             self.accesses.put_back(accesses)
             raise
-        if not nested:
-            self._index_written()
-
-    def _index_written(self) -> None:
-        """Update the index of a file after a write, so that the next recall need not."""
-        if self.store.reads_scopes or not self.index.recalled:
-            return
-        with self.afterwards("updating the index"), self.store.read() as reader:
-            self.index.follow(reader, _FOLLOWED)
+        if not nested and self.index.recalled and not self.store.reads_scopes:
+            # The index of a file follows its writes at once, so that the next recall need not.
+            with self.afterwards("updating the index"), self.store.read() as reader:
+                self.index.follow(reader, _FOLLOWED)
 
     @contextmanager
     def afterwards(self, what: str) -> Iterator[None]:
@@ -181,18 +172,14 @@ class Engine:
         """The embedder's identity. Raises EmbedderError, and EmbedderMismatch if `active` is another embedder."""
         identity = self.embedder.identity(queries_first=queries_first)
         if active is not None and active.fingerprint != identity.fingerprint:
+            bundled = bundled_name(active.fingerprint)
+            keep = f"; or open it with Settings(embedder={bundled!r})" if bundled else ""
             raise EmbedderMismatch(
                 f"{self.store.path} holds vectors of {active.name} ({active.dimension}, {active.fingerprint}); this "
                 f"embedder is {identity.name} ({identity.dimension}, {identity.fingerprint}). "
-                f"Run: recallite --db {self.store.path} reembed{self._or_keep(active)}"
+                f"Run: recallite --db {self.store.path} reembed{keep}"
             )
         return identity
-
-    @staticmethod
-    def _or_keep(active: EmbedderRow) -> str:
-        """Suggest how to open a store as it is, if its embedder is a bundled one."""
-        bundled = bundled_name(active.fingerprint)
-        return f"; or open it with Settings(embedder={bundled!r})" if bundled else ""
 
     def counted(self, record: Record) -> Record:
         """A stored record with the accesses that are not written yet; a closed version has none."""
@@ -230,8 +217,12 @@ class Engine:
         Only the load of a large index from the store waits for compiled kernels, when it has read the words: they save
         many times that time. The first query does not load them: a process that asks one query does not pay for them.
         """
-        # A recall from a million records takes the Python backend 0.1 s; loading the kernels takes as long.
-        if self._kernels_started or self._small():
+        if self._kernels_started:
+            return
+        # A recall from a million records takes the Python backend 0.1 s; loading the kernels takes as long. For a small
+        # store they are not worth their memory.
+        least = self.tuning.kernels_from
+        if least and (self.store.size() if self.index.commit is None else len(self.index.table)) < least:
             return
         load_index = self.index.commit is None and self.store.size() > _LARGE and not self._snapshots.exists()
         first, self._has_recalled = not self._has_recalled, True
@@ -247,19 +238,9 @@ class Engine:
         if loading is not None and compiled and load_index:
             self.index.before_inverting = loading.join
 
-    def _small(self) -> bool:
-        """Whether the store is too small for the JIT kernels to be worth their memory."""
-        least = self.tuning.kernels_from
-        if least == 0:
-            return False
-        if self.index.commit is not None:
-            return len(self.index.table) < least
-        return self.store.size() < least
-
     def warmup(self, on_progress: Callable[[int, int | None], None] | None = None) -> dict[str, float]:
         """Load the embedder, the index and the JIT kernels; returns the seconds each took."""
-        seconds = {}
-        began = perf_counter()
+        seconds, began = {}, perf_counter()
         # Without an embedder recall uses keywords, and memory.store.stats() says why.
         with suppress(RecalliteError):
             if self.embedder.enabled:
@@ -290,8 +271,7 @@ class Engine:
         for background in (self.comparing, self.background, self.consolidating):
             background.stop()
         if not self.store.closed:
-            accesses = self.accesses.take()
-            if accesses:
+            if accesses := self.accesses.take():
                 # Not worth waiting for: if another process is writing, the counts are lost.
                 with suppress(StoreError), self.store.atomic(wait=False) as writer:
                     writer.records.touch(accesses)
@@ -316,6 +296,9 @@ def _language_model(model: LanguageModel | str | None) -> LanguageModel | None:
     from recallite.remote.language_model import OpenAICompatible
 
     return OpenAICompatible(address=address)
+
+
+_NONE = Access(0, 0)
 
 
 class AccessLog:
@@ -358,9 +341,6 @@ class AccessLog:
             for public_id, access in accesses.items():
                 before = self._accesses.get(public_id, _NONE)
                 self._accesses[public_id] = Access(before.times + access.times, max(before.last_at, access.last_at))
-
-
-_NONE = Access(0, 0)
 
 
 class Handle(Protocol):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import date, datetime, timedelta
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     from recallite.embedding.protocol import Embedder
     from recallite.engine import Engine
     from recallite.recall import pipeline
-    from recallite.remember import change, fields, pending, relations, write
+    from recallite.remember import change, pending, prepare, relations, write
     from recallite.remote.language_model import LanguageModel
     from recallite.review.memory_review import MemoryReview
     from recallite.store.store import Progress
@@ -60,7 +61,7 @@ if TYPE_CHECKING:
 else:  # a program that reads does not load what writes, and one that only names Memory loads no NumPy
     pipeline = Deferred("recallite.recall.pipeline")
     pending, change = Deferred("recallite.remember.pending"), Deferred("recallite.remember.change")
-    fields = Deferred("recallite.remember.fields")
+    prepare = Deferred("recallite.remember.prepare")
     relations, write = Deferred("recallite.remember.relations"), Deferred("recallite.remember.write")
     numerics = Deferred("recallite.system.numerics")
 
@@ -186,7 +187,7 @@ class Memory:
 
     # ── write ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    @suggests(lambda method, name: fields.unknown_field(method, name))
+    @suggests(lambda method, name: prepare.unknown_field(method, name))
     def remember(
         self,
         text: str | NewRecord,
@@ -534,11 +535,12 @@ class Memory:
         path = checks.join_scopes(self._scope, scope) or "/"
         with self._engine.store.read() as reader:
             counts = reader.records.count_by_scope(Filter(kinds=kinds).within(path), checks.now_us())
-        totals: dict[str, int] = {}
-        for path_of_scope, count in counts:
-            shown = _cut(path_of_scope, path, most).removeprefix("" if self._scope == "/" else self._scope) or "/"
-            totals[shown] = totals.get(shown, 0) + count
-        return [ScopeCount(scope=path_of_scope, memories=count) for path_of_scope, count in sorted(totals.items())]
+        above, own = ("" if prefix == "/" else prefix for prefix in (path, self._scope))
+        totals: Counter[str] = Counter()
+        for name, count in counts:
+            levels = [level for level in name.removeprefix(above).split("/")[1:] if level]
+            totals["/".join((above, *levels[:most])).removeprefix(own) or "/"] += count
+        return [ScopeCount(scope=name, memories=count) for name, count in sorted(totals.items())]
 
     def tags(self, scope: str = "/") -> builtins.list[TagCount]:
         """The tags of the memories in `scope` and below it, by name, each with how many memories have it."""
@@ -564,13 +566,7 @@ class Memory:
 
     @overload
     def neighbors(
-        self,
-        id: str,
-        *,
-        types: Sequence[str] = (),
-        direction: Direction = "both",
-        depth: int,
-        limit: int | None = 100,
+        self, id: str, *, types: Sequence[str] = (), direction: Direction = "both", depth: int, limit: int | None = 100
     ) -> builtins.list[Reached]: ...
 
     def neighbors(
@@ -678,12 +674,3 @@ def _new_record(text: str | NewRecord, **values: Any) -> NewRecord:
 
 def _check_on_existing(value: object) -> OnExisting:
     return checks.check_choice(value, "on_existing", ("error", "replace", "version"))  # type: ignore[return-value]
-
-
-def _cut(scope: str, path: str, depth: int | None) -> str:
-    """`scope`, which is `path` or below it, as the scope at most `depth` levels below `path`."""
-    if depth is None:
-        return scope
-    above = "" if path == "/" else path
-    levels = scope.removeprefix(above).split("/")[1:]
-    return above + "".join(f"/{level}" for level in levels[:depth] if level) or "/"

@@ -90,10 +90,8 @@ class EngineHandle:
         """The unit vectors that queries with these texts have, float32 (texts, dimension). Raises EmbedderError."""
         import numpy as np
 
-        embedded = self.core.embedder.queries(list(texts))
-        return (
-            np.stack([embedding.vector for embedding in embedded]) if embedded else np.empty((0, 0), dtype=np.float32)
-        )
+        vectors = [embedded.vector for embedded in self.core.embedder.queries(list(texts))]
+        return np.stack(vectors) if vectors else np.empty((0, 0), dtype=np.float32)
 
     def prepare(self, items: Iterable[NewRecord]) -> tuple[list[Row], Identity | None]:
         """Rows of the scope with their vectors, for `insert`, and the embedder of these; None without rows.
@@ -102,11 +100,9 @@ class EngineHandle:
         embedder.
         """
         rows = prepare_all(
-            Arguments(list(items)),
-            base=self.scope,
-            max_text_chars=self.settings.max_text_chars,
+            Arguments(list(items)), base=self.scope, max_text_chars=self.settings.max_text_chars,
             policy=self.settings.write_policy,
-        )[:]
+        )[:]  # fmt: skip
         if not rows:
             return [], None
         identity = identity_for(self.core, None)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from recallite.engine import Namespace
+from recallite.errors import EmbedderError
 from recallite.model import checks
 from recallite.model.reports import Forgotten, Stats, Verification
 from recallite.store.store import Progress
@@ -77,7 +79,8 @@ class MemoryStore(Namespace):
         self._require_whole("store.rebuild")
         self._engine.store.rebuild(on_progress)
         if self._engine.embedder.enabled:
-            pending.drain_pending(self._engine, limit=None)
+            with suppress(EmbedderError):  # they still wait
+                pending.embed_pending(self._engine)
         return self.verify()
 
     @traced("vacuum", lambda count: {"bytes": count})

@@ -5,7 +5,7 @@ the extra `arrow`. `remember_many` and `recall_many` call them in processes of o
 the machines of a Ray cluster (extra `ray`). The results are those of one process.
 """
 
-from recallite.remember.fields import content_id
+from recallite.remember.prepare import content_id
 from recallite_bulk.jobs import recall_many, remember_files, remember_many
 from recallite_bulk.stages import Embed, Recall, Write, recall, write
 

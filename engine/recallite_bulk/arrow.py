@@ -20,7 +20,7 @@ from recallite.errors import InvalidInput, RecalliteError
 from recallite.model.checks import check_path, check_time, optional_datetime
 from recallite.model.records import Hit, Hits, NewRecord, Record
 from recallite.remember.embed import EmbeddedText
-from recallite.remember.fields import check_life
+from recallite.remember.prepare import check_life
 from recallite.system.messages import install_command, shown
 
 __all__ = [

@@ -33,8 +33,7 @@ from recallite.model.reports import Remembered
 from recallite.model.settings import Settings, WritePolicy
 from recallite.plugin import engine_of
 from recallite.recall.request import RecallOptions
-from recallite.remember.fields import content_id
-from recallite.remember.prepare import as_new_record
+from recallite.remember.prepare import as_new_record, content_id
 from recallite.remember.write import check_policy
 from recallite.store.store import Progress
 from recallite.system.messages import shown

@@ -31,8 +31,7 @@ from recallite.plugin import engine_of
 from recallite.recall.pipeline import recall_queries
 from recallite.recall.request import RecallOptions, build_request, recall_arguments
 from recallite.remember.embed import EmbeddedText, embed_rows
-from recallite.remember.fields import content_id
-from recallite.remember.prepare import as_new_record, prepare
+from recallite.remember.prepare import as_new_record, content_id, prepare
 from recallite.remember.write import is_skipped
 from recallite.store.opening import shown_path, store_exists
 from recallite.store.values import Row

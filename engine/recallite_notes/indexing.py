@@ -28,9 +28,9 @@ from recallite.model.checks import now_us
 from recallite.model.environment import ModelAddress
 from recallite.remember.document_writing import (
     CachePolicy,
+    DocumentOutcome,
     NewChunk,
     NewDocument,
-    Written,
     delete_documents,
     write_documents,
 )
@@ -134,7 +134,7 @@ class _Run(Struct):
         if self.on_progress is not None:
             self.on_progress(self.done, self.total)
 
-    def count(self, written: Written) -> None:
+    def count(self, written: DocumentOutcome) -> None:
         if written.outcome == "failed":
             self.problems.append(problem_of(written.source, written.problem))
             if written.source in self.moved:

@@ -73,7 +73,7 @@ class Bootstrap(Struct, frozen=True, kw_only=True):
     elsewhere: int = 0
 
     def __str__(self) -> str:
-        """The text."""
+        """Return the text."""
         return self.text
 
 
@@ -114,19 +114,18 @@ def bootstrap(
     values: dict[str, tuple[Any, ...]] = {}
     for section, count in zip(sections, counts, strict=True):
         values[section.field] = (*values.get(section.field, ()), *(value for _, value in section.entries[:count]))
+    elsewhere = 0
+    if agent is not None and not any(section.entries for section in sections):
+        with engine.store.read() as reader:
+            elsewhere = reader.records.count(Filter().within(tiers[0]._scope(None)), checks.now_us())
     return Bootstrap(
         text=text,
         tokens=count_tokens([text])[0] if text else 0,
         snapshot=next(iter(values.pop("snapshot")), None),
         left_out=sum(len(section.entries) for section in sections) - sum(counts),
-        elsewhere=0 if agent is None or any(section.entries for section in sections) else _count(engine, tiers[0]),
+        elsewhere=elsewhere,
         **values,
     )
-
-
-def _count(engine: Engine, semantic: Semantic) -> int:
-    with engine.store.read() as reader:
-        return reader.records.count(Filter().within(semantic._scope(None)), checks.now_us())
 
 
 def _gather(
@@ -216,18 +215,18 @@ def _fit(sections: Sequence[_Section], budget: int, count: Callable[[list[str]],
     """
     costs = [count([line for line, _ in section.entries]) if section.entries else [] for section in sections]
     heads = count([section.head(len(section.entries)) for section in sections])
-    filled = [place for place, section in enumerate(sections) if section.entries]
+    filled = [i for i, section in enumerate(sections) if section.entries]
     counts = [0] * len(sections)
     left = budget - count([HEAD])[0]
     share = left // max(len(filled), 1)
     for most in (share, left):
-        for place in filled:
+        for i in filled:
             room = min(left, most)
-            while counts[place] < len(costs[place]):
-                cost = costs[place][counts[place]] + (0 if counts[place] else heads[place])
+            while counts[i] < len(costs[i]):
+                cost = costs[i][counts[i]] + (0 if counts[i] else heads[i])
                 if cost > room:
                     break
-                counts[place] += 1
+                counts[i] += 1
                 room -= cost
                 left -= cost
     # The whole may have more tokens than its lines together: the last entries are dropped until it fits.
@@ -235,7 +234,7 @@ def _fit(sections: Sequence[_Section], budget: int, count: Callable[[list[str]],
         text = _text(sections, counts)
         if count([text])[0] <= budget:
             return counts, text
-        counts[max(place for place in filled if counts[place])] -= 1
+        counts[max(i for i in filled if counts[i])] -= 1
     return counts, ""
 
 
@@ -283,8 +282,8 @@ def _passage(hit: Hit) -> str:
     if hit.source is None:
         return f"- {_with_context(hit.context, hit.text)}"
     lines, page = hit.source.lines, hit.metadata.get("page")
-    place = f":{lines[0]}" if lines is not None else f" page {page}" if isinstance(page, int) else ""
-    return f"- {_with_context(hit.context, hit.text)} ({_quoted(f'{hit.source.path or hit.source.id}{place}')})"
+    at_line = f":{lines[0]}" if lines is not None else f" page {page}" if isinstance(page, int) else ""
+    return f"- {_with_context(hit.context, hit.text)} ({_quoted(f'{hit.source.path or hit.source.id}{at_line}')})"
 
 
 def _episode(record: Record) -> str:

@@ -85,22 +85,20 @@ def check_facts(facts: object, episodes: Sequence[Record], max_text_chars: int) 
         "episodes": (lambda ids: _known_ids(ids, known) or newest, "a list of ids of episodes that were shown"),
     }
     checked = []
-    for place, item in enumerate(facts):
-        fact, values = _fact(item, place), {}
-        for key, (check, wanted) in rules.items():
+    for i, item in enumerate(facts):
+        fact, values = _fact(item, i), {}
+        for key, (check, expected) in rules.items():
             try:
                 values[key] = check(getattr(fact, key))
             except InvalidInput:
-                raise InvalidInput(f"{key!r} of fact {place} is not {wanted}") from None
+                raise InvalidInput(f"{key!r} of fact {i} is not {expected}") from None
         checked.append(Fact(**values))
     return checked
 
 
 def _known_ids(ids: object, known: set[str]) -> tuple[str, ...]:
-    if isinstance(ids, str) or not isinstance(ids, Sequence):
-        raise InvalidInput("no list")
-    if not all(isinstance(id, str) and id in known for id in ids):
-        raise InvalidInput("unknown ids")
+    if isinstance(ids, str) or not isinstance(ids, Sequence) or not all(type(id) is str and id in known for id in ids):
+        raise InvalidInput("no list of known ids")
     return tuple(ids)
 
 
@@ -133,21 +131,21 @@ def ask_model(model: LanguageModel, episodes: Sequence[Record]) -> list[Fact]:
     return facts
 
 
-def _fact(item: object, place: int) -> Fact:
+def _fact(item: object, i: int) -> Fact:
     if isinstance(item, Fact):
         return item
     if isinstance(item, str):
         return Fact(content=item)
-    wanted = f"give a str, or a dict of {', '.join(Fact.__struct_fields__)}"
+    remedy = f"give a str, or a dict of {', '.join(Fact.__struct_fields__)}"
     if not isinstance(item, Mapping):
-        raise InvalidInput(f"fact {place} is a {type(item).__name__}: {wanted}")
+        raise InvalidInput(f"fact {i} is a {type(item).__name__}: {remedy}")
     for key in item:
         if key not in Fact.__struct_fields__:
             # A long key may itself be the text of an episode.
             named = f" {key!r}" if isinstance(key, str) and key.isidentifier() and len(key) <= _CHARS_A_KEY else ""
-            raise InvalidInput(f"fact {place} has an unknown key{named}: {wanted}")
+            raise InvalidInput(f"fact {i} has an unknown key{named}: {remedy}")
     if "content" not in item:
-        raise InvalidInput(f"fact {place} has no 'content': {wanted}")
+        raise InvalidInput(f"fact {i} has no 'content': {remedy}")
     return Fact(**item)
 
 
@@ -225,8 +223,8 @@ class Consolidator(Service):
             return None
         now = datetime.now(UTC)
         records = [
-            Record(id=str(place), text=text, context=role, created_at=now, updated_at=now, recorded_from=now)
-            for place, (role, text, _) in enumerate(checked)
+            Record(id=str(i), text=text, context=role, created_at=now, updated_at=now, recorded_from=now)
+            for i, (role, text, _) in enumerate(checked)
             if text.strip()
         ]
         return check_facts(ask_model(model, records), records, self._engine.settings.max_text_chars)
@@ -282,7 +280,12 @@ class Consolidator(Service):
                 return idle if last is None else self._to_public(Cycle, last)
             facts, error = self._extract(extractor, episodes)
             known = {episode.id: episode.valid_from or episode.created_at for episode in episodes}
-            prepared = EngineHandle(self._engine, scope).prepare(_record(fact, known) for fact in facts)
+            now, new = checks.to_datetime(checks.now_us()), []
+            for fact in facts:  # it became known with the newest of its episodes
+                times = [min(known[id], now) for id in fact.episodes if id in known]
+                created_at = max(times, default=None)
+                new.append(NewRecord(fact.content, importance=fact.importance, tags=fact.tags, created_at=created_at))
+            prepared = EngineHandle(self._engine, scope).prepare(new)
             replayed_id = trigger if unread and error is None else 0 if last is None else last.replayed_id
             cycle = CycleRow(
                 0, scope, trigger, replayed_id, checks.now_us(), compressed=0, pruned=0, replayed=len(between),
@@ -345,12 +348,7 @@ class Consolidator(Service):
         return self._to_public(Cycle, cycle)
 
     def _promote(
-        self,
-        writer: Writer,
-        scope: str,
-        facts: Sequence[Fact],
-        rows: Sequence[Row],
-        identity: Identity | None,
+        self, writer: Writer, scope: str, facts: Sequence[Fact], rows: Sequence[Row], identity: Identity | None
     ) -> int:
         """Store the facts that are not stored yet, and link all facts to their episodes that remain.
 
@@ -373,14 +371,6 @@ class Consolidator(Service):
             episodes = sorted(writer.records.find_ids(fact.episodes, scope).values())
             writer.links.put(LinkRow(episode, stored[id], "supports", 1.0, now) for episode in episodes)
         return sum(row.public_id in stored for row in new)
-
-
-def _record(fact: Fact, times: Mapping[str, datetime]) -> NewRecord:
-    """Return a fact as a record: it became known with the newest of its episodes."""
-    known = [min(times[id], checks.to_datetime(checks.now_us())) for id in fact.episodes if id in times]
-    return NewRecord(
-        text=fact.content, importance=fact.importance, tags=fact.tags, created_at=max(known) if known else None
-    )
 
 
 def _lower_to(reader: Reader, row: Row, episodes: Sequence[str], scope: str) -> None:

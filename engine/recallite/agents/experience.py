@@ -94,11 +94,8 @@ class Tip(Struct, frozen=True, kw_only=True):
         if self.kind == "recovery":
             times = "once" if self.runs == 1 else f"{self.runs:,} times"
             return f"When {self.tools[0]} fails with {_line(self.error)!r}: {_line(self.recovery)} (helped {times})"
-        figures = []
-        if self.avg_steps is not None:
-            figures.append(_counted(self.avg_steps, "step"))
-        if self.avg_tokens is not None:
-            figures.append(_counted(self.avg_tokens, "token"))
+        averages = ((self.avg_steps, "step"), (self.avg_tokens, "token"))
+        figures = [_counted(number, unit) for number, unit in averages if number is not None]
         average = f" (avg {', '.join(figures)})" if figures else ""
         return (
             f"For {self.task_type} tasks, use [{', '.join(self.tools)}] — {self.success_rate * 100:.0f}% success rate "
@@ -202,7 +199,7 @@ def unique_tools(tools: object) -> list[str]:
     """Return tool names in the order of their first use, each once."""
     if isinstance(tools, str) or not isinstance(tools, Sequence):
         raise InvalidInput(f"tools is {shown(tools)}: give a list of tool names, e.g. ['file-write']")
-    names = list(dict.fromkeys(checks.check_name(tool, f"tools[{place}]") for place, tool in enumerate(tools)))
+    names = list(dict.fromkeys(checks.check_name(tool, f"tools[{i}]") for i, tool in enumerate(tools)))
     if not names:
         raise InvalidInput("tools is empty: give the tools of the run, e.g. ['file-write']")
     return names

@@ -20,7 +20,7 @@ from recallite.errors import InvalidInput, NotFound, StoreCorrupt
 from recallite.model import checks
 from recallite.model.settings import WritePolicy
 from recallite.plugin import EngineHandle
-from recallite.remember.fields import uuid7
+from recallite.remember.prepare import uuid7
 from recallite.store.transaction import Reader, Writer
 from recallite.store.values import SessionRow, SnapshotRow, stored_json
 from recallite.system.asynchrony import AsyncService, awaited, awaited_service
@@ -43,25 +43,19 @@ def check_messages(messages: object, policy: WritePolicy) -> list[Checked]:
     """Check and redact several messages."""
     if isinstance(messages, str | Mapping) or not isinstance(messages, Iterable):
         raise InvalidInput(f"messages is {shown(messages)}: give a list of messages")
-    return [_check_message(message, policy) for message in messages]
-
-
-def _check_message(message: object, policy: WritePolicy) -> Checked:
-    """Check and redact a message: a JSON object. Its role and content are what it has under these names."""
-    if not isinstance(message, Mapping):
-        raise InvalidInput(
-            f"the message is {type(message).__name__} {shown(message)}: give a dict such as "
-            "{'role': 'user', 'content': 'Hello'}"
-        )
-    if not message:
-        raise InvalidInput("the message is empty: give a dict such as {'role': 'user', 'content': 'Hello'}")
-    # Items of an agent's run, such as tool calls and their output, have a type and no role.
-    role = None if message.get("role") is None else checks.check_name(message["role"], "the message's role")
-    text = checks.check_json(dict(message), "message", MAX_MESSAGE_BYTES)
-    if policy.redact is not None:
-        cleaned = policy.clean_json(json.loads(text))
-        return Checked(role, plain_text(cleaned.get("content")), json.dumps(cleaned, ensure_ascii=False))
-    return Checked(role, plain_text(message.get("content")), text)
+    checked = []
+    for message in messages:
+        if not isinstance(message, Mapping) or not message:
+            what = "empty" if isinstance(message, Mapping) else f"{type(message).__name__} {shown(message)}"
+            raise InvalidInput(f"the message is {what}: give a dict such as {{'role': 'user', 'content': 'Hello'}}")
+        # Items of an agent's run, such as tool calls and their output, have a type and no role.
+        role = None if message.get("role") is None else checks.check_name(message["role"], "the message's role")
+        text = checks.check_json(dict(message), "message", MAX_MESSAGE_BYTES)
+        if policy.redact is not None:
+            message = policy.clean_json(json.loads(text))
+            text = json.dumps(message, ensure_ascii=False)
+        checked.append(Checked(role, plain_text(message.get("content")), text))
+    return checked
 
 
 def plain_text(content: object) -> str:
@@ -92,18 +86,6 @@ def _damaged(session: str, position: int, fault: str) -> StoreCorrupt:
         "session_message, or read the rest with messages(skip_damaged=True)",
         "message",
     )
-
-
-def read_messages(reader: Reader, scope: str, session_id: str) -> tuple[SessionRow, list[str]]:
-    """Return a session of exactly this scope, and its messages as JSON. Raises StoreCorrupt for a damaged one."""
-    session = reader.sessions.find(scope, session_id)
-    if session is None:
-        raise no_session(session_id)
-    texts = []
-    for position, text in reader.sessions.messages(session.row_id):
-        decoded(session_id, position, text)
-        texts.append(text.decode())
-    return session, texts
 
 
 def no_session(session_id: str) -> NotFound:
@@ -155,25 +137,27 @@ class SnapshotService(Service):
         """
         if texts is None:
             assert session_id is not None
-            session, texts = read_messages(writer, scope, session_id)
+            session = writer.sessions.find(scope, session_id)
+            if session is None:
+                raise no_session(session_id)
+            texts = []
+            for position, text in writer.sessions.messages(session.row_id):
+                decoded(session_id, position, text)  # which refuses a damaged one
+                texts.append(text.decode())
             columns["started_at"] = columns["started_at"] or session.created_at
-        row = SnapshotRow(
-            public_id=uuid7(), scope=scope, session=session_id, messages=f"[{','.join(texts)}]", **columns
-        )
+        messages = f"[{','.join(texts)}]"
+        row = SnapshotRow(public_id=uuid7(), scope=scope, session=session_id, messages=messages, **columns)
         writer.sessions.put_snapshot(row)
         return self._snapshot(row)
 
     def _snapshot(self, row: SnapshotRow) -> Snapshot:
         name = f"snapshot {row.public_id}"
         return self._to_public(
-            Snapshot,
-            row,
-            id=row.public_id,
-            session_id=row.session,
+            Snapshot, row, id=row.public_id, session_id=row.session,
             messages=tuple(stored_json(row.messages, name, list[dict[str, Any]])),
             key_decisions=tuple(stored_json(row.key_decisions, name, list[str])),
             task_ids=tuple(stored_json(row.task_ids, name, list[str])),
-        )
+        )  # fmt: skip
 
 
 def snapshot_columns(policy: WritePolicy, fields: SnapshotFields) -> dict[str, Any]:
@@ -274,7 +258,7 @@ class Session(SnapshotService):
         """Store several messages at the end, all or none; returns the position of the first."""
         checked = check_messages(messages, self._engine.settings.write_policy)
         moment = checks.check_time(created_at, "created_at")
-        rows = [(role, content, text, tokenize(content)) for role, content, text in checked]
+        rows = [(*message, tokenize(message.content)) for message in checked]
         with self._engine.atomic([self._opened.scope]) as writer:
             now = checks.now_us() if moment is None else moment
             return writer.sessions.append(self._row_id(writer), rows, now)
@@ -409,40 +393,35 @@ class Sessions(Service):
 
     def get(self, id: str, *, agent: str | None = None) -> Session:
         """Return the existing session with this id; NotFound if there is none here."""
-        scope = self._scope(agent)
-        name = checks.check_name(id, "id")
         with self._engine.store.read() as reader:
-            row = reader.sessions.find(scope, name)
+            row = reader.sessions.find(self._scope(agent), checks.check_name(id, "id"))
         if row is None:
             raise no_session(id)
         return Session(self._handle, row)
 
     def list(self, *, agent: str | None = None, limit: int | None = None) -> builtins.list[SessionInfo]:
         """Return sessions, the last used first; without an agent, those of all agents."""
-        scope = self._scope(agent)
         most = None if limit is None else checks.check_count(limit, "limit")
         with self._engine.store.read() as reader:
-            rows = reader.sessions.in_scope(scope, limit=most)
+            rows = reader.sessions.in_scope(self._scope(agent), limit=most)
         return [self._to_public(SessionInfo, row, id=row.name) for row in rows]
 
     def search(self, query: str, *, agent: str | None = None, limit: int = 10) -> builtins.list[MessageHit]:
         """Return messages with words of `query`, by BM25, best first; any text up to 100,000 characters will do."""
         terms = query_terms(checks.check_query(query))
         words = [word for word in terms if word not in STOP_TERMS] or terms
-        scope = self._scope(agent)
         count = checks.check_count(limit, "limit")
         with self._engine.store.read() as reader:
-            hits = reader.sessions.search(scope, words, count)
+            hits = reader.sessions.search(self._scope(agent), words, count)
         return [self._to_public(MessageHit, hit) for hit in hits]
 
     def cleanup(self, older_than: timedelta, *, agent: str | None = None) -> int:
         """Remove the sessions not used for longer than this and return their number."""
         if not isinstance(older_than, timedelta) or older_than < timedelta(0):
             raise InvalidInput(f"older_than is {shown(older_than)}: give a timedelta, e.g. timedelta(days=30)")
-        scope = self._scope(agent)
         before = max(checks.now_us() - older_than // timedelta(microseconds=1), checks.EARLIEST_US)
         with self._engine.atomic() as writer:
-            old = writer.sessions.unused_since(scope, before)
+            old = writer.sessions.unused_since(self._scope(agent), before)
             writer.sessions.delete(old)
         return len(old)
 

@@ -17,7 +17,6 @@ from msgspec import Struct, structs
 from recallite.agents.consolidation import Consolidator
 from recallite.agents.service_base import AGENT_SCOPES, Service
 from recallite.agents.sessions import Snapshot, SnapshotFields, SnapshotService, check_messages, snapshot_columns
-from recallite.embedding.handle import Identity
 from recallite.errors import InvalidInput, NotFound
 from recallite.model import checks
 from recallite.model.filters import Filter, FilterFields
@@ -25,11 +24,10 @@ from recallite.model.records import Hits, NewRecord, Record, RecordFields, as_se
 from recallite.model.settings import WritePolicy
 from recallite.recall.request import RecallOptions
 from recallite.remember.embed import embedder_of, insert_rows
-from recallite.remember.fields import check_ids
+from recallite.remember.prepare import check_ids
 from recallite.remember.relations import check_speaker, row_id
 from recallite.remember.write import remember_one
-from recallite.store.transaction import Reader, Writer
-from recallite.store.values import Row
+from recallite.store.transaction import Reader
 from recallite.system.asynchrony import AsyncService, awaited
 from recallite.system.messages import shown
 
@@ -168,7 +166,11 @@ class Semantic(RecordTier):
         With `auto_link` it is linked, as "similar", to at most 10 memories of its scope at cosine 0.85 or more
         (or as `Settings.write` says).
         """
-        policy = self._policy(auto_link)
+        policy = self._engine.settings.write_policy
+        if not checks.check_flag(auto_link, "auto_link"):
+            policy = structs.replace(policy, link_cosine=None)
+        elif policy.link_cosine is None:
+            policy = structs.replace(policy, link_cosine=LINK_COSINE, most_links=MOST_LINKS)
         return self._remember(agent, content, {"summary": summary, "verified": verified}, fields, policy)
 
     def verify(self, id: str, verified: bool = True) -> Record:
@@ -180,14 +182,6 @@ class Semantic(RecordTier):
             columns = {"metadata": msgspec.json.encode(metadata).decode(), "updated_at": checks.now_us()}
             writer.records.change_columns(record_id, columns, None)
             return self._item(writer, record_id)
-
-    def _policy(self, auto_link: bool) -> WritePolicy:
-        policy = self._engine.settings.write_policy
-        if not checks.check_flag(auto_link, "auto_link"):
-            return structs.replace(policy, link_cosine=None)
-        if policy.link_cosine is None:
-            return structs.replace(policy, link_cosine=LINK_COSINE, most_links=MOST_LINKS)
-        return policy
 
 
 class AsyncSemantic(AsyncTier[Semantic]):
@@ -265,7 +259,12 @@ class Procedures(Tier[Procedure]):
                 (record_id,) = insert_rows(writer, [row], identity)
                 writer.procedures.set_rate(record_id, FIRST_RATE)
             else:
-                self._rewrite(writer, record_id, row, identity)
+                old = writer.records.get(record_id)
+                check_speaker(f"procedure {row.context!r}", old.authority, "change")
+                if (old.text, old.context) != (row.text, row.context):  # closes the old version
+                    writer.records.change_text(record_id, row, embedder_of(writer, [row], identity))
+                changed = ("metadata", "importance", "authority", "updated_at")
+                writer.records.change_columns(record_id, {name: getattr(row, name) for name in changed}, row.tags)
             if success_rate is not None:
                 writer.procedures.set_rate(record_id, success_rate)
             procedure = self._item(writer, record_id)
@@ -304,19 +303,6 @@ class Procedures(Tier[Procedure]):
                 if record_id is not None:
                     return record_id
         raise NotFound(f"no procedure {shown(id)} here: never saved, forgotten, or elsewhere")
-
-    def _rewrite(self, writer: Writer, record_id: int, row: Row, identity: Identity | None) -> None:
-        """Replace the contents of a stored procedure; a new text closes the old version."""
-        old = writer.records.get(record_id)
-        check_speaker(f"procedure {row.context!r}", old.authority, "change")
-        if (old.text, old.context) != (row.text, row.context):
-            embedder = embedder_of(writer, [row], identity)
-            writer.records.change_text(record_id, row, embedder)
-        columns = {
-            "metadata": row.metadata, "importance": row.importance, "authority": row.authority,
-            "updated_at": row.updated_at,
-        }  # fmt: skip
-        writer.records.change_columns(record_id, columns, row.tags)
 
     def _items(self, reader: Reader, records: Iterable[Record]) -> builtins.list[Procedure]:
         records = builtins.list(records)
@@ -430,9 +416,8 @@ class Episodes(RecordTier, SnapshotService):
         policy = self._engine.settings.write_policy
         columns = snapshot_columns(policy, fields)
         texts = None if messages is None else [checked.text for checked in check_messages(messages, policy)]
-        scope = self._scope(agent)
         with self._engine.atomic() as writer:
-            return self._take_snapshot(writer, scope, session_id, texts, columns)
+            return self._take_snapshot(writer, self._scope(agent), session_id, texts, columns)
 
     def last_snapshot(self, agent: str | None = None) -> Snapshot | None:
         """Return the snapshot that ended last; None if there is none."""
@@ -440,10 +425,9 @@ class Episodes(RecordTier, SnapshotService):
 
     def snapshots(self, limit: int = 10, *, agent: str | None = None) -> builtins.list[Snapshot]:
         """Return snapshots, the one that ended last first."""
-        scope = self._scope(agent)
         most = checks.check_count(limit, "limit")
         with self._engine.store.read() as reader:
-            return [self._snapshot(row) for row in reader.sessions.snapshots(scope, most)]
+            return [self._snapshot(row) for row in reader.sessions.snapshots(self._scope(agent), most)]
 
 
 class AsyncEpisodes(AsyncTier[Episodes]):

@@ -16,13 +16,13 @@ from recallite.errors import InvalidInput, NotFound
 from recallite.model import checks
 from recallite.model.records import Record
 from recallite.plugin import EngineHandle
-from recallite.remember.fields import uuid7
+from recallite.remember.prepare import uuid7
 from recallite.store.values import stored_json
 from recallite.system.asynchrony import AsyncService, awaited, awaited_service
 from recallite.system.messages import shown
 
 Policy = Literal["fifo", "importance"]
-Tier = Literal["semantic", "episode"]
+Destination = Literal["semantic", "episode"]
 CAPACITY = 7
 MAX_ITEM_BYTES = 1_000_000
 
@@ -31,7 +31,7 @@ _CHECKS: dict[str, Check] = {
     "capacity": checks.check_count,
     "policy": lambda value, name: checks.check_choice(value, name, get_args(Policy)),
     "promote_above": check_amount,
-    "promote_to": lambda value, name: checks.check_choice(value, name, get_args(Tier)),
+    "promote_to": lambda value, name: checks.check_choice(value, name, get_args(Destination)),
     "persist": checks.check_flag,
 }
 
@@ -70,7 +70,7 @@ class _State(NamedTuple):
     capacity: int = CAPACITY
     policy: Policy = "fifo"
     promote_above: float | None = None
-    promote_to: Tier = "semantic"
+    promote_to: Destination = "semantic"
     persist: bool = False
 
 
@@ -90,16 +90,14 @@ class Working(Service):
         self._lock = threading.RLock()
         self._state = _State()
         # Records promoted by calls that failed afterwards, by item and tier.
-        self._promoted: dict[tuple[str, Tier], Record] = {}
+        self._promoted: dict[tuple[str, Destination], Record] = {}
         self._agents: dict[str, Working] = {}
 
     def agent(self, agent: str) -> Working:
         """Return the working memory of an agent, separate from this one."""
         self._scope(agent)
         with self._lock:
-            if agent not in self._agents:
-                self._agents[agent] = Working(self._handle, agent)
-            return self._agents[agent]
+            return self._agents.setdefault(agent, Working(self._handle, agent))
 
     def configure(
         self,
@@ -107,7 +105,7 @@ class Working(Service):
         capacity: int | None = None,
         policy: Policy | None = None,
         promote_above: float | None = None,
-        promote_to: Tier | None = None,
+        promote_to: Destination | None = None,
         persist: bool | None = None,
     ) -> list[Evicted]:
         """Change the options given; returns the items that a smaller capacity evicts.
@@ -170,12 +168,12 @@ class Working(Service):
             self._replace_state(self._state._replace(items=()))
         return list(items)
 
-    def promote(self, item: WorkingItem | str, to: Tier = "semantic") -> Record:
+    def promote(self, item: WorkingItem | str, to: Destination = "semantic") -> Record:
         """Store an item as a semantic memory or as an episode, and remove it from working memory.
 
         `item` is an evicted item, a current item, or the id of a current item.
         """
-        checks.check_choice(to, "to", get_args(Tier))
+        checks.check_choice(to, "to", get_args(Destination))
         with self._lock:
             if not isinstance(item, WorkingItem):
                 current = {one.id: one for one in self._state.items}
@@ -210,16 +208,16 @@ class Working(Service):
 
     def _evict_from(self, state: _State) -> tuple[_State, Evicted]:
         """Return the state without the item that the policy evicts; an important one is promoted first."""
-        place = 0
+        i = 0
         if state.policy == "importance":
-            place = min(range(len(state.items)), key=lambda place: (state.items[place].importance, place))
-        item = state.items[place]
+            i = min(range(len(state.items)), key=lambda i: (state.items[i].importance, i))
+        item = state.items[i]
         above = state.promote_above
         promoted = None if above is None or item.importance < above else self._store(item, state.promote_to)
-        remaining = state.items[:place] + state.items[place + 1 :]
+        remaining = state.items[:i] + state.items[i + 1 :]
         return state._replace(items=remaining), Evicted(item=item, promoted=promoted)
 
-    def _store(self, item: WorkingItem, to: Tier) -> Record:
+    def _store(self, item: WorkingItem, to: Destination) -> Record:
         known = self._promoted.get((item.id, to))
         if known is not None:
             return known

@@ -28,7 +28,13 @@ from recallite.engine import Engine
 from recallite.errors import DocumentError, InvalidInput, RecalliteError
 from recallite.model.checks import check_name, check_path, check_time, join_scopes, now_us, to_datetime
 from recallite.model.settings import WritePolicy
-from recallite.remember.document_writing import NewChunk, NewDocument, Written, delete_documents, write_documents
+from recallite.remember.document_writing import (
+    DocumentOutcome,
+    NewChunk,
+    NewDocument,
+    delete_documents,
+    write_documents,
+)
 from recallite.store.values import DocumentRow
 from recallite.system.folders import Stamp, compile_patterns, kind_of, printable, read_steady, walk
 from recallite.system.messages import install_command, shown, without_userinfo
@@ -521,7 +527,7 @@ class Ingest:
         metadata = {"url": fetched.url, **({"content_type": fetched.media_type} if fetched.media_type else {})}
         return _Content(fetched.data, urlsplit(fetched.url).path, fetched.media_type, fetched.charset, metadata)
 
-    def _report(self, written: Written) -> None:
+    def _report(self, written: DocumentOutcome) -> None:
         if written.outcome == "failed":
             self._skip(written.source, DocumentError(written.problem or ""))
         elif written.source in self._in_progress:

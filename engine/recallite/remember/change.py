@@ -18,9 +18,8 @@ from recallite.model.records import Changes, OnExisting, Outcome, Record
 from recallite.model.reports import Forgotten
 from recallite.model.settings import WritePolicy
 from recallite.remember.embed import embed_rows, embedder_of, identity_for
-from recallite.remember.fields import check_context, check_expiry, uuid7
 from recallite.remember.pending import catch_up, compare_changed, start_comparing
-from recallite.remember.prepare import metadata_json, read_times
+from recallite.remember.prepare import check_context, check_expiry, metadata_json, read_times, uuid7
 from recallite.remember.relations import (
     RowRefused,
     check_speaker,
@@ -44,6 +43,10 @@ _CLEANED = ("text", "context")
 _SAID = (
     "text", "context", "vector", "kind", "scope", "topic", "valid_from", "valid_until", "pinned", "source", "metadata",
     "expires_at",
+)  # fmt: skip
+_REPLACED = (
+    "kind", "scope", "importance", "pinned", "authority", "topic", "source", "position", "metadata", "valid_from",
+    "valid_until", "valid_resolved", "expires_at", "expires_after",
 )  # fmt: skip
 _PROCEDURE = "procedure"
 _OF_CHUNKS = ("text", "context", "vector", "kind", "scope", "source", "position", "metadata")
@@ -149,8 +152,12 @@ def forget(
             record_ids = [*known.values()]
         else:
             record_ids = writer.records.matching_ids(selected, checks.now_us(), versions="open")
-        if chain:
-            record_ids = _with_former(writer, record_ids)
+        if chain:  # with those that they supersede, directly or through others
+            in_chain, newest = dict.fromkeys(record_ids), record_ids
+            while newest:
+                newest = [row.old_id for row in writer.supersessions.of_new(newest) if row.old_id not in in_chain]
+                in_chain |= dict.fromkeys(newest)
+            record_ids = [*in_chain]
         check_speaker_of(writer, record_ids, "forget")
         former = {row.old_id for row in writer.supersessions.of_new(record_ids)}.difference(record_ids)
         whole = selected is not None and selected.scopes_only
@@ -171,15 +178,6 @@ def forget(
         holds_again=tuple(row.public_id for row in again.values()),
         receipt=None if erased is None else engine.store.prove_erasure(erased),
     )
-
-
-def _with_former(writer: Writer, record_ids: Sequence[int]) -> list[int]:
-    """Records with those that they supersede, directly or through others."""
-    with_former, newest = dict.fromkeys(record_ids), list(record_ids)
-    while newest:
-        newest = [row.old_id for row in writer.supersessions.of_new(newest) if row.old_id not in with_former]
-        with_former.update(dict.fromkeys(newest))
-    return [*with_former]
 
 
 def _delete(writer: Writer, record_ids: Sequence[int], *, settle: bool = True) -> int:
@@ -228,37 +226,31 @@ def restore(engine: Engine, public_id: str, version: object, *, base: str) -> Re
 
 
 def _chosen_version(ids: Sequence[int], versions: Sequence[Record], version: object) -> int:
-    """The row id of the version with this place in the history, or that was current at this time."""
+    """Return the row id of the version at this index of the history, or that was current at this time."""
     last = len(ids) - 1
     if isinstance(version, int) and not isinstance(version, bool):
         if not -len(ids) <= version <= last:
             raise InvalidInput(f"version is {shown(version)}: history has the versions 0 to {last}")
-        place = version % len(ids)
+        i = version % len(ids)
     elif isinstance(version, str | datetime):
         moment = checks.to_datetime(checks.check_time(version, "version") or 0)
         stood = [
-            place
-            for place, record in enumerate(versions)
+            i
+            for i, record in enumerate(versions)
             if record.recorded_from <= moment and (record.recorded_until is None or record.recorded_until > moment)
         ]
         if not stood:
             raise InvalidInput(f"version is {shown(str(version))}: no version was current then; see history()")
-        place = stood[-1]
+        i = stood[-1]
     else:
         raise InvalidInput(f"version is {shown(version)}: give a place in history(), from 0, or a time")
-    if place == last:
+    if i == last:
         raise InvalidInput(f"version {shown(version)} is the current one")
-    return ids[place]
+    return ids[i]
 
 
 def _put_version(
-    engine: Engine,
-    writer: Writer,
-    record_id: int,
-    row: Row,
-    identity: Identity | None,
-    *,
-    keep_version: bool = True,
+    engine: Engine, writer: Writer, record_id: int, row: Row, identity: Identity | None, *, keep_version: bool = True
 ) -> None:
     """Give a record a new version from now on. The time is read inside the transaction, which may have had to wait."""
     row.recorded_from = row.updated_at = checks.now_us()
@@ -314,6 +306,7 @@ def purge_versions(engine: Engine, public_id: str, *, base: str) -> int:
 
 
 def _checked(changes: Mapping[str, Any], base: str) -> tuple[dict[str, Any], tuple[str, ...] | None]:
+    """Check changes, and return those of columns, and the new tags if any are given."""
     columns: dict[str, Any] = {}
     tags = None
     for name, value in changes.items():
@@ -383,15 +376,22 @@ def replace_record(
     With "version" its old text stays in its history. RowRefused, with the reason, if it is not to be replaced.
     """
     now = writer.records.get(record_id)
-    columns: dict[str, Any] = {
-        "kind": row.kind, "scope": row.scope, "importance": row.importance, "pinned": row.pinned,
-        "authority": row.authority, "topic": row.topic,
-        "source": row.source, "position": row.position, "metadata": row.metadata, "valid_from": row.valid_from,
-        "valid_until": row.valid_until, "valid_resolved": row.valid_resolved, "expires_at": row.expires_at,
-        "expires_after": row.expires_after,
-    }  # fmt: skip
+    columns = {name: getattr(row, name) for name in _REPLACED}
     try:
-        _check_replaceable(now, row, on_existing)
+        # It must be in the scope of the handle, replaceable, of no higher authority, and made by no service.
+        if row.base not in ("/", now.scope) and not now.scope.startswith(row.base + "/"):
+            raise Conflict(f"the id {shown(row.public_id)} is taken by a memory outside this scope: give another")
+        if on_existing == "error":
+            raise Conflict(
+                f"a memory with the id {shown(row.public_id)} is there already: give on_existing='replace' or "
+                "'version', or another id"
+            )
+        if row.authority < rank_of(now.authority):
+            raise Conflict(
+                f"the id {shown(row.public_id)} is that of a memory by the authority {now.authority}, which "
+                f"{authority_of(row.authority)} cannot replace: give another id"
+            )
+        check_owned(now, ("text",))
         settle_change(writer, record_id, now, columns)
     except RecalliteError as reason:
         raise RowRefused(row, reason) from reason
@@ -404,20 +404,3 @@ def replace_record(
     writer.records.change_columns(record_id, {**columns, "updated_at": checks.now_us()}, row.tags)
     supersede_named(writer, [row], [record_id])
     return "updated" if keep else "replaced"
-
-
-def _check_replaceable(now: Record, row: Row, on_existing: OnExisting) -> None:
-    """Refuse what is outside the scope of the handle, what a service made, and what is to stay."""
-    if row.base not in ("/", now.scope) and not now.scope.startswith(row.base + "/"):
-        raise Conflict(f"the id {shown(row.public_id)} is taken by a memory outside this scope: give another")
-    if on_existing == "error":
-        raise Conflict(
-            f"a memory with the id {shown(row.public_id)} is there already: give on_existing='replace' or 'version', "
-            "or another id"
-        )
-    if row.authority < rank_of(now.authority):
-        raise Conflict(
-            f"the id {shown(row.public_id)} is that of a memory by the authority {now.authority}, which "
-            f"{authority_of(row.authority)} cannot replace: give another id"
-        )
-    check_owned(now, ("text",))

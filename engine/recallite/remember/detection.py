@@ -90,11 +90,11 @@ NOTHING = Detected()
 
 
 class _Compared(Struct, gc=False):
-    """A row, the records that it was compared with, the places of the rows among them, and how it stands to some."""
+    """A row, the records that it was compared with, the indices of rows among them, and its relations to some."""
 
     row: Row
     others: Sequence[Known]
-    places: Sequence[int]
+    indices: Sequence[int]
     relations: tuple[Relation, ...] = ()
     # The further times at which the texts of the row and of others were said before it, by public id.
     times: dict[str, set[int]] = field(default_factory=dict)
@@ -121,7 +121,7 @@ class Detection:
         self._now = now_us()
         self._several = several_valued(policy.several_values)
         self._embedder = writer.vectors.active_embedder()
-        # The places of the rows read, ascending, by scope, kind, authority and key; and those of the rows written.
+        # The indices of the rows read, ascending, by scope, kind, authority and key; and those of the rows written.
         self._by_key: dict[tuple[str, str, int, int], list[int]] = {}
         self._authorities: set[int] = set()
         self._written: set[int] = set()
@@ -135,21 +135,21 @@ class Detection:
         self._again: dict[str, set[int]] = {}
         self._before: dict[str, set[int]] = {}
         self._told_again: set[str] = set()
-        # What was found for rows to come, and the place up to which rows were read.
+        # What was found for rows to come, and the index up to which rows were read.
         self._ahead: dict[int, _Compared] = {}
         self._read_to = 0
 
-    def compared(self, place: int) -> Detected:
+    def compared(self, i: int) -> Detected:
         """The effects of a row on the records before it."""
-        row = self._rows[place]
-        if not self._compares(row):
+        row = self._rows[i]
+        if not self._is_compared(i):
             return NOTHING
         effects: dict[str, list[Relation]] = {}
         same: Relation | None = None
-        for relation in self._relations(place):
+        for relation in self._relations(i):
             other = relation.other
             if relation.verdict.outcome == "same":
-                # What has an id of its own is a record of its own.
+                # A record with a caller's id repeats no other.
                 counted = same is None and self._policy.duplicates == "count" and not row.named
                 if counted and adds_nothing(row, other) and of_one_subject(row, other):
                     same = relation
@@ -157,8 +157,13 @@ class Detection:
                 for name in self._effects(row, relation):
                     effects.setdefault(name, []).append(relation)
         if same is not None:
-            since = [*effects.get("superseded", ()), *effects.get("contradicted", ())]
-            if same.other.pinned or not self._is_said_again(row, same, since):
+            # If something else was said between a statement and its repetition, the repetition is the last word.
+            between = range(self.told_at(same.other) + 1, self.told_at(row) + 1)
+            said_again = self._policy.supersede_confidence is not None and any(
+                self.told_at(relation.other) in between and outranks(relation.other.authority, row.authority)
+                for relation in (*effects.get("superseded", ()), *effects.get("contradicted", ()))
+            )
+            if same.other.pinned or not said_again:
                 return Detected(same, effects.get("superseded", ()))
             again = same.verdict._replace(outcome="supersedes", reason="said again after another value")
             effects.setdefault("superseded", []).append(same._replace(verdict=again))
@@ -173,25 +178,20 @@ class Detection:
             effects.get("undecided", ()),
         )
 
-    def wrote(self, place: int) -> None:
+    def wrote(self, i: int) -> None:
         """Compare the rows after this one with it."""
-        self._read(place)
-        self._written.add(place)
+        self._read(i)
+        self._written.add(i)
 
-    def _compares(self, row: Row) -> bool:
+    def _is_compared(self, i: int) -> bool:
         """Whether a row may change others. A turn of a transcript is evidence; recall puts what it says in order."""
+        row = self._rows[i]
         return self._policy.compares and row.kind not in KINDS_THAT_LAST and row.position is None
 
-    def _is_compared(self, place: int) -> bool:
-        return self._compares(self._rows[place])
-
-    def claim(self, known: Known) -> Claim:
-        """Return the claim of a record, with the times at which its text was said before the present row."""
-        return self._claim(known, self._before)
-
-    def _claim(self, known: Known, before: dict[str, set[int]]) -> Claim:
-        public_id = known.public_id
-        return Claim.of(known, (*self._again.get(public_id, ()), *before.get(public_id, ())))
+    def claim(self, known: Known, before: dict[str, set[int]] | None = None) -> Claim:
+        """Return the claim of a record, with the times at which its text was said `before` (the present row)."""
+        before = self._before if before is None else before
+        return Claim.of(known, (*self._again.get(known.public_id, ()), *before.get(known.public_id, ())))
 
     def told_at(self, known: Known) -> int:
         """Return the time at which a record was said last, in microseconds."""
@@ -236,50 +236,36 @@ class Detection:
         verdict = judge(_statement(new), _statement(old), cosine=None, later=True, several=self._several)
         return verdict.outcome == "supersedes" and self._is_sure(verdict)
 
-    def _is_said_again(self, row: Row, same: Relation, others: Sequence[Relation]) -> bool:
-        """Whether something else was said between a statement and its repetition, which then is the last word."""
-        least = self._policy.supersede_confidence
-        between = range(self.told_at(same.other) + 1, self.told_at(row) + 1)
-        return least is not None and any(
-            self.told_at(relation.other) in between
-            for relation in others
-            if outranks(relation.other.authority, row.authority)
-        )
-
     def _is_sure(self, verdict: Verdict) -> bool:
         least = self._policy.supersede_confidence
         return least is not None and verdict.confidence >= least
 
-    def _relations(self, place: int) -> Sequence[Relation]:
+    def _relations(self, i: int) -> Sequence[Relation]:
         """The relations of a row to the records before it, but for those that hold beside it."""
-        self._read(place)
-        compared = self._ahead.pop(place, None)
-        if compared is None or not self._is_current(compared):
-            (stored,) = self._stored([place], 2 * _MOST if self._superseded else _MOST)
-            compared = self._candidates(place, stored, place)
+        self._read(i)
+        compared = self._ahead.pop(i, None)
+        gone = self._superseded | self._told_again if self._told_again else self._superseded
+        # The rows that it was compared with must have been written, and none superseded or said again since.
+        is_current = compared is not None and self._written.issuperset(compared.indices)
+        if compared is None or not is_current or not gone.isdisjoint(other.public_id for other in compared.others):
+            (stored,) = self._stored([i], 2 * _MOST if self._superseded else _MOST)
+            compared = self._candidates(i, stored, i)
             self._judge([compared])
         self._before = compared.times
         return compared.relations
 
-    def _is_current(self, compared: _Compared) -> bool:
-        """Whether the rows that were compared were written, and nothing has been superseded since."""
-        gone = self._superseded | self._told_again if self._told_again else self._superseded
-        return self._written.issuperset(compared.places) and not any(
-            other.public_id in gone for other in compared.others
-        )
-
-    def _read(self, place: int) -> None:
+    def _read(self, i: int) -> None:
         """Read and judge the rows of a block, which begins with this one, unless they were."""
-        if place < self._read_to:
+        if i < self._read_to:
             return
-        begin, self._read_to = self._read_to, min(place + _AT_ONCE, len(self._rows))
+        begin, self._read_to = self._read_to, min(i + _AT_ONCE, len(self._rows))
         ahead = [row for row in range(begin, self._read_to) if self._is_compared(row)]
-        sought = [row for row in ahead if row >= place]
+        sought = [row for row in ahead if row >= i]
         stored = dict(zip(sought, self._stored(sought, _MOST), strict=True))
         self._ahead, self._told_again = {}, set()
         for earlier in ahead:
             if earlier in stored:
-                self._ahead[earlier] = self._candidates(earlier, stored[earlier], place)
+                self._ahead[earlier] = self._candidates(earlier, stored[earlier], i)
             row = self._rows[earlier]
             self._authorities.add(row.authority)
             for key in self._stored_keys(row):
@@ -287,16 +273,16 @@ class Detection:
             self._give_way()
         self._judge([*self._ahead.values()])
 
-    def _candidates(self, place: int, stored: Sequence[StatementCandidate], done: int) -> _Compared:
+    def _candidates(self, i: int, stored: Sequence[StatementCandidate], done: int) -> _Compared:
         """The records of each authority that share most keys, the first of which count most; of equals the newest.
 
         Of the rows before this one those from `done` on count as written.
         """
-        row = self._rows[place]
+        row = self._rows[i]
         known, gone = {row.public_id}, self._superseded
         ranked: list[tuple[int, int, Known]] = []
         for authority in self._authorities:
-            shared = self._shared(place, authority, done)
+            shared = self._shared(i, authority, done)
             for earlier, weight in nlargest(2 * _MOST, shared.items(), key=lambda item: item[::-1]):
                 other = self._rows[earlier]
                 if other.public_id not in gone and other.public_id not in self._changed:
@@ -310,26 +296,29 @@ class Detection:
         ]
         if of_batch:
             ranked.sort(key=lambda candidate: candidate[:2], reverse=True)
-        best = ranked if len(ranked) <= _MOST else _most_of_each_authority(ranked)
-        return _Compared(row, [other for *_, other in best], tuple([earlier for _, earlier, _ in best if earlier >= 0]))
+        best: list[tuple[int, Known]] = []
+        counts: Counter[int] = Counter()
+        for _, earlier, candidate in ranked:
+            counts[candidate.authority] += 1
+            if counts[candidate.authority] <= _MOST:
+                best.append((earlier, candidate))
+        return _Compared(row, [candidate for _, candidate in best], [earlier for earlier, _ in best if earlier >= 0])
 
-    def _shared(self, place: int, authority: int, done: int) -> dict[int, int]:
+    def _shared(self, i: int, authority: int, done: int) -> dict[int, int]:
         """The weight of the keys that a row shares with each of the rows before it that have this authority."""
-        row, written = self._rows[place], self._written
+        row, written = self._rows[i], self._written
         keys = self._sought_keys(row)
         shared: dict[int, int] = {}
         for weight, key in zip(range(len(keys), 0, -1), keys, strict=True):
-            listed = self._by_key.get((row.scope, row.kind, authority, key))
-            if listed is not None:
-                before = (
-                    earlier
-                    for earlier in reversed(listed)
-                    if earlier < place
-                    and (earlier >= done or earlier in written)
-                    and self._rows[earlier].public_id not in self._superseded
-                )
-                for earlier in islice(before, _MOST_OF_A_KEY):
-                    shared[earlier] = shared.get(earlier, 0) + weight
+            before = (
+                earlier
+                for earlier in reversed(self._by_key.get((row.scope, row.kind, authority, key), ()))
+                if earlier < i
+                and (earlier >= done or earlier in written)
+                and self._rows[earlier].public_id not in self._superseded
+            )
+            for earlier in islice(before, _MOST_OF_A_KEY):
+                shared[earlier] = shared.get(earlier, 0) + weight
         return shared
 
     def _judge(self, rows: Sequence[_Compared]) -> None:
@@ -354,8 +343,8 @@ class Detection:
         judged: list[tuple[_Compared, Known]] = []
         pairs: list[Pair] = []
         for compared, other, may_replace in near:
-            told_at = self._claim(compared.row, compared.times).told_at
-            other_told_at = self._claim(other, compared.times).told_at
+            told_at = self.claim(compared.row, compared.times).told_at
+            other_told_at = self.claim(other, compared.times).told_at
             is_newer, apart = told_at[-1] >= other_told_at[-1], told_at[-1] != other_told_at[-1]
             later, earlier = (told_at, other_told_at) if is_newer else (other_told_at, told_at)
             both_ways = apart and later[0] <= earlier[-1]
@@ -383,20 +372,20 @@ class Detection:
         rows = [*{compared.row.public_id: compared for compared, *_ in near}.values()]
         keys = [[known.content_hash[:KEY_BYTES] for known in (compared.row, *compared.others)] for compared in rows]
         sought = {SoughtText(key, compared.row.scope, compared.row.kind)
-                  for compared, listed in zip(rows, keys, strict=True) for key in listed}  # fmt: skip
+                  for compared, its_keys in zip(rows, keys, strict=True) for key in its_keys}  # fmt: skip
         stored = {other.record_id for _, other, _ in near if isinstance(other, StatementCandidate)}
         before: dict[bytes, list[Known]] = {}
         for former in self._writer.statements.superseded_of_text([*sought], stored):
             before.setdefault(former.content_hash[:KEY_BYTES], []).append(former)
-        for compared, listed in zip(rows, keys, strict=True):
-            alike = len({*listed}) < len(listed)
-            if not alike and before.keys().isdisjoint(listed) and self._formers.keys().isdisjoint(listed):
+        for compared, its_keys in zip(rows, keys, strict=True):
+            alike = len({*its_keys}) < len(its_keys)
+            if not alike and before.keys().isdisjoint(its_keys) and self._formers.keys().isdisjoint(its_keys):
                 continue
-            for key, known in zip(listed, (compared.row, *compared.others), strict=True):
-                others = (other for other, of in zip(compared.others, listed[1:], strict=True) if of == key)
+            for key, known in zip(its_keys, (compared.row, *compared.others), strict=True):
+                others = (other for other, of in zip(compared.others, its_keys[1:], strict=True) if of == key)
                 for other in (*others, *before.get(key, ()), *self._formers.get(key, ())):
                     if known.public_id != other.public_id and _is_same(known, other):
-                        compared.times.setdefault(known.public_id, set()).update(self._claim(other, {}).told_at)
+                        compared.times.setdefault(known.public_id, set()).update(self.claim(other, {}).told_at)
 
     def _verdicts_on(self, pairs: Sequence[Pair]) -> list[Verdict]:
         """The verdicts on pairs; those that were made before are not made again."""
@@ -425,9 +414,9 @@ class Detection:
         vectors = [(vector(row), vector(other)) for row, other in pairs]
         return [None if one is None or two is None else float(one @ two) for one, two in vectors]
 
-    def _stored(self, places: Sequence[int], most: int) -> list[list[StatementCandidate]]:
+    def _stored(self, indices: Sequence[int], most: int) -> list[list[StatementCandidate]]:
         """The candidates that the store holds of each row."""
-        rows = [self._rows[place] for place in places]
+        rows = [self._rows[i] for i in indices]
         sought = [Sought(self._sought_keys(row), row.scope, row.kind) for row in rows]
         return self._writer.statements.candidates(sought, self._now, most)
 
@@ -450,18 +439,6 @@ class Detection:
         if policy.contradict_confidence is not None and verdict.confidence >= policy.contradict_confidence:
             effects.append("contradicted")
         return effects
-
-
-def _most_of_each_authority(ranked: Sequence[tuple[int, int, Known]]) -> list[tuple[int, int, Known]]:
-    """The first `_MOST` of each authority."""
-    counts: Counter[int] = Counter()
-    best = []
-    for candidate in ranked:
-        authority = candidate[2].authority
-        counts[authority] += 1
-        if counts[authority] <= _MOST:
-            best.append(candidate)
-    return best
 
 
 def _is_same(known: Known, other: Known) -> bool:
@@ -507,16 +484,16 @@ class TextDetection(Detection):
     def said_again(self, known: Known, row: Row) -> None:
         """Add no times: of one text, none replaces another."""
 
-    def _is_compared(self, place: int) -> bool:
-        return not self._alone[place] and super()._is_compared(place)
+    def _is_compared(self, i: int) -> bool:
+        return not self._alone[i] and super()._is_compared(i)
 
-    def _stored(self, places: Sequence[int], most: int) -> list[list[StatementCandidate]]:
-        rows = [self._rows[place] for place in places]
+    def _stored(self, indices: Sequence[int], most: int) -> list[list[StatementCandidate]]:
+        rows = [self._rows[i] for i in indices]
         sought = [SoughtText(row.content_hash[:KEY_BYTES], row.scope, row.kind) for row in rows]
-        listed = self._writer.statements.of_text(sought, self._now)
-        for row, records in zip(rows, listed, strict=True):
+        stored = self._writer.statements.of_text(sought, self._now)
+        for row, records in zip(rows, stored, strict=True):
             records.sort(key=lambda record: record.authority == row.authority)  # no other repeats it
-        return [records[-most:] for records in listed]
+        return [records[-most:] for records in stored]
 
     def _stored_keys(self, row: Row) -> Sequence[int]:
         return (int.from_bytes(row.content_hash[:KEY_BYTES], "little", signed=True),)
@@ -564,8 +541,14 @@ class Effects:
         for relation in detected.superseded:
             self._replace(relation.other, new, relation)
             self._detection.superseded(relation.other)
-        for relation in detected.successors:
-            self._add_late(row, relation)
+        for relation in detected.successors:  # it was written late: put it among those that supersede each other
+            self._insert()
+            self._supersede()
+            next_, before = self._detection.around(row, self._row_id(relation.other))
+            self._replace(row, next_, relation)
+            for former in before:
+                self._replace(former, row, relation)
+            self._detection.superseded(row)
         self._contradicted += ((row, relation) for relation in detected.contradicted)
         if self._asks:
             self._undecided += ((row, relation) for relation in detected.undecided)
@@ -575,15 +558,11 @@ class Effects:
         self._replace(row, same.other, same)
         self._detection.superseded(row)
 
-    def _add_late(self, row: Row, relation: Relation) -> None:
-        """Put a record that was written late in its place among those that supersede each other."""
-        self._insert()
-        self._supersede()
-        next_, before = self._detection.around(row, self._row_id(relation.other))
-        self._replace(row, next_, relation)
-        for former in before:
-            self._replace(former, row, relation)
-        self._detection.superseded(row)
+    def _replace(self, old: Known, new: Known, relation: Relation) -> None:
+        """Keep a supersession; if the new one was said before the old one, with the time at which it was said again."""
+        claims = self._detection.claim(new), self._detection.claim(old)
+        again = said_after(*claims) if claims[0].told_at[0] <= claims[1].told_at[-1] else None
+        self._superseded.append((old, new, relation, again or 0))
 
     def store(self) -> None:
         """Store all that was added; the records are stored."""
@@ -612,26 +591,19 @@ class Effects:
                 for old, new in [sorted((row, relation.other), key=self._detection.told_at)]
             )  # fmt: skip
 
-    def _replace(self, old: Known, new: Known, relation: Relation) -> None:
-        """Keep a supersession; if the new one was said before the old one, with the time at which it was said again."""
-        claims = self._detection.claim(new), self._detection.claim(old)
-        again = said_after(*claims) if claims[0].told_at[0] <= claims[1].told_at[-1] else None
-        self._superseded.append((old, new, relation, again or 0))
-
     def _supersede(self) -> None:
-        self._writer.supersessions.put([self._supersession(*replaced) for replaced in self._superseded])
-        self._superseded = []
+        """Store the supersessions, each with the time from which the new record holds instead of the old one.
 
-    def _supersession(self, old: Known, new: Known, relation: Relation, again: int) -> Supersession:
-        """Return a supersession, from when on the new record takes the old one's place.
-
-        A future date in its text is that of the change. If the old text names a date too, a date stands in place of a
-        date: "The exam is on 5 May", not on the 4th. What is said again holds from then on.
+        A future date in its text is that of the change. If the old text names a date too, a date replaces a date: "The
+        exam is on 5 May", not on the 4th. What is said again holds from then on.
         """
-        holds_from = max(begins_at(new), begins_at(old), again)
-        if new.valid_resolved and not old.valid_resolved:
-            holds_from = max(holds_from, new.valid_from or 0)
-        return Supersession(
-            self._row_id(old), self._row_id(new), holds_from, max(new.recorded_from, old.recorded_from, again), None,
-            relation.verdict.reason, relation.verdict.confidence,
-        )  # fmt: skip
+        rows = []
+        for old, new, relation, again in self._superseded:
+            holds_from = max(begins_at(new), begins_at(old), again)
+            if new.valid_resolved and not old.valid_resolved:
+                holds_from = max(holds_from, new.valid_from or 0)
+            known_from = max(new.recorded_from, old.recorded_from, again)
+            verdict, ids = relation.verdict, (self._row_id(old), self._row_id(new))
+            rows.append(Supersession(*ids, holds_from, known_from, None, verdict.reason, verdict.confidence))
+        self._writer.supersessions.put(rows)
+        self._superseded = []

@@ -14,8 +14,7 @@ from recallite.model.checks import check_metadata, check_name, join_scopes, now_
 from recallite.model.records import NewRecord
 from recallite.model.settings import WritePolicy
 from recallite.remember.embed import embed_rows, identity_for, insert_rows
-from recallite.remember.fields import uuid7
-from recallite.remember.prepare import Arguments, metadata_json, prepare_all
+from recallite.remember.prepare import Arguments, metadata_json, prepare_all, uuid7
 from recallite.remember.write import embed_some_pending
 from recallite.store.transaction import Reader
 from recallite.store.values import CHUNK_KIND, Chunk, DocumentRow, Parts, Row
@@ -28,7 +27,7 @@ _FAILED_WHEN_DOWN = 2
 
 
 class NewChunk(Struct, kw_only=True):
-    """A chunk to store: an exact span of its document, its heading path as context, and its place as metadata."""
+    """A chunk to store: an exact span of its document, its heading path as context, and its position as metadata."""
 
     text: str
     context: str | None = None
@@ -69,7 +68,7 @@ class CachePolicy(Struct, frozen=True):
     max_entries: int | None = None
 
 
-class Written(Struct, frozen=True, kw_only=True):
+class DocumentOutcome(Struct, frozen=True, kw_only=True):
     """The outcome for one document.
 
     "failed" changed nothing, and `problem` says why. `embeddings_cached` counts chunks with vectors from the cache,
@@ -107,25 +106,19 @@ class _Attempts(Struct):
         """Whether the embedder is not asked any more."""
         return self.failed >= _FAILED_WHEN_DOWN
 
-    def note(self, problem: str | None, *, down: bool) -> None:
-        """Count an attempt; `problem` says why it failed, and `down` that it failed for every text."""
-        self.failed = self.failed + 1 if down else 0
-        self.problem = problem or self.problem
 
-
-class _Item:
+class _Pending(Struct):
     """A document being written, and the rows of its chunks that are not stored yet."""
 
-    def __init__(self, document: NewDocument, scope: str) -> None:
-        self.document = document
-        self.scope = scope
-        self.rows: dict[int, Row] = {}
-        self.cached: set[int] = set()
-        self.problem: str | None = None
+    document: NewDocument
+    scope: str
+    rows: dict[int, Row] = field(default_factory=dict)
+    cached: set[int] = field(default_factory=set)
+    problem: str | None = None
 
 
 class _Difference(Struct):
-    """Stored chunks by the place of their equal new chunk, places of other new chunks, and other stored chunks."""
+    """Stored chunks by the index of their equal new chunk, indices of other new chunks, and other stored chunks."""
 
     unchanged: dict[int, Chunk]
     new: list[int]
@@ -140,7 +133,7 @@ def write_documents(
     policy: WritePolicy | None = None,
     cache: CachePolicy | None = None,
     embed: bool = True,
-) -> Iterator[Written]:
+) -> Iterator[DocumentOutcome]:
     """Store a stream of documents; yields the outcome of each, in order, once it is committed.
 
     New chunks of several documents are embedded together. A chunk with the text and context of a stored chunk of the
@@ -148,12 +141,12 @@ def write_documents(
     and found by keyword. A chunk that cannot be stored (a NUL) fails only its document.
     Of `policy` (None: that of the settings) only what it redacts counts.
     """
-    batch: list[_Item] = []
+    batch: list[_Pending] = []
     waiting, attempts = 0, _Attempts(0 if embed else _FAILED_WHEN_DOWN)
     together = max(engine.embedder.batch_size or 0, EMBEDDED_TOGETHER)
     for incoming in stream:
         document = _redacted(incoming, policy or engine.settings.write_policy)
-        item = _Item(document, join_scopes(base, document.scope) or "/")
+        item = _Pending(document, join_scopes(base, document.scope) or "/")
         with engine.store.read() as reader:
             stored = _stored(reader, item)
         _prepare(engine, item, _compare(stored, document.chunks).new)
@@ -175,21 +168,23 @@ def delete_documents(engine: Engine, scope: str, sources: Sequence[str]) -> int:
         return writer.documents.delete([row for row in documents if row is not None])
 
 
-def _write(engine: Engine, batch: list[_Item], cache: CachePolicy | None, attempts: _Attempts) -> Iterator[Written]:
-    identity = _embed(engine, [(item, place) for item in batch for place in item.rows], cache, attempts)
+def _write(
+    engine: Engine, batch: list[_Pending], cache: CachePolicy | None, attempts: _Attempts
+) -> Iterator[DocumentOutcome]:
+    identity = _embed(engine, [(item, i) for item in batch for i in item.rows], cache, attempts)
     for item in batch:
         written = None
         while item.problem is None and (written := _commit(engine, item, identity)) is None:
             # Another process has changed the document since it was compared.
             with engine.store.read() as reader:
-                lacking = [place for place in _compare(_stored(reader, item), item.document.chunks).new
-                           if place not in item.rows]  # fmt: skip
+                new = _compare(_stored(reader, item), item.document.chunks).new
+            lacking = [i for i in new if i not in item.rows]
             _prepare(engine, item, lacking)
-            more = [(item, place) for place in lacking if place in item.rows]
+            more = [(item, i) for i in lacking if i in item.rows]
             # If nothing was left to embed, the identity of the vectors made before still holds.
             identity = _embed(engine, more, cache, attempts) or identity
         if written is None:
-            yield Written(source=item.document.source, outcome="failed", problem=item.problem)
+            yield DocumentOutcome(source=item.document.source, outcome="failed", problem=item.problem)
             continue
         if not attempts.failed:
             embed_some_pending(engine, list(item.rows.values()))
@@ -213,7 +208,7 @@ def _redacted(document: NewDocument, policy: WritePolicy) -> NewDocument:
     )  # fmt: skip
 
 
-def _prepare(engine: Engine, item: _Item, places: Sequence[int]) -> None:
+def _prepare(engine: Engine, item: _Pending, indices: Sequence[int]) -> None:
     document = item.document
     try:
         check_name(document.source, "source")
@@ -221,56 +216,59 @@ def _prepare(engine: Engine, item: _Item, places: Sequence[int]) -> None:
         created_at = to_datetime(document.created_at)
         new = [
             NewRecord(
-                text=chunk.text, context=chunk.context, kind=CHUNK_KIND, source=document.source, position=place,
-                importance=document.importance, tags=document.tags, created_at=created_at,
+                text=document.chunks[i].text, context=document.chunks[i].context, kind=CHUNK_KIND,
+                source=document.source, position=i, importance=document.importance, tags=document.tags,
+                created_at=created_at,
             )
-            for place, chunk in ((place, document.chunks[place]) for place in places)
+            for i in indices
         ]  # fmt: skip
         rows = prepare_all(
             Arguments(new), base=item.scope, max_text_chars=engine.settings.max_text_chars, policy=_REDACTED_BEFORE
         )
-        for place, row in zip(places, rows, strict=True):
-            # A chunk adds only its place and headings to the metadata of its document, which were checked.
-            row.metadata = metadata_json(document.chunks[place].metadata)
-            item.rows[place] = row
+        for i, row in zip(indices, rows, strict=True):
+            # A chunk adds only its position and headings to the metadata of its document, which were checked.
+            row.metadata = metadata_json(document.chunks[i].metadata)
+            item.rows[i] = row
     except InvalidInput as reason:
         item.rows, item.problem = {}, str(reason)
 
 
 def _embed(
-    engine: Engine, wanted: Sequence[tuple[_Item, int]], cache: CachePolicy | None, attempts: _Attempts
+    engine: Engine, chunks: Sequence[tuple[_Pending, int]], cache: CachePolicy | None, attempts: _Attempts
 ) -> Identity | None:
     """Fill the vectors of rows, from the cache where it has them; returns the identity of their embedder."""
     if attempts.over:
-        for item, place in wanted:
-            item.rows[place].pending = engine.embedder.enabled
-    if not wanted or attempts.over:
+        for item, i in chunks:
+            item.rows[i].pending = engine.embedder.enabled
+    if not chunks or attempts.over:
         return None
     identity = identity_for(engine, None)
-    left = list(wanted)
+    left = list(chunks)
     embedder = None
     if cache is not None and identity is not None and engine.embedder.enabled:
         with engine.atomic() as writer:
             embedder = writer.vectors.register_embedder(**identity._asdict())
-            known = writer.embedding_cache.look_up(embedder, [item.rows[place].content_hash for item, place in wanted])
+            known = writer.embedding_cache.look_up(embedder, [item.rows[i].content_hash for item, i in chunks])
             writer.embedding_cache.touch(embedder, known, cache.max_entries)
         left = []
-        for item, place in wanted:
-            row = item.rows[place]
+        for item, i in chunks:
+            row = item.rows[i]
             if row.content_hash in known:
                 row.vectors, row.codes, *_ = known[row.content_hash]
-                item.cached.add(place)
+                item.cached.add(i)
             else:
-                left.append((item, place))
+                left.append((item, i))
     together = engine.embedder.batch_size or EMBEDDED_TOGETHER
     for begin in range(0, len(left), together):
-        rows = [item.rows[place] for item, place in left[begin : begin + together]]
+        rows = [item.rows[i] for item, i in left[begin : begin + together]]
         if attempts.over:
             for row in rows:
                 row.pending = True
             continue
         problem = embed_rows(engine.embedder, rows, [None] * len(rows), identity)
-        attempts.note(problem, down=problem is not None and all(row.pending for row in rows))
+        is_down = problem is not None and all(row.pending for row in rows)
+        attempts.failed = attempts.failed + 1 if is_down else 0
+        attempts.problem = problem or attempts.problem
         made = {row.content_hash: Parts(row.vectors, row.codes) for row in rows if row.vectors}
         if cache is not None and embedder is not None and made:
             # Before the document is complete: an interrupted index run loses none of these.
@@ -279,7 +277,7 @@ def _embed(
     return identity
 
 
-def _commit(engine: Engine, item: _Item, identity: Identity | None) -> Written | None:
+def _commit(engine: Engine, item: _Pending, identity: Identity | None) -> DocumentOutcome | None:
     """Replace the stored document of this source; None where it has changed since it was compared."""
     document = item.document
     with engine.atomic() as writer:
@@ -291,17 +289,26 @@ def _commit(engine: Engine, item: _Item, identity: Identity | None) -> Written |
             writer.documents.rename_source(stored[0], document.source)
         writer.records.delete([chunk.id for chunk in difference.gone])
         public_id = "doc_" + uuid7() if stored is None else stored[0].public_id
-        writer.documents.put(item.scope, document.source, public_id, _columns(document))
+        now = now_us()
+        same = ("title", "media_type", "content_hash", "chunking", "size_bytes", "mtime_ns", "inode", "problem")
+        columns = {name: getattr(document, name) for name in same} | {
+            "read_at": now if document.read_at is None else document.read_at,
+            "metadata": metadata_json(document.metadata),
+            "caller_metadata": metadata_json(document.caller_metadata),
+            "chunks": len(document.chunks),
+            "updated_at": now,
+        }
+        writer.documents.put(item.scope, document.source, public_id, columns)
         writer.documents.move_chunks(
             [
-                (chunk, place, metadata_json(document.chunks[place].metadata), document.created_at, document.tags)
-                for place, chunk in difference.unchanged.items()
-            ],
+                (chunk, i, metadata_json(document.chunks[i].metadata), document.created_at, document.tags)
+                for i, chunk in difference.unchanged.items()
+            ]
         )
-        rows = [item.rows[place] for place in difference.new]
+        rows = [item.rows[i] for i in difference.new]
         insert_rows(writer, rows, identity)
     changed = bool(difference.new or difference.gone)
-    return Written(
+    return DocumentOutcome(
         source=document.source,
         id=public_id,
         outcome="created" if stored is None else "updated" if changed else "unchanged",
@@ -309,13 +316,13 @@ def _commit(engine: Engine, item: _Item, identity: Identity | None) -> Written |
         chunks_kept=len(difference.unchanged),
         chunks_deleted=len(difference.gone),
         embeddings_cached=len(item.cached.intersection(difference.new)),
-        embeddings_computed=sum(bool(item.rows[place].vectors) for place in difference.new if place not in item.cached),
+        embeddings_computed=sum(bool(item.rows[i].vectors) for i in difference.new if i not in item.cached),
         pending=sum(row.pending for row in rows)
         + sum(chunk.embedding_state == "pending" for chunk in difference.unchanged.values()),
     )
 
 
-def _stored(reader: Reader, item: _Item) -> tuple[DocumentRow, list[Chunk]] | None:
+def _stored(reader: Reader, item: _Pending) -> tuple[DocumentRow, list[Chunk]] | None:
     """The stored document of this source, or the one that it was renamed from."""
     document = item.document
     row = reader.documents.find(item.scope, document.source)
@@ -327,25 +334,13 @@ def _stored(reader: Reader, item: _Item) -> tuple[DocumentRow, list[Chunk]] | No
 def _compare(stored: tuple[DocumentRow, list[Chunk]] | None, chunks: Sequence[NewChunk]) -> _Difference:
     """Match stored chunks with new ones of equal text and context, in order."""
     by_text: dict[tuple[str, str | None], list[Chunk]] = {}
-    for chunk in [] if stored is None else reversed(stored[1]):
-        by_text.setdefault((chunk.text, chunk.context), []).append(chunk)
-    same_place, new = {}, []
-    for place, wanted in enumerate(chunks):
-        same = by_text.get((wanted.text, wanted.context or None))
+    for old in [] if stored is None else reversed(stored[1]):
+        by_text.setdefault((old.text, old.context), []).append(old)
+    unchanged, new = {}, []
+    for i, chunk in enumerate(chunks):
+        same = by_text.get((chunk.text, chunk.context or None))
         if same:
-            same_place[place] = same.pop()
+            unchanged[i] = same.pop()
         else:
-            new.append(place)
-    return _Difference(same_place, new, [chunk for left in by_text.values() for chunk in left])
-
-
-def _columns(document: NewDocument) -> dict[str, Any]:
-    now = now_us()
-    same = ("title", "media_type", "content_hash", "chunking", "size_bytes", "mtime_ns", "inode", "problem")
-    return {name: getattr(document, name) for name in same} | {
-        "read_at": now if document.read_at is None else document.read_at,
-        "metadata": metadata_json(document.metadata),
-        "caller_metadata": metadata_json(document.caller_metadata),
-        "chunks": len(document.chunks),
-        "updated_at": now,
-    }
+            new.append(i)
+    return _Difference(unchanged, new, [old for left in by_text.values() for old in left])

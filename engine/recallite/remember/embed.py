@@ -28,6 +28,22 @@ if TYPE_CHECKING:
 
 EXTERNAL = "external"
 _PLAIN = "memory"
+# float32 keeps the length of a unit vector to about 1e-7.
+_UNIT_TOLERANCE = 1e-3
+_WORD_BYTES = 8  # token codes are whole words of 64 bits
+
+
+class EmbeddedText(Struct, frozen=True):
+    """An embedder's result for a text and its context; it takes the place of `vector` in a `NewRecord`.
+
+    `vectors` has the float32 bytes of each part, of unit length, and `codes` the codes of each part's tokens, or none.
+    A text that the embedder refuses has neither, and `refused` says why.
+    """
+
+    embedder: Identity
+    vectors: tuple[bytes, ...]
+    codes: tuple[bytes, ...] = ()
+    refused: str | None = None
 
 
 def identity_for(engine: Engine, vector: object, active: EmbedderRow | None = None) -> Identity | None:
@@ -75,28 +91,29 @@ def embed_rows(
     if any(vector is not None for vector in vectors):
         if identity is None:
             raise InvalidInput("a vector was given, but this memory has no embedder and no dimension yet", "vector")
-        if isinstance(rows, RowColumns) and _accept_arrays(rows, vectors, identity.dimension):
+        if isinstance(rows, RowColumns) and (arrays := _stacked(vectors, identity.dimension)) is not None:
+            rows.give_vectors(arrays)
             return None
         _accept_given(rows, vectors, identity, codes=embedder.stores_codes)
-    wanted = [row for row, vector in zip(rows, vectors, strict=True) if vector is None and row.indexed]
+    lacking = [row for row, vector in zip(rows, vectors, strict=True) if vector is None and row.indexed]
     if embedder.ahead:
-        for row in wanted:
+        for row in lacking:
             if part := embedder.ahead.get((row.text, row.context)):
                 _give(row, part)
-        wanted = [row for row in wanted if (row.text, row.context) not in embedder.ahead]
-    if not wanted or not embedder.enabled:
+        lacking = [row for row in lacking if (row.text, row.context) not in embedder.ahead]
+    if not lacking or not embedder.enabled:
         return None
     try:
         if identity is None:  # the embedder could not even say what it is
             raise EmbedderError(embedder.failure or "the embedder cannot be asked")
-        parts = parts_of(embedder, [row.text for row in wanted], [row.context for row in wanted])
+        parts = parts_of(embedder, [row.text for row in lacking], [row.context for row in lacking])
     except EmbedderError as reason:
-        for row in wanted:
+        for row in lacking:
             row.pending = True
-        embedder.failed(reason, f"memories that wait for vectors: {len(wanted)}")
+        embedder.failed(reason, f"memories that wait for vectors: {len(lacking)}")
         return fault_text(reason)
     embedder.worked()
-    for row, part in zip(wanted, parts, strict=True):
+    for row, part in zip(lacking, parts, strict=True):
         _give(row, part)
     return retry_reason(parts)
 
@@ -112,24 +129,20 @@ def parts_ahead(engine: Engine, rows: Sequence[Row]) -> dict[tuple[str, str | No
 
     A text that could not be embedded is not tried again there: it waits for its vectors.
     """
-    wanted = [row for row in rows if row.indexed]
-    if not wanted or not engine.embedder.enabled:
+    indexed = [row for row in rows if row.indexed]
+    if not indexed or not engine.embedder.enabled:
         return {}
-    problem = embed_rows(engine.embedder, wanted, [None] * len(wanted), identity_for(engine, None))
+    problem = embed_rows(engine.embedder, indexed, [None] * len(indexed), identity_for(engine, None))
     return {
         (row.text, row.context): Parts(
             row.vectors, row.codes, row.refused or (problem if row.pending else None), refused=row.refused is not None
         )
-        for row in wanted
+        for row in indexed
     }
 
 
 def insert_rows(
-    writer: Writer,
-    rows: Sequence[Row],
-    identity: Identity | None,
-    *,
-    compared_by: Callable[[bool], str] | None = None,
+    writer: Writer, rows: Sequence[Row], identity: Identity | None, *, compared_by: Callable[[bool], str] | None = None
 ) -> list[int]:
     """Insert rows in this transaction, their vectors under `identity`; returns their row ids.
 
@@ -247,34 +260,22 @@ def _embedded(embedder: EmbedderHandle, texts: Sequence[str], contexts: Sequence
 
 def _accept_given(rows: Sequence[Row], all_vectors: Sequence[object], identity: Identity, *, codes: bool) -> None:
     """Check and normalise the given vectors, in one array where possible; with `codes` keep those of token codes."""
-    dimension = identity.dimension
-    with_vector = [(row, vector) for row, vector in zip(rows, all_vectors, strict=True) if vector is not None]
-    made = [(row, vector) for row, vector in with_vector if isinstance(vector, EmbeddedText)]
-    if made:
+    given = [(row, vector) for row, vector in zip(rows, all_vectors, strict=True) if vector is not None]
+    if made := [(row, vector) for row, vector in given if isinstance(vector, EmbeddedText)]:
         check_embedded([vector for _, vector in made], identity)
         for row, vector in made:
             row.vectors, row.codes = vector.vectors, vector.codes if codes else ()
             row.refused = vector.refused
-        with_vector = [(row, vector) for row, vector in with_vector if not isinstance(vector, EmbeddedText)]
-    if not with_vector:
+        given = [(row, vector) for row, vector in given if not isinstance(vector, EmbeddedText)]
+    if not given:
         return
-    vectors = _stacked([vector for _, vector in with_vector], dimension)
-    parts: Iterable[tuple[bytes, ...]]
-    if vectors is None:
-        parts = [tuple(part.tobytes() for part in check_vectors(vector, dimension)) for _, vector in with_vector]
-    else:
-        parts = zip(vectors)
-    for (row, _), part in zip(with_vector, parts, strict=True):
-        row.vectors, row.vectors_given = part, True
-
-
-def _accept_arrays(rows: RowColumns, arrays: Sequence[object], dimension: int) -> bool:
-    """Normalise one array for each row; False, with nothing done, if any is something else."""
-    vectors = _stacked(arrays, dimension)
-    if vectors is None:
-        return False
-    rows.give_vectors(vectors)
-    return True
+    vectors = _stacked([vector for _, vector in given], identity.dimension)
+    for i, (row, parts) in enumerate(given):
+        if vectors is None:
+            row.vectors = tuple(part.tobytes() for part in check_vectors(parts, identity.dimension))
+        else:
+            row.vectors = (vectors[i],)
+        row.vectors_given = True
 
 
 def _stacked(arrays: Sequence[object], dimension: int) -> list[bytes] | None:
@@ -295,24 +296,6 @@ def _unit_rows(values: NDArray[np.float32]) -> list[bytes] | None:
     if not (np.isfinite(norms).all() and norms.all()):
         return None
     return [row.tobytes() for row in (values / norms[:, None]).astype("<f4")]
-
-
-# float32 keeps the length of a unit vector to about 1e-7.
-_UNIT_TOLERANCE = 1e-3
-_WORD_BYTES = 8  # token codes are whole words of 64 bits
-
-
-class EmbeddedText(Struct, frozen=True):
-    """An embedder's result for a text and its context; it takes the place of `vector` in a `NewRecord`.
-
-    `vectors` has the float32 bytes of each part, of unit length, and `codes` the codes of each part's tokens, or none.
-    A text that the embedder refuses has neither, and `refused` says why.
-    """
-
-    embedder: Identity
-    vectors: tuple[bytes, ...]
-    codes: tuple[bytes, ...] = ()
-    refused: str | None = None
 
 
 def check_embedded(texts: Sequence[EmbeddedText], identity: Identity) -> None:
@@ -343,8 +326,13 @@ def check_embedded(texts: Sequence[EmbeddedText], identity: Identity) -> None:
                 "vector",
             )
     parts = [part for embedded in texts for part in embedded.vectors]
-    values = np.frombuffer(b"".join(parts), dtype="<f4").reshape(len(parts), identity.dimension)
+    if parts and not are_unit(parts):
+        raise InvalidInput("a vector of an embedded text is not of length 1: it was changed or damaged", "vector")
+
+
+def are_unit(parts: Sequence[bytes]) -> bool:
+    """Whether all of these float32 vectors of one dimension are of length 1."""
+    values = np.frombuffer(b"".join(parts), dtype="<f4").reshape(len(parts), -1)
     with np.errstate(over="ignore", invalid="ignore"):
         norms = np.sqrt(np.einsum("ij,ij->i", values, values, dtype=np.float64))
-    if not (np.abs(norms - 1.0) <= _UNIT_TOLERANCE).all():  # NaN too
-        raise InvalidInput("a vector of an embedded text is not of length 1: it was changed or damaged", "vector")
+    return bool((np.abs(norms - 1.0) <= _UNIT_TOLERANCE).all())  # False for NaN

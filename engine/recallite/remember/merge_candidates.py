@@ -26,7 +26,7 @@ from recallite.model.records import Record
 from recallite.model.settings import WritePolicy
 from recallite.store.columns import RowColumns
 from recallite.store.transaction import Reader
-from recallite.store.values import Commit, CurrentRecord, EmbedderRow, Row
+from recallite.store.values import Commit, CurrentRecord, Row
 from recallite.system.numerics import kernel_errors, kernels
 from recallite.text.patterns import lazily
 from recallite.text.quotes import Claim, Quotation
@@ -36,6 +36,209 @@ from recallite.text.words import KEY_BYTES
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+
+SPARE = 6
+"""Neighbours fetched beyond those that may be linked: this batch may replace the text of some."""
+
+
+class CandidateRecord(Struct):
+    """A record that a row may quote, continue or be linked to: a stored one, or one of this batch."""
+
+    record_id: int | None
+    public_id: str
+    scope: str
+    kind: str
+    text: str
+    context: str | None
+    topic: str | None
+    pinned: bool
+    authority: int
+    content_hash: bytes
+    recorded_from: int
+    # The row of this batch that its text comes from; None while it has the stored text.
+    text_row: int | None = None
+
+    @classmethod
+    def of(cls, row: Row, text_row: int, record_id: int | None = None) -> CandidateRecord:
+        """Return the candidate that a row of this batch is, or a stored record that it replaces."""
+        return cls(
+            record_id, row.public_id, row.scope, row.kind, row.text, row.context, row.topic, row.pinned,
+            row.authority, row.content_hash, row.recorded_from, text_row,
+        )  # fmt: skip
+
+
+class Match(NamedTuple):
+    """A record near a row; `record` is only its row id where nothing else had to be read.
+
+    `whole` is True where both texts were embedded in one part.
+    """
+
+    record: CandidateRecord | int
+    cosine: float
+    whole: bool
+
+
+class MergeCandidates:
+    """The candidates for each row of a batch, kept up to date while the rows are written in order.
+
+    `insert_waiting` inserts the rows not stored yet: claims about a record are checked against what is stored.
+    """
+
+    def __init__(
+        self,
+        reader: Reader,
+        rows: RowColumns,
+        policy: WritePolicy,
+        near: ThresholdMatches | None,
+        quotations: Sequence[Quotation],
+        insert_waiting: Callable[[], None],
+        *,
+        report: bool,
+    ) -> None:
+        """`report` reads what links are reported with."""
+        self._reader, self._rows, self._policy = reader, rows, policy
+        self._quotations, self._insert_waiting, self._report = quotations, insert_waiting, report
+        self._by_id: dict[int, CandidateRecord] = {}
+        self._by_key: dict[bytes, list[CandidateRecord]] = {}
+        # By scope, kind, topic and authority.
+        self._by_topic: dict[tuple[str, str, str, int], CandidateRecord] = {}
+        self._by_row: list[CandidateRecord | None] = [None] * len(rows)
+        self._now = now_us()
+        self._neighbors: Sequence[Sequence[Neighbor]] = [()] * len(rows) if near is None else near.neighbors
+        self._batch_matches = None if near is None or len(rows) < 2 else BatchMatches(rows, policy.most_links + SPARE)
+        self._load()
+
+    def near(self, i: int) -> list[Match]:
+        """The records near a row, nearest first: stored ones that keep their text, and rows before it."""
+        matches = []
+        for neighbor in self._neighbors[i]:
+            candidate = self._by_id.get(neighbor.record_id)
+            if candidate is None or candidate.text_row is None:
+                matches.append(
+                    Match(neighbor.record_id if candidate is None else candidate, neighbor.cosine, neighbor.whole)
+                )
+        floor = self._policy.floor
+        if self._batch_matches is None or floor is None:
+            return matches
+        for other, cosine in self._batch_matches.near(i, floor):
+            earlier = self._by_row[other]
+            if earlier is not None and earlier.text_row == other:
+                whole = len(self._rows[i].vectors) == len(self._rows[other].vectors) == 1
+                matches.append(Match(earlier, cosine, whole))
+        return sorted(matches, key=lambda neighbor: -neighbor.cosine)
+
+    def quoted(self, i: int, row: Row) -> CandidateRecord | None:
+        """The record that a row quotes as recall may have returned it."""
+        if not self._quotations:
+            return None
+        context_claim = [] if row.context is None else [("context", row.context)]
+        quoted = self._quotations[i].quoted(
+            lambda key: self._recallable(key, row.scope),
+            lambda candidate, claims: self._claims_hold(candidate, [*context_claim, *claims]),
+        )
+        return quoted[0] if quoted else None
+
+    def on_topic(self, row: Row, matches: Sequence[Match]) -> tuple[CandidateRecord | None, float | None]:
+        """The record on the topic of a row, and the cosine where it was found by similarity."""
+        if row.topic is not None:
+            for rank in range(row.authority, LOWEST_RANK - 1, -1):
+                if candidate := self._by_topic.get((row.scope, row.kind, row.topic, rank)):
+                    return candidate, None
+            return None, None
+        least = self._policy.topic_cosine
+        for match in matches if least is not None else ():
+            if least is None or match.cosine < least:
+                break
+            record = match.record
+            if not match.whole or not isinstance(record, CandidateRecord) or record.authority > row.authority:
+                continue
+            one, other = (
+                side.text if side.context is None else f"{side.context}\n{side.text}" for side in (row, record)
+            )
+            if same_topic(one, other):
+                return record, match.cosine
+        return None, None
+
+    def takes_text_of(self, candidate: CandidateRecord, i: int, row: Row) -> None:
+        """Record that a record now has the text of this row."""
+        if candidate.text_row != i:
+            same_text = self._by_key.get(candidate.content_hash[:KEY_BYTES], [])
+            if candidate in same_text:  # a record that is not indexed is not
+                same_text.remove(candidate)
+        candidate.text, candidate.context, candidate.content_hash = row.text, row.context, row.content_hash
+        candidate.text_row, self._by_row[i] = i, candidate
+        if candidate.authority != row.authority:
+            self._drop_topic(candidate)
+            candidate.authority = row.authority
+        self._by_key.setdefault(row.content_hash[:KEY_BYTES], []).append(candidate)
+        if candidate.topic is not None:
+            self._by_topic[_topic_of(candidate)] = candidate
+
+    def replaced(self, record_id: int, i: int, row: Row) -> None:
+        """Record that a stored record has been replaced by this row."""
+        candidate = self._by_id.get(record_id)
+        if candidate is None:
+            candidate = self._by_id[record_id] = CandidateRecord.of(row, i, record_id)
+        self._drop_topic(candidate)
+        candidate.scope, candidate.kind, candidate.topic, candidate.pinned = row.scope, row.kind, row.topic, row.pinned
+        self.takes_text_of(candidate, i, row)
+
+    def stored(self, candidate: CandidateRecord, record_id: int) -> None:
+        """Record the row id of a row that has been inserted."""
+        candidate.record_id = record_id
+        self._by_id[record_id] = candidate
+
+    def _load(self) -> None:
+        """Read the records that a row may quote or that share its topic, and neighbours for more than their row id."""
+        policy, records = self._policy, self._reader.records
+        if keys := {key for quotation in self._quotations for key in quotation.keys}:
+            for current in records.current_by_text(list(keys), self._now):
+                self._add(current)
+        topics = {topic for topic in self._rows.topic if topic is not None}
+        if topics and policy.merge_strategy != "append":
+            for current in records.current_by_topic(list(topics), self._now):
+                candidate = self._add(current)
+                self._by_topic[_topic_of(candidate)] = candidate
+        least = 0.0 if self._report else 2.0 if policy.topic_cosine is None else policy.topic_cosine
+        if ids := {neighbor.record_id for some in self._neighbors for neighbor in some if neighbor.cosine >= least}:
+            for current in records.current(list(ids), self._now):
+                self._add(current)
+
+    def _drop_topic(self, candidate: CandidateRecord) -> None:
+        topic = _topic_of(candidate)
+        if self._by_topic.get(topic) is candidate:
+            del self._by_topic[topic]
+
+    def _add(self, current: CurrentRecord) -> CandidateRecord:
+        candidate = self._by_id.get(current.record_id)
+        if candidate is None:
+            candidate = self._by_id[current.record_id] = CandidateRecord(**current._asdict())
+            self._by_key.setdefault(current.content_hash[:KEY_BYTES], []).append(candidate)
+        return candidate
+
+    def _recallable(self, key: bytes, scope: str) -> list[CandidateRecord]:
+        """The records with this text that a recall in the scope could have returned."""
+        candidates = self._by_key.get(key, ())
+        return [
+            candidate
+            for candidate in candidates
+            if scope == "/" or candidate.scope == scope or candidate.scope.startswith(scope + "/")
+        ]
+
+    def _claims_hold(self, candidate: CandidateRecord, claims: Sequence[Claim]) -> bool:
+        if not claims:
+            return True
+        self._insert_waiting()
+        assert candidate.record_id is not None
+        record = self._reader.records.get(candidate.record_id)
+        return all(_holds(record, name, value) for name, value in claims)
+
+
+def _topic_of(candidate: CandidateRecord) -> tuple[str, str, str, int]:
+    return candidate.scope, candidate.kind, candidate.topic or "", candidate.authority
+
+
+# Records near a text: a search among those that are stored, and cosines within a batch.
 
 # How many new records the index may lack; their vectors are read from the store.
 _LATE = 24
@@ -61,13 +264,6 @@ class ThresholdMatches(NamedTuple):
     neighbors: list[list[Neighbor]]
 
 
-class _Read(NamedTuple):
-    """A read transaction, and the embedder whose vectors the store has."""
-
-    reader: Reader
-    embedder: EmbedderRow
-
-
 def threshold_search(
     engine: Engine, reader: Reader, rows: Sequence[Row], most: int, floor: float, *, indexed: bool = True
 ) -> ThresholdMatches:
@@ -77,9 +273,9 @@ def threshold_search(
     index lacks its uncommitted rows, so every record of the scope and kind is read from the store.
     """
     groups: dict[tuple[str, str], list[int]] = {}
-    for place, row in enumerate(rows):
+    for i, row in enumerate(rows):
         if row.vectors:
-            groups.setdefault((row.scope, row.kind), []).append(place)
+            groups.setdefault((row.scope, row.kind), []).append(i)
     neighbors: list[list[Neighbor]] = [[] for _ in rows]
     with kernel_errors(), ExitStack() as stack:
         if indexed:
@@ -90,22 +286,30 @@ def threshold_search(
         commit = reader.changes.commit()
         if embedder is None or not groups:
             return ThresholdMatches(commit, neighbors)
-        read, now = _Read(reader, embedder), now_us()
+        now = now_us()
         scopes = reader.scopes.ids(list({scope for scope, _ in groups}))
-        for (scope, kind), places in groups.items():
+        for (scope, kind), indices in groups.items():
             if scope not in scopes:
                 continue
-            wanted = ThresholdQuery(scopes[scope], kind, now, most, floor)
-            queries = _first_parts([rows[place] for place in places], embedder.dimension)
-            if indexed:
-                likely = _in_index(index, read, queries, wanted, late)
-            else:
-                likely = _in_store(read, queries, scope, wanted)
-            for place, near_records in zip(places, _measured(read, queries, likely, wanted), strict=True):
-                single_part = len(rows[place].vectors) == 1
-                neighbors[place] = (
-                    near_records if single_part else [near._replace(whole=False) for near in near_records]
-                )
+            query = ThresholdQuery(scopes[scope], kind, now, most, floor)
+            vectors = _first_parts([rows[i] for i in indices], embedder.dimension)
+            likely: list[Likely] = [{} for _ in indices]
+            if indexed and index.vectors is not None:
+                likely = likely_in_index(index, vectors, query)
+            unindexed = Filter(where={"scope": scope}, kinds=kind)
+            if ids := late if indexed else reader.records.matching_ids(unindexed, now):
+                stored = likely_among(reader.vectors.of_current(ids, embedder), vectors, query)
+                likely = [a | b for a, b in zip(likely, stored, strict=True)]
+            for i, vector, records in zip(indices, vectors, likely, strict=True):
+                cosines = reader.vectors.cosines(embedder, vector, list(records)) if records else ()
+                single_part = len(rows[i].vectors) == 1
+                near = [
+                    Neighbor(row_id, float(cosine), single_part and whole)
+                    for (row_id, whole), cosine in zip(records.items(), cosines, strict=True)
+                    if cosine >= floor
+                ]
+                near.sort(key=lambda neighbor: (-neighbor.cosine, neighbor.record_id))
+                neighbors[i] = near[:most]
     return ThresholdMatches(commit, neighbors)
 
 
@@ -119,62 +323,28 @@ def _first_parts(rows: Sequence[Row], dimension: int) -> NDArray[np.float32]:
     return np.frombuffer(b"".join(row.vectors[0] for row in rows), dtype="<f4").reshape(len(rows), dimension)
 
 
-def _in_index(
-    index: MemoryIndex, read: _Read, queries: NDArray[np.float32], wanted: ThresholdQuery, late: list[int]
-) -> list[Likely]:
-    """The records that may match each query, by the index and, of those that it lacks, by the store."""
-    likely: list[Likely] = [{} for _ in queries]
-    if index.vectors is not None:
-        likely = likely_in_index(index, queries, wanted)
-    if not late:
-        return likely
-    lacking = likely_among(read.reader.vectors.of_current(late, read.embedder), queries, wanted)
-    return [a | b for a, b in zip(likely, lacking, strict=True)]
-
-
-def _in_store(read: _Read, queries: NDArray[np.float32], scope: str, wanted: ThresholdQuery) -> list[Likely]:
-    """The records that may match each query, by the vectors that the store has of the scope and kind."""
-    reader, embedder = read
-    ids = reader.records.matching_ids(Filter(where={"scope": scope}, kinds=wanted.kind), wanted.now)
-    return likely_among(reader.vectors.of_current(ids, embedder), queries, wanted)
-
-
-def _measured(
-    read: _Read, queries: NDArray[np.float32], likely: Sequence[Likely], wanted: ThresholdQuery
-) -> list[list[Neighbor]]:
-    """The neighbours of each query among the records that may match it, nearest first."""
-    neighbors = []
-    for query, records in zip(queries, likely, strict=True):
-        cosines = read.reader.vectors.cosines(read.embedder, query, list(records)) if records else ()
-        near = [Neighbor(key, float(cosine), records[key]) for key, cosine in zip(records, cosines, strict=True)]
-        near = [neighbor for neighbor in near if neighbor.cosine >= wanted.floor]
-        near.sort(key=lambda neighbor: (-neighbor.cosine, neighbor.record_id))
-        neighbors.append(near[: wanted.most])
-    return neighbors
-
-
 class BatchMatches:
     """Cosines between the rows of a batch that share scope and kind, computed a block at a time."""
 
-    def __init__(self, rows: Sequence[Row], wanted: int) -> None:
-        self._wanted = wanted
+    def __init__(self, rows: Sequence[Row], most: int) -> None:
+        self._most = most
         groups: dict[tuple[str, str], list[int]] = {}
         self._seat: list[tuple[tuple[str, str], int] | None] = [None] * len(rows)
-        for place, row in enumerate(rows):
+        for i, row in enumerate(rows):
             if row.vectors:
                 group = groups.setdefault((row.scope, row.kind), [])
-                self._seat[place] = (row.scope, row.kind), len(group)
-                group.append(place)
-        self._places = {key: np.array(places) for key, places in groups.items()}
+                self._seat[i] = (row.scope, row.kind), len(group)
+                group.append(i)
+        self._places = {key: np.array(indices) for key, indices in groups.items()}
         self._vectors = {
-            key: _first_parts([rows[place] for place in places], len(rows[places[0]].vectors[0]) // 4)
-            for key, places in groups.items()
+            key: _first_parts([rows[i] for i in indices], len(rows[indices[0]].vectors[0]) // 4)
+            for key, indices in groups.items()
         }
         self._block: tuple[tuple[str, str], int, NDArray[np.float32]] | None = None
 
-    def near(self, place: int, floor: float) -> list[tuple[int, float]]:
+    def near(self, i: int, floor: float) -> list[tuple[int, float]]:
         """The nearest earlier rows at a cosine of at least `floor`, nearest first."""
-        seat = self._seat[place]
+        seat = self._seat[i]
         if seat is None or not seat[1]:
             return []
         key, seat_row = seat
@@ -184,7 +354,7 @@ class BatchMatches:
             self._block = key, start, every[start : start + _BLOCK] @ every[: start + _BLOCK].T
         cosines = self._block[2][seat_row - start, :seat_row]
         matching = np.flatnonzero(cosines >= floor)
-        matching = matching[np.argsort(-cosines[matching], kind="stable")][: self._wanted]
+        matching = matching[np.argsort(-cosines[matching], kind="stable")][: self._most]
         return [(int(self._places[key][other]), min(1.0, float(cosines[other]))) for other in matching.tolist()]
 
 
@@ -204,12 +374,8 @@ _TIMES = {
 }  # fmt: skip
 
 
-def claims_hold(record: Record, claims: Sequence[Claim]) -> bool:
-    """Whether every claim holds of a record. Numbers that depend on the query, such as scores, always do."""
-    return all(_holds(record, name, value) for name, value in claims)
-
-
 def _holds(record: Record, name: str, value: Any) -> bool:
+    """Whether a claim holds of a record. Numbers that depend on the query, such as scores, always do."""
     if value is None or value == [] or value == {}:
         return name in _NUMBERS or name in _TIMES or name in _FIELDS
     if name in _NUMBERS:
@@ -291,210 +457,3 @@ _FIELDS: Mapping[str, Any] = {
     "sub_queries": lambda *_: False,
     "signals": _are_signals,
 }
-
-
-# The candidates of a batch.
-
-SPARE = 6
-"""Neighbours fetched beyond those that may be linked: this batch may replace the text of some."""
-
-
-class CandidateRecord(Struct):
-    """A record that a row may quote, continue or be linked to: a stored one, or one of this batch."""
-
-    record_id: int | None
-    public_id: str
-    scope: str
-    kind: str
-    text: str
-    context: str | None
-    topic: str | None
-    pinned: bool
-    authority: int
-    content_hash: bytes
-    recorded_from: int
-    # The row of this batch that its text comes from; None while it has the stored text.
-    text_row: int | None = None
-
-
-class Match(NamedTuple):
-    """A record near a row; `record` is only its row id where nothing else had to be read.
-
-    `whole` is True where both texts were embedded in one part.
-    """
-
-    record: CandidateRecord | int
-    cosine: float
-    whole: bool
-
-
-class MergeCandidates:
-    """The candidates for each row of a batch, kept up to date while the rows are written in order.
-
-    `insert_waiting` inserts the rows not stored yet: claims about a record are checked against what is stored.
-    """
-
-    def __init__(
-        self,
-        reader: Reader,
-        rows: RowColumns,
-        policy: WritePolicy,
-        near: ThresholdMatches | None,
-        quotations: Sequence[Quotation],
-        insert_waiting: Callable[[], None],
-        *,
-        report: bool,
-    ) -> None:
-        """`report` reads what links are reported with."""
-        self._reader, self._rows, self._policy = reader, rows, policy
-        self._quotations, self._insert_waiting, self._report = quotations, insert_waiting, report
-        self._by_id: dict[int, CandidateRecord] = {}
-        self._by_key: dict[bytes, list[CandidateRecord]] = {}
-        # By scope, kind, topic and authority.
-        self._by_topic: dict[tuple[str, str, str, int], CandidateRecord] = {}
-        self._by_row: list[CandidateRecord | None] = [None] * len(rows)
-        self._now = now_us()
-        self._neighbors: Sequence[Sequence[Neighbor]] = [()] * len(rows) if near is None else near.neighbors
-        self._batch_matches = None if near is None or len(rows) < 2 else BatchMatches(rows, policy.most_links + SPARE)
-        self._load_quoted_or_same_topic()
-        self._load_neighbors()
-
-    def near(self, place: int) -> list[Match]:
-        """The records near a row, nearest first: stored ones that keep their text, and rows before it."""
-        matches = []
-        for neighbor in self._neighbors[place]:
-            candidate = self._by_id.get(neighbor.record_id)
-            if candidate is None or candidate.text_row is None:
-                matches.append(
-                    Match(neighbor.record_id if candidate is None else candidate, neighbor.cosine, neighbor.whole)
-                )
-        floor = self._policy.floor
-        if self._batch_matches is None or floor is None:
-            return matches
-        for other, cosine in self._batch_matches.near(place, floor):
-            earlier = self._by_row[other]
-            if earlier is not None and earlier.text_row == other:
-                whole = len(self._rows[place].vectors) == len(self._rows[other].vectors) == 1
-                matches.append(Match(earlier, cosine, whole))
-        return sorted(matches, key=lambda neighbor: -neighbor.cosine)
-
-    def quoted(self, place: int, row: Row) -> CandidateRecord | None:
-        """The record that a row quotes as recall may have returned it."""
-        if not self._quotations:
-            return None
-        context_claim = [] if row.context is None else [("context", row.context)]
-        quoted = self._quotations[place].quoted(
-            lambda key: self._recallable(key, row.scope),
-            lambda candidate, claims: self._claims_hold(candidate, [*context_claim, *claims]),
-        )
-        return quoted[0] if quoted else None
-
-    def on_topic(self, row: Row, matches: Sequence[Match]) -> tuple[CandidateRecord | None, float | None]:
-        """The record on the topic of a row, and the cosine where it was found by similarity."""
-        if row.topic is not None:
-            for rank in range(row.authority, LOWEST_RANK - 1, -1):
-                if candidate := self._by_topic.get((row.scope, row.kind, row.topic, rank)):
-                    return candidate, None
-            return None, None
-        least = self._policy.topic_cosine
-        for match in matches if least is not None else ():
-            if least is None or match.cosine < least:
-                break
-            record = match.record
-            if not match.whole or not isinstance(record, CandidateRecord) or record.authority > row.authority:
-                continue
-            if _on_one_topic(row, record):
-                return record, match.cosine
-        return None, None
-
-    def takes_text_of(self, candidate: CandidateRecord, place: int, row: Row) -> None:
-        """Record that a record now has the text of this row."""
-        if candidate.text_row != place:
-            listed = self._by_key.get(candidate.content_hash[:KEY_BYTES], [])
-            if candidate in listed:  # a record that is not indexed is not
-                listed.remove(candidate)
-        candidate.text, candidate.context, candidate.content_hash = row.text, row.context, row.content_hash
-        candidate.text_row, self._by_row[place] = place, candidate
-        if candidate.authority != row.authority:
-            self._drop_topic(candidate)
-            candidate.authority = row.authority
-        self._by_key.setdefault(row.content_hash[:KEY_BYTES], []).append(candidate)
-        if candidate.topic is not None:
-            self._by_topic[_topic_of(candidate)] = candidate
-
-    def replaced(self, record_id: int, place: int, row: Row) -> None:
-        """Record that a stored record has been replaced by this row."""
-        candidate = self._by_id.get(record_id)
-        if candidate is None:
-            candidate = self._by_id[record_id] = CandidateRecord(
-                record_id, row.public_id, row.scope, row.kind, row.text, row.context, row.topic, row.pinned,
-                row.authority, row.content_hash, row.recorded_from, place,
-            )  # fmt: skip
-        self._drop_topic(candidate)
-        candidate.scope, candidate.kind, candidate.topic, candidate.pinned = row.scope, row.kind, row.topic, row.pinned
-        self.takes_text_of(candidate, place, row)
-
-    def stored(self, candidate: CandidateRecord, record_id: int) -> None:
-        """Record the row id of a row that has been inserted."""
-        candidate.record_id = record_id
-        self._by_id[record_id] = candidate
-
-    def _load_quoted_or_same_topic(self) -> None:
-        """Read the records that a row may quote, or that share its topic."""
-        policy = self._policy
-        keys = {key for quotation in self._quotations for key in quotation.keys}
-        if keys:
-            for current in self._reader.records.current_by_text(list(keys), self._now):
-                self._add(current)
-        topics = {topic for topic in self._rows.topic if topic is not None}
-        if topics and policy.merge_strategy != "append":
-            for current in self._reader.records.current_by_topic(list(topics), self._now):
-                candidate = self._add(current)
-                self._by_topic[_topic_of(candidate)] = candidate
-
-    def _drop_topic(self, candidate: CandidateRecord) -> None:
-        topic = _topic_of(candidate)
-        if self._by_topic.get(topic) is candidate:
-            del self._by_topic[topic]
-
-    def _load_neighbors(self) -> None:
-        """Read the neighbours of which more than the row id is needed."""
-        least = 0.0 if self._report else 2.0 if self._policy.topic_cosine is None else self._policy.topic_cosine
-        ids = {neighbor.record_id for some in self._neighbors for neighbor in some if neighbor.cosine >= least}
-        if ids:
-            for current in self._reader.records.current(list(ids), self._now):
-                self._add(current)
-
-    def _add(self, current: CurrentRecord) -> CandidateRecord:
-        candidate = self._by_id.get(current.record_id)
-        if candidate is None:
-            candidate = self._by_id[current.record_id] = CandidateRecord(**current._asdict())
-            self._by_key.setdefault(current.content_hash[:KEY_BYTES], []).append(candidate)
-        return candidate
-
-    def _recallable(self, key: bytes, scope: str) -> list[CandidateRecord]:
-        """The records with this text that a recall in the scope could have returned."""
-        candidates = self._by_key.get(key, ())
-        return [
-            candidate
-            for candidate in candidates
-            if scope == "/" or candidate.scope == scope or candidate.scope.startswith(scope + "/")
-        ]
-
-    def _claims_hold(self, candidate: CandidateRecord, claims: Sequence[Claim]) -> bool:
-        """Whether all claims hold of a record."""
-        if not claims:
-            return True
-        self._insert_waiting()
-        assert candidate.record_id is not None
-        record = self._reader.records.get(candidate.record_id)
-        return claims_hold(record, claims)
-
-
-def _topic_of(candidate: CandidateRecord) -> tuple[str, str, str, int]:
-    return candidate.scope, candidate.kind, candidate.topic or "", candidate.authority
-
-
-def _on_one_topic(row: Row, candidate: CandidateRecord) -> bool:
-    one, other = (side.text if side.context is None else f"{side.context}\n{side.text}" for side in (row, candidate))
-    return same_topic(one, other)

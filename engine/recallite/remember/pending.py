@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 import msgspec
@@ -63,11 +62,10 @@ def embed_pending(engine: Engine, *, limit: int | None = None, on_progress: Prog
         last = waiting[-1][0]
         parts = parts_by_id(engine.embedder, waiting, patient=True)
 
-        def store(writer: Writer, some: Sequence[Text], parts: dict[int, Parts]) -> None:
-            active = writer.vectors.register_embedder(**identity._asdict())
-            writer.vectors.set(active, writer.vectors.unchanged(some, finished(parts)), active=True)
+        def store(writer: Writer, done: dict[int, Parts]) -> None:
+            writer.vectors.set(writer.vectors.register_embedder(**identity._asdict()), done, active=True)
 
-        _in_turns(engine, step, waiting, parts, store)
+        _in_turns(engine, step, waiting, finished(parts), store)
         tried += len(waiting)
         done += sum(bool(part.values) for part in parts.values())
         problem = problem or retry_reason(parts.values())
@@ -83,16 +81,17 @@ def _in_turns(
     step: StepSize | None,
     texts: Sequence[Text],
     parts: Mapping[int, Parts],
-    store: Callable[[Writer, Sequence[Text], dict[int, Parts]], None],
+    store: Callable[[Writer, dict[int, Parts]], object],
 ) -> None:
-    """Store the parts of texts, of some in each turn of the background; without a step all at once."""
+    """Store the parts of texts that were not changed since, of some in each turn; without a step all at once."""
     left = texts
     while left:
         some = left if step is None else left[: step.size]
         with engine.atomic(step=step) as writer:
             if step is not None:
                 step.count = len(some)
-            store(writer, some, {row_id: parts[row_id] for row_id, *_ in some if row_id in parts})
+            made = {row_id: parts[row_id] for row_id, *_ in some if row_id in parts}
+            store(writer, writer.vectors.unchanged(some, made))
         left = left[len(some) :]
 
 
@@ -108,12 +107,6 @@ def _drop_others(engine: Engine, embedder: EmbedderRow) -> None:
         if not ids:
             return
         last = ids[-1]
-
-
-def drain_pending(engine: Engine, limit: int | None) -> None:
-    """Embed pending records; a failure leaves them pending."""
-    with suppress(EmbedderError):
-        embed_pending(engine, limit=limit)
 
 
 def reembed(engine: Engine, *, on_progress: Progress | None = None) -> int:
@@ -145,11 +138,9 @@ def reembed(engine: Engine, *, on_progress: Progress | None = None) -> int:
             _drop_others(engine, target)
             return done
         parts = parts_by_id(engine.embedder, waiting)
-
-        def store(writer: Writer, some: Sequence[Text], parts: dict[int, Parts]) -> None:
-            writer.vectors.set(target, writer.vectors.unchanged(some, finished(parts)), active=False)
-
-        _in_turns(engine, step, waiting, parts, store)
+        _in_turns(
+            engine, step, waiting, finished(parts), lambda writer, done: writer.vectors.set(target, done, active=False)
+        )
         if problem := retry_reason(parts.values()):
             raise EmbedderError(problem)
         done += sum(bool(part.values) for part in parts.values())
@@ -191,9 +182,8 @@ def _update_codes(engine: Engine, embedder_id: int) -> int:
             return done
         embedded = {key: part for key, part in parts_by_id(engine.embedder, lacking).items() if part.values}
 
-        def store(writer: Writer, some: Sequence[Text], parts: dict[int, Parts]) -> None:
+        def store(writer: Writer, same: dict[int, Parts]) -> None:
             nonlocal done
-            same = writer.vectors.unchanged(some, parts)
             done += writer.vectors.add_token_codes(embedder_id, {key: part.codes for key, part in same.items()})
 
         _in_turns(engine, step, lacking, embedded, store)
@@ -242,9 +232,8 @@ def start_comparing(engine: Engine, *, added: bool = False) -> None:
 def catch_up(engine: Engine, *, until: int | None = None, stopped: Callable[[], bool] = bool) -> int:
     """Compare all records that wait, or those up to a row id; returns how many there were."""
     with engine.store.read() as reader:
-        first = _waiting_records(reader, 1, until)
-    if first is None:
-        return 0
+        if _waiting_records(reader, 1, until) is None:
+            return 0
     with engine.store.doing(COMPARING):
         done = _compare_all(engine, until, stopped)
     if done and engine.language_model is not None:
@@ -301,27 +290,24 @@ def _judge_ahead(reader: Reader, waiting: _Waiting, verdicts: Verdicts, stopped:
     This is what takes long. It decides nothing: `_compare_next` compares them again, by then with all that others have
     written, and finds most verdicts made.
     """
-    rows, give_way = [*waiting.rows.values()], _Turns()
+    began = time.perf_counter()
+
+    def give_way() -> None:
+        """Give up the interpreter's lock for a moment if it was held for a turn."""
+        nonlocal began
+        if time.perf_counter() - began > _TURN_SECONDS:
+            time.sleep(_PAUSE_SECONDS)
+            began = time.perf_counter()
+
+    rows = [*waiting.rows.values()]
     detection = Detection(reader, rows, waiting.policy, give_way, verdicts)
-    for place in range(len(rows)):
+    for i in range(len(rows)):
         if stopped():
             return
-        for relation in detection.compared(place).superseded:
+        for relation in detection.compared(i).superseded:
             detection.superseded(relation.other)
-        detection.wrote(place)
+        detection.wrote(i)
         give_way()
-
-
-class _Turns:
-    """Gives up the interpreter's lock for a moment if it was held for a turn."""
-
-    def __init__(self) -> None:
-        self._began = time.perf_counter()
-
-    def __call__(self) -> None:
-        if time.perf_counter() - self._began > _TURN_SECONDS:
-            time.sleep(_PAUSE_SECONDS)
-            self._began = time.perf_counter()
 
 
 def _compare_next(engine: Engine, writer: Writer, most: int, until: int | None, verdicts: Verdicts) -> int:
@@ -368,12 +354,12 @@ def _compared(
     detection = Detection(writer, rows, policy, verdicts=verdicts)
     asks = policy.judge and engine.language_model is not None
     effects = Effects(writer, detection, row_id, lambda: None, now_us(), asks=asks)
-    for place, row in enumerate(rows):
-        detected = detection.compared(place)
+    for i, row in enumerate(rows):
+        detected = detection.compared(i)
         effects.add(row, detected)
         if detected.same is not None:
             effects.add_repetition(row, detected.same)
-        detection.wrote(place)
+        detection.wrote(i)
     return effects
 
 
@@ -448,11 +434,9 @@ def judge_waiting(engine: Engine, *, limit: int | None = None, stopped: Callable
     with engine.store.read() as reader:
         waiting = reader.judgements.count()
     return Judged(
-        superseded=counted["supersedes"],
-        contradicting=counted["contradicts"],
-        independent=counted["independent"],
+        superseded=counted["supersedes"], contradicting=counted["contradicts"], independent=counted["independent"],
         waiting=waiting,
-    )
+    )  # fmt: skip
 
 
 def _waiting_pairs(reader: Reader, limit: int) -> list[_Pair]:
@@ -473,11 +457,7 @@ def _ask(model: LanguageModel, pairs: Sequence[_Pair]) -> list[Answer]:
 
 def _shown(record: Record) -> dict[str, str | None]:
     moment = record.valid_from or record.created_at
-    return {
-        "text": record.text[:_MOST_CHARS],
-        "of": record.context,
-        "time": moment.isoformat(timespec="minutes"),
-    }
+    return {"text": record.text[:_MOST_CHARS], "of": record.context, "time": moment.isoformat(timespec="minutes")}
 
 
 def _marked(writer: Writer, pair: _Pair, outcome: Answer) -> str:

@@ -1,49 +1,36 @@
-"""Makes rows of callers' arguments: checks fields, reads texts and finds the times that they name. Writes nothing."""
+"""Makes rows of callers' arguments: checks fields, reads texts and finds the times that they name. Writes nothing.
+
+Ids of new records are made here too: an id is given by the caller, or new (UUID version 7), or derived from what the
+record says (`content_id`).
+"""
 
 from __future__ import annotations
 
+import hashlib
+import os
+import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
-from operator import attrgetter
+from difflib import get_close_matches
+from functools import partial
+from itertools import compress
+from operator import attrgetter, not_
 from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
 
 from recallite.errors import InvalidInput, InvalidItem, RecalliteError
+from recallite.model import checks
 from recallite.model.authority import at_most, authority_of, ranks_of, speaker
-from recallite.model.checks import (
-    check_count,
-    check_flag,
-    check_metadata,
-    check_name,
-    check_tags,
-    check_text,
-    check_time,
-    check_unit,
-    encodable,
-    join_scopes,
-    now_us,
-    offset_us,
-    optional_datetime,
-    to_datetime,
-)
+from recallite.model.checks import check_metadata, check_name, check_time, join_scopes, now_us, to_datetime
 from recallite.model.records import NewRecord, Record
 from recallite.model.settings import WritePolicy
-from recallite.remember.fields import (
-    check_context,
-    check_created,
-    check_expiry,
-    check_ids,
-    check_order,
-    check_unexpired,
-    unknown_field,
-    uuid7s,
-)
 from recallite.store.columns import RowColumns
 from recallite.store.values import CHUNK_KIND, Row
-from recallite.system.messages import shown
+from recallite.system.messages import fault_text, shown
 from recallite.text.dates.stated import Interval, stated_interval
 from recallite.text.reading import Reading, read_texts
 from recallite.text.standing import standing_of
@@ -52,7 +39,8 @@ from recallite.text.words import content_hash
 _FIELDS = NewRecord.__struct_fields__
 _DEFAULTS = dict(zip(_FIELDS, (None, *NewRecord.__struct_defaults__), strict=True))
 _fields_of = attrgetter(*_FIELDS)
-_NO_TAGS: tuple[str, ...] = ()
+# Arguments of which a batch has few values.
+_REPEATED = frozenset(("kind", "scope", "topic", "source"))
 _Value = TypeVar("_Value")
 
 
@@ -93,24 +81,31 @@ class Arguments:
         """Return the values of an argument, with its default for items that do not give it."""
         return self._columns.get(name) or [_DEFAULTS[name]] * self.count
 
-    def checked(self, name: str, check: Callable[[Any], _Value], unset: Any = None) -> list[_Value]:
-        """Return an argument of each item as `check` returns it; defaults are not checked."""
+    def checked(self, name: str, check: Callable[[Any, str], _Value], unset: Any = None) -> list[_Value]:
+        """Return an argument of each item as `check` returns it; a default is not checked, and is `unset` if given."""
         column, default = self._columns.get(name), _DEFAULTS[name]
         fallback = default if unset is None else unset
         if column is None:
             return [fallback] * self.count
         if name in _REPEATED and all(type(value) is str for value in column):
-            values = {value: fallback if value is default else check(value) for value in {*column}}
+            values = {value: fallback if value is default else check(value, name) for value in {*column}}
             return [values[value] for value in column]
-        return [fallback if value is default else check(value) for value in column]
+        return [fallback if value is default else check(value, name) for value in column]
 
 
-# Arguments of which a batch has few values.
-_REPEATED = frozenset(("kind", "scope", "topic", "source"))
+_CHECKS: dict[str, Callable[[Any, str], Any]] = {
+    "kind": check_name, "importance": checks.check_unit, "pinned": checks.check_flag, "topic": check_name,
+    "source": check_name, "position": partial(checks.check_count, minimum=0), "valid_from": check_time,
+    "valid_until": check_time, "indexed": checks.check_flag,
+    "tags": lambda value, _: () if value is None else checks.check_tags(value),
+}  # fmt: skip
+_ROW_DEFAULTS = {
+    field.name: field.default for field in msgspec.structs.fields(Row) if field.default is not msgspec.NODEFAULT
+}
 
 
 def prepare(item: NewRecord, *, base: str, max_text_chars: int, policy: WritePolicy, exported: bool = False) -> Row:
-    """The row of a new record; see `prepare_all`."""
+    """Return the row of a new record; see `prepare_all`."""
     return prepare_all(Arguments([item]), base=base, max_text_chars=max_text_chars, policy=policy, exported=exported)[0]
 
 
@@ -125,11 +120,11 @@ def prepare_batch(
         arguments = Arguments(items)
         rows = prepare_all(arguments, base=base, max_text_chars=max_text_chars, policy=policy)
     except RecalliteError:
-        for place, item in enumerate(items):
+        for i, item in enumerate(items):
             try:
                 prepare_all(Arguments([item]), base=base, max_text_chars=max_text_chars, policy=policy)
             except RecalliteError as reason:
-                raise InvalidItem(done + place, done, reason) from reason
+                raise InvalidItem(done + i, done, reason) from reason
         raise
     return rows, arguments["vector"]
 
@@ -142,63 +137,43 @@ def prepare_all(
     If they were `exported`, no time is looked for in the texts. Raises the error of one bad item, not always the
     first.
     """
-    count = arguments.count
+    count, checked = arguments.count, arguments.checked
     texts = _clean(_checked_texts(arguments["text"], max_text_chars), policy)
-    contexts = _clean(arguments.checked("context", check_context), policy)
+    contexts = _clean(checked("context", check_context), policy)
     # A microsecond apart, so that they have an order; reading a text takes longer than that.
     now = now_us()
     written_at = [*range(now, now + count)]
-    expiries = arguments.checked("expires_at", lambda value: check_expiry(value, now), unset=(None, None))
-    rows = RowColumns(
-        public_id=uuid7s(count),
-        kind=arguments.checked("kind", lambda value: check_name(value, "kind")),
-        scope=arguments.checked("scope", lambda value: join_scopes(base, value) or "/", unset=base),
-        text=texts,
-        context=contexts,
-        importance=arguments.checked("importance", lambda value: check_unit(value, "importance")),
-        base_importance=[None] * count,
-        pinned=arguments.checked("pinned", lambda value: check_flag(value, "pinned")),
-        authority=[0] * count,
-        topic=arguments.checked("topic", lambda value: check_name(value, "topic")),
-        source=arguments.checked("source", lambda value: check_name(value, "source")),
-        position=arguments.checked("position", lambda value: check_count(value, "position", minimum=0)),
-        created_at=written_at,
-        valid_from=arguments.checked("valid_from", lambda value: check_time(value, "valid_from")),
-        valid_until=arguments.checked("valid_until", lambda value: check_time(value, "valid_until")),
-        valid_resolved=[False] * count,
-        updated_at=written_at,
-        expires_at=[moment for moment, _ in expiries],
-        expires_after=[life for _, life in expiries],
-        recorded_from=written_at,
-        recorded_until=[None] * count,
-        metadata=arguments.checked("metadata", lambda value: metadata_json(policy.clean_json(check_metadata(value)))),
-        content_hash=[*map(content_hash, texts, contexts)],
-        indexed=arguments.checked("indexed", lambda value: check_flag(value, "indexed")),
-        standing=[None] * count,
-        tags=arguments.checked("tags", lambda value: _NO_TAGS if value is None else check_tags(value)),
-        vectors=[()] * count,
-        codes=[()] * count,
-        pending=[False] * count,
-        refused=[None] * count,
-        access_count=[0] * count,
-        accessed_at=[None] * count,
-        repeated=[()] * count,
-        named=[False] * count,
-        vectors_given=[False] * count,
-        supersedes=arguments.checked("supersedes", lambda value: check_ids(value, "supersedes"), unset=()),
-        base=[base] * count,
-    )
+    expiries = checked("expires_at", lambda value, _: check_expiry(value, now), unset=(None, None))
+    columns: dict[str, list[Any]] = {name: [default] * count for name, default in _ROW_DEFAULTS.items()}
+    columns |= {name: checked(name, check) for name, check in _CHECKS.items()}
+    columns |= {
+        "public_id": uuid7s(count),
+        "scope": checked("scope", lambda value, _: join_scopes(base, value) or "/", unset=base),
+        "base": [base] * count,
+        "text": texts,
+        "context": contexts,
+        "content_hash": [*map(content_hash, texts, contexts)],
+        "metadata": checked("metadata", lambda value, _: metadata_json(policy.clean_json(check_metadata(value)))),
+        "supersedes": checked("supersedes", check_ids, unset=()),
+        **dict.fromkeys(("created_at", "updated_at", "recorded_from"), written_at),
+        "expires_at": [moment for moment, _ in expiries],
+        "expires_after": [life for _, life in expiries],
+    }
+    rows = RowColumns(**columns)
     rows.reading = read_texts(texts, contexts if any(contexts) else None, rows.tags if any(rows.tags) else None)
     rows.authority = ranks_of(at_most(policy.authority, speaker()), rows.kind, rows.source, rows.context)
-    _set_names(rows, arguments)
+    for i, public_id in enumerate(arguments["id"]):
+        if public_id is not None:
+            rows.public_id[i], rows.named[i] = check_name(public_id, "id"), True
     _set_times(rows, arguments, now, exported=exported)
-    if not all(rows.indexed):
-        _check_left_out(rows, arguments["vector"])
+    left_out = compress(arguments["vector"], map(not_, rows.indexed))
+    if any(vector is not None for vector in left_out):
+        raise InvalidInput("a vector is given with indexed=False, which recall leaves out: leave one of them out")
     if not exported:
         _read_times(rows, rows.reading, arguments["created_at"], policy)
-    for place in np.flatnonzero(rows.reading.may_be_standing).tolist():
-        if not rows.authority[place]:
-            rows.standing[place] = standing_of(rows.kind[place], texts[place], contexts[place])
+    for i in np.flatnonzero(rows.reading.may_be_standing).tolist():
+        if not rows.authority[i]:
+            rows.standing[i] = standing_of(rows.kind[i], texts[i], contexts[i])
     return rows
 
 
@@ -206,10 +181,10 @@ def _checked_texts(texts: Sequence[Any], max_chars: int) -> list[str]:
     """Check texts: all at once, and one by one if one may be bad."""
     if texts and all(type(text) is str for text in texts) and max(map(len, texts)) <= max_chars:
         with suppress(InvalidInput):
-            encodable("".join(texts), "text")
+            checks.encodable("".join(texts), "text")
             if all(map(str.strip, texts)):
                 return [*texts]
-    return [check_text(text, max_chars) for text in texts]
+    return [checks.check_text(text, max_chars) for text in texts]
 
 
 def _clean(texts: list[Any], policy: WritePolicy) -> list[Any]:
@@ -222,46 +197,41 @@ def metadata_json(metadata: Mapping[str, Any] | None) -> str | None:
     return msgspec.json.encode(metadata).decode() if metadata else None
 
 
-def _set_names(rows: RowColumns, arguments: Arguments) -> None:
-    for place, public_id in enumerate(arguments["id"]):
-        if public_id is not None:
-            rows.public_id[place], rows.named[place] = check_name(public_id, "id"), True
-
-
 def _set_times(rows: RowColumns, arguments: Arguments, now: int, *, exported: bool) -> None:
     """Set when rows were written, and check the order of their times."""
-    moments = arguments.checked("created_at", lambda value: check_time(value, "created_at"))
+    moments = arguments.checked("created_at", check_time)
     if any(moment is not None for moment in moments):
         both = zip(moments, rows.created_at, strict=True)
         rows.created_at = rows.recorded_from = [otherwise if moment is None else moment for moment, otherwise in both]
         for kind, created in zip(rows.kind, rows.created_at, strict=True):
-            if not exported and kind != CHUNK_KIND:
-                check_created(created, now)
+            if not exported and kind != CHUNK_KIND and is_to_come(created, now):
+                raise InvalidInput(
+                    f"created_at is {to_datetime(created).isoformat()}, which is to come: a text that is said later "
+                    "than any other would be the last word for ever; give the time of what it tells of as valid_from"
+                )
     if not exported:
         present = now_us()  # "now" was read after `now`
         for expires, life, moment in zip(rows.expires_at, rows.expires_after, moments, strict=True):
-            if life is None:
-                check_unexpired(expires, present if moment is None else moment)
+            created = present if moment is None else moment
+            if life is None and expires is not None and expires <= created:
+                raise InvalidInput(
+                    f"expires_at is {to_datetime(expires).isoformat()}, not after {to_datetime(created).isoformat()}: "
+                    "no read would ever show it; give a later time, or the earlier created_at of what was said before"
+                )
     for until, begins, created in zip(rows.valid_until, rows.valid_from, rows.created_at, strict=True):
         if until is not None:
             check_order(begins, until, created)
 
 
-def _check_left_out(rows: RowColumns, vectors: Sequence[Any]) -> None:
-    for indexed, vector in zip(rows.indexed, vectors, strict=True):
-        if vector is not None and not indexed:
-            raise InvalidInput("a vector is given with indexed=False, which recall leaves out: leave one of them out")
-
-
 def _read_times(rows: RowColumns, reading: Reading, written: Sequence[Any], policy: WritePolicy) -> None:
     """Set the valid times that texts name, seen from where they were `written`, if none is given for the row."""
-    for place in np.flatnonzero(reading.may_have_dates).tolist():
-        if rows.valid_from[place] is None and rows.valid_until[place] is None:
-            kind, text, created = rows.kind[place], rows.text[place], rows.created_at[place]
-            named = read_times(kind, text, reading.words(place), created, policy, offset_us(written[place]))
+    for i in np.flatnonzero(reading.may_have_dates).tolist():
+        if rows.valid_from[i] is None and rows.valid_until[i] is None:
+            kind, text, created = rows.kind[i], rows.text[i], rows.created_at[i]
+            named = read_times(kind, text, reading.words(i), created, policy, checks.offset_us(written[i]))
             if named is not None:
-                rows.valid_from[place], rows.valid_until[place] = named
-                rows.valid_resolved[place] = True
+                rows.valid_from[i], rows.valid_until[i] = named
+                rows.valid_resolved[i] = True
 
 
 def as_record(row: Row) -> Record:
@@ -270,9 +240,9 @@ def as_record(row: Row) -> Record:
         id=row.public_id, text=row.text, kind=row.kind, scope=row.scope, context=row.context, tags=row.tags,
         importance=row.importance, pinned=row.pinned, authority=authority_of(row.authority), topic=row.topic,
         source=row.source, position=row.position, created_at=to_datetime(row.created_at),
-        valid_from=optional_datetime(row.valid_from), valid_until=optional_datetime(row.valid_until),
+        valid_from=checks.optional_datetime(row.valid_from), valid_until=checks.optional_datetime(row.valid_until),
         valid_resolved=row.valid_resolved, supersedes=row.supersedes, updated_at=to_datetime(row.updated_at),
-        expires_at=optional_datetime(row.expires_at), indexed=row.indexed,
+        expires_at=checks.optional_datetime(row.expires_at), indexed=row.indexed,
         expires_after=None if row.expires_after is None else timedelta(microseconds=row.expires_after),
         recorded_from=to_datetime(row.recorded_from), embedding_state=row.embedding_state, outcome="created",
         standing=row.standing if row.indexed else None,
@@ -297,3 +267,166 @@ def read_times(
     if stated is None or not offset_us:
         return stated
     return Interval(stated.at - offset_us, None if stated.until is None else stated.until - offset_us)
+
+
+# Fields that have rules of their own.
+
+_MAX_CONTEXT_CHARS = 2_000
+_MAX_LIFE = timedelta(days=365_250)
+# Clocks of two machines may differ by as much.
+_MOST_AHEAD_US = 300_000_000
+# As mem0, Chroma and LangChain call them.
+_MEANT = {
+    **dict.fromkeys(("expires_after", "ttl"), "expires_at=timedelta(...)"),
+    **dict.fromkeys(("user_id", "agent_id", "run_id"), "scope, or memory.scoped('/users/ada')"),
+    **dict.fromkeys(("categories", "category"), "tags"),
+    "embedding": "remember(NewRecord(text, vector=...))", "timestamp": "created_at", "metadatas": "metadata",
+    "namespace": "scope",
+}  # fmt: skip
+
+
+def is_to_come(created: int, now: int) -> bool:
+    """Whether a time of writing is later than any clock may be by now."""
+    return created > now + _MOST_AHEAD_US
+
+
+def check_life(expires_at: object) -> timedelta | None:
+    """Return the length of life that a timedelta, "30d" or "P30D" (ISO 8601) gives; None for a time."""
+    if isinstance(expires_at, str):
+        with suppress(msgspec.ValidationError, OverflowError):
+            iso = expires_at[:1] in ("P", "-")
+            expires_at = msgspec.convert(expires_at, timedelta) if iso else checks.length_of(expires_at) or expires_at
+    if not isinstance(expires_at, timedelta):
+        return None
+    if not timedelta(0) < expires_at <= _MAX_LIFE:
+        raise InvalidInput(f"expires_at is {shown(expires_at)}: a length of life is above 0, and at most 1,000 years")
+    return expires_at
+
+
+def check_expiry(expires_at: object, now: int) -> tuple[int | None, int | None]:
+    """Return when a record expires and, if a length of life is given, that length; both in microseconds."""
+    life = check_life(expires_at)
+    if life is None:
+        return check_time(expires_at, "expires_at"), None
+    length = life // timedelta(microseconds=1)
+    return now + length, length
+
+
+def unknown_field(method: str, name: str) -> InvalidInput:
+    """Return the error for a keyword argument that `remember` does not have, or a field that no record has."""
+    known = NewRecord.__struct_fields__
+    if name in known:
+        use = f"it is a field of NewRecord: {method}(NewRecord(text, {name}=...))"
+    elif name in _MEANT:
+        use = f"use {_MEANT[name]}"
+    else:
+        near = get_close_matches(str(name), known, n=1)
+        use = (f"did you mean {near[0]}? " if near else "") + f"use one of {', '.join(known)}"
+    return InvalidInput(f"{method} has no argument {shown(name)}: {use}")
+
+
+def check_order(begins: int | None, ends: int | None, otherwise: int) -> None:
+    """Refuse an end that is not after the beginning, or after `otherwise` if that is None."""
+    begun = otherwise if begins is None else begins
+    if ends is not None and ends <= begun:
+        raise InvalidInput(
+            f"valid_until is {to_datetime(ends).isoformat()}, and the beginning {to_datetime(begun).isoformat()}: "
+            "give a later end, or an earlier valid_from"
+        )
+
+
+def check_ids(ids: object, name: str) -> tuple[str, ...]:
+    """Check one id or a list of ids, and return each once; None stands for no ids."""
+    if ids is None:
+        return ()
+    public_ids = checks.as_list(ids, name)
+    if not all(isinstance(public_id, str) for public_id in public_ids):
+        raise InvalidInput(f"{name} is {shown(ids)}: give the id of a memory, or a list of ids")
+    return tuple(dict.fromkeys(map(checks.plain_str, public_ids)))
+
+
+def check_context(context: object, name: str = "context") -> str | None:
+    """Check a context header, a str of at most 2,000 characters; return None if it is blank."""
+    if context is None:
+        return None
+    if not isinstance(context, str):
+        raise InvalidInput(f"{name} is {shown(context)}: give a str, a short header such as 'Alice'")
+    if len(context) > _MAX_CONTEXT_CHARS:
+        raise InvalidInput(f"{name} has {len(context):,} characters: it is a short header of at most 2,000")
+    return checks.encodable(checks.plain_str(context), name) if context.strip() else None
+
+
+# New ids: UUIDs version 7 (RFC 9562): milliseconds, a counter that orders ids within one, random bits.
+
+_COUNTERS = 0x1000
+# The variant of RFC 9562, in the first of the last 16 digits: two of its bits are random.
+_VARIANT = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
+
+
+class _Clock:
+    """Milliseconds with counters, each pair of which is given once in a process, ascending."""
+
+    def __init__(self) -> None:
+        self._process = os.getpid()
+        self._lock = threading.Lock()
+        self._next = 0
+
+    def reserve(self, count: int, first: int) -> int:
+        """Reserve pairs, as milliseconds * 4096 + counter; in a new millisecond the counter begins at `first`."""
+        if self._process != os.getpid():  # another thread may have held the lock at the fork
+            self.__init__()  # type: ignore[misc]
+        with self._lock:
+            begin = max(self._next, time.time_ns() // 1_000_000 * _COUNTERS + first)
+            self._next = begin + count
+        return begin
+
+
+_clock = _Clock()
+
+
+def uuid7() -> str:
+    """Return a new id."""
+    return uuid7s(1)[0]
+
+
+def uuid7s(count: int) -> list[str]:
+    """Return new ids, ascending. The system is asked once for their random bits."""
+    noise = os.urandom(8 * count + 2).hex()
+    # Counters begin in the lower quarter, so that there is room for those of the same millisecond.
+    begin = _clock.reserve(count, int(noise[-4:], 16) >> 6)
+    ids: list[str] = []
+    for i in range(count):
+        milliseconds, counter = divmod(begin + i, _COUNTERS)
+        time_digits, digits = f"{milliseconds:012x}", noise[16 * i : 16 * i + 16]
+        ids.append(
+            f"{time_digits[:8]}-{time_digits[8:]}-7{counter:03x}-{_VARIANT[digits[0]]}{digits[1:4]}-{digits[4:]}"
+        )
+    return ids
+
+
+# Ids derived from what a record says, so that the same record written twice is one.
+
+_ID_BYTES = 16
+_TIMES = ("created_at", "valid_from", "valid_until")
+_encode = msgspec.json.Encoder(order="sorted").encode
+
+
+def content_id(record: NewRecord, base: str = "/") -> str:
+    """Return the id of a record that has none, in the scope `base` of a store: BLAKE2b of all its fields but vectors.
+
+    Two records that differ in any field, such as the metadata or the position in a source, have different ids. Raises
+    InvalidInput for a field that cannot be stored.
+    """
+    fields: dict[str, Any] = {name: getattr(record, name) for name in _FIELDS if name not in ("id", "vector")}
+    fields["scope"] = join_scopes(base, record.scope) or "/"
+    if isinstance(record.importance, int):
+        fields["importance"] = float(record.importance)
+    for name in _TIMES:
+        fields[name] = check_time(fields[name], name)
+    fields["expires_at"] = check_life(record.expires_at) or check_time(record.expires_at, "expires_at")
+    stated = {name: value for name, value in fields.items() if value not in (_DEFAULTS[name], [], {})}
+    try:
+        encoded = _encode(stated)
+    except (TypeError, ValueError, OverflowError, RecursionError) as fault:
+        raise InvalidInput(f"a record has a field that cannot be stored: {fault_text(fault)}") from fault
+    return "content-" + hashlib.blake2b(encoded, digest_size=_ID_BYTES).hexdigest()

@@ -1,13 +1,14 @@
 """Relations between memories: which of two stands, what superseded what, and links.
 
 What superseded what is data: it is checked as a whole, written in one transaction, and can be undone. Nothing is
-deleted: superseded memories cost no place in plain recall, and `history`, `as_of`, `valid_at` and `include_superseded`
+deleted: superseded memories take no room in plain recall, and `history`, `as_of`, `valid_at` and `include_superseded`
 show them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from typing import Any, NamedTuple, TypeAlias, TypeGuard, cast, get_args
 
 import msgspec
@@ -18,7 +19,7 @@ from recallite.model import checks
 from recallite.model.authority import Authority, authority_of, is_lower, rank_of, speaker
 from recallite.model.filters import Filter
 from recallite.model.records import Link, Reached, Record
-from recallite.remember.fields import check_ids, check_order
+from recallite.remember.prepare import check_ids, check_order
 from recallite.store.transaction import Reader, Writer
 from recallite.store.values import (
     CHUNK_KIND,
@@ -96,7 +97,7 @@ def which_stands(one: Claim, two: Claim) -> Claim | None:
 
 
 def outranks(authority: int, other: int) -> bool:
-    """Whether the word of one rank may take the place of that of another: a lower one never does."""
+    """Whether the word of one rank may replace that of another: a lower one never does."""
     return authority >= other
 
 
@@ -141,7 +142,7 @@ def on_one_subject(topics: tuple[str | None, str | None], one: Mapping[str, Any]
     return whose(one) == whose(two)
 
 
-# One memory in the place of another.
+# Supersession: one memory in the place of another.
 
 KINDS_THAT_LAST = {
     "episode": "an episode, which happened",
@@ -210,7 +211,7 @@ def check_speaker_of(reader: Reader, record_ids: Sequence[int], verb: str) -> No
 def supersede(
     engine: Engine, old: object, new: object, *, reason: object, strength: float, at: object, base: str
 ) -> None:
-    """Put records in the place of others: all of the old by all of the new, or none."""
+    """Supersede records: all of the old by all of the new, or none."""
     olds, news = check_ids(old, "old"), check_ids(new, "new")
     for name, ids in (("old", olds), ("new", news)):
         if not ids:
@@ -222,18 +223,13 @@ def supersede(
         old_ids = [row_id(writer, public_id, base) for public_id in olds]
         new_ids = [row_id(writer, public_id, base) for public_id in news]
         put_in_place(
-            writer,
-            old_ids,
-            new_ids,
-            holds_from=moment,
-            known_from=checks.now_us(),
-            reason=stated_reason,
+            writer, old_ids, new_ids, holds_from=moment, known_from=checks.now_us(), reason=stated_reason,
             strength=share,
-        )
+        )  # fmt: skip
 
 
 def supersede_named(writer: Writer, rows: Sequence[Row], ids: Sequence[int]) -> None:
-    """Put rows that have just been inserted in the place of the records that they name."""
+    """Supersede the records that rows name which have just been inserted."""
     for row, record_id in zip(rows, ids, strict=True):
         if row.supersedes:
             try:
@@ -253,7 +249,7 @@ def put_in_place(
     reason: str | None = None,
     strength: float = 1.0,
 ) -> None:
-    """Record that all of the new stand in the place of all of the old, given as row ids of open versions.
+    """Record that each new record supersedes each old one, given as row ids of open versions.
 
     `holds_from` is the valid time from which they hold: when each begins, by default. The store knows it `known_from`:
     by default, as of something that was just written, as soon as both were stored.
@@ -267,14 +263,13 @@ def put_in_place(
             f"{len(olds):,} memories superseded by {len(news):,} are {len(olds) * len(news):,} pairs: at most "
             f"{_MOST_PAIRS:,} in one call"
         )
-    _check_alike(olds, news)
-    _check_word(olds, news)
+    _check_pairs(olds, news)
     now = checks.now_us()
-    standing = _standing(writer, olds, {record_id.record_id for record_id in news}, now)
+    repeated = _superseded_already(writer, olds, {new.record_id for new in news}, now)
     _check_acyclic(writer, olds, news)
-    rows = _corrected(writer, standing, holds_from, now, reason, strength)
+    rows = _corrected(writer, repeated, holds_from, now, reason, strength)
     for old in olds:
-        if old.record_id not in standing:
+        if old.record_id not in repeated:
             for new in news:
                 begins = new.begins_at if holds_from is None else holds_from
                 known = max(new.recorded_from, old.recorded_from) if known_from is None else known_from
@@ -333,10 +328,10 @@ def settle_change(writer: Writer, record_id: int, now: Record, columns: dict[str
 def check_pair(writer: Writer, old_id: int, new_id: int, *, standing: bool) -> None:
     """Refuse a pair of records of which one cannot supersede the other; what is not `standing` makes no cycle."""
     standpoints = writer.supersessions.standpoints([old_id, new_id])
-    _check_alike([standpoints[old_id]], [standpoints[new_id]])
-    _check_word([standpoints[old_id]], [standpoints[new_id]])
+    olds, news = [standpoints[old_id]], [standpoints[new_id]]
+    _check_pairs(olds, news)
     if standing:
-        _check_acyclic(writer, [standpoints[old_id]], [standpoints[new_id]])
+        _check_acyclic(writer, olds, news)
 
 
 def undo(engine: Engine, public_id: str, *, base: str) -> Record:
@@ -357,56 +352,50 @@ def check_reason(reason: object) -> str | None:
     return None if reason is None else checks.check_text(reason, _MAX_REASON_CHARS, "reason")
 
 
-def _check_alike(olds: Sequence[Standpoint], news: Sequence[Standpoint]) -> None:
-    """Refuse what is no pair of statements of one scope."""
+def _check_pairs(olds: Sequence[Standpoint], news: Sequence[Standpoint]) -> None:
+    """Refuse what is no pair of statements of one scope, a lower authority over a higher one, and changes of pins.
+
+    Only the user may supersede a pinned memory. Whose word it is counts, not who calls: a page that the user stores is
+    the page's word.
+    """
     for standpoint in (*olds, *news):
         if standpoint.kind in KINDS_THAT_LAST:
             raise InvalidInput(f"{standpoint.public_id} is {KINDS_THAT_LAST[standpoint.kind]}")
-    for old in olds:
-        for new in news:
-            if old.record_id == new.record_id:
-                raise InvalidInput(f"{old.public_id} cannot supersede itself")
-            if old.scope != new.scope:
-                raise InvalidInput(
-                    f"{old.public_id} is in another scope than {new.public_id}: a memory supersedes those of its own"
-                )
+    pairs = [*product(olds, news)]
+    for old, new in pairs:
+        if old.record_id == new.record_id:
+            raise InvalidInput(f"{old.public_id} cannot supersede itself")
+        if old.scope != new.scope:
+            raise InvalidInput(
+                f"{old.public_id} is in another scope than {new.public_id}: a memory supersedes those of its own"
+            )
+    for old, new in pairs:
+        ranks = authority_of(new.authority), authority_of(old.authority)
+        if not outranks(new.authority, old.authority):
+            raise InvalidInput(
+                f"{old.public_id} is the word of the {ranks[1]}, and stays beside {new.public_id}, the word of the "
+                f"{ranks[0]}: only the {ranks[1]} can say which one holds, by remembering it as their own word "
+                f"(without a source of the web or a context of another speaker) with supersedes={old.public_id!r}",
+                "authority",
+            )
+        if old.pinned and speaker() != "user":
+            raise InvalidInput(
+                f"{old.public_id} is pinned, and stays beside {new.public_id}: only the user can say which one holds",
+                "authority",
+            )
 
 
-def _check_word(olds: Sequence[Standpoint], news: Sequence[Standpoint]) -> None:
-    """Refuse the word of a lower authority in the place of a higher one's, and what others than the user do to pins.
-
-    Whose word it is counts, not who calls: a page that the user stores is the page's word.
-    """
-    for old in olds:
-        for new in news:
-            ranks = authority_of(new.authority), authority_of(old.authority)
-            if not outranks(new.authority, old.authority):
-                raise InvalidInput(
-                    f"{old.public_id} is the word of the {ranks[1]}, and stays beside {new.public_id}, the word of the "
-                    f"{ranks[0]}: only the {ranks[1]} can say which one holds, by remembering it as their own word "
-                    f"(without a source of the web or a context of another speaker) with supersedes={old.public_id!r}",
-                    "authority",
-                )
-            if old.pinned and speaker() != "user":
-                raise InvalidInput(
-                    f"{old.public_id} is pinned, and stays beside {new.public_id}: only the user can say which one "
-                    "holds",
-                    "authority",
-                )
-
-
-def _standing(writer: Writer, olds: Sequence[Standpoint], news: set[int], now: int) -> set[int]:
-    """The old records that these new ones supersede already. What has only expired successors is free again."""
-    by_old: dict[int, list[Supersession]] = {}
-    for row in writer.supersessions.of_old([standpoint.record_id for standpoint in olds]):
-        by_old.setdefault(row.old_id, []).append(row)
+def _superseded_already(writer: Writer, olds: Sequence[Standpoint], news: set[int], now: int) -> set[int]:
+    """Return the old records that these new ones supersede already. One with only expired successors is free again."""
+    by_old: dict[int, list[int]] = {}
+    for row in writer.supersessions.of_old([old.record_id for old in olds]):
+        by_old.setdefault(row.old_id, []).append(row.new_id)
     still_superseded: set[int] = set()
     for old in olds:
-        rows = by_old.get(old.record_id, [])
-        if not rows:
+        if old.record_id not in by_old:
             continue
-        successors = writer.supersessions.standpoints([row.new_id for row in rows])
-        if any(standpoint == old.record_id and moment <= now for moment, standpoint in writer.supersessions.lapses()):
+        successors = writer.supersessions.standpoints(by_old[old.record_id])
+        if any(lapsed == old.record_id and moment <= now for moment, lapsed in writer.supersessions.lapses()):
             expired = max(standpoint.expires_at or now for standpoint in successors.values())
             writer.supersessions.undo([old.record_id], min(expired, now))
         elif successors.keys() == news:
@@ -422,10 +411,10 @@ def _standing(writer: Writer, olds: Sequence[Standpoint], news: set[int], now: i
 
 
 def _corrected(
-    writer: Writer, standing: set[int], holds_from: int | None, now: int, reason: str | None, strength: float
+    writer: Writer, repeated: set[int], holds_from: int | None, now: int, reason: str | None, strength: float
 ) -> list[Supersession]:
     """Return the supersessions that are repeated with another reason, time or strength, as they will be stored."""
-    before = writer.supersessions.of_old(sorted(standing))
+    before = writer.supersessions.of_old(sorted(repeated))
     after = [
         row._replace(
             reason=row.reason if reason is None else reason,
@@ -434,9 +423,9 @@ def _corrected(
         )
         for row in before
     ]
-    changed = {row.old_id for row, wanted_row in zip(before, after, strict=True) if row != wanted_row}
+    changed = {row.old_id for row, corrected in zip(before, after, strict=True) if row != corrected}
     writer.supersessions.undo(sorted(changed), now)
-    return [wanted_row._replace(known_from=now) for wanted_row in after if wanted_row.old_id in changed]
+    return [corrected._replace(known_from=now) for corrected in after if corrected.old_id in changed]
 
 
 def _check_acyclic(writer: Writer, olds: Sequence[Standpoint], news: Sequence[Standpoint]) -> None:

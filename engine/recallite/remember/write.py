@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from functools import cached_property
 from itertools import compress, islice
 from typing import NamedTuple
 
@@ -20,13 +21,13 @@ from msgspec import structs
 
 from recallite.embedding.handle import Identity
 from recallite.engine import Engine
-from recallite.errors import EmbedderMismatch, InvalidInput, InvalidItem, RecalliteError
+from recallite.errors import EmbedderError, EmbedderMismatch, InvalidInput, InvalidItem, RecalliteError
 from recallite.model.authority import authority_of
 from recallite.model.checks import check_vectors, now_us, to_datetime
 from recallite.model.records import Contradiction, Link, NewRecord, OnExisting, Outcome, Record
 from recallite.model.settings import WritePolicy
 from recallite.remember.change import replace_record
-from recallite.remember.detection import NOTHING, Detected, Detection, Effects, TextDetection
+from recallite.remember.detection import NOTHING, Detected, Detection, Effects, Relation, TextDetection
 from recallite.remember.embed import (
     EmbeddedText,
     check_embedded,
@@ -45,100 +46,55 @@ from recallite.remember.merge_candidates import (
     index_of,
     threshold_search,
 )
-from recallite.remember.pending import MANY, comparing_policies, drain_pending, start_comparing, start_judging
+from recallite.remember.pending import MANY, comparing_policies, embed_pending, start_comparing, start_judging
 from recallite.remember.prepare import Arguments, as_new_record, as_record, prepare_all, prepare_batch
 from recallite.remember.relations import KINDS_THAT_LAST, Known, RowRefused
 from recallite.store.columns import RowColumns
 from recallite.store.store import Progress
 from recallite.store.transaction import Writer
-from recallite.store.values import EmbedderRow, LinkRow, Parts, Row, StatementCandidate
+from recallite.store.values import LinkRow, Parts, Row, StatementCandidate
 from recallite.system.messages import shown
 from recallite.system.telemetry import traced
 from recallite.text.junk import is_junk
 from recallite.text.quotes import Quotation
 
 # How many pending records are embedded after each write once the embedder works again.
-PENDING_A_WRITE = 32
+_PENDING_A_WRITE = 32
+# Searching for this many inside the transaction holds the write lock a few milliseconds longer.
+_FEW = 8
 
 
 @traced("remember", lambda record: {"outcome": record.outcome or ""})
 def remember_one(
-    engine: Engine,
-    item: NewRecord,
-    *,
-    base: str,
-    policy: WritePolicy | None = None,
-    on_existing: OnExisting = "error",
+    engine: Engine, item: NewRecord, *, base: str, policy: WritePolicy | None = None, on_existing: OnExisting = "error"
 ) -> Record:
     """Store one memory as `policy` (None: that of the settings) says; when this returns, it survives power loss.
 
     Call it outside a transaction: the text is embedded first.
     """
     policy = check_policy(engine, policy)
-    max_chars, last = engine.settings.max_text_chars, engine.last_embedder
-    rows = prepare_all(Arguments([item]), base=base, max_text_chars=max_chars, policy=policy)
-    if is_skipped(rows[0], policy):
-        return structs.replace(as_record(rows[0]), id="", outcome="skipped")
-    try:
-        record = _embed_and_write_one(engine, rows, item.vector, policy, on_existing, last)
-    except (EmbedderMismatch, InvalidInput) as fault:
-        # By now another process may have moved the store to another embedder.
-        if fault.reason not in (None, "vector") or last is None or last == engine.active_embedder():
-            raise
-        rows = prepare_all(Arguments([item]), base=base, max_text_chars=max_chars, policy=policy)
-        record = _embed_and_write_one(engine, rows, item.vector, policy, on_existing, None)
+    # The store's embedder as it was last read; the transaction checks it.
+    active = engine.last_embedder
+    while True:
+        rows = _rows_of(engine, [item], base, policy)
+        if is_skipped(rows[0], policy):
+            return structs.replace(as_record(rows[0]), id="", outcome="skipped")
+        try:
+            identity = identity_for(engine, item.vector, active)
+            embed_rows(engine.embedder, rows, [item.vector], identity)
+            record = write_one(engine, rows, identity, policy, on_existing)
+            break
+        except RowRefused as refused:
+            raise refused.error from None
+        except (EmbedderMismatch, InvalidInput) as fault:
+            # By now another process may have moved the store to another embedder.
+            if fault.reason not in (None, "vector") or active is None or active == engine.active_embedder():
+                raise
+            active = None
     embed_some_pending(engine, rows)
-    start_comparing(engine)
+    if engine.may_have_uncompared:
+        start_comparing(engine)
     return record
-
-
-@contextmanager
-def transaction(engine: Engine, items: Iterable[object], *, base: str) -> Iterator[None]:
-    """A transaction of the store, before which items that will be stored in it are embedded."""
-    parts: dict[tuple[str, str | None], Parts] = {}
-    with suppress(RecalliteError):  # what is wrong with an item is told where it is stored
-        lacking = [item for item in map(as_new_record, items) if item.vector is None]
-        if lacking:
-            policy, max_chars = check_policy(engine, None), engine.settings.max_text_chars
-            rows = prepare_all(Arguments(lacking), base=base, max_text_chars=max_chars, policy=policy)
-            parts = parts_ahead(engine, rows)
-    with engine.embedder.keeping(parts), engine.store.transaction():
-        yield
-
-
-def _embed_and_write_one(
-    engine: Engine,
-    rows: RowColumns,
-    vector: object,
-    policy: WritePolicy,
-    on_existing: OnExisting,
-    active: EmbedderRow | None,
-) -> Record:
-    """Embed and write one row. `active` is the store's embedder as it was last read; the transaction checks it."""
-    identity = identity_for(engine, vector, active)
-    embed_rows(engine.embedder, rows, [vector], identity)
-    try:
-        return write_one(engine, rows, identity, policy, on_existing)
-    except RowRefused as refused:
-        raise refused.error from None
-
-
-def is_skipped(row: Row, policy: WritePolicy) -> bool:
-    """Whether the policy keeps a row out as junk. "Yes" has a meaning under a topic, or where the context asks."""
-    wanted = row.named or row.pinned or row.topic is not None or row.supersedes
-    if policy.junk == "store" or row.kind in KINDS_THAT_LAST or wanted:
-        return False
-    return "?" not in (row.context or "") and is_junk(row.text)
-
-
-def check_policy(engine: Engine, policy: object) -> WritePolicy:
-    """The policy of a write: the one given, else that of the settings. Redaction set there applies to every write."""
-    general = engine.settings.write_policy
-    if policy is None:
-        policy = general
-    if not isinstance(policy, WritePolicy):
-        raise InvalidInput(f"policy is {shown(policy)}: give a WritePolicy, e.g. WritePolicy(link_cosine=0.85)")
-    return policy if general.redact is None else structs.replace(policy, redact=general.redact)
 
 
 @traced("remember_many", lambda ids: {"memories": len(ids)})
@@ -162,51 +118,69 @@ def remember_batches(
         raise InvalidInput(f"on_progress is {shown(on_progress)}: give a callable that takes (done, total)")
     total = len(items) if hasattr(items, "__len__") else None  # type: ignore[arg-type]
     ids: list[str] = []
-    stream = iter(items)
+    stream, max_chars = iter(items), engine.settings.max_text_chars
     while batch := list(islice(stream, batch_size)):
-        # Those of a call are compared alike, whatever is left for its last batch.
+        # The batches of one call are compared alike, whatever is left for the last one.
         later = policy.compare == "later" and (len(batch) >= MANY or bool(ids))
         if later:
             engine.start_kernels(len(batch))
-        max_chars = engine.settings.max_text_chars
         rows, vectors = prepare_batch(batch, len(ids), base=base, max_text_chars=max_chars, policy=policy)
-        places = [place for place in range(len(rows)) if policy.junk == "store" or not is_skipped(rows[place], policy)]
-        stored = rows.select(places)
+        indices = [i for i in range(len(rows)) if policy.junk == "store" or not is_skipped(rows[i], policy)]
+        stored, given = rows.select(indices), [vectors[i] for i in indices]
         try:
-            written = _embed_and_write(
-                engine, stored, [vectors[place] for place in places], policy, on_existing, later=later
-            )
+            identity = _identity_for(engine, given)
+            embed_rows(engine.embedder, stored, given, identity)
+            written = write_rows(engine, stored, identity, policy, on_existing, later=later)
         except RowRefused as refused:
-            place = next(place for place, row in zip(places, stored, strict=True) if row is refused.row)
-            raise InvalidItem(len(ids) + place, len(ids), refused.error) from refused.error
+            i = next(i for i, row in zip(indices, stored, strict=True) if row is refused.row)
+            raise InvalidItem(len(ids) + i, len(ids), refused.error) from refused.error
         except RecalliteError as reason:
             bad = _first_bad_vector(engine, vectors)
             if bad is None:
                 raise
             raise InvalidItem(len(ids) + bad, len(ids), reason) from reason
-        by_place = dict(zip(places, written, strict=True))
-        ids += [by_place.get(place, "") for place in range(len(rows))]
+        engine.may_have_uncompared = engine.may_have_uncompared or later
+        embed_some_pending(engine, stored)
+        by_index = dict(zip(indices, written, strict=True))
+        ids += [by_index.get(i, "") for i in range(len(rows))]
         if on_progress is not None:
             on_progress(len(ids), total)
     start_comparing(engine, added=True)
     return ids
 
 
-def _embed_and_write(
-    engine: Engine,
-    rows: RowColumns,
-    vectors: Sequence[object],
-    policy: WritePolicy,
-    on_existing: OnExisting,
-    *,
-    later: bool,
-) -> list[str]:
-    identity = identity_for(engine, next((vector for vector in vectors if vector is not None), None))
-    embed_rows(engine.embedder, rows, vectors, identity)
-    ids = write_rows(engine, rows, identity, policy, on_existing, later=later)
-    engine.may_have_uncompared = engine.may_have_uncompared or later
-    embed_some_pending(engine, rows)
-    return ids
+@contextmanager
+def transaction(engine: Engine, items: Iterable[object], *, base: str) -> Iterator[None]:
+    """A transaction of the store, before which items that will be stored in it are embedded."""
+    parts: dict[tuple[str, str | None], Parts] = {}
+    with suppress(RecalliteError):  # what is wrong with an item is told where it is stored
+        lacking = [item for item in map(as_new_record, items) if item.vector is None]
+        if lacking:
+            parts = parts_ahead(engine, _rows_of(engine, lacking, base, check_policy(engine, None)))
+    with engine.embedder.keeping(parts), engine.store.transaction():
+        yield
+
+
+def _rows_of(engine: Engine, items: Sequence[NewRecord], base: str, policy: WritePolicy) -> RowColumns:
+    return prepare_all(Arguments(items), base=base, max_text_chars=engine.settings.max_text_chars, policy=policy)
+
+
+def check_policy(engine: Engine, policy: object) -> WritePolicy:
+    """Return the policy of a write: the one given, else that of the settings, whose redaction always applies."""
+    general = engine.settings.write_policy
+    if policy is None:
+        policy = general
+    if not isinstance(policy, WritePolicy):
+        raise InvalidInput(f"policy is {shown(policy)}: give a WritePolicy, e.g. WritePolicy(link_cosine=0.85)")
+    return policy if general.redact is None else structs.replace(policy, redact=general.redact)
+
+
+def is_skipped(row: Row, policy: WritePolicy) -> bool:
+    """Whether the policy keeps a row out as junk. "Yes" has a meaning under a topic, or where the context asks."""
+    deliberate = row.named or row.pinned or row.topic is not None or row.supersedes
+    if policy.junk == "store" or row.kind in KINDS_THAT_LAST or deliberate:
+        return False
+    return "?" not in (row.context or "") and is_junk(row.text)
 
 
 def embed_some_pending(engine: Engine, rows: Sequence[Row]) -> None:
@@ -219,41 +193,33 @@ def embed_some_pending(engine: Engine, rows: Sequence[Row]) -> None:
     if any(columns.pending):
         engine.may_have_pending = True
     elif not engine.store.writing and engine.may_have_pending and any(columns.vectors):
-        with engine.afterwards("embedding"):
-            drain_pending(engine, PENDING_A_WRITE)
+        with engine.afterwards("embedding"), suppress(EmbedderError):
+            embed_pending(engine, limit=_PENDING_A_WRITE)
+
+
+def _identity_for(engine: Engine, vectors: Sequence[object]) -> Identity | None:
+    """Return the embedder of a batch, by the first vector that is given."""
+    return identity_for(engine, next((vector for vector in vectors if vector is not None), None))
 
 
 def _first_bad_vector(engine: Engine, vectors: Sequence[object]) -> int | None:
-    """The position of the first vector that cannot be stored, for the error message."""
-    identity = identity_for(engine, next((vector for vector in vectors if vector is not None), None))
-    for place, vector in enumerate(vectors):
-        if vector is not None:
-            try:
-                if not isinstance(vector, EmbeddedText):
-                    check_vectors(vector, None if identity is None else identity.dimension)
-                elif identity is not None:
+    """Return the index of the first vector that cannot be stored, for the error message."""
+    identity = _identity_for(engine, vectors)
+    for i, vector in enumerate(vectors):
+        try:
+            if isinstance(vector, EmbeddedText):
+                if identity is not None:
                     check_embedded([vector], identity)
-            except EmbedderMismatch:  # no fault of this one
-                return None
-            except RecalliteError:
-                return place
+            elif vector is not None:
+                check_vectors(vector, None if identity is None else identity.dimension)
+        except EmbedderMismatch:  # no fault of this one
+            return None
+        except RecalliteError:
+            return i
     return None
 
 
 # Rows in one transaction.
-
-# Searching for this many inside the transaction holds the write lock a few milliseconds longer.
-_FEW = 8
-
-
-class _Written(NamedTuple):
-    """The outcome of a row, and the id of the record that it became, repeats or was merged into."""
-
-    outcome: Outcome
-    public_id: str
-    cosine: float | None = None
-    linked: Sequence[Match] = ()
-    detected: Detected = NOTHING
 
 
 def write_one(
@@ -261,12 +227,9 @@ def write_one(
 ) -> Record:
     """Write one row as the policy says; the `outcome` of the record says what was done."""
     with _batch_transaction(engine, rows, identity, policy, on_existing, report=True) as batch:
-        done = batch.write(0)
+        written = batch.write(0)
         batch.finish()
-        record = batch.record(rows[0], done)
-    if batch.undecided:
-        start_judging(engine)
-    return record
+        return batch.record(rows[0], written)
 
 
 def write_rows(
@@ -283,11 +246,9 @@ def write_rows(
     With `later` they are compared only with records of the same text now, and with others by `start_comparing`.
     """
     columns = RowColumns.of(rows)
-    with _batch_transaction(engine, columns, identity, policy, on_existing, report=False, later=later) as batch:
+    with _batch_transaction(engine, columns, identity, policy, on_existing, later=later) as batch:
         ids = batch.write_all()
         batch.finish()
-    if batch.undecided:
-        start_judging(engine)
     return ids
 
 
@@ -299,14 +260,16 @@ def _batch_transaction(
     policy: WritePolicy,
     on_existing: OnExisting,
     *,
-    report: bool,
+    report: bool = False,
     later: bool = False,
 ) -> Iterator[_Batch]:
     """The transaction that the rows are written in. Slow work that needs no lock is done before it begins."""
     quotations = [Quotation.of(text) for text in rows.text] if policy.recognise_recalled else []
-    before = _search_before(engine, rows, policy)
-    with engine.atomic(_locks(rows, on_existing)) as writer:
-        near = before
+    near = _search_before(engine, rows, policy)
+    # Scopes and ids that the rows name are locked; all where they may change records of other scopes.
+    locks = [*{*rows.scope}, *(f"id {public_id}" for public_id in compress(rows.public_id, rows.named))]
+    changes_others = any(rows.supersedes) or (on_existing != "error" and any(rows.named))
+    with engine.atomic(None if changes_others else locks) as writer:
         if policy.floor is not None and (near is None or not writer.changes.matches(near.commit)):
             most, indexed = policy.most_links + SPARE, not engine.store.nested
             # A writer of SQLite keeps its page cache over commits, a reader does not: searching there is faster.
@@ -314,17 +277,13 @@ def _batch_transaction(
             with nullcontext(writer) if writes_alone else engine.store.read() as reader:
                 near = threshold_search(engine, reader, rows, most, policy.floor, indexed=indexed)
         asks = policy.judge and engine.language_model is not None
-        yield _Batch(
+        batch = _Batch(
             writer, rows, identity, policy, near, quotations, report=report, asks=asks, on_existing=on_existing,
             later=later,
         )  # fmt: skip
-
-
-def _locks(rows: RowColumns, on_existing: OnExisting) -> list[str] | None:
-    """Return the locks that rows need: scopes and ids that they name; None if they may change other scopes."""
-    if any(rows.supersedes) or (on_existing != "error" and any(rows.named)):
-        return None
-    return [*{*rows.scope}, *(f"id {public_id}" for public_id in compress(rows.public_id, rows.named))]
+        yield batch
+    if batch.effects.undecided:
+        start_judging(engine)
 
 
 def _search_before(engine: Engine, rows: Sequence[Row], policy: WritePolicy) -> ThresholdMatches | None:
@@ -345,6 +304,16 @@ def _search_before(engine: Engine, rows: Sequence[Row], policy: WritePolicy) -> 
     return None
 
 
+class _Written(NamedTuple):
+    """The outcome of a row, and the id of the record that it became, repeats or was merged into."""
+
+    outcome: Outcome
+    public_id: str
+    cosine: float | None = None
+    linked: Sequence[Match] = ()
+    detected: Detected = NOTHING
+
+
 class _Batch:
     """Rows written in order in one transaction."""
 
@@ -363,96 +332,174 @@ class _Batch:
         later: bool,
     ) -> None:
         """`report` reads what links are reported with; `asks` has a language model judge what the rules leave open."""
-        self._on_existing = on_existing
-        # Read when the first row that names an id is written.
-        self._named: dict[str, int] | None = None
         self._writer, self._rows, self._identity, self._policy = writer, rows, identity, policy
-        self._now = now_us()
+        self._on_existing, self._now = on_existing, now_us()
         self._candidates = MergeCandidates(writer, rows, policy, near, quotations, self._insert, report=report)
         self._compared_by = comparing_policies(policy) if later else None
         by_text = TextDetection(writer, rows, policy) if later else None
         self._detection = by_text or Detection(writer, rows, policy)
         # Set if nothing but the text of a row decides what becomes of it.
         self._by_text = None if policy.floor is not None or quotations else by_text
-        self._effects = Effects(writer, self._detection, self._row_id, self._insert, self._now, asks=asks)
-        # The places of the rows to insert, and what was made of some of them.
+        self.effects = Effects(writer, self._detection, self._row_id, self._insert, self._now, asks=asks)
+        # The indices of the rows to insert, and what was made of some of them, by public id.
         self._waiting: list[int] = []
-        self._waiting_as: dict[int, CandidateRecord] = {}
-        self._waiting_ids: set[str] = set()
+        self._waiting_as: dict[str, CandidateRecord] = {}
         self._row_ids: dict[str, int] = {}
         # The row ids of stored records that rows say again, which are compared again later.
         self._said_again: set[int] = set()
         # What connects records; their row ids are known when all rows are stored.
         self._links: list[tuple[CandidateRecord, Match]] = []
 
-    @property
-    def undecided(self) -> bool:
-        """Whether a pair waits for a language model."""
-        return self._effects.undecided
+    @cached_property
+    def _known_ids(self) -> dict[str, int]:
+        """The row ids of the stored records whose ids the rows name, by those ids."""
+        return self._writer.records.find_ids([*compress(self._rows.public_id, self._rows.named)], "/")
 
     def write_all(self) -> list[str]:
         """Write all rows, in order; returns the id of the record that each became, repeats or was merged into."""
-        public_ids = [*self._rows.public_id]
-        for place, plain in enumerate(self._plain()):
-            if plain:
-                self._waiting.append(place)
+        rows = self._rows
+        public_ids = [*rows.public_id]
+        alone = [False] * len(rows) if self._by_text is None else self._by_text.alone()
+        merges = self._policy.merge_strategy != "append"
+        counts = Counter(compress(rows.public_id, rows.named))
+        for i, public_id in enumerate(rows.public_id):
+            if (
+                alone[i]
+                and not (rows.topic[i] is not None and merges)
+                and not rows.supersedes[i]
+                and not (rows.named[i] and (public_id in self._known_ids or counts[public_id] > 1))
+            ):  # it becomes a record of its own, without a look at any other
+                self._waiting.append(i)
             else:
-                public_ids[place] = self.write(place).public_id
+                public_ids[i] = self.write(i).public_id
         return public_ids
 
-    def _plain(self) -> list[bool]:
-        """Whether each row becomes a record of its own without a look at any other."""
-        rows = self._rows
-        if self._by_text is None:
-            return [False] * len(rows)
-        merged = self._policy.merge_strategy != "append"
-        alone = self._by_text.alone()
-        known = self._known_ids()
-        counts = Counter(compress(rows.public_id, rows.named))
-        return [
-            alone[place]
-            and not (rows.topic[place] is not None and merged)
-            and not rows.supersedes[place]
-            and not (rows.named[place] and (rows.public_id[place] in known or counts[rows.public_id[place]] > 1))
-            for place in range(len(rows))
-        ]
-
-    def write(self, place: int) -> _Written:
+    def write(self, i: int) -> _Written:
         """Write the next row."""
-        row = self._rows[place]
-        existing = self._existing(row) if row.named else None
-        if existing is not None:
-            return self._replace(existing, place, row)
+        row = self._rows[i]
+        if row.named:
+            if row.public_id in self._waiting_as:
+                self._insert()
+            existing = self._row_ids.get(row.public_id, self._known_ids.get(row.public_id))
+            if existing is not None:
+                return self._replace(existing, i, row)
         if not row.indexed:  # nothing is derived from it, and it is compared with nothing
-            return _Written("created", self._create(place, row).public_id)
-        matches = self._candidates.near(place)
+            return _Written("created", self._create(i, row).public_id)
+        matches = self._candidates.near(i)
         if row.supersedes:  # a record of its own, whatever it resembles
-            return self._connected("created", self._create(place, row), matches)
-        # What has an id of its own is a record of its own.
-        quoted = None if row.named else self._candidates.quoted(place, row)
+            return self._connected("created", self._create(i, row), matches)
+        # A record with a caller's id is never merged into another.
+        quoted = None if row.named else self._candidates.quoted(i, row)
         if quoted is not None:
             return _Written("duplicate", quoted.public_id)
         topic, cosine = (None, None) if row.named else self._candidates.on_topic(row, matches)
         merges = topic is not None and self._policy.merge_strategy != "append"
-        detected = NOTHING if merges and row.topic is not None else self._detection.compared(place)
+        detected = NOTHING if merges and row.topic is not None else self._detection.compared(i)
         if detected.same is not None:
-            same = detected.same
-            self._effects.add(row, detected)
-            if self._compared_by is not None:
-                self._compare_again(same.other, row)
-            return _Written("duplicate", same.other.public_id, None if same.other.text == row.text else same.cosine)
+            return self._repeat(row, detected, detected.same)
         if topic is not None and merges:
-            return self._connected(self._merge(topic, place, row), topic, matches)._replace(cosine=cosine)
+            return self._connected(self._merge(topic, i, row), topic, matches)._replace(cosine=cosine)
         if topic is not None and row.topic is None:
             row.topic = topic.topic
-        created = self._create(place, row)
-        self._effects.add(row, detected)
+        created = self._create(i, row)
+        self.effects.add(row, detected)
         return self._connected("created", created, matches)._replace(detected=detected)
+
+    def _replace(self, record_id: int, i: int, row: Row) -> _Written:
+        """Give the record that has the id of a row already what the row has."""
+        outcome = replace_record(self._writer, record_id, row, self._identity, self._on_existing)
+        self._row_ids[row.public_id] = record_id
+        self._candidates.replaced(record_id, i, row)
+        self._detection.changed(row.public_id)
+        return _Written(outcome, row.public_id)
+
+    def _repeat(self, row: Row, detected: Detected, same: Relation) -> _Written:
+        """Count a row as the repetition of a record."""
+        self.effects.add(row, detected)
+        known = same.other
+        if self._compared_by is not None and isinstance(known, StatementCandidate):
+            times = self._detection.claim(known).told_at
+            # Said outside of these times, it may do something else to others.
+            if not times[0] <= self._detection.told_at(row) <= times[-1]:
+                self._said_again.add(known.record_id)
+        return _Written("duplicate", known.public_id, None if known.text == row.text else same.cosine)
+
+    def _create(self, i: int, row: Row) -> CandidateRecord:
+        candidate = CandidateRecord.of(row, i)
+        self._waiting.append(i)
+        self._waiting_as[row.public_id] = candidate
+        if row.indexed:
+            self._candidates.takes_text_of(candidate, i, row)
+            self._detection.wrote(i)
+        if row.supersedes:  # at once, so that the rows after this one find what stands
+            self._insert()
+            self._detection.read_again()
+        return candidate
+
+    def _merge(self, candidate: CandidateRecord, i: int, row: Row) -> Outcome:
+        """Give a record the text of this row. Fields that the row leaves at their defaults stay, times excepted.
+
+        A text older than the current one goes into the history, or is dropped where no history is kept.
+        """
+        self._insert()
+        assert candidate.record_id is not None
+        keep = self._policy.merge_strategy == "latest" or candidate.pinned
+        same = candidate.content_hash == row.content_hash
+        records = self._writer.records
+        embedder = None if same else embedder_of(self._writer, [row], self._identity)
+        # A record dated in the future is no newer than a text written now.
+        if row.recorded_from < min(candidate.recorded_from, self._now):
+            if keep and not same:
+                records.insert_earlier(candidate.record_id, row, embedder)
+            return "merged"
+        if not same:
+            records.change_text(candidate.record_id, row, embedder, keep_version=keep)
+        candidate.recorded_from = max(row.recorded_from, candidate.recorded_from)
+        columns: dict[str, object] = {
+            "created_at": row.created_at, "valid_from": row.valid_from, "valid_until": row.valid_until,
+            "valid_resolved": row.valid_resolved, "expires_at": row.expires_at, "updated_at": row.updated_at,
+        }  # fmt: skip
+        given = {
+            "importance": row.importance != 0.5, "metadata": row.metadata is not None, "pinned": row.pinned,
+            "authority": row.authority != candidate.authority, "source": row.source is not None,
+            "position": row.source is not None,
+        }  # fmt: skip
+        columns |= {name: getattr(row, name) for name, is_given in given.items() if is_given}
+        records.change_columns(candidate.record_id, columns, row.tags or None)
+        candidate.pinned = candidate.pinned or row.pinned
+        self._candidates.takes_text_of(candidate, i, row)
+        self._detection.changed(candidate.public_id)
+        return "merged" if keep or same else "replaced"
+
+    def _connected(self, outcome: Outcome, candidate: CandidateRecord, matches: Sequence[Match]) -> _Written:
+        """Link the written record to the matches that are near enough."""
+        policy, least = self._policy, self._policy.link_cosine
+        if least is None:
+            return _Written(outcome, candidate.public_id)
+        others = [match for match in matches if match.record is not candidate]
+        linked = [match for match in others if match.cosine >= least][: policy.most_links]
+        self._links += [(candidate, match) for match in linked]
+        return _Written(outcome, candidate.public_id, linked=linked)
+
+    def _insert(self) -> None:
+        """Insert the rows that wait."""
+        if not self._waiting:
+            return
+        ids = insert_rows(self._writer, self._rows.select(self._waiting), self._identity, compared_by=self._compared_by)
+        for i, record_id in zip(self._waiting, ids, strict=True):
+            candidate = self._waiting_as.get(self._rows.public_id[i])
+            if candidate is not None:
+                self._candidates.stored(candidate, record_id)
+                self._row_ids[candidate.public_id] = record_id
+        self._waiting, self._waiting_as = [], {}
+
+    def _row_id(self, known: Known) -> int:
+        return self._row_ids[known.public_id] if isinstance(known, Row) else known.record_id
 
     def finish(self) -> None:
         """Insert the rows that wait, and connect the records."""
         self._insert()
-        self._effects.store()
+        self.effects.store()
         if self._compared_by is not None and self._said_again:
             again = self._writer.uncompared.without(sorted(self._said_again))
             self._writer.uncompared.add(again, self._compared_by(False))
@@ -465,144 +512,31 @@ class _Batch:
         if links:
             self._writer.links.put(links)
 
-    def _compare_again(self, known: Known, row: Row) -> None:
-        """Have a stored record wait that a row says again, at a time that may change what it does to others."""
-        times = self._detection.claim(known).told_at
-        told_at = self._detection.told_at(row)
-        if isinstance(known, StatementCandidate) and not times[0] <= told_at <= times[-1]:
-            self._said_again.add(known.record_id)
-
-    def record(self, row: Row, done: _Written) -> Record:
-        """The record of a row that has been written alone, with what was done."""
-        detected = done.detected
-        marked = row.supersedes or detected.superseded or detected.successors
-        if done.outcome == "created" and not marked:
-            record = as_record(row)
+    def record(self, row: Row, written: _Written) -> Record:
+        """Return the record of a row that has been written alone, with what was done."""
+        detected = written.detected
+        if written.outcome != "created" or row.supersedes or detected.superseded or detected.successors:
+            (record_id,) = self._writer.records.find_ids([written.public_id], "/").values()
+            record = self._writer.records.get(record_id, outcome=written.outcome)
         else:
-            (record_id,) = self._writer.records.find_ids([done.public_id], "/").values()
-            record = self._writer.records.get(record_id, outcome=done.outcome)
+            record = as_record(row)
+        created_at = to_datetime(self._now)
         links = tuple(
             Link(
-                source=record.id,
-                target=match.record.public_id,
-                type="similar",
-                strength=_strength(match.cosine),
-                created_at=to_datetime(self._now),
+                source=record.id, target=match.record.public_id, type="similar", strength=_strength(match.cosine),
+                created_at=created_at,
             )
-            for match in done.linked
+            for match in written.linked
             if isinstance(match.record, CandidateRecord)
-        )
+        )  # fmt: skip
         contradictions = tuple(
             Contradiction(
-                id=other.public_id,
-                text=other.text,
-                authority=authority_of(other.authority),
-                cosine=cosine,
-                reason=verdict.reason,
-                strength=verdict.confidence,
+                id=other.public_id, text=other.text, authority=authority_of(other.authority), cosine=cosine,
+                reason=verdict.reason, strength=verdict.confidence,
             )
             for other, verdict, cosine in detected.contradicted
-        )
-        return structs.replace(record, cosine=done.cosine, links=links, contradictions=contradictions)
-
-    def _create(self, place: int, row: Row) -> CandidateRecord:
-        candidate = CandidateRecord(
-            None, row.public_id, row.scope, row.kind, row.text, row.context, row.topic, row.pinned, row.authority,
-            row.content_hash, row.recorded_from, place,
         )  # fmt: skip
-        self._waiting.append(place)
-        self._waiting_as[place] = candidate
-        self._waiting_ids.add(row.public_id)
-        if row.indexed:
-            self._candidates.takes_text_of(candidate, place, row)
-            self._detection.wrote(place)
-        if row.supersedes:  # at once, so that the rows after this one find what stands
-            self._insert()
-            self._detection.read_again()
-        return candidate
-
-    def _connected(self, outcome: Outcome, candidate: CandidateRecord, matches: Sequence[Match]) -> _Written:
-        """Link the written record to the matches that are near enough."""
-        policy, least = self._policy, self._policy.link_cosine
-        if least is None:
-            return _Written(outcome, candidate.public_id)
-        others = [match for match in matches if match.record is not candidate]
-        linked = [match for match in others if match.cosine >= least][: policy.most_links]
-        self._links += [(candidate, match) for match in linked]
-        return _Written(outcome, candidate.public_id, linked=linked)
-
-    def _merge(self, candidate: CandidateRecord, place: int, row: Row) -> Outcome:
-        """Give a record the text of this row. Fields that the row leaves at their defaults stay, times excepted.
-
-        A text older than the current one goes into the history, or is dropped where no history is kept.
-        """
-        self._insert()
-        assert candidate.record_id is not None
-        keep = self._policy.merge_strategy == "latest" or candidate.pinned
-        same = candidate.content_hash == row.content_hash
-        writer = self._writer
-        embedder = None if same else embedder_of(writer, [row], self._identity)
-        # A record dated in the future is no newer than a text written now.
-        if row.recorded_from < min(candidate.recorded_from, self._now):
-            if keep and not same:
-                writer.records.insert_earlier(candidate.record_id, row, embedder)
-            return "merged"
-        if not same:
-            writer.records.change_text(candidate.record_id, row, embedder, keep_version=keep)
-        candidate.recorded_from = max(row.recorded_from, candidate.recorded_from)
-        columns: dict[str, object] = {
-            "created_at": row.created_at, "valid_from": row.valid_from, "valid_until": row.valid_until,
-            "valid_resolved": row.valid_resolved, "expires_at": row.expires_at, "updated_at": row.updated_at,
-        }  # fmt: skip
-        if row.importance != 0.5:
-            columns["importance"] = row.importance
-        if row.metadata is not None:
-            columns["metadata"] = row.metadata
-        if row.pinned:
-            columns["pinned"] = True
-        if row.authority != candidate.authority:
-            columns["authority"] = row.authority
-        if row.source is not None:
-            columns |= {"source": row.source, "position": row.position}
-        writer.records.change_columns(candidate.record_id, columns, row.tags or None)
-        candidate.pinned = candidate.pinned or row.pinned
-        self._candidates.takes_text_of(candidate, place, row)
-        self._detection.changed(candidate.public_id)
-        return "merged" if keep or same else "replaced"
-
-    def _existing(self, row: Row) -> int | None:
-        known = self._known_ids()
-        if row.public_id in self._waiting_ids:
-            self._insert()
-        return self._row_ids.get(row.public_id, known.get(row.public_id))
-
-    def _known_ids(self) -> dict[str, int]:
-        """The row ids of the stored records whose ids the rows name, by those ids."""
-        if self._named is None:
-            self._named = self._writer.records.find_ids([*compress(self._rows.public_id, self._rows.named)], "/")
-        return self._named
-
-    def _replace(self, record_id: int, place: int, row: Row) -> _Written:
-        """Give the record that has the id of a row already what the row has."""
-        outcome = replace_record(self._writer, record_id, row, self._identity, self._on_existing)
-        self._row_ids[row.public_id] = record_id
-        self._candidates.replaced(record_id, place, row)
-        self._detection.changed(row.public_id)
-        return _Written(outcome, row.public_id)
-
-    def _insert(self) -> None:
-        if not self._waiting:
-            return
-        ids = insert_rows(self._writer, self._rows.select(self._waiting), self._identity, compared_by=self._compared_by)
-        for place, record_id in zip(self._waiting, ids, strict=True):
-            candidate = self._waiting_as.get(place)
-            if candidate is not None:
-                self._candidates.stored(candidate, record_id)
-                self._row_ids[candidate.public_id] = record_id
-        self._waiting, self._waiting_as, self._waiting_ids = [], {}, set()
-
-    def _row_id(self, known: Known) -> int:
-        return self._row_ids[known.public_id] if isinstance(known, Row) else known.record_id
+        return structs.replace(record, cosine=written.cosine, links=links, contradictions=contradictions)
 
 
 def _strength(cosine: float) -> float:

@@ -1,4 +1,4 @@
-"""Audit: unwanted records (duplicates, contradictions, secrets, ...), each with the method that repairs it.
+"""Audit: unnames records (duplicates, contradictions, secrets, ...), each with the method that repairs it.
 
 Pairs that share a key of `text.statements` are judged by the rules that writing goes by. Writing with the default
 policy has marked most of them already: the rest was written under another one, or is too unsure to mark.
@@ -37,18 +37,10 @@ from recallite.text.statements import judge, several_valued, statement_of
 from recallite.text.statements.keys import record_keys
 
 CHECKS: dict[str, str | None] = {
-    "duplicates": "forget",
-    "near-duplicates": "forget",
-    "contradictions": "supersede",
-    "stale": "expire",
-    "expired": "purge_expired",
-    "secrets": "redact",
-    "instructions": "expire",
-    "junk": "forget",
-    "superseded": None,
-    "unjudged": None,
-    "diverged": None,
-}
+    "duplicates": "forget", "near-duplicates": "forget", "contradictions": "supersede", "stale": "expire",
+    "expired": "purge_expired", "secrets": "redact", "instructions": "expire", "junk": "forget", "superseded": None,
+    "unjudged": None, "diverged": None,
+}  # fmt: skip
 """Each check with the method that repairs its findings; None where only a person can tell."""
 
 REVIEWS = ("superseded", "unjudged", "diverged")
@@ -88,53 +80,38 @@ _UNUSED_DAYS = 365
 
 
 def of_texts(
-    reader: Reader, ids: Sequence[int], wanted: Sequence[str], on_progress: Progress | None
+    reader: Reader, ids: Sequence[int], names: Sequence[str], on_progress: Progress | None
 ) -> Iterator[Finding]:
     """Find secrets and orders in any text, small talk and what is stale in those that are not superseded."""
     done, now = 0, now_us()
     for batch in batches(ids):
         for record in reader.records.get_many(batch):
             text = record.text if record.context is None else f"{record.context}\n{record.text}"
-            if "secrets" in wanted and (kinds := _kinds_of_secrets([text, *strings_of(record.metadata)])):
+            if "secrets" in names and (kinds := _kinds_of_secrets([text, *strings_of(record.metadata)])):
                 yield finding("secrets", record, f"holds {kinds}")
-            if "instructions" in wanted and (way := addresses_model(text)) is not None:
+            if "instructions" in names and (way := addresses_model(text)) is not None:
                 yield finding("instructions", record, way)
             if record.superseded_by:
                 continue
-            if "junk" in wanted and record.kind != "chunk" and is_junk(record.text):
+            if "junk" in names and record.kind != "chunk" and is_junk(record.text):
                 yield finding("junk", record, "is only small talk or tool noise")
-            if "stale" in wanted and (why := _stale(record, now)) is not None:
-                yield finding("stale", record, why)
+            if "stale" in names and (reason := _stale(record, now)) is not None:
+                yield finding("stale", record, reason)
         done += len(batch)
         if on_progress is not None:
             on_progress(done, len(ids))
 
 
 def _stale(record: Record, now: int) -> str | None:
-    moment = to_datetime(now)
-    age_days = (moment - (record.valid_from or record.created_at)).days
-    if record.kind in MADE_ELSEWHERE:
+    """Return why a record is stale, if it is."""
+    age_days = (to_datetime(now) - (record.valid_from or record.created_at)).days
+    if record.kind in MADE_ELSEWHERE or age_days <= _PASSED_DAYS:
         return None
-    when = passing_time(record.text) if age_days > _PASSED_DAYS else None
-    if when is not None:
+    if (when := passing_time(record.text)) is not None:
         return f"says {when!r} and is {age_days} days old"
-    unused = record.access_count == 0 and age_days > _UNUSED_DAYS
-    if unused and record.importance < 0.5:
+    if record.access_count == 0 and age_days > _UNUSED_DAYS and record.importance < 0.5:
         return f"was never recalled in {age_days} days, importance {record.importance:g}"
     return None
-
-
-def expired(reader: Reader, filter: Filter) -> Iterator[Finding]:
-    """Find memories that have expired and are still in the file."""
-    for record in reader.records.find(filter, now_us(), versions="expired"):
-        yield finding("expired", record, f"expired at {record.expires_at:%Y-%m-%d %H:%M} UTC")
-
-
-def secrets_of_versions(reader: Reader, filter: Filter) -> Iterator[Finding]:
-    """Find secrets in texts that later ones have replaced."""
-    for record in reader.records.find(filter, now_us(), versions="closed"):
-        if kinds := _kinds_of_secrets([record.text, record.context or ""]):
-            yield finding("secrets", record, f"an earlier version holds {kinds}")
 
 
 def diverged(reader: Reader, ids: Collection[int]) -> Iterator[Finding]:
@@ -146,8 +123,8 @@ def diverged(reader: Reader, ids: Collection[int]) -> Iterator[Finding]:
         versions = {check_time(version.recorded_from, "time"): version for version in reader.records.history(public_id)}
         newest = reader.records.get(record_id)
         if other in versions and current == check_time(newest.recorded_from, "time"):
-            place = [*versions].index(other)
-            reason = f"was changed on two devices, and the later text is current; restore --to {place} undoes that"
+            i = [*versions].index(other)
+            reason = f"was changed on two devices, and the later text is current; restore --to {i} undoes that"
             yield Finding(
                 check="diverged", id=public_id, text=newest.text, reason=reason, other=public_id,
                 other_text=versions[other].text, verb=None,
@@ -181,15 +158,14 @@ def duplicates(reader: Reader, ids: Sequence[int]) -> Iterator[Finding]:
 
 
 def compared(
-    engine: Engine, reader: Reader, ids: Sequence[int], wanted: Sequence[str], on_progress: Progress | None
+    engine: Engine, reader: Reader, ids: Sequence[int], names: Sequence[str], on_progress: Progress | None
 ) -> Iterator[Finding]:
     """Find near-duplicates and contradictions, by the links that writing made and by the rules."""
-    run = _Comparison(engine, reader, ids, wanted)
-    if "contradictions" in wanted:
-        yield from run.linked()
-    done = 0
+    comparison, done = _Comparison(engine, reader, ids, names), 0
+    if "contradictions" in names:
+        yield from comparison.linked()
     for batch in batches(ids):
-        yield from run.judged(batch)
+        yield from comparison.judged(batch)
         done += len(batch)
         if on_progress is not None:
             on_progress(done, len(ids))
@@ -223,9 +199,9 @@ def unjudged(reader: Reader, ids: Sequence[int]) -> Iterator[Finding]:
 class _Comparison:
     """The pairs of one audit, each once."""
 
-    def __init__(self, engine: Engine, reader: Reader, ids: Sequence[int], wanted: Sequence[str]) -> None:
+    def __init__(self, engine: Engine, reader: Reader, ids: Sequence[int], names: Sequence[str]) -> None:
         policy, usual = engine.settings.write_policy, WritePolicy()
-        self._reader, self._ids, self._wanted = reader, {*ids}, wanted
+        self._reader, self._ids, self._checks = reader, {*ids}, names
         self._several = several_valued(policy.several_values)
         self._supersedes = policy.supersede_confidence or usual.supersede_confidence or 1.0
         self._contradicts = policy.contradict_confidence or usual.contradict_confidence or 1.0
@@ -242,8 +218,10 @@ class _Comparison:
             records = _records(self._reader, {row_id for pair in pairs for row_id in pair})
             for pair in pairs:
                 old, new = sorted((records[row_id] for row_id in pair), key=_begins)
-                if not old.superseded_by and not new.superseded_by and not self._both_hold(pair):
-                    reason = f"and a later one contradict each other{self._reason(pair)}: {_CHOICE}"
+                if not old.superseded_by and not new.superseded_by and not self._links(pair, _BOTH_HOLD):
+                    link = next(iter(self._links(pair, ("contradicts",))), None)
+                    why = "" if link is None else f" ({link.strength:.2f}{f', {link.reason}' if link.reason else ''})"
+                    reason = f"and a later one contradict each other{why}: {_CHOICE}"
                     yield finding_of_pair("contradictions", old, new, reason, None)
 
     def judged(self, ids: Sequence[int]) -> Iterator[Finding]:
@@ -264,15 +242,12 @@ class _Comparison:
         self._seen.update(pairs)
         row_ids = {row_id for pair in pairs for row_id in pair}
         records |= _records(self._reader, row_ids - records.keys())
-        vectors = self._vectors(row_ids)
+        vectors: dict[int, NDArray[np.float32]] = {}
+        if self._embedder is not None:
+            rows = self._reader.vectors.of_current(sorted(row_ids), self._embedder)
+            vectors = {record_id: parts[0] for record_id, *_, parts in rows if len(parts) == 1}
         findings = (self._of_pair(pair, records, vectors) for pair in pairs)
         yield from (finding for finding in findings if finding is not None)
-
-    def _vectors(self, ids: Collection[int]) -> dict[int, NDArray[np.float32]]:
-        if self._embedder is None:
-            return {}
-        rows = self._reader.vectors.of_current(sorted(ids), self._embedder)
-        return {record_id: parts[0] for record_id, _, _, _, parts in rows if len(parts) == 1}
 
     def _of_pair(
         self, pair: tuple[int, int], records: dict[int, Record], vectors: dict[int, NDArray[np.float32]]
@@ -283,15 +258,12 @@ class _Comparison:
         old, new = records[old_id], records[new_id]
         one, two = vectors.get(old_id), vectors.get(new_id)
         verdict = judge(
-            statement_of(new.text, new.context),
-            statement_of(old.text, old.context),
-            cosine=None if one is None or two is None else float(one @ two),
-            later=True,
-            several=self._several,
-        )
+            statement_of(new.text, new.context), statement_of(old.text, old.context),
+            cosine=None if one is None or two is None else float(one @ two), later=True, several=self._several,
+        )  # fmt: skip
         if verdict.outcome == "same":
             return self._same(old, new)
-        if "contradictions" not in self._wanted or verdict.outcome == "independent":
+        if "contradictions" not in self._checks or verdict.outcome == "independent":
             return None
         if not on_one_subject((old.topic, new.topic), old.metadata, new.metadata):
             return None
@@ -300,7 +272,7 @@ class _Comparison:
         if sure and which_stands(claims[old_id], claims[new_id]) is claims[new_id]:
             reason = f"is out of date by a later one ({detail})"
             return finding_of_pair("contradictions", old, new, reason, "supersede")
-        if verdict.confidence < self._contradicts or self._both_hold(pair):
+        if verdict.confidence < self._contradicts or self._links(pair, _BOTH_HOLD):
             return None
         reason = f"and a later one may contradict each other ({detail})"
         return finding_of_pair("contradictions", old, new, reason, "link")
@@ -308,19 +280,11 @@ class _Comparison:
     def _same(self, old: Record, new: Record) -> Finding | None:
         """Find a near-duplicate; the same text is a duplicate instead, and a turn of a transcript is neither."""
         apart = (old.text, old.context) == (new.text, new.context) or None not in (old.position, new.position)
-        if "near-duplicates" not in self._wanted or apart or self._gone & {old.id, new.id}:
+        if "near-duplicates" not in self._checks or apart or self._gone & {old.id, new.id}:
             return None
         remaining, spare = sorted((old, new), key=_spared)
         self._gone.add(spare.id)
         return _spare("near-duplicates", spare, remaining, "says what another memory says")
-
-    def _both_hold(self, pair: tuple[int, int]) -> bool:
-        return bool(self._links(pair, _BOTH_HOLD))
-
-    def _reason(self, pair: tuple[int, int]) -> str:
-        """Return the strength and reason of a contradiction, in brackets."""
-        link = next(iter(self._links(pair, ("contradicts",))), None)
-        return "" if link is None else f" ({link.strength:.2f}{f', {link.reason}' if link.reason else ''})"
 
     def _links(self, pair: tuple[int, int], types: Sequence[str]) -> list[Link]:
         ends = {record.id for record in _records(self._reader, pair).values()}
@@ -356,13 +320,11 @@ def _spare(check: str, spare: Record, remaining: Record, reason: str) -> Finding
 
 # Repairs, as findings propose them.
 
-_REASON = "found by audit"
-
 
 def last_changes(reader: Reader, findings: Iterable[Finding]) -> dict[str, datetime]:
     """Return when the memories of findings were last changed, by id."""
-    names = {id for finding in findings for id in (finding.id, finding.other) if id is not None}
-    ids = sorted(reader.records.find_ids(sorted(names), "/").values())
+    public_ids = {id for finding in findings for id in (finding.id, finding.other) if id is not None}
+    ids = sorted(reader.records.find_ids(sorted(public_ids), "/").values())
     return {record.id: record.updated_at for batch in batches(ids) for record in reader.records.get_many(batch)}
 
 
@@ -378,7 +340,7 @@ def mended(engine: Engine, findings: Iterable[Finding], seen: dict[str, datetime
         "expire": lambda item: change.update(engine, item.id, {"expires_at": to_datetime(now_us())}, base=base),
         "link": lambda item: relations.link(engine, item.id, str(item.other), "contradicts", 1.0, base=base),
         "supersede": lambda item: supersede(
-            engine, item.id, item.other, reason=_REASON, strength=1.0, at=None, base=base
+            engine, item.id, item.other, reason="found by audit", strength=1.0, at=None, base=base
         ),
         "redact": lambda item: _redact(engine, item.id, base),
     }
@@ -426,7 +388,7 @@ def _redact(engine: Engine, id: str, base: str) -> None:
 
 # The audit.
 
-_SHOWN_CHARS = 200
+_MOST_CHARS = 200
 
 
 def audit(
@@ -436,8 +398,8 @@ def audit(
 
     `mend` repairs the findings. Raises InvalidInput for an unknown check, and for `mend` without checks.
     """
-    wanted = list(dict.fromkeys([check for check in CHECKS if check not in REVIEWS] if checks is None else checks))
-    if unknown := [name for name in wanted if name not in CHECKS]:
+    names = list(dict.fromkeys([check for check in CHECKS if check not in REVIEWS] if checks is None else checks))
+    if unknown := [name for name in names if name not in CHECKS]:
         raise InvalidInput(f"there is no check {shown(unknown[0])}: use {', '.join(CHECKS)}")
     if mend and not checks:
         raise InvalidInput("mend needs the names of the checks whose findings are to be mended, e.g. duplicates")
@@ -445,32 +407,35 @@ def audit(
     with engine.store.read() as reader:
         ids = reader.records.matching_ids(filter, now_us())
         current = reader.records.matching_ids(filter.replaced(include_superseded=False), now_us())
-        findings = [*of_texts(reader, ids, wanted, on_progress)]
-        if "expired" in wanted:
-            findings += expired(reader, filter)
-        if "secrets" in wanted:
-            findings += secrets_of_versions(reader, filter)
-        if "duplicates" in wanted:
+        findings = [*of_texts(reader, ids, names, on_progress)]
+        if "expired" in names:
+            findings += [
+                finding("expired", record, f"expired at {record.expires_at:%Y-%m-%d %H:%M} UTC")
+                for record in reader.records.find(filter, now_us(), versions="expired")
+            ]
+        if "secrets" in names:
+            closed = reader.records.find(filter, now_us(), versions="closed")
+            kinds_of = ((record, _kinds_of_secrets([record.text, record.context or ""])) for record in closed)
+            findings += [
+                finding("secrets", record, f"an earlier version holds {kinds}") for record, kinds in kinds_of if kinds
+            ]
+        if "duplicates" in names:
             findings += duplicates(reader, current)
-        if {"near-duplicates", "contradictions"} & {*wanted}:
-            findings += compared(engine, reader, current, wanted, on_progress)
-        if "superseded" in wanted:
+        if {"near-duplicates", "contradictions"} & {*names}:
+            findings += compared(engine, reader, current, names, on_progress)
+        if "superseded" in names:
             findings += superseded(reader, sorted({*ids} - {*current}))
-        if "unjudged" in wanted:
+        if "unjudged" in names:
             findings += unjudged(reader, current)
-        if "diverged" in wanted and engine.store.confined_to is None:  # devices synchronise no server
+        if "diverged" in names and engine.store.confined_to is None:  # devices synchronise no server
             findings += diverged(reader, {*ids})
         seen = last_changes(reader, findings) if mend else {}
+    shortened = ((entry, entry.other_text and redact(entry.other_text)[:_MOST_CHARS]) for entry in findings)
     findings = [
-        structs.replace(entry, text=_shown(entry.text), other_text=entry.other_text and _shown(entry.other_text))
-        for entry in findings
+        structs.replace(entry, text=redact(entry.text)[:_MOST_CHARS], other_text=other) for entry, other in shortened
     ]
     if mend:
         findings = [*mended(engine, findings, seen, filter.base)]
     order = list(CHECKS)
     findings.sort(key=lambda entry: (order.index(entry.check), entry.id))
     return Audit(records=len(ids), superseded=len(ids) - len(current), findings=tuple(findings))
-
-
-def _shown(text: str) -> str:
-    return redact(text)[:_SHOWN_CHARS]

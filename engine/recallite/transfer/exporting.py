@@ -1,10 +1,10 @@
-"""Export: versions and links streamed out of one read transaction."""
+"""Export: versions, links, supersessions and documents streamed out of one read transaction."""
 
 from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from datetime import datetime
 from typing import IO, Any
@@ -13,25 +13,24 @@ import msgspec
 
 from recallite.engine import Engine
 from recallite.model.filters import Filter
-from recallite.model.records import Record
+from recallite.model.records import Link, Record
 from recallite.remember.pending import catch_up
 from recallite.store.store import Progress
 from recallite.store.transaction import Reader
-from recallite.store.values import EmbedderRow, Version
+from recallite.store.values import CHUNK_KIND, EmbedderRow, Occurrence, Version
 from recallite.system.telemetry import traced
 from recallite.transfer.lines import (
     COLUMNS,
     FORMAT,
     RECORD_FIELDS,
     VERSION,
+    DocumentLine,
     Embedder,
+    OccurrenceLine,
     Place,
-    document_lines,
+    SupersessionLine,
     format_of,
-    link_fields,
-    occurrence_lines,
     scope_within,
-    supersession_lines,
     writing,
     written_time,
 )
@@ -44,13 +43,7 @@ _encode = msgspec.json.Encoder().encode
 
 @traced("export", lambda count: {"memories": count})
 def export(
-    engine: Engine,
-    target: Place,
-    filter: Filter,
-    *,
-    format: str | None,
-    vectors: bool,
-    on_progress: Progress | None,
+    engine: Engine, target: Place, filter: Filter, *, format: str | None, vectors: bool, on_progress: Progress | None
 ) -> int:
     """Write the memories that a filter admits, their scopes relative to its base; returns how many.
 
@@ -105,8 +98,19 @@ def _json_lines(
         yield {"link": {"source": link.source, **link_fields(link)}}
     for pair in supersession_lines(reader, filter):
         yield {"supersession": pair}
-    for document in document_lines(reader, filter):
-        yield {"document": document}
+    # The documents of the exported chunks; none if the filter has more than scopes and kinds.
+    whole = filter.replaced(kinds=None).scopes_only and CHUNK_KIND in (filter.kinds or (CHUNK_KIND,))
+    for scope in (filter.scopes or ("/",)) if whole else ():
+        for row in reader.documents.in_scope(scope):
+            yield {
+                "document": DocumentLine(
+                    id=row.public_id, source=row.source, scope=scope_within(row.scope, filter.base), title=row.title,
+                    media_type=row.media_type, content_hash=row.content_hash.hex(), chunking=row.chunking,
+                    size_bytes=row.size_bytes, metadata=msgspec.json.decode(row.metadata) if row.metadata else None,
+                    caller_metadata=msgspec.json.decode(row.caller_metadata) if row.caller_metadata else None,
+                    created_at=written_time(row.created_at), updated_at=written_time(row.updated_at),
+                )
+            }  # fmt: skip
 
 
 def _write_csv(stream: IO[str], versions: Iterator[Version], base: str) -> None:
@@ -115,7 +119,9 @@ def _write_csv(stream: IO[str], versions: Iterator[Version], base: str) -> None:
     for record, *_ in versions:
         if record.recorded_until is None:
             row = _fields(record, base)
-            row["tags"] = _joined_tags(record.tags)
+            tags = ";".join(record.tags)
+            as_list = tags.startswith("[") or any(";" in tag or tag != tag.strip() for tag in record.tags)
+            row["tags"] = _encode(record.tags).decode() if as_list else tags
             row["metadata"] = _encode(record.metadata).decode() if record.metadata else None
             row["pinned"] = "true" if record.pinned else "false"
             rows.writerow(row)
@@ -131,7 +137,25 @@ def _fields(record: Record, base: str) -> dict[str, Any]:
     return {**values, **times, "scope": scope_within(record.scope, base)}
 
 
-def _joined_tags(tags: tuple[str, ...]) -> str:
-    if any(";" in tag or tag != tag.strip() for tag in tags) or (tags and tags[0].startswith("[")):
-        return _encode(tags).decode()
-    return ";".join(tags)
+# What has lines of its own or is part of one, as in the files of `recallite_notes` too.
+
+
+def link_fields(link: Link) -> dict[str, Any]:
+    """The fields of a link as in files, without its source."""
+    created_at = None if link.created_at is None else written_time(link.created_at)
+    return {"target": link.target, "type": link.type, "strength": link.strength, "created_at": created_at,
+            "reason": link.reason}  # fmt: skip
+
+
+def supersession_lines(reader: Reader, filter: Filter) -> Iterator[SupersessionLine]:
+    """The supersessions among the memories of an export, those that were undone too."""
+    for pair in reader.supersessions.between(filter):
+        yield SupersessionLine(
+            pair.old, pair.new, written_time(pair.holds_from), written_time(pair.known_from),
+            None if pair.known_until is None else written_time(pair.known_until), pair.reason, pair.strength,
+        )  # fmt: skip
+
+
+def occurrence_lines(repeated: Sequence[Occurrence]) -> tuple[OccurrenceLine, ...]:
+    """The further times of a memory."""
+    return tuple(OccurrenceLine(written_time(occurrence.at), occurrence.text) for occurrence in repeated)

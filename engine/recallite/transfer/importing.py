@@ -1,11 +1,12 @@
-"""Import: a stream of memories and links, a transaction a batch."""
+"""Import: a stream of memories, links and documents, checked line by line and stored in a transaction per batch."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import uuid
+from collections.abc import Collection, Sequence
 from contextlib import nullcontext
+from typing import Any
 
-import numpy as np
 from msgspec import Struct, structs
 
 from recallite.embedding.handle import Identity
@@ -15,11 +16,11 @@ from recallite.model import checks
 from recallite.model.authority import speaking_as
 from recallite.model.checks import check_vectors
 from recallite.model.reports import Imported
-from recallite.remember.embed import embed_rows, identity_for, insert_rows
-from recallite.remember.fields import check_expiry, content_id, is_to_come
+from recallite.model.settings import WritePolicy
+from recallite.remember.embed import are_unit, embed_rows, identity_for, insert_rows
 from recallite.remember.pending import comparing_policies, start_comparing
-from recallite.remember.prepare import prepare
-from recallite.remember.relations import LINK_TYPES
+from recallite.remember.prepare import check_expiry, content_id, is_to_come, metadata_json, prepare
+from recallite.remember.relations import LINK_TYPES, check_pair, check_reason
 from recallite.store.store import Progress
 from recallite.store.transaction import Reader, Writer
 from recallite.store.values import LinkRow, Row, Supersession
@@ -32,19 +33,13 @@ from recallite.transfer.lines import (
     Entry,
     Header,
     Incoming,
-    IncomingDocument,
     Lines,
     LinkLine,
+    OccurrenceLine,
     Place,
     SupersessionLine,
-    check_document,
-    check_occurrences,
-    check_supersession,
     format_of,
-    name_memories,
     parse,
-    put_document,
-    put_supersession,
     reading,
 )
 
@@ -54,8 +49,6 @@ _OTHER_CHARS = 16_000_000
 _MOST_WARNINGS = 1_000
 # A batch of long texts ends before its items are all there.
 _MAX_BATCH_CHARS = 16_000_000
-# float32 keeps the length of a unit vector to about 1e-7: a larger difference is not from an export.
-_UNIT_TOLERANCE = 1e-3
 
 
 @traced("import", lambda done: {"memories": done.records, "skipped": done.skipped})
@@ -140,27 +133,25 @@ class Batch:
         """Check one entry and keep it; None is the end."""
         match entry:
             case Incoming():
-                self._add_version(entry, line)
+                item = self._item(entry, line)
+                self._chars += len(item.row.text)
+                if self._versions and item.row.public_id != self._versions[0].row.public_id:
+                    self._check_versions_complete()
+                self._versions.append(item)
+                if item.row.recorded_until is None:
+                    self._memories.append(self._versions)
+                    self._versions = []
                 return
             case Header():
                 self._embedder = entry.embedder
             case LinkLine():
-                self._links.append((line, _checked_link(entry)))
+                check_link(entry)
+                self._links.append((line, entry))
             case SupersessionLine():
                 self._supersessions.append((line, entry, check_supersession(entry)))
             case DocumentLine():
                 self._documents.append(check_document(entry, self._base))
         self._check_versions_complete()
-
-    def _add_version(self, entry: Incoming, line: int) -> None:
-        item = self._item(entry, line)
-        self._chars += len(item.row.text)
-        if self._versions and item.row.public_id != self._versions[0].row.public_id:
-            self._check_versions_complete()
-        self._versions.append(item)
-        if item.row.recorded_until is None:
-            self._memories.append(self._versions)
-            self._versions = []
 
     def _check_versions_complete(self) -> None:
         if self._versions:
@@ -220,8 +211,8 @@ class Batch:
         engine, count = self._engine, len(self)
         if not count:  # after the last full one: what would fail here comes after all is stored
             return
-        memories, links, documents = self._memories, self._links, self._documents
-        supersessions = self._supersessions
+        memories, links = self._memories, self._links
+        supersessions, documents = self._supersessions, self._documents
         self._memories, self._links, self._supersessions, self._documents, self._chars = [], [], [], [], 0
         with engine.store.read() as reader:
             fresh = self._fresh(reader, memories)
@@ -272,10 +263,9 @@ class Batch:
             raise _at_line(items[0].line if first is None else first.line, self.stored, reason) from reason
         if identity is None and self._embedder is not None and any(item.parts for item in items):
             identity = Identity(self._embedder.fingerprint, self._embedder.name, self._embedder.dimension)
-        keep = (
-            identity is not None and self._embedder is not None and identity.fingerprint == self._embedder.fingerprint
-        )
-        wanted = []
+        made_by = None if self._embedder is None else self._embedder.fingerprint
+        keep = identity is not None and identity.fingerprint == made_by
+        lacking = []
         for item in items:
             if keep and item.parts:
                 item.row.vectors = item.parts
@@ -285,8 +275,8 @@ class Batch:
                 except RecalliteError as reason:
                     raise _at_line(item.line, self.stored, reason) from reason
             else:
-                wanted.append(item.row)
-        embed_rows(engine.embedder, wanted, [None] * len(wanted), identity)
+                lacking.append(item.row)
+        embed_rows(engine.embedder, lacking, [None] * len(lacking), identity)
         return identity
 
     def _write_links(self, writer: Writer, links: Sequence[tuple[int, LinkLine]]) -> int:
@@ -310,7 +300,8 @@ class Batch:
         return len(rows)
 
 
-def _checked_link(link: LinkLine) -> LinkLine:
+def check_link(link: LinkLine) -> None:
+    """Refuse a link of an unknown type, or that cannot be stored."""
     if link.type not in LINK_TYPES:
         raise InvalidInput(f"type is {shown(link.type)}: use one of {', '.join(LINK_TYPES)}")
     checks.check_unit(link.strength, "strength")
@@ -319,7 +310,6 @@ def _checked_link(link: LinkLine) -> LinkLine:
     for end in (link.source, link.target):
         checks.check_name(end, "a link's end")
     checks.check_time(link.created_at, "created_at")
-    return link
 
 
 def check_parts(parts: tuple[bytes, ...], embedder: Embedder | None) -> None:
@@ -331,10 +321,152 @@ def check_parts(parts: tuple[bytes, ...], embedder: Embedder | None) -> None:
             raise InvalidInput(
                 f"a vector has {len(part)} bytes: {embedder.dimension} float32 are {4 * embedder.dimension}", "vector"
             )
-        values = np.frombuffer(part, dtype="<f4").astype(np.float64)
-        if not abs(float(np.sqrt(values @ values)) - 1.0) <= _UNIT_TOLERANCE:
-            raise InvalidInput("a vector is not of length 1: the line was changed or damaged", "vector")
+    if not are_unit(parts):
+        raise InvalidInput("a vector is not of length 1: the line was changed or damaged", "vector")
 
 
 def _at_line(number: int, stored: int, reason: RecalliteError) -> InvalidItem:
     return InvalidItem(number - 1, stored, reason, label=f"line {number}")
+
+
+# Ids of imported memories: an import must not reveal ids that its handle cannot see.
+
+_NAMESPACE = uuid.UUID("8f6b3b0a-58e5-5d1c-9d0e-6d1f3c5f7c11")
+
+
+def name_memories(reader: Reader, ids: Collection[str], sight: str) -> dict[str, str]:
+    """The id that each of these memories has, or will have, for a handle bound to the scope `sight`.
+
+    It is the given one, unless a memory outside of `sight` has it: then it is another one, the same at every import.
+    """
+    names = {public_id: public_id for public_id in ids}
+    if sight == "/":
+        return names
+    unsettled = list(names)
+    while unsettled:
+        every = [public_id for name in unsettled for public_id in (names[name], _another(names[name], sight))]
+        visible = reader.records.find_ids(every, sight)
+        taken = reader.records.find_ids(every, "/")
+        next_round = []
+        for name in unsettled:
+            current, other = names[name], _another(names[name], sight)
+            if current in visible or not (current in taken or other in visible):
+                continue
+            names[name] = other
+            if other not in visible:
+                next_round.append(name)
+        unsettled = next_round
+    return names
+
+
+def name_document(reader: Reader, public_id: str, sight: str) -> str:
+    """The id that a document has, or will have, as `name_memories`."""
+    while reader.documents.with_id(public_id, "/") and not reader.documents.with_id(public_id, sight):
+        public_id = _another(public_id, sight)
+    return public_id
+
+
+def _another(public_id: str, sight: str) -> str:
+    return str(uuid.uuid5(_NAMESPACE, f"{sight}\n{public_id}"))
+
+
+# Documents, supersessions and further times: checked when their line is read, and put when they are stored.
+
+_HASH_BYTES = 32
+
+
+class IncomingDocument(Struct, frozen=True):
+    """A checked document of an import: its scope, and the columns of its row."""
+
+    id: str
+    scope: str
+    source: str
+    created_at: int
+    columns: dict[str, Any]
+
+
+def check_document(line: DocumentLine, base: str) -> IncomingDocument:
+    """The document of a line, as it will be stored. Raises InvalidInput."""
+    try:
+        digest = bytes.fromhex(line.content_hash)
+    except ValueError:
+        digest = b""
+    if len(digest) != _HASH_BYTES:
+        raise InvalidInput(f"content_hash is {shown(line.content_hash)}: give a SHA-256 in hexadecimal")
+    now = checks.now_us()
+    return IncomingDocument(
+        id=checks.check_name(line.id, "id"),
+        scope=checks.join_scopes(base, checks.check_scope(line.scope)) or "/",
+        source=checks.check_name(line.source, "source"),
+        created_at=checks.time_or(line.created_at, "created_at", now),
+        columns={
+            "title": None if line.title is None else checks.encodable(line.title, "title"),
+            "media_type": checks.encodable(line.media_type, "media_type"),
+            "content_hash": digest,
+            "chunking": checks.encodable(line.chunking, "chunking"),
+            "size_bytes": checks.check_count(line.size_bytes, "size_bytes", minimum=0),
+            # What `stat` said is valid only on the machine of the export.
+            "mtime_ns": None,
+            "inode": None,
+            "read_at": now,
+            "metadata": metadata_json(checks.check_metadata(line.metadata)),
+            "caller_metadata": metadata_json(checks.check_metadata(line.caller_metadata)),
+            "problem": None,
+            "updated_at": checks.time_or(line.updated_at, "updated_at", now),
+        },
+    )
+
+
+def put_document(writer: Writer, document: IncomingDocument, sight: str) -> None:
+    """Store a document that has chunks here, unless its source or its id has a document already."""
+    public_id = name_document(writer, document.id, sight)
+    if writer.documents.find(document.scope, document.source) or writer.documents.with_id(public_id, "/"):
+        return
+    columns = {**document.columns, "chunks": 0, "updated_at": document.created_at}
+    writer.documents.put(document.scope, document.source, public_id, columns)
+    row = writer.documents.find(document.scope, document.source)
+    assert row is not None
+    if chunks := len(writer.documents.chunks_of(row.source_id)):
+        columns = {**document.columns, "chunks": chunks}  # created_at stays that of the first put
+        writer.documents.put(document.scope, document.source, public_id, columns)
+    else:
+        writer.documents.delete([row])
+
+
+def check_occurrences(
+    repeated: Sequence[OccurrenceLine], max_text_chars: int, policy: WritePolicy
+) -> tuple[tuple[int, str | None], ...]:
+    """The further times of a memory, checked, and redacted as `policy` says."""
+    checked = []
+    for occurrence in repeated:
+        text = occurrence.text
+        if text is not None:
+            text = policy.clean(checks.check_text(text, max_text_chars, "repeated.text"))
+        checked.append((checks.time_or(occurrence.at, "repeated.at", 0), text))
+    return tuple(checked)
+
+
+def check_supersession(entry: SupersessionLine) -> Supersession:
+    """A supersession of a file, checked; its ends are looked up when it is written."""
+    for end in (entry.old, entry.new):
+        checks.check_name(end, "an end of a supersession")
+    holds_from, known_from = (checks.time_or(getattr(entry, name), name, 0) for name in ("holds_from", "known_from"))
+    known_until = checks.check_time(entry.known_until, "known_until")
+    reason, strength = check_reason(entry.reason), checks.check_unit(entry.strength, "strength")
+    row = Supersession(0, 0, holds_from, known_from, known_until, reason, strength)
+    if row.known_until is not None and row.known_until < row.known_from:
+        raise InvalidInput("known_until is before known_from")
+    return row
+
+
+def put_supersession(writer: Writer, entry: SupersessionLine, row: Supersession, sight: str) -> None:
+    """Store a supersession between memories that are here by now, unless the store has it already."""
+    names = name_memories(writer, {entry.old, entry.new}, sight)
+    ids = writer.records.find_ids(list(names.values()), sight)
+    for end in (entry.old, entry.new):
+        if names[end] not in ids:
+            raise InvalidInput(f"the end {shown(end)} is no memory here or in a line before")
+    row = row._replace(old_id=ids[names[entry.old]], new_id=ids[names[entry.new]])
+    if writer.supersessions.missing(row):
+        check_pair(writer, row.old_id, row.new_id, standing=row.known_until is None)
+        writer.supersessions.put([row])

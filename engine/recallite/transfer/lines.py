@@ -1,4 +1,4 @@
-"""Lines of files: read and written, typed as memories, links and documents, and put into a store.
+"""Files of lines: read, written, and typed as memories, links and documents.
 
 A file's format is told by its ending, and a written one appears complete or not at all. A parsed line is typed, but not
 checked yet. `recallite.transfer` describes the formats.
@@ -10,8 +10,7 @@ import csv
 import errno
 import os
 import re
-import uuid
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -21,17 +20,10 @@ import msgspec
 from msgspec import Struct
 
 from recallite.errors import InvalidInput, RecalliteError, StoreError
-from recallite.model import checks
 from recallite.model.authority import AUTHORITIES, Authority, check_authority
 from recallite.model.checks import check_path, to_datetime
-from recallite.model.filters import Filter
-from recallite.model.records import Link, NewRecord, Record
-from recallite.model.settings import WritePolicy
-from recallite.remember.prepare import metadata_json
-from recallite.remember.relations import check_pair, check_reason
+from recallite.model.records import NewRecord, Record
 from recallite.store.opening import is_file_of
-from recallite.store.transaction import Reader, Writer
-from recallite.store.values import CHUNK_KIND, Occurrence, Supersession
 from recallite.system.files import new_file_mode, unfinished
 from recallite.system.messages import shown
 
@@ -318,6 +310,7 @@ class _Line(RecordFields, frozen=True, kw_only=True, forbid_unknown_fields=True)
 Entry: TypeAlias = Header | Incoming | LinkLine | SupersessionLine | DocumentLine
 """The entry of a line."""
 _decode = msgspec.json.Decoder(_Line).decode
+_OF_MEMORY = [name for name in Incoming.__struct_fields__ if name in _Line.__struct_fields__]
 _STORED = [name for name in _Line.__struct_fields__ if name in Record.__struct_fields__ and name not in ("id", "text")]
 RECORD_FIELDS = ("id", "text", *_STORED)
 """The fields that a line has of a stored memory."""
@@ -327,13 +320,6 @@ def written_time(moment: datetime | int) -> str:
     """A UTC time, or one in microseconds since 1970, as in files: ISO 8601 with microseconds and Z."""
     time = to_datetime(moment) if isinstance(moment, int) else moment
     return f"{time:%Y-%m-%dT%H:%M:%S.%f}Z".rjust(27, "0")
-
-
-def link_fields(link: Link) -> dict[str, Any]:
-    """The fields of a link as in files, without its source."""
-    created_at = None if link.created_at is None else written_time(link.created_at)
-    return {"target": link.target, "type": link.type, "strength": link.strength, "created_at": created_at,
-            "reason": link.reason}  # fmt: skip
 
 
 def scope_within(scope: str, base: str) -> str:
@@ -356,17 +342,22 @@ def _parse_jsonl(lines: Lines) -> Iterator[Entry]:
             continue
         line = _decoded(text)
         if line.text is not None:
-            yield _incoming(line)
-        elif line.link is not None:
-            yield line.link
-        elif line.supersession is not None:
-            yield line.supersession
-        elif line.document is not None:
-            yield line.document
-        elif line.format is not None:
-            yield _header(line)
-        else:
+            fields = {name: getattr(line, name) for name in _OF_MEMORY}
+            yield Incoming(**{**fields, "tags": line.tags or ()})
+        elif (entry := line.link or line.supersession or line.document) is not None:
+            yield entry
+        elif line.format is None:
             raise InvalidInput("the line has no 'text'")
+        elif line.format != FORMAT:
+            raise InvalidInput(f"the header names the format {shown(line.format)}: only {FORMAT!r} is known")
+        elif line.version is None or line.version < 1:
+            raise InvalidInput(f"the header has the version {shown(line.version)}: give {VERSION}")
+        elif line.version > VERSION:
+            raise InvalidInput(
+                f"the file has version {line.version} and this Recallite knows up to {VERSION}: upgrade recallite"
+            )
+        else:
+            yield Header(line.embedder)
 
 
 def _decoded(text: str) -> _Line:
@@ -387,23 +378,6 @@ def _decoded(text: str) -> _Line:
         raise InvalidInput(f"the line holds a lone surrogate at {fault.start}, which is no character") from None
 
 
-def _incoming(line: _Line) -> Incoming:
-    fields = {name: getattr(line, name) for name in Incoming.__struct_fields__ if name in _Line.__struct_fields__}
-    return Incoming(**{**fields, "tags": line.tags or ()})
-
-
-def _header(line: _Line) -> Header:
-    if line.format != FORMAT:
-        raise InvalidInput(f"the header names the format {shown(line.format)}: only {FORMAT!r} is known")
-    if line.version is None or line.version < 1:
-        raise InvalidInput(f"the header has the version {shown(line.version)}: give {VERSION}")
-    if line.version > VERSION:
-        raise InvalidInput(
-            f"the file has version {line.version} and this Recallite knows up to {VERSION}: upgrade recallite"
-        )
-    return Header(line.embedder)
-
-
 def _parse_csv(lines: Lines, max_text_chars: int) -> Iterator[Incoming]:
     # A cell may hold any text that `remember` takes. The limit of the csv module is global, 128 KiB by default.
     csv.field_size_limit(max(csv.field_size_limit(), max_text_chars, _MIN_CELL_CHARS))
@@ -411,13 +385,8 @@ def _parse_csv(lines: Lines, max_text_chars: int) -> Iterator[Incoming]:
     header = [name.strip() for name in _next_row(rows) or ()]
     unknown = [name for name in header if name not in COLUMNS]
     if "text" not in header or unknown or len(set(header)) < len(header):
-        wrong = (
-            f"the column {shown(unknown[0])}"
-            if unknown
-            else "a column twice"
-            if "text" in header
-            else "no column 'text'"
-        )
+        wrong = "a column twice" if "text" in header else "no column 'text'"
+        wrong = f"the column {shown(unknown[0])}" if unknown else wrong
         raise InvalidInput(f"the header row has {wrong}: use text and any of {', '.join(COLUMNS)}, with commas between")
     while (row := _next_row(rows)) is not None:
         if not any(row):
@@ -461,187 +430,3 @@ def _cell(name: str, cell: str) -> Any:
         }  # fmt: skip
         raise InvalidInput(f"{name} is {shown(cell)}: give {wanted[name]}") from None
     return cell
-
-
-# Ids of imported memories: an import must not reveal ids that its handle cannot see.
-
-_NAMESPACE = uuid.UUID("8f6b3b0a-58e5-5d1c-9d0e-6d1f3c5f7c11")
-
-
-def name_memories(reader: Reader, ids: Collection[str], sight: str) -> dict[str, str]:
-    """The id that each of these memories has, or will have, for a handle bound to the scope `sight`.
-
-    It is the given one, unless a memory outside of `sight` has it: then it is another one, the same at every import.
-    """
-    names = {public_id: public_id for public_id in ids}
-    if sight == "/":
-        return names
-    unsettled = list(names)
-    while unsettled:
-        every = [public_id for name in unsettled for public_id in (names[name], _another(names[name], sight))]
-        visible = reader.records.find_ids(every, sight)
-        taken = reader.records.find_ids(every, "/")
-        next_round = []
-        for name in unsettled:
-            current, other = names[name], _another(names[name], sight)
-            if current in visible or not (current in taken or other in visible):
-                continue
-            names[name] = other
-            if other not in visible:
-                next_round.append(name)
-        unsettled = next_round
-    return names
-
-
-def name_document(reader: Reader, public_id: str, sight: str) -> str:
-    """The id that a document has, or will have, as `name_memories`."""
-    while reader.documents.with_id(public_id, "/") and not reader.documents.with_id(public_id, sight):
-        public_id = _another(public_id, sight)
-    return public_id
-
-
-def _another(public_id: str, sight: str) -> str:
-    return str(uuid.uuid5(_NAMESPACE, f"{sight}\n{public_id}"))
-
-
-# Documents: a line each, after their chunks.
-
-_HASH_BYTES = 32
-
-
-class IncomingDocument(Struct, frozen=True):
-    """A checked document of an import: its scope, and the columns of its row."""
-
-    id: str
-    scope: str
-    source: str
-    created_at: int
-    columns: dict[str, Any]
-
-
-def document_lines(reader: Reader, filter: Filter) -> Iterator[DocumentLine]:
-    """The documents of the exported chunks; none if the filter has more than scopes and kinds."""
-    if (filter.kinds and CHUNK_KIND not in filter.kinds) or not filter.replaced(kinds=None).scopes_only:
-        return
-    for scope in filter.scopes or ("/",):
-        for row in reader.documents.in_scope(scope):
-            yield DocumentLine(
-                id=row.public_id, source=row.source, scope=scope_within(row.scope, filter.base), title=row.title,
-                media_type=row.media_type, content_hash=row.content_hash.hex(), chunking=row.chunking,
-                size_bytes=row.size_bytes, metadata=msgspec.json.decode(row.metadata) if row.metadata else None,
-                caller_metadata=msgspec.json.decode(row.caller_metadata) if row.caller_metadata else None,
-                created_at=written_time(row.created_at), updated_at=written_time(row.updated_at),
-            )  # fmt: skip
-
-
-def check_document(line: DocumentLine, base: str) -> IncomingDocument:
-    """The document of a line, as it will be stored. Raises InvalidInput."""
-    try:
-        digest = bytes.fromhex(line.content_hash)
-    except ValueError:
-        digest = b""
-    if len(digest) != _HASH_BYTES:
-        raise InvalidInput(f"content_hash is {shown(line.content_hash)}: give a SHA-256 in hexadecimal")
-    now = checks.now_us()
-    return IncomingDocument(
-        id=checks.check_name(line.id, "id"),
-        scope=checks.join_scopes(base, checks.check_scope(line.scope)) or "/",
-        source=checks.check_name(line.source, "source"),
-        created_at=checks.time_or(line.created_at, "created_at", now),
-        columns={
-            "title": None if line.title is None else checks.encodable(line.title, "title"),
-            "media_type": checks.encodable(line.media_type, "media_type"),
-            "content_hash": digest,
-            "chunking": checks.encodable(line.chunking, "chunking"),
-            "size_bytes": checks.check_count(line.size_bytes, "size_bytes", minimum=0),
-            # What `stat` said is valid only on the machine of the export.
-            "mtime_ns": None,
-            "inode": None,
-            "read_at": now,
-            "metadata": metadata_json(checks.check_metadata(line.metadata)),
-            "caller_metadata": metadata_json(checks.check_metadata(line.caller_metadata)),
-            "problem": None,
-            "updated_at": checks.time_or(line.updated_at, "updated_at", now),
-        },
-    )
-
-
-def put_document(writer: Writer, document: IncomingDocument, sight: str) -> None:
-    """Store a document that has chunks here, unless its source or its id has a document already."""
-    public_id = name_document(writer, document.id, sight)
-    if writer.documents.find(document.scope, document.source) or writer.documents.with_id(public_id, "/"):
-        return
-    columns = {**document.columns, "chunks": 0, "updated_at": document.created_at}
-    writer.documents.put(document.scope, document.source, public_id, columns)
-    row = writer.documents.find(document.scope, document.source)
-    assert row is not None
-    chunks = len(writer.documents.chunks_of(row.source_id))
-    if not chunks:
-        writer.documents.delete([row])
-        return
-    writer.documents.put(
-        document.scope, document.source, public_id, {**document.columns, "chunks": chunks}
-    )  # created_at stays that of the first put
-
-
-# Supersessions and repeated statements: read, checked and written.
-
-
-def supersession_lines(reader: Reader, filter: Filter) -> Iterator[SupersessionLine]:
-    """The supersessions among the memories of an export, those that were undone too."""
-    for pair in reader.supersessions.between(filter):
-        yield SupersessionLine(
-            pair.old, pair.new, written_time(pair.holds_from), written_time(pair.known_from),
-            None if pair.known_until is None else written_time(pair.known_until), pair.reason, pair.strength,
-        )  # fmt: skip
-
-
-def occurrence_lines(repeated: Sequence[Occurrence]) -> tuple[OccurrenceLine, ...]:
-    """The further times of a memory."""
-    return tuple(OccurrenceLine(written_time(occurrence.at), occurrence.text) for occurrence in repeated)
-
-
-def check_occurrences(
-    repeated: Sequence[OccurrenceLine], max_text_chars: int, policy: WritePolicy
-) -> tuple[tuple[int, str | None], ...]:
-    """The further times of a memory, checked, and redacted as `policy` says."""
-    return tuple(
-        (
-            checks.time_or(occurrence.at, "repeated.at", 0),
-            None
-            if occurrence.text is None
-            else policy.clean(checks.check_text(occurrence.text, max_text_chars, "repeated.text")),
-        )
-        for occurrence in repeated
-    )
-
-
-def check_supersession(entry: SupersessionLine) -> Supersession:
-    """A supersession of a file, checked; its ends are looked up when it is written."""
-    for end in (entry.old, entry.new):
-        checks.check_name(end, "an end of a supersession")
-    row = Supersession(
-        0,
-        0,
-        checks.time_or(entry.holds_from, "holds_from", 0),
-        checks.time_or(entry.known_from, "known_from", 0),
-        checks.check_time(entry.known_until, "known_until"),
-        check_reason(entry.reason),
-        checks.check_unit(entry.strength, "strength"),
-    )
-    if row.known_until is not None and row.known_until < row.known_from:
-        raise InvalidInput("known_until is before known_from")
-    return row
-
-
-def put_supersession(writer: Writer, entry: SupersessionLine, row: Supersession, sight: str) -> None:
-    """Store a supersession between memories that are here by now, unless the store has it already."""
-    names = name_memories(writer, {entry.old, entry.new}, sight)
-    ids = writer.records.find_ids(list(names.values()), sight)
-    for end in (entry.old, entry.new):
-        if names[end] not in ids:
-            raise InvalidInput(f"the end {shown(end)} is no memory here or in a line before")
-    row = row._replace(old_id=ids[names[entry.old]], new_id=ids[names[entry.new]])
-    if writer.supersessions.missing(row):
-        check_pair(writer, row.old_id, row.new_id, standing=row.known_until is None)
-        writer.supersessions.put([row])

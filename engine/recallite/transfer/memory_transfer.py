@@ -73,15 +73,10 @@ class MemoryTransfer(Namespace):
         """
         with speaking_as(check_authority(authority, "authority")):
             return transfer.import_(
-                self._engine,
-                source,
-                base=checks.join_scopes(self._scope, scope) or "/",
-                sight=self._scope,
-                format=format,
-                batch_size=None if batch_size is None else checks.check_count(batch_size, "batch_size"),
-                whole=checks.check_flag(whole, "whole"),
-                on_progress=on_progress,
-            )
+                self._engine, source, base=checks.join_scopes(self._scope, scope) or "/", sight=self._scope,
+                format=format, batch_size=None if batch_size is None else checks.check_count(batch_size, "batch_size"),
+                whole=checks.check_flag(whole, "whole"), on_progress=on_progress,
+            )  # fmt: skip
 
     def export_folder(
         self,
@@ -136,9 +131,8 @@ class MemoryTransfer(Namespace):
         that were encrypted with another key.
         """
         self._require_whole("transfer.sync")
-        synced: Synced = plugins.load("functions", "sync")(
-            self._engine, folder, status=checks.check_flag(status, "status")
-        )
+        sync = plugins.load("functions", "sync")
+        synced: Synced = sync(self._engine, folder, status=checks.check_flag(status, "status"))
         return synced
 
 
@@ -199,9 +193,6 @@ def restore_store(
     if discard_old and done.old_path is not None:
         discard(done.old_path)
     return RestoreReport(
-        path=os.fspath(target),
-        backup=os.fspath(backup),
-        records=done.records,
-        replaced=None if discard_old else done.old_path,
-        problems=done.problems,
-    )
+        path=os.fspath(target), backup=os.fspath(backup), records=done.records,
+        replaced=None if discard_old else done.old_path, problems=done.problems,
+    )  # fmt: skip

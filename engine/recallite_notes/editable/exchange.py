@@ -25,17 +25,8 @@ from recallite.store.store import Progress
 from recallite.store.transaction import Reader
 from recallite.store.values import LinkRow, Month
 from recallite.system.telemetry import traced
-from recallite.transfer.importing import Batch
-from recallite.transfer.lines import (
-    Incoming,
-    LinkLine,
-    SupersessionLine,
-    check_supersession,
-    name_memories,
-    put_supersession,
-    scope_within,
-    written_time,
-)
+from recallite.transfer.importing import Batch, check_supersession, name_memories, put_supersession
+from recallite.transfer.lines import Incoming, LinkLine, SupersessionLine, scope_within, written_time
 from recallite_notes.editable.markdown import (
     Fields,
     Joined,

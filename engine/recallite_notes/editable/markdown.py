@@ -47,16 +47,8 @@ from recallite.store.values import CHUNK_KIND
 from recallite.system.messages import shown
 from recallite.text.patterns import lazily
 from recallite.text.quotes import visible
-from recallite.transfer.lines import (
-    LinkTo,
-    OccurrenceLine,
-    RecordFields,
-    link_fields,
-    occurrence_lines,
-    scope_within,
-    supersession_lines,
-    written_time,
-)
+from recallite.transfer.exporting import link_fields, occurrence_lines, supersession_lines
+from recallite.transfer.lines import LinkTo, OccurrenceLine, RecordFields, scope_within, written_time
 
 _HEAD = lazily(r"\A---\nrecallite: memories\nscope: (\"[^\n]*\")[ \t]*\n---[ \t]*(?:\n|\Z)")
 _COMMENT_BEGINS, _COMMENT_ENDS = "<!-- recallite ", "-->"

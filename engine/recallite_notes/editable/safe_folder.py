@@ -20,7 +20,7 @@ from msgspec import Struct
 from recallite.engine import Engine
 from recallite.errors import InvalidInput, StoreError
 from recallite.model.checks import check_path
-from recallite.remember.fields import uuid7
+from recallite.remember.prepare import uuid7
 from recallite.system.files import FolderLock, new_file_mode, sweep, unfinished
 from recallite.system.folders import open_file, walk, writable_folder
 from recallite.system.messages import shown

@@ -13,8 +13,7 @@ from recallite import Memory
 from recallite.errors import InvalidInput, InvalidItem
 from recallite.model.records import NewRecord
 from recallite.model.settings import WritePolicy
-from recallite.remember.fields import uuid7s
-from recallite.remember.prepare import Arguments, prepare, prepare_all
+from recallite.remember.prepare import Arguments, prepare, prepare_all, uuid7s
 from recallite.store.columns import RowColumns
 from recallite.store.values import Row
 from tests.unit.core.memory.support import WordEmbedder

@@ -223,12 +223,12 @@ def test_an_update_counts_the_accesses_so_far(on_disk):
 def test_what_is_stored_is_not_told_as_failed_by_what_comes_after(path, monkeypatch):
     """Vectors that wait are embedded after the commit: a disk that fails then made `remember` raise."""
 
-    def fails(*_):
+    def fails(*_, **__):
         raise StoreError("the disk failed")
 
     embedder = WordEmbedder()
     with Memory(path, embedder=embedder, settings=PLAIN) as memory:
-        monkeypatch.setattr(write, "drain_pending", fails)
+        monkeypatch.setattr(write, "embed_pending", fails)
         assert memory.remember("kept words").outcome == "created"
         assert memory.count() == 1
         monkeypatch.undo()
