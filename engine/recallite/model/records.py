@@ -10,6 +10,25 @@ from msgspec import Struct, field, json, structs
 
 from recallite.model.authority import Authority
 
+__all__ = [
+    "Changes",
+    "Contradiction",
+    "Expiry",
+    "Explanation",
+    "Former",
+    "Hit",
+    "Hits",
+    "Link",
+    "NewRecord",
+    "Plain",
+    "Reached",
+    "Record",
+    "RecordFields",
+    "RecordOrHit",
+    "SourceRef",
+    "as_seen",
+]
+
 EmbeddingState = Literal["embedded", "pending", "refused", "none"]
 OnExisting = Literal["error", "replace", "version"]
 Outcome = Literal["created", "updated", "merged", "replaced", "duplicate", "skipped", "stored"]
