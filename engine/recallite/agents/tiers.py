@@ -25,7 +25,7 @@ from recallite.model.settings import WritePolicy
 from recallite.recall.request import RecallOptions
 from recallite.remember.embed import embedder_of, insert_rows
 from recallite.remember.prepare import check_ids
-from recallite.remember.relations import check_speaker, row_id
+from recallite.remember.relations import check_speaker, find_row_id
 from recallite.remember.write import remember_one
 from recallite.store.transaction import Reader
 from recallite.system.asynchrony import AsyncService, awaited
@@ -57,7 +57,7 @@ class Tier(Service, Generic[Item]):
             return self._item(reader, self._row_id(reader, id, agent))
 
     def _row_id(self, reader: Reader, id: str, agent: str | None) -> int:
-        return row_id(reader, id, self._scope(agent))
+        return find_row_id(reader, id, self._scope(agent))
 
     def _items(self, reader: Reader, records: Iterable[Record]) -> list[Item]:
         raise NotImplementedError

@@ -24,8 +24,8 @@ from recallite.remember.relations import (
     RowRefused,
     check_speaker,
     check_speaker_of,
-    row_id,
-    row_ids,
+    find_row_id,
+    find_row_ids,
     settle_change,
     supersede_named,
     undo,
@@ -69,7 +69,7 @@ def update(
     columns, tags = _checked(changes, base)
     while True:
         with engine.store.read() as reader:
-            record_id = row_id(reader, public_id, base)
+            record_id = find_row_id(reader, public_id, base)
             old = reader.records.get(record_id)
         check_owned(old, changes)
         if not changes.keys().isdisjoint(_SAID):  # what it said until now does what it does to others first
@@ -87,7 +87,7 @@ def update(
         if row is None and not columns and tags is None:
             return structs.replace(old, outcome="updated")
         with engine.atomic() as writer:
-            record_id = row_id(writer, public_id, base)
+            record_id = find_row_id(writer, public_id, base)
             now = writer.records.get(record_id)
             check_owned(now, changes)
             if wording := [name for name in changes if name in _SAID]:
@@ -144,11 +144,11 @@ def forget(
     """
     with engine.atomic() as writer:
         if selected is None:
-            known = row_ids(writer, ids, base)
+            known = find_row_ids(writer, ids, base)
             if not missing_ok:
                 for public_id in ids:
                     if not isinstance(public_id, str) or public_id not in known:
-                        row_id(writer, public_id, base)  # says which
+                        find_row_id(writer, public_id, base)  # says which
             record_ids = [*known.values()]
         else:
             record_ids = writer.records.matching_ids(selected, checks.now_us(), versions="open")
@@ -199,7 +199,7 @@ def restore(engine: Engine, public_id: str, version: object, *, base: str) -> Re
         return undo(engine, public_id, base=base)
     while True:
         with engine.store.read() as reader:
-            row_id(reader, public_id, base)
+            find_row_id(reader, public_id, base)
             ids, versions = reader.records.version_ids(public_id), reader.records.history(public_id)
             version_id = _chosen_version(ids, versions, version)
             old = reader.records.get(version_id)
@@ -216,7 +216,7 @@ def restore(engine: Engine, public_id: str, version: object, *, base: str) -> Re
             identity = identity_for(engine, None)
             embed_rows(engine.embedder, [row], [None], identity)
         with engine.atomic() as writer:
-            record_id = row_id(writer, public_id, base)
+            record_id = find_row_id(writer, public_id, base)
             if version_id not in writer.records.version_ids(public_id):
                 continue  # purged since: choose again among the versions left
             _put_version(engine, writer, record_id, row, identity)
@@ -269,7 +269,7 @@ def change_expiry(engine: Engine, ids: Sequence[str], changes: Mapping[str, Any]
         )
     moment, life = check_expiry(changes.get("expires_at"), checks.now_us())
     with engine.atomic() as writer:
-        row_ids_here = [*row_ids(writer, ids, base).values()]
+        row_ids_here = [*find_row_ids(writer, ids, base).values()]
         if renewed:
             writer.records.slide_expiry(row_ids_here, checks.now_us())
         else:
@@ -281,7 +281,7 @@ def change_expiry(engine: Engine, ids: Sequence[str], changes: Mapping[str, Any]
 def renew(engine: Engine, public_id: str, changes: Mapping[str, Any], *, base: str) -> Record:
     """Do `change_expiry` to one record; returns it."""
     with engine.atomic() as writer:
-        record_id = row_id(writer, public_id, base)
+        record_id = find_row_id(writer, public_id, base)
         change_expiry(engine, [public_id], changes, base=base)
         # Inside the transaction: after the commit it could fail.
         return writer.records.get(record_id, outcome="updated")
@@ -300,7 +300,7 @@ def purge_expired(engine: Engine, *, scope: str | None) -> Forgotten:
 def purge_versions(engine: Engine, public_id: str, *, base: str) -> int:
     """Purge the earlier versions of a record; returns how many there were."""
     with engine.atomic() as writer:
-        record_id = row_id(writer, public_id, base)
+        record_id = find_row_id(writer, public_id, base)
         check_speaker_of(writer, [record_id], "purge")
         return writer.records.purge_versions([record_id])
 

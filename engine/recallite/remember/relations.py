@@ -162,16 +162,16 @@ class RowRefused(RecalliteError):
         self.row, self.error = row, error
 
 
-def row_id(reader: Reader, public_id: object, base: str) -> int:
+def find_row_id(reader: Reader, public_id: object, base: str) -> int:
     """The row id of a current record that a handle bound to `base` may see; NotFound otherwise."""
-    ids = row_ids(reader, [public_id], base)
+    ids = find_row_ids(reader, [public_id], base)
     if ids:
         return ids[checks.plain_str(str(public_id))]
     where = "" if base == "/" else " in this scope"
     raise NotFound(f"no memory {shown(public_id)}{where}: it was never stored, was forgotten, or is elsewhere")
 
 
-def row_ids(reader: Reader, public_ids: Sequence[object], base: str) -> dict[str, int]:
+def find_row_ids(reader: Reader, public_ids: Sequence[object], base: str) -> dict[str, int]:
     """The row ids of those current records that a handle bound to `base` may see, by id, in this order."""
     names = dict.fromkeys(checks.plain_str(public_id) for public_id in public_ids if _may_be_id(public_id))
     ids = reader.records.find_ids([*names], base)
@@ -220,8 +220,8 @@ def supersede(
     stated_reason = None if stated_reason is None else engine.settings.write_policy.clean(stated_reason)
     moment = checks.check_time(at, "at")
     with engine.atomic() as writer:
-        old_ids = [row_id(writer, public_id, base) for public_id in olds]
-        new_ids = [row_id(writer, public_id, base) for public_id in news]
+        old_ids = [find_row_id(writer, public_id, base) for public_id in olds]
+        new_ids = [find_row_id(writer, public_id, base) for public_id in news]
         put_in_place(
             writer, old_ids, new_ids, holds_from=moment, known_from=checks.now_us(), reason=stated_reason,
             strength=share,
@@ -233,7 +233,7 @@ def supersede_named(writer: Writer, rows: Sequence[Row], ids: Sequence[int]) -> 
     for row, record_id in zip(rows, ids, strict=True):
         if row.supersedes:
             try:
-                olds = [row_id(writer, public_id, row.base) for public_id in row.supersedes]
+                olds = [find_row_id(writer, public_id, row.base) for public_id in row.supersedes]
                 put_in_place(writer, olds, [record_id])
             except RecalliteError as reason:
                 raise RowRefused(row, reason) from reason
@@ -337,7 +337,7 @@ def check_pair(writer: Writer, old_id: int, new_id: int, *, standing: bool) -> N
 def undo(engine: Engine, public_id: str, *, base: str) -> Record:
     """Make a superseded record current again; returns it."""
     with engine.atomic() as writer:
-        record_id = row_id(writer, public_id, base)
+        record_id = find_row_id(writer, public_id, base)
         successors = [row.new_id for row in writer.supersessions.of_old([record_id])]
         check_speaker_of(writer, [record_id, *successors], "restore")
         if not writer.supersessions.undo([record_id], checks.now_us()):
@@ -455,7 +455,7 @@ def link(engine: Engine, source: str, target: str, type: str, strength: float, *
     type = check_link_type(type)
     strength = checks.check_unit(strength, "strength")
     with engine.atomic() as writer:
-        ends = row_id(writer, source, base), row_id(writer, target, base)
+        ends = find_row_id(writer, source, base), find_row_id(writer, target, base)
         if ends[0] == ends[1]:
             raise InvalidInput(f"{source} cannot be linked to itself")
         writer.links.put([LinkRow(*ends, type, strength, checks.now_us())])
@@ -467,7 +467,7 @@ def unlink(engine: Engine, source: str, target: str, type: str | None, *, base: 
         raise InvalidInput("links of type 'supersedes' show what supersede has done: undo it with restore(target)")
     types = [] if type is None else [check_link_type(type)]
     with engine.atomic() as writer:
-        ends = row_id(writer, source, base), row_id(writer, target, base)
+        ends = find_row_id(writer, source, base), find_row_id(writer, target, base)
         if type in (None, "contradicts", "supports"):
             check_speaker_of(writer, ends, "unlink")
         return writer.links.drop(*ends, types)
@@ -477,7 +477,7 @@ def neighbors(engine: Engine, id: str, types: Sequence[str], direction: str, *, 
     """The links of a record to others that the handle may see, strongest first."""
     way, shown_types = _check_sides(direction, types)
     with engine.store.read() as reader:
-        record_id = row_id(reader, id, base)
+        record_id = find_row_id(reader, id, base)
         sides = {"out": (False,), "in": (True,), "both": (False, True)}[way]
         links = [link for side in sides for link in reader.links.of(record_id, incoming=side, types=shown_types)]
         ends = [link.target if link.source == id else link.source for link in links]
@@ -499,7 +499,7 @@ def traverse(
     most = None if limit is None else checks.check_count(limit, "limit")
     visible, now = Filter(include_superseded=True).within(base), checks.now_us()
     with engine.store.read() as reader:
-        edge = {row_id(reader, id, base): 1.0}
+        edge = {find_row_id(reader, id, base): 1.0}
         seen = set(edge)
         reached: list[tuple[int, int, float]] = []
         for distance in range(1, depth + 1):

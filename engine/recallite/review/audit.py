@@ -25,7 +25,7 @@ from recallite.model.records import Link, Record
 from recallite.model.reports import Audit, Finding
 from recallite.model.settings import WritePolicy
 from recallite.remember import change, relations
-from recallite.remember.relations import Claim, on_one_subject, row_id, supersede, which_stands
+from recallite.remember.relations import Claim, find_row_id, on_one_subject, supersede, which_stands
 from recallite.store.store import Progress
 from recallite.store.transaction import Reader
 from recallite.store.values import Sought
@@ -365,7 +365,7 @@ def _forget(engine: Engine, finding: Finding, base: str) -> None:
     """Forget a memory; the times of a duplicate go to the one that stays."""
     if finding.other is not None:
         with engine.atomic() as writer:
-            spare_id, remaining_id = row_id(writer, finding.id, base), row_id(writer, finding.other, base)
+            spare_id, remaining_id = find_row_id(writer, finding.id, base), find_row_id(writer, finding.other, base)
             spare, remaining = writer.records.get(spare_id), writer.records.get(remaining_id)
             text = None if spare.text == remaining.text else spare.text
             times = writer.occurrences.of([spare_id]).get(spare_id, [])
@@ -377,7 +377,7 @@ def _forget(engine: Engine, finding: Finding, base: str) -> None:
 
 def _redact(engine: Engine, id: str, base: str) -> None:
     with engine.store.read() as reader:
-        record = reader.records.get(row_id(reader, id, base))
+        record = reader.records.get(find_row_id(reader, id, base))
     context = None if record.context is None else redact(record.context)
     fields = {"text": redact(record.text), "context": context, "metadata": redact_all(record.metadata)}
     changes = {name: value for name, value in fields.items() if value != getattr(record, name)}

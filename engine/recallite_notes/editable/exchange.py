@@ -490,7 +490,7 @@ class _Import:
                     if (old, new, check_time(entry.known_from, "known_from")) not in known:
                         fields = structs.asdict(entry)
                         if entry.holds_from is None:
-                            successor = writer.records.get(relations.row_id(writer, new, self._base))
+                            successor = writer.records.get(relations.find_row_id(writer, new, self._base))
                             fields["holds_from"] = written_time(successor.valid_from or successor.created_at)
                         if entry.known_from is None:
                             fields["known_from"] = written_time(to_datetime(now_us()))
