@@ -608,9 +608,9 @@ class Memory:
             active = reader.vectors.active_embedder()
             parts = {} if active is None else reader.vectors.values_of([*row_ids.values()], active)
         return {
-            name: np.stack([np.frombuffer(part, dtype="<f4") for part in parts[record_id]])
-            for name, record_id in row_ids.items()
-            if record_id in parts
+            name: np.stack([np.frombuffer(part, dtype="<f4") for part in parts[row_id]])
+            for name, row_id in row_ids.items()
+            if row_id in parts
         }
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:

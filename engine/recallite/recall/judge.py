@@ -357,9 +357,9 @@ def _find_stated(reader: Reader, hits: Sequence[Hit]) -> dict[str, int]:
             and (None in (candidate.topic, hit.topic) or candidate.topic == hit.topic)
             and candidate.public_id not in ahead
         ]
-        formers = reader.supersessions.formers([candidate.record_id for candidate in higher], now) if higher else {}
+        formers = reader.supersessions.formers([candidate.row_id for candidate in higher], now) if higher else {}
         for candidate in higher:
-            texts = [candidate.text, *(former.text for former in formers.get(candidate.record_id, ()))]
+            texts = [candidate.text, *(former.text for former in formers.get(candidate.row_id, ()))]
             statement, others = (
                 statement_of(hit.text, hit.context),
                 [statement_of(text, candidate.context) for text in texts],

@@ -224,7 +224,7 @@ class Detection:
         chain = self._writer.statements.of_ids(self._writer.supersessions.chain(successor_id))
         later = [other for other in chain.values() if self._replaces(other, row)]
         first = min(later, key=self.told_at, default=chain[successor_id])
-        before = [link.old_id for link in self._writer.supersessions.of_new([first.record_id])]
+        before = [link.old_id for link in self._writer.supersessions.of_new([first.row_id])]
         formers = self._writer.statements.of_ids(before).values()
         return first, [former for former in formers if self._replaces(row, former)]
 
@@ -373,7 +373,7 @@ class Detection:
         keys = [[known.content_hash[:KEY_BYTES] for known in (compared.row, *compared.others)] for compared in rows]
         sought = {SoughtText(key, compared.row.scope, compared.row.kind)
                   for compared, its_keys in zip(rows, keys, strict=True) for key in its_keys}  # fmt: skip
-        stored = {other.record_id for _, other, _ in near if isinstance(other, StatementCandidate)}
+        stored = {other.row_id for _, other, _ in near if isinstance(other, StatementCandidate)}
         before: dict[bytes, list[Known]] = {}
         for former in self._writer.statements.superseded_of_text([*sought], stored):
             before.setdefault(former.content_hash[:KEY_BYTES], []).append(former)
@@ -400,15 +400,15 @@ class Detection:
 
     def _cosines(self, pairs: Sequence[tuple[Row, Known]]) -> list[float | None]:
         """The cosine of each pair of which both were embedded in one part."""
-        ids = {other.record_id for _, other in pairs if isinstance(other, StatementCandidate)}
+        ids = {other.row_id for _, other in pairs if isinstance(other, StatementCandidate)}
         stored: dict[int, NDArray[np.float32]] = {}
         if self._embedder is not None and ids:
             read = self._writer.vectors.of_current(sorted(ids), self._embedder)
-            stored = {record_id: parts[0] for record_id, *_, parts in read if len(parts) == 1}
+            stored = {row_id: parts[0] for row_id, *_, parts in read if len(parts) == 1}
 
         def vector(known: Known) -> NDArray[np.float32] | None:
             if isinstance(known, StatementCandidate):
-                return stored.get(known.record_id)
+                return stored.get(known.row_id)
             return np.frombuffer(known.vectors[0], dtype="<f4") if len(known.vectors) == 1 else None
 
         vectors = [(vector(row), vector(other)) for row, other in pairs]

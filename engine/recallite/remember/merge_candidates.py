@@ -44,7 +44,7 @@ SPARE = 6
 class CandidateRecord(Struct):
     """A record that a row may quote, continue or be linked to: a stored one, or one of this batch."""
 
-    record_id: int | None
+    row_id: int | None
     public_id: str
     scope: str
     kind: str
@@ -59,10 +59,10 @@ class CandidateRecord(Struct):
     text_row: int | None = None
 
     @classmethod
-    def of(cls, row: Row, text_row: int, record_id: int | None = None) -> CandidateRecord:
+    def of(cls, row: Row, text_row: int, row_id: int | None = None) -> CandidateRecord:
         """Return the candidate that a row of this batch is, or a stored record that it replaces."""
         return cls(
-            record_id, row.public_id, row.scope, row.kind, row.text, row.context, row.topic, row.pinned,
+            row_id, row.public_id, row.scope, row.kind, row.text, row.context, row.topic, row.pinned,
             row.authority, row.content_hash, row.recorded_from, text_row,
         )  # fmt: skip
 
@@ -112,10 +112,10 @@ class MergeCandidates:
         """The records near a row, nearest first: stored ones that keep their text, and rows before it."""
         matches = []
         for neighbor in self._neighbors[i]:
-            candidate = self._by_id.get(neighbor.record_id)
+            candidate = self._by_id.get(neighbor.row_id)
             if candidate is None or candidate.text_row is None:
                 matches.append(
-                    Match(neighbor.record_id if candidate is None else candidate, neighbor.cosine, neighbor.whole)
+                    Match(neighbor.row_id if candidate is None else candidate, neighbor.cosine, neighbor.whole)
                 )
         floor = self._policy.floor
         if self._batch_matches is None or floor is None:
@@ -174,19 +174,19 @@ class MergeCandidates:
         if candidate.topic is not None:
             self._by_topic[_topic_of(candidate)] = candidate
 
-    def replaced(self, record_id: int, i: int, row: Row) -> None:
+    def replaced(self, row_id: int, i: int, row: Row) -> None:
         """Record that a stored record has been replaced by this row."""
-        candidate = self._by_id.get(record_id)
+        candidate = self._by_id.get(row_id)
         if candidate is None:
-            candidate = self._by_id[record_id] = CandidateRecord.of(row, i, record_id)
+            candidate = self._by_id[row_id] = CandidateRecord.of(row, i, row_id)
         self._drop_topic(candidate)
         candidate.scope, candidate.kind, candidate.topic, candidate.pinned = row.scope, row.kind, row.topic, row.pinned
         self.takes_text_of(candidate, i, row)
 
-    def stored(self, candidate: CandidateRecord, record_id: int) -> None:
+    def stored(self, candidate: CandidateRecord, row_id: int) -> None:
         """Record the row id of a row that has been inserted."""
-        candidate.record_id = record_id
-        self._by_id[record_id] = candidate
+        candidate.row_id = row_id
+        self._by_id[row_id] = candidate
 
     def _load(self) -> None:
         """Read the records that a row may quote or that share its topic, and neighbours for more than their row id."""
@@ -200,7 +200,7 @@ class MergeCandidates:
                 candidate = self._add(current)
                 self._by_topic[_topic_of(candidate)] = candidate
         least = 0.0 if self._report else 2.0 if policy.topic_cosine is None else policy.topic_cosine
-        if ids := {neighbor.record_id for some in self._neighbors for neighbor in some if neighbor.cosine >= least}:
+        if ids := {neighbor.row_id for some in self._neighbors for neighbor in some if neighbor.cosine >= least}:
             for current in records.current(list(ids), self._now):
                 self._add(current)
 
@@ -210,9 +210,9 @@ class MergeCandidates:
             del self._by_topic[topic]
 
     def _add(self, current: CurrentRecord) -> CandidateRecord:
-        candidate = self._by_id.get(current.record_id)
+        candidate = self._by_id.get(current.row_id)
         if candidate is None:
-            candidate = self._by_id[current.record_id] = CandidateRecord(**current._asdict())
+            candidate = self._by_id[current.row_id] = CandidateRecord(**current._asdict())
             self._by_key.setdefault(current.content_hash[:KEY_BYTES], []).append(candidate)
         return candidate
 
@@ -229,8 +229,8 @@ class MergeCandidates:
         if not claims:
             return True
         self._insert_waiting()
-        assert candidate.record_id is not None
-        record = self._reader.records.get(candidate.record_id)
+        assert candidate.row_id is not None
+        record = self._reader.records.get(candidate.row_id)
         return all(_holds(record, name, value) for name, value in claims)
 
 
@@ -252,7 +252,7 @@ class Neighbor(NamedTuple):
     Only then does a cosine near 1 mean that the texts are alike: long texts are compared by their nearest parts.
     """
 
-    record_id: int
+    row_id: int
     cosine: float
     whole: bool
 
@@ -308,7 +308,7 @@ def threshold_search(
                     for (row_id, whole), cosine in zip(records.items(), cosines, strict=True)
                     if cosine >= floor
                 ]
-                near.sort(key=lambda neighbor: (-neighbor.cosine, neighbor.record_id))
+                near.sort(key=lambda neighbor: (-neighbor.cosine, neighbor.row_id))
                 neighbors[i] = near[:most]
     return ThresholdMatches(commit, neighbors)
 

@@ -323,22 +323,22 @@ def _compare_next(engine: Engine, writer: Writer, most: int, until: int | None, 
     return len(ids)
 
 
-def compare_changed(engine: Engine, writer: Writer, record_ids: Sequence[int]) -> None:
+def compare_changed(engine: Engine, writer: Writer, row_ids: Sequence[int]) -> None:
     """Compare records that have another text now, or hold again, with others, as writes of them would have been.
 
     They stay records of their own. Superseded ones are not compared, and those that wait already in their turn; many
     wait with them.
     """
-    record_ids = writer.uncompared.without(record_ids)
-    if not record_ids:
+    row_ids = writer.uncompared.without(row_ids)
+    if not row_ids:
         return
     policy = structs.replace(engine.settings.write_policy, duplicates="store")
-    if len(record_ids) >= MANY:
-        writer.uncompared.add(record_ids, policy_json(policy))
-        writer.statements.derive(record_ids)
+    if len(row_ids) >= MANY:
+        writer.uncompared.add(row_ids, policy_json(policy))
+        writer.statements.derive(row_ids)
         engine.may_have_uncompared = True
     else:
-        rows = writer.records.rows(record_ids, writer.vectors.active_embedder())
+        rows = writer.records.rows(row_ids, writer.vectors.active_embedder())
         _compared(engine, writer, rows, policy, {}).store()
 
 
@@ -349,7 +349,7 @@ def _compared(
     rows, row_ids = [*stored.values()], {row.public_id: row_id for row_id, row in stored.items()}
 
     def row_id(known: Known) -> int:
-        return row_ids[known.public_id] if isinstance(known, Row) else known.record_id
+        return row_ids[known.public_id] if isinstance(known, Row) else known.row_id
 
     detection = Detection(writer, rows, policy, verdicts=verdicts)
     asks = policy.judge and engine.language_model is not None

@@ -197,11 +197,11 @@ def check_speaker(public_id: str, authority: Authority, verb: str) -> None:
         )
 
 
-def check_speaker_of(reader: Reader, record_ids: Sequence[int], verb: str) -> None:
+def check_speaker_of(reader: Reader, row_ids: Sequence[int], verb: str) -> None:
     """Refuse the same of several open records."""
-    if speaker() == "user" or not record_ids:
+    if speaker() == "user" or not row_ids:
         return
-    standpoints = reader.supersessions.standpoints(record_ids).values()
+    standpoints = reader.supersessions.standpoints(row_ids).values()
     highest = max(standpoints, key=lambda standpoint: standpoint.authority, default=None)
     if highest is not None:
         check_speaker(highest.public_id, authority_of(highest.authority), verb)
@@ -230,11 +230,11 @@ def supersede(
 
 def supersede_named(writer: Writer, rows: Sequence[Row], ids: Sequence[int]) -> None:
     """Supersede the records that rows name which have just been inserted."""
-    for row, record_id in zip(rows, ids, strict=True):
+    for row, row_id in zip(rows, ids, strict=True):
         if row.supersedes:
             try:
                 olds = [find_row_id(writer, public_id, row.base) for public_id in row.supersedes]
-                put_in_place(writer, olds, [record_id])
+                put_in_place(writer, olds, [row_id])
             except RecalliteError as reason:
                 raise RowRefused(row, reason) from reason
 
@@ -257,7 +257,7 @@ def put_in_place(
     Raises InvalidInput, or Conflict; what the transaction has written must then be rolled back.
     """
     standpoints = writer.supersessions.standpoints([*old_ids, *new_ids])
-    olds, news = [standpoints[record_id] for record_id in old_ids], [standpoints[record_id] for record_id in new_ids]
+    olds, news = [standpoints[row_id] for row_id in old_ids], [standpoints[row_id] for row_id in new_ids]
     if len(olds) * len(news) > _MOST_PAIRS:
         raise InvalidInput(
             f"{len(olds):,} memories superseded by {len(news):,} are {len(olds) * len(news):,} pairs: at most "
@@ -265,15 +265,15 @@ def put_in_place(
         )
     _check_pairs(olds, news)
     now = checks.now_us()
-    repeated = _superseded_already(writer, olds, {new.record_id for new in news}, now)
+    repeated = _superseded_already(writer, olds, {new.row_id for new in news}, now)
     _check_acyclic(writer, olds, news)
     rows = _corrected(writer, repeated, holds_from, now, reason, strength)
     for old in olds:
-        if old.record_id not in repeated:
+        if old.row_id not in repeated:
             for new in news:
                 begins = new.begins_at if holds_from is None else holds_from
                 known = max(new.recorded_from, old.recorded_from) if known_from is None else known_from
-                rows.append(Supersession(old.record_id, new.record_id, begins, known, None, reason, strength))
+                rows.append(Supersession(old.row_id, new.row_id, begins, known, None, reason, strength))
     for row in rows:
         old, new = standpoints[row.old_id], standpoints[row.new_id]
         if row.holds_from < old.begins_at:
@@ -285,7 +285,7 @@ def put_in_place(
     writer.supersessions.put(rows)
 
 
-def settle_change(writer: Writer, record_id: int, now: Record, columns: dict[str, Any]) -> None:
+def settle_change(writer: Writer, row_id: int, now: Record, columns: dict[str, Any]) -> None:
     """Refuse a change of `columns` that a record's supersessions do not allow, and have others follow it.
 
     Times that are given replace those that were found in the text.
@@ -297,7 +297,7 @@ def settle_change(writer: Writer, record_id: int, now: Record, columns: dict[str
         ends = columns.get("valid_until", None if now.valid_resolved else until)
         check_order(begins, ends, created)
         columns |= {"valid_from": begins, "valid_until": ends, "valid_resolved": False}
-    olds, news = writer.supersessions.of_new([record_id]), writer.supersessions.of_old([record_id])
+    olds, news = writer.supersessions.of_new([row_id]), writer.supersessions.of_old([row_id])
     if not olds and not news:
         return
     if columns.get("scope", now.scope) != now.scope or columns.get("kind") in KINDS_THAT_LAST:
@@ -322,7 +322,7 @@ def settle_change(writer: Writer, record_id: int, now: Record, columns: dict[str
             if begins > held_until
             else f"valid_from is {_iso(begins)}, but what {now.id} supersedes began later: undo that with restore first"
         )
-    writer.supersessions.hold_from(record_id, before, begins)
+    writer.supersessions.hold_from(row_id, before, begins)
 
 
 def check_pair(writer: Writer, old_id: int, new_id: int, *, standing: bool) -> None:
@@ -337,14 +337,14 @@ def check_pair(writer: Writer, old_id: int, new_id: int, *, standing: bool) -> N
 def undo(engine: Engine, public_id: str, *, base: str) -> Record:
     """Make a superseded record current again; returns it."""
     with engine.atomic() as writer:
-        record_id = find_row_id(writer, public_id, base)
-        successors = [row.new_id for row in writer.supersessions.of_old([record_id])]
-        check_speaker_of(writer, [record_id, *successors], "restore")
-        if not writer.supersessions.undo([record_id], checks.now_us()):
+        row_id = find_row_id(writer, public_id, base)
+        successors = [row.new_id for row in writer.supersessions.of_old([row_id])]
+        check_speaker_of(writer, [row_id, *successors], "restore")
+        if not writer.supersessions.undo([row_id], checks.now_us()):
             raise InvalidInput(
                 f"{public_id} is not superseded: give the version to restore, an index into history(id, chain=False)"
             )
-        return writer.records.get(record_id, outcome="updated")
+        return writer.records.get(row_id, outcome="updated")
 
 
 def check_reason(reason: object) -> str | None:
@@ -363,7 +363,7 @@ def _check_pairs(olds: Sequence[Standpoint], news: Sequence[Standpoint]) -> None
             raise InvalidInput(f"{standpoint.public_id} is {KINDS_THAT_LAST[standpoint.kind]}")
     pairs = [*product(olds, news)]
     for old, new in pairs:
-        if old.record_id == new.record_id:
+        if old.row_id == new.row_id:
             raise InvalidInput(f"{old.public_id} cannot supersede itself")
         if old.scope != new.scope:
             raise InvalidInput(
@@ -388,18 +388,18 @@ def _check_pairs(olds: Sequence[Standpoint], news: Sequence[Standpoint]) -> None
 def _superseded_already(writer: Writer, olds: Sequence[Standpoint], news: set[int], now: int) -> set[int]:
     """Return the old records that these new ones supersede already. One with only expired successors is free again."""
     by_old: dict[int, list[int]] = {}
-    for row in writer.supersessions.of_old([old.record_id for old in olds]):
+    for row in writer.supersessions.of_old([old.row_id for old in olds]):
         by_old.setdefault(row.old_id, []).append(row.new_id)
     still_superseded: set[int] = set()
     for old in olds:
-        if old.record_id not in by_old:
+        if old.row_id not in by_old:
             continue
-        successors = writer.supersessions.standpoints(by_old[old.record_id])
-        if any(lapsed == old.record_id and moment <= now for moment, lapsed in writer.supersessions.lapses()):
+        successors = writer.supersessions.standpoints(by_old[old.row_id])
+        if any(lapsed == old.row_id and moment <= now for moment, lapsed in writer.supersessions.lapses()):
             expired = max(standpoint.expires_at or now for standpoint in successors.values())
-            writer.supersessions.undo([old.record_id], min(expired, now))
+            writer.supersessions.undo([old.row_id], min(expired, now))
         elif successors.keys() == news:
-            still_superseded.add(old.record_id)
+            still_superseded.add(old.row_id)
         else:
             names = " and ".join(standpoint.public_id for standpoint in successors.values())
             raise Conflict(
@@ -430,9 +430,9 @@ def _corrected(
 
 def _check_acyclic(writer: Writer, olds: Sequence[Standpoint], news: Sequence[Standpoint]) -> None:
     """Refuse an old record that follows, through others, from a new one."""
-    following = writer.supersessions.following([standpoint.record_id for standpoint in news])
+    following = writer.supersessions.following([standpoint.row_id for standpoint in news])
     for old in olds:
-        if old.record_id in following:
+        if old.row_id in following:
             raise InvalidInput(
                 f"{old.public_id} supersedes {news[0].public_id} already, directly or through others: "
                 "a memory cannot be superseded by what it supersedes"
@@ -477,9 +477,9 @@ def neighbors(engine: Engine, id: str, types: Sequence[str], direction: str, *, 
     """The links of a record to others that the handle may see, strongest first."""
     way, shown_types = _check_sides(direction, types)
     with engine.store.read() as reader:
-        record_id = find_row_id(reader, id, base)
+        row_id = find_row_id(reader, id, base)
         sides = {"out": (False,), "in": (True,), "both": (False, True)}[way]
-        links = [link for side in sides for link in reader.links.of(record_id, incoming=side, types=shown_types)]
+        links = [link for side in sides for link in reader.links.of(row_id, incoming=side, types=shown_types)]
         ends = [link.target if link.source == id else link.source for link in links]
         seen = reader.records.find_ids(ends, base)
     visible = [link for link, end in zip(links, ends, strict=True) if end in seen]

@@ -117,11 +117,11 @@ def _stale(record: Record, now: int) -> str | None:
 def diverged(reader: Reader, ids: Collection[int]) -> Iterator[Finding]:
     """Find memories whose text two devices had changed, until it is changed again."""
     for public_id, other, current in reader.synced.diverged():
-        record_id = reader.records.find_ids([public_id], "/").get(public_id)
-        if record_id is None or record_id not in ids:
+        row_id = reader.records.find_ids([public_id], "/").get(public_id)
+        if row_id is None or row_id not in ids:
             continue
         versions = {check_time(version.recorded_from, "time"): version for version in reader.records.history(public_id)}
-        newest = reader.records.get(record_id)
+        newest = reader.records.get(row_id)
         if other in versions and current == check_time(newest.recorded_from, "time"):
             i = [*versions].index(other)
             reason = f"was changed on two devices, and the later text is current; restore --to {i} undoes that"
@@ -149,7 +149,7 @@ def duplicates(reader: Reader, ids: Sequence[int]) -> Iterator[Finding]:
     same: defaultdict[tuple[str, str, bytes], list[int]] = defaultdict(list)
     for row in reader.records.current(ids, now_us()):
         if row.kind not in MADE_ELSEWHERE:
-            same[row.scope, row.kind, row.content_hash].append(row.record_id)
+            same[row.scope, row.kind, row.content_hash].append(row.row_id)
     for group in same.values():
         if len(group) > 1:
             remaining, *others = sorted(_records(reader, group).values(), key=_spared)
@@ -233,10 +233,10 @@ class _Comparison:
         ]
         shared = self._reader.statements.candidates(sought, now_us(), _MOST)
         near = (
-            (record_id, other.record_id)
-            for record_id, others in zip(records, shared, strict=True)
+            (row_id, other.row_id)
+            for row_id, others in zip(records, shared, strict=True)
             for other in others
-            if other.record_id != record_id and other.record_id in self._ids
+            if other.row_id != row_id and other.row_id in self._ids
         )
         pairs = [pair for pair in dict.fromkeys((min(pair), max(pair)) for pair in near) if pair not in self._seen]
         self._seen.update(pairs)
@@ -245,7 +245,7 @@ class _Comparison:
         vectors: dict[int, NDArray[np.float32]] = {}
         if self._embedder is not None:
             rows = self._reader.vectors.of_current(sorted(row_ids), self._embedder)
-            vectors = {record_id: parts[0] for record_id, *_, parts in rows if len(parts) == 1}
+            vectors = {row_id: parts[0] for row_id, *_, parts in rows if len(parts) == 1}
         findings = (self._of_pair(pair, records, vectors) for pair in pairs)
         yield from (finding for finding in findings if finding is not None)
 

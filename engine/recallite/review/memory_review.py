@@ -111,8 +111,8 @@ class MemoryReview(Namespace):
         """
         request = build_request(self._scope, self._engine.settings.profile, limit=limit, **options)
         with self._engine.store.read() as reader:
-            record_id = find_row_id(reader, id, self._scope)
-        return explaining.explain(self._engine, query, None if vector is None else [vector], id, record_id, request)
+            row_id = find_row_id(reader, id, self._scope)
+        return explaining.explain(self._engine, query, None if vector is None else [vector], id, row_id, request)
 
 
 class AsyncMemoryReview(AsyncService[MemoryReview]):

@@ -149,7 +149,7 @@ class Found(NamedTuple):
 class CurrentRecord(NamedTuple):
     """An open record that has not expired."""
 
-    record_id: int
+    row_id: int
     public_id: str
     scope: str
     kind: str
@@ -297,10 +297,10 @@ class Parts(NamedTuple):
     problem: str | None = None
     refused: bool = False
 
-    def rows(self, record_id: int) -> list[tuple[int, int, bytes, bytes | None]]:
+    def rows(self, row_id: int) -> list[tuple[int, int, bytes, bytes | None]]:
         """The rows that `Vectors.insert` takes."""
         codes = self.codes or (None,) * len(self.values)
-        return [(record_id, part, *pair) for part, pair in enumerate(zip(self.values, codes, strict=True))]
+        return [(row_id, part, *pair) for part, pair in enumerate(zip(self.values, codes, strict=True))]
 
 
 class EmbedderRow(NamedTuple):
@@ -457,7 +457,7 @@ def stated_at(created_at: int, recorded_from: int, valid_from: int | None, *, re
 class Standpoint(NamedTuple):
     """The fields that decide whether a record may take part in a supersession."""
 
-    record_id: int
+    row_id: int
     public_id: str
     scope: str
     kind: str
@@ -511,7 +511,7 @@ class Uncompared(NamedTuple):
 class StatementCandidate(Struct, frozen=True, gc=False):
     """An open record, neither expired nor superseded, that a new statement may repeat, supersede or contradict."""
 
-    record_id: int
+    row_id: int
     public_id: str
     text: str
     context: str | None

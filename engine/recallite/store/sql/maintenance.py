@@ -209,18 +209,18 @@ _IN_SCOPES = [table.name for table in TABLES if "scope_id" in table.columns]
 class Erasure(Repository):
     """Erasure of records in a write transaction; a database's proof searches for what it collected."""
 
-    def begin(self, record_ids: Sequence[int], scopes: Iterable[str]) -> Erased:
+    def begin(self, row_ids: Sequence[int], scopes: Iterable[str]) -> Erased:
         """Note what is stored of these open records and, for whole scopes, of their services."""
         if self._tx.began is not None:  # before anything is deleted
             raise InvalidInput(INSIDE)
-        traces = self._traces(record_ids, scopes)
-        traces.ids = tuple(self._tx.records.public_ids(record_ids))
+        traces = self._traces(row_ids, scopes)
+        traces.ids = tuple(self._tx.records.public_ids(row_ids))
         traces.rows = self._rows_by_table()
         traces.had_snapshot = self._has_snapshot()
         self._tx.synced.forget_names(traces.ids)
         self._execute(
             f"DELETE FROM embedding_cache WHERE content_hash IN (SELECT content_hash FROM record WHERE id {IN_ARRAY})",
-            (self._id_array(self._with_versions(record_ids)),),
+            (self._id_array(self._with_versions(row_ids)),),
         )
         return traces
 
@@ -264,10 +264,10 @@ class Erasure(Repository):
     def _searched(self) -> Iterator[tuple[str, str, str]]:
         """The tables and columns that may hold content, and for each the condition that a row `t` holds `s.value`."""
 
-    def _traces(self, record_ids: Sequence[int], scopes: Iterable[str]) -> Erased:
+    def _traces(self, row_ids: Sequence[int], scopes: Iterable[str]) -> Erased:
         """The stored traces of these open records with their closed versions, and of the services in `scopes`."""
         erased = Erased()
-        versions = self._with_versions(record_ids)
+        versions = self._with_versions(row_ids)
         rows = list(self._execute(f"SELECT {_TEXTS} FROM record WHERE id {IN_ARRAY}", (self._id_array(versions),)))
         for statement in (*_VECTORS, *_BESIDE):
             rows += self._execute(statement, (self._id_array(versions),))
@@ -297,8 +297,8 @@ class Erasure(Repository):
     def _rows_by_table(self) -> dict[str, int]:
         return {name: self._execute(f'SELECT count(*) FROM "{name}"').get for name in self._tables()}
 
-    def _with_versions(self, record_ids: Sequence[int]) -> list[int]:
-        return [*record_ids, *self._tx.records.closed_versions(record_ids)]
+    def _with_versions(self, row_ids: Sequence[int]) -> list[int]:
+        return [*row_ids, *self._tx.records.closed_versions(row_ids)]
 
     def _has_snapshot(self) -> bool:
         """Whether there is a snapshot of the index, which goes with the records."""

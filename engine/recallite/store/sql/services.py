@@ -124,12 +124,12 @@ class Documents(Repository):
         self._tx.scopes.drop_empty_sources(sources)
         return len(chunks)
 
-    def sources_of(self, record_ids: Sequence[int]) -> list[int]:
+    def sources_of(self, row_ids: Sequence[int]) -> list[int]:
         """The source ids of the documents of which these records are chunks."""
         return self._column(
             f"SELECT DISTINCT source_id FROM record WHERE kind = '{CHUNK_KIND}' AND source_id IS NOT NULL "
             f"AND id {IN_ARRAY}",
-            (self._id_array(record_ids),),
+            (self._id_array(row_ids),),
         )
 
     def settle(self, source_ids: Sequence[int]) -> None:
@@ -515,21 +515,21 @@ class Procedures(Repository):
         ).get
         return row_id
 
-    def set_rate(self, record_id: int, success_rate: float) -> None:
+    def set_rate(self, row_id: int, success_rate: float) -> None:
         """Set the success rate; counts stay."""
         self._execute(
             "INSERT INTO procedure_use (record_id, success_rate) VALUES (?, ?) "
             "ON CONFLICT (record_id) DO UPDATE SET success_rate = excluded.success_rate",
-            (record_id, success_rate),
+            (row_id, success_rate),
         )
 
-    def count_outcome(self, record_id: int, *, success: bool, first_rate: float, weight: float) -> None:
+    def count_outcome(self, row_id: int, *, success: bool, first_rate: float, weight: float) -> None:
         """Count one use and move the rate by `weight` towards its outcome, from `first_rate` at the first use."""
         self._execute(
             "INSERT INTO procedure_use VALUES (?1, ?3, 1, ?2) ON CONFLICT (record_id) DO UPDATE SET "
             "success_rate = (1.0 - ?4) * procedure_use.success_rate + ?5, use_count = procedure_use.use_count + 1, "
             "success_count = procedure_use.success_count + ?2",
-            (record_id, int(success), (1 - weight) * first_rate + weight * success, weight, weight * success),
+            (row_id, int(success), (1 - weight) * first_rate + weight * success, weight, weight * success),
         )
 
     def uses(self, public_ids: list[str]) -> dict[str, tuple[float, int, int]]:

@@ -134,8 +134,8 @@ def _statements(tx: Writer) -> Iterator[Problem]:
     )
     for public_id, keys, frames, indexed, *stated in rows:
         version = Stated(*stated)
-        start, stop = np.searchsorted(owners, (version.record_id, version.record_id + 1))
-        if keys is None and any(first <= version.record_id <= last for first, last in waiting):
+        start, stop = np.searchsorted(owners, (version.row_id, version.row_id + 1))
+        if keys is None and any(first <= version.row_id <= last for first, last in waiting):
             continue
         if not isinstance(version.text, str) or not isinstance(version.context, str | None):
             continue  # another finding

@@ -279,7 +279,7 @@ class KeyLists(Repository):
             if not len(positions):
                 continue
             off = np.unique(run.ids[positions]).tolist()
-            self._execute_many(f"INSERT OR IGNORE INTO {self._off} VALUES (?)", [(record_id,) for record_id in off])
+            self._execute_many(f"INSERT OR IGNORE INTO {self._off} VALUES (?)", [(row_id,) for row_id in off])
             if erase:
                 self._erase(run_id, np.unique(run.keys[positions]))
             removed += len(off)
@@ -292,12 +292,12 @@ class KeyLists(Repository):
     def newest(self, keys: Collection[int], count: int) -> dict[int, list[int]]:
         """Return the newest records of each key, the newest first; keys without any may be absent."""
         by_key: dict[int, list[int]] = {}
-        for key, record_id in self._execute(
+        for key, row_id in self._execute(
             f"SELECT k.key, k.record_id FROM carray(?) wanted CROSS JOIN {self._key} k ON k.key = wanted.value "
             "ORDER BY k.record_id DESC",
             (self._id_array([*keys]),),
         ):
-            by_key.setdefault(key, []).append(record_id)
+            by_key.setdefault(key, []).append(row_id)
         runs = [*self._runs().values()]
         left, most = [*keys], count + _SPARE
         while runs and left:
@@ -311,7 +311,7 @@ class KeyLists(Repository):
                     left.append(key)
                 else:
                     by_key[key] = sorted([*by_key[key], *listed], reverse=True) if key in by_key else listed
-        return {key: record_ids[:count] for key, record_ids in by_key.items()}
+        return {key: row_ids[:count] for key, row_ids in by_key.items()}
 
     def _runs(self) -> dict[int, Run]:
         """The runs that this transaction sees; a process reads each once."""

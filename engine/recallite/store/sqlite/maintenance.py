@@ -104,7 +104,7 @@ def _texts(tx: SqliteTransaction) -> Iterator[Problem]:
     keys = np.frombuffer(b"".join(row[1] for row in rows), dtype="<i8").tolist()
     stored = set(zip([row[0] for row in rows], keys, strict=True))
     entries = list(zip(*(column.tolist() for column in tx.records.texts.all()), strict=True))
-    wrong = {record_id for record_id, _ in stored.symmetric_difference(entries)}
+    wrong = {row_id for row_id, _ in stored.symmetric_difference(entries)}
     yield from found("record that is not found by its text", [f"record {column}" for column in sorted(wrong)])
 
 
