@@ -354,8 +354,8 @@ def _times_of(row: Row, now: Record, policy: WritePolicy) -> dict[str, Any]:
     named = read_times(now.kind, row.text, written_words(row.text, row.context), created, policy)
     if named is None and not now.valid_resolved:
         return {}
-    at, until = named or (None, None)
-    return {"valid_from": at, "valid_until": until, "valid_resolved": named is not None}
+    begins, ends = named or (None, None)
+    return {"valid_from": begins, "valid_until": ends, "valid_resolved": named is not None}
 
 
 def version_row(text: str, context: str | None, *, indexed: bool = True) -> Row:

@@ -62,7 +62,7 @@ class Claim(NamedTuple):
         """Return the claim of a record, which was said again at some times that the store does not have yet."""
         further = known.repeated_at if isinstance(known, StatementCandidate) else ()
         if isinstance(known, Row) and known.repeated:
-            further = tuple(at for at, _ in known.repeated)
+            further = tuple(moment for moment, _ in known.repeated)
         told_at = stated_at(known.created_at, known.recorded_from, known.valid_from, resolved=known.valid_resolved)
         over_at = known.valid_until if known.valid_resolved else None
         times = tuple(sorted({told_at, *further, *again}))

@@ -196,7 +196,7 @@ def _expected(rows: Sequence[Any], numbers: dict[str, int]) -> list[tuple[bytes,
     )
     free = max(numbers.values(), default=0) + 1
     known = np.array([numbers.get(word, free + i) for i, word in enumerate(reading.vocabulary)], np.int32)
-    return packed_lists(known[reading.places], reading.counts, reading.offsets)
+    return packed_lists(known[reading.indices], reading.counts, reading.offsets)
 
 
 def figures(tx: Writer, scope: str) -> dict[str, Any]:

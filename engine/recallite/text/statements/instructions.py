@@ -234,8 +234,8 @@ def _read(words: Sequence[Word]) -> Instruction | None:
 
 
 def _condition(words: Sequence[Word]) -> int:
-    """The place after a case that leads in: "When I ask for code, ...", "For this project, ..."."""
-    first = next((at for at, word in enumerate(words) if word.text in _CASES or word.text not in _LEADING), 0)
+    """The index after a case that leads in: "When I ask for code, ...", "For this project, ..."."""
+    first = next((i for i, word in enumerate(words) if word.text in _CASES or word.text not in _LEADING), 0)
     if words[first].text in _CASES | {"for"}:
         for i in range(first + 1, len(words) - 1):
             if words[i].kind == lx.COMMA:

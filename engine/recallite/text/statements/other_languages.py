@@ -155,16 +155,16 @@ def _is_number(text: _Spelled, value: range) -> bool:
 
 
 def _differing(some: tuple[str, ...], others: tuple[str, ...]) -> range | None:
-    """The places of the words that only the first have, if they stand together and are few."""
+    """The indices of the words that only the first have, if they stand together and are few."""
     more = Counter(some) - Counter(others)
-    places = [i for i, word in enumerate(some) if word in more]
+    indices = [i for i, word in enumerate(some) if word in more]
     if (
-        not 0 < len(places) <= _LONGEST_VALUE
-        or places[-1] - places[0] != len(places) - 1
-        or more.total() != len(places)
+        not 0 < len(indices) <= _LONGEST_VALUE
+        or indices[-1] - indices[0] != len(indices) - 1
+        or more.total() != len(indices)
     ):
         return None
-    return range(places[0], places[-1] + 1)
+    return range(indices[0], indices[-1] + 1)
 
 
 def _follows(text: _Spelled, value: range, verb: str, counted: bool) -> bool:
