@@ -439,7 +439,6 @@ class _Seen(NamedTuple):
 
     @property
     def name(self) -> Commit:
-        """The commit's name."""
         return Commit(f"{self.snapshot}/{self.server}/{self.xid}/{self.sequence}")
 
     def within(self, other: _Seen) -> bool:

@@ -1,4 +1,4 @@
-"""Threshold search: current records of one scope and kind whose cosine may reach a floor.
+"""Threshold search: current records of one scope and kind that may reach a least cosine.
 
 Writes run it per text, in their own transaction, on an index that may lack the last few records.
 """
@@ -25,7 +25,7 @@ _GROUP = 32
 _CODE_ERROR = 0.02
 _ROUNDING = 1e-4
 
-# Row ids of records whose cosine is to be measured, and whether each was embedded in one part.
+# Row ids of the records to measure the cosine of, and whether each was embedded in one part.
 Likely = dict[int, bool]
 
 
@@ -104,8 +104,8 @@ def _nearest(
 def nearly_current(index: MemoryIndex, reader: Reader, most: int) -> Iterator[tuple[EmbedderRow | None, list[int]]]:
     """Hold an index that lacks at most `most` new records that `reader` sees.
 
-    Yields the active embedder and the row ids of those records. Updating the index takes 1 to 2 ms for one record and
-    hardly more for a hundred.
+    Yields the active embedder and the row ids of these new records. Updating the index takes 1 to 2 ms for one record
+    and hardly more for a hundred.
     """
     while True:
         embedder = reader.vectors.active_embedder()

@@ -60,7 +60,7 @@ class TextWeights(NamedTuple):
 class Calibration(msgspec.Struct):
     """The file of weights: what each kind of evidence and each kind of text adds, and the bias, by name.
 
-    `embedders` are by embedder, whose first serves any other, and by set of signals.
+    `embedders` are by embedder, where the first serves any other one, and by set of signals.
     """
 
     embedders: dict[str, dict[str, dict[str, float]]]

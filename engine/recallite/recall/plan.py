@@ -183,7 +183,7 @@ class LearnedRanking(NamedTuple):
 
 @cache
 def load_ranking() -> LearnedRanking | None:
-    """The ranking that ships; None where its features are not those of this version."""
+    """The ranking that ships; None where it was learned with other features than this version has."""
     manifest = msgspec.json.decode(RANKING_FILE.with_suffix(".json").read_bytes(), type=dict[str, Any])
     if manifest["features"] != list(FEATURES):
         return None

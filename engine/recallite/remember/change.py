@@ -138,7 +138,7 @@ def forget(
 ) -> Forgotten:
     """Purge records by id, or all that a filter matches, with their versions and everything derived.
 
-    With `chain` also those that they supersede, directly or through others.
+    With `chain` also every record that they supersede, directly or through others.
     A filter of only a scope also removes what the services keep in it. With `receipt` the file is compacted and then
     searched for the removed contents.
     """
@@ -152,7 +152,7 @@ def forget(
             row_ids = [*known.values()]
         else:
             row_ids = writer.records.matching_ids(selected, checks.now_us(), versions="open")
-        if chain:  # with those that they supersede, directly or through others
+        if chain:  # with the records that they supersede, directly or through others
             in_chain, newest = dict.fromkeys(row_ids), row_ids
             while newest:
                 newest = [row.old_id for row in writer.supersessions.of_new(newest) if row.old_id not in in_chain]
@@ -181,7 +181,7 @@ def forget(
 
 
 def _delete(writer: Writer, row_ids: Sequence[int], *, settle: bool = True) -> int:
-    """Purge records, and with `settle` bring the documents up to date whose chunks are among them."""
+    """Purge records; with `settle`, also bring the documents that lose chunks up to date."""
     cut = writer.documents.sources_of(row_ids)
     versions = writer.records.delete(row_ids)
     if settle:
@@ -306,7 +306,7 @@ def purge_versions(engine: Engine, public_id: str, *, base: str) -> int:
 
 
 def _checked(changes: Mapping[str, Any], base: str) -> tuple[dict[str, Any], tuple[str, ...] | None]:
-    """Check changes, and return those of columns, and the new tags if any are given."""
+    """Check changes; return the changed columns, and the new tags if any are given."""
     columns: dict[str, Any] = {}
     tags = None
     for name, value in changes.items():
@@ -342,7 +342,7 @@ def _checked(changes: Mapping[str, Any], base: str) -> tuple[dict[str, Any], tup
 
 
 def _times_of(row: Row, now: Record, policy: WritePolicy) -> dict[str, Any]:
-    """The valid time that a new text names, where that of the old text was found in it or there was none.
+    """The valid time that a new text names, unless the caller gave the old text its time.
 
     What is part of a supersession keeps its time: another could contradict it.
     """

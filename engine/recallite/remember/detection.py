@@ -1,8 +1,8 @@
-"""Detection: what a new statement does to those of its scope and kind: repeat, supersede or contradict them.
+"""Detection: which statements of its scope and kind a new one repeats, supersedes or contradicts.
 
 Candidates share a key of `text.statements` with the text. They are read inside the write transaction, without the
 in-memory index: a record that another process has just written is among them. Rows of one batch see those before them.
-`TextDetection` finds those of the same text alone. `Effects` collects what is found while records are written, and
+`TextDetection` finds only records with the same text. `Effects` collects what is found while records are written, and
 stores it once they have row ids.
 """
 
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 # which a few of the newest are looked at.
 _MOST = 6
 _MOST_OF_A_KEY = 32
-# Rows whose candidates are read by one statement.
+# How many rows have their candidates read by one statement.
 _AT_ONCE = 256
 
 
@@ -76,7 +76,7 @@ class Detected(NamedTuple):
     """The effects of a row on other records, by the thresholds of the policy.
 
     If it repeats `same`, that record has the effects. `successors` were told later than the row, which was written
-    late: they supersede it. `undecided` are those of which a language model may say more than the rules.
+    late: they supersede it. `undecided` are the relations that a language model may judge better than the rules.
     """
 
     same: Relation | None = None
@@ -131,7 +131,7 @@ class Detection:
         self._superseded: set[str] = set()
         self._changed: set[str] = set()
         # The times at which rows of this batch said records again, the times of texts before the present row, and the
-        # ids of those that were said again since rows were judged ahead.
+        # ids of the records that were said again since rows were judged ahead.
         self._again: dict[str, set[int]] = {}
         self._before: dict[str, set[int]] = {}
         self._told_again: set[str] = set()
@@ -217,7 +217,7 @@ class Detection:
         self._ahead.clear()
 
     def around(self, row: Row, successor_id: int) -> tuple[Known, list[Known]]:
-        """Return the first of a chain that supersedes a row which was written late, and those that the row supersedes.
+        """Return the first record of a chain that supersedes a row written late, and what the row supersedes.
 
         `successor_id` is the row id of one of the chain, which does.
         """
@@ -241,7 +241,7 @@ class Detection:
         return least is not None and verdict.confidence >= least
 
     def _relations(self, i: int) -> Sequence[Relation]:
-        """The relations of a row to the records before it, but for those that hold beside it."""
+        """The relations of a row to the records before it, without the records that hold beside it."""
         self._read(i)
         compared = self._ahead.pop(i, None)
         gone = self._superseded | self._told_again if self._told_again else self._superseded
@@ -388,7 +388,7 @@ class Detection:
                         compared.times.setdefault(known.public_id, set()).update(self.claim(other, {}).told_at)
 
     def _verdicts_on(self, pairs: Sequence[Pair]) -> list[Verdict]:
-        """The verdicts on pairs; those that were made before are not made again."""
+        """The verdicts on pairs; earlier verdicts are not made again."""
         keys = [
             (pair.new.text, pair.new.speaker, pair.old.text, pair.old.speaker, pair.cosine, pair.later, self._several)
             for pair in pairs
@@ -399,7 +399,7 @@ class Detection:
         return [known[key] for key in keys]
 
     def _cosines(self, pairs: Sequence[tuple[Row, Known]]) -> list[float | None]:
-        """The cosine of each pair of which both were embedded in one part."""
+        """The cosine of each pair where both texts were embedded in one part."""
         ids = {other.row_id for _, other in pairs if isinstance(other, StatementCandidate)}
         stored: dict[int, NDArray[np.float32]] = {}
         if self._embedder is not None and ids:
@@ -424,7 +424,7 @@ class Detection:
         return record_keys(row.text, row.context).stored
 
     def _sought_keys(self, row: Row) -> Sequence[int]:
-        """The keys by which a row finds others, the first of which count most."""
+        """The keys by which a row finds others, in descending weight."""
         return record_keys(row.text, row.context).sought
 
     def _effects(self, row: Row, relation: Relation) -> Sequence[str]:
@@ -541,7 +541,7 @@ class Effects:
         for relation in detected.superseded:
             self._replace(relation.other, new, relation)
             self._detection.superseded(relation.other)
-        for relation in detected.successors:  # it was written late: put it among those that supersede each other
+        for relation in detected.successors:  # it was written late: put it into the chain
             self._insert()
             self._supersede()
             next_, before = self._detection.around(row, self._row_id(relation.other))
@@ -594,8 +594,8 @@ class Effects:
     def _supersede(self) -> None:
         """Store the supersessions, each with the time from which the new record holds instead of the old one.
 
-        A future date in its text is that of the change. If the old text names a date too, a date replaces a date: "The
-        exam is on 5 May", not on the 4th. What is said again holds from then on.
+        A future date in its text is when the change happens. If the old text names a date too, a date replaces a date:
+        "The exam is on 5 May", not on the 4th. What is said again holds from then on.
         """
         rows = []
         for old, new, relation, again in self._superseded:

@@ -1,7 +1,7 @@
 """Merge candidates for the rows of a batch, both stored records and rows of the batch itself.
 
-A row may be merged into a record that it quotes, with its topic, or with a similar vector: one whose cosine to the new
-text reaches a threshold.
+A row may be merged into a record that it quotes, with its topic, or with a similar vector: its cosine to the new text
+reaches a threshold.
 """
 
 from __future__ import annotations
@@ -238,7 +238,7 @@ def _topic_of(candidate: CandidateRecord) -> tuple[str, str, str, int]:
     return candidate.scope, candidate.kind, candidate.topic or "", candidate.authority
 
 
-# Records near a text: a search among those that are stored, and cosines within a batch.
+# Records near a text: a search among the stored ones, and cosines within a batch.
 
 # How many new records the index may lack; their vectors are read from the store.
 _LATE = 24
@@ -358,7 +358,7 @@ class BatchMatches:
         return [(int(self._places[key][other]), min(1.0, float(cosines[other]))) for other in matching.tolist()]
 
 
-# Whether what a quoting text claims about a record holds of that record: such a text adds nothing new.
+# Whether what a quoting text claims about a record is true of it: the text then adds nothing new.
 
 _NUMBERS = frozenset(["score", "confidence", "relevance", "similarity", "importance", "position", "left_out"])
 _NUMBER = lazily(r"\d+(?:\.\d+)?\s?%?")
@@ -409,7 +409,7 @@ def _is_time(value: Any, moment: datetime | None) -> bool:
 
 
 def _is_scope(record: Record, value: Any) -> bool:
-    """Scopes may be relative to that of a handle: the end of the path is compared."""
+    """Scopes may be relative to the scope of a handle: the end of the path is compared."""
     return isinstance(value, str) and value.startswith("/") and (value == "/" or record.scope.endswith(value))
 
 

@@ -97,7 +97,7 @@ def which_stands(one: Claim, two: Claim) -> Claim | None:
 
 
 def outranks(authority: int, other: int) -> bool:
-    """Whether the word of one rank may replace that of another: a lower one never does."""
+    """Whether a statement of one rank may replace one of another: a lower rank never does."""
     return authority >= other
 
 
@@ -163,7 +163,7 @@ class RowRefused(RecalliteError):
 
 
 def find_row_id(reader: Reader, public_id: object, base: str) -> int:
-    """The row id of a current record that a handle bound to `base` may see; NotFound otherwise."""
+    """Find the row id of a current record that a handle bound to `base` may see; NotFound otherwise."""
     ids = find_row_ids(reader, [public_id], base)
     if ids:
         return ids[checks.plain_str(str(public_id))]
@@ -172,7 +172,7 @@ def find_row_id(reader: Reader, public_id: object, base: str) -> int:
 
 
 def find_row_ids(reader: Reader, public_ids: Sequence[object], base: str) -> dict[str, int]:
-    """The row ids of those current records that a handle bound to `base` may see, by id, in this order."""
+    """Find the row ids of the current records that a handle bound to `base` may see, by id, in this order."""
     names = dict.fromkeys(checks.plain_str(public_id) for public_id in public_ids if _may_be_id(public_id))
     ids = reader.records.find_ids([*names], base)
     return {name: ids[name] for name in names if name in ids}
@@ -288,7 +288,7 @@ def put_in_place(
 def settle_change(writer: Writer, row_id: int, now: Record, columns: dict[str, Any]) -> None:
     """Refuse a change of `columns` that a record's supersessions do not allow, and have others follow it.
 
-    Times that are given replace those that were found in the text.
+    Given times replace times that were found in the text.
     """
     created = checks.check_time(now.created_at, "created_at") or 0
     was, until = (checks.check_time(time, "time") for time in (now.valid_from, now.valid_until))
@@ -326,7 +326,7 @@ def settle_change(writer: Writer, row_id: int, now: Record, columns: dict[str, A
 
 
 def check_pair(writer: Writer, old_id: int, new_id: int, *, standing: bool) -> None:
-    """Refuse a pair of records of which one cannot supersede the other; what is not `standing` makes no cycle."""
+    """Refuse a pair of records if one cannot supersede the other; what is not `standing` makes no cycle."""
     standpoints = writer.supersessions.standpoints([old_id, new_id])
     olds, news = [standpoints[old_id]], [standpoints[new_id]]
     _check_pairs(olds, news)
@@ -355,8 +355,8 @@ def check_reason(reason: object) -> str | None:
 def _check_pairs(olds: Sequence[Standpoint], news: Sequence[Standpoint]) -> None:
     """Refuse what is no pair of statements of one scope, a lower authority over a higher one, and changes of pins.
 
-    Only the user may supersede a pinned memory. Whose word it is counts, not who calls: a page that the user stores is
-    the page's word.
+    Only the user may supersede a pinned memory. The author counts, not the caller: a page that the user stores
+    is still the page's word.
     """
     for standpoint in (*olds, *news):
         if standpoint.kind in KINDS_THAT_LAST:

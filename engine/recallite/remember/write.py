@@ -166,7 +166,7 @@ def _rows_of(engine: Engine, items: Sequence[NewRecord], base: str, policy: Writ
 
 
 def check_policy(engine: Engine, policy: object) -> WritePolicy:
-    """Return the policy of a write: the one given, else that of the settings, whose redaction always applies."""
+    """Return the policy of a write: the one given, else the settings'; the settings' redaction always applies."""
     general = engine.settings.write_policy
     if policy is None:
         policy = general
@@ -352,7 +352,7 @@ class _Batch:
 
     @cached_property
     def _known_ids(self) -> dict[str, int]:
-        """The row ids of the stored records whose ids the rows name, by those ids."""
+        """The row ids of the stored records that the rows name, by public id."""
         return self._writer.records.find_ids([*compress(self._rows.public_id, self._rows.named)], "/")
 
     def write_all(self) -> list[str]:
@@ -375,7 +375,6 @@ class _Batch:
         return public_ids
 
     def write(self, i: int) -> _Written:
-        """Write the next row."""
         row = self._rows[i]
         if row.named:
             if row.public_id in self._waiting_as:

@@ -32,7 +32,7 @@ Typed = TypeVar("Typed")
 def runs_of(ids: Sequence[int]) -> list[tuple[int, int]]:
     """The runs of consecutive row ids, as the first and the last of each, ascending."""
     distinct = {*ids}
-    if distinct and max(distinct) - min(distinct) == len(distinct) - 1:  # those of a bulk write are one run
+    if distinct and max(distinct) - min(distinct) == len(distinct) - 1:  # a bulk write is one run
         return [(min(distinct), max(distinct))]
     runs: list[tuple[int, int]] = []
     for row_id in sorted(distinct):
@@ -485,7 +485,7 @@ class Occurrence(NamedTuple):
 
 
 class Sought(NamedTuple):
-    """Records are sought of exactly this scope and kind that share one of the keys, the first of which count most."""
+    """A search for records of exactly this scope and kind that share a key; the first keys count most."""
 
     keys: Sequence[int]
     scope: str
@@ -493,7 +493,7 @@ class Sought(NamedTuple):
 
 
 class SoughtText(NamedTuple):
-    """Records are sought of exactly this scope and kind whose text has this `text_key`."""
+    """A search for records of exactly this scope and kind with this `text_key`."""
 
     key: bytes
     scope: str
@@ -531,7 +531,7 @@ class StatementCandidate(Struct, frozen=True, gc=False):
     tags: tuple[str, ...]
     # Further times at which it was remembered.
     repeated_at: tuple[int, ...]
-    # The weight of the keys that it was found by; the first of those asked for weigh most.
+    # The weight of the keys that it was found by; the first keys asked for weigh most.
     shared: int
 
     @property

@@ -342,7 +342,6 @@ class _Import:
         self._problems.append(FileTrouble(path=_printable(path), line=line, reason=_printable(str(reason))))
 
     def read(self, folder: Folder, path: str) -> None:
-        """Read one file."""
         with self._reporting(path, None):
             data = folder.read(path)
             if data is None:

@@ -96,7 +96,7 @@ class Lexicon(Repository):
     """The words of the store; `record_terms` is derived from them."""
 
     def lookup(self, words: Sequence[str]) -> dict[str, int]:
-        """The numbers of words; those that no record ever had are absent."""
+        """The numbers of words; a word that no record ever had is absent."""
         if not words:
             return {}
         return dict(self._execute(f"SELECT text, id FROM term WHERE text {IN_ARRAY}", (self._array(words),)))
@@ -117,7 +117,7 @@ class Lexicon(Repository):
         return {word: numbers[word] for word in words if word in numbers}
 
     def put_reading(self, ids: Sequence[int], reading: Reading, texts: Sequence[int] | None = None) -> None:
-        """Store the words of records, adding new ones: for ids[i] those of text i of the reading, or of texts[i]."""
+        """Store the words of records, adding new words: ids[i] gets text i of the reading, or texts[i]."""
         words, counts, offsets = reading.words_of(texts)
         cache = self._tx.numbers
         epoch = self._tx.known("lexicon_epoch", self._read_epoch)
@@ -228,7 +228,7 @@ class Statements(Repository):
     def derive(self, ids: Sequence[int], *, tell: bool = False) -> None:
         """Make the keys and frames of these records again from what is stored of them; `tell` the indexes of it.
 
-        Those that wait to be compared have none: nothing is compared with them before their turn.
+        Records that wait to be compared have none: nothing is compared with them before their turn.
         """
         if tell:
             self._tx.changes.append_ids("frames", list(ids))
@@ -239,7 +239,7 @@ class Statements(Repository):
         )
 
     def list_keys(self, ids: Sequence[int]) -> None:
-        """List the keys of these open records if they are not superseded, and unlist those of the others."""
+        """List the keys of these open records if they are not superseded, else unlist them."""
         rows = self._keys(ids)
         self._unlist(rows, erase=False)
         superseded = set(
@@ -266,7 +266,7 @@ class Statements(Repository):
         )
 
     def _list(self, rows: Sequence[KeysOf]) -> None:
-        """List records, none of which is listed yet, by their keys."""
+        """List records by their keys; none of them is listed yet."""
         self._insert_many("statement_key", "key, record_id", pairs_of(rows))
 
     def _unlist(self, rows: Sequence[KeysOf], *, erase: bool) -> None:
@@ -276,7 +276,7 @@ class Statements(Repository):
     def candidates(self, sought: Sequence[Sought], now: int, limit: int) -> list[list[StatementCandidate]]:
         """List for each query at most `limit` records of each authority that share a key, among the newest of the key.
 
-        Those that share the most keys come first, where the first keys weigh most; of equals the newest. Closed,
+        Records that share the most keys come first, where the first keys weigh most; of equals the newest. Closed,
         superseded and expired ones are none. However much a web page says, it takes no place of what the user said.
         """
         if not sought:
@@ -300,7 +300,7 @@ class Statements(Repository):
         return self._tx.known("lower ranks", read)
 
     def _of_ranks(self, sought: Sequence[tuple[Sought, int]], now: int, limit: int) -> list[list[StatementCandidate]]:
-        """List for each query those of one rank."""
+        """List for each query the candidates of one rank."""
         scopes = self._tx.scopes.ids([*{query.scope for query, _ in sought}])
         stored = [
             _within(query.keys, scopes[query.scope], rank) if query.scope in scopes else [] for query, rank in sought
@@ -371,7 +371,7 @@ class Statements(Repository):
         return {row[2]: StatementCandidate(*(*_fields(row[2:]), 0)) for row in rows}
 
     def superseded_of_text(self, sought: Sequence[SoughtText], without: Collection[int]) -> list[StatementCandidate]:
-        """List the superseded records of these texts, scopes and kinds, but for those `without`."""
+        """List the superseded records of these texts, scopes and kinds, except `without`."""
         alike = self._tx.records.ids_by_text([*{query.key for query in sought}])
         others = alike.keys() - without
         if not others:
@@ -385,7 +385,7 @@ class Statements(Repository):
         return [*self.of_ids(replaced).values()]
 
     def _current(self, row_ids: Collection[int], now: int) -> dict[int, tuple[tuple[str, int], tuple[Any, ...]]]:
-        """The kind and scope, and the candidate's fields, of those that are open and neither superseded nor expired."""
+        """The kind and scope, and the candidate's fields, of open records neither superseded nor expired."""
         if not row_ids:
             return {}
         rows = self._execute(
@@ -416,7 +416,7 @@ class Statements(Repository):
         return frames
 
     def _framed(self, row_ids: NDArray[np.int64]) -> list[tuple[int, bytes]]:
-        """Ids and frames of those of these versions that have frames."""
+        """Ids and frames of these versions, without the ones that have no frames."""
         first, last = int(row_ids.min()), int(row_ids.max())
         if last - first >= 2 * len(row_ids):
             return self._rows(
@@ -506,7 +506,7 @@ class StandingRecords(Repository):
         self._execute("INSERT INTO standing SELECT ?, name FROM standing WHERE record_id = ?", (to_id, row_id))
 
     def named(self, among: Sequence[int] | None = None) -> dict[int, Standing]:
-        """Return the row ids, ascending, with the name of each; only those in `among`, unless it is None."""
+        """Return the row ids, ascending, with the name of each; only ids in `among`, unless it is None."""
         if among is None:
             return dict(self._execute("SELECT record_id, name FROM standing ORDER BY record_id"))
         return dict(

@@ -90,7 +90,7 @@ def drop_unused(tx: Writer) -> None:
 
 
 def open_epoch(tx: Writer) -> None:
-    """Begin another epoch of the numbers of words: those that processes keep are looked up again."""
+    """Begin another epoch of the numbers of words: processes look up again the ones that they keep."""
     tx.connection.execute(
         "INSERT INTO meta VALUES ('lexicon_epoch', '1') "
         "ON CONFLICT (key) DO UPDATE SET value = CAST(CAST(meta.value AS BIGINT) + 1 AS TEXT)"
@@ -310,7 +310,7 @@ class Erasure(Repository):
 
     @abstractmethod
     def _tables(self) -> list[str]:
-        """The tables whose rows are counted."""
+        """The tables in which rows are counted."""
 
     @abstractmethod
     def _in_a_message(self, word: str) -> bool:
@@ -359,7 +359,7 @@ CopiedRow = tuple[Any, ...]
 _MARK = "unfinished_copy"
 # The rows of `meta` that a copy takes over; the others are each store's own.
 _META = "key IN ('identity', 'purpose')"
-# Rows that are read and written at a time; of tables whose rows may be large, fewer.
+# Rows that are read and written at a time; fewer in tables where a row may be large.
 _ROWS = 4096
 _LARGE_ROWS = 512
 _LARGE = frozenset(
@@ -412,7 +412,7 @@ class Copying(Repository):
     """Every table that a copy takes over."""
 
     def tables(self, scope: str, *, access_tokens: bool) -> list[str]:
-        """The tables of a copy of a scope, each after those that its rows refer to."""
+        """The tables of a copy of a scope, each after the tables that its rows refer to."""
         return [
             name
             for name, condition in _CONDITIONS.items()
@@ -524,7 +524,7 @@ class Copying(Repository):
 
     @abstractmethod
     def _number_from(self, last_ids: dict[str, int]) -> None:
-        """Have new rows of these tables get ids after these, and after those that are there."""
+        """Have new rows of these tables get ids after these and after all stored ones."""
 
 
 def unfinished(path: str, mark: CopyMark) -> StoreError:

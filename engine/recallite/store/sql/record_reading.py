@@ -230,7 +230,7 @@ class RecordReader(Repository):
     def standing_ids(self, among: Sequence[int] | None = None) -> dict[int, Standing]:
         """Return the row ids, ascending, of versions that are standing instructions or preferences, and which they are.
 
-        Only those in `among`, unless it is None.
+        Only ids in `among`, unless it is None.
         """
         return self._tx.standing.named(among)
 
@@ -250,7 +250,7 @@ class RecordReader(Repository):
         return written
 
     def contexts(self, row_ids: NDArray[np.int64]) -> list[str | None]:
-        """The contexts of these records, in their order; None where there is none or no such record."""
+        """The contexts of these records, in their order; None where there is no context or no record."""
         contexts = dict(
             self._execute(
                 f"SELECT id, context FROM record WHERE id {IN_ARRAY} AND context IS NOT NULL",
@@ -323,7 +323,7 @@ class RecordReader(Repository):
     def history(self, public_id: str, *, chain: bool = False) -> list[Record]:
         """Every version of a record, oldest first; the open one is last.
 
-        With `chain` also those of the records that it supersedes and that supersede it, transitively, in this order.
+        With `chain` also the versions of records that it supersedes and that supersede it, transitively, in this order.
         """
         ids = self.version_ids(public_id)
         if chain:
@@ -383,13 +383,13 @@ class RecordReader(Repository):
         return self._current("r.id IN (SELECT value FROM carray(?2))", now, self._id_array(ids))
 
     def current_by_text(self, keys: Sequence[bytes], now: int) -> Iterator[CurrentRecord]:
-        """The current records whose text has one of these keys (`text_key`), in order of storing."""
+        """The current records with one of these text keys (`text_key`), in order of storing."""
         condition = "r.id IN (SELECT value FROM carray(?2)) ORDER BY r.id"
         return self._current(condition, now, self._id_array([*self.ids_by_text(keys)]))
 
     @abstractmethod
     def ids_by_text(self, keys: Sequence[bytes]) -> dict[int, bytes]:
-        """The open records whose text has one of these keys: by row id, each with its key."""
+        """The open records with one of these text keys: by row id, each with its key."""
 
     def current_by_topic(self, topics: Sequence[str], now: int) -> Iterator[CurrentRecord]:
         """The current records of these topics, the last changed last."""

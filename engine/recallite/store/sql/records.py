@@ -80,7 +80,7 @@ class Records(RecordReader):
     def _insert_derived(
         self, ids: Sequence[int], rows: RowColumns, scopes: Sequence[int], compared_by: Callable[[bool], str] | None
     ) -> None:
-        """Store tags, words, standing and statements of rows; those that recall leaves out have only tags."""
+        """Store tags, words, standing and statements of rows; rows that recall leaves out have only tags."""
         self.put_tags(_having(ids, rows.tags))
         if not all(rows.indexed):
             indices = [i for i, indexed in enumerate(rows.indexed) if indexed]
@@ -133,13 +133,13 @@ class Records(RecordReader):
         )
 
     def replace_tags(self, tagged: Sequence[tuple[int, tuple[str, ...]]]) -> list[int]:
-        """Give records other tags; returns those of them whose words changed by it."""
+        """Give records other tags; returns the ones that have other words now."""
         self._execute_many("DELETE FROM record_tag WHERE record_id = ?", [(row_id,) for row_id, _ in tagged])
         self.put_tags(tagged)
         return self._put_words([row_id for row_id, _ in tagged])
 
     def _put_words(self, ids: Sequence[int]) -> list[int]:
-        """Derive the words of records again from what is stored; returns those whose words are others now."""
+        """Derive the words of records again from what is stored; returns the ones that have other words now."""
         before = self._term_lists(ids)
         rows = self._rows(
             f"SELECT r.id, r.text, r.context, {TAGS_SQL} FROM record r WHERE r.indexed AND r.id {IN_ARRAY}",
@@ -267,7 +267,7 @@ class Records(RecordReader):
         self._move_expiry(row_ids, "expires_at = ?, expires_after = ?", expires_at, expires_after)
 
     def slide_expiry(self, row_ids: Sequence[int], now: int) -> None:
-        """Let those records that have an `expires_after` expire so long after `now`; no other field changes."""
+        """Let records with an `expires_after` expire so long after `now`; no other field changes."""
         self._move_expiry(row_ids, "expires_at = coalesce(? + expires_after, expires_at)", now)
 
     def _move_expiry(self, row_ids: Sequence[int], assignment: str, *values: int | None) -> None:

@@ -198,7 +198,7 @@ class Supersessions(Repository):
         return {row[0]: Standpoint(*row) for row in rows}
 
     def chain(self, row_id: int) -> list[int]:
-        """A record, those that it supersedes and those that supersede it, transitively: the oldest first."""
+        """A record, and the records that it supersedes and that supersede it, transitively: the oldest first."""
         begins_at = {row_id: 0}
         edges: dict[int, list[int]] = {}
         for near, far in (("old_id", "new_id"), ("new_id", "old_id")):
@@ -252,7 +252,7 @@ class Supersessions(Repository):
     def undone(self, known_at: int, valid_at: int | None = None) -> list[int]:
         """Row ids of all versions that were superseded at `known_at` by what has been undone since.
 
-        With `valid_at` only those that, as it was known then, no longer held at that valid time.
+        With `valid_at` only versions that, as it was known then, no longer held at that valid time.
         """
         ids = self._column(
             "SELECT DISTINCT x.old_id FROM supersession x JOIN record n ON n.id = x.new_id WHERE x.known_until > ?1 "
@@ -302,7 +302,7 @@ class Supersessions(Repository):
             self.put([row])
 
     def put(self, rows: Sequence[Supersession]) -> None:
-        """Store supersessions, with the links of those that stand."""
+        """Store supersessions, with links for the standing ones."""
         if not rows:
             return
         self._insert_many("supersession", _COLUMNS, rows)
@@ -420,7 +420,7 @@ def _known(known_at: int | None) -> tuple[str, tuple[int, ...]]:
 
 
 def _in_order(begins_at: dict[int, int], edges: dict[int, list[int]]) -> list[int]:
-    """Records so that each comes before its successors; of those that are free, the one that began first."""
+    """Records, each before its successors; where that leaves a choice, the one that began first."""
     waiting = dict.fromkeys(begins_at, 0)
     for successors in edges.values():
         for row_id in successors:
@@ -453,11 +453,11 @@ class UncomparedRecords(Repository):
         return None if entry is None else entry._replace(last_id=min(entry.last_id, entry.first_id + limit - 1))
 
     def unreadable(self) -> list[Uncompared]:
-        """List those that wait under a policy that cannot be read: that of a newer version, or a damaged one."""
+        """List the records that wait under an unreadable policy: a newer version's, or a damaged one."""
         return [entry for entry in self._entries() if read_policy(entry.policy) is None]
 
     def mend(self) -> None:
-        """Have those whose policy cannot be read wait under the default one."""
+        """Have records with an unreadable policy wait under the default one."""
         usual = msgspec.json.encode(WritePolicy().to_dict()).decode()
         for entry in self.unreadable():
             self._execute("UPDATE uncompared SET policy = ? WHERE first_id = ?", (usual, entry.first_id))
@@ -467,7 +467,7 @@ class UncomparedRecords(Repository):
         return [Uncompared(*row) for row in rows]
 
     def without(self, ids: Sequence[int]) -> Sequence[int]:
-        """Return those of these records that do not wait."""
+        """Return these records without the waiting ones."""
         ranges = self.ranges()
         if not ranges:
             return ids
@@ -481,7 +481,7 @@ class UncomparedRecords(Repository):
         return self._rows("SELECT first_id, last_id FROM uncompared ORDER BY first_id")
 
     def count(self) -> int:
-        """The number that wait, without those that are forgotten by now."""
+        """The number of waiting records, without the ones forgotten by now."""
         return self._number("SELECT count(*) FROM uncompared u JOIN record r ON r.id BETWEEN u.first_id AND u.last_id")
 
     def add(self, ids: Sequence[int], policy: str) -> None:
@@ -489,7 +489,7 @@ class UncomparedRecords(Repository):
         self._insert_many("uncompared", "first_id, last_id, policy", [(*run, policy) for run in runs_of(ids)])
 
     def done(self, first: Uncompared) -> None:
-        """Have those that `first` returned wait no longer."""
+        """Take what `first` returned off the waiting list."""
         left = self._column(
             "SELECT r.id FROM uncompared u JOIN record r ON r.id > ? AND r.id <= u.last_id WHERE u.first_id = ?",
             (first.last_id, first.first_id),
@@ -510,7 +510,7 @@ class Occurrences(Repository):
     """The table `occurrence`."""
 
     def of(self, row_ids: Sequence[int]) -> dict[int, list[Occurrence]]:
-        """The further times of these records, oldest first, by row id; those without are absent."""
+        """The further times of these records, oldest first, by row id; records without any are absent."""
         occurrences: dict[int, list[Occurrence]] = {}
         for row_id, *row in self._execute(
             f"SELECT record_id, at, text FROM occurrence WHERE record_id {IN_ARRAY} ORDER BY record_id, at, id",

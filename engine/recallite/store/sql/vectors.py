@@ -34,7 +34,7 @@ class PackedVectors(NamedTuple):
 
 
 def as_float32(values: Sequence[bytes], dimension: int) -> NDArray[np.float32]:
-    """Return stored vectors as float32 (n, dimension); those of half the bytes are float16."""
+    """Return stored vectors as float32 (n, dimension); half the bytes mean float16."""
     sizes = {len(value) for value in values}
     if len(sizes) > 1:
         return np.concatenate([as_float32([value], dimension) for value in values])
@@ -43,7 +43,7 @@ def as_float32(values: Sequence[bytes], dimension: int) -> NDArray[np.float32]:
 
 
 def pack(ids: NDArray[np.int64], owners: NDArray[np.int64], values: NDArray[np.float32]) -> PackedVectors:
-    """Pack vectors (n, dimension), without those that are not finite: `verify` names them."""
+    """Pack vectors (n, dimension), without any that is not finite: `verify` names them."""
     try:
         codes, scales = kernels.quantize_int8(values)
     except kernels.KernelError:
@@ -135,7 +135,7 @@ class Vectors(Repository):
             self._tx.changes.append_ids("text", list(parts))
 
     def active_embedder(self) -> EmbedderRow | None:
-        """The embedder whose vectors recall uses; None before the first vector."""
+        """The embedder of the vectors that recall uses; None before the first vector."""
         return self._tx.known("embedder", self._read_active)
 
     def _read_active(self) -> EmbedderRow | None:
@@ -167,7 +167,7 @@ class Vectors(Repository):
         return self._number("SELECT NOT EXISTS (SELECT 1 FROM vector)") == 1
 
     def add_embedder(self, *, fingerprint: str, name: str, dimension: int) -> EmbedderRow:
-        """The row of an embedder whose vectors are made beside the active ones."""
+        """Add an embedder, to make its vectors beside the active ones; returns its row."""
         self._execute(
             "INSERT INTO embedder (fingerprint, name, dimension, vector_type) VALUES (?, ?, ?, ?) "
             "ON CONFLICT (fingerprint) DO NOTHING",
@@ -208,7 +208,7 @@ class Vectors(Repository):
         return self._number(f"SELECT count(*) FROM record r WHERE {_WITHOUT}", (embedder.id,))
 
     def unchanged(self, rows: Sequence[tuple[int, str, str | None]], parts: dict[int, Parts]) -> dict[int, Parts]:
-        """`parts` of the records whose text is still that of `rows`."""
+        """`parts` of the records that still have the text in `rows`."""
         still = {
             row[0]: row
             for row in self._execute(
@@ -367,7 +367,7 @@ class Vectors(Repository):
         self._execute("DELETE FROM refusal WHERE record_id = ?", (row_id,))
 
     def forget_refusals(self, embedder_id: int) -> None:
-        """Forget what an embedder refused; those records wait again."""
+        """Forget what an embedder refused; the records wait again."""
         self._execute("DELETE FROM refusal WHERE embedder_id = ?", (embedder_id,))
         self._execute(
             "UPDATE record SET embedding_state = 'pending' WHERE embedding_state = 'refused' "

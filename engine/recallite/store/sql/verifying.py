@@ -121,7 +121,7 @@ def _examples(tx: Writer, name: str, statement: str) -> Iterator[Problem]:
 
 
 def _statements(tx: Writer) -> Iterator[Problem]:
-    """Compare keys and frames with the texts, and the entries keys with those."""
+    """Compare keys and frames with the texts, and the listed keys with the keys."""
     wrong = []
     # Before there are rows: what these raise would keep them open, and a rebuild could drop no table.
     waiting = tx.uncompared.ranges()

@@ -395,7 +395,6 @@ def _within(match: _Match, today: date, language: Language) -> Time:
 
 
 def _named(match: _Match, today: date, language: Language) -> Time:
-    """Read "yesterday", "tomorrow"."""
     return _one_day(today + timedelta(language.named[match["named"]]))
 
 

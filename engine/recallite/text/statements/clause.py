@@ -310,7 +310,6 @@ class _Complement:
         self.into = self.parts[-1][1]
 
     def read(self, words: Sequence[Word], i: int) -> None:
-        """Read word i."""
         word = words[i]
         kind = word.kind
         if kind == lx.COMMA:
