@@ -59,7 +59,7 @@ def evaluate(
     against: Mapping[str, Any] | Evaluation | None,
     on_progress: Progress | None,
 ) -> Evaluation:
-    """Ask every question with the options, and again with those that `against` changes; compare the answers.
+    """Ask every question with the options, and again with `against` changed; compare the answers.
 
     An earlier evaluation is compared as it is. Everything is checked before the first question is asked.
     """
@@ -279,7 +279,7 @@ def read_questions(source: Source, store: str) -> list[Question]:
 
 
 def request_of(question: Question, base: str, profile: Any, k: int, options: Mapping[str, Any], now: int) -> Request:
-    """Return the request that asks a question; its own fields of a filter go before those of the options."""
+    """Return the request that asks a question; its own fields of a filter take precedence over the options."""
     if "limit" in options:
         raise InvalidInput("limit is no option here: k says how many hits count")
     try:

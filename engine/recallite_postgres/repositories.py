@@ -452,7 +452,7 @@ class _Seen(NamedTuple):
 
 
 def _parsed(snapshot: str) -> tuple[int, int, frozenset[int]]:
-    """The least running transaction, the first that had not begun, and those that ran."""
+    """The least running transaction, the first that had not begun, and all that ran."""
     first, last, running = snapshot.split(":")
     return int(first), int(last), frozenset(map(int, filter(None, running.split(","))))
 

@@ -66,7 +66,7 @@ class MemoryIndex:
         # Whether arrays hold traces of purged records, which belong in no snapshot.
         self.purged = False
         # The first and last row ids of records that wait to be compared, and so have no frames in the store; and the
-        # records whose frames a recall has read.
+        # records that a recall has read the frames of.
         self.waiting: list[tuple[int, int]] = []
         self._frames_read: set[int] = set()
         # Whether a recall has read it since it was last updated.

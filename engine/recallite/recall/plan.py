@@ -28,7 +28,7 @@ _LONE_SHARE = 0.8
 _NEAR, _FAR = 1.0, 0.7
 # Shares of the strongest neighbour's score, and of the three best of the source.
 _NEIGHBOR_SHARE, _SOURCE_SHARE = 0.4, 0.5
-# The best candidates whose neighbours become candidates too.
+# How many of the best candidates make their neighbours candidates too.
 _EXPANDED = 100
 # MMR chooses among this many times the limit, and at least this many.
 _MMR_POOL, _MMR_LEAST = 4, 32

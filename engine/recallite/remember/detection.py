@@ -121,7 +121,7 @@ class Detection:
         self._now = now_us()
         self._several = several_valued(policy.several_values)
         self._embedder = writer.vectors.active_embedder()
-        # The indices of the rows read, ascending, by scope, kind, authority and key; and those of the rows written.
+        # The indices of the rows read, ascending, by scope, kind, authority and key; and of the rows written.
         self._by_key: dict[tuple[str, str, int, int], list[int]] = {}
         self._authorities: set[int] = set()
         self._written: set[int] = set()
@@ -274,9 +274,9 @@ class Detection:
         self._judge([*self._ahead.values()])
 
     def _candidates(self, i: int, stored: Sequence[StatementCandidate], done: int) -> _Compared:
-        """The records of each authority that share most keys, the first of which count most; of equals the newest.
+        """The records of each authority that share most keys, where the first keys count most; of equals the newest.
 
-        Of the rows before this one those from `done` on count as written.
+        Earlier rows of the batch count as written from `done` on.
         """
         row = self._rows[i]
         known, gone = {row.public_id}, self._superseded
@@ -457,7 +457,7 @@ def _statement(known: Known) -> Statement:
 
 
 class TextDetection(Detection):
-    """Compares rows only with those of the same text: no statement is parsed."""
+    """Compares rows only with records of the same text: no statement is parsed."""
 
     def __init__(self, writer: Writer, rows: RowColumns, policy: WritePolicy) -> None:
         super().__init__(writer, rows, policy)

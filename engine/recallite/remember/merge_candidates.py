@@ -375,7 +375,7 @@ _TIMES = {
 
 
 def _holds(record: Record, name: str, value: Any) -> bool:
-    """Whether a claim holds of a record. Numbers that depend on the query, such as scores, always do."""
+    """Whether a claim holds of a record. Numbers that depend on the query (scores) always do."""
     if value is None or value == [] or value == {}:
         return name in _NUMBERS or name in _TIMES or name in _FIELDS
     if name in _NUMBERS:

@@ -37,7 +37,7 @@ Text: TypeAlias = tuple[int, str, str | None]
 
 
 def embed_pending(engine: Engine, *, limit: int | None = None, on_progress: Progress | None = None) -> int:
-    """Embed records whose embedding failed or was not possible when they were written; returns how many.
+    """Embed records that could not be embedded when they were written; returns how many.
 
     A refused text is marked as refused. Raises EmbedderError where the embedder fails; where it fails for one text,
     only after the others were embedded.

@@ -68,7 +68,7 @@ _FEW = 8
 def remember_one(
     engine: Engine, item: NewRecord, *, base: str, policy: WritePolicy | None = None, on_existing: OnExisting = "error"
 ) -> Record:
-    """Store one memory as `policy` (None: that of the settings) says; when this returns, it survives power loss.
+    """Store one memory under `policy` (None: the settings'); when this returns, it survives power loss.
 
     Call it outside a transaction: the text is embedded first.
     """

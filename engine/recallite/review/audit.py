@@ -82,7 +82,7 @@ _UNUSED_DAYS = 365
 def of_texts(
     reader: Reader, ids: Sequence[int], names: Sequence[str], on_progress: Progress | None
 ) -> Iterator[Finding]:
-    """Find secrets and orders in any text, small talk and what is stale in those that are not superseded."""
+    """Find secrets and orders in any text, small talk and what is stale in texts that are not superseded."""
     done, now = 0, now_us()
     for batch in batches(ids):
         for record in reader.records.get_many(batch):
@@ -115,7 +115,7 @@ def _stale(record: Record, now: int) -> str | None:
 
 
 def diverged(reader: Reader, ids: Collection[int]) -> Iterator[Finding]:
-    """Find memories whose text two devices had changed, until it is changed again."""
+    """Find memories with a text that two devices had changed, until it is changed again."""
     for public_id, other, current in reader.synced.diverged():
         row_id = reader.records.find_ids([public_id], "/").get(public_id)
         if row_id is None or row_id not in ids:
@@ -186,7 +186,7 @@ def superseded(reader: Reader, ids: Sequence[int]) -> Iterator[Finding]:
 
 
 def unjudged(reader: Reader, ids: Sequence[int]) -> Iterator[Finding]:
-    """Find pairs for which the rules leave open whether one supersedes the other."""
+    """Find pairs where the rules leave open whether one supersedes the other."""
     within = {*ids}
     for batch in batches(reader.judgements.waiting(reader.judgements.count())):
         pairs = [pair for pair in batch if within.issuperset((pair.old_id, pair.new_id))]
@@ -225,7 +225,7 @@ class _Comparison:
                     yield finding_of_pair("contradictions", old, new, reason, None)
 
     def judged(self, ids: Sequence[int]) -> Iterator[Finding]:
-        """Find what the rules say of these records and those that share a key with them."""
+        """Find what the rules say of these records and the ones that share a key with them."""
         records = _records(self._reader, ids)
         sought = [
             Sought(record_keys(record.text, record.context).sought, record.scope, record.kind)

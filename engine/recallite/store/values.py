@@ -446,7 +446,7 @@ def beginning(created_at: int, valid_from: int | None, *, resolved: bool) -> int
 
 
 def stated_at(created_at: int, recorded_from: int, valid_from: int | None, *, resolved: bool) -> int:
-    """The time as of which a version says what it does. What is to come was announced when it was told.
+    """The time as of which a version speaks. What is to come was announced when it was told.
 
     A text that `update` gave was told when its version began, not when the memory was created.
     """

@@ -478,7 +478,7 @@ def with_columns(chunks: Iterable[Chunk], text: str, kind: TextKind) -> Iterator
 
 
 def _rows_apart(chunks: Iterable[Chunk], text: str, tables: Sequence[_Rows]) -> Iterator[Chunk]:
-    """Chunks, those of a long table cut again between its rows."""
+    """Chunks; a long table is cut again between its rows."""
     done = 0
     begins = [table.begin for table in tables]
     for chunk in chunks:

@@ -1,6 +1,6 @@
-"""Reading of the texts of records: their words, and for a batch, all at once, what they cannot be.
+"""Reading the texts of records: their words and, for a whole batch at once, what they cannot be.
 
-The words of a record in the keyword index are those of its context, text and tags. A word has a count of one byte: its
+The words of a record in the keyword index come from its context, text and tags. A word has a count of one byte: its
 occurrences, at most `MOST`, and two flags. `TAG_ONLY` marks a word that only tags have: it is found like any other, but
 is no part of the text where texts are compared. `NAME` marks the first and the last word of a context that is a name,
 such as "Anna" or "Anna Smith".
@@ -47,7 +47,7 @@ _LEAST_LETTERS = 3
 
 
 def word_counts(words: Sequence[str], context: str | None, tags: Iterable[str]) -> dict[str, int]:
-    """The byte of each word of a record whose context and text have these `written_words`."""
+    """The byte of each word of a record with these `written_words` in context and text."""
     written, tagged = Counter(words), Counter([term for tag in tags for term in name_terms(tag)])
     counts = {word: min(count + tagged[word], MOST) for word, count in written.items()}
     counts |= {word: min(count, MOST) | TAG_ONLY for word, count in tagged.items() if word not in written}
@@ -187,7 +187,7 @@ _Beside = tuple[int, tuple[str, ...], int]
 def _with_lists(
     entries: NDArray[np.int32], ends: NDArray[np.int64], terms: list[tuple[str, ...]], beside: list[_Beside]
 ) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.uint8]]:
-    """Return entries and their ends with those of `beside`, whose terms are added to `terms`, and the flags of all."""
+    """Add the terms of `beside` to `terms`; returns entries and their ends with them, and the flags of all."""
     first = len(terms)
     numbers: dict[tuple[tuple[str, ...], int], int] = {}
     added = [numbers.setdefault((words, flag), first + len(numbers)) for _, words, flag in beside]

@@ -99,7 +99,7 @@ def export_folder(
 
 
 class _Export:
-    """One export: the files to write, those left without memories, and conflicts."""
+    """One export: the files to write, the files left without memories, and conflicts."""
 
     def __init__(self, folder: Folder, known: FolderManifest, base: str, overwrite: bool) -> None:
         self._folder, self._known, self._base, self._overwrite = folder, known, base, overwrite
@@ -460,7 +460,7 @@ class _Import:
         )  # fmt: skip
 
     def _link(self) -> None:
-        """Make the links whose two ends are stored."""
+        """Make the links with both ends stored."""
         ends = {end for *_, link in self._links for end in (link.source, link.target)}
         with self._engine.store.read() as reader:
             names = name_memories(reader, ends, self._base)

@@ -334,7 +334,7 @@ class Statements(Repository):
         ]
 
     def of_text(self, sought: Sequence[SoughtText], now: int) -> list[list[StatementCandidate]]:
-        """List for each query the records of its text, in no order, among those that `candidates` would find."""
+        """List for each query the records of its text, in no order, that `candidates` would also find."""
         keys = {query.key for query in sought}
         if not keys:
             return []

@@ -44,7 +44,7 @@ class _Text(NamedTuple):
 def rebuild(tx: Writer, on_progress: Progress | None = None) -> None:
     """Make words and hashes from the records anew. Unsound vectors are removed, the others kept as the settings say.
 
-    A database has emptied the derived tables before, and filled those that it alone has.
+    The database has emptied the derived tables before, and filled the tables that it alone has.
     """
     tx.connection.execute("INSERT INTO kind (name) SELECT DISTINCT kind FROM record")
     tx.supersessions.rebuild()

@@ -36,7 +36,7 @@ class Records(RecordReader):
         """Insert records with their words, tags and vectors; returns their row ids, ascending.
 
         `rows` may be `RowColumns`. Their statements are read now; with `compared_by` they wait to be compared under the
-        policy in JSON that it returns for rows whose ids the caller chose (True) or did not choose (False).
+        policy in JSON that it returns for rows with ids chosen by the caller (True) or not (False).
         """
         columns = RowColumns.of(rows)
         if not columns:

@@ -209,7 +209,7 @@ def _copy(writer: apsw.Connection, part: str, old: Key | None, new: Key | None) 
 
 
 # Sealed files: data for other devices, encrypted and authenticated as a store is, with its key. A sealed file is an
-# encrypted SQLite database of one row behind a few bytes that say so. Its salt is that of the store, so that a key is
+# encrypted SQLite database of one row behind a few bytes that say so. Its salt is the store's, so that a key is
 # derived once for all files of a device; each page has a random nonce and a tag of its own.
 
 _SEALED = b"recallite sealed 1\n"

@@ -86,7 +86,7 @@ class HeldFiles:
     def __init__(self, database: str, key: Key | None, *, read_only: bool = False) -> None:
         self.database, self._key, self._read_only = database, key, read_only
         self._file, self._wal = _file_at(database), self._wal_now()
-        # The salt of the WAL as the last write transaction began; the mark that it wrote, and that of the last commit.
+        # The salt of the WAL as the last write transaction began; the mark that it wrote, and the last commit's.
         self._salt = _NO_SALT
         self._written = self._last = CommitMark()
         # What SQLite's `data_version` was then: with another one somebody else has committed.
@@ -197,7 +197,7 @@ class HeldFiles:
         connection.execute(_WRITE, (self._written.encode(),))
 
     def committed(self, connection: apsw.Connection, fed: tuple[int, int] | None) -> None:
-        """Note that the commit has succeeded for which `mark` was called; `fed` is its last row in the feed."""
+        """Note that the commit marked by `mark` has succeeded; `fed` is its last row in the feed."""
         self._last, self._version = self._written, connection.data_version()
         self._fed = fed or self._fed
 

@@ -41,7 +41,7 @@ _FEW = 24
 class Run(NamedTuple):
     """Keys, ascending, and the records that they find, which ascend under equal keys.
 
-    The key of an erased entry is that of another entry, and its record no longer counts in this run.
+    An erased entry has the key of another entry, and its record no longer counts in this run.
     """
 
     first_id: int
@@ -218,7 +218,7 @@ _RUN_RECORDS, _RUN_ROWS = 64, 1024
 _KEYS_LEFT, _MOST_UNLISTED = 32, 4096
 # Above this many records, the unlisted ones are read as a range and not one by one.
 _MANY = 1000
-# Entries of a key that are first read beyond those wanted: some may no longer count.
+# How many spare entries of a key are read first: some may no longer count.
 _SPARE = 8
 
 

@@ -132,7 +132,7 @@ class SqliteRecords(Records):
 
 
 # BM25 over a part of a table: FTS5's formula with the statistics of that part. `bm25()` uses statistics of the whole
-# table, so its scores reveal what is in other scopes. Over the whole table the scores are those of `bm25()` to the last
+# table, so its scores reveal what is in other scopes. Over the whole table the scores equal `bm25()` to the last
 # bit.
 
 

@@ -180,7 +180,7 @@ _TABLES = (
     # All open records by the first 8 bytes of their hash, which do not depend on case, spaces or quote marks.
     *_key_lists("text"),
 )
-# The words of messages, tokenised and stemmed like those of records.
+# The words of messages, tokenised and stemmed as for records.
 MESSAGE_WORDS = (
     "CREATE VIRTUAL TABLE session_fts USING fts5(words, content='', contentless_delete=1, tokenize='ascii');"
 )

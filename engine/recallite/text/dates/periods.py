@@ -2,7 +2,7 @@
 
 A question about a time is about the days from `begin` to before `end`. The meaning of a statement may depend on its
 tense ("on Friday"), and is in doubt if speakers differ: "next Friday", said on a Monday, is in four days or in eleven.
-Seasons are those of the northern hemisphere.
+Seasons are of the northern hemisphere.
 """
 
 from __future__ import annotations

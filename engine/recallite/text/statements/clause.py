@@ -85,7 +85,7 @@ _SKIPPED = lx.FILLERS | lx.NEGATIONS | lx.NOW
 
 
 def read_predicate(words: Sequence[Word], i: int, clause: Clause) -> tuple[int, bool]:
-    """Read the verb that begins with word i into a clause whose subject is known.
+    """Read the verb that begins with word i into a clause with a known subject.
 
     Returns the index of the word after it, and whether it has "must".
     """

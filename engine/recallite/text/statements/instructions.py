@@ -107,7 +107,7 @@ R = TypeVar("R", bound=_Record)
 
 
 def in_force(records: Sequence[R]) -> list[tuple[R, tuple[R, ...]]]:
-    """The records of instructions that hold, the newest first, each with those given earlier that it may contradict.
+    """The records of instructions that hold, the newest first, each with earlier ones that it may contradict.
 
     These follow it. One that a later one of its scope plainly replaces is left out, unless it is pinned: a write finds
     most of these, but compares neither several scopes nor turns, and a policy may compare nothing.
