@@ -196,7 +196,7 @@ def entries_of(run: Run, keys: NDArray[np.int64], ids: NDArray[np.int64]) -> NDA
 
 
 def keys_instead(run: Run, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return what overwrites the keys at these places: the key of the last entry before it that stays, or of the first.
+    """Return the new keys at these positions: of the last entry before each that stays, or of the first.
 
     So the run remains sorted. Empty if no entry stays.
     """
