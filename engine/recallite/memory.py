@@ -490,10 +490,10 @@ class Memory:
         """
         with self._engine.store.read() as reader:
             if not isinstance(id, str) and isinstance(id, Iterable):
-                row_ids = relations.row_ids(reader, checks.as_list(id, "ids"), self._scope)
+                row_ids = relations.find_row_ids(reader, checks.as_list(id, "ids"), self._scope)
                 records = reader.records.by_row_ids([*row_ids.values()])
                 return {name: self._seen(records[row_id]) for name, row_id in row_ids.items()}
-            return self._seen(reader.records.get(relations.row_id(reader, id, self._scope)))
+            return self._seen(reader.records.get(relations.find_row_id(reader, id, self._scope)))
 
     def list(
         self,
@@ -556,7 +556,7 @@ class Memory:
         supersede it, directly or through others.
         """
         with self._engine.store.read() as reader:
-            relations.row_id(reader, id, self._scope)
+            relations.find_row_id(reader, id, self._scope)
             return [*map(self._seen, reader.records.history(id, chain=checks.check_flag(chain, "chain")))]
 
     @overload
@@ -604,13 +604,13 @@ class Memory:
 
         names = checks.as_list(ids, "ids")
         with self._engine.store.read() as reader:
-            row_ids = relations.row_ids(reader, names, self._scope)
+            row_ids = relations.find_row_ids(reader, names, self._scope)
             active = reader.vectors.active_embedder()
             parts = {} if active is None else reader.vectors.values_of([*row_ids.values()], active)
         return {
-            name: np.stack([np.frombuffer(part, dtype="<f4") for part in parts[record_id]])
-            for name, record_id in row_ids.items()
-            if record_id in parts
+            name: np.stack([np.frombuffer(part, dtype="<f4") for part in parts[row_id]])
+            for name, row_id in row_ids.items()
+            if row_id in parts
         }
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:

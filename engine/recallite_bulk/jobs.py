@@ -163,7 +163,7 @@ def _batches(placed: Iterable[Placed], size: int) -> Iterator[list[_Numbered]]:
 
 
 def _without_known(memory: Memory, batch: list[_Numbered], policy: WritePolicy) -> _Batch:
-    """Leave out the records that are stored already. Redaction changes the id: `write` finds those."""
+    """Leave out the records that are stored already. Redaction changes the id: `write` finds redacted ones."""
     names: list[str | None] = []
     for _, _, record in batch:
         name = record.id
@@ -285,7 +285,7 @@ _AHEAD = 2
 
 
 class _Pipe(Protocol):
-    """One end of a pipe; those of Windows are of another class."""
+    """One end of a pipe; Windows has another class for it."""
 
     def send_bytes(self, data: bytes, /) -> None: ...
     def recv_bytes(self) -> bytes: ...
@@ -449,7 +449,7 @@ def _receive(pipe: _Pipe, tasks: queue.SimpleQueue[bytes]) -> None:
 
 
 def _answer(call: Callable[[bytes], Any], task: bytes) -> bytes:
-    """The pickle of what a call returned and what it raised, one of which is None."""
+    """The pickle of what a call returned and what it raised; one of them is None."""
     try:
         return pickle.dumps((call(task), None))
     except RecalliteError as fault:

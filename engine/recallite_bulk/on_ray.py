@@ -188,7 +188,7 @@ class _NamedQuestions(Recall):
 
 
 class _Actor:
-    """Calls what `make` returns; makes it with the first batch, so that its errors are those of a batch.
+    """Calls what `make` returns; makes it with the first batch, so that its errors count as errors of a batch.
 
     It reads batches of `lines` of that format; with `catches` it returns a typed error in a report.
     """
@@ -222,7 +222,7 @@ def _mapped(
     *,
     catches: bool = False,
 ) -> Dataset:
-    """`source` in blocks of `batch_size` rows, each of which an actor has made into another."""
+    """`source` in blocks of `batch_size` rows, each transformed by an actor."""
     size = check_count(batch_size, "batch_size")
     most = None if workers is None else check_count(workers, "workers")
     data = _connected()

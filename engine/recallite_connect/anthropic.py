@@ -84,7 +84,6 @@ class _Files:
                     raise ToolError(f"{path} is where the index of the memory files is and cannot be read or changed")
 
     def _clear(self) -> str:
-        """Delete every file."""
         root = self._workspace.folder.resolve()
         _empty(root, self._workspace.config.index_path.resolve(), root)
         self._workspace.index()

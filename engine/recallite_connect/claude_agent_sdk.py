@@ -141,7 +141,7 @@ class RecalliteSessionStore(OnMemory, SessionStore):
         return [_summary(record.metadata, times[record.text]) for record in records if record.text in times]
 
     def _delete(self, key: Mapping[str, Any]) -> None:
-        """Purge a transcript; without a subpath those of its subagents too."""
+        """Purge a transcript; without a subpath also the transcripts of its subagents."""
         project, name = _place(key)
         memory = self._project(project)
         with self._lock, memory.transaction():
@@ -202,7 +202,7 @@ def _message_of(entry: Any) -> dict[str, Any]:
 
 
 def _unknown(entries: list[Any], uuids: set[str]) -> Iterator[Any]:
-    """The entries whose uuid is neither known nor that of another here."""
+    """The entries with a uuid that is neither known nor used by another entry here."""
     seen = set(uuids)
     for entry in entries:
         name = entry.get("uuid") if isinstance(entry, Mapping) else None

@@ -242,7 +242,7 @@ def _where(metadata: dict[str, Any] | None, older_than: datetime | None = None) 
 
 
 def _not_in_where(metadata: dict[str, Any] | None) -> dict[str, Any]:
-    """The conditions whose key or value no filter can express: compared here."""
+    """The conditions with a key or value that no filter can express: compared here."""
     return {
         key: value
         for key, value in (metadata or {}).items()

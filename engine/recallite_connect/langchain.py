@@ -213,7 +213,7 @@ class RecalliteVectorStore(OnMemory, VectorStore):
 def _marginal(
     relevance: NDArray[np.float64], vectors: list[NDArray[np.float32]], k: int, relevance_share: float
 ) -> list[int]:
-    """The indices of k candidates, each the best by relevance less its greatest cosine with those chosen before.
+    """The indices of k candidates, each the best by relevance less its greatest cosine with the ones chosen before.
 
     Carbonell and Goldstein, 1998.
     """

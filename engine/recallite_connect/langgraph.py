@@ -80,7 +80,7 @@ class _Plan(NamedTuple):
 
 
 class _Vectors(NamedTuple):
-    """Unit vectors by text; without those of all zeros."""
+    """Unit vectors by text, without vectors of all zeros."""
 
     texts: dict[str, NDArray[np.float32]]
     queries: dict[str, NDArray[np.float32]]
@@ -540,7 +540,7 @@ def _test(path: Sequence[str], operator: str, operand: Any) -> Test:
 
 
 def _under(value: Any, key: str) -> Any:
-    """The value under a key, or, if there is no such key, under those between its dots."""
+    """The value under a key or, if there is none, under the keys between its dots."""
     if not isinstance(value, Mapping) or key in value or "." not in key:
         return value.get(key) if isinstance(value, Mapping) else None
     first, _, rest = key.partition(".")

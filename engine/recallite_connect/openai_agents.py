@@ -108,7 +108,6 @@ class RecalliteSession(OnMemory):
             return None
 
     def _clear_session(self) -> None:
-        """Remove every item."""
         session = self._session()
         with suppress(NotFound):
             if session is not None:

@@ -195,7 +195,7 @@ def _print_comparisons(terminal: Console, evaluation: Evaluation, names: Sequenc
 
 
 def _print_changed(terminal: Console, runs: Sequence[Evaluation], names: Sequence[str], most: int) -> None:
-    """The questions whose first right hit moved, with its rank in both runs."""
+    """The questions where the first right hit moved, with its rank in both runs."""
     if len(runs) == 1:
         return
     answers = {(answer.id, answer.question): answer for answer in runs[1].results}

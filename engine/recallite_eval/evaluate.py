@@ -32,7 +32,7 @@ from recallite.model.reports import (
 from recallite.recall.explain import explain
 from recallite.recall.pipeline import recall_queries
 from recallite.recall.request import MAX_LIMIT, Request, build_request, recall_arguments
-from recallite.remember.relations import row_ids
+from recallite.remember.relations import find_row_ids
 from recallite.store.store import Progress
 from recallite.store.transaction import Reader
 from recallite.system.messages import shown
@@ -59,7 +59,7 @@ def evaluate(
     against: Mapping[str, Any] | Evaluation | None,
     on_progress: Progress | None,
 ) -> Evaluation:
-    """Ask every question with the options, and again with those that `against` changes; compare the answers.
+    """Ask every question with the options, and again with `against` changed; compare the answers.
 
     An earlier evaluation is compared as it is. Everything is checked before the first question is asked.
     """
@@ -279,7 +279,7 @@ def read_questions(source: Source, store: str) -> list[Question]:
 
 
 def request_of(question: Question, base: str, profile: Any, k: int, options: Mapping[str, Any], now: int) -> Request:
-    """Return the request that asks a question; its own fields of a filter go before those of the options."""
+    """Return the request that asks a question; its own fields of a filter take precedence over the options."""
     if "limit" in options:
         raise InvalidInput("limit is no option here: k says how many hits count")
     try:
@@ -376,7 +376,7 @@ def match_expected(reader: Reader, base: str, expected: Sequence[str], as_of: in
     text that contains it; the only id that starts or ends with it. Several memories of one text are one. Texts are
     those of `as_of`, else those of now, also of expired memories: a filter may hide what a question expects.
     """
-    rows = reader.records.fetch([*row_ids(reader, expected, base).values()]).values()
+    rows = reader.records.fetch([*find_row_ids(reader, expected, base).values()]).values()
     matches = {row.public_id: Match(row.public_id, (row.public_id,), row.text) for row in rows}
     rest = [name for name in expected if name not in matches]
     if rest and as_of is None:

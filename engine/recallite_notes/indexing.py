@@ -104,7 +104,7 @@ class UnchangedListing:
         return self._plan if key == self._key and listing == self._listing else None
 
     def note(self, key: tuple[object, ...], listing: Listing, plan: Plan, scan: Scan) -> None:
-        """Remember a listing whose plan has nothing to read."""
+        """Remember a listing that leaves the plan nothing to read."""
         unchanged = not (plan.read or plan.gone or scan.unread)
         self._key, self._listing = (key, listing) if unchanged else (None, {})
         self._plan = Plan({}, plan.scanned, [], 0, [], plan.problems)
@@ -267,7 +267,7 @@ def _carry_out(engine: Engine, config: WorkspaceConfig, plan: Plan, run: _Run, b
 
 
 def _documents(engine: Engine, config: WorkspaceConfig, plan: Plan, run: _Run) -> Iterator[NewDocument]:
-    """Read the files of the plan; yields those that differ from what is stored."""
+    """Read the files of the plan; yields the ones that differ from what is stored."""
     chunking = chunking_name(config, engine.embedder.spec)
     by_hash: dict[bytes, list[str]] = {}
     for gone in plan.gone:

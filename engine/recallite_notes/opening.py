@@ -235,7 +235,7 @@ def _refused(fault: OSError, lasting: str, where: object) -> StoreError:
 
 
 def move_aside(path: Path) -> Path:
-    """Rename a damaged index and its WAL, and remove all but the newest few of such files; returns the new path.
+    """Rename a damaged index and its WAL, and remove all but the newest few of these files; returns the new path.
 
     Raises StoreError if it cannot.
     """

@@ -112,7 +112,7 @@ class Connections:
         self._pool.open()
 
     def close(self) -> None:
-        """Close all connections. Those that are in use are closed when they are given back."""
+        """Close all connections; one in use is closed when it is given back."""
         self._pool.close()
 
     def configure(self, connection: StoreConnection) -> None:
@@ -332,7 +332,7 @@ class PostgresConnection:
         return self._changes
 
     def copy(self, statement: str, types: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-        """Run COPY ... FROM STDIN (FORMAT BINARY) with rows whose columns have these types."""
+        """Run COPY ... FROM STDIN (FORMAT BINARY) with rows that have columns of these types."""
         with self.raw.cursor().copy(statement.encode()) as copy:
             copy.set_types(types)
             for row in rows:
@@ -416,7 +416,7 @@ _WHY = {
 
 
 class _Lost(NamedTuple):
-    """A transaction whose connection was lost during its commit."""
+    """A transaction that lost its connection during its commit."""
 
     transaction: int
     pid: int

@@ -236,7 +236,7 @@ class _Copy:
             return next(reader.copying.blocks(table, columns, "/", after))
 
     def _differences(self, reader: Reader) -> list[str]:
-        """The tables whose rows in the target are not those of the source."""
+        """The tables that differ between target and source."""
         problems = []
         with self._target.read() as target:
             target.copying.lift_time_limits()
@@ -275,7 +275,7 @@ class _Copy:
 
 
 def _other_answers(source: Store, target: Store, row_ids: list[int], scope: str) -> tuple[int, list[str]]:
-    """The number of questions that were asked of both stores, and those to which they give other hits.
+    """The number of questions that were asked of both stores, and the questions with other hits.
 
     The questions are texts of these records; those with a vector are asked with it, so that nothing is embedded.
     """
@@ -298,7 +298,7 @@ def _other_answers(source: Store, target: Store, row_ids: list[int], scope: str)
 
 
 def _questions(store: Store, row_ids: list[int]) -> tuple[list[str], list[Any], list[str]]:
-    """Texts of records that have a vector, those vectors, and the first words of records."""
+    """Texts of records that have a vector, their vectors, and the first words of records."""
     texts: list[str] = []
     vectors: list[Any] = []
     keywords: list[str] = []

@@ -174,20 +174,20 @@ class PostgresRecords(Records):
 
     def put_tags(self, tagged: Sequence[tuple[int, tuple[str, ...]]]) -> None:
         super().put_tags(tagged)
-        self._note_tags([record_id for record_id, tags in tagged if tags])
+        self._note_tags([row_id for row_id, tags in tagged if tags])
 
-    def _note_tags(self, record_ids: Sequence[int]) -> None:
+    def _note_tags(self, row_ids: Sequence[int]) -> None:
         """Note of the scopes of records which tags are in them."""
-        if record_ids:
-            self._execute("SELECT note_tags(?)", (self._id_array(record_ids),))
+        if row_ids:
+            self._execute("SELECT note_tags(?)", (self._id_array(row_ids),))
 
     def ids_by_text(self, keys: Sequence[bytes]) -> dict[int, bytes]:
-        return {record_id: bytes(key) for record_id, key in self._rows(BY_TEXT, (self._byte_array(keys),))}
+        return {row_id: bytes(key) for row_id, key in self._rows(BY_TEXT, (self._byte_array(keys),))}
 
-    def change_columns(self, record_id: int, columns: dict[str, Any], tags: tuple[str, ...] | None) -> None:
-        super().change_columns(record_id, columns, tags)
+    def change_columns(self, row_id: int, columns: dict[str, Any], tags: tuple[str, ...] | None) -> None:
+        super().change_columns(row_id, columns, tags)
         if "scope" in columns:
-            self._note_tags([record_id])
+            self._note_tags([row_id])
 
 
 _FROM = "FROM session_words w JOIN session_message m ON m.id = w.message_id JOIN session s ON s.id = m.session_id"
@@ -439,7 +439,6 @@ class _Seen(NamedTuple):
 
     @property
     def name(self) -> Commit:
-        """The commit's name."""
         return Commit(f"{self.snapshot}/{self.server}/{self.xid}/{self.sequence}")
 
     def within(self, other: _Seen) -> bool:
@@ -453,7 +452,7 @@ class _Seen(NamedTuple):
 
 
 def _parsed(snapshot: str) -> tuple[int, int, frozenset[int]]:
-    """The least running transaction, the first that had not begun, and those that ran."""
+    """The least running transaction, the first that had not begun, and all that ran."""
     first, last, running = snapshot.split(":")
     return int(first), int(last), frozenset(map(int, filter(None, running.split(","))))
 

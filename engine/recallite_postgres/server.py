@@ -186,7 +186,7 @@ def _seen(table: Table) -> str:
 
 
 def _issued(table: str) -> str:
-    """The condition that a sequence has given the number of a new row: nobody takes those of later rows."""
+    """The condition that a sequence has given the number of a new row: nobody takes the numbers of later rows."""
     return f"{table}.id <= (SELECT q.last_value FROM {table}_id_seq q)"
 
 
@@ -459,7 +459,7 @@ def _grants(connection: StoreConnection, schema: sql.Identifier, role: str) -> I
 
 
 def _unnumbered(connection: StoreConnection, table: str) -> list[str]:
-    """The columns of a table without that which the server numbers; empty for a table whose rows it does not number."""
+    """The columns of a table without the one that the server numbers; empty for a table that it does not number."""
     if table in _NUMBERED_HERE:
         return []
     rows = connection.execute(

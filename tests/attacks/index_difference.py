@@ -103,12 +103,12 @@ def _vectors(vectors: VectorIndex, ids: NDArray[np.int64], rows: NDArray[np.int6
     found: list[tuple[Any, ...]] = []
     places = vectors.parts_by_row[0]
     parts, firsts = vectors.parts(rows).tolist(), (places[rows] if len(places) else rows).tolist()
-    for record_id, first, count in zip(ids.tolist(), firsts, parts, strict=True):
+    for row_id, first, count in zip(ids.tolist(), firsts, parts, strict=True):
         for part, place in enumerate(range(first, first + count)):
             sketch = vectors._sketches.array[place // kernels.LANES, :, place % kernels.LANES]
             (vector_id,) = vectors.ids(np.array([place])).tolist()
             found.append(
-                (record_id, part, vector_id, vectors._codes.array[place].tolist(), float(vectors._scales.array[place]),
+                (row_id, part, vector_id, vectors._codes.array[place].tolist(), float(vectors._scales.array[place]),
                  sketch.tolist())
             )  # fmt: skip
     return found

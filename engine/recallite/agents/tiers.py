@@ -25,7 +25,7 @@ from recallite.model.settings import WritePolicy
 from recallite.recall.request import RecallOptions
 from recallite.remember.embed import embedder_of, insert_rows
 from recallite.remember.prepare import check_ids
-from recallite.remember.relations import check_speaker, row_id
+from recallite.remember.relations import check_speaker, find_row_id
 from recallite.remember.write import remember_one
 from recallite.store.transaction import Reader
 from recallite.system.asynchrony import AsyncService, awaited
@@ -57,13 +57,13 @@ class Tier(Service, Generic[Item]):
             return self._item(reader, self._row_id(reader, id, agent))
 
     def _row_id(self, reader: Reader, id: str, agent: str | None) -> int:
-        return row_id(reader, id, self._scope(agent))
+        return find_row_id(reader, id, self._scope(agent))
 
     def _items(self, reader: Reader, records: Iterable[Record]) -> list[Item]:
         raise NotImplementedError
 
-    def _item(self, reader: Reader, record_id: int) -> Item:
-        record = reader.records.get(record_id)
+    def _item(self, reader: Reader, row_id: int) -> Item:
+        record = reader.records.get(row_id)
         if record.kind != self._kind:
             raise NotFound(f"{shown(record.id)} is no {self._kind}: its kind is {record.kind!r}")
         return self._items(reader, [record])[0]
@@ -177,11 +177,11 @@ class Semantic(RecordTier):
         """Mark a piece of knowledge as checked, or as not checked."""
         checks.check_flag(verified, "verified")
         with self._engine.atomic() as writer:
-            record_id = self._row_id(writer, id, None)
-            metadata = {**self._item(writer, record_id).metadata, "verified": verified}
+            row_id = self._row_id(writer, id, None)
+            metadata = {**self._item(writer, row_id).metadata, "verified": verified}
             columns = {"metadata": msgspec.json.encode(metadata).decode(), "updated_at": checks.now_us()}
-            writer.records.change_columns(record_id, columns, None)
-            return self._item(writer, record_id)
+            writer.records.change_columns(row_id, columns, None)
+            return self._item(writer, row_id)
 
 
 class AsyncSemantic(AsyncTier[Semantic]):
@@ -254,20 +254,20 @@ class Procedures(Tier[Procedure]):
         new = self._new(agent, text, values, {"context": name, "tags": tags, "importance": importance})
         (row,), identity = self._handle.prepare([new])
         with self._engine.atomic() as writer:
-            record_id = writer.procedures.named(row.scope, name)
-            if record_id is None:
-                (record_id,) = insert_rows(writer, [row], identity)
-                writer.procedures.set_rate(record_id, FIRST_RATE)
+            row_id = writer.procedures.named(row.scope, name)
+            if row_id is None:
+                (row_id,) = insert_rows(writer, [row], identity)
+                writer.procedures.set_rate(row_id, FIRST_RATE)
             else:
-                old = writer.records.get(record_id)
+                old = writer.records.get(row_id)
                 check_speaker(f"procedure {row.context!r}", old.authority, "change")
                 if (old.text, old.context) != (row.text, row.context):  # closes the old version
-                    writer.records.change_text(record_id, row, embedder_of(writer, [row], identity))
+                    writer.records.change_text(row_id, row, embedder_of(writer, [row], identity))
                 changed = ("metadata", "importance", "authority", "updated_at")
-                writer.records.change_columns(record_id, {name: getattr(row, name) for name in changed}, row.tags)
+                writer.records.change_columns(row_id, {name: getattr(row, name) for name in changed}, row.tags)
             if success_rate is not None:
-                writer.procedures.set_rate(record_id, success_rate)
-            procedure = self._item(writer, record_id)
+                writer.procedures.set_rate(row_id, success_rate)
+            procedure = self._item(writer, row_id)
         if row.pending:
             self._engine.may_have_pending = True
         return procedure
@@ -279,9 +279,9 @@ class Procedures(Tier[Procedure]):
         """
         checks.check_flag(success, "success")
         with self._engine.atomic() as writer:
-            record_id = self._row_id(writer, procedure, agent)
-            writer.procedures.count_outcome(record_id, success=success, first_rate=FIRST_RATE, weight=WEIGHT)
-            return self._item(writer, record_id)
+            row_id = self._row_id(writer, procedure, agent)
+            writer.procedures.count_outcome(row_id, success=success, first_rate=FIRST_RATE, weight=WEIGHT)
+            return self._item(writer, row_id)
 
     def list(
         self, *, agent: str | None = None, tags: Sequence[str] | None = None, limit: int | None = 100
@@ -299,9 +299,9 @@ class Procedures(Tier[Procedure]):
         storable = isinstance(id, str) and len(id) <= checks.MAX_QUERY_CHARS
         if storable and id == (key := checks.check_query(id)):
             for find in (reader.procedures.named, reader.procedures.with_id):
-                record_id = find(scope, key)
-                if record_id is not None:
-                    return record_id
+                row_id = find(scope, key)
+                if row_id is not None:
+                    return row_id
         raise NotFound(f"no procedure {shown(id)} here: never saved, forgotten, or elsewhere")
 
     def _items(self, reader: Reader, records: Iterable[Record]) -> builtins.list[Procedure]:

@@ -259,7 +259,7 @@ def _list_of(
 
 
 def _label(numbers: _List, counted: dict[int, int], level: int) -> str:
-    """Return the label of a paragraph, such as 3. or 2.1 or (b); nothing for a bullet."""
+    """Return the label of a paragraph, as 3. or 2.1 or (b); nothing for a bullet."""
     if numbers.form(level) in ("bullet", "none"):
         return ""
 

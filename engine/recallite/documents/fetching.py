@@ -56,7 +56,7 @@ def is_public(address: str) -> bool:
 
 
 def is_metadata(address: str) -> bool:
-    """Whether an address is, or embeds, that of a cloud's metadata service. It is always refused."""
+    """Whether an address is, or embeds, the one of a cloud's metadata service. It is always refused."""
     return not _METADATA.isdisjoint(_embedded(address))
 
 
@@ -119,7 +119,7 @@ class _Budget:
 
 
 class _Stream(httpcore2.NetworkStream):
-    """A connection whose steps share the time limit of the fetch.
+    """A connection that shares the time limit of the fetch among its steps.
 
     A limit for each step would let a server hold the fetch by sending a byte now and then.
     """

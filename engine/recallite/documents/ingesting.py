@@ -554,7 +554,7 @@ class Ingest:
             self._report_duplicate(source, row, ())
 
     def _report_gone(self) -> None:
-        """Report documents of these folders whose files no longer exist; they stay until they are deleted."""
+        """Report documents of these folders that have no file any more; they stay until they are deleted."""
         if not self._folders:
             return
         with self._engine.store.read() as reader:

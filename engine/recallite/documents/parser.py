@@ -175,7 +175,6 @@ class _Worker:
         self._thread.start()
 
     def end(self) -> None:
-        """End the process."""
         self.process.kill()
         self.process.wait()
         self._thread.join()

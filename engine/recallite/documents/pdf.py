@@ -141,7 +141,7 @@ def _outline(document: Any) -> Iterator[tuple[str, int, int]]:
 
 
 def _title(stated: str, text: str, largest: str) -> str | None:
-    """Return the stated title, or the first of the highest headings of the first page if a program made that title up.
+    """Return the stated title, or the first of the highest headings of the first page if a program made the title up.
 
     Most words of a title are in the text; those of "untitled" and of the name of a file are not.
     """
@@ -228,7 +228,7 @@ class _Page:
         self._unread[what][self._number] += count
 
     def _quarter_turns(self) -> int:
-        """Return by how many quarters the text is turned: that of a wide table may stand upright on its side."""
+        """Return by how many quarters the text is turned: a wide table may stand on its side."""
         angles: Counter[int] = Counter()
         for i in range(0, self._count, max(1, self._count // _SAMPLED_CHARS)):
             if pdfium.FPDFText_IsGenerated(self._text, i) != 1:

@@ -273,7 +273,7 @@ class Operation:
 
     @cached_property
     def options(self) -> dict[str, tuple[Any, Any]]:
-        """The fields as a command has them, with those of a filter in place of `filter`."""
+        """The fields as a command has them, with the fields of a filter in place of `filter`."""
         options = dict(self.fields)
         if options.pop("filter", None) is not None:
             hints = get_type_hints(FilterFields)
@@ -299,7 +299,7 @@ class Operation:
         return self.arguments.get(name) or Argument("")
 
     def apply(self, memory: Memory, fields: Mapping[str, Any], **extra: Any) -> Any:
-        """The result of the function for these arguments; `extra` are those that are no fields.
+        """The result of the function for these arguments; `extra` are arguments that are no fields.
 
         What may be None need not be given, even if the function has no default.
         """
@@ -418,5 +418,5 @@ CODES = {(kind, reason): codes for kind, reasons, codes in _ROWS for reason in r
 
 
 def codes_of(fault: RecalliteError) -> Codes:
-    """The codes of an error; one of a class of a caller has those of the class that it is derived from."""
+    """The codes of an error; a caller's own class has the codes of the class that it is derived from."""
     return next(CODES[kind, fault.reason] for kind in type(fault).__mro__ if (kind, fault.reason) in CODES)

@@ -497,7 +497,7 @@ BY_WORDS: dict[str, Operation] = {operation.words: operation for operation in OP
 
 @cache
 def every_operation() -> tuple[Operation, ...]:
-    """The operations of the core, and those that packages register."""
+    """The operations of the core, and the ones that packages register."""
     return (*OPERATIONS, *(operation for others in _registered() for operation in others.operations))
 
 

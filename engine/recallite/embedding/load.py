@@ -65,7 +65,7 @@ def is_foreign(spec: object) -> bool:
 
 
 def model_path(spec: str | os.PathLike[str] | None) -> Path:
-    """The manifest of a bundled model by its name, or a folder given as such. Raises as `load` does."""
+    """The manifest of a bundled model by its name, or a folder given as a path. Raises as `load` does."""
     try:
         import recallite_models
     except ImportError:
@@ -188,7 +188,7 @@ def verified_sha256(folder: ModelFolder) -> str:
 
 
 def check_size(path: Path, entry: dict[str, Any]) -> None:
-    """Raise EmbedderError if the file's size is not that of its manifest entry."""
+    """Raise EmbedderError if the file's size is not the one in its manifest entry."""
     if path.stat().st_size != entry["size"]:
         raise EmbedderError(
             f"{path} has {path.stat().st_size:,} bytes, its manifest says {entry['size']:,}: {REINSTALL}",

@@ -411,7 +411,7 @@ class OnnxEmbedder:
         return batches
 
     def _measured(self, engine: Runtime) -> int:
-        """The width stated by the graph, else that of a test vector."""
+        """The width stated by the graph, else of a test vector."""
         shape = engine.outputs[self._sentence or self._tokens or ""]
         if shape and isinstance(shape[-1], int):
             return shape[-1]

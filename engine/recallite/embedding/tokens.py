@@ -1,4 +1,4 @@
-"""Tokens of texts: their ids, their codes, words whose tokens are known, and where in a text each begins.
+"""Tokens of texts: their ids, their codes, words with known tokens, and where in a text each begins.
 
 Each text is tokenised once, whatever its length. Words are cached for a tokenizer: those of a language are few and
 repeat. Offsets of tokens measure passages, whether or not a model is installed.

@@ -14,7 +14,7 @@ from recallite.index.table import RecordTable
 
 
 class RecordGraph(IndexPart):
-    """Neighbours by row. The members of a source are chained by position, those without one last, then by record id.
+    """Neighbours by row. The members of a source are chained by position (none: last), then by row id.
 
     Closed versions are in no chain.
     """

@@ -129,7 +129,7 @@ def filled(name: str) -> Any:
 
 
 class IndexPart:
-    """A part of the index whose growable arrays are saved and restored under the names of its attributes.
+    """A part of the index that saves and restores its growable arrays under the names of its attributes.
 
     The name "a.b" is the attribute b of the sparse column a. `_numbers` are further attributes that are saved.
     """
@@ -264,11 +264,11 @@ class SparseColumn:
         return self._values.array
 
     def up_to(self, limit: int) -> NDArray[np.int64]:
-        """The rows whose value is at most `limit`, ascending."""
+        """The rows with a value of at most `limit`, ascending."""
         return self._rows.array[self.values <= limit].astype(np.int64)
 
     def above(self, limit: int) -> NDArray[np.int64]:
-        """The rows whose value is above `limit`, ascending; without those that have none."""
+        """The rows with a value above `limit`, ascending; rows without a value are left out."""
         return self._rows.array[self.values > limit].astype(np.int64)
 
     def check(self, rows: int) -> None:

@@ -31,7 +31,7 @@ class LexicalIndex(IndexPart):
     """Words of rows 0..n-1."""
 
     _numbers = ("live_words",)
-    # The words of all segments, ascending in each: segment i has those from segments[i] to segments[i + 1].
+    # The words of all segments, ascending in each: segment i is from segments[i] to segments[i + 1].
     terms: NDArray[np.int32] = filled("_terms")
     # The begin of the postings of each word, and after each segment the end of its last ones, (terms + segments,).
     starts: NDArray[np.int64] = filled("_starts")
@@ -53,7 +53,7 @@ class LexicalIndex(IndexPart):
         self._segments = Growable(np.int64)
         self._segments.extend(np.zeros(1, dtype=np.int64))
         self._clear_tail()
-        # How many postings are final; those of the tail follow while the last segment is the tail's.
+        # How many postings are final; the tail's follow while the last segment is the tail's.
         self._sealed = 0
         self._tail_segment = False
         # Words of all rows that count in the statistics.

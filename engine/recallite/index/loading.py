@@ -152,7 +152,7 @@ def _readers(
 
 
 def aligned(block: TermBlock, ids: NDArray[np.int64]) -> TermBlock:
-    """The block with exactly the records `ids`: a record whose words are missing gets an empty list."""
+    """The block with exactly the records `ids`: a record without words gets an empty list."""
     if np.array_equal(block.ids, ids):
         return block
     lengths = np.diff(block.offsets)
@@ -164,7 +164,7 @@ def aligned(block: TermBlock, ids: NDArray[np.int64]) -> TermBlock:
     return TermBlock(ids, block.terms[present], block.counts[present], offsets)
 
 
-# Ranges of a store that several threads read, and whose blocks one thread at a time appends in order.
+# Ranges of a store: several threads read them, and one at a time appends their blocks, in order.
 
 
 class RangeQueue:

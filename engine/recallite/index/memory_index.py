@@ -66,7 +66,7 @@ class MemoryIndex:
         # Whether arrays hold traces of purged records, which belong in no snapshot.
         self.purged = False
         # The first and last row ids of records that wait to be compared, and so have no frames in the store; and the
-        # records whose frames a recall has read.
+        # records that a recall has read the frames of.
         self.waiting: list[tuple[int, int]] = []
         self._frames_read: set[int] = set()
         # Whether a recall has read it since it was last updated.
@@ -536,14 +536,14 @@ def _vectors(index: MemoryIndex, mask: NDArray[np.uint8] | None) -> kernels.Vect
     n, sketches = len(vectors), vectors.sketches
     admitted = None if mask is None else vectors.admitted(mask)
     visible = n if admitted is None else int(np.count_nonzero(admitted))
-    places, masks = _NONE, np.empty(0, dtype=np.uint16)
+    indices, masks = _NONE, np.empty(0, dtype=np.uint16)
     if visible <= kernels.SCAN_ALL or visible * _SPARSE < n:
-        places = np.arange(n, dtype=np.int64) if admitted is None else np.flatnonzero(admitted)
+        indices = np.arange(n, dtype=np.int64) if admitted is None else np.flatnonzero(admitted)
     else:
         lanes = np.zeros(len(sketches) * kernels.LANES, dtype=np.uint8)
         lanes[:n] = 1 if admitted is None else admitted
         masks = np.packbits(lanes, bitorder="little").view(np.uint16)
     return kernels.Vectors(
-        sketches, masks, places, visible, *vectors.parts_by_row, vectors.owners_by_vector, vectors.codes,
+        sketches, masks, indices, visible, *vectors.parts_by_row, vectors.owners_by_vector, vectors.codes,
         vectors.scales, vectors.residuals, index.tokens.starts, index.tokens.codes,
     )  # fmt: skip

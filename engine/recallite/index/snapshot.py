@@ -75,7 +75,7 @@ class SnapshotManager:
     def another(self) -> AbstractContextManager[Reader] | None:
         """A second read transaction; None for a store in memory, which has one connection, and for a server.
 
-        Those who load at a time could wait there for each other's connections.
+        Loads at the same time could otherwise wait for each other's connections.
         """
         return None if self._store.in_memory or self._store.reads_scopes else self._store.read()
 

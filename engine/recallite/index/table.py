@@ -103,10 +103,10 @@ class RecordTable(IndexPart):
         self._open = Growable(np.uint8)
         self._kind_numbers: dict[str, int] = {}
         # Ascending: the record's id, or the largest before it for a record that was appended again (a changed text);
-        # the row of such a record is in `_moved`. Empty while there is none: the ids are then in order.
+        # their rows are in `_moved`. Empty while there is none: the ids are then in order.
         self._keys = Growable(np.int64)
         self._moved: dict[int, int] = {}
-        # The rows whose valid time has an end, found once between two changes.
+        # The rows with an end of their valid time, found once between two changes.
         self._lasting: NDArray[np.int64] | None = None
         self.dead_rows = 0
         self.open_rows = 0
@@ -175,7 +175,7 @@ class RecordTable(IndexPart):
     def reserve(self, rows: int) -> None:
         """Reserve capacity for this many rows."""
         for name, column in self.growables().items():
-            if column is not self._keys and "." not in name:  # those of sparse columns have one
+            if column is not self._keys and "." not in name:  # sparse columns have one
                 column.reserve(rows)
 
     def overwrite(self, columns: Columns) -> None:

@@ -1,4 +1,4 @@
-"""Threshold search: current records of one scope and kind whose cosine may reach a floor.
+"""Threshold search: current records of one scope and kind that may reach a least cosine.
 
 Writes run it per text, in their own transaction, on an index that may lack the last few records.
 """
@@ -25,7 +25,7 @@ _GROUP = 32
 _CODE_ERROR = 0.02
 _ROUNDING = 1e-4
 
-# Row ids of records whose cosine is to be measured, and whether each was embedded in one part.
+# Row ids of the records to measure the cosine of, and whether each was embedded in one part.
 Likely = dict[int, bool]
 
 
@@ -74,19 +74,19 @@ def likely_in_index(index: MemoryIndex, queries: NDArray[np.float32], search: Th
     visible = RowFilter(now=search.now, scopes=(search.scope_id,), kinds=(search.kind,), hidden=hidden)
     mask = index.selection(visible)
     assert index.vectors is not None
-    places = None if mask is None else np.flatnonzero(index.vectors.admitted(mask))
+    indices = None if mask is None else np.flatnonzero(index.vectors.admitted(mask))
     starts = range(0, len(queries), _GROUP)
-    groups = run_tasks([partial(_nearest, index, queries[start : start + _GROUP], search, places) for start in starts])
+    groups = run_tasks([partial(_nearest, index, queries[start : start + _GROUP], search, indices) for start in starts])
     return [likely for group in groups for likely in group]
 
 
 def _nearest(
-    index: MemoryIndex, queries: NDArray[np.float32], search: ThresholdQuery, places: NDArray[np.int64] | None
+    index: MemoryIndex, queries: NDArray[np.float32], search: ThresholdQuery, indices: NDArray[np.int64] | None
 ) -> list[Likely]:
-    """The records of the vectors at these places that are nearest to each query by their codes."""
+    """The records of the vectors at these indices that are nearest to each query by their codes."""
     vectors = index.vectors
     assert vectors is not None
-    lists = [task() for task in vectors.shortlist_tasks(queries, places, search.most)]
+    lists = [task() for task in vectors.shortlist_tasks(queries, indices, search.most)]
     # The parts of one record may fill the list.
     nearest, cosines = vectors.rescore(queries, lists, search.most * (4 if vectors.has_parts else 1))
     likely = []
@@ -104,8 +104,8 @@ def _nearest(
 def nearly_current(index: MemoryIndex, reader: Reader, most: int) -> Iterator[tuple[EmbedderRow | None, list[int]]]:
     """Hold an index that lacks at most `most` new records that `reader` sees.
 
-    Yields the active embedder and the row ids of those records. Updating the index takes 1 to 2 ms for one record and
-    hardly more for a hundred.
+    Yields the active embedder and the row ids of these new records. Updating the index takes 1 to 2 ms for one record
+    and hardly more for a hundred.
     """
     while True:
         embedder = reader.vectors.active_embedder()

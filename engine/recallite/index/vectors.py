@@ -62,7 +62,7 @@ class VectorIndex(IndexPart):
         self._codes = Growable(np.int8, (dimension,))
         self._scales = Growable(np.float32)
         self._residuals = Growable(np.int8, (dimension,))
-        # Until vector i belongs to another row than i, owners, first places and parts are empty.
+        # Until vector i belongs to another row than i, owners, first vectors and parts are empty.
         self._aligned = True
         self._rows = 0
         self._owners = Growable(np.int64)

@@ -177,7 +177,7 @@ def _moments(field: str, value: object, path: str) -> tuple[int, int]:
 
 
 def _values(field: str, value: object, path: str) -> tuple[Scalar, ...]:
-    """The values of a list, of which none is None."""
+    """The values of a list; none of them is None."""
     if not isinstance(value, list | tuple | set | frozenset) or any(item is None for item in value):
         raise InvalidInput(f"{path} is {shown(value)}: give a list of values other than None", "filter")
     return tuple(_scalar(field, item, path) for item in value)

@@ -47,7 +47,7 @@ _FITTED_FROM = 30
 
 
 class TextWeights(NamedTuple):
-    """Weights added to the logit of a hit whose text has no value of the kind asked for, or only asks.
+    """Weights added to the logit of a hit if its text has no value of the kind asked for, or only asks.
 
     For a turn of a transcript less is taken: another turn may have the value.
     """
@@ -60,7 +60,7 @@ class TextWeights(NamedTuple):
 class Calibration(msgspec.Struct):
     """The file of weights: what each kind of evidence and each kind of text adds, and the bias, by name.
 
-    `embedders` are by embedder, whose first serves any other, and by set of signals.
+    `embedders` are by embedder, where the first serves any other one, and by set of signals.
     """
 
     embedders: dict[str, dict[str, dict[str, float]]]
@@ -113,7 +113,7 @@ def is_fitted_for(embedder: str | None) -> bool:
 
 # Names that a question has whole: of a hit's tags, and its context. "Is the Worcester 30i all right?" is about a memory
 # with this tag, whatever its text says. The more memories have the words of a name, the less does it say of one of
-# them: the odds of a hit are raised by what a name counts, shared out among those that have its rarest word. A question
+# them: the odds of a hit are raised by what a name counts, shared out among the hits with its rarest word. A question
 # that names several things is asked for each: each has all of its odds.
 
 # Chosen on stores of our own (`benchmarks.quality --set named`) among 2 to 5.

@@ -222,7 +222,7 @@ def _cut(
     return Answer._make((*columns, brought, *answer[7:]))
 
 
-# Questions about a value that changes: of the hits whose texts give one, the newest goes first. "What is the test
+# Questions about a value that changes: of the hits with a value in their text, the newest goes first. "What is the test
 # coverage?" is answered by one sentence of a long message in March, "I'm at 65 %", and by one in April, "it has
 # improved to 78 %". The kernel compares statements that were parsed when they were written, and long texts have none:
 # here the sentence that has most of the question's words counts, of hits that score about the same.
@@ -240,7 +240,7 @@ _asked_value = lru_cache(maxsize=1024)(asked_value)
 
 
 def newest_first(question: str, answer: Answer, records: Mapping[int, Found]) -> Answer:
-    """The answer with the hits that give the value that is asked for from new to old, at the ranks that they have.
+    """The answer with the hits that give the value asked for sorted from new to old, within the ranks they hold.
 
     Only texts of one scope, kind, context (a speaker, a title) and user are compared, and no parts of documents. Those
     of one moment stay in their order, but for turns of one transcript, and so do the scores.
@@ -357,9 +357,9 @@ def _find_stated(reader: Reader, hits: Sequence[Hit]) -> dict[str, int]:
             and (None in (candidate.topic, hit.topic) or candidate.topic == hit.topic)
             and candidate.public_id not in ahead
         ]
-        formers = reader.supersessions.formers([candidate.record_id for candidate in higher], now) if higher else {}
+        formers = reader.supersessions.formers([candidate.row_id for candidate in higher], now) if higher else {}
         for candidate in higher:
-            texts = [candidate.text, *(former.text for former in formers.get(candidate.record_id, ()))]
+            texts = [candidate.text, *(former.text for former in formers.get(candidate.row_id, ()))]
             statement, others = (
                 statement_of(hit.text, hit.context),
                 [statement_of(text, candidate.context) for text in texts],

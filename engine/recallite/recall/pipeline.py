@@ -390,7 +390,7 @@ def _chains(index: MemoryIndex, reader: Reader) -> NDArray[np.int64]:
 
 
 def _statistics_scopes(reader: Reader, request: Request) -> tuple[int, ...] | None:
-    """The scopes whose records give words their IDF: all of the handle's, whatever the filter; None is every scope."""
+    """The scopes that the IDF of words is taken from: all of the handle's, whatever the filter; None is every scope."""
     base = request.filter.base
     return None if base == "/" else tuple(reader.scopes.within((base,)))
 
@@ -404,7 +404,7 @@ _HITS, _BROUGHT, _CANDIDATES, _AVAILABLE, _MORE = kernels.FIGURES
 # How often the shortlist grows by a factor of 4 before it grows with its own size.
 _WIDENINGS = 4
 _MEMORIES_CACHED = 4
-# Hits whose texts are read where a least confidence may drop some of them.
+# How many hits have their text read where a least confidence may drop some of them.
 _READ = 10
 # With room for fewer rows that a weighted sum brings, all would be measured twice.
 _REACHED = 4096

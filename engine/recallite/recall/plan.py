@@ -28,7 +28,7 @@ _LONE_SHARE = 0.8
 _NEAR, _FAR = 1.0, 0.7
 # Shares of the strongest neighbour's score, and of the three best of the source.
 _NEIGHBOR_SHARE, _SOURCE_SHARE = 0.4, 0.5
-# The best candidates whose neighbours become candidates too.
+# How many of the best candidates make their neighbours candidates too.
 _EXPANDED = 100
 # MMR chooses among this many times the limit, and at least this many.
 _MMR_POOL, _MMR_LEAST = 4, 32
@@ -183,7 +183,7 @@ class LearnedRanking(NamedTuple):
 
 @cache
 def load_ranking() -> LearnedRanking | None:
-    """The ranking that ships; None where its features are not those of this version."""
+    """The ranking that ships; None where it was learned with other features than this version has."""
     manifest = msgspec.json.decode(RANKING_FILE.with_suffix(".json").read_bytes(), type=dict[str, Any])
     if manifest["features"] != list(FEATURES):
         return None

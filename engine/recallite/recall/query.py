@@ -247,7 +247,7 @@ def asked_time(question: str, clock_us: int) -> AskedTime:
     return NOW if past is None else _FORMER._replace(before=frozenset(tokenize(past.named)) - STOP_TERMS)
 
 
-# Questions that are recalled otherwise than they stand: those about a whole story, and those about the past.
+# Questions that are not recalled as they stand: about a whole story, and about the past.
 
 _MOST_KEYWORDS, _LONGEST_KEYWORDS = 3, 60
 
@@ -307,7 +307,7 @@ _NO_CODES = np.empty((0, 1), dtype=np.uint64)
 _NAME = re.compile(r"^\W*[A-Z]|[a-z][A-Z]|[A-Z]{2}|\d")
 _INNER = re.compile(r"[a-z][A-Z]|[A-Z]{2}|\d")
 CONTENT, NAMED = kernels.CONTENT, kernels.NAMED
-_UNKNOWN = -2  # no number of a word: -1 is that of no speaker
+_UNKNOWN = -2  # no number of a word: -1 stands for no speaker
 
 
 class Question(NamedTuple):

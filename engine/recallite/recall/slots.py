@@ -29,7 +29,7 @@ def _set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-# Kinds of values: the words of which a question has one, and the pattern of such questions.
+# Kinds of values: words (a question has one of them), and the pattern of the questions.
 _ASKED = tuple(
     (slot, _set(words), lazily(pattern, re.IGNORECASE))
     for slot, words, pattern in (

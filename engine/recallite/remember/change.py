@@ -24,8 +24,8 @@ from recallite.remember.relations import (
     RowRefused,
     check_speaker,
     check_speaker_of,
-    row_id,
-    row_ids,
+    find_row_id,
+    find_row_ids,
     settle_change,
     supersede_named,
     undo,
@@ -69,11 +69,11 @@ def update(
     columns, tags = _checked(changes, base)
     while True:
         with engine.store.read() as reader:
-            record_id = row_id(reader, public_id, base)
-            old = reader.records.get(record_id)
+            row_id = find_row_id(reader, public_id, base)
+            old = reader.records.get(row_id)
         check_owned(old, changes)
         if not changes.keys().isdisjoint(_SAID):  # what it said until now does what it does to others first
-            catch_up(engine, until=record_id)
+            catch_up(engine, until=row_id)
         row, identity = None, None
         text = changes.get("text", old.text)
         context = check_context(changes["context"]) if "context" in changes else old.context
@@ -87,8 +87,8 @@ def update(
         if row is None and not columns and tags is None:
             return structs.replace(old, outcome="updated")
         with engine.atomic() as writer:
-            record_id = row_id(writer, public_id, base)
-            now = writer.records.get(record_id)
+            row_id = find_row_id(writer, public_id, base)
+            now = writer.records.get(row_id)
             check_owned(now, changes)
             if wording := [name for name in changes if name in _SAID]:
                 check_speaker(f"{wording[0]} of {now.id}", now.authority, "change")
@@ -96,18 +96,18 @@ def update(
             if text_given and (now.text, now.context) != (old.text, old.context):
                 continue  # changed by another process since it was read: start over
             if row is not None:
-                _put_version(engine, writer, record_id, row, identity, keep_version=keep_version)
+                _put_version(engine, writer, row_id, row, identity, keep_version=keep_version)
                 if row.text != now.text and columns.keys().isdisjoint(("valid_from", "valid_until")):
                     columns |= _times_of(row, now, policy)
             if tags is not None or columns:
-                settle_change(writer, record_id, now, columns)
+                settle_change(writer, row_id, now, columns)
                 if tags is not None or columns.keys() - {"expires_at", "expires_after"}:
                     columns["updated_at"] = checks.now_us()
-                writer.records.change_columns(record_id, columns, tags)
+                writer.records.change_columns(row_id, columns, tags)
             if row is not None and (row.text, row.context) != (now.text, now.context):
-                compare_changed(engine, writer, [record_id])
+                compare_changed(engine, writer, [row_id])
             # Inside the transaction: after the commit the record could be gone already.
-            return writer.records.get(record_id, outcome="updated")
+            return writer.records.get(row_id, outcome="updated")
 
 
 def check_owned(record: Record, changed: Collection[str]) -> None:
@@ -138,32 +138,32 @@ def forget(
 ) -> Forgotten:
     """Purge records by id, or all that a filter matches, with their versions and everything derived.
 
-    With `chain` also those that they supersede, directly or through others.
+    With `chain` also every record that they supersede, directly or through others.
     A filter of only a scope also removes what the services keep in it. With `receipt` the file is compacted and then
     searched for the removed contents.
     """
     with engine.atomic() as writer:
         if selected is None:
-            known = row_ids(writer, ids, base)
+            known = find_row_ids(writer, ids, base)
             if not missing_ok:
                 for public_id in ids:
                     if not isinstance(public_id, str) or public_id not in known:
-                        row_id(writer, public_id, base)  # says which
-            record_ids = [*known.values()]
+                        find_row_id(writer, public_id, base)  # says which
+            row_ids = [*known.values()]
         else:
-            record_ids = writer.records.matching_ids(selected, checks.now_us(), versions="open")
-        if chain:  # with those that they supersede, directly or through others
-            in_chain, newest = dict.fromkeys(record_ids), record_ids
+            row_ids = writer.records.matching_ids(selected, checks.now_us(), versions="open")
+        if chain:  # with the records that they supersede, directly or through others
+            in_chain, newest = dict.fromkeys(row_ids), row_ids
             while newest:
                 newest = [row.old_id for row in writer.supersessions.of_new(newest) if row.old_id not in in_chain]
                 in_chain |= dict.fromkeys(newest)
-            record_ids = [*in_chain]
-        check_speaker_of(writer, record_ids, "forget")
-        former = {row.old_id for row in writer.supersessions.of_new(record_ids)}.difference(record_ids)
+            row_ids = [*in_chain]
+        check_speaker_of(writer, row_ids, "forget")
+        former = {row.old_id for row in writer.supersessions.of_new(row_ids)}.difference(row_ids)
         whole = selected is not None and selected.scopes_only
         scopes = (selected.scopes or ("/",)) if selected is not None and whole else ()
-        erased = writer.erasure.begin(record_ids, scopes) if receipt else None
-        versions = _delete(writer, record_ids, settle=not whole)
+        erased = writer.erasure.begin(row_ids, scopes) if receipt else None
+        versions = _delete(writer, row_ids, settle=not whole)
         service_rows = sum(writer.scopes.purge_services(scope) for scope in scopes)
         if erased is not None:
             writer.erasure.finish(erased)
@@ -172,7 +172,7 @@ def forget(
         again = writer.records.rows(sorted(former), None) if former else {}
     start_comparing(engine)
     return Forgotten(
-        records=len(record_ids),
+        records=len(row_ids),
         versions=versions,
         services=service_rows,
         holds_again=tuple(row.public_id for row in again.values()),
@@ -180,10 +180,10 @@ def forget(
     )
 
 
-def _delete(writer: Writer, record_ids: Sequence[int], *, settle: bool = True) -> int:
-    """Purge records, and with `settle` bring the documents up to date whose chunks are among them."""
-    cut = writer.documents.sources_of(record_ids)
-    versions = writer.records.delete(record_ids)
+def _delete(writer: Writer, row_ids: Sequence[int], *, settle: bool = True) -> int:
+    """Purge records; with `settle`, also bring the documents that lose chunks up to date."""
+    cut = writer.documents.sources_of(row_ids)
+    versions = writer.records.delete(row_ids)
     if settle:
         writer.documents.settle(cut)
     return versions
@@ -199,7 +199,7 @@ def restore(engine: Engine, public_id: str, version: object, *, base: str) -> Re
         return undo(engine, public_id, base=base)
     while True:
         with engine.store.read() as reader:
-            row_id(reader, public_id, base)
+            find_row_id(reader, public_id, base)
             ids, versions = reader.records.version_ids(public_id), reader.records.history(public_id)
             version_id = _chosen_version(ids, versions, version)
             old = reader.records.get(version_id)
@@ -216,13 +216,13 @@ def restore(engine: Engine, public_id: str, version: object, *, base: str) -> Re
             identity = identity_for(engine, None)
             embed_rows(engine.embedder, [row], [None], identity)
         with engine.atomic() as writer:
-            record_id = row_id(writer, public_id, base)
+            row_id = find_row_id(writer, public_id, base)
             if version_id not in writer.records.version_ids(public_id):
                 continue  # purged since: choose again among the versions left
-            _put_version(engine, writer, record_id, row, identity)
-            compare_changed(engine, writer, [record_id])
+            _put_version(engine, writer, row_id, row, identity)
+            compare_changed(engine, writer, [row_id])
             # Inside the transaction: after the commit the record could be gone already.
-            return writer.records.get(record_id, outcome="updated")
+            return writer.records.get(row_id, outcome="updated")
 
 
 def _chosen_version(ids: Sequence[int], versions: Sequence[Record], version: object) -> int:
@@ -250,12 +250,12 @@ def _chosen_version(ids: Sequence[int], versions: Sequence[Record], version: obj
 
 
 def _put_version(
-    engine: Engine, writer: Writer, record_id: int, row: Row, identity: Identity | None, *, keep_version: bool = True
+    engine: Engine, writer: Writer, row_id: int, row: Row, identity: Identity | None, *, keep_version: bool = True
 ) -> None:
     """Give a record a new version from now on. The time is read inside the transaction, which may have had to wait."""
     row.recorded_from = row.updated_at = checks.now_us()
     embedder = embedder_of(writer, [row], identity)
-    writer.records.change_text(record_id, row, embedder, keep_version=keep_version)
+    writer.records.change_text(row_id, row, embedder, keep_version=keep_version)
     engine.may_have_pending |= row.pending
 
 
@@ -269,22 +269,22 @@ def change_expiry(engine: Engine, ids: Sequence[str], changes: Mapping[str, Any]
         )
     moment, life = check_expiry(changes.get("expires_at"), checks.now_us())
     with engine.atomic() as writer:
-        row_ids_here = [*row_ids(writer, ids, base).values()]
+        row_ids = [*find_row_ids(writer, ids, base).values()]
         if renewed:
-            writer.records.slide_expiry(row_ids_here, checks.now_us())
+            writer.records.slide_expiry(row_ids, checks.now_us())
         else:
-            check_speaker_of(writer, row_ids_here, "let expire")
-            writer.records.set_expiry(row_ids_here, moment, life)
-    return len(row_ids_here)
+            check_speaker_of(writer, row_ids, "let expire")
+            writer.records.set_expiry(row_ids, moment, life)
+    return len(row_ids)
 
 
 def renew(engine: Engine, public_id: str, changes: Mapping[str, Any], *, base: str) -> Record:
     """Do `change_expiry` to one record; returns it."""
     with engine.atomic() as writer:
-        record_id = row_id(writer, public_id, base)
+        row_id = find_row_id(writer, public_id, base)
         change_expiry(engine, [public_id], changes, base=base)
         # Inside the transaction: after the commit it could fail.
-        return writer.records.get(record_id, outcome="updated")
+        return writer.records.get(row_id, outcome="updated")
 
 
 @traced("purge_expired", lambda gone: {"memories": gone.records, "versions": gone.versions})
@@ -292,21 +292,21 @@ def purge_expired(engine: Engine, *, scope: str | None) -> Forgotten:
     """Purge every record of a scope that has expired."""
     with engine.atomic() as writer:
         expired = Filter().within(scope or "/")
-        record_ids = writer.records.matching_ids(expired, checks.now_us(), versions="expired")
-        versions = _delete(writer, record_ids)
-    return Forgotten(records=len(record_ids), versions=versions)
+        row_ids = writer.records.matching_ids(expired, checks.now_us(), versions="expired")
+        versions = _delete(writer, row_ids)
+    return Forgotten(records=len(row_ids), versions=versions)
 
 
 def purge_versions(engine: Engine, public_id: str, *, base: str) -> int:
     """Purge the earlier versions of a record; returns how many there were."""
     with engine.atomic() as writer:
-        record_id = row_id(writer, public_id, base)
-        check_speaker_of(writer, [record_id], "purge")
-        return writer.records.purge_versions([record_id])
+        row_id = find_row_id(writer, public_id, base)
+        check_speaker_of(writer, [row_id], "purge")
+        return writer.records.purge_versions([row_id])
 
 
 def _checked(changes: Mapping[str, Any], base: str) -> tuple[dict[str, Any], tuple[str, ...] | None]:
-    """Check changes, and return those of columns, and the new tags if any are given."""
+    """Check changes; return the changed columns, and the new tags if any are given."""
     columns: dict[str, Any] = {}
     tags = None
     for name, value in changes.items():
@@ -342,7 +342,7 @@ def _checked(changes: Mapping[str, Any], base: str) -> tuple[dict[str, Any], tup
 
 
 def _times_of(row: Row, now: Record, policy: WritePolicy) -> dict[str, Any]:
-    """The valid time that a new text names, where that of the old text was found in it or there was none.
+    """The valid time that a new text names, unless the caller gave the old text its time.
 
     What is part of a supersession keeps its time: another could contradict it.
     """
@@ -354,8 +354,8 @@ def _times_of(row: Row, now: Record, policy: WritePolicy) -> dict[str, Any]:
     named = read_times(now.kind, row.text, written_words(row.text, row.context), created, policy)
     if named is None and not now.valid_resolved:
         return {}
-    at, until = named or (None, None)
-    return {"valid_from": at, "valid_until": until, "valid_resolved": named is not None}
+    begins, ends = named or (None, None)
+    return {"valid_from": begins, "valid_until": ends, "valid_resolved": named is not None}
 
 
 def version_row(text: str, context: str | None, *, indexed: bool = True) -> Row:
@@ -369,13 +369,13 @@ def version_row(text: str, context: str | None, *, indexed: bool = True) -> Row:
 
 
 def replace_record(
-    writer: Writer, record_id: int, row: Row, identity: Identity | None, on_existing: OnExisting
+    writer: Writer, row_id: int, row: Row, identity: Identity | None, on_existing: OnExisting
 ) -> Outcome:
     """Give a record the text, vectors and fields of a row; its id and the time of its creation stay.
 
     With "version" its old text stays in its history. RowRefused, with the reason, if it is not to be replaced.
     """
-    now = writer.records.get(record_id)
+    now = writer.records.get(row_id)
     columns = {name: getattr(row, name) for name in _REPLACED}
     try:
         # It must be in the scope of the handle, replaceable, of no higher authority, and made by no service.
@@ -392,15 +392,15 @@ def replace_record(
                 f"{authority_of(row.authority)} cannot replace: give another id"
             )
         check_owned(now, ("text",))
-        settle_change(writer, record_id, now, columns)
+        settle_change(writer, row_id, now, columns)
     except RecalliteError as reason:
         raise RowRefused(row, reason) from reason
     keep = on_existing == "version"
     if (now.text, now.context, now.indexed) != (row.text, row.context, row.indexed) or row.vectors_given:
         row.recorded_from = row.updated_at = checks.now_us()
-        writer.records.change_text(record_id, row, embedder_of(writer, [row], identity), keep_version=keep)
+        writer.records.change_text(row_id, row, embedder_of(writer, [row], identity), keep_version=keep)
     elif not keep:
-        writer.records.purge_versions([record_id])
-    writer.records.change_columns(record_id, {**columns, "updated_at": checks.now_us()}, row.tags)
-    supersede_named(writer, [row], [record_id])
+        writer.records.purge_versions([row_id])
+    writer.records.change_columns(row_id, {**columns, "updated_at": checks.now_us()}, row.tags)
+    supersede_named(writer, [row], [row_id])
     return "updated" if keep else "replaced"

@@ -1,8 +1,8 @@
-"""Detection: what a new statement does to those of its scope and kind: repeat, supersede or contradict them.
+"""Detection: which statements of its scope and kind a new one repeats, supersedes or contradicts.
 
 Candidates share a key of `text.statements` with the text. They are read inside the write transaction, without the
 in-memory index: a record that another process has just written is among them. Rows of one batch see those before them.
-`TextDetection` finds those of the same text alone. `Effects` collects what is found while records are written, and
+`TextDetection` finds only records with the same text. `Effects` collects what is found while records are written, and
 stores it once they have row ids.
 """
 
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 # which a few of the newest are looked at.
 _MOST = 6
 _MOST_OF_A_KEY = 32
-# Rows whose candidates are read by one statement.
+# How many rows have their candidates read by one statement.
 _AT_ONCE = 256
 
 
@@ -76,7 +76,7 @@ class Detected(NamedTuple):
     """The effects of a row on other records, by the thresholds of the policy.
 
     If it repeats `same`, that record has the effects. `successors` were told later than the row, which was written
-    late: they supersede it. `undecided` are those of which a language model may say more than the rules.
+    late: they supersede it. `undecided` are the relations that a language model may judge better than the rules.
     """
 
     same: Relation | None = None
@@ -121,7 +121,7 @@ class Detection:
         self._now = now_us()
         self._several = several_valued(policy.several_values)
         self._embedder = writer.vectors.active_embedder()
-        # The indices of the rows read, ascending, by scope, kind, authority and key; and those of the rows written.
+        # The indices of the rows read, ascending, by scope, kind, authority and key; and of the rows written.
         self._by_key: dict[tuple[str, str, int, int], list[int]] = {}
         self._authorities: set[int] = set()
         self._written: set[int] = set()
@@ -131,7 +131,7 @@ class Detection:
         self._superseded: set[str] = set()
         self._changed: set[str] = set()
         # The times at which rows of this batch said records again, the times of texts before the present row, and the
-        # ids of those that were said again since rows were judged ahead.
+        # ids of the records that were said again since rows were judged ahead.
         self._again: dict[str, set[int]] = {}
         self._before: dict[str, set[int]] = {}
         self._told_again: set[str] = set()
@@ -217,14 +217,14 @@ class Detection:
         self._ahead.clear()
 
     def around(self, row: Row, successor_id: int) -> tuple[Known, list[Known]]:
-        """Return the first of a chain that supersedes a row which was written late, and those that the row supersedes.
+        """Return the first record of a chain that supersedes a row written late, and what the row supersedes.
 
         `successor_id` is the row id of one of the chain, which does.
         """
         chain = self._writer.statements.of_ids(self._writer.supersessions.chain(successor_id))
         later = [other for other in chain.values() if self._replaces(other, row)]
         first = min(later, key=self.told_at, default=chain[successor_id])
-        before = [link.old_id for link in self._writer.supersessions.of_new([first.record_id])]
+        before = [link.old_id for link in self._writer.supersessions.of_new([first.row_id])]
         formers = self._writer.statements.of_ids(before).values()
         return first, [former for former in formers if self._replaces(row, former)]
 
@@ -241,7 +241,7 @@ class Detection:
         return least is not None and verdict.confidence >= least
 
     def _relations(self, i: int) -> Sequence[Relation]:
-        """The relations of a row to the records before it, but for those that hold beside it."""
+        """The relations of a row to the records before it, without the records that hold beside it."""
         self._read(i)
         compared = self._ahead.pop(i, None)
         gone = self._superseded | self._told_again if self._told_again else self._superseded
@@ -274,9 +274,9 @@ class Detection:
         self._judge([*self._ahead.values()])
 
     def _candidates(self, i: int, stored: Sequence[StatementCandidate], done: int) -> _Compared:
-        """The records of each authority that share most keys, the first of which count most; of equals the newest.
+        """The records of each authority that share most keys, where the first keys count most; of equals the newest.
 
-        Of the rows before this one those from `done` on count as written.
+        Earlier rows of the batch count as written from `done` on.
         """
         row = self._rows[i]
         known, gone = {row.public_id}, self._superseded
@@ -373,7 +373,7 @@ class Detection:
         keys = [[known.content_hash[:KEY_BYTES] for known in (compared.row, *compared.others)] for compared in rows]
         sought = {SoughtText(key, compared.row.scope, compared.row.kind)
                   for compared, its_keys in zip(rows, keys, strict=True) for key in its_keys}  # fmt: skip
-        stored = {other.record_id for _, other, _ in near if isinstance(other, StatementCandidate)}
+        stored = {other.row_id for _, other, _ in near if isinstance(other, StatementCandidate)}
         before: dict[bytes, list[Known]] = {}
         for former in self._writer.statements.superseded_of_text([*sought], stored):
             before.setdefault(former.content_hash[:KEY_BYTES], []).append(former)
@@ -388,7 +388,7 @@ class Detection:
                         compared.times.setdefault(known.public_id, set()).update(self.claim(other, {}).told_at)
 
     def _verdicts_on(self, pairs: Sequence[Pair]) -> list[Verdict]:
-        """The verdicts on pairs; those that were made before are not made again."""
+        """The verdicts on pairs; earlier verdicts are not made again."""
         keys = [
             (pair.new.text, pair.new.speaker, pair.old.text, pair.old.speaker, pair.cosine, pair.later, self._several)
             for pair in pairs
@@ -399,16 +399,16 @@ class Detection:
         return [known[key] for key in keys]
 
     def _cosines(self, pairs: Sequence[tuple[Row, Known]]) -> list[float | None]:
-        """The cosine of each pair of which both were embedded in one part."""
-        ids = {other.record_id for _, other in pairs if isinstance(other, StatementCandidate)}
+        """The cosine of each pair where both texts were embedded in one part."""
+        ids = {other.row_id for _, other in pairs if isinstance(other, StatementCandidate)}
         stored: dict[int, NDArray[np.float32]] = {}
         if self._embedder is not None and ids:
             read = self._writer.vectors.of_current(sorted(ids), self._embedder)
-            stored = {record_id: parts[0] for record_id, *_, parts in read if len(parts) == 1}
+            stored = {row_id: parts[0] for row_id, *_, parts in read if len(parts) == 1}
 
         def vector(known: Known) -> NDArray[np.float32] | None:
             if isinstance(known, StatementCandidate):
-                return stored.get(known.record_id)
+                return stored.get(known.row_id)
             return np.frombuffer(known.vectors[0], dtype="<f4") if len(known.vectors) == 1 else None
 
         vectors = [(vector(row), vector(other)) for row, other in pairs]
@@ -424,7 +424,7 @@ class Detection:
         return record_keys(row.text, row.context).stored
 
     def _sought_keys(self, row: Row) -> Sequence[int]:
-        """The keys by which a row finds others, the first of which count most."""
+        """The keys by which a row finds others, in descending weight."""
         return record_keys(row.text, row.context).sought
 
     def _effects(self, row: Row, relation: Relation) -> Sequence[str]:
@@ -457,7 +457,7 @@ def _statement(known: Known) -> Statement:
 
 
 class TextDetection(Detection):
-    """Compares rows only with those of the same text: no statement is parsed."""
+    """Compares rows only with records of the same text: no statement is parsed."""
 
     def __init__(self, writer: Writer, rows: RowColumns, policy: WritePolicy) -> None:
         super().__init__(writer, rows, policy)
@@ -541,7 +541,7 @@ class Effects:
         for relation in detected.superseded:
             self._replace(relation.other, new, relation)
             self._detection.superseded(relation.other)
-        for relation in detected.successors:  # it was written late: put it among those that supersede each other
+        for relation in detected.successors:  # it was written late: put it into the chain
             self._insert()
             self._supersede()
             next_, before = self._detection.around(row, self._row_id(relation.other))
@@ -594,8 +594,8 @@ class Effects:
     def _supersede(self) -> None:
         """Store the supersessions, each with the time from which the new record holds instead of the old one.
 
-        A future date in its text is that of the change. If the old text names a date too, a date replaces a date: "The
-        exam is on 5 May", not on the 4th. What is said again holds from then on.
+        A future date in its text is when the change happens. If the old text names a date too, a date replaces a date:
+        "The exam is on 5 May", not on the 4th. What is said again holds from then on.
         """
         rows = []
         for old, new, relation, again in self._superseded:

@@ -139,7 +139,7 @@ def write_documents(
     New chunks of several documents are embedded together. A chunk with the text and context of a stored chunk of the
     document keeps its record, id and vectors. If the embedder fails, or is not used (`embed`), chunks are pending
     and found by keyword. A chunk that cannot be stored (a NUL) fails only its document.
-    Of `policy` (None: that of the settings) only what it redacts counts.
+    `policy` (None: the one in the settings) only decides what is redacted.
     """
     batch: list[_Pending] = []
     waiting, attempts = 0, _Attempts(0 if embed else _FAILED_WHEN_DOWN)

@@ -1,6 +1,6 @@
 """Embedding rows, outside a transaction, and inserting them with the embedder that their vectors come from.
 
-A caller may give vectors of its own, or those that another process made of the text (`EmbeddedText`).
+A caller may give vectors of its own, or vectors that another process made of the text (`EmbeddedText`).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class EmbeddedText(Struct, frozen=True):
 
 
 def identity_for(engine: Engine, vector: object, active: EmbedderRow | None = None) -> Identity | None:
-    """The embedder whose vectors this store takes: its own, else the configured one, else that of given vectors.
+    """The embedder that this store takes vectors of: its own, else the configured one, else the one of given vectors.
 
     None if there is neither an embedder nor a given vector. `active` is the store's embedder, read if it is None.
     """
@@ -72,7 +72,7 @@ def identity_for(engine: Engine, vector: object, active: EmbedderRow | None = No
 
 
 def _begins_anew(engine: Engine, vector: object, active: EmbedderRow) -> bool:
-    """Whether a given vector has another dimension than those that were given before, of which none is left."""
+    """Whether a given vector has another dimension than earlier given vectors, and none of them is left."""
     if vector is None or active.name != EXTERNAL or isinstance(vector, EmbeddedText):
         return False
     if check_vectors(vector, None).shape[1] == active.dimension:
@@ -84,7 +84,7 @@ def _begins_anew(engine: Engine, vector: object, active: EmbedderRow) -> bool:
 def embed_rows(
     embedder: EmbedderHandle, rows: Sequence[Row], vectors: Sequence[object], identity: Identity | None
 ) -> str | None:
-    """Fill `row.vectors` with the given vectors or those of an `EmbeddedText`, else from the embedder.
+    """Fill `row.vectors` with the given vectors, else from an `EmbeddedText`, else from the embedder.
 
     A refused text is marked on its row. If the embedder fails, rows are marked pending and the reason is returned.
     """
@@ -207,7 +207,7 @@ def retry_reason(parts: Iterable[Parts]) -> str | None:
 def _bisected(
     embedder: EmbedderHandle, texts: Sequence[str], contexts: Sequence[str | None], reason: EmbedderError | None
 ) -> list[Parts]:
-    """The parts of texts of which one cannot be embedded; `reason` is the error for exactly these, if known."""
+    """The parts of texts, one of them impossible to embed; `reason` is the error for exactly these texts, if known."""
     if len(texts) == 1:
         attempt = reason or _attempted(embedder, texts, contexts)
         if isinstance(attempt, list):
@@ -259,7 +259,7 @@ def _embedded(embedder: EmbedderHandle, texts: Sequence[str], contexts: Sequence
 
 
 def _accept_given(rows: Sequence[Row], all_vectors: Sequence[object], identity: Identity, *, codes: bool) -> None:
-    """Check and normalise the given vectors, in one array where possible; with `codes` keep those of token codes."""
+    """Check and normalise the given vectors, in one array where possible; with `codes` keep token codes."""
     given = [(row, vector) for row, vector in zip(rows, all_vectors, strict=True) if vector is not None]
     if made := [(row, vector) for row, vector in given if isinstance(vector, EmbeddedText)]:
         check_embedded([vector for _, vector in made], identity)

@@ -1,7 +1,7 @@
 """Merge candidates for the rows of a batch, both stored records and rows of the batch itself.
 
-A row may be merged into a record that it quotes, with its topic, or with a similar vector: one whose cosine to the new
-text reaches a threshold.
+A row may be merged into a record that it quotes, with its topic, or with a similar vector: its cosine to the new text
+reaches a threshold.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ SPARE = 6
 class CandidateRecord(Struct):
     """A record that a row may quote, continue or be linked to: a stored one, or one of this batch."""
 
-    record_id: int | None
+    row_id: int | None
     public_id: str
     scope: str
     kind: str
@@ -59,10 +59,10 @@ class CandidateRecord(Struct):
     text_row: int | None = None
 
     @classmethod
-    def of(cls, row: Row, text_row: int, record_id: int | None = None) -> CandidateRecord:
+    def of(cls, row: Row, text_row: int, row_id: int | None = None) -> CandidateRecord:
         """Return the candidate that a row of this batch is, or a stored record that it replaces."""
         return cls(
-            record_id, row.public_id, row.scope, row.kind, row.text, row.context, row.topic, row.pinned,
+            row_id, row.public_id, row.scope, row.kind, row.text, row.context, row.topic, row.pinned,
             row.authority, row.content_hash, row.recorded_from, text_row,
         )  # fmt: skip
 
@@ -112,10 +112,10 @@ class MergeCandidates:
         """The records near a row, nearest first: stored ones that keep their text, and rows before it."""
         matches = []
         for neighbor in self._neighbors[i]:
-            candidate = self._by_id.get(neighbor.record_id)
+            candidate = self._by_id.get(neighbor.row_id)
             if candidate is None or candidate.text_row is None:
                 matches.append(
-                    Match(neighbor.record_id if candidate is None else candidate, neighbor.cosine, neighbor.whole)
+                    Match(neighbor.row_id if candidate is None else candidate, neighbor.cosine, neighbor.whole)
                 )
         floor = self._policy.floor
         if self._batch_matches is None or floor is None:
@@ -174,19 +174,19 @@ class MergeCandidates:
         if candidate.topic is not None:
             self._by_topic[_topic_of(candidate)] = candidate
 
-    def replaced(self, record_id: int, i: int, row: Row) -> None:
+    def replaced(self, row_id: int, i: int, row: Row) -> None:
         """Record that a stored record has been replaced by this row."""
-        candidate = self._by_id.get(record_id)
+        candidate = self._by_id.get(row_id)
         if candidate is None:
-            candidate = self._by_id[record_id] = CandidateRecord.of(row, i, record_id)
+            candidate = self._by_id[row_id] = CandidateRecord.of(row, i, row_id)
         self._drop_topic(candidate)
         candidate.scope, candidate.kind, candidate.topic, candidate.pinned = row.scope, row.kind, row.topic, row.pinned
         self.takes_text_of(candidate, i, row)
 
-    def stored(self, candidate: CandidateRecord, record_id: int) -> None:
+    def stored(self, candidate: CandidateRecord, row_id: int) -> None:
         """Record the row id of a row that has been inserted."""
-        candidate.record_id = record_id
-        self._by_id[record_id] = candidate
+        candidate.row_id = row_id
+        self._by_id[row_id] = candidate
 
     def _load(self) -> None:
         """Read the records that a row may quote or that share its topic, and neighbours for more than their row id."""
@@ -200,7 +200,7 @@ class MergeCandidates:
                 candidate = self._add(current)
                 self._by_topic[_topic_of(candidate)] = candidate
         least = 0.0 if self._report else 2.0 if policy.topic_cosine is None else policy.topic_cosine
-        if ids := {neighbor.record_id for some in self._neighbors for neighbor in some if neighbor.cosine >= least}:
+        if ids := {neighbor.row_id for some in self._neighbors for neighbor in some if neighbor.cosine >= least}:
             for current in records.current(list(ids), self._now):
                 self._add(current)
 
@@ -210,9 +210,9 @@ class MergeCandidates:
             del self._by_topic[topic]
 
     def _add(self, current: CurrentRecord) -> CandidateRecord:
-        candidate = self._by_id.get(current.record_id)
+        candidate = self._by_id.get(current.row_id)
         if candidate is None:
-            candidate = self._by_id[current.record_id] = CandidateRecord(**current._asdict())
+            candidate = self._by_id[current.row_id] = CandidateRecord(**current._asdict())
             self._by_key.setdefault(current.content_hash[:KEY_BYTES], []).append(candidate)
         return candidate
 
@@ -229,8 +229,8 @@ class MergeCandidates:
         if not claims:
             return True
         self._insert_waiting()
-        assert candidate.record_id is not None
-        record = self._reader.records.get(candidate.record_id)
+        assert candidate.row_id is not None
+        record = self._reader.records.get(candidate.row_id)
         return all(_holds(record, name, value) for name, value in claims)
 
 
@@ -238,7 +238,7 @@ def _topic_of(candidate: CandidateRecord) -> tuple[str, str, str, int]:
     return candidate.scope, candidate.kind, candidate.topic or "", candidate.authority
 
 
-# Records near a text: a search among those that are stored, and cosines within a batch.
+# Records near a text: a search among the stored ones, and cosines within a batch.
 
 # How many new records the index may lack; their vectors are read from the store.
 _LATE = 24
@@ -252,7 +252,7 @@ class Neighbor(NamedTuple):
     Only then does a cosine near 1 mean that the texts are alike: long texts are compared by their nearest parts.
     """
 
-    record_id: int
+    row_id: int
     cosine: float
     whole: bool
 
@@ -308,7 +308,7 @@ def threshold_search(
                     for (row_id, whole), cosine in zip(records.items(), cosines, strict=True)
                     if cosine >= floor
                 ]
-                near.sort(key=lambda neighbor: (-neighbor.cosine, neighbor.record_id))
+                near.sort(key=lambda neighbor: (-neighbor.cosine, neighbor.row_id))
                 neighbors[i] = near[:most]
     return ThresholdMatches(commit, neighbors)
 
@@ -358,7 +358,7 @@ class BatchMatches:
         return [(int(self._places[key][other]), min(1.0, float(cosines[other]))) for other in matching.tolist()]
 
 
-# Whether what a quoting text claims about a record holds of that record: such a text adds nothing new.
+# Whether what a quoting text claims about a record is true of it: the text then adds nothing new.
 
 _NUMBERS = frozenset(["score", "confidence", "relevance", "similarity", "importance", "position", "left_out"])
 _NUMBER = lazily(r"\d+(?:\.\d+)?\s?%?")
@@ -375,7 +375,7 @@ _TIMES = {
 
 
 def _holds(record: Record, name: str, value: Any) -> bool:
-    """Whether a claim holds of a record. Numbers that depend on the query, such as scores, always do."""
+    """Whether a claim holds of a record. Numbers that depend on the query (scores) always do."""
     if value is None or value == [] or value == {}:
         return name in _NUMBERS or name in _TIMES or name in _FIELDS
     if name in _NUMBERS:
@@ -409,7 +409,7 @@ def _is_time(value: Any, moment: datetime | None) -> bool:
 
 
 def _is_scope(record: Record, value: Any) -> bool:
-    """Scopes may be relative to that of a handle: the end of the path is compared."""
+    """Scopes may be relative to the scope of a handle: the end of the path is compared."""
     return isinstance(value, str) and value.startswith("/") and (value == "/" or record.scope.endswith(value))
 
 

@@ -37,17 +37,17 @@ Text: TypeAlias = tuple[int, str, str | None]
 
 
 def embed_pending(engine: Engine, *, limit: int | None = None, on_progress: Progress | None = None) -> int:
-    """Embed records whose embedding failed or was not possible when they were written; returns how many.
+    """Embed records that could not be embedded when they were written; returns how many.
 
-    A refused text is marked as such. Raises EmbedderError where the embedder fails; where it fails for one text, only
-    after the others were embedded.
+    A refused text is marked as refused. Raises EmbedderError where the embedder fails; where it fails for one text,
+    only after the others were embedded.
     """
     identity = engine.embedder.identity()
     with engine.atomic() as writer:
         writer.vectors.register_embedder(**identity._asdict())
     done = tried = last = 0
     total = problem = None
-    # A few are embedded after a write, whose caller waits for them.
+    # A few are embedded after a write, while its caller waits.
     step = StepSize(first=_BATCH) if limit is None else None
     if on_progress is not None:
         with engine.store.read() as reader:
@@ -149,7 +149,7 @@ def reembed(engine: Engine, *, on_progress: Progress | None = None) -> int:
 
 
 def start_over(engine: Engine) -> bool:
-    """Make the configured embedder that of the store at once, with all records pending. False if it is already.
+    """Make the configured embedder the store's own at once, with all records pending. False if it already is.
 
     For derived stores: the old vectors are dropped, and pending records are found by keyword.
     """
@@ -208,13 +208,13 @@ def policy_json(policy: WritePolicy) -> str:
 
 
 def comparing_policies(policy: WritePolicy) -> Callable[[bool], str]:
-    """Return the encoded policy as a function of whether the caller chose a row's id: such a row repeats no other."""
+    """Return the encoded policy as a function of whether the caller chose a row's id: that row repeats no other."""
     policies = policy_json(policy), policy_json(structs.replace(policy, duplicates="store"))
     return policies.__getitem__
 
 
 def start_comparing(engine: Engine, *, added: bool = False) -> None:
-    """Have the records that wait compared in the background; those of an open transaction wait for a later write.
+    """Compare waiting records in the background; records of an open transaction wait for a later write.
 
     Unless this process has `added` some, another one that is at it goes on alone: two would do the same work.
     """
@@ -230,7 +230,7 @@ def start_comparing(engine: Engine, *, added: bool = False) -> None:
 
 
 def catch_up(engine: Engine, *, until: int | None = None, stopped: Callable[[], bool] = bool) -> int:
-    """Compare all records that wait, or those up to a row id; returns how many there were."""
+    """Compare all waiting records, or only up to a row id; returns how many there were."""
     with engine.store.read() as reader:
         if _waiting_records(reader, 1, until) is None:
             return 0
@@ -276,7 +276,7 @@ def _waiting_records(reader: Reader, most: int, until: int | None) -> _Waiting |
     if until is not None:
         first = first._replace(last_id=min(first.last_id, until))
     policy = read_policy(first.policy)
-    assert policy is not None  # `first` leaves out those that cannot be read
+    assert policy is not None  # `first` leaves out unreadable records
     ids = range(first.first_id, first.last_id + 1)
     rows = reader.records.rows(ids, reader.vectors.active_embedder())
     for row_id, again in reader.occurrences.of([*rows]).items():
@@ -285,7 +285,7 @@ def _waiting_records(reader: Reader, most: int, until: int | None) -> _Waiting |
 
 
 def _judge_ahead(reader: Reader, waiting: _Waiting, verdicts: Verdicts, stopped: Callable[[], bool]) -> None:
-    """Judge records and those that they will be compared with, as far as one can tell before the store is locked.
+    """Judge records against the ones that they will be compared with, as far as is known before the store is locked.
 
     This is what takes long. It decides nothing: `_compare_next` compares them again, by then with all that others have
     written, and finds most verdicts made.
@@ -323,22 +323,22 @@ def _compare_next(engine: Engine, writer: Writer, most: int, until: int | None, 
     return len(ids)
 
 
-def compare_changed(engine: Engine, writer: Writer, record_ids: Sequence[int]) -> None:
+def compare_changed(engine: Engine, writer: Writer, row_ids: Sequence[int]) -> None:
     """Compare records that have another text now, or hold again, with others, as writes of them would have been.
 
-    They stay records of their own. Superseded ones are not compared, and those that wait already in their turn; many
-    wait with them.
+    They stay records of their own. Superseded ones are not compared, and ones that already wait are in their turn; many
+    at a time join the wait.
     """
-    record_ids = writer.uncompared.without(record_ids)
-    if not record_ids:
+    row_ids = writer.uncompared.without(row_ids)
+    if not row_ids:
         return
     policy = structs.replace(engine.settings.write_policy, duplicates="store")
-    if len(record_ids) >= MANY:
-        writer.uncompared.add(record_ids, policy_json(policy))
-        writer.statements.derive(record_ids)
+    if len(row_ids) >= MANY:
+        writer.uncompared.add(row_ids, policy_json(policy))
+        writer.statements.derive(row_ids)
         engine.may_have_uncompared = True
     else:
-        rows = writer.records.rows(record_ids, writer.vectors.active_embedder())
+        rows = writer.records.rows(row_ids, writer.vectors.active_embedder())
         _compared(engine, writer, rows, policy, {}).store()
 
 
@@ -349,7 +349,7 @@ def _compared(
     rows, row_ids = [*stored.values()], {row.public_id: row_id for row_id, row in stored.items()}
 
     def row_id(known: Known) -> int:
-        return row_ids[known.public_id] if isinstance(known, Row) else known.record_id
+        return row_ids[known.public_id] if isinstance(known, Row) else known.row_id
 
     detection = Detection(writer, rows, policy, verdicts=verdicts)
     asks = policy.judge and engine.language_model is not None
@@ -401,7 +401,7 @@ class _Pair(NamedTuple):
 
 
 def start_judging(engine: Engine) -> None:
-    """Have the pairs that wait judged in the background; those of a transaction that is open wait for a later write."""
+    """Judge waiting pairs in the background; pairs of an open transaction wait for a later write."""
     engine.background.start(lambda stopped: judge_waiting(engine, stopped=stopped))
 
 

@@ -39,7 +39,7 @@ from recallite.text.words import content_hash
 _FIELDS = NewRecord.__struct_fields__
 _DEFAULTS = dict(zip(_FIELDS, (None, *NewRecord.__struct_defaults__), strict=True))
 _fields_of = attrgetter(*_FIELDS)
-# Arguments of which a batch has few values.
+# Arguments that have few different values in a batch.
 _REPEATED = frozenset(("kind", "scope", "topic", "source"))
 _Value = TypeVar("_Value")
 
@@ -62,7 +62,7 @@ def as_new_record(item: object) -> NewRecord:
 
 
 class Arguments:
-    """The arguments of many items, as lists by their names; those that no item gives are absent."""
+    """The arguments of many items, as lists by their names; an argument that no item gives is absent."""
 
     def __init__(self, items: Sequence[object]) -> None:
         """Raises InvalidInput for an item that `as_new_record` does not take."""
@@ -364,7 +364,7 @@ _VARIANT = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
 
 
 class _Clock:
-    """Milliseconds with counters, each pair of which is given once in a process, ascending."""
+    """Pairs of milliseconds and a counter, ascending, and each given once in a process."""
 
     def __init__(self) -> None:
         self._process = os.getpid()
@@ -392,7 +392,7 @@ def uuid7() -> str:
 def uuid7s(count: int) -> list[str]:
     """Return new ids, ascending. The system is asked once for their random bits."""
     noise = os.urandom(8 * count + 2).hex()
-    # Counters begin in the lower quarter, so that there is room for those of the same millisecond.
+    # Counters begin in the lower quarter, so that there is room for more in the same millisecond.
     begin = _clock.reserve(count, int(noise[-4:], 16) >> 6)
     ids: list[str] = []
     for i in range(count):

@@ -62,7 +62,7 @@ class Claim(NamedTuple):
         """Return the claim of a record, which was said again at some times that the store does not have yet."""
         further = known.repeated_at if isinstance(known, StatementCandidate) else ()
         if isinstance(known, Row) and known.repeated:
-            further = tuple(at for at, _ in known.repeated)
+            further = tuple(moment for moment, _ in known.repeated)
         told_at = stated_at(known.created_at, known.recorded_from, known.valid_from, resolved=known.valid_resolved)
         over_at = known.valid_until if known.valid_resolved else None
         times = tuple(sorted({told_at, *further, *again}))
@@ -97,7 +97,7 @@ def which_stands(one: Claim, two: Claim) -> Claim | None:
 
 
 def outranks(authority: int, other: int) -> bool:
-    """Whether the word of one rank may replace that of another: a lower one never does."""
+    """Whether a statement of one rank may replace one of another: a lower rank never does."""
     return authority >= other
 
 
@@ -162,17 +162,17 @@ class RowRefused(RecalliteError):
         self.row, self.error = row, error
 
 
-def row_id(reader: Reader, public_id: object, base: str) -> int:
-    """The row id of a current record that a handle bound to `base` may see; NotFound otherwise."""
-    ids = row_ids(reader, [public_id], base)
+def find_row_id(reader: Reader, public_id: object, base: str) -> int:
+    """Find the row id of a current record that a handle bound to `base` may see; NotFound otherwise."""
+    ids = find_row_ids(reader, [public_id], base)
     if ids:
         return ids[checks.plain_str(str(public_id))]
     where = "" if base == "/" else " in this scope"
     raise NotFound(f"no memory {shown(public_id)}{where}: it was never stored, was forgotten, or is elsewhere")
 
 
-def row_ids(reader: Reader, public_ids: Sequence[object], base: str) -> dict[str, int]:
-    """The row ids of those current records that a handle bound to `base` may see, by id, in this order."""
+def find_row_ids(reader: Reader, public_ids: Sequence[object], base: str) -> dict[str, int]:
+    """Find the row ids of the current records that a handle bound to `base` may see, by id, in this order."""
     names = dict.fromkeys(checks.plain_str(public_id) for public_id in public_ids if _may_be_id(public_id))
     ids = reader.records.find_ids([*names], base)
     return {name: ids[name] for name in names if name in ids}
@@ -197,11 +197,11 @@ def check_speaker(public_id: str, authority: Authority, verb: str) -> None:
         )
 
 
-def check_speaker_of(reader: Reader, record_ids: Sequence[int], verb: str) -> None:
+def check_speaker_of(reader: Reader, row_ids: Sequence[int], verb: str) -> None:
     """Refuse the same of several open records."""
-    if speaker() == "user" or not record_ids:
+    if speaker() == "user" or not row_ids:
         return
-    standpoints = reader.supersessions.standpoints(record_ids).values()
+    standpoints = reader.supersessions.standpoints(row_ids).values()
     highest = max(standpoints, key=lambda standpoint: standpoint.authority, default=None)
     if highest is not None:
         check_speaker(highest.public_id, authority_of(highest.authority), verb)
@@ -220,8 +220,8 @@ def supersede(
     stated_reason = None if stated_reason is None else engine.settings.write_policy.clean(stated_reason)
     moment = checks.check_time(at, "at")
     with engine.atomic() as writer:
-        old_ids = [row_id(writer, public_id, base) for public_id in olds]
-        new_ids = [row_id(writer, public_id, base) for public_id in news]
+        old_ids = [find_row_id(writer, public_id, base) for public_id in olds]
+        new_ids = [find_row_id(writer, public_id, base) for public_id in news]
         put_in_place(
             writer, old_ids, new_ids, holds_from=moment, known_from=checks.now_us(), reason=stated_reason,
             strength=share,
@@ -230,11 +230,11 @@ def supersede(
 
 def supersede_named(writer: Writer, rows: Sequence[Row], ids: Sequence[int]) -> None:
     """Supersede the records that rows name which have just been inserted."""
-    for row, record_id in zip(rows, ids, strict=True):
+    for row, row_id in zip(rows, ids, strict=True):
         if row.supersedes:
             try:
-                olds = [row_id(writer, public_id, row.base) for public_id in row.supersedes]
-                put_in_place(writer, olds, [record_id])
+                olds = [find_row_id(writer, public_id, row.base) for public_id in row.supersedes]
+                put_in_place(writer, olds, [row_id])
             except RecalliteError as reason:
                 raise RowRefused(row, reason) from reason
 
@@ -257,7 +257,7 @@ def put_in_place(
     Raises InvalidInput, or Conflict; what the transaction has written must then be rolled back.
     """
     standpoints = writer.supersessions.standpoints([*old_ids, *new_ids])
-    olds, news = [standpoints[record_id] for record_id in old_ids], [standpoints[record_id] for record_id in new_ids]
+    olds, news = [standpoints[row_id] for row_id in old_ids], [standpoints[row_id] for row_id in new_ids]
     if len(olds) * len(news) > _MOST_PAIRS:
         raise InvalidInput(
             f"{len(olds):,} memories superseded by {len(news):,} are {len(olds) * len(news):,} pairs: at most "
@@ -265,15 +265,15 @@ def put_in_place(
         )
     _check_pairs(olds, news)
     now = checks.now_us()
-    repeated = _superseded_already(writer, olds, {new.record_id for new in news}, now)
+    repeated = _superseded_already(writer, olds, {new.row_id for new in news}, now)
     _check_acyclic(writer, olds, news)
     rows = _corrected(writer, repeated, holds_from, now, reason, strength)
     for old in olds:
-        if old.record_id not in repeated:
+        if old.row_id not in repeated:
             for new in news:
                 begins = new.begins_at if holds_from is None else holds_from
                 known = max(new.recorded_from, old.recorded_from) if known_from is None else known_from
-                rows.append(Supersession(old.record_id, new.record_id, begins, known, None, reason, strength))
+                rows.append(Supersession(old.row_id, new.row_id, begins, known, None, reason, strength))
     for row in rows:
         old, new = standpoints[row.old_id], standpoints[row.new_id]
         if row.holds_from < old.begins_at:
@@ -285,10 +285,10 @@ def put_in_place(
     writer.supersessions.put(rows)
 
 
-def settle_change(writer: Writer, record_id: int, now: Record, columns: dict[str, Any]) -> None:
+def settle_change(writer: Writer, row_id: int, now: Record, columns: dict[str, Any]) -> None:
     """Refuse a change of `columns` that a record's supersessions do not allow, and have others follow it.
 
-    Times that are given replace those that were found in the text.
+    Given times replace times that were found in the text.
     """
     created = checks.check_time(now.created_at, "created_at") or 0
     was, until = (checks.check_time(time, "time") for time in (now.valid_from, now.valid_until))
@@ -297,7 +297,7 @@ def settle_change(writer: Writer, record_id: int, now: Record, columns: dict[str
         ends = columns.get("valid_until", None if now.valid_resolved else until)
         check_order(begins, ends, created)
         columns |= {"valid_from": begins, "valid_until": ends, "valid_resolved": False}
-    olds, news = writer.supersessions.of_new([record_id]), writer.supersessions.of_old([record_id])
+    olds, news = writer.supersessions.of_new([row_id]), writer.supersessions.of_old([row_id])
     if not olds and not news:
         return
     if columns.get("scope", now.scope) != now.scope or columns.get("kind") in KINDS_THAT_LAST:
@@ -322,11 +322,11 @@ def settle_change(writer: Writer, record_id: int, now: Record, columns: dict[str
             if begins > held_until
             else f"valid_from is {_iso(begins)}, but what {now.id} supersedes began later: undo that with restore first"
         )
-    writer.supersessions.hold_from(record_id, before, begins)
+    writer.supersessions.hold_from(row_id, before, begins)
 
 
 def check_pair(writer: Writer, old_id: int, new_id: int, *, standing: bool) -> None:
-    """Refuse a pair of records of which one cannot supersede the other; what is not `standing` makes no cycle."""
+    """Refuse a pair of records if one cannot supersede the other; what is not `standing` makes no cycle."""
     standpoints = writer.supersessions.standpoints([old_id, new_id])
     olds, news = [standpoints[old_id]], [standpoints[new_id]]
     _check_pairs(olds, news)
@@ -337,14 +337,14 @@ def check_pair(writer: Writer, old_id: int, new_id: int, *, standing: bool) -> N
 def undo(engine: Engine, public_id: str, *, base: str) -> Record:
     """Make a superseded record current again; returns it."""
     with engine.atomic() as writer:
-        record_id = row_id(writer, public_id, base)
-        successors = [row.new_id for row in writer.supersessions.of_old([record_id])]
-        check_speaker_of(writer, [record_id, *successors], "restore")
-        if not writer.supersessions.undo([record_id], checks.now_us()):
+        row_id = find_row_id(writer, public_id, base)
+        successors = [row.new_id for row in writer.supersessions.of_old([row_id])]
+        check_speaker_of(writer, [row_id, *successors], "restore")
+        if not writer.supersessions.undo([row_id], checks.now_us()):
             raise InvalidInput(
                 f"{public_id} is not superseded: give the version to restore, an index into history(id, chain=False)"
             )
-        return writer.records.get(record_id, outcome="updated")
+        return writer.records.get(row_id, outcome="updated")
 
 
 def check_reason(reason: object) -> str | None:
@@ -355,15 +355,15 @@ def check_reason(reason: object) -> str | None:
 def _check_pairs(olds: Sequence[Standpoint], news: Sequence[Standpoint]) -> None:
     """Refuse what is no pair of statements of one scope, a lower authority over a higher one, and changes of pins.
 
-    Only the user may supersede a pinned memory. Whose word it is counts, not who calls: a page that the user stores is
-    the page's word.
+    Only the user may supersede a pinned memory. The author counts, not the caller: a page that the user stores
+    is still the page's word.
     """
     for standpoint in (*olds, *news):
         if standpoint.kind in KINDS_THAT_LAST:
             raise InvalidInput(f"{standpoint.public_id} is {KINDS_THAT_LAST[standpoint.kind]}")
     pairs = [*product(olds, news)]
     for old, new in pairs:
-        if old.record_id == new.record_id:
+        if old.row_id == new.row_id:
             raise InvalidInput(f"{old.public_id} cannot supersede itself")
         if old.scope != new.scope:
             raise InvalidInput(
@@ -388,18 +388,18 @@ def _check_pairs(olds: Sequence[Standpoint], news: Sequence[Standpoint]) -> None
 def _superseded_already(writer: Writer, olds: Sequence[Standpoint], news: set[int], now: int) -> set[int]:
     """Return the old records that these new ones supersede already. One with only expired successors is free again."""
     by_old: dict[int, list[int]] = {}
-    for row in writer.supersessions.of_old([old.record_id for old in olds]):
+    for row in writer.supersessions.of_old([old.row_id for old in olds]):
         by_old.setdefault(row.old_id, []).append(row.new_id)
     still_superseded: set[int] = set()
     for old in olds:
-        if old.record_id not in by_old:
+        if old.row_id not in by_old:
             continue
-        successors = writer.supersessions.standpoints(by_old[old.record_id])
-        if any(lapsed == old.record_id and moment <= now for moment, lapsed in writer.supersessions.lapses()):
+        successors = writer.supersessions.standpoints(by_old[old.row_id])
+        if any(lapsed == old.row_id and moment <= now for moment, lapsed in writer.supersessions.lapses()):
             expired = max(standpoint.expires_at or now for standpoint in successors.values())
-            writer.supersessions.undo([old.record_id], min(expired, now))
+            writer.supersessions.undo([old.row_id], min(expired, now))
         elif successors.keys() == news:
-            still_superseded.add(old.record_id)
+            still_superseded.add(old.row_id)
         else:
             names = " and ".join(standpoint.public_id for standpoint in successors.values())
             raise Conflict(
@@ -430,9 +430,9 @@ def _corrected(
 
 def _check_acyclic(writer: Writer, olds: Sequence[Standpoint], news: Sequence[Standpoint]) -> None:
     """Refuse an old record that follows, through others, from a new one."""
-    following = writer.supersessions.following([standpoint.record_id for standpoint in news])
+    following = writer.supersessions.following([standpoint.row_id for standpoint in news])
     for old in olds:
-        if old.record_id in following:
+        if old.row_id in following:
             raise InvalidInput(
                 f"{old.public_id} supersedes {news[0].public_id} already, directly or through others: "
                 "a memory cannot be superseded by what it supersedes"
@@ -455,7 +455,7 @@ def link(engine: Engine, source: str, target: str, type: str, strength: float, *
     type = check_link_type(type)
     strength = checks.check_unit(strength, "strength")
     with engine.atomic() as writer:
-        ends = row_id(writer, source, base), row_id(writer, target, base)
+        ends = find_row_id(writer, source, base), find_row_id(writer, target, base)
         if ends[0] == ends[1]:
             raise InvalidInput(f"{source} cannot be linked to itself")
         writer.links.put([LinkRow(*ends, type, strength, checks.now_us())])
@@ -467,7 +467,7 @@ def unlink(engine: Engine, source: str, target: str, type: str | None, *, base: 
         raise InvalidInput("links of type 'supersedes' show what supersede has done: undo it with restore(target)")
     types = [] if type is None else [check_link_type(type)]
     with engine.atomic() as writer:
-        ends = row_id(writer, source, base), row_id(writer, target, base)
+        ends = find_row_id(writer, source, base), find_row_id(writer, target, base)
         if type in (None, "contradicts", "supports"):
             check_speaker_of(writer, ends, "unlink")
         return writer.links.drop(*ends, types)
@@ -477,9 +477,9 @@ def neighbors(engine: Engine, id: str, types: Sequence[str], direction: str, *, 
     """The links of a record to others that the handle may see, strongest first."""
     way, shown_types = _check_sides(direction, types)
     with engine.store.read() as reader:
-        record_id = row_id(reader, id, base)
+        row_id = find_row_id(reader, id, base)
         sides = {"out": (False,), "in": (True,), "both": (False, True)}[way]
-        links = [link for side in sides for link in reader.links.of(record_id, incoming=side, types=shown_types)]
+        links = [link for side in sides for link in reader.links.of(row_id, incoming=side, types=shown_types)]
         ends = [link.target if link.source == id else link.source for link in links]
         seen = reader.records.find_ids(ends, base)
     visible = [link for link, end in zip(links, ends, strict=True) if end in seen]
@@ -499,7 +499,7 @@ def traverse(
     most = None if limit is None else checks.check_count(limit, "limit")
     visible, now = Filter(include_superseded=True).within(base), checks.now_us()
     with engine.store.read() as reader:
-        edge = {row_id(reader, id, base): 1.0}
+        edge = {find_row_id(reader, id, base): 1.0}
         seen = set(edge)
         reached: list[tuple[int, int, float]] = []
         for distance in range(1, depth + 1):

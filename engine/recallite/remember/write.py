@@ -68,7 +68,7 @@ _FEW = 8
 def remember_one(
     engine: Engine, item: NewRecord, *, base: str, policy: WritePolicy | None = None, on_existing: OnExisting = "error"
 ) -> Record:
-    """Store one memory as `policy` (None: that of the settings) says; when this returns, it survives power loss.
+    """Store one memory under `policy` (None: the settings'); when this returns, it survives power loss.
 
     Call it outside a transaction: the text is embedded first.
     """
@@ -166,7 +166,7 @@ def _rows_of(engine: Engine, items: Sequence[NewRecord], base: str, policy: Writ
 
 
 def check_policy(engine: Engine, policy: object) -> WritePolicy:
-    """Return the policy of a write: the one given, else that of the settings, whose redaction always applies."""
+    """Return the policy of a write: the one given, else the settings'; the settings' redaction always applies."""
     general = engine.settings.write_policy
     if policy is None:
         policy = general
@@ -352,7 +352,7 @@ class _Batch:
 
     @cached_property
     def _known_ids(self) -> dict[str, int]:
-        """The row ids of the stored records whose ids the rows name, by those ids."""
+        """The row ids of the stored records that the rows name, by public id."""
         return self._writer.records.find_ids([*compress(self._rows.public_id, self._rows.named)], "/")
 
     def write_all(self) -> list[str]:
@@ -375,7 +375,6 @@ class _Batch:
         return public_ids
 
     def write(self, i: int) -> _Written:
-        """Write the next row."""
         row = self._rows[i]
         if row.named:
             if row.public_id in self._waiting_as:
@@ -405,11 +404,11 @@ class _Batch:
         self.effects.add(row, detected)
         return self._connected("created", created, matches)._replace(detected=detected)
 
-    def _replace(self, record_id: int, i: int, row: Row) -> _Written:
+    def _replace(self, row_id: int, i: int, row: Row) -> _Written:
         """Give the record that has the id of a row already what the row has."""
-        outcome = replace_record(self._writer, record_id, row, self._identity, self._on_existing)
-        self._row_ids[row.public_id] = record_id
-        self._candidates.replaced(record_id, i, row)
+        outcome = replace_record(self._writer, row_id, row, self._identity, self._on_existing)
+        self._row_ids[row.public_id] = row_id
+        self._candidates.replaced(row_id, i, row)
         self._detection.changed(row.public_id)
         return _Written(outcome, row.public_id)
 
@@ -421,7 +420,7 @@ class _Batch:
             times = self._detection.claim(known).told_at
             # Said outside of these times, it may do something else to others.
             if not times[0] <= self._detection.told_at(row) <= times[-1]:
-                self._said_again.add(known.record_id)
+                self._said_again.add(known.row_id)
         return _Written("duplicate", known.public_id, None if known.text == row.text else same.cosine)
 
     def _create(self, i: int, row: Row) -> CandidateRecord:
@@ -442,7 +441,7 @@ class _Batch:
         A text older than the current one goes into the history, or is dropped where no history is kept.
         """
         self._insert()
-        assert candidate.record_id is not None
+        assert candidate.row_id is not None
         keep = self._policy.merge_strategy == "latest" or candidate.pinned
         same = candidate.content_hash == row.content_hash
         records = self._writer.records
@@ -450,10 +449,10 @@ class _Batch:
         # A record dated in the future is no newer than a text written now.
         if row.recorded_from < min(candidate.recorded_from, self._now):
             if keep and not same:
-                records.insert_earlier(candidate.record_id, row, embedder)
+                records.insert_earlier(candidate.row_id, row, embedder)
             return "merged"
         if not same:
-            records.change_text(candidate.record_id, row, embedder, keep_version=keep)
+            records.change_text(candidate.row_id, row, embedder, keep_version=keep)
         candidate.recorded_from = max(row.recorded_from, candidate.recorded_from)
         columns: dict[str, object] = {
             "created_at": row.created_at, "valid_from": row.valid_from, "valid_until": row.valid_until,
@@ -465,7 +464,7 @@ class _Batch:
             "position": row.source is not None,
         }  # fmt: skip
         columns |= {name: getattr(row, name) for name, is_given in given.items() if is_given}
-        records.change_columns(candidate.record_id, columns, row.tags or None)
+        records.change_columns(candidate.row_id, columns, row.tags or None)
         candidate.pinned = candidate.pinned or row.pinned
         self._candidates.takes_text_of(candidate, i, row)
         self._detection.changed(candidate.public_id)
@@ -486,15 +485,15 @@ class _Batch:
         if not self._waiting:
             return
         ids = insert_rows(self._writer, self._rows.select(self._waiting), self._identity, compared_by=self._compared_by)
-        for i, record_id in zip(self._waiting, ids, strict=True):
+        for i, row_id in zip(self._waiting, ids, strict=True):
             candidate = self._waiting_as.get(self._rows.public_id[i])
             if candidate is not None:
-                self._candidates.stored(candidate, record_id)
-                self._row_ids[candidate.public_id] = record_id
+                self._candidates.stored(candidate, row_id)
+                self._row_ids[candidate.public_id] = row_id
         self._waiting, self._waiting_as = [], {}
 
     def _row_id(self, known: Known) -> int:
-        return self._row_ids[known.public_id] if isinstance(known, Row) else known.record_id
+        return self._row_ids[known.public_id] if isinstance(known, Row) else known.row_id
 
     def finish(self) -> None:
         """Insert the rows that wait, and connect the records."""
@@ -506,9 +505,9 @@ class _Batch:
             self._writer.statements.derive(again)
         links = []
         for candidate, match in self._links:
-            target = match.record.record_id if isinstance(match.record, CandidateRecord) else match.record
-            if candidate.record_id is not None and target is not None:
-                links.append(LinkRow(candidate.record_id, target, "similar", _strength(match.cosine), self._now))
+            target = match.record.row_id if isinstance(match.record, CandidateRecord) else match.record
+            if candidate.row_id is not None and target is not None:
+                links.append(LinkRow(candidate.row_id, target, "similar", _strength(match.cosine), self._now))
         if links:
             self._writer.links.put(links)
 
@@ -516,8 +515,8 @@ class _Batch:
         """Return the record of a row that has been written alone, with what was done."""
         detected = written.detected
         if written.outcome != "created" or row.supersedes or detected.superseded or detected.successors:
-            (record_id,) = self._writer.records.find_ids([written.public_id], "/").values()
-            record = self._writer.records.get(record_id, outcome=written.outcome)
+            (row_id,) = self._writer.records.find_ids([written.public_id], "/").values()
+            record = self._writer.records.get(row_id, outcome=written.outcome)
         else:
             record = as_record(row)
         created_at = to_datetime(self._now)

@@ -25,7 +25,7 @@ from recallite.model.records import Link, Record
 from recallite.model.reports import Audit, Finding
 from recallite.model.settings import WritePolicy
 from recallite.remember import change, relations
-from recallite.remember.relations import Claim, on_one_subject, row_id, supersede, which_stands
+from recallite.remember.relations import Claim, find_row_id, on_one_subject, supersede, which_stands
 from recallite.store.store import Progress
 from recallite.store.transaction import Reader
 from recallite.store.values import Sought
@@ -82,7 +82,7 @@ _UNUSED_DAYS = 365
 def of_texts(
     reader: Reader, ids: Sequence[int], names: Sequence[str], on_progress: Progress | None
 ) -> Iterator[Finding]:
-    """Find secrets and orders in any text, small talk and what is stale in those that are not superseded."""
+    """Find secrets and orders in any text, small talk and what is stale in texts that are not superseded."""
     done, now = 0, now_us()
     for batch in batches(ids):
         for record in reader.records.get_many(batch):
@@ -115,13 +115,13 @@ def _stale(record: Record, now: int) -> str | None:
 
 
 def diverged(reader: Reader, ids: Collection[int]) -> Iterator[Finding]:
-    """Find memories whose text two devices had changed, until it is changed again."""
+    """Find memories with a text that two devices had changed, until it is changed again."""
     for public_id, other, current in reader.synced.diverged():
-        record_id = reader.records.find_ids([public_id], "/").get(public_id)
-        if record_id is None or record_id not in ids:
+        row_id = reader.records.find_ids([public_id], "/").get(public_id)
+        if row_id is None or row_id not in ids:
             continue
         versions = {check_time(version.recorded_from, "time"): version for version in reader.records.history(public_id)}
-        newest = reader.records.get(record_id)
+        newest = reader.records.get(row_id)
         if other in versions and current == check_time(newest.recorded_from, "time"):
             i = [*versions].index(other)
             reason = f"was changed on two devices, and the later text is current; restore --to {i} undoes that"
@@ -149,7 +149,7 @@ def duplicates(reader: Reader, ids: Sequence[int]) -> Iterator[Finding]:
     same: defaultdict[tuple[str, str, bytes], list[int]] = defaultdict(list)
     for row in reader.records.current(ids, now_us()):
         if row.kind not in MADE_ELSEWHERE:
-            same[row.scope, row.kind, row.content_hash].append(row.record_id)
+            same[row.scope, row.kind, row.content_hash].append(row.row_id)
     for group in same.values():
         if len(group) > 1:
             remaining, *others = sorted(_records(reader, group).values(), key=_spared)
@@ -186,7 +186,7 @@ def superseded(reader: Reader, ids: Sequence[int]) -> Iterator[Finding]:
 
 
 def unjudged(reader: Reader, ids: Sequence[int]) -> Iterator[Finding]:
-    """Find pairs for which the rules leave open whether one supersedes the other."""
+    """Find pairs where the rules leave open whether one supersedes the other."""
     within = {*ids}
     for batch in batches(reader.judgements.waiting(reader.judgements.count())):
         pairs = [pair for pair in batch if within.issuperset((pair.old_id, pair.new_id))]
@@ -225,7 +225,7 @@ class _Comparison:
                     yield finding_of_pair("contradictions", old, new, reason, None)
 
     def judged(self, ids: Sequence[int]) -> Iterator[Finding]:
-        """Find what the rules say of these records and those that share a key with them."""
+        """Find what the rules say of these records and the ones that share a key with them."""
         records = _records(self._reader, ids)
         sought = [
             Sought(record_keys(record.text, record.context).sought, record.scope, record.kind)
@@ -233,10 +233,10 @@ class _Comparison:
         ]
         shared = self._reader.statements.candidates(sought, now_us(), _MOST)
         near = (
-            (record_id, other.record_id)
-            for record_id, others in zip(records, shared, strict=True)
+            (row_id, other.row_id)
+            for row_id, others in zip(records, shared, strict=True)
             for other in others
-            if other.record_id != record_id and other.record_id in self._ids
+            if other.row_id != row_id and other.row_id in self._ids
         )
         pairs = [pair for pair in dict.fromkeys((min(pair), max(pair)) for pair in near) if pair not in self._seen]
         self._seen.update(pairs)
@@ -245,7 +245,7 @@ class _Comparison:
         vectors: dict[int, NDArray[np.float32]] = {}
         if self._embedder is not None:
             rows = self._reader.vectors.of_current(sorted(row_ids), self._embedder)
-            vectors = {record_id: parts[0] for record_id, *_, parts in rows if len(parts) == 1}
+            vectors = {row_id: parts[0] for row_id, *_, parts in rows if len(parts) == 1}
         findings = (self._of_pair(pair, records, vectors) for pair in pairs)
         yield from (finding for finding in findings if finding is not None)
 
@@ -365,7 +365,7 @@ def _forget(engine: Engine, finding: Finding, base: str) -> None:
     """Forget a memory; the times of a duplicate go to the one that stays."""
     if finding.other is not None:
         with engine.atomic() as writer:
-            spare_id, remaining_id = row_id(writer, finding.id, base), row_id(writer, finding.other, base)
+            spare_id, remaining_id = find_row_id(writer, finding.id, base), find_row_id(writer, finding.other, base)
             spare, remaining = writer.records.get(spare_id), writer.records.get(remaining_id)
             text = None if spare.text == remaining.text else spare.text
             times = writer.occurrences.of([spare_id]).get(spare_id, [])
@@ -377,7 +377,7 @@ def _forget(engine: Engine, finding: Finding, base: str) -> None:
 
 def _redact(engine: Engine, id: str, base: str) -> None:
     with engine.store.read() as reader:
-        record = reader.records.get(row_id(reader, id, base))
+        record = reader.records.get(find_row_id(reader, id, base))
     context = None if record.context is None else redact(record.context)
     fields = {"text": redact(record.text), "context": context, "metadata": redact_all(record.metadata)}
     changes = {name: value for name, value in fields.items() if value != getattr(record, name)}

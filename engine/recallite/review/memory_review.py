@@ -14,7 +14,7 @@ from recallite.model.reports import Audit, Evaluation, Judged
 from recallite.recall import explain as explaining
 from recallite.recall.request import RecallOptions, build_request
 from recallite.remember import pending
-from recallite.remember.relations import row_id
+from recallite.remember.relations import find_row_id
 from recallite.review.audit import audit
 from recallite.store.store import Progress
 from recallite.system import plugins
@@ -111,8 +111,8 @@ class MemoryReview(Namespace):
         """
         request = build_request(self._scope, self._engine.settings.profile, limit=limit, **options)
         with self._engine.store.read() as reader:
-            record_id = row_id(reader, id, self._scope)
-        return explaining.explain(self._engine, query, None if vector is None else [vector], id, record_id, request)
+            row_id = find_row_id(reader, id, self._scope)
+        return explaining.explain(self._engine, query, None if vector is None else [vector], id, row_id, request)
 
 
 class AsyncMemoryReview(AsyncService[MemoryReview]):

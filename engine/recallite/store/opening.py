@@ -37,7 +37,7 @@ _SERVER_OPTION = re.compile(r"[?&](pool_size|statement_timeout_ms|server_wait_ms
 
 
 class StoreOptions(TypedDict, total=False):
-    """The settings that a store is opened with; each kind of store uses those that it has a use for."""
+    """The settings that a store is opened with; a kind of store ignores what does not apply to it."""
 
     busy_timeout_ms: int
     durability: str

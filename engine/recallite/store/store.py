@@ -146,7 +146,7 @@ class Store(ABC):
 
     @abstractmethod
     def stats(self, scope: str) -> dict[str, Any]:
-        """Counts and versions, as `Stats` names them; counts are those of `scope` and its descendants."""
+        """Counts and versions, as `Stats` names them; counts are of `scope` and its descendants."""
 
     @abstractmethod
     def verify(self, on_progress: Progress | None = None) -> Verification:

@@ -90,7 +90,7 @@ class Writer(Reader):
     """A write transaction: it sees its own writes, and commits all of them or none.
 
     It is made once for a connection and used for one transaction after the other; `path` is the store's, for messages.
-    It has the repositories that its annotations name; a database names those that it keeps in its own way.
+    It has the repositories that its annotations name; a database names the ones that it implements itself.
     """
 
     erasure: Erasure
@@ -149,7 +149,7 @@ class Writer(Reader):
 
     @abstractmethod
     def add_names(self, table: str, column: str, names: Sequence[str]) -> None:
-        """Add those of these names that a table lacks."""
+        """Add the names that a table lacks."""
 
 
 @cache

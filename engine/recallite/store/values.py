@@ -32,7 +32,7 @@ Typed = TypeVar("Typed")
 def runs_of(ids: Sequence[int]) -> list[tuple[int, int]]:
     """The runs of consecutive row ids, as the first and the last of each, ascending."""
     distinct = {*ids}
-    if distinct and max(distinct) - min(distinct) == len(distinct) - 1:  # those of a bulk write are one run
+    if distinct and max(distinct) - min(distinct) == len(distinct) - 1:  # a bulk write is one run
         return [(min(distinct), max(distinct))]
     runs: list[tuple[int, int]] = []
     for row_id in sorted(distinct):
@@ -149,7 +149,7 @@ class Found(NamedTuple):
 class CurrentRecord(NamedTuple):
     """An open record that has not expired."""
 
-    record_id: int
+    row_id: int
     public_id: str
     scope: str
     kind: str
@@ -297,10 +297,10 @@ class Parts(NamedTuple):
     problem: str | None = None
     refused: bool = False
 
-    def rows(self, record_id: int) -> list[tuple[int, int, bytes, bytes | None]]:
+    def rows(self, row_id: int) -> list[tuple[int, int, bytes, bytes | None]]:
         """The rows that `Vectors.insert` takes."""
         codes = self.codes or (None,) * len(self.values)
-        return [(record_id, part, *pair) for part, pair in enumerate(zip(self.values, codes, strict=True))]
+        return [(row_id, part, *pair) for part, pair in enumerate(zip(self.values, codes, strict=True))]
 
 
 class EmbedderRow(NamedTuple):
@@ -446,7 +446,7 @@ def beginning(created_at: int, valid_from: int | None, *, resolved: bool) -> int
 
 
 def stated_at(created_at: int, recorded_from: int, valid_from: int | None, *, resolved: bool) -> int:
-    """The time as of which a version says what it does. What is to come was announced when it was told.
+    """The time as of which a version speaks. What is to come was announced when it was told.
 
     A text that `update` gave was told when its version began, not when the memory was created.
     """
@@ -457,7 +457,7 @@ def stated_at(created_at: int, recorded_from: int, valid_from: int | None, *, re
 class Standpoint(NamedTuple):
     """The fields that decide whether a record may take part in a supersession."""
 
-    record_id: int
+    row_id: int
     public_id: str
     scope: str
     kind: str
@@ -485,7 +485,7 @@ class Occurrence(NamedTuple):
 
 
 class Sought(NamedTuple):
-    """Records are sought of exactly this scope and kind that share one of the keys, the first of which count most."""
+    """A search for records of exactly this scope and kind that share a key; the first keys count most."""
 
     keys: Sequence[int]
     scope: str
@@ -493,7 +493,7 @@ class Sought(NamedTuple):
 
 
 class SoughtText(NamedTuple):
-    """Records are sought of exactly this scope and kind whose text has this `text_key`."""
+    """A search for records of exactly this scope and kind with this `text_key`."""
 
     key: bytes
     scope: str
@@ -511,7 +511,7 @@ class Uncompared(NamedTuple):
 class StatementCandidate(Struct, frozen=True, gc=False):
     """An open record, neither expired nor superseded, that a new statement may repeat, supersede or contradict."""
 
-    record_id: int
+    row_id: int
     public_id: str
     text: str
     context: str | None
@@ -531,7 +531,7 @@ class StatementCandidate(Struct, frozen=True, gc=False):
     tags: tuple[str, ...]
     # Further times at which it was remembered.
     repeated_at: tuple[int, ...]
-    # The weight of the keys that it was found by; the first of those asked for weigh most.
+    # The weight of the keys that it was found by; the first keys asked for weigh most.
     shared: int
 
     @property

@@ -1,4 +1,4 @@
-"""Folders: where a user's own data lies, and those that are held open while files in them are read, made and removed.
+"""Folders: where a user's own data lies, and folders held open while files in them are read, made and removed.
 
 No symbolic link, `..` or race leads out of the one that was opened first, not even a link that is put there meanwhile.
 The workspace, the knowledge base and the import and export of folders all walk, read and write files with this.
@@ -72,7 +72,7 @@ def clamped(time_ns: int) -> int:
 
 
 class Folder:
-    """A folder held open by its descriptor; names are those of its own entries, and symbolic links are never followed.
+    """A folder held open by its descriptor; names are of its own entries, and symbolic links are never followed.
 
     Its methods raise OSError.
     """

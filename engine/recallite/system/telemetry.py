@@ -21,7 +21,7 @@ logging.getLogger("recallite").addHandler(logging.NullHandler())
 
 
 def logger(module: str) -> logging.Logger:
-    """The logger of a module, below `recallite`: that of `recallite_server.warm` is `recallite.server.warm`."""
+    """The logger of a module, below `recallite`: `recallite_server.warm` logs as `recallite.server.warm`."""
     return logging.getLogger(module.replace("recallite_", "recallite.", 1))
 
 

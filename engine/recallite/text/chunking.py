@@ -335,9 +335,9 @@ def _chunks(document: _Document, parts: Iterable[_Part]) -> list[Chunk]:
         spans = [(begin, end)]
         if not document.fits(begin, end):
             atoms = document.atoms(blocks, end)
-            places = [*(atom.offset for atom in atoms), end]
-            ranks: list[int] = document.tokens.searchsorted(places).tolist()
-            spans = [(places[i], places[j]) for i, j in _pack(atoms, ranks, document.size)]
+            offsets = [*(atom.offset for atom in atoms), end]
+            ranks: list[int] = document.tokens.searchsorted(offsets).tolist()
+            spans = [(offsets[i], offsets[j]) for i, j in _pack(atoms, ranks, document.size)]
         for start, stop in spans:
             content = text[start:stop].rstrip()
             first = start + len(content) - len(content.lstrip())
@@ -478,11 +478,11 @@ def with_columns(chunks: Iterable[Chunk], text: str, kind: TextKind) -> Iterator
 
 
 def _rows_apart(chunks: Iterable[Chunk], text: str, tables: Sequence[_Rows]) -> Iterator[Chunk]:
-    """Chunks, those of a long table cut again between its rows."""
+    """Chunks; a long table is cut again between its rows."""
     done = 0
     begins = [table.begin for table in tables]
     for chunk in chunks:
-        places = [chunk.start]
+        starts = [chunk.start]
         for table in tables[max(bisect_right(begins, chunk.start) - 1, 0) :]:
             if table.begin >= chunk.end:
                 break
@@ -492,15 +492,15 @@ def _rows_apart(chunks: Iterable[Chunk], text: str, tables: Sequence[_Rows]) -> 
             if table.begin < chunk.start:
                 # Without the rows that the chunk before has at its end.
                 begin = end - len(text[begin:end].lstrip("\r\n"))
-                places = [begin]
+                starts = [begin]
             position = begin
             while (position := text.find("\n", position + _MOST_ROWS_CHARS, end) + 1) and position < end:
-                places.append(position)
-        for start, stop in pairwise([*places, chunk.end]):
+                starts.append(position)
+        for start, stop in pairwise([*starts, chunk.end]):
             rows = text[start:stop].rstrip()
             first = chunk.lines[0] + text.count("\n", chunk.start, start)
             lines = (first, first + rows.count("\n"))
-            uncut = len(places) == 1 and start == chunk.start
+            uncut = len(starts) == 1 and start == chunk.start
             end = start + len(rows)
             yield chunk if uncut else structs.replace(chunk, text=rows, start=start, end=end, lines=lines)
         done = chunk.end

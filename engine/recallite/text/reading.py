@@ -1,6 +1,6 @@
-"""Reading of the texts of records: their words, and for a batch, all at once, what they cannot be.
+"""Reading the texts of records: their words and, for a whole batch at once, what they cannot be.
 
-The words of a record in the keyword index are those of its context, text and tags. A word has a count of one byte: its
+The words of a record in the keyword index come from its context, text and tags. A word has a count of one byte: its
 occurrences, at most `MOST`, and two flags. `TAG_ONLY` marks a word that only tags have: it is found like any other, but
 is no part of the text where texts are compared. `NAME` marks the first and the last word of a context that is a name,
 such as "Anna" or "Anna Smith".
@@ -47,7 +47,7 @@ _LEAST_LETTERS = 3
 
 
 def word_counts(words: Sequence[str], context: str | None, tags: Iterable[str]) -> dict[str, int]:
-    """The byte of each word of a record whose context and text have these `written_words`."""
+    """The byte of each word of a record with these `written_words` in context and text."""
     written, tagged = Counter(words), Counter([term for tag in tags for term in name_terms(tag)])
     counts = {word: min(count + tagged[word], MOST) for word, count in written.items()}
     counts |= {word: min(count, MOST) | TAG_ONLY for word, count in tagged.items() if word not in written}
@@ -91,14 +91,14 @@ _FEWEST = 16
 class Reading(NamedTuple):
     """The result of `read_texts` for n texts.
 
-    Text i has the words vocabulary[p] for p in places[offsets[i]:offsets[i + 1]], each once, in order of first
-    occurrence, with `counts` as `word_counts` has them: places int32 (m,), counts uint8 (m,), offsets int64
+    Text i has the words vocabulary[p] for p in indices[offsets[i]:offsets[i + 1]], each once, in order of first
+    occurrence, with `counts` as `word_counts` has them: indices int32 (m,), counts uint8 (m,), offsets int64
     (n + 1,). `may_be_standing` and `may_have_dates` bool (n,) are False only where `standing_of` and `stated_interval`
     find nothing.
     """
 
     vocabulary: Sequence[str]
-    places: NDArray[np.int32]
+    indices: NDArray[np.int32]
     counts: NDArray[np.uint8]
     offsets: NDArray[np.int64]
     may_be_standing: NDArray[np.bool_]
@@ -107,18 +107,18 @@ class Reading(NamedTuple):
     def words(self, text: int) -> list[str]:
         """The distinct words of a text and its context, as `stated_interval` takes them."""
         span = slice(self.offsets[text], self.offsets[text + 1])
-        written = self.places[span][self.counts[span] & TAG_ONLY == 0]
+        written = self.indices[span][self.counts[span] & TAG_ONLY == 0]
         return list(map(self.vocabulary.__getitem__, written.tolist()))
 
     def words_of(self, texts: Sequence[int] | None) -> tuple[NDArray[np.int32], NDArray[np.uint8], NDArray[np.int64]]:
-        """`places`, `counts` and `offsets` of these texts only; of all for None."""
+        """`indices`, `counts` and `offsets` of these texts only; of all for None."""
         if texts is None:
-            return self.places, self.counts, self.offsets
-        places = np.asarray(texts, np.int64)
-        begins, lengths = self.offsets[places], np.diff(self.offsets)[places]
+            return self.indices, self.counts, self.offsets
+        rows = np.asarray(texts, np.int64)
+        begins, lengths = self.offsets[rows], np.diff(self.offsets)[rows]
         offsets = np.concatenate([[0], np.cumsum(lengths)])
-        at = np.arange(offsets[-1]) + np.repeat(begins - offsets[:-1], lengths)
-        return self.places[at], self.counts[at], offsets
+        entries = np.arange(offsets[-1]) + np.repeat(begins - offsets[:-1], lengths)
+        return self.indices[entries], self.counts[entries], offsets
 
 
 def read_texts(
@@ -148,7 +148,7 @@ def read_texts(
     vocabulary: defaultdict[str, int] = defaultdict()
     vocabulary.default_factory = vocabulary.__len__
     words = np.fromiter(map(vocabulary.__getitem__, chain.from_iterable(terms)), np.int32)
-    places, counts, offsets = kernels.count_words(
+    indices, counts, offsets = kernels.count_words(
         entries, ends, words, _ends_of(map(len, terms), len(terms)), flags, len(vocabulary)
     )
     data, data_offsets = _bytes_of(texts)
@@ -156,10 +156,10 @@ def read_texts(
     lengths = np.fromiter(map(len, texts), np.int64, len(texts))
     timely = np.zeros(len(vocabulary), np.bool_)
     timely[[vocabulary[term] for term in time_terms() if term in vocabulary]] = True
-    passed = np.concatenate([[0], np.cumsum(timely[places])])
+    passed = np.concatenate([[0], np.cumsum(timely[indices])])
     named = (passed[offsets[1:]] > passed[offsets[:-1]]) | (marks & np.uint64(_DOTTED) != 0)
     return Reading(
-        [*vocabulary], places, counts, offsets,
+        [*vocabulary], indices, counts, offsets,
         standing.may_be_standing(marks) & (lengths <= standing.MOST_CHARS), named & (lengths <= LONGEST_TEXT),
     )  # fmt: skip
 
@@ -167,16 +167,16 @@ def read_texts(
 def _read_few(texts: Sequence[str], contexts: Iterable[str | None], tags: Iterable[Collection[str]]) -> Reading:
     """Read a few texts one by one; each may be standing and may have dates."""
     vocabulary: dict[str, int] = {}
-    places: list[int] = []
+    indices: list[int] = []
     counts: list[int] = []
     ends = [0]
     for text, context, text_tags in zip(texts, contexts, tags, strict=False):
         counted = word_counts(written_words(text, context), context, text_tags)
-        places += [vocabulary.setdefault(word, len(vocabulary)) for word in counted]
+        indices += [vocabulary.setdefault(word, len(vocabulary)) for word in counted]
         counts += counted.values()
-        ends.append(len(places))
+        ends.append(len(indices))
     unknown = np.ones(len(texts), np.bool_)
-    arrays = np.array(places, np.int32), np.array(counts, np.uint8), np.array(ends, np.int64)
+    arrays = np.array(indices, np.int32), np.array(counts, np.uint8), np.array(ends, np.int64)
     return Reading([*vocabulary], *arrays, unknown, unknown)
 
 
@@ -187,7 +187,7 @@ _Beside = tuple[int, tuple[str, ...], int]
 def _with_lists(
     entries: NDArray[np.int32], ends: NDArray[np.int64], terms: list[tuple[str, ...]], beside: list[_Beside]
 ) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.uint8]]:
-    """Return entries and their ends with those of `beside`, whose terms are added to `terms`, and the flags of all."""
+    """Add the terms of `beside` to `terms`; returns entries and their ends with them, and the flags of all."""
     first = len(terms)
     numbers: dict[tuple[tuple[str, ...], int], int] = {}
     added = [numbers.setdefault((words, flag), first + len(numbers)) for _, words, flag in beside]

@@ -98,7 +98,7 @@ class Secret(NamedTuple):
 
 def find_secrets(text: str) -> list[Secret]:
     """The secrets of a text, in order, without overlaps."""
-    plain, places = _visible(text)
+    plain, positions = _visible(text)
     matches = [*_keys(plain), *_cards_and_ibans(plain), *_private_keys(plain)]
     matches += [Secret(*named) for named in named_secrets(plain)]
     if not matches:
@@ -109,9 +109,9 @@ def find_secrets(text: str) -> list[Secret]:
             apart.append(secret)
         elif secret.stop > apart[-1].stop:
             apart[-1] = apart[-1]._replace(stop=secret.stop)
-    if places is None:
+    if positions is None:
         return apart
-    return [Secret(places[start], places[stop - 1] + 1, kind) for start, stop, kind in apart]
+    return [Secret(positions[start], positions[stop - 1] + 1, kind) for start, stop, kind in apart]
 
 
 def redact(text: str) -> str:
@@ -146,18 +146,18 @@ def strings_of(value: object) -> Iterator[str]:
 
 
 def _visible(text: str) -> tuple[str, list[int] | None]:
-    """A text without what is invisible and with what was redacted before masked; the places of its characters."""
-    places: list[int] | None = None
+    """A text without what is invisible and with what was redacted before masked; the positions of its characters."""
+    positions: list[int] | None = None
     if not text.isascii() and _INVISIBLE.search(text) is not None:
-        places, end = [], 0
+        positions, end = [], 0
         for match in _INVISIBLE.finditer(text):
-            places += range(end, match.start())
+            positions += range(end, match.start())
             end = match.end()
-        places += range(end, len(text))
+        positions += range(end, len(text))
         text = _INVISIBLE.sub("", text)
     if "[redacted: " in text:
         text = _REDACTED.sub(lambda match: MASK * len(match[0]), text)
-    return text, places
+    return text, positions
 
 
 @cache

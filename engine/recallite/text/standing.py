@@ -324,6 +324,6 @@ _NAMES = frozenset(name + end for name in _OWNERS for end in ("", "id", "name"))
 
 
 def whose(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that say whose a record is, by names without case and underscores: "userId" is "user_id"."""
+    """The fields that name the owner of a record, by names without case and underscores: "userId" is "user_id"."""
     named = ((name.replace("_", "").replace("-", "").lower(), value) for name, value in metadata.items())
     return {name: value for name, value in named if name in _NAMES}

@@ -59,10 +59,10 @@ class Topic(Struct, frozen=True):
     """The features of a text that tell its topic.
 
     - tokens: in lower case; content: the stems of its content words, in order; stems: of all its words
-    - numbers: digits, number words and date words, with the word before each in `leads`; units: those that stand beside
+    - numbers: digits, number words and date words, with the word before each in `leads`; units: the ones beside
       numbers; negations: the number of negating words
     - words: its words without punctuation
-    - names: capitalised words within a sentence; openers: those at its beginning
+    - names: capitalised words within a sentence; openers: capitalised words at its beginning
     """
 
     tokens: tuple[str, ...]

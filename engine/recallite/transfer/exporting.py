@@ -148,7 +148,7 @@ def link_fields(link: Link) -> dict[str, Any]:
 
 
 def supersession_lines(reader: Reader, filter: Filter) -> Iterator[SupersessionLine]:
-    """The supersessions among the memories of an export, those that were undone too."""
+    """The supersessions among the memories of an export, undone ones too."""
     for pair in reader.supersessions.between(filter):
         yield SupersessionLine(
             pair.old, pair.new, written_time(pair.holds_from), written_time(pair.known_from),

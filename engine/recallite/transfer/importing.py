@@ -107,7 +107,7 @@ class _Item(Struct):
 
 
 class Batch:
-    """The entries of one transaction, and the counts of those before."""
+    """The entries of one transaction, and the counts of earlier ones."""
 
     def __init__(self, engine: Engine, base: str, sight: str) -> None:
         self._engine, self._step = engine, StepSize(first=64, least=32, rests=False)
@@ -240,7 +240,7 @@ class Batch:
         self.linked += linked
 
     def _fresh(self, reader: Reader, memories: Sequence[list[_Item]]) -> list[list[_Item]]:
-        """Memories whose id is neither in the store nor earlier in the batch, with their new ids."""
+        """Memories with an id neither in the store nor earlier in the batch, with their new ids."""
         names = name_memories(reader, [memory[-1].given_id for memory in memories], self._sight)
         seen = {*reader.records.find_ids(list(names.values()), "/")}
         fresh = []
@@ -254,7 +254,7 @@ class Batch:
         return fresh
 
     def _embed(self, items: Sequence[_Item]) -> Identity | None:
-        """Give each row its vectors: those of the file if they are this store's embedder's, else new ones."""
+        """Give each row its vectors: from the file if this store's embedder made them, else new ones."""
         engine = self._engine
         first = next((item for item in items if item.vector is not None), None)
         try:

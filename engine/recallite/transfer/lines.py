@@ -39,7 +39,7 @@ _COUNTED_BYTES = 1 << 20
 
 
 def format_of(place: Place, format: str | None) -> str:
-    """The given format, else that of the file's ending; JSON lines for a stream."""
+    """The given format, else the one of the file's ending; JSON lines for a stream."""
     if format is not None:
         if isinstance(format, str) and format == "markdown":
             raise InvalidInput("Markdown is a folder of files: use export_folder and import_folder")
@@ -59,7 +59,7 @@ def format_of(place: Place, format: str | None) -> str:
 
 
 class Lines:
-    """The lines of a text stream; `number` is that of the last one, from 1."""
+    """The lines of a text stream; `number` counts them, from 1."""
 
     def __init__(self, stream: IO[str], *, max_chars: int) -> None:
         self._stream = stream
@@ -328,7 +328,7 @@ def scope_within(scope: str, base: str) -> str:
 
 
 def parse(format: str, lines: Lines, *, max_text_chars: int) -> Iterator[Entry]:
-    """The entries of the lines. InvalidInput for a malformed one, whose number is `lines.number`."""
+    """The entries of the lines. InvalidInput for a malformed one; `lines.number` is its number."""
     if format == "csv":
         return _parse_csv(lines, max_text_chars)
     if format == "text":

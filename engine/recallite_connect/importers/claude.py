@@ -152,7 +152,7 @@ def _parent(message: dict[str, Any]) -> str | None:
 
 
 def _text(message: dict[str, Any]) -> str:
-    """The words of a message; those that were pasted, if none were typed."""
+    """The words of a message; the pasted ones if none were typed."""
     return _typed(message) or "\n\n".join(filter(None, map(_pasted, _with_text(message))))
 
 
@@ -166,7 +166,7 @@ def _typed(message: dict[str, Any]) -> str:
 
 
 def _with_text(message: dict[str, Any]) -> list[dict[str, Any]]:
-    """The attachments of a message whose text is in the export."""
+    """The attachments of a message that have their text in the export."""
     attachments = map(mapping, array(message.get("attachments")))
     return [attachment for attachment in attachments if text_of(attachment.get("extracted_content"))]
 

@@ -151,7 +151,7 @@ class _Session:
 
 
 def _typed(item: dict[str, Any]) -> tuple[str, Authority]:
-    """Return the words of a message that the user may have typed, and whose they are."""
+    """Return the words of a message that the user may have typed, and their author."""
     blocks = blocks_of(item.get("content"))
     kinds = mapping(item.get(_METADATA)).get("content_item_kinds")
     stated = isinstance(kinds, list) and len(kinds) == len(blocks)

@@ -1,4 +1,4 @@
-"""JSON lines, a JSON array or CSV with names of their own, of which a mapping says what they are.
+"""JSON lines, a JSON array or CSV with names of their own, and a mapping that explains the names.
 
 A mapping is from fields of a memory to dotted paths: `text` to `body`, `scope` to `user.id`, `tags` to `labels.0`. The
 path `.` is the whole item. `metadata.NAME` is a value of the metadata.

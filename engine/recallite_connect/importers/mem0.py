@@ -113,7 +113,7 @@ def _points(path: Path) -> Entries:
 
 
 def _history(path: Path) -> Entries:
-    """Memories as their last event says, but for those deleted."""
+    """Memories as their last event says, without deleted ones."""
     last: dict[object, int] = {}
     for number, (memory,) in enumerate(foreign.rows(path, _HISTORY, ["memory_id"])):
         last[memory] = number

@@ -94,7 +94,7 @@ def same_name(name: str) -> str:
 
 
 def notes_below(folder: Path, wanted: Callable[[str], bool] = lambda path: True) -> Iterator[Note | FileTrouble]:
-    """The notes below a folder, or the one file, whose paths are wanted, and what could not be read.
+    """The notes with wanted paths below a folder, or the one file, and what could not be read.
 
     InvalidInput if the folder cannot be read, or the file has another ending.
     """
@@ -172,7 +172,7 @@ def _comments(text: str, begin: int) -> list[tuple[int, int]]:
 
 
 def sections_of(note: Note, *, without: Collection[str] = ()) -> list[Section]:
-    """The sections of a note, each cut if it has more than 1,000 tokens, and its properties but for those named.
+    """The sections of a note, each cut if it has more than 1,000 tokens, and its properties except the named ones.
 
     A section without words of its own is left out, and one that is repeated word for word below the same headings is
     there once.

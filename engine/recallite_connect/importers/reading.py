@@ -81,7 +81,7 @@ def cleaned(text: str) -> str:
 
 
 def cleaned_json(value: Any) -> Any:
-    """A value of JSON whose texts, and keys, are `cleaned`; what is no JSON in it stays as it is."""
+    """A value of JSON with its texts and keys `cleaned`; what is no JSON in it stays as it is."""
     if isinstance(value, str):
         return cleaned(value)
     if isinstance(value, Mapping):
@@ -105,7 +105,7 @@ def tags_of(values: object) -> tuple[str, ...]:
 
 
 def scope_of(*names: object) -> str:
-    """The scope of these names, one below the other; those that are blank are left out."""
+    """The scope of these names, one below the other, without blank ones."""
     segments = (_CONTROL.sub(" ", cleaned(str(name))) for name in names if name is not None)
     plain = (re.sub(r"[/\\]+", "-", segment).strip()[:_MAX_SEGMENT_CHARS].strip() for segment in segments)
     return "/" + "/".join("-" if segment in (".", "..") else segment for segment in plain if segment)
@@ -193,7 +193,7 @@ def begins_array(start: bytes) -> bool:
 
 
 def array_items(stream: IO[bytes], keys: Collection[str] = ()) -> Iterator[Item]:
-    """The items of the array that a stream is, or that is in an object under one of `keys`; all such arrays are read.
+    """The items of the array that a stream is, or that is in an object under one of `keys`; all of these are read.
 
     An item that is too large, and one that the stream ends in, has a problem. No more than one item is held.
     """
@@ -448,7 +448,7 @@ def _unpacked(archive: zipfile.ZipFile, inside: zipfile.ZipInfo, allowed: _Allow
 
 
 def members_of(path: Path, wanted: re.Pattern[str]) -> Iterator[Member]:
-    """The files whose path in the export matches, in order of their names; `path` itself if it is another file.
+    """The files with a matching path in the export, in order of their names; `path` itself if it is another file.
 
     Symbolic links are not followed. A ZIP file in a folder that cannot be read is a member with a problem; InvalidInput
     if it is `path` itself.

@@ -76,7 +76,7 @@ def import_from(
 
 
 class Run:
-    """One import: the batches it takes, and the counts of those before."""
+    """One import: the batches it takes, and the counts of earlier ones."""
 
     def __init__(
         self,
@@ -157,7 +157,7 @@ class Run:
         self._count_times({id: entry for id, entry in memories.items() if entry.times > 1})
 
     def _count_times(self, memories: Mapping[str, FoundMemory]) -> None:
-        """Store how often memories are said at their source, those that were stored earlier too."""
+        """Store how often memories are said at their source, also for memories stored earlier."""
         if not memories or self._dry_run:
             return
         engine = engine_of(self._memory)
@@ -192,7 +192,7 @@ class Run:
         return full_id if len(full_id) <= _MAX_ID_CHARS else f"{self._name}:{sha256(id.encode()).hexdigest()}"
 
     def _write_each(self, memories: Mapping[str, FoundMemory], on_existing: OnExisting) -> int:
-        """Store memories as the word of whom their importer names; returns how many."""
+        """Store memories under the author that their importer names; returns how many."""
         by_authority: dict[Authority | None, dict[str, FoundMemory]] = {}
         for id, entry in memories.items():
             by_authority.setdefault(entry.authority or self._source.authority, {})[id] = entry
@@ -203,7 +203,7 @@ class Run:
         return count
 
     def _write(self, memories: dict[str, FoundMemory], on_existing: OnExisting) -> int:
-        """Store memories, but for those that are refused; returns how many."""
+        """Store memories, without refused ones; returns how many."""
         left = list(memories.items())
         if self._dry_run:
             return sum(self._plan(id, entry) for id, entry in left)

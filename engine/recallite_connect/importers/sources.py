@@ -250,7 +250,7 @@ def project_name(folder: object) -> str:
 
 
 def blocks_of(content: object) -> list[dict[str, object]]:
-    """The blocks of a message, whose content may be a plain text."""
+    """The blocks of a message; its content may be a plain text."""
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
     return [mapping(block) for block in content] if isinstance(content, list) else []

@@ -64,7 +64,7 @@ class Place(Struct):
     replaced: tuple[int, int] = (0, 0)
 
     def confirmed(self, state: DeviceState) -> int:
-        """The number of this device's last file whose content another one has merged."""
+        """The number of this device's last file that another one has merged."""
         number = state.merged.get(self.device, 0)
         return max(number, self.replaced[1]) if number >= self.replaced[0] else number
 
@@ -189,7 +189,7 @@ class Exchange:
             _put_place(writer, place)
 
     def _write_files(self) -> None:
-        """Write those files of this device that the folder lacks."""
+        """Write the files of this device that the folder lacks."""
         with self._engine.store.read() as reader:
             place = _need(reader)
             active = reader.vectors.active_embedder()
@@ -208,7 +208,7 @@ class Exchange:
                 return
 
     def _merge_device(self, device: str) -> bool:
-        """Merge the files of another device; those after one that is missing are merged, and read again later.
+        """Merge the files of another device; files after a missing one are merged, and read again later.
 
         Returns False if a file names what is in a file of another device.
         """
@@ -254,7 +254,7 @@ class Exchange:
         self._files.write_state(place.device, DeviceState(place.host, place.last, place.merged))
 
     def _compact(self) -> bool:
-        """Replace many files, or those that hold what is forgotten, once every device has merged them all."""
+        """Replace many files, or files that hold what is forgotten, once every device has merged them all."""
         with self._engine.store.read() as reader:
             place = _need(reader)
         others = {device: state for device, state in self._files.states().items() if device != place.device}

@@ -211,7 +211,7 @@ def noticed(item: Item, known: Known | None, device: str, now: int) -> tuple[Ite
 
 
 def join(one: Item, other: Item) -> Item:
-    """The item as it is for those who know both."""
+    """The item as a device that knows both has it."""
     if one.order != other.order or one.fields is None or other.fields is None:
         return max(one, other, key=lambda item: item.order)
     fields, stamps = one.fields, {}

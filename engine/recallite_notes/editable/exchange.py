@@ -99,7 +99,7 @@ def export_folder(
 
 
 class _Export:
-    """One export: the files to write, those left without memories, and conflicts."""
+    """One export: the files to write, the files left without memories, and conflicts."""
 
     def __init__(self, folder: Folder, known: FolderManifest, base: str, overwrite: bool) -> None:
         self._folder, self._known, self._base, self._overwrite = folder, known, base, overwrite
@@ -342,7 +342,6 @@ class _Import:
         self._problems.append(FileTrouble(path=_printable(path), line=line, reason=_printable(str(reason))))
 
     def read(self, folder: Folder, path: str) -> None:
-        """Read one file."""
         with self._reporting(path, None):
             data = folder.read(path)
             if data is None:
@@ -461,7 +460,7 @@ class _Import:
         )  # fmt: skip
 
     def _link(self) -> None:
-        """Make the links whose two ends are stored."""
+        """Make the links with both ends stored."""
         ends = {end for *_, link in self._links for end in (link.source, link.target)}
         with self._engine.store.read() as reader:
             names = name_memories(reader, ends, self._base)
@@ -490,7 +489,7 @@ class _Import:
                     if (old, new, check_time(entry.known_from, "known_from")) not in known:
                         fields = structs.asdict(entry)
                         if entry.holds_from is None:
-                            successor = writer.records.get(relations.row_id(writer, new, self._base))
+                            successor = writer.records.get(relations.find_row_id(writer, new, self._base))
                             fields["holds_from"] = written_time(successor.valid_from or successor.created_at)
                         if entry.known_from is None:
                             fields["known_from"] = written_time(to_datetime(now_us()))

@@ -382,7 +382,7 @@ _NOTHING = Joined({}, {}, {})
 
 
 def fields_of(record: Record, joined: Joined = _NOTHING) -> Fields:
-    """The comment of a memory's section. It says whose word it is only where the other fields do not."""
+    """The comment of a memory's section. It names the author only where the other fields do not."""
     values = {name: getattr(record, name) for name in _SHARED}
     times = {name: written_time(value) for name, value in values.items() if isinstance(value, datetime)}
     same: dict[str, None] = {

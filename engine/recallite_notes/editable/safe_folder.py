@@ -110,7 +110,7 @@ class Folder:
             raise self._refused(path, fault) from fault
 
     def write(self, path: str, data: bytes, *, over: bytes | None) -> None:
-        """Atomically and durably replace a file whose content is `over` (None: there is no file) by `data`.
+        """Atomically and durably replace a file with the content `over` (None: there is no file) by `data`.
 
         Raises Changed if the file has other content by now.
         """
@@ -137,7 +137,7 @@ class Folder:
             raise self._refused(path, fault) from fault
 
     def remove(self, path: str, *, over: bytes) -> None:
-        """Remove a file whose content is `over`. Raises Changed if it has other content by now."""
+        """Remove a file with the content `over`. Raises Changed if it has other content by now."""
         parts = _parts(self.root, path)
         try:
             with writable_folder(self.root, parts[:-1]) as folder:

@@ -93,7 +93,7 @@ def status() -> list[tuple[str, str]]:
 
 
 def _dead(name: str, commands: Sequence[str]) -> str:
-    """The advice for a host whose hooks run a program that is gone; empty if it is there."""
+    """The advice for a host with hooks that run a missing program; empty if it is there."""
     programs = {*map(connecting.program_of, commands)} - {name}
     gone = [program for program in programs if which(program) is None]
     return f", but {gone[0]} is gone: run recallite connect {name}" if gone else ""

@@ -53,7 +53,7 @@ def project_of(folder: str, shared: str | None = None) -> Project:
 
 
 def files_of(folder: str, names: Sequence[str]) -> list[Path]:
-    """The files of these names in a project's folder, by their real paths; those that are not there are left out.
+    """The files of these names in a project's folder, by their real paths, without missing ones.
 
     A link leads to another Markdown file of the same repository, or it is left out: one that a stranger has packed
     would name a private file. A repository that holds the user's home is none of theirs.
@@ -69,7 +69,7 @@ def files_of(folder: str, names: Sequence[str]) -> list[Path]:
 
 
 def scope_named(scope: str) -> str:
-    """A scope as it is, or that of the project of this folder."""
+    """A scope as it is, or the one of the project of this folder."""
     return project_of(os.getcwd()).scope if scope == PROJECT else scope
 
 
@@ -80,7 +80,7 @@ def _scope(identity: str, name: str) -> str:
 
 
 def _repository(folder: str) -> tuple[Path, Path | None]:
-    """The root of the repository that a folder is in, and that of its objects; the folder itself and None without."""
+    """The root of the repository that a folder is in, and of its objects; without one, the folder itself and None."""
     path = Path(os.path.realpath(folder))
     repositories = ((root, _git_folder(root)) for root in (path, *path.parents))
     return next(((root, git) for root, git in repositories if git is not None), (path, None))

@@ -109,7 +109,7 @@ def _store(memory: Memory, waiting: Kept) -> None:
 
 
 class _Turn(NamedTuple):
-    """A turn with its line in the transcript, if it has one, and whose word it is."""
+    """A turn with its line in the transcript, if it has one, and its author."""
 
     line: int
     record: NewRecord
@@ -117,7 +117,7 @@ class _Turn(NamedTuple):
 
 
 def _take(memory: Memory, event: Event, turns: list[_Turn]) -> None:
-    """Store some turns, with their lines, but those that another hook has stored since."""
+    """Store some turns, with their lines, without turns that another hook has stored since."""
     state = SessionState(memory, event)
     fresh = [turn for turn in turns if turn.line > state.lines or not turn.line]
     if not fresh:
@@ -188,7 +188,7 @@ def _clean(memory: Memory, record: NewRecord, event: Event) -> NewRecord:
 
 
 def take_files(memory: Memory, event: Event) -> None:
-    """Store new and changed files as documents of the project or of the user, and remove those that are gone."""
+    """Store new and changed files as documents of the project or of the user, and remove documents without a file."""
     sessions = Path(event.transcript).parent
     notes, mine = sessions / "memory", sessions.parent.parent / "CLAUDE.md"
     names = sorted(path.name for path in notes.glob("*.md"))

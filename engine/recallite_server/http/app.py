@@ -211,7 +211,7 @@ class _Waiting(NamedTuple):
 
 
 class RecallBatcher:
-    """Answers recalls in threads; those of the same scope and options together."""
+    """Answers recalls in threads; recalls of the same scope and options together."""
 
     def __init__(self, run: InThread[Any], *, seen: Callable[[int], None] = lambda _: None) -> None:
         """Take `run`, which calls a function in a thread, and `seen`, which is called with the size of each batch."""
@@ -239,7 +239,7 @@ class RecallBatcher:
                 await self._answer(batch)
 
     def _next(self) -> list[_Waiting]:
-        """The first that waits, with others like it; those whose client has gone are dropped."""
+        """The first that waits, with others like it; requests of clients that have gone are dropped."""
         key, batch, others = self._waiting[0].key, list[_Waiting](), deque[_Waiting]()
         for recall in self._waiting:
             if recall.answered.done():
@@ -290,7 +290,7 @@ MAX_EXPORTS = 4
 
 
 class _Pieces(io.TextIOBase):
-    """A text file whose pieces are sent on as they are written, from a thread; it waits while nobody takes them."""
+    """A text file that sends its pieces on as they are written, from a thread; it waits while nobody takes them."""
 
     def __init__(self, to: MemoryObjectSendStream[bytes]) -> None:
         self._to, self._kept, self._chars = to, list[str](), 0
@@ -427,7 +427,7 @@ class Metrics:
         self.seconds.labels(operation).observe(seconds)
 
     def text(self, memory: Memory) -> bytes:
-        """All figures, with those of the store as they are now."""
+        """All figures, with the store's as they are now."""
         stats = memory.store.stats()
         self._records.clear()
         for kind, count in stats.kinds.items():

@@ -198,7 +198,7 @@ class Access:
 
 
 def may_write(request: HTTPConnection) -> None:
-    """Raise Refused (403) for a request whose token is for reading."""
+    """Raise Refused (403) for a request with a token for reading."""
     if request.scope[GRANT].read_only:
         raise Refused(403, "the token is for reading: this changes something", error=AccessDenied)
 

@@ -35,7 +35,7 @@ _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`")
 
 
 def fields_of(operation: Operation) -> dict[str, tuple[Any, Any]]:
-    """The types and defaults of an operation's fields beside those in its path."""
+    """The types and defaults of an operation's fields that are not in its path."""
     return {name: field for name, field in operation.fields.items() if name != "id" or ID not in operation.path}
 
 

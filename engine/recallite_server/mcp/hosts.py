@@ -308,7 +308,7 @@ def _without_table(text: str, key: str) -> str:
 
 
 def _put(servers: dict[str, Any], wanted: Mapping[str, Any] | None) -> None:
-    """Put the server among those of a file, or take it out. What a person added to its entry stays."""
+    """Put the server into a file, or take it out. What a person added to its entry stays."""
     if wanted is None:
         servers.pop(NAME, None)
     elif isinstance(servers.get(NAME), dict):
@@ -325,7 +325,7 @@ _LAST_COMMA = re.compile(r'("(?:\\.|[^"\\])*"?)|,(?=\s*+[}\]])', re.DOTALL)
 
 
 class _Node(NamedTuple):
-    """A value, its place in the text, and those of its items: the members of an object with their keys, or a list's."""
+    """A value and its span in the text, and its items: the members of an object with their keys, or a list's."""
 
     begin: int
     end: int
@@ -341,7 +341,7 @@ class _WrittenItem(NamedTuple):
 
 
 def changed(text: str, after: Any) -> str:
-    """A text whose value is `after`, with as few changes as that takes. Raises ValueError for no JSON."""
+    """A text with the value `after`, and as few changes as that takes. Raises ValueError for no JSON."""
     json.loads(text)
     root = _node(text, _SPACE.match(text).end())  # type: ignore[union-attr]
     style = _Style(text)
@@ -451,7 +451,7 @@ class _Style:
         return lead.rpartition("\n")[2] if "\n" in lead else None
 
     def _joined(self, node: _Node, items: Sequence[_WrittenItem], base: str, ends: str) -> str:
-        """The text of an object or a list with these items, between those of the old ones where they are neighbours."""
+        """The text of an object or a list with these items; between old neighbours the text is kept."""
         if not items:
             return ends
         old, inner = node.items, self._inner(node, base)

@@ -247,7 +247,7 @@ class MemoryServer:
 
 
 class _GrantedServer(MemoryServer):
-    """A server whose memory and tools are those that the token of each request allows."""
+    """A server that gives each request the memory and tools that its token allows."""
 
     def __init__(self, memory: Memory) -> None:
         super().__init__(lambda: nullcontext(memory))
@@ -342,7 +342,7 @@ def run_stdio(memory: MemoryServer) -> None:
 async def converse(
     memory: MemoryServer, lines: Any = None, answers: Any = None, *, left: Callable[[], object] = lambda: None
 ) -> None:
-    """Answer the lines of one host, by default those of standard input, until they end.
+    """Answer the lines of one host, by default from standard input, until they end.
 
     `left` is called when nobody takes the answers; the memory is closed then.
     """
@@ -440,7 +440,7 @@ def http_application(memory: MemoryServer, host: str, token: str | None) -> Appl
 
 
 def _with_token(application: Application, token: str) -> Application:
-    """The application for those who send this token."""
+    """The application for clients that send this token."""
     expected = f"Bearer {token}".encode()
 
     async def answer(

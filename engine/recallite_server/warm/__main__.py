@@ -18,7 +18,7 @@ _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
 def main() -> None:
-    """Answer until idle, or end at once if there is such a process already."""
+    """Answer until idle, or end at once if another process does so already."""
     path = Path(address())
     forget_keys()
     if not is_private(str(path.parent)):

@@ -68,7 +68,7 @@ def needs_keys() -> bool:
 
 
 def folder() -> str:
-    """The folder of the sockets: that of the session, which the system empties, or one in the user's data."""
+    """The folder of the sockets: the session's, which the system empties, or one in the user's data."""
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
     if runtime and is_private(runtime):
         return os.path.join(runtime, "recallite")
@@ -110,7 +110,7 @@ def of_header(value: str) -> str:
 
 
 def proof(token: bytes, challenge: str) -> str:
-    """The answer to a challenge, which only those who know the token can give."""
+    """The answer to a challenge, which only a holder of the token can give."""
     return blake2b(challenge.encode("ascii", "replace"), key=token, digest_size=16).hexdigest()
 
 
@@ -118,7 +118,7 @@ class Link:
     """A connection to the process. Raises Unanswered if there is none, or if it does not answer at once."""
 
     def __init__(self, path: str | None = None, answer_seconds: float = _ANSWER_SECONDS) -> None:
-        """`path` is that of the socket; None is `address()`. An answer is waited for this long."""
+        """`path` is the socket's; None is `address()`. An answer is waited for this long."""
         if path is None and not allowed():
             raise Unanswered("the environment does not allow it")
         try:
@@ -188,7 +188,7 @@ class Link:
     # ── a stream of lines ──────────────────────────────────────────────────────────────────────────────────────
 
     def begin_stream(self, path: str, headers: dict[str, str]) -> bool:
-        """Begin a request whose body and answer are streams of lines; returns whether the process takes it."""
+        """Begin a request that streams lines both ways; returns whether the process takes it."""
         try:
             self._send_head("POST", path, {"Transfer-Encoding": "chunked", **headers})
             accepted = self._head()[0] == 200
@@ -324,7 +324,7 @@ class Call:
 def _parsed(
     words: Iterator[str], known: Mapping[str, Option], *, one_text: bool = False
 ) -> tuple[dict[str, Any], list[str]]:
-    """The options and texts of a command; with `one_text` those before and including the first text."""
+    """The options and texts of a command; with `one_text` up to and including the first text."""
     values: dict[str, Any] = {}
     texts: list[str] = []
     try:

@@ -52,7 +52,6 @@ class _Child:
             self._process.stdin.close()
 
     def read(self) -> bytes:
-        """Its next line."""
         assert self._process.stdout is not None
         return self._process.stdout.readline()
 

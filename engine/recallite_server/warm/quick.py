@@ -1,4 +1,4 @@
-"""The start of a command without the packages of Python's environment, which those do not need that are answered warm.
+"""The start of a command without the packages of Python's environment, which a warm answer does not need.
 
 Hosts run hooks at every prompt, and start a server each. Nothing is imported here that takes a while.
 """

@@ -271,7 +271,6 @@ class _Conversation:
                 return
 
     async def write(self, line: str) -> None:
-        """Send a line."""
         self._store.used = monotonic()
         await self._send({"type": "http.response.body", "body": line.encode(), "more_body": True})
 

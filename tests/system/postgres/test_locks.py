@@ -63,9 +63,9 @@ def test_a_change_that_commits_late_is_seen_by_who_read_before(stores):
             assert set(found) == {"early"}
     with second.read() as reader:
         missed = reader.changes.since(seen)
-        (record_id,) = reader.records.find_ids(["late"], "/").values()
-        assert [(change.first_id, change.last_id) for change in missed] == [(record_id, record_id)]
-        assert record_id < found["early"]
+        (row_id,) = reader.records.find_ids(["late"], "/").values()
+        assert [(change.first_id, change.last_id) for change in missed] == [(row_id, row_id)]
+        assert row_id < found["early"]
         assert not reader.changes.contained_in(seen)
         assert reader.changes.since(reader.changes.commit()) == []
 

@@ -62,7 +62,7 @@ def test_kills_lose_and_double_nothing(tmp_path):
                     expected += [*(text for text in written if text not in erased), f"Alone in round {each}"]
                 assert sorted(stored.values()) == sorted(expected)
                 keys = [row("x", text).content_hash[:8] for text in set(expected)]
-                found = [each.record_id for each in reader.records.current_by_text(keys, NOW)]
+                found = [each.row_id for each in reader.records.current_by_text(keys, NOW)]
                 assert len(found) == len(set(found)) == len(expected)
         finally:
             store.close()

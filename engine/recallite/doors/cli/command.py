@@ -381,7 +381,7 @@ def prints(
 
 
 def _expanded(operation: str) -> list[str]:
-    """The arguments of an operation that the command line takes: of its options only those that are explained."""
+    """The arguments of an operation that the command line takes: only explained options."""
     if not operation:
         return []
     preset = operation_named(operation)
@@ -466,7 +466,7 @@ def option_of(operation: Operation, name: str) -> click.Parameter:
 
 
 def parsed(operation: Operation, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of an operation from the values of its options; those that were not given are left out."""
+    """The arguments of an operation from the values of its options, without options not given."""
     fields: dict[str, Any] = {}
     for name, value in values.items():
         if value is None:

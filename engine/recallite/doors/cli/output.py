@@ -154,7 +154,7 @@ def print_rows(columns: Sequence[str], rows: Iterable[Sequence[object]], *, unde
 def print_table(
     columns: str, row: Callable[[Any], Sequence[object]] | None = None, *, under: Collection[str] = ()
 ) -> Callable[[Any], None]:
-    """`print_rows` for one or more values of which `row` makes the cells, or else each column an attribute or key.
+    """`print_rows` for one or more values: `row` makes the cells, else each column is an attribute or key.
 
     `columns` are names, as "score id created:created_at uses:use_count:.0%" with attributes and formats.
     """
@@ -214,7 +214,7 @@ def named(name: str) -> Callable[[object], dict[str, object]]:
 
 
 def print_pairs(pairs: Mapping[str, object]) -> None:
-    """A line a field, without those that hold nothing."""
+    """A line a field, without empty fields."""
     full = [(name, _plain(value)) for name, value in pairs.items() if value not in (None, "", (), {}, [])]
     print_rows(("", ""), full)
 

@@ -194,9 +194,9 @@ def _sentences(account: Explanation) -> Iterator[str]:
     else:
         yield f"It is not among the hits: {account.reason}."
     signals, ranks = account.signals, account.ranks
-    places = [f"{ranks[name]:,} by {_SIGNALS[name]}" for name in ("cosine", "bm25") if signals.get(name)]
-    if places:
-        yield f"Among all memories that pass the filters its rank is {' and '.join(places)}."
+    rank_texts = [f"{ranks[name]:,} by {_SIGNALS[name]}" for name in ("cosine", "bm25") if signals.get(name)]
+    if rank_texts:
+        yield f"Among all memories that pass the filters its rank is {' and '.join(rank_texts)}."
     if signals and not signals.get("bm25"):
         yield "It has no word of the question."
     change = signals.get("spread", 0.0) - signals.get("fused", 0.0)

@@ -135,10 +135,10 @@ def own_names() -> list[str]:
 
 
 class Commands(Group):
-    """The commands of the operations, those that are none, and what other packages register."""
+    """The commands: of operations, others of the core, and what other packages register."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of all commands; those of other packages may fail to be imported."""
+        """The names of all commands; other packages' commands may fail to be imported."""
         return list(dict.fromkeys([*own_names(), *plugins.names("commands")]))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -169,7 +169,7 @@ class Commands(Group):
 
 
 def _beginning_with(word: str, operations: Iterable[Operation]) -> dict[str, Operation]:
-    """The operations by their commands whose first word this is."""
+    """The operations by their commands that begin with this word."""
     return {operation.words: operation for operation in operations if operation.words.partition(" ")[0] == word}
 
 

@@ -350,7 +350,7 @@ def _plain(value: Any, depth: int) -> Any:
 
 
 def _refused(message: str, values: Mapping[str, Any], takes: Mapping[str, Any]) -> ToolFault:
-    """An error of msgspec as a fault of the field, whose path is at the end of its message."""
+    """An error of msgspec as a fault of the field at the path that ends its message."""
     match = _PATH.search(message)
     path = match[1] if match else ""
     name = re.split(r"[.\[]", path)[0]

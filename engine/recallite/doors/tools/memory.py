@@ -340,7 +340,7 @@ class Restore(Action, frozen=True, kw_only=True, tag="restore"):
 
 
 def _the_one(memory: Memory, id: str | None, old_text: str | None) -> Record:
-    """The memory of this id, or the only one whose text holds `old_text`."""
+    """The memory of this id, or the only one with `old_text` in its text."""
     if (id is None) == (old_text is None):
         raise ToolFault("missing_field", "old_text", "give old_text or id, one of them", ["old_text", "id"])
     if id is not None:

@@ -242,7 +242,7 @@ def uri_of(id: str) -> str:
 
 
 def _within(items: Sequence[Sized], token_budget: int) -> list[Sized]:
-    """The first of these whose texts fit into a budget, and at least one."""
+    """The first of these that fit into a budget with their texts, and at least one."""
     totals = accumulate(len(item.text) for item in items)
     fitting = [item for item, chars in zip(items, totals, strict=True) if chars <= token_budget * _CHARS_A_TOKEN]
     return fitting or list(items[:1])

@@ -1,1 +1,1 @@
-"""The repositories whose SQL SQLite and PostgreSQL share; what differs is in the rooms of the two."""
+"""The repositories with the SQL that SQLite and PostgreSQL share; what differs is in the rooms of the two."""

@@ -127,7 +127,7 @@ class Blocks(Repository):
         )
 
     def links(self, ids: Sequence[int] | None = None) -> LinkBlock:
-        """All links, or those of these records, incoming and outgoing."""
+        """All links, or only the incoming and outgoing links of these records."""
         # Recall does not spread along "supersedes": what an answer replaced is no further answer.
         select = "SELECT source_id, target_id, strength FROM link WHERE type != 'supersedes'"
         if ids is None:
@@ -162,7 +162,7 @@ def token_block(rows: list[tuple[int, Any]]) -> TokenBlock:
 
 
 def term_block(ids: NDArray[np.int64], numbers: bytes, counts: bytes) -> TermBlock:
-    """The term lists of records: packed numbers, and counts with a zero byte behind those of each record."""
+    """The term lists of records: packed numbers, and counts with a zero byte after each record."""
     marked = np.frombuffer(counts, dtype=np.uint8)
     ends = np.flatnonzero(marked == 0)
     offsets = np.zeros(len(ids) + 1, dtype=np.int64)

@@ -96,7 +96,7 @@ class Lexicon(Repository):
     """The words of the store; `record_terms` is derived from them."""
 
     def lookup(self, words: Sequence[str]) -> dict[str, int]:
-        """The numbers of words; those that no record ever had are absent."""
+        """The numbers of words; a word that no record ever had is absent."""
         if not words:
             return {}
         return dict(self._execute(f"SELECT text, id FROM term WHERE text {IN_ARRAY}", (self._array(words),)))
@@ -117,7 +117,7 @@ class Lexicon(Repository):
         return {word: numbers[word] for word in words if word in numbers}
 
     def put_reading(self, ids: Sequence[int], reading: Reading, texts: Sequence[int] | None = None) -> None:
-        """Store the words of records, adding new ones: for ids[i] those of text i of the reading, or of texts[i]."""
+        """Store the words of records, adding new words: ids[i] gets text i of the reading, or texts[i]."""
         words, counts, offsets = reading.words_of(texts)
         cache = self._tx.numbers
         epoch = self._tx.known("lexicon_epoch", self._read_epoch)
@@ -129,7 +129,7 @@ class Lexicon(Repository):
         self._insert_many(
             "record_terms",
             "record_id, terms, counts",
-            [(record_id, *packed) for record_id, packed in zip(ids, lists, strict=True)],
+            [(row_id, *packed) for row_id, packed in zip(ids, lists, strict=True)],
         )
 
     def _numbers_of(self, words: Sequence[str], used: NDArray[np.int32] | None) -> NDArray[np.int32]:
@@ -148,10 +148,10 @@ class Lexicon(Repository):
                 numbers[i] = written[words[i]]
         return np.array([number or 0 for number in numbers], np.int32)
 
-    def copy(self, record_id: int, to_id: int) -> None:
+    def copy(self, row_id: int, to_id: int) -> None:
         """Give a record the words of another."""
         self._execute(
-            "INSERT INTO record_terms SELECT ?, terms, counts FROM record_terms WHERE record_id = ?", (to_id, record_id)
+            "INSERT INTO record_terms SELECT ?, terms, counts FROM record_terms WHERE record_id = ?", (to_id, row_id)
         )
 
     def drop(self, ids: Sequence[int]) -> None:
@@ -189,7 +189,7 @@ KeysOf = tuple[int, bytes]
 class Stated(NamedTuple):
     """The fields of a version that its keys and frames are made of."""
 
-    record_id: int
+    row_id: int
     kind: str
     scope_id: int
     authority: int
@@ -209,9 +209,9 @@ class Statements(Repository):
         for version in stated:
             made = stored_form(version)
             if made is not None:
-                rows.append((version.record_id, *made))
+                rows.append((version.row_id, *made))
                 if version.superseded_at is None and made[0]:
-                    current.append((version.record_id, made[0]))
+                    current.append((version.row_id, made[0]))
                 if version.authority < 0:
                     lower_ranks.add(version.authority)
         if rows:
@@ -228,7 +228,7 @@ class Statements(Repository):
     def derive(self, ids: Sequence[int], *, tell: bool = False) -> None:
         """Make the keys and frames of these records again from what is stored of them; `tell` the indexes of it.
 
-        Those that wait to be compared have none: nothing is compared with them before their turn.
+        Records that wait to be compared have none: nothing is compared with them before their turn.
         """
         if tell:
             self._tx.changes.append_ids("frames", list(ids))
@@ -239,7 +239,7 @@ class Statements(Repository):
         )
 
     def list_keys(self, ids: Sequence[int]) -> None:
-        """List the keys of these open records if they are not superseded, and unlist those of the others."""
+        """List the keys of these open records if they are not superseded, else unlist them."""
         rows = self._keys(ids)
         self._unlist(rows, erase=False)
         superseded = set(
@@ -266,7 +266,7 @@ class Statements(Repository):
         )
 
     def _list(self, rows: Sequence[KeysOf]) -> None:
-        """List records, none of which is listed yet, by their keys."""
+        """List records by their keys; none of them is listed yet."""
         self._insert_many("statement_key", "key, record_id", pairs_of(rows))
 
     def _unlist(self, rows: Sequence[KeysOf], *, erase: bool) -> None:
@@ -276,7 +276,7 @@ class Statements(Repository):
     def candidates(self, sought: Sequence[Sought], now: int, limit: int) -> list[list[StatementCandidate]]:
         """List for each query at most `limit` records of each authority that share a key, among the newest of the key.
 
-        Those that share the most keys come first, where the first keys weigh most; of equals the newest. Closed,
+        Records that share the most keys come first, where the first keys weigh most; of equals the newest. Closed,
         superseded and expired ones are none. However much a web page says, it takes no place of what the user said.
         """
         if not sought:
@@ -300,7 +300,7 @@ class Statements(Repository):
         return self._tx.known("lower ranks", read)
 
     def _of_ranks(self, sought: Sequence[tuple[Sought, int]], now: int, limit: int) -> list[list[StatementCandidate]]:
-        """List for each query those of one rank."""
+        """List for each query the candidates of one rank."""
         scopes = self._tx.scopes.ids([*{query.scope for query, _ in sought}])
         stored = [
             _within(query.keys, scopes[query.scope], rank) if query.scope in scopes else [] for query, rank in sought
@@ -310,39 +310,39 @@ class Statements(Repository):
         for keys in stored:
             shared: dict[int, int] = {}
             for weight, key in zip(range(len(keys), 0, -1), keys, strict=True):
-                for record_id in holders.get(key, ()):
-                    shared[record_id] = shared.get(record_id, 0) + weight
-            best = sorted([(weight, record_id) for record_id, weight in shared.items()], reverse=True)
+                for row_id in holders.get(key, ()):
+                    shared[row_id] = shared.get(row_id, 0) + weight
+            best = sorted([(weight, row_id) for row_id, weight in shared.items()], reverse=True)
             ranked.append(best[: limit + _SPARE])
-        current = self._current({record_id for best in ranked for _, record_id in best[:limit]}, now)
+        current = self._current({row_id for best in ranked for _, row_id in best[:limit]}, now)
         # Some have expired, or are of another kind: what follows them is read only then.
         kinds = [(query.kind, scopes.get(query.scope)) for query, _ in sought]
         missed = [
-            any(record_id not in current or current[record_id][0] != kind for _, record_id in best[:limit])
+            any(row_id not in current or current[row_id][0] != kind for _, row_id in best[:limit])
             for kind, best in zip(kinds, ranked, strict=True)
         ]
         if any(missed):
             more = (best[limit:] for best, some in zip(ranked, missed, strict=True) if some)
-            current |= self._current({record_id for best in more for _, record_id in best}, now)
+            current |= self._current({row_id for best in more for _, row_id in best}, now)
         return [
             [
-                StatementCandidate(*(*current[record_id][1], weight))
-                for weight, record_id in best
-                if record_id in current and current[record_id][0] == kind
+                StatementCandidate(*(*current[row_id][1], weight))
+                for weight, row_id in best
+                if row_id in current and current[row_id][0] == kind
             ][:limit]
             for kind, best in zip(kinds, ranked, strict=True)
         ]
 
     def of_text(self, sought: Sequence[SoughtText], now: int) -> list[list[StatementCandidate]]:
-        """List for each query the records of its text, in no order, among those that `candidates` would find."""
+        """List for each query the records of its text, in no order, that `candidates` would also find."""
         keys = {query.key for query in sought}
         if not keys:
             return []
         alike = self._tx.records.ids_by_text([*keys])
         scopes = self._tx.scopes.ids([*{query.scope for query in sought}]) if alike else {}
         by_text: dict[tuple[bytes, str, int | None], list[StatementCandidate]] = {}
-        for record_id, ((kind, scope_id), fields) in self._current(alike, now).items():
-            text = alike[record_id], kind, scope_id
+        for row_id, ((kind, scope_id), fields) in self._current(alike, now).items():
+            text = alike[row_id], kind, scope_id
             by_text.setdefault(text, []).append(StatementCandidate(*(*fields, 1)))
         return [
             by_text.get((query.key, query.kind, scopes.get(query.scope)), []) if by_text else [] for query in sought
@@ -361,17 +361,17 @@ class Statements(Repository):
         )
         return {key: msgspec.json.decode(row_ids) for key, row_ids in rows}
 
-    def of_ids(self, record_ids: Collection[int]) -> dict[int, StatementCandidate]:
+    def of_ids(self, row_ids: Collection[int]) -> dict[int, StatementCandidate]:
         """Return these open records by row id, superseded and expired ones too."""
-        if not record_ids:
+        if not row_ids:
             return {}
         rows = self._execute(
-            f"{_CANDIDATES} WHERE r.id {IN_ARRAY} AND r.recorded_until IS NULL", (self._id_array(sorted(record_ids)),)
+            f"{_CANDIDATES} WHERE r.id {IN_ARRAY} AND r.recorded_until IS NULL", (self._id_array(sorted(row_ids)),)
         )
         return {row[2]: StatementCandidate(*(*_fields(row[2:]), 0)) for row in rows}
 
     def superseded_of_text(self, sought: Sequence[SoughtText], without: Collection[int]) -> list[StatementCandidate]:
-        """List the superseded records of these texts, scopes and kinds, but for those `without`."""
+        """List the superseded records of these texts, scopes and kinds, except `without`."""
         alike = self._tx.records.ids_by_text([*{query.key for query in sought}])
         others = alike.keys() - without
         if not others:
@@ -384,48 +384,48 @@ class Statements(Repository):
         replaced = {row.old_id for row in self._tx.supersessions.of_old(ids)}
         return [*self.of_ids(replaced).values()]
 
-    def _current(self, record_ids: Collection[int], now: int) -> dict[int, tuple[tuple[str, int], tuple[Any, ...]]]:
-        """The kind and scope, and the candidate's fields, of those that are open and neither superseded nor expired."""
-        if not record_ids:
+    def _current(self, row_ids: Collection[int], now: int) -> dict[int, tuple[tuple[str, int], tuple[Any, ...]]]:
+        """The kind and scope, and the candidate's fields, of open records neither superseded nor expired."""
+        if not row_ids:
             return {}
         rows = self._execute(
             f"{_CANDIDATES} WHERE r.id {IN_ARRAY} "
             "AND r.recorded_until IS NULL AND r.superseded_at IS NULL AND (r.expires_at IS NULL OR r.expires_at > ?)",
-            (self._id_array(sorted(record_ids)), now),
+            (self._id_array(sorted(row_ids)), now),
         )
         return {row[2]: ((row[0], row[1]), _fields(row[2:])) for row in rows}
 
-    def frames(self, record_ids: NDArray[np.int64], *, of_texts: bool = False) -> NDArray[np.uint32]:
+    def frames(self, row_ids: NDArray[np.int64], *, of_texts: bool = False) -> NDArray[np.uint32]:
         """The frames of these versions and their values: uint32 (versions, `MAX_FRAMES`, 2), 0 where there is none.
 
         `of_texts` reads them from the texts, of records that wait to be compared: some 0.1 ms each.
         """
         rows: list[tuple[int, bytes]] = []
         if of_texts:
-            stated = self._rows(f"{_STATED} WHERE indexed AND id {IN_ARRAY}", (self._id_array(record_ids),))
+            stated = self._rows(f"{_STATED} WHERE indexed AND id {IN_ARRAY}", (self._id_array(row_ids),))
             made = ((row[0], stored_form(Stated(*row))) for row in stated)
-            rows = [(record_id, form[1]) for record_id, form in made if form is not None and form[1]]
-        elif len(record_ids):
-            rows = self._framed(record_ids)
-        frames, size = np.zeros((len(record_ids), MAX_FRAMES, 2), dtype=np.uint32), MAX_FRAMES * _FRAME.size
+            rows = [(row_id, form[1]) for row_id, form in made if form is not None and form[1]]
+        elif len(row_ids):
+            rows = self._framed(row_ids)
+        frames, size = np.zeros((len(row_ids), MAX_FRAMES, 2), dtype=np.uint32), MAX_FRAMES * _FRAME.size
         if rows:  # most turns of transcripts state nothing
             blobs = b"".join(blob[:size].ljust(size, b"\0") for _, blob in rows)
-            order = np.argsort(record_ids, kind="stable")
-            found = np.searchsorted(record_ids, [record_id for record_id, _ in rows], sorter=order)
+            order = np.argsort(row_ids, kind="stable")
+            found = np.searchsorted(row_ids, [row_id for row_id, _ in rows], sorter=order)
             frames[order[found]] = np.frombuffer(blobs, dtype="<u4").reshape(-1, MAX_FRAMES, 2)
         return frames
 
-    def _framed(self, record_ids: NDArray[np.int64]) -> list[tuple[int, bytes]]:
-        """Ids and frames of those of these versions that have frames."""
-        first, last = int(record_ids.min()), int(record_ids.max())
-        if last - first >= 2 * len(record_ids):
+    def _framed(self, row_ids: NDArray[np.int64]) -> list[tuple[int, bytes]]:
+        """Ids and frames of these versions, without the ones that have no frames."""
+        first, last = int(row_ids.min()), int(row_ids.max())
+        if last - first >= 2 * len(row_ids):
             return self._rows(
                 "SELECT s.record_id, s.frames FROM carray(?) c CROSS JOIN statement s ON s.record_id = c.value "
                 "WHERE length(s.frames) > 0",
-                (self._id_array(record_ids),),
+                (self._id_array(row_ids),),
             )
         # 20,000 versions without frames take 1.3 ms; looked up one by one, 7.5.
-        asked = set(record_ids.tolist())
+        asked = set(row_ids.tolist())
         rows = self._rows(
             "SELECT record_id, frames FROM statement WHERE record_id BETWEEN ? AND ? AND length(frames) > 0",
             (first, last),
@@ -468,7 +468,7 @@ def key_array(keys: bytes) -> NDArray[np.int64]:
 
 def pairs_of(rows: Sequence[KeysOf]) -> list[tuple[int, int]]:
     """The keys of records, each with its record."""
-    return [(key, record_id) for record_id, keys in rows for (key,) in _KEY.iter_unpack(keys)]
+    return [(key, row_id) for row_id, keys in rows for (key,) in _KEY.iter_unpack(keys)]
 
 
 def _within(keys: Sequence[int], scope_id: int, rank: int) -> list[int]:
@@ -501,12 +501,12 @@ class StandingRecords(Repository):
         )
         self.put((row_id, standing_of(*fields)) for row_id, *fields in rows)
 
-    def copy(self, record_id: int, to_id: int) -> None:
+    def copy(self, row_id: int, to_id: int) -> None:
         """Give a record the mark of another."""
-        self._execute("INSERT INTO standing SELECT ?, name FROM standing WHERE record_id = ?", (to_id, record_id))
+        self._execute("INSERT INTO standing SELECT ?, name FROM standing WHERE record_id = ?", (to_id, row_id))
 
     def named(self, among: Sequence[int] | None = None) -> dict[int, Standing]:
-        """Return the row ids, ascending, with the name of each; only those in `among`, unless it is None."""
+        """Return the row ids, ascending, with the name of each; only ids in `among`, unless it is None."""
         if among is None:
             return dict(self._execute("SELECT record_id, name FROM standing ORDER BY record_id"))
         return dict(

@@ -44,7 +44,7 @@ class _Text(NamedTuple):
 def rebuild(tx: Writer, on_progress: Progress | None = None) -> None:
     """Make words and hashes from the records anew. Unsound vectors are removed, the others kept as the settings say.
 
-    A database has emptied the derived tables before, and filled those that it alone has.
+    The database has emptied the derived tables before, and filled the tables that it alone has.
     """
     tx.connection.execute("INSERT INTO kind (name) SELECT DISTINCT kind FROM record")
     tx.supersessions.rebuild()
@@ -90,7 +90,7 @@ def drop_unused(tx: Writer) -> None:
 
 
 def open_epoch(tx: Writer) -> None:
-    """Begin another epoch of the numbers of words: those that processes keep are looked up again."""
+    """Begin another epoch of the numbers of words: processes look up again the ones that they keep."""
     tx.connection.execute(
         "INSERT INTO meta VALUES ('lexicon_epoch', '1') "
         "ON CONFLICT (key) DO UPDATE SET value = CAST(CAST(meta.value AS BIGINT) + 1 AS TEXT)"
@@ -209,18 +209,18 @@ _IN_SCOPES = [table.name for table in TABLES if "scope_id" in table.columns]
 class Erasure(Repository):
     """Erasure of records in a write transaction; a database's proof searches for what it collected."""
 
-    def begin(self, record_ids: Sequence[int], scopes: Iterable[str]) -> Erased:
+    def begin(self, row_ids: Sequence[int], scopes: Iterable[str]) -> Erased:
         """Note what is stored of these open records and, for whole scopes, of their services."""
         if self._tx.began is not None:  # before anything is deleted
             raise InvalidInput(INSIDE)
-        traces = self._traces(record_ids, scopes)
-        traces.ids = tuple(self._tx.records.public_ids(record_ids))
+        traces = self._traces(row_ids, scopes)
+        traces.ids = tuple(self._tx.records.public_ids(row_ids))
         traces.rows = self._rows_by_table()
         traces.had_snapshot = self._has_snapshot()
         self._tx.synced.forget_names(traces.ids)
         self._execute(
             f"DELETE FROM embedding_cache WHERE content_hash IN (SELECT content_hash FROM record WHERE id {IN_ARRAY})",
-            (self._id_array(self._with_versions(record_ids)),),
+            (self._id_array(self._with_versions(row_ids)),),
         )
         return traces
 
@@ -264,10 +264,10 @@ class Erasure(Repository):
     def _searched(self) -> Iterator[tuple[str, str, str]]:
         """The tables and columns that may hold content, and for each the condition that a row `t` holds `s.value`."""
 
-    def _traces(self, record_ids: Sequence[int], scopes: Iterable[str]) -> Erased:
+    def _traces(self, row_ids: Sequence[int], scopes: Iterable[str]) -> Erased:
         """The stored traces of these open records with their closed versions, and of the services in `scopes`."""
         erased = Erased()
-        versions = self._with_versions(record_ids)
+        versions = self._with_versions(row_ids)
         rows = list(self._execute(f"SELECT {_TEXTS} FROM record WHERE id {IN_ARRAY}", (self._id_array(versions),)))
         for statement in (*_VECTORS, *_BESIDE):
             rows += self._execute(statement, (self._id_array(versions),))
@@ -297,8 +297,8 @@ class Erasure(Repository):
     def _rows_by_table(self) -> dict[str, int]:
         return {name: self._execute(f'SELECT count(*) FROM "{name}"').get for name in self._tables()}
 
-    def _with_versions(self, record_ids: Sequence[int]) -> list[int]:
-        return [*record_ids, *self._tx.records.closed_versions(record_ids)]
+    def _with_versions(self, row_ids: Sequence[int]) -> list[int]:
+        return [*row_ids, *self._tx.records.closed_versions(row_ids)]
 
     def _has_snapshot(self) -> bool:
         """Whether there is a snapshot of the index, which goes with the records."""
@@ -310,7 +310,7 @@ class Erasure(Repository):
 
     @abstractmethod
     def _tables(self) -> list[str]:
-        """The tables whose rows are counted."""
+        """The tables in which rows are counted."""
 
     @abstractmethod
     def _in_a_message(self, word: str) -> bool:
@@ -359,7 +359,7 @@ CopiedRow = tuple[Any, ...]
 _MARK = "unfinished_copy"
 # The rows of `meta` that a copy takes over; the others are each store's own.
 _META = "key IN ('identity', 'purpose')"
-# Rows that are read and written at a time; of tables whose rows may be large, fewer.
+# Rows that are read and written at a time; fewer in tables where a row may be large.
 _ROWS = 4096
 _LARGE_ROWS = 512
 _LARGE = frozenset(
@@ -412,7 +412,7 @@ class Copying(Repository):
     """Every table that a copy takes over."""
 
     def tables(self, scope: str, *, access_tokens: bool) -> list[str]:
-        """The tables of a copy of a scope, each after those that its rows refer to."""
+        """The tables of a copy of a scope, each after the tables that its rows refer to."""
         return [
             name
             for name, condition in _CONDITIONS.items()
@@ -524,7 +524,7 @@ class Copying(Repository):
 
     @abstractmethod
     def _number_from(self, last_ids: dict[str, int]) -> None:
-        """Have new rows of these tables get ids after these, and after those that are there."""
+        """Have new rows of these tables get ids after these and after all stored ones."""
 
 
 def unfinished(path: str, mark: CopyMark) -> StoreError:

@@ -235,7 +235,7 @@ _COLUMNS = "key, name, state, number, diverged"
 
 
 class SyncedRow(NamedTuple):
-    """A row of the table `synced`; its meaning is that of `transfer/syncing`."""
+    """A row of the table `synced`; `transfer/syncing` says what it means."""
 
     key: str
     name: str | None

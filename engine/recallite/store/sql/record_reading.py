@@ -193,9 +193,9 @@ class _Opened(NamedTuple):
 class RecordReader(Repository):
     """The table `record` and what belongs to it, as a reader sees it."""
 
-    def fetch(self, record_ids: Sequence[int] | NDArray[np.int64]) -> dict[int, Found]:
+    def fetch(self, row_ids: Sequence[int] | NDArray[np.int64]) -> dict[int, Found]:
         """The fields that hits show of these records, by row id, read at once; ids that no longer exist are absent."""
-        ids = self._id_array(record_ids)
+        ids = self._id_array(row_ids)
         selected = [*self._execute(FOUND, (ids,))]
         try:
             rows = msgspec.convert(selected, list[FoundRow])
@@ -225,23 +225,23 @@ class RecordReader(Repository):
     def public_ids_of(self, ids: Sequence[int]) -> list[str]:
         """Public ids in this order of the row ids, which may be any."""
         names = dict(zip(sorted(ids), self.public_ids(sorted(ids)), strict=True))
-        return [names[record_id] for record_id in ids]
+        return [names[row_id] for row_id in ids]
 
     def standing_ids(self, among: Sequence[int] | None = None) -> dict[int, Standing]:
         """Return the row ids, ascending, of versions that are standing instructions or preferences, and which they are.
 
-        Only those in `among`, unless it is None.
+        Only ids in `among`, unless it is None.
         """
         return self._tx.standing.named(among)
 
-    def rows(self, record_ids: Sequence[int], embedder: EmbedderRow | None) -> dict[int, Row]:
+    def rows(self, row_ids: Sequence[int], embedder: EmbedderRow | None) -> dict[int, Row]:
         """Return the open, current ones of these records by row id, as `insert` was given them."""
-        vectors = {} if embedder is None else self._tx.vectors.values_of(record_ids, embedder)
+        vectors = {} if embedder is None else self._tx.vectors.values_of(row_ids, embedder)
         written = {}
         for row_id, tags, pinned, resolved, *values in self._execute(
             f"SELECT r.id, {TAGS_SQL}, r.pinned, r.valid_resolved, {_WRITTEN} FROM record r {JOINS} "
             f"WHERE r.recorded_until IS NULL AND r.superseded_at IS NULL AND r.indexed AND r.id {IN_ARRAY}",
-            (self._id_array(record_ids),),
+            (self._id_array(row_ids),),
         ):
             written[row_id] = Row(
                 **dict(zip(_WRITTEN_FIELDS, values, strict=True)), pinned=bool(pinned), valid_resolved=bool(resolved),
@@ -249,15 +249,15 @@ class RecordReader(Repository):
             )  # fmt: skip
         return written
 
-    def contexts(self, record_ids: NDArray[np.int64]) -> list[str | None]:
-        """The contexts of these records, in their order; None where there is none or no such record."""
+    def contexts(self, row_ids: NDArray[np.int64]) -> list[str | None]:
+        """The contexts of these records, in their order; None where there is no context or no record."""
         contexts = dict(
             self._execute(
                 f"SELECT id, context FROM record WHERE id {IN_ARRAY} AND context IS NOT NULL",
-                (self._id_array(record_ids),),
+                (self._id_array(row_ids),),
             )
         )
-        return [contexts.get(key) for key in record_ids.tolist()]
+        return [contexts.get(key) for key in row_ids.tolist()]
 
     def find_ids(self, public_ids: Sequence[str], scope: str) -> dict[str, int]:
         """Row ids by public id, of open records in a scope and its descendants; others are absent."""
@@ -286,9 +286,9 @@ class RecordReader(Repository):
             )
         )
 
-    def admits(self, filter: Filter, now: int, record_id: int) -> bool:
+    def admits(self, filter: Filter, now: int, row_id: int) -> bool:
         """Whether a filter admits a record."""
-        return bool(self._ids(Condition("r.id = ?", (record_id,)) & self._tx.conditions.matching(filter, now)))
+        return bool(self._ids(Condition("r.id = ?", (row_id,)) & self._tx.conditions.matching(filter, now)))
 
     def find(
         self,
@@ -310,9 +310,9 @@ class RecordReader(Repository):
         )
         return map(record_of, rows)
 
-    def get(self, record_id: int, *, outcome: Outcome = "stored") -> Record:
+    def get(self, row_id: int, *, outcome: Outcome = "stored") -> Record:
         """The record with this row id."""
-        (row,) = self._execute(f"{RECORD} WHERE r.id = ?", (record_id,))
+        (row,) = self._execute(f"{RECORD} WHERE r.id = ?", (row_id,))
         return record_of(row, outcome)
 
     def get_many(self, ids: Sequence[int]) -> Iterator[Record]:
@@ -323,7 +323,7 @@ class RecordReader(Repository):
     def history(self, public_id: str, *, chain: bool = False) -> list[Record]:
         """Every version of a record, oldest first; the open one is last.
 
-        With `chain` also those of the records that it supersedes and that supersede it, transitively, in this order.
+        With `chain` also the versions of records that it supersedes and that supersede it, transitively, in this order.
         """
         ids = self.version_ids(public_id)
         if chain:
@@ -339,14 +339,14 @@ class RecordReader(Repository):
         current = "SELECT id FROM record WHERE public_id = ? AND recorded_until IS NULL"
         return self._column(closed, (public_id,)) + self._column(current, (public_id,))
 
-    def version_at(self, record_id: int, moment: int) -> int:
+    def version_at(self, row_id: int, moment: int) -> int:
         """The row id of the version of an open record that was valid at `moment`; the open one if none was."""
         version_id: Any = self._execute(
             "SELECT v.id FROM record r JOIN record v ON v.public_id = r.public_id AND v.recorded_until IS NOT NULL "
             "WHERE r.id = ? AND v.recorded_from <= ? AND v.recorded_until > ?",
-            (record_id, moment, moment),
+            (row_id, moment, moment),
         ).get
-        return record_id if version_id is None else int(version_id)
+        return row_id if version_id is None else int(version_id)
 
     def count(self, filter: Filter, now: int, *, versions: Versions = "current") -> int:
         """The number of records that a filter admits."""
@@ -383,13 +383,13 @@ class RecordReader(Repository):
         return self._current("r.id IN (SELECT value FROM carray(?2))", now, self._id_array(ids))
 
     def current_by_text(self, keys: Sequence[bytes], now: int) -> Iterator[CurrentRecord]:
-        """The current records whose text has one of these keys (`text_key`), in order of storing."""
+        """The current records with one of these text keys (`text_key`), in order of storing."""
         condition = "r.id IN (SELECT value FROM carray(?2)) ORDER BY r.id"
         return self._current(condition, now, self._id_array([*self.ids_by_text(keys)]))
 
     @abstractmethod
     def ids_by_text(self, keys: Sequence[bytes]) -> dict[int, bytes]:
-        """The open records whose text has one of these keys: by row id, each with its key."""
+        """The open records with one of these text keys: by row id, each with its key."""
 
     def current_by_topic(self, topics: Sequence[str], now: int) -> Iterator[CurrentRecord]:
         """The current records of these topics, the last changed last."""
@@ -428,22 +428,22 @@ class RecordReader(Repository):
     def versions_of(self, opened: Sequence[tuple[int, str]], embedder: EmbedderRow | None) -> Iterator[Version]:
         """Every version of these open records, given as row id and public id, as `versions` has them."""
         closed = self._closed_ids([public_id for _, public_id in opened])
-        ids = [row_id for record_id, public_id in opened for row_id in (*closed.get(public_id, ()), record_id)]
+        ids = [version for row_id, public_id in opened for version in (*closed.get(public_id, ()), row_id)]
         records = self.by_row_ids(ids)
         parts = {} if embedder is None else self._tx.vectors.values_of(ids, embedder)
         repeated = self._tx.occurrences.of(ids)
-        for record_id in ids:
-            yield Version(records[record_id], tuple(parts.get(record_id, ())), repeated.get(record_id, ()))
+        for row_id in ids:
+            yield Version(records[row_id], tuple(parts.get(row_id, ())), repeated.get(row_id, ()))
 
     def _closed_ids(self, public_ids: Sequence[str]) -> dict[str, list[int]]:
         """Row ids of the closed versions of records, oldest first."""
         closed: dict[str, list[int]] = {}
-        for record_id, public_id in self._execute(
+        for row_id, public_id in self._execute(
             "SELECT id, public_id FROM record WHERE recorded_until IS NOT NULL "
             f"AND public_id {IN_ARRAY} ORDER BY recorded_from, recorded_until, id",
             (self._array(public_ids),),
         ):
-            closed.setdefault(public_id, []).append(record_id)
+            closed.setdefault(public_id, []).append(row_id)
         return closed
 
     def by_row_ids(self, ids: Sequence[int]) -> dict[int, Record]:

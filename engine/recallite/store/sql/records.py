@@ -36,7 +36,7 @@ class Records(RecordReader):
         """Insert records with their words, tags and vectors; returns their row ids, ascending.
 
         `rows` may be `RowColumns`. Their statements are read now; with `compared_by` they wait to be compared under the
-        policy in JSON that it returns for rows whose ids the caller chose (True) or did not choose (False).
+        policy in JSON that it returns for rows with ids chosen by the caller (True) or not (False).
         """
         columns = RowColumns.of(rows)
         if not columns:
@@ -52,7 +52,7 @@ class Records(RecordReader):
         self._insert_derived(ids, columns, scope_ids, compared_by)
         self._insert_vectors(ids, columns, embedder)
         self._tx.occurrences.add(
-            (record_id, *again) for record_id, repeated in _having(ids, columns.repeated) for again in repeated
+            (row_id, *again) for row_id, repeated in _having(ids, columns.repeated) for again in repeated
         )
         accessed = zip(ids, columns.access_count, columns.accessed_at, strict=True)
         self._insert_many("access", "record_id, count, accessed_at", [row for row in accessed if row[2] is not None])
@@ -80,7 +80,7 @@ class Records(RecordReader):
     def _insert_derived(
         self, ids: Sequence[int], rows: RowColumns, scopes: Sequence[int], compared_by: Callable[[bool], str] | None
     ) -> None:
-        """Store tags, words, standing and statements of rows; those that recall leaves out have only tags."""
+        """Store tags, words, standing and statements of rows; rows that recall leaves out have only tags."""
         self.put_tags(_having(ids, rows.tags))
         if not all(rows.indexed):
             indices = [i for i, indexed in enumerate(rows.indexed) if indexed]
@@ -99,9 +99,9 @@ class Records(RecordReader):
             self._tx.statements.put(Stated(*fields) for fields in stated)
         else:
             waiting: dict[bool, list[int]] = {}
-            for record_id, kind, named in zip(ids, rows.kind, rows.named, strict=True):
+            for row_id, kind, named in zip(ids, rows.kind, rows.named, strict=True):
                 if kind not in WITHOUT_STATEMENTS:
-                    waiting.setdefault(named, []).append(record_id)
+                    waiting.setdefault(named, []).append(row_id)
             for named, row_ids in waiting.items():
                 self._tx.uncompared.add(row_ids, compared_by(named))
 
@@ -110,16 +110,14 @@ class Records(RecordReader):
         if embedder is None:
             return
         vectors: list[tuple[int, int, bytes, bytes | None]] = []
-        for record_id, values, codes in zip(ids, rows.vectors, rows.codes, strict=True):
+        for row_id, values, codes in zip(ids, rows.vectors, rows.codes, strict=True):
             if len(values) == 1 and not codes:
-                vectors.append((record_id, 0, values[0], None))
+                vectors.append((row_id, 0, values[0], None))
             else:
-                vectors += Parts(values, codes).rows(record_id)
+                vectors += Parts(values, codes).rows(row_id)
         self._tx.vectors.insert(embedder, vectors)
         refused = zip(ids, rows.refused, strict=True)
-        self._tx.vectors.add_refusals(
-            embedder.id, {record_id: reason for record_id, reason in refused if reason is not None}
-        )
+        self._tx.vectors.add_refusals(embedder.id, {row_id: reason for row_id, reason in refused if reason is not None})
 
     def put_tags(self, tagged: Sequence[tuple[int, tuple[str, ...]]]) -> None:
         """Store tags in their order, new names added."""
@@ -131,17 +129,17 @@ class Records(RecordReader):
         self._insert_many(
             "record_tag",
             "record_id, place, tag_id",
-            [(record_id, i, tag_ids[name]) for record_id, tags in tagged for i, name in enumerate(tags)],
+            [(row_id, i, tag_ids[name]) for row_id, tags in tagged for i, name in enumerate(tags)],
         )
 
     def replace_tags(self, tagged: Sequence[tuple[int, tuple[str, ...]]]) -> list[int]:
-        """Give records other tags; returns those of them whose words changed by it."""
-        self._execute_many("DELETE FROM record_tag WHERE record_id = ?", [(record_id,) for record_id, _ in tagged])
+        """Give records other tags; returns the ones that have other words now."""
+        self._execute_many("DELETE FROM record_tag WHERE record_id = ?", [(row_id,) for row_id, _ in tagged])
         self.put_tags(tagged)
-        return self._put_words([record_id for record_id, _ in tagged])
+        return self._put_words([row_id for row_id, _ in tagged])
 
     def _put_words(self, ids: Sequence[int]) -> list[int]:
-        """Derive the words of records again from what is stored; returns those whose words are others now."""
+        """Derive the words of records again from what is stored; returns the ones that have other words now."""
         before = self._term_lists(ids)
         rows = self._rows(
             f"SELECT r.id, r.text, r.context, {TAGS_SQL} FROM record r WHERE r.indexed AND r.id {IN_ARRAY}",
@@ -152,66 +150,64 @@ class Records(RecordReader):
             indexed, texts, contexts, tags = zip(*rows, strict=True)
             self._tx.lexicon.put_reading(indexed, read_texts(texts, contexts, [*map(msgspec.json.decode, tags)]))
         after = self._term_lists(ids)
-        return [record_id for record_id in ids if before.get(record_id) != after.get(record_id)]
+        return [row_id for row_id in ids if before.get(row_id) != after.get(row_id)]
 
     def _term_lists(self, ids: Sequence[int]) -> dict[int, tuple[bytes, bytes]]:
         rows = self._rows(
             f"SELECT record_id, terms, counts FROM record_terms WHERE record_id {IN_ARRAY}", (self._id_array(ids),)
         )
-        return {record_id: (terms, counts) for record_id, terms, counts in rows}
+        return {row_id: (terms, counts) for row_id, terms, counts in rows}
 
-    def change_text(self, record_id: int, row: Row, embedder: EmbedderRow | None, *, keep_version: bool = True) -> None:
+    def change_text(self, row_id: int, row: Row, embedder: EmbedderRow | None, *, keep_version: bool = True) -> None:
         """Replace the text of a record. The old one becomes a closed version with a row id of its own, or is purged."""
         # The next version begins after this one, whatever the clocks of two writers say: each was current once.
-        began: Any = self._execute("SELECT recorded_from FROM record WHERE id = ?", (record_id,)).get
+        began: Any = self._execute("SELECT recorded_from FROM record WHERE id = ?", (row_id,)).get
         recorded_from = max(row.recorded_from, began + 1)
-        self._put_text(record_id, row, embedder, recorded_from, keep_version=keep_version)
+        self._put_text(row_id, row, embedder, recorded_from, keep_version=keep_version)
 
-    def put_versions(self, record_id: int, rows: Sequence[Row], embedder: EmbedderRow | None) -> None:
+    def put_versions(self, row_id: int, rows: Sequence[Row], embedder: EmbedderRow | None) -> None:
         """Replace all texts of a record by these, oldest first: the last is the open one."""
         *closed, current = rows
-        self._put_text(record_id, current, embedder, current.recorded_from, keep_version=False)
-        self._tx.occurrences.add((record_id, *again) for again in current.repeated)
+        self._put_text(row_id, current, embedder, current.recorded_from, keep_version=False)
+        self._tx.occurrences.add((row_id, *again) for again in current.repeated)
         ids = self.insert(closed, embedder)
         self._tx.standing.derive(ids)
-        self._execute_many(_DERIVE_FROM, [(record_id, version_id) for version_id in ids])
+        self._execute_many(_DERIVE_FROM, [(row_id, version_id) for version_id in ids])
 
     def _put_text(
-        self, record_id: int, row: Row, embedder: EmbedderRow | None, recorded_from: int, *, keep_version: bool
+        self, row_id: int, row: Row, embedder: EmbedderRow | None, recorded_from: int, *, keep_version: bool
     ) -> None:
         if keep_version:
-            self._close_version(record_id, closed_at=recorded_from)
+            self._close_version(row_id, closed_at=recorded_from)
         else:
-            self.purge_versions([record_id])
-            self._execute("DELETE FROM occurrence WHERE record_id = ?", (record_id,))
-        self._execute("DELETE FROM vector WHERE record_id = ?", (record_id,))
-        self._tx.vectors.drop_refusals(record_id)
+            self.purge_versions([row_id])
+            self._execute("DELETE FROM occurrence WHERE record_id = ?", (row_id,))
+        self._execute("DELETE FROM vector WHERE record_id = ?", (row_id,))
+        self._tx.vectors.drop_refusals(row_id)
         self._execute(
             "UPDATE record SET text = ?, context = ?, content_hash = ?, updated_at = ?, recorded_from = ?, "
             "embedding_state = ?, indexed = ? WHERE id = ?",
             (
                 row.text, row.context, row.content_hash, row.updated_at, recorded_from, row.embedding_state,
                 row.indexed,
-                record_id,
+                row_id,
             ),
         )  # fmt: skip
-        tags = self._execute(f"SELECT {TAGS_SQL} FROM record r WHERE r.id = ?", (record_id,)).get
-        self._tx.lexicon.drop([record_id])
+        tags = self._execute(f"SELECT {TAGS_SQL} FROM record r WHERE r.id = ?", (row_id,)).get
+        self._tx.lexicon.drop([row_id])
         if row.indexed:
-            self._tx.lexicon.put_reading(
-                [record_id], read_texts([row.text], [row.context], [msgspec.json.decode(tags)])
-            )
-        self._tx.standing.derive([record_id])
-        self._tx.statements.derive([record_id])
-        self._insert_vectors([record_id], RowColumns.of([row]), embedder)
-        self._tx.changes.append("text", record_id)
+            self._tx.lexicon.put_reading([row_id], read_texts([row.text], [row.context], [msgspec.json.decode(tags)]))
+        self._tx.standing.derive([row_id])
+        self._tx.statements.derive([row_id])
+        self._insert_vectors([row_id], RowColumns.of([row]), embedder)
+        self._tx.changes.append("text", row_id)
 
-    def insert_earlier(self, record_id: int, row: Row, embedder: EmbedderRow | None) -> None:
+    def insert_earlier(self, row_id: int, row: Row, embedder: EmbedderRow | None) -> None:
         """Insert a text that is older than the current one among the versions of a record, by its time."""
         versions = self._rows(
             "SELECT v.id, v.recorded_from, v.public_id FROM record r JOIN record v ON v.public_id = r.public_id "
             "WHERE r.id = ? ORDER BY v.recorded_from, v.recorded_until IS NULL, v.id",
-            (record_id,),
+            (row_id,),
         )
         row.public_id = versions[0][2]
         row.recorded_until = next(began for _, began, _ in versions if began > row.recorded_from)
@@ -220,86 +216,86 @@ class Records(RecordReader):
             self._execute("UPDATE record SET recorded_until = ? WHERE id = ?", (row.recorded_from, before[-1]))
             self._tx.changes.append("update", before[-1])
         (version_id,) = self.insert([row], embedder)
-        self._execute(_DERIVE_FROM, (record_id, version_id))
+        self._execute(_DERIVE_FROM, (row_id, version_id))
 
-    def change_columns(self, record_id: int, columns: dict[str, Any], tags: tuple[str, ...] | None) -> None:
+    def change_columns(self, row_id: int, columns: dict[str, Any], tags: tuple[str, ...] | None) -> None:
         """Change fields other than text: `columns` by name, `scope` and `source` as names; `tags` replace all tags."""
         columns = dict(columns)
         if "importance" in columns:
             columns.setdefault("base_importance", None)
-        old_source = self._execute("SELECT source_id FROM record WHERE id = ?", (record_id,)).get
+        old_source = self._execute("SELECT source_id FROM record WHERE id = ?", (row_id,)).get
         if "scope" in columns:
             scope = columns.pop("scope")
             columns["scope_id"] = self._tx.scopes.id_of(scope)
             if "source" not in columns:
                 columns["source"] = self._execute(
-                    "SELECT o.name FROM record r JOIN source o ON o.id = r.source_id WHERE r.id = ?", (record_id,)
+                    "SELECT o.name FROM record r JOIN source o ON o.id = r.source_id WHERE r.id = ?", (row_id,)
                 ).get
         if "source" in columns:
             source = columns.pop("source")
             scope_id = (
-                columns.get("scope_id") or self._execute("SELECT scope_id FROM record WHERE id = ?", (record_id,)).get
+                columns.get("scope_id") or self._execute("SELECT scope_id FROM record WHERE id = ?", (row_id,)).get
             )
             key = (scope_id, source)
             columns["source_id"] = None if source is None else self._tx.scopes.intern_sources({key})[key]
         if "kind" in columns:
             self._number_kinds({columns["kind"]})
         assignments = ", ".join(f"{name} = ?" for name in columns)
-        self._execute(f"UPDATE record SET {assignments} WHERE id = ?", (*columns.values(), record_id))
+        self._execute(f"UPDATE record SET {assignments} WHERE id = ?", (*columns.values(), row_id))
         if "kind" in columns or "authority" in columns:
-            self._tx.standing.derive([record_id])
+            self._tx.standing.derive([row_id])
         if not columns.keys().isdisjoint(("kind", "scope_id", "authority", "position")):
-            self._tx.statements.derive([record_id])
+            self._tx.statements.derive([row_id])
         if "expires_at" in columns:
-            self._tx.supersessions.derive([row.old_id for row in self._tx.supersessions.of_new([record_id])])
-        if tags is not None and self.replace_tags([(record_id, tags)]):
-            self._tx.changes.append("text", record_id)
+            self._tx.supersessions.derive([row.old_id for row in self._tx.supersessions.of_new([row_id])])
+        if tags is not None and self.replace_tags([(row_id, tags)]):
+            self._tx.changes.append("text", row_id)
         if "source_id" in columns:
             # Closed versions move along: without access to a record there is none to its past.
-            moved = self.closed_versions([record_id])
+            moved = self.closed_versions([row_id])
             self._execute_many(
                 "UPDATE record SET (scope_id, source_id) = (SELECT scope_id, source_id FROM record WHERE id = ?1) "
                 "WHERE id = ?2",
-                [(record_id, version) for version in moved],
+                [(row_id, version) for version in moved],
             )
             self._tx.changes.append_ids("update", moved)
             self._tx.scopes.drop_empty_sources([old_source])
-        self._tx.changes.append("update", record_id)
+        self._tx.changes.append("update", row_id)
 
-    def set_expiry(self, record_ids: Sequence[int], expires_at: int | None, expires_after: int | None) -> None:
+    def set_expiry(self, row_ids: Sequence[int], expires_at: int | None, expires_after: int | None) -> None:
         """Set when records expire, and how long they live after each renewal; no other field changes."""
-        self._move_expiry(record_ids, "expires_at = ?, expires_after = ?", expires_at, expires_after)
+        self._move_expiry(row_ids, "expires_at = ?, expires_after = ?", expires_at, expires_after)
 
-    def slide_expiry(self, record_ids: Sequence[int], now: int) -> None:
-        """Let those records that have an `expires_after` expire so long after `now`; no other field changes."""
-        self._move_expiry(record_ids, "expires_at = coalesce(? + expires_after, expires_at)", now)
+    def slide_expiry(self, row_ids: Sequence[int], now: int) -> None:
+        """Let records with an `expires_after` expire so long after `now`; no other field changes."""
+        self._move_expiry(row_ids, "expires_at = coalesce(? + expires_after, expires_at)", now)
 
-    def _move_expiry(self, record_ids: Sequence[int], assignment: str, *values: int | None) -> None:
-        if not len(record_ids):
+    def _move_expiry(self, row_ids: Sequence[int], assignment: str, *values: int | None) -> None:
+        if not len(row_ids):
             return
-        self._execute(f"UPDATE record SET {assignment} WHERE id {IN_ARRAY}", (*values, self._id_array(record_ids)))
-        self._tx.supersessions.derive([row.old_id for row in self._tx.supersessions.of_new(record_ids)])
-        self._tx.changes.append_ids("update", list(record_ids))
+        self._execute(f"UPDATE record SET {assignment} WHERE id {IN_ARRAY}", (*values, self._id_array(row_ids)))
+        self._tx.supersessions.derive([row.old_id for row in self._tx.supersessions.of_new(row_ids)])
+        self._tx.changes.append_ids("update", list(row_ids))
 
-    def delete(self, record_ids: Sequence[int]) -> int:
+    def delete(self, row_ids: Sequence[int]) -> int:
         """Purge open records with their versions, vectors, words, tags and links; returns how many versions."""
-        if not len(record_ids):
+        if not len(row_ids):
             return 0
         sources = self._execute(
             f"SELECT DISTINCT source_id FROM record WHERE id {IN_ARRAY} AND source_id IS NOT NULL",
-            (self._id_array(record_ids),),
+            (self._id_array(row_ids),),
         ).fetchall()
-        losing, following = self._tx.supersessions.losing(record_ids)
-        closed = self.purge_versions(record_ids)
-        self._purge(record_ids)
+        losing, following = self._tx.supersessions.losing(row_ids)
+        closed = self.purge_versions(row_ids)
+        self._purge(row_ids)
         self._tx.supersessions.put(following)
         self._tx.supersessions.derive(losing)
         self._tx.scopes.drop_empty_sources([row[0] for row in sources])
         return closed
 
-    def purge_versions(self, record_ids: Sequence[int]) -> int:
+    def purge_versions(self, row_ids: Sequence[int]) -> int:
         """Purge the closed versions of these open records; returns how many."""
-        closed = self.closed_versions(record_ids)
+        closed = self.closed_versions(row_ids)
         self._purge(closed)
         return len(closed)
 
@@ -314,45 +310,45 @@ class Records(RecordReader):
             [(public_id, *access) for public_id, access in sorted(accesses.items())],
         )
 
-    def _close_version(self, record_id: int, *, closed_at: int) -> None:
+    def _close_version(self, row_id: int, *, closed_at: int) -> None:
         """Copy a record, with words, vectors and tags, into a closed row of its own."""
         (version_id,) = self._tx.new_ids("record", 1)
         values = ", ".join("?" if name == "recorded_until" else name for name in (*_COLUMNS, *_DERIVED))
         self._execute(
             f"INSERT INTO record (id, {', '.join((*_COLUMNS, *_DERIVED))}) SELECT ?, {values} FROM record WHERE id = ?",
-            (version_id, closed_at, record_id),
+            (version_id, closed_at, row_id),
         )
         self._execute(
             "INSERT INTO record_tag SELECT ?, place, tag_id FROM record_tag WHERE record_id = ?",
-            (version_id, record_id),
+            (version_id, row_id),
         )
         active = self._tx.vectors.active_embedder()
         if active is not None:
-            self._tx.vectors.insert(active, self._tx.vectors.of_record(record_id).rows(version_id))
-            self._tx.vectors.copy_refusals(record_id, version_id)
-        self._tx.lexicon.copy(record_id, version_id)
-        self._tx.standing.copy(record_id, version_id)
+            self._tx.vectors.insert(active, self._tx.vectors.of_record(row_id).rows(version_id))
+            self._tx.vectors.copy_refusals(row_id, version_id)
+        self._tx.lexicon.copy(row_id, version_id)
+        self._tx.standing.copy(row_id, version_id)
         self._tx.statements.derive([version_id])
-        self._tx.occurrences.move(record_id, version_id)
+        self._tx.occurrences.move(row_id, version_id)
         self._tx.changes.append("insert", version_id)
 
-    def closed_versions(self, record_ids: Sequence[int]) -> list[int]:
+    def closed_versions(self, row_ids: Sequence[int]) -> list[int]:
         """Row ids of the closed versions of these open records."""
         return self._column(
             "SELECT v.id FROM record r JOIN record v ON v.public_id = r.public_id AND v.recorded_until IS NOT NULL "
             f"WHERE r.id {IN_ARRAY}",
-            (self._id_array(record_ids),),
+            (self._id_array(row_ids),),
         )
 
-    def _purge(self, record_ids: Sequence[int]) -> None:
+    def _purge(self, row_ids: Sequence[int]) -> None:
         self._tx.snapshot.discard()
-        if not len(record_ids):
+        if not len(row_ids):
             return
-        self._tx.lexicon.drop(record_ids)
-        self._tx.statements.drop(record_ids)
+        self._tx.lexicon.drop(row_ids)
+        self._tx.statements.drop(row_ids)
         # Tags, links, supersessions, access counts and vectors follow by foreign key.
-        self._execute(f"DELETE FROM record WHERE id {IN_ARRAY}", (self._id_array(record_ids),))
-        self._tx.changes.append_ids("delete", list(record_ids))
+        self._execute(f"DELETE FROM record WHERE id {IN_ARRAY}", (self._id_array(row_ids),))
+        self._tx.changes.append_ids("delete", list(row_ids))
 
 
 def _having(ids: Sequence[int], column: Sequence[Any]) -> list[tuple[int, Any]]:

@@ -51,12 +51,12 @@ class _LinkRow(NamedTuple):
 class Links(Repository):
     """The table `link`."""
 
-    def of(self, record_id: int, *, incoming: bool, types: Sequence[str]) -> list[Link]:
+    def of(self, row_id: int, *, incoming: bool, types: Sequence[str]) -> list[Link]:
         """The links that leave (or reach) a record, strongest first."""
         near, far = ("target_id", "source_id") if incoming else ("source_id", "target_id")
         of_types, bound = self._of_types(types)
         rows = self._execute(
-            f"{_LINK} WHERE l.{near} = ? {of_types} ORDER BY l.strength DESC, l.{far}, l.type", (record_id, *bound)
+            f"{_LINK} WHERE l.{near} = ? {of_types} ORDER BY l.strength DESC, l.{far}, l.type", (row_id, *bound)
         )
         return [*map(_link, rows)]
 
@@ -197,9 +197,9 @@ class Supersessions(Repository):
         )
         return {row[0]: Standpoint(*row) for row in rows}
 
-    def chain(self, record_id: int) -> list[int]:
-        """A record, those that it supersedes and those that supersede it, transitively: the oldest first."""
-        begins_at = {record_id: 0}
+    def chain(self, row_id: int) -> list[int]:
+        """A record, and the records that it supersedes and that supersede it, transitively: the oldest first."""
+        begins_at = {row_id: 0}
         edges: dict[int, list[int]] = {}
         for near, far in (("old_id", "new_id"), ("new_id", "old_id")):
             rows = self._execute(
@@ -207,7 +207,7 @@ class Supersessions(Repository):
                 f"ON x.{near} = reached.id AND x.known_until IS NULL) "
                 f"SELECT x.old_id, x.new_id, {_BEGINS.format(row='r')} FROM reached JOIN supersession x "
                 f"ON x.{near} = reached.id AND x.known_until IS NULL JOIN record r ON r.id = x.{far}",
-                (record_id,),
+                (row_id,),
             )
             for old, new, begins in rows:
                 edges.setdefault(old, []).append(new)
@@ -223,14 +223,14 @@ class Supersessions(Repository):
         """
         condition, bound = _known(known_at)
         formers: dict[int, list[FormerRow]] = {}
-        for record_id, *row in self._execute(
+        for row_id, *row in self._execute(
             f"SELECT r.id, o.public_id, o.text, {_HELD_FROM.format(row='o')}, x.holds_from FROM record r JOIN record c "
             "ON c.public_id = r.public_id AND c.recorded_until IS NULL JOIN supersession x ON x.new_id = c.id JOIN "
             f"record o ON o.id = x.old_id WHERE r.id {IN_ARRAY} AND {condition} AND (o.expires_at IS NULL OR "
             "o.expires_at > ?) ORDER BY x.holds_from DESC, o.id DESC",
             (self._id_array(ids), *bound, now),
         ):
-            formers.setdefault(record_id, []).append(read_row(tuple(row), FormerRow, "record"))
+            formers.setdefault(row_id, []).append(read_row(tuple(row), FormerRow, "record"))
         return formers
 
     def successors(
@@ -239,20 +239,20 @@ class Supersessions(Repository):
         """The time when each of these versions stopped to hold, and its successors; current ones are absent."""
         condition, bound = _known(known_at)
         successors: dict[int, tuple[int, tuple[str, ...]]] = {}
-        for record_id, holds_from, public_id in self._execute(
+        for row_id, holds_from, public_id in self._execute(
             "SELECT r.id, x.holds_from, n.public_id FROM record r JOIN record c ON c.public_id = r.public_id AND "
             "c.recorded_until IS NULL JOIN supersession x ON x.old_id = c.id JOIN record n ON n.id = x.new_id WHERE "
             f"r.id {IN_ARRAY} AND {condition} ORDER BY x.holds_from, n.id",
             (self._id_array(ids), *bound),
         ):
-            held_until, names = successors.get(record_id, (holds_from, ()))
-            successors[record_id] = held_until, (*names, public_id)
+            held_until, names = successors.get(row_id, (holds_from, ()))
+            successors[row_id] = held_until, (*names, public_id)
         return successors
 
     def undone(self, known_at: int, valid_at: int | None = None) -> list[int]:
         """Row ids of all versions that were superseded at `known_at` by what has been undone since.
 
-        With `valid_at` only those that, as it was known then, no longer held at that valid time.
+        With `valid_at` only versions that, as it was known then, no longer held at that valid time.
         """
         ids = self._column(
             "SELECT DISTINCT x.old_id FROM supersession x JOIN record n ON n.id = x.new_id WHERE x.known_until > ?1 "
@@ -302,7 +302,7 @@ class Supersessions(Repository):
             self.put([row])
 
     def put(self, rows: Sequence[Supersession]) -> None:
-        """Store supersessions, with the links of those that stand."""
+        """Store supersessions, with links for the standing ones."""
         if not rows:
             return
         self._insert_many("supersession", _COLUMNS, rows)
@@ -420,20 +420,20 @@ def _known(known_at: int | None) -> tuple[str, tuple[int, ...]]:
 
 
 def _in_order(begins_at: dict[int, int], edges: dict[int, list[int]]) -> list[int]:
-    """Records so that each comes before its successors; of those that are free, the one that began first."""
+    """Records, each before its successors; where that leaves a choice, the one that began first."""
     waiting = dict.fromkeys(begins_at, 0)
     for successors in edges.values():
-        for record_id in successors:
-            waiting[record_id] += 1
+        for row_id in successors:
+            waiting[row_id] += 1
     free: list[tuple[int, int]] = []
-    for record_id, before in waiting.items():
+    for row_id, before in waiting.items():
         if not before:
-            heappush(free, (begins_at[record_id], record_id))
+            heappush(free, (begins_at[row_id], row_id))
     ordered = []
     while free:
-        record_id = heappop(free)[1]
-        ordered.append(record_id)
-        for successor in edges.get(record_id, ()):
+        row_id = heappop(free)[1]
+        ordered.append(row_id)
+        for successor in edges.get(row_id, ()):
             waiting[successor] -= 1
             if not waiting[successor]:
                 heappush(free, (begins_at[successor], successor))
@@ -453,11 +453,11 @@ class UncomparedRecords(Repository):
         return None if entry is None else entry._replace(last_id=min(entry.last_id, entry.first_id + limit - 1))
 
     def unreadable(self) -> list[Uncompared]:
-        """List those that wait under a policy that cannot be read: that of a newer version, or a damaged one."""
+        """List the records that wait under an unreadable policy: a newer version's, or a damaged one."""
         return [entry for entry in self._entries() if read_policy(entry.policy) is None]
 
     def mend(self) -> None:
-        """Have those whose policy cannot be read wait under the default one."""
+        """Have records with an unreadable policy wait under the default one."""
         usual = msgspec.json.encode(WritePolicy().to_dict()).decode()
         for entry in self.unreadable():
             self._execute("UPDATE uncompared SET policy = ? WHERE first_id = ?", (usual, entry.first_id))
@@ -467,21 +467,21 @@ class UncomparedRecords(Repository):
         return [Uncompared(*row) for row in rows]
 
     def without(self, ids: Sequence[int]) -> Sequence[int]:
-        """Return those of these records that do not wait."""
+        """Return these records without the waiting ones."""
         ranges = self.ranges()
         if not ranges:
             return ids
         first, last = np.array(ranges, dtype=np.int64).T
         before = np.searchsorted(first, ids, side="right") - 1
         waiting = (before >= 0) & (np.asarray(ids) <= last[before])
-        return [record_id for record_id, waits in zip(ids, waiting.tolist(), strict=True) if not waits]
+        return [row_id for row_id, waits in zip(ids, waiting.tolist(), strict=True) if not waits]
 
     def ranges(self) -> list[tuple[int, int]]:
         """The first and the last row id of each range that waits, ascending."""
         return self._rows("SELECT first_id, last_id FROM uncompared ORDER BY first_id")
 
     def count(self) -> int:
-        """The number that wait, without those that are forgotten by now."""
+        """The number of waiting records, without the ones forgotten by now."""
         return self._number("SELECT count(*) FROM uncompared u JOIN record r ON r.id BETWEEN u.first_id AND u.last_id")
 
     def add(self, ids: Sequence[int], policy: str) -> None:
@@ -489,7 +489,7 @@ class UncomparedRecords(Repository):
         self._insert_many("uncompared", "first_id, last_id, policy", [(*run, policy) for run in runs_of(ids)])
 
     def done(self, first: Uncompared) -> None:
-        """Have those that `first` returned wait no longer."""
+        """Take what `first` returned off the waiting list."""
         left = self._column(
             "SELECT r.id FROM uncompared u JOIN record r ON r.id > ? AND r.id <= u.last_id WHERE u.first_id = ?",
             (first.last_id, first.first_id),
@@ -509,14 +509,14 @@ def read_policy(policy: str) -> WritePolicy | None:
 class Occurrences(Repository):
     """The table `occurrence`."""
 
-    def of(self, record_ids: Sequence[int]) -> dict[int, list[Occurrence]]:
-        """The further times of these records, oldest first, by row id; those without are absent."""
+    def of(self, row_ids: Sequence[int]) -> dict[int, list[Occurrence]]:
+        """The further times of these records, oldest first, by row id; records without any are absent."""
         occurrences: dict[int, list[Occurrence]] = {}
-        for record_id, *row in self._execute(
+        for row_id, *row in self._execute(
             f"SELECT record_id, at, text FROM occurrence WHERE record_id {IN_ARRAY} ORDER BY record_id, at, id",
-            (self._id_array(record_ids),),
+            (self._id_array(row_ids),),
         ):
-            occurrences.setdefault(record_id, []).append(read_row(tuple(row), Occurrence, "an occurrence at"))
+            occurrences.setdefault(row_id, []).append(read_row(tuple(row), Occurrence, "an occurrence at"))
         return occurrences
 
     def add(self, rows: Iterable[tuple[int, int, str | None]]) -> None:
@@ -527,9 +527,9 @@ class Occurrences(Repository):
         """The number of the newest; a new one is no change of the feed."""
         return self._number("SELECT coalesce(max(id), 0) FROM occurrence")
 
-    def move(self, record_id: int, to_id: int) -> None:
+    def move(self, row_id: int, to_id: int) -> None:
         """Leave the times of a text that has been replaced to its closed version."""
-        self._execute("UPDATE occurrence SET record_id = ? WHERE record_id = ?", (to_id, record_id))
+        self._execute("UPDATE occurrence SET record_id = ? WHERE record_id = ?", (to_id, row_id))
 
 
 class Judgements(Repository):

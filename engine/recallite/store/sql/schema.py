@@ -52,12 +52,12 @@ class Table(NamedTuple):
         return [name for name, (_, constraints) in self.columns.items() if f"REFERENCES {other}(" in constraints]
 
     def also(self, lines: str) -> Table:
-        """The same table with further columns and indexes; they replace those of the same name."""
+        """The same table with further columns and indexes; they replace any of the same name."""
         more = table(self.name, lines)
         return self._replace(columns=self.columns | more.columns, indexes=self.indexes | more.indexes)
 
     def create_sql(self, types: Mapping[str, str], *, unnumbered: str = "") -> str:
-        """The statements that create it; `unnumbered` ends that of a table whose rows have no number."""
+        """The statements that create it; `unnumbered` ends the one of a table without row numbers."""
         columns = [
             f"    {name} {types.get(kind, kind).format(name=name)}{constraints}"
             for name, (kind, constraints) in self.columns.items()
@@ -239,7 +239,7 @@ TABLES = (
         reason TEXT NOT NULL
         PRIMARY KEY (record_id, embedder_id)
     """),
-    # Kinds with a number. A write numbers those of new records.
+    # Kinds with a number. A write numbers the kinds of new records.
     table("kind", """
         id ID
         name TEXT NOT NULL UNIQUE

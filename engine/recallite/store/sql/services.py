@@ -93,7 +93,7 @@ class Documents(Repository):
         self._execute_many("UPDATE document SET inode = ?, read_at = ? WHERE id = ? AND content_hash = ?", seen)
 
     def move_chunks(self, moved: Sequence[tuple[Chunk, int, str | None, int, Sequence[str]]]) -> None:
-        """Change position, metadata, time of creation and tags of chunks whose text is the same."""
+        """Change position, metadata, time of creation and tags of chunks with the same text."""
         changed, tagged = [], []
         for chunk, position, metadata, created_at, tags in moved:
             if (chunk.position, chunk.metadata, chunk.created_at) != (position, metadata, created_at):
@@ -124,16 +124,16 @@ class Documents(Repository):
         self._tx.scopes.drop_empty_sources(sources)
         return len(chunks)
 
-    def sources_of(self, record_ids: Sequence[int]) -> list[int]:
-        """The source ids of the documents of which these records are chunks."""
+    def sources_of(self, row_ids: Sequence[int]) -> list[int]:
+        """The source ids of the documents that these records are chunks of."""
         return self._column(
             f"SELECT DISTINCT source_id FROM record WHERE kind = '{CHUNK_KIND}' AND source_id IS NOT NULL "
             f"AND id {IN_ARRAY}",
-            (self._id_array(record_ids),),
+            (self._id_array(row_ids),),
         )
 
     def settle(self, source_ids: Sequence[int]) -> None:
-        """Delete documents that have lost all chunks, and have those that lost some chunked again at the next read."""
+        """Delete documents that lost all chunks; documents that lost some are chunked again at the next read."""
         left = f"(SELECT count(*) FROM record r WHERE r.source_id = document.source_id AND r.kind = '{CHUNK_KIND}')"
         self._execute(
             f"UPDATE document SET chunking = '', chunks = {left} WHERE source_id {IN_ARRAY} AND chunks > {left}",
@@ -179,7 +179,7 @@ def bm25(
 ) -> NDArray[np.float64]:
     """The BM25 of texts of these lengths, higher is better: `counts` say how often each has each word sought.
 
-    They are among `messages` texts with `words` words in all. Over a whole table the scores are those of FTS5's
+    They are among `messages` texts with `words` words in all. Over a whole table the scores equal FTS5's
     `bm25()` to the last bit.
     """
     scores = np.zeros(len(lengths))
@@ -266,7 +266,7 @@ class Sessions(Repository):
     ) -> list[tuple[int, bytes]]:
         """Position and JSON of the messages of a session in order; with a limit, of the last ones.
 
-        With `before`, of those before this position.
+        With `before`, of the messages before this position.
 
         JSON as bytes: one message that is not UTF-8 must not make the others unreadable.
         """
@@ -515,25 +515,25 @@ class Procedures(Repository):
         ).get
         return row_id
 
-    def set_rate(self, record_id: int, success_rate: float) -> None:
+    def set_rate(self, row_id: int, success_rate: float) -> None:
         """Set the success rate; counts stay."""
         self._execute(
             "INSERT INTO procedure_use (record_id, success_rate) VALUES (?, ?) "
             "ON CONFLICT (record_id) DO UPDATE SET success_rate = excluded.success_rate",
-            (record_id, success_rate),
+            (row_id, success_rate),
         )
 
-    def count_outcome(self, record_id: int, *, success: bool, first_rate: float, weight: float) -> None:
+    def count_outcome(self, row_id: int, *, success: bool, first_rate: float, weight: float) -> None:
         """Count one use and move the rate by `weight` towards its outcome, from `first_rate` at the first use."""
         self._execute(
             "INSERT INTO procedure_use VALUES (?1, ?3, 1, ?2) ON CONFLICT (record_id) DO UPDATE SET "
             "success_rate = (1.0 - ?4) * procedure_use.success_rate + ?5, use_count = procedure_use.use_count + 1, "
             "success_count = procedure_use.success_count + ?2",
-            (record_id, int(success), (1 - weight) * first_rate + weight * success, weight, weight * success),
+            (row_id, int(success), (1 - weight) * first_rate + weight * success, weight, weight * success),
         )
 
     def uses(self, public_ids: list[str]) -> dict[str, tuple[float, int, int]]:
-        """(rate, uses, successes) of procedures by public id; those never used are absent."""
+        """(rate, uses, successes) of procedures by public id; a procedure never used is absent."""
         if not public_ids:
             return {}
         rows = self._rows(

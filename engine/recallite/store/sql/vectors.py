@@ -34,7 +34,7 @@ class PackedVectors(NamedTuple):
 
 
 def as_float32(values: Sequence[bytes], dimension: int) -> NDArray[np.float32]:
-    """Return stored vectors as float32 (n, dimension); those of half the bytes are float16."""
+    """Return stored vectors as float32 (n, dimension); half the bytes mean float16."""
     sizes = {len(value) for value in values}
     if len(sizes) > 1:
         return np.concatenate([as_float32([value], dimension) for value in values])
@@ -43,7 +43,7 @@ def as_float32(values: Sequence[bytes], dimension: int) -> NDArray[np.float32]:
 
 
 def pack(ids: NDArray[np.int64], owners: NDArray[np.int64], values: NDArray[np.float32]) -> PackedVectors:
-    """Pack vectors (n, dimension), without those that are not finite: `verify` names them."""
+    """Pack vectors (n, dimension), without any that is not finite: `verify` names them."""
     try:
         codes, scales = kernels.quantize_int8(values)
     except kernels.KernelError:
@@ -96,20 +96,20 @@ class Vectors(Repository):
     def values_of(self, ids: Sequence[int], embedder: EmbedderRow) -> dict[int, list[bytes]]:
         """The float32 bytes of the parts of records, by row id."""
         values: dict[int, list[bytes]] = {}
-        for record_id, value in self._execute(
+        for row_id, value in self._execute(
             f"SELECT record_id, value FROM vector WHERE embedder_id = ? AND record_id {IN_ARRAY} "
             "ORDER BY record_id, part",
             (embedder.id, self._id_array(ids)),
         ):
-            values.setdefault(record_id, []).append(_float32_bytes(value, embedder.dimension))
+            values.setdefault(row_id, []).append(_float32_bytes(value, embedder.dimension))
         return values
 
     def cosines(self, embedder: EmbedderRow, query: NDArray[np.float32], ids: Sequence[int]) -> NDArray[np.float32]:
         """The cosine of a unit vector to the nearest part of each of these records; 0 where none is sound."""
         values = self.values_of(ids, embedder)
         nearest = np.zeros(len(ids), dtype=np.float32)
-        for i, record_id in enumerate(ids):
-            parts = values.get(record_id, ())
+        for i, row_id in enumerate(ids):
+            parts = values.get(row_id, ())
             sound = b"".join(part for part in parts if isinstance(part, bytes) and len(part) == query.nbytes)
             if sound:
                 cosines = np.einsum("ij,j->i", np.frombuffer(sound, dtype="<f4").reshape(-1, len(query)), query)
@@ -122,10 +122,10 @@ class Vectors(Repository):
             f"DELETE FROM vector WHERE embedder_id = ? AND record_id {IN_ARRAY}",
             (embedder.id, self._id_array(list(parts))),
         )
-        self.insert(embedder, [row for record_id, embedded in parts.items() for row in embedded.rows(record_id)])
+        self.insert(embedder, [row for row_id, embedded in parts.items() for row in embedded.rows(row_id)])
         self.add_refusals(
             embedder.id,
-            {record_id: embedded.problem or "" for record_id, embedded in parts.items() if embedded.refused},
+            {row_id: embedded.problem or "" for row_id, embedded in parts.items() if embedded.refused},
         )
         if active:
             self._execute(
@@ -135,7 +135,7 @@ class Vectors(Repository):
             self._tx.changes.append_ids("text", list(parts))
 
     def active_embedder(self) -> EmbedderRow | None:
-        """The embedder whose vectors recall uses; None before the first vector."""
+        """The embedder of the vectors that recall uses; None before the first vector."""
         return self._tx.known("embedder", self._read_active)
 
     def _read_active(self) -> EmbedderRow | None:
@@ -167,7 +167,7 @@ class Vectors(Repository):
         return self._number("SELECT NOT EXISTS (SELECT 1 FROM vector)") == 1
 
     def add_embedder(self, *, fingerprint: str, name: str, dimension: int) -> EmbedderRow:
-        """The row of an embedder whose vectors are made beside the active ones."""
+        """Add an embedder, to make its vectors beside the active ones; returns its row."""
         self._execute(
             "INSERT INTO embedder (fingerprint, name, dimension, vector_type) VALUES (?, ?, ?, ?) "
             "ON CONFLICT (fingerprint) DO NOTHING",
@@ -176,12 +176,12 @@ class Vectors(Repository):
         row: Any = self._execute(f"SELECT {_EMBEDDER} FROM embedder WHERE fingerprint = ?", (fingerprint,)).fetchone()
         return EmbedderRow(*row)
 
-    def of_record(self, record_id: int) -> Parts:
+    def of_record(self, row_id: int) -> Parts:
         """The parts of a record by the active embedder, if any; with token codes if every part has them."""
         rows = self._rows(
             "SELECT v.value, c.codes, e.dimension FROM vector v JOIN embedder e ON e.id = v.embedder_id AND e.active "
             "LEFT JOIN token_code c ON c.vector_id = v.id WHERE v.record_id = ? ORDER BY v.part",
-            (record_id,),
+            (row_id,),
         )
         codes = tuple(row[1] for row in rows)
         return Parts(tuple(_float32_bytes(row[0], row[2]) for row in rows), () if None in codes else codes)
@@ -208,7 +208,7 @@ class Vectors(Repository):
         return self._number(f"SELECT count(*) FROM record r WHERE {_WITHOUT}", (embedder.id,))
 
     def unchanged(self, rows: Sequence[tuple[int, str, str | None]], parts: dict[int, Parts]) -> dict[int, Parts]:
-        """`parts` of the records whose text is still that of `rows`."""
+        """`parts` of the records that still have the text in `rows`."""
         still = {
             row[0]: row
             for row in self._execute(
@@ -281,8 +281,8 @@ class Vectors(Repository):
             "vector",
             "id, record_id, part, embedder_id, value",
             [
-                (vector_id, record_id, part, embedder.id, _kept(value, embedder))
-                for vector_id, (record_id, part, value, _) in zip(ids, vectors, strict=True)
+                (vector_id, row_id, part, embedder.id, _kept(value, embedder))
+                for vector_id, (row_id, part, value, _) in zip(ids, vectors, strict=True)
             ],
         )
         self.insert_token_codes(
@@ -323,15 +323,15 @@ class Vectors(Repository):
     def add_token_codes(self, embedder_id: int, codes: dict[int, tuple[bytes, ...]]) -> int:
         """Add token codes to records that have as many parts as there are codes; returns to how many."""
         changed = []
-        for record_id, parts in codes.items():
+        for row_id, parts in codes.items():
             vectors = self._rows(
                 f"SELECT v.id, {_LACKS} FROM vector v WHERE v.record_id = ? AND v.embedder_id = ? ORDER BY v.part",
-                (record_id, embedder_id),
+                (row_id, embedder_id),
             )
             if len(vectors) == len(parts):
                 pairs = zip(vectors, parts, strict=True)
                 self.insert_token_codes([(vector_id, part) for (vector_id, lacks), part in pairs if lacks])
-                changed.append(record_id)
+                changed.append(row_id)
         self._tx.changes.append_ids("text", changed)
         return len(changed)
 
@@ -346,7 +346,7 @@ class Vectors(Repository):
         self._execute_many(
             "INSERT INTO refusal (record_id, embedder_id, reason) VALUES (?, ?, ?) "
             "ON CONFLICT (record_id, embedder_id) DO UPDATE SET reason = excluded.reason",
-            [(record_id, embedder_id, reason) for record_id, reason in reasons.items()],
+            [(row_id, embedder_id, reason) for row_id, reason in reasons.items()],
         )
 
     def mark_refused(self) -> None:
@@ -356,18 +356,18 @@ class Vectors(Repository):
             "JOIN embedder e ON e.id = f.embedder_id AND e.active)"
         )
 
-    def copy_refusals(self, record_id: int, to_id: int) -> None:
+    def copy_refusals(self, row_id: int, to_id: int) -> None:
         """Give a record the refusals of another."""
         self._execute(
-            "INSERT INTO refusal SELECT ?, embedder_id, reason FROM refusal WHERE record_id = ?", (to_id, record_id)
+            "INSERT INTO refusal SELECT ?, embedder_id, reason FROM refusal WHERE record_id = ?", (to_id, row_id)
         )
 
-    def drop_refusals(self, record_id: int) -> None:
+    def drop_refusals(self, row_id: int) -> None:
         """Forget the refusals of a record."""
-        self._execute("DELETE FROM refusal WHERE record_id = ?", (record_id,))
+        self._execute("DELETE FROM refusal WHERE record_id = ?", (row_id,))
 
     def forget_refusals(self, embedder_id: int) -> None:
-        """Forget what an embedder refused; those records wait again."""
+        """Forget what an embedder refused; the records wait again."""
         self._execute("DELETE FROM refusal WHERE embedder_id = ?", (embedder_id,))
         self._execute(
             "UPDATE record SET embedding_state = 'pending' WHERE embedding_state = 'refused' "

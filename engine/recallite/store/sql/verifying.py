@@ -121,7 +121,7 @@ def _examples(tx: Writer, name: str, statement: str) -> Iterator[Problem]:
 
 
 def _statements(tx: Writer) -> Iterator[Problem]:
-    """Compare keys and frames with the texts, and the entries keys with those."""
+    """Compare keys and frames with the texts, and the listed keys with the keys."""
     wrong = []
     # Before there are rows: what these raise would keep them open, and a rebuild could drop no table.
     waiting = tx.uncompared.ranges()
@@ -134,8 +134,8 @@ def _statements(tx: Writer) -> Iterator[Problem]:
     )
     for public_id, keys, frames, indexed, *stated in rows:
         version = Stated(*stated)
-        start, stop = np.searchsorted(owners, (version.record_id, version.record_id + 1))
-        if keys is None and any(first <= version.record_id <= last for first, last in waiting):
+        start, stop = np.searchsorted(owners, (version.row_id, version.row_id + 1))
+        if keys is None and any(first <= version.row_id <= last for first, last in waiting):
             continue
         if not isinstance(version.text, str) or not isinstance(version.context, str | None):
             continue  # another finding
@@ -196,7 +196,7 @@ def _expected(rows: Sequence[Any], numbers: dict[str, int]) -> list[tuple[bytes,
     )
     free = max(numbers.values(), default=0) + 1
     known = np.array([numbers.get(word, free + i) for i, word in enumerate(reading.vocabulary)], np.int32)
-    return packed_lists(known[reading.places], reading.counts, reading.offsets)
+    return packed_lists(known[reading.indices], reading.counts, reading.offsets)
 
 
 def figures(tx: Writer, scope: str) -> dict[str, Any]:

@@ -270,7 +270,7 @@ def part_of_snapshot(database: str) -> str:
 
 
 def files_of(path: str) -> list[Path]:
-    """The existing files of a database: itself, its WAL, that of a file that it replaced, and its index snapshot."""
+    """The existing files of a database: itself, its WAL, the WAL of a file it replaced, and its index snapshot."""
     every = (path, f"{path}-wal", aside_of(path), snapshot_of(path), part_of_snapshot(path))
     return [Path(name) for name in every if Path(name).exists()]
 
@@ -385,7 +385,7 @@ class Checkpoints:
         """Have the commits of a writer counted, in which SQLite then makes no checkpoints any more.
 
         `open_connection` opens another connection like it, with the same key and durability; `may_copy` says whether
-        the files of one are still those of the path.
+        a connection still has the files of the path.
         """
         self._open, self._may_copy, self._wal, self._copied = open_connection, may_copy, _Wal(), 0
         writer.set_wal_hook(self._wal.committed)

@@ -27,7 +27,7 @@ _INSTALL = "pip uninstall apsw, then pip install apsw-sqlite3mc, which provides 
 _CIPHER = "chacha20"
 _ITERATIONS = 64_007
 _SALT_BYTES = 16
-_KEPT = 16  # the store's own, and those of files of other devices
+_KEPT = 16  # the store's own, and the keys of other devices' files
 _RAW = re.compile(r"raw:([0-9a-fA-F]{64})")
 _MAGIC = b"SQLite format 3\x00"
 # Bytes 21 to 23 of every SQLite database; the ciphers do not change bytes 16 to 23.
@@ -209,7 +209,7 @@ def _copy(writer: apsw.Connection, part: str, old: Key | None, new: Key | None) 
 
 
 # Sealed files: data for other devices, encrypted and authenticated as a store is, with its key. A sealed file is an
-# encrypted SQLite database of one row behind a few bytes that say so. Its salt is that of the store, so that a key is
+# encrypted SQLite database of one row behind a few bytes that say so. Its salt is the store's, so that a key is
 # derived once for all files of a device; each page has a random nonce and a tag of its own.
 
 _SEALED = b"recallite sealed 1\n"
@@ -217,7 +217,7 @@ _PAGE_BYTES = 4096
 
 
 def seal(data: bytes, key: Key, salt: bytes) -> bytes:
-    """Encrypt data; `salt` is that of the store."""
+    """Encrypt data; `salt` is the store's."""
     with TemporaryDirectory() as folder:
         path = Path(folder, "sealed")
         connection = apsw.Connection(str(path))

@@ -28,7 +28,7 @@ _WRITING = (
 
 
 class translated:  # noqa: N801 - used as a context manager is
-    """Raises errors of `recallite.errors` for those of SQLite; `path` names the store in them.
+    """Raises errors of `recallite.errors` for SQLite's errors; `path` names the store in them.
 
     With `connection` they include the error of the system. For an `encrypted` store "not a database" means a wrong key.
     """

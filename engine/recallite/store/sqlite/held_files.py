@@ -1,11 +1,11 @@
-"""Whether the files that connections have open are still those of the path, and whether a WAL is that of its database.
+"""Whether connections still have the files of the path open, and whether a WAL belongs to its database.
 
 People treat a store as a file: they put a backup in its place, copy one over it or remove it while it is open. SQLite
 does not notice. It goes on with files that nobody finds any more, or mixes the pages of the old WAL with the new
 database, which destroys both.
 
-Before each transaction the metadata of database and WAL are compared. If those of the database have changed, it was a
-checkpoint, or somebody else wrote the file: a row of `meta` tells, which each commit writes. It names the commit, and
+Before each transaction the metadata of database and WAL are compared. If the database's changed, it was a checkpoint,
+or somebody else wrote the file: a row of `meta` tells, which each commit writes. It names the commit, and
 the one on which the WAL was begun. In the database itself there may only be a commit from there on; with any other one
 the WAL is of another file.
 """
@@ -47,7 +47,7 @@ class CommitMark(NamedTuple):
     base: str = ""
 
     def encode(self) -> str:
-        """Its value in `meta`. The checksum tells a page of which a power failure left a part."""
+        """Its value in `meta`. The checksum tells a page that a power failure left half written."""
         text = " ".join(part or "-" for part in self)
         return f"{text} {zlib.crc32(text.encode()):08x}"
 
@@ -86,7 +86,7 @@ class HeldFiles:
     def __init__(self, database: str, key: Key | None, *, read_only: bool = False) -> None:
         self.database, self._key, self._read_only = database, key, read_only
         self._file, self._wal = _file_at(database), self._wal_now()
-        # The salt of the WAL as the last write transaction began; the mark that it wrote, and that of the last commit.
+        # The salt of the WAL as the last write transaction began; the mark that it wrote, and the last commit's.
         self._salt = _NO_SALT
         self._written = self._last = CommitMark()
         # What SQLite's `data_version` was then: with another one somebody else has committed.
@@ -197,7 +197,7 @@ class HeldFiles:
         connection.execute(_WRITE, (self._written.encode(),))
 
     def committed(self, connection: apsw.Connection, fed: tuple[int, int] | None) -> None:
-        """Note that the commit has succeeded for which `mark` was called; `fed` is its last row in the feed."""
+        """Note that the commit marked by `mark` has succeeded; `fed` is its last row in the feed."""
         self._last, self._version = self._written, connection.data_version()
         self._fed = fed or self._fed
 

@@ -2,10 +2,10 @@
 
 In one B-tree each key of a batch would be written with a page of its own, once a store has grown.
 
-Records that are stored together become one run; those of single writes are rows of `<name>_key` until there are enough
+Records that are stored together become one run; single writes are rows of `<name>_key` until there are enough
 for a run. Eight runs of about one size are merged into one, so that there are few, and a key is written once for each
 size. All of this happens in the transaction that adds the keys. The keys of a record are all in one run or all in
-`<name>_key`; `<name>_unlisted` has the records whose entries in a run no longer count.
+`<name>_key`; `<name>_unlisted` has the records that no longer count in a run.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ _FEW = 24
 
 
 class Run(NamedTuple):
-    """Keys, ascending, and the records that they find; those of equal keys ascend too.
+    """Keys, ascending, and the records that they find, which ascend under equal keys.
 
-    The key of an erased entry is that of another entry, and its record no longer counts in this run.
+    An erased entry has the key of another entry, and its record no longer counts in this run.
     """
 
     first_id: int
@@ -72,7 +72,7 @@ class KeptRuns:
 
 
 def run_of(keys: NDArray[np.int64], ids: NDArray[np.int64], *, in_order: bool = False) -> Run:
-    """Sort entries, each of which is stored once; `in_order` says that those of equal keys have ascending ids."""
+    """Sort distinct entries into a run; `in_order` says that ids ascend under equal keys already."""
     order = np.argsort(keys, kind="stable") if in_order else np.lexsort((ids, keys))
     keys, ids = keys[order], ids[order]
     first_id = int(ids.min())
@@ -117,7 +117,7 @@ def to_merge(sizes: dict[int, int]) -> list[int]:
 def newest(runs: Sequence[Run], keys: Sequence[int], most: int) -> tuple[dict[int, list[int]], dict[int, int]]:
     """Return the newest records of each key, at most `most` of each run; keys without any are absent.
 
-    The second result has the keys that may have more records, with a number that is greater than the ids of those.
+    The second result has the keys that may have more records, with a number greater than their ids.
     """
     runs = sorted(runs, key=lambda run: run.first_id, reverse=True)
     return (_newest_of_few if len(keys) <= _FEW else _newest_of_many)(runs, keys, most)
@@ -185,7 +185,7 @@ def _newest_of_many(runs: Sequence[Run], keys: Sequence[int], most: int) -> tupl
 
 
 def entries_of(run: Run, keys: NDArray[np.int64], ids: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the places of these entries, each a key and a record, ascending; those that the run lacks have none."""
+    """Return the positions of these entries, each a key and a record, ascending; without entries that the run lacks."""
     keys, ids = (column[(ids >= run.first_id) & (ids <= run.last_id)] for column in (keys, ids))
     offsets = (ids - run.first_id).astype(np.uint32)
     starts, stops = run.spans(keys)
@@ -196,7 +196,7 @@ def entries_of(run: Run, keys: NDArray[np.int64], ids: NDArray[np.int64]) -> NDA
 
 
 def keys_instead(run: Run, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return what overwrites the keys at these places: the key of the last entry before it that stays, or of the first.
+    """Return the new keys at these positions: of the last entry before each that stays, or of the first.
 
     So the run remains sorted. Empty if no entry stays.
     """
@@ -216,9 +216,9 @@ _RUN_RECORDS, _RUN_ROWS = 64, 1024
 # A run is written again when more of its records no longer count than one for 32 keys, which are some 8 records, or
 # than 4,096: a search for a key that all of them share would take a millisecond.
 _KEYS_LEFT, _MOST_UNLISTED = 32, 4096
-# Above this many records, those that no longer count are read as a range and not one by one.
+# Above this many records, the unlisted ones are read as a range and not one by one.
 _MANY = 1000
-# Entries of a key that are first read beyond those wanted: some may no longer count.
+# How many spare entries of a key are read first: some may no longer count.
 _SPARE = 8
 
 
@@ -249,7 +249,7 @@ class KeyLists(Repository):
             self._execute(f"DELETE FROM {table}")
 
     def add(self, rows: Sequence[KeysOf]) -> None:
-        """List records, none of which is listed yet, by their keys."""
+        """List records by their keys; none of them is listed yet."""
         together = [row[0] for row in rows]
         if len(rows) < _RUN_RECORDS or max(together) - min(together) >= MOST_APART:
             self._insert_many(self._key, "key, record_id", pairs_of(rows))
@@ -279,7 +279,7 @@ class KeyLists(Repository):
             if not len(positions):
                 continue
             off = np.unique(run.ids[positions]).tolist()
-            self._execute_many(f"INSERT OR IGNORE INTO {self._off} VALUES (?)", [(record_id,) for record_id in off])
+            self._execute_many(f"INSERT OR IGNORE INTO {self._off} VALUES (?)", [(row_id,) for row_id in off])
             if erase:
                 self._erase(run_id, np.unique(run.keys[positions]))
             removed += len(off)
@@ -292,12 +292,12 @@ class KeyLists(Repository):
     def newest(self, keys: Collection[int], count: int) -> dict[int, list[int]]:
         """Return the newest records of each key, the newest first; keys without any may be absent."""
         by_key: dict[int, list[int]] = {}
-        for key, record_id in self._execute(
+        for key, row_id in self._execute(
             f"SELECT k.key, k.record_id FROM carray(?) wanted CROSS JOIN {self._key} k ON k.key = wanted.value "
             "ORDER BY k.record_id DESC",
             (self._id_array([*keys]),),
         ):
-            by_key.setdefault(key, []).append(record_id)
+            by_key.setdefault(key, []).append(row_id)
         runs = [*self._runs().values()]
         left, most = [*keys], count + _SPARE
         while runs and left:
@@ -311,7 +311,7 @@ class KeyLists(Repository):
                     left.append(key)
                 else:
                     by_key[key] = sorted([*by_key[key], *listed], reverse=True) if key in by_key else listed
-        return {key: record_ids[:count] for key, record_ids in by_key.items()}
+        return {key: row_ids[:count] for key, row_ids in by_key.items()}
 
     def _runs(self) -> dict[int, Run]:
         """The runs that this transaction sees; a process reads each once."""
@@ -359,7 +359,7 @@ class KeyLists(Repository):
         self._merge_due()
 
     def _merge_due(self) -> None:
-        """Merge runs while there are enough of one size, and rewrite those in which much no longer counts."""
+        """Merge runs while there are enough of one size, and rewrite any in which much no longer counts."""
         sizes = dict(self._rows(f"SELECT id, length(offsets) / 4 FROM {self._run}"))
         while run_ids := to_merge(sizes):
             if not self._merge(run_ids):
@@ -367,7 +367,7 @@ class KeyLists(Repository):
             sizes = dict(self._rows(f"SELECT id, length(offsets) / 4 FROM {self._run}"))
         unlisted = np.array(self._column(f"SELECT record_id FROM {self._off}"), dtype=np.int64)
         for run_id, run in self._runs().items() if len(unlisted) >= _RUN_RECORDS else ():
-            # Those in the range of a run are nearly always its own.
+            # Unlisted records in the range of a run are nearly always its own.
             within = np.count_nonzero((unlisted >= run.first_id) & (unlisted <= run.last_id))
             if within > min(len(run.keys) // _KEYS_LEFT, _MOST_UNLISTED):
                 self._merge([run_id])

@@ -104,7 +104,7 @@ def _texts(tx: SqliteTransaction) -> Iterator[Problem]:
     keys = np.frombuffer(b"".join(row[1] for row in rows), dtype="<i8").tolist()
     stored = set(zip([row[0] for row in rows], keys, strict=True))
     entries = list(zip(*(column.tolist() for column in tx.records.texts.all()), strict=True))
-    wrong = {record_id for record_id, _ in stored.symmetric_difference(entries)}
+    wrong = {row_id for row_id, _ in stored.symmetric_difference(entries)}
     yield from found("record that is not found by its text", [f"record {column}" for column in sorted(wrong)])
 
 
@@ -226,7 +226,7 @@ def prove(store: SqliteStore, erased: Erased) -> ErasureReceipt:
 
 
 def _found_in_files(store: SqliteStore, pieces: set[bytes]) -> tuple[dict[str, int], set[bytes]]:
-    """The size of each file in bytes, by name, and those sequences that are in any of them.
+    """The size of each file in bytes, by name, and the sequences found in any of them.
 
     Of an encrypted database the pages are searched as they read, free ones too; that takes its size in RAM.
     """
@@ -239,7 +239,7 @@ def _found_in_files(store: SqliteStore, pieces: set[bytes]) -> tuple[dict[str, i
         with store.exclusive(), RawDatabase(store.path) as database:
             present |= found_in(database.read, pieces)
     for file in files_of(store.path):
-        # Another process may remove a file, such as its index snapshot, at any time.
+        # Another process may remove a file, for example its index snapshot, at any time.
         with suppress(FileNotFoundError):
             sizes[file.name] = file.stat().st_size
             if str(file) != store.path:

@@ -100,14 +100,14 @@ class SqliteRecords(Records):
     def ids_by_text(self, keys: Sequence[bytes]) -> dict[int, bytes]:
         by_number = {int.from_bytes(key, "little", signed=True): key for key in keys}
         by_key = self.texts.newest(by_number, _ALL) if by_number else {}
-        return {record_id: by_number[number] for number, ids in by_key.items() for record_id in ids}
+        return {row_id: by_number[number] for number, ids in by_key.items() for row_id in ids}
 
     def _put_text(
-        self, record_id: int, row: Row, embedder: EmbedderRow | None, recorded_from: int, *, keep_version: bool
+        self, row_id: int, row: Row, embedder: EmbedderRow | None, recorded_from: int, *, keep_version: bool
     ) -> None:
-        self.texts.remove(self._text_keys("id = ?", record_id), erase=True)
-        super()._put_text(record_id, row, embedder, recorded_from, keep_version=keep_version)
-        self.texts.add(self._text_keys("id = ?", record_id))
+        self.texts.remove(self._text_keys("id = ?", row_id), erase=True)
+        super()._put_text(row_id, row, embedder, recorded_from, keep_version=keep_version)
+        self.texts.add(self._text_keys("id = ?", row_id))
 
     def list_texts(self, first_id: int = 0, last_id: int = NO_LIMIT) -> None:
         """List the texts of all records, or of a range of them; none of these may be listed yet."""
@@ -115,9 +115,9 @@ class SqliteRecords(Records):
             self.texts.add(rows)
             first_id = rows[-1][0] + 1
 
-    def _purge(self, record_ids: Sequence[int]) -> None:
-        self.texts.remove(self._text_keys(f"id {IN_ARRAY}", self._id_array(record_ids)), erase=True)
-        super()._purge(record_ids)
+    def _purge(self, row_ids: Sequence[int]) -> None:
+        self.texts.remove(self._text_keys(f"id {IN_ARRAY}", self._id_array(row_ids)), erase=True)
+        super()._purge(row_ids)
 
     def _text_keys(self, condition: str, *bound: Any) -> list[KeysOf]:
         """The keys of the texts of open records."""
@@ -127,14 +127,12 @@ class SqliteRecords(Records):
         self, ids: Sequence[int], rows: RowColumns, scopes: Sequence[int], sources: Sequence[int | None]
     ) -> None:
         columns = zip(ids, rows.content_hash, rows.recorded_until, strict=True)
-        self.texts.add(
-            [(record_id, key[:KEY_BYTES]) for record_id, key, recorded_until in columns if recorded_until is None]
-        )
+        self.texts.add([(row_id, key[:KEY_BYTES]) for row_id, key, recorded_until in columns if recorded_until is None])
         super()._insert_rows(ids, rows, scopes, sources)
 
 
 # BM25 over a part of a table: FTS5's formula with the statistics of that part. `bm25()` uses statistics of the whole
-# table, so its scores reveal what is in other scopes. Over the whole table the scores are those of `bm25()` to the last
+# table, so its scores reveal what is in other scopes. Over the whole table the scores equal `bm25()` to the last
 # bit.
 
 

@@ -159,7 +159,7 @@ def _key_lists(name: str) -> tuple[Table, ...]:
             first_id INTEGER NOT NULL
             keys, offsets BLOB NOT NULL
         """, derived=True),
-        # The records whose entries in a run no longer count; they go when the run is next written.
+        # The records that no longer count in a run; they go when the run is next written.
         table(f"{name}_unlisted", "record_id INTEGER PRIMARY KEY", derived=True),
         # What single writes add, until it is enough for a run.
         table(f"{name}_key", """
@@ -180,7 +180,7 @@ _TABLES = (
     # All open records by the first 8 bytes of their hash, which do not depend on case, spaces or quote marks.
     *_key_lists("text"),
 )
-# The words of messages, tokenised and stemmed like those of records.
+# The words of messages, tokenised and stemmed as for records.
 MESSAGE_WORDS = (
     "CREATE VIRTUAL TABLE session_fts USING fts5(words, content='', contentless_delete=1, tokenize='ascii');"
 )

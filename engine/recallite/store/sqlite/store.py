@@ -327,7 +327,7 @@ class SqliteStore(Store):
 
     def _open_again(self) -> None:
         """Open all connections anew; no page of a WAL that is gone, or not of this file, is copied into it."""
-        self.check_usable()  # that of a store that was closed is gone too
+        self.check_usable()  # a closed store's is gone too
         held_files, writer = self._held, self._writer
         assert held_files is not None
         if not held_files.moved:
@@ -366,7 +366,7 @@ class SqliteStore(Store):
                 self._lock.release()
 
     def _step_aside(self) -> None:
-        """Close the connections, as those to the old content of a file; the next use opens others."""
+        """Close the connections, for example to the old content of a file; the next use opens others."""
         if not self._lock.acquire(timeout=self._busy_timeout_ms / 1000):
             raise StoreUnavailable(f"{self.path} was replaced while another thread writes to it: try again")
         try:
@@ -378,7 +378,7 @@ class SqliteStore(Store):
             self._lock.release()
 
     def _close_connections(self, *, checkpoint: bool) -> None:
-        """Close all connections but those that are being read from; the next use opens others."""
+        """Close all connections that are not being read from; the next use opens others."""
         current, self._current, self._held = self._current, None, None
         with self._checkpoints.paused():
             for transaction in [*self._idle, *([] if current is None else [current])]:
@@ -415,7 +415,7 @@ class SqliteStore(Store):
             self._close_connections(checkpoint=True)
 
     def _leave_files(self, held_files: HeldFiles, writer: SqliteTransaction) -> None:
-        """Close connections whose files were removed or replaced, and leave no WAL that would be applied to another."""
+        """Close connections to removed or replaced files, and leave no WAL that another database would get."""
         replaced = not held_files.belong(writer.connection)
         if replaced and held_files.moved:
             with suppress(apsw.Error):  # for who has renamed the old file: it is whole
@@ -453,7 +453,7 @@ class SqliteStore(Store):
         return self.take_reader()
 
     def failed(self, reader: SqliteTransaction) -> apsw.Connection:
-        """The connection whose fault ends the read transaction of `reader`: another's, if it could not read the disk.
+        """The connection with the fault that ends the transaction of `reader`: another, if it could not read the disk.
 
         Who reads by two connections at a time has the faults of both pass through both.
         """
@@ -463,7 +463,7 @@ class SqliteStore(Store):
     def give_back(self, reader: SqliteTransaction, *, sound: bool) -> None:
         """Let another read from a connection; one that is not `sound` is closed."""
         self._reading.discard(reader)
-        # On a damaged file even the end of a read transaction can fail; such a connection is not used again.
+        # On a damaged file even the end of a read transaction can fail; the connection is not used again.
         connection = reader.connection
         try:
             if connection.in_transaction:

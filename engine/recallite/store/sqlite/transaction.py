@@ -37,7 +37,7 @@ _MOST_KNOWN = 1024
 
 
 class SqliteTransaction(Writer):
-    """The repositories that all databases share, and those of SQLite."""
+    """The repositories that all databases share, and SQLite's own."""
 
     connection: apsw.Connection
     blocks: SqliteBlocks

@@ -7,7 +7,7 @@ The tables of a language are in the TOML file of its name beside this module:
   that of the northern hemisphere, `relative` one of `periods.RELATIVE`; `named` counts days from today, `weeks` weeks
 - forms: by the kinds of `periods.KINDS`, a pattern or several; those of `question_forms` are for questions only,
   in which a wrong time costs little
-- literals: by kind, strings of which every text that the kind matches has one, so that most texts need no pattern
+- literals: by kind, strings: every text that the kind matches has one, so that most texts need no pattern
 - context: patterns of the words around a time; see `Context`
 - tense, or verbs: the verbs that tell the tense of a sentence, for `PatternCues` or `VerbCues`
 - day_first: whether 5/7 is always 7 May; capital_nouns: whether nouns are written with a capital
@@ -67,7 +67,7 @@ class VerbCues:
 
     - scheduled: future after a plural subject, "we leave on Monday"
     - imperative: future at the beginning of a sentence
-    - planning: past verbs after which a time may be that of the plan, if a word of `before_plan` follows
+    - planning: past verbs after which a time may be when the plan is due, if a word of `before_plan` follows
     - not_past: words that end in "ed" and are no verbs in the past
     - adverbs: words between an auxiliary and its participle
     """
@@ -224,7 +224,7 @@ class Language:
 
     @cached_property
     def terms(self) -> frozenset[str]:
-        """Index terms, one of which is in every text with a time; "this" and "last" alone tell nothing."""
+        """Index terms: every text with a time has one of them; "this" and "last" alone tell nothing."""
         tables = (self._rarest(table) for table in (self.months, self.weekdays, self.seasons, self.named, self.edges))
         lone = frozenset(tokenize(" ".join([*self.units, *self.parts_of_day])))
         return frozenset().union(*tables, lone, _YEAR_TERMS, _DECADE_TERMS)
@@ -240,7 +240,7 @@ class Language:
 
     @cached_property
     def forms(self) -> tuple[_Form, ...]:
-        """The forms in order of precedence: a place that one matches is closed to those after it."""
+        """The forms in order of precedence: what one form matches, a later one cannot match again."""
         tables: dict[str, Collection[str]] = {
             "month": self.months, "weekday": self.weekdays, "season": self.seasons, "unit": self.units,
             "number": self.numbers, "relative": self.relative, "named": self.named, "weeks": self.weeks,
@@ -396,7 +396,7 @@ def languages() -> tuple[Language, ...]:
 
 @cache
 def time_terms() -> frozenset[str]:
-    """Index terms, one of which is in every text with a time, in any language."""
+    """Index terms: every text with a time, in any language, has one of them."""
     return frozenset().union(*(language.terms for language in languages()))
 
 
@@ -422,7 +422,7 @@ def terms_of_times(text: str, terms: Collection[str]) -> Collection[str] | None:
 
 @lru_cache(maxsize=4096)
 def literals_of(terms: frozenset[str]) -> tuple[str, ...] | None:
-    """Return strings, one of which is in every text that has a time with these terms; None if they are not known."""
+    """Return strings: every text that has a time with these terms has one; None if they are not known."""
     english, *others = languages()
     literals: dict[str, None] = {}
     for language in (english, *(other for other in others if not other.terms.isdisjoint(terms))):

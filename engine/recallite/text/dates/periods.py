@@ -2,7 +2,7 @@
 
 A question about a time is about the days from `begin` to before `end`. The meaning of a statement may depend on its
 tense ("on Friday"), and is in doubt if speakers differ: "next Friday", said on a Monday, is in four days or in eleven.
-Seasons are those of the northern hemisphere.
+Seasons are of the northern hemisphere.
 """
 
 from __future__ import annotations
@@ -395,7 +395,6 @@ def _within(match: _Match, today: date, language: Language) -> Time:
 
 
 def _named(match: _Match, today: date, language: Language) -> Time:
-    """Read "yesterday", "tomorrow"."""
     return _one_day(today + timedelta(language.named[match["named"]]))
 
 

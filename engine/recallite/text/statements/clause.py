@@ -85,7 +85,7 @@ _SKIPPED = lx.FILLERS | lx.NEGATIONS | lx.NOW
 
 
 def read_predicate(words: Sequence[Word], i: int, clause: Clause) -> tuple[int, bool]:
-    """Read the verb that begins with word i into a clause whose subject is known.
+    """Read the verb that begins with word i into a clause with a known subject.
 
     Returns the index of the word after it, and whether it has "must".
     """
@@ -310,7 +310,6 @@ class _Complement:
         self.into = self.parts[-1][1]
 
     def read(self, words: Sequence[Word], i: int) -> None:
-        """Read word i."""
         word = words[i]
         kind = word.kind
         if kind == lx.COMMA:

@@ -107,7 +107,7 @@ R = TypeVar("R", bound=_Record)
 
 
 def in_force(records: Sequence[R]) -> list[tuple[R, tuple[R, ...]]]:
-    """The records of instructions that hold, the newest first, each with those given earlier that it may contradict.
+    """The records of instructions that hold, the newest first, each with earlier ones that it may contradict.
 
     These follow it. One that a later one of its scope plainly replaces is left out, unless it is pinned: a write finds
     most of these, but compares neither several scopes nor turns, and a policy may compare nothing.
@@ -234,8 +234,8 @@ def _read(words: Sequence[Word]) -> Instruction | None:
 
 
 def _condition(words: Sequence[Word]) -> int:
-    """The place after a case that leads in: "When I ask for code, ...", "For this project, ..."."""
-    first = next((at for at, word in enumerate(words) if word.text in _CASES or word.text not in _LEADING), 0)
+    """The index after a case that leads in: "When I ask for code, ...", "For this project, ..."."""
+    first = next((i for i, word in enumerate(words) if word.text in _CASES or word.text not in _LEADING), 0)
     if words[first].text in _CASES | {"for"}:
         for i in range(first + 1, len(words) - 1):
             if words[i].kind == lx.COMMA:

@@ -87,7 +87,7 @@ def frames_of(
 
 
 def _slots(clause: Clause, several: frozenset[str] | None) -> Iterator[tuple[str, str]]:
-    """Yield what a clause gives a value, and the value, if there is one such value at a time.
+    """Yield what a clause gives a value, and the value, if only one value holds at a time.
 
     `several` None: also where there may be several.
     """
@@ -108,7 +108,7 @@ def _slots(clause: Clause, several: frozenset[str] | None) -> Iterator[tuple[str
 
 
 def _exclusive(clause: Clause, role: str, words: tuple[Word, ...], several: frozenset[str]) -> bool:
-    """Whether the subject has one such value at a time."""
+    """Whether the subject has one value of this kind at a time."""
     relation, subject = clause.relation, clause.subject
     if clause.nouns:
         return not lx.SEVERAL_NOUNS.intersection(clause.nouns) and not clause.plan
@@ -139,7 +139,7 @@ def _hash32(text: str) -> int:
 
 
 class RecordKeys(Struct, frozen=True, gc=False):
-    """Signed 64-bit hashes by which a text finds others, and those by which others find it.
+    """Signed 64-bit hashes by which a text finds others, and hashes by which others find it.
 
     First the hash of the text without case and marks around it, then the hashes of its instructions, then `keys_of` its
     statement.

@@ -117,7 +117,7 @@ for _name, _, _about in (line.partition(":") for line in _TABLES["subjects"].spl
 
 @lru_cache(maxsize=64)
 def several_valued(more: Iterable[str] = ()) -> frozenset[str]:
-    """The stems of verbs and nouns whose relation may hold several values, as "speak" does: the table and `more`."""
+    """The stems of verbs and nouns that may have several values, as "speak" does: the table and `more`."""
     return frozenset(tokenize(" ".join((_TABLES["several"], *more))))
 
 

@@ -268,7 +268,7 @@ def is_cued(new: Statement, old: Statement) -> bool:
 
 
 def is_known(new: Statement, old: Statement) -> bool:
-    """Whether two statements are like those of the fit: one short one, and one that may say more."""
+    """Whether two statements are like the pairs of the fit: a short one, and one that may say more."""
     if not (new.replacing and old.replaceable):
         return False
     if any(clause.relation in _OF_LIVES and "in" in dict(clause.chunks) for clause in new.clauses):
@@ -287,10 +287,10 @@ class Ruled(NamedTuple):
 
 
 def chances_replaced(pairs: Sequence[Ruled]) -> list[Chance | None]:
-    """The chance that each `new` replaces all that `old` says; None if the fit knows nothing of such.
+    """The chance that each `new` replaces all that `old` says; None if the fit knows no pairs like it.
 
-    It is 0 if the rules find nothing and the newer one has no word of change: of 2,077 such pairs 265 were superseded,
-    and the fit could not tell which.
+    It is 0 if the rules find nothing and the newer one has no word of change: 265 of 2,077 pairs like this were
+    superseded, and the fit could not tell which.
     """
     chances: list[Chance | None] = []
     fitted, cues = [], []

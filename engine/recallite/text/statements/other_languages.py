@@ -1,8 +1,8 @@
 """German, French and Spanish: what no longer holds, and what holds now in the place of something else.
 
 No clause is read. With its words of change taken out, the newer text says what the older one does ("nicht mehr",
-"ne ... plus", "ya no"), or does so but for one name or number ("jetzt", "maintenant", "ahora") after a verb of which
-there is one value at a time; or it says that what the older one uses was replaced ("wurde durch B ersetzt").
+"ne ... plus", "ya no"), or does so but for one name or number ("jetzt", "maintenant", "ahora") after a verb that has
+one value at a time; or it says that what the older one uses was replaced ("wurde durch B ersetzt").
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _LONGEST_VALUE = 3
 
 
 class _Spelled(NamedTuple):
-    """A text's words in lower case without those of change, whether each is named, and whether these tell of an end.
+    """A text's words in lower case without words of change, whether each is named, and whether the text ends something.
 
     `gone` are the words of what the text says was replaced.
     """
@@ -155,16 +155,16 @@ def _is_number(text: _Spelled, value: range) -> bool:
 
 
 def _differing(some: tuple[str, ...], others: tuple[str, ...]) -> range | None:
-    """The places of the words that only the first have, if they stand together and are few."""
+    """The indices of the words that only the first have, if they stand together and are few."""
     more = Counter(some) - Counter(others)
-    places = [i for i, word in enumerate(some) if word in more]
+    indices = [i for i, word in enumerate(some) if word in more]
     if (
-        not 0 < len(places) <= _LONGEST_VALUE
-        or places[-1] - places[0] != len(places) - 1
-        or more.total() != len(places)
+        not 0 < len(indices) <= _LONGEST_VALUE
+        or indices[-1] - indices[0] != len(indices) - 1
+        or more.total() != len(indices)
     ):
         return None
-    return range(places[0], places[-1] + 1)
+    return range(indices[0], indices[-1] + 1)
 
 
 def _follows(text: _Spelled, value: range, verb: str, counted: bool) -> bool:

@@ -170,7 +170,7 @@ def _slot(new: Clause, old: Clause, mentioned: frozenset[str], cue: bool) -> _Sl
 
 
 def _only(new: Clause, old: Clause, role: str, mine: Words, other: Words) -> bool:
-    """Whether the grammar says that there is one such value: "plays the position of", "is handled by Ann"."""
+    """Whether the grammar says that there is only one value: "plays the position of", "is handled by Ann"."""
     if new.nouns:
         named = (new.definite and old.definite) or not _CITIZENS.isdisjoint(new.nouns)
         return new.nouns == old.nouns and named and lx.SEVERAL_NOUNS.isdisjoint(new.nouns)
@@ -182,7 +182,7 @@ def _only(new: Clause, old: Clause, role: str, mine: Words, other: Words) -> boo
 
 
 def shared_ends(new: Sequence[str], old: Sequence[str]) -> tuple[int, int]:
-    """The number of words with which two lists of words begin alike, and of those after them with which they end."""
+    """The number of words that two lists have in common at the beginning and, after these, at the end."""
     least = min(len(new), len(old))
     begin = end = 0
     while begin < least and new[begin] == old[begin]:

@@ -232,7 +232,7 @@ def alive(item: dict[str, Any]) -> bool:
 
 def hits_of(store: Memory, **filters: Any) -> set[int]:
     """What every reading verb lets through, which must be one and the same."""
-    place = {record_id: number for number, record_id in enumerate(store.ids)}
+    place = {row_id: number for number, row_id in enumerate(store.ids)}
     by_vector = {
         place[hit.id]
         for hit in store.recall("", vector=unit(3), limit=60, **recall_arguments({"mode": "vector", **filters}))
@@ -270,7 +270,7 @@ filters = st.recursive(
 @given(where=filters)
 def test_where_in_any_nesting(store, where):
     wanted = expected(lambda item: alive(item) and satisfies(item, where))
-    place = {record_id: number for number, record_id in enumerate(store.ids)}
+    place = {row_id: number for number, row_id in enumerate(store.ids)}
     assert {place[record.id] for record in store.list(limit=None, where=where)} == wanted
     assert {place[hit.id] for hit in store.recall("common", limit=60, where=where)} == wanted
 
@@ -294,7 +294,7 @@ def test_scopes_in_where_are_those_of_the_handle(store, where):
     def seen(item: dict[str, Any]) -> dict[str, Any]:
         return {**item, "scope": item["scope"].removeprefix("/app") or "/"}
 
-    place = {record_id: number for number, record_id in enumerate(store.ids)}
+    place = {row_id: number for number, row_id in enumerate(store.ids)}
     wanted = expected(lambda item: alive(item) and item["scope"] in ("/app", "/app/x") and satisfies(seen(item), where))
     handle = store.scoped("/app")
     assert {place[record.id] for record in handle.list(limit=None, where=where)} == wanted

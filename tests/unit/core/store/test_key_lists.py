@@ -61,9 +61,9 @@ class Oracle:
 
     def newest(self):
         held = {}
-        for record_id in sorted(self.listed, reverse=True):
-            for key in self.listed[record_id]:
-                held.setdefault(key, []).append(record_id)
+        for row_id in sorted(self.listed, reverse=True):
+            for key in self.listed[row_id]:
+                held.setdefault(key, []).append(row_id)
         return {key: ids[:MOST] for key, ids in held.items()}
 
     def check(self, lists):
@@ -153,14 +153,14 @@ def test_what_is_rolled_back_is_found_no_more(store, small):
 def test_nothing_of_an_erased_key_is_left_in_the_file(store):
     """Erased one after the other, as the key of one has overwritten that of the one before."""
     with store.atomic() as writer:
-        keys = {record_id: [11**17 + record_id, 13**16 * record_id % 2**62] for record_id in range(1, 101)}
+        keys = {row_id: [11**17 + row_id, 13**16 * row_id % 2**62] for row_id in range(1, 101)}
         lists_of(writer).add([(each, packed(owned)) for each, owned in keys.items()])
-    for record_id in [*range(1, 100)]:
+    for row_id in [*range(1, 100)]:
         with store.atomic() as writer:
-            lists_of(writer).remove([(record_id, packed(keys[record_id]))], erase=True)
+            lists_of(writer).remove([(row_id, packed(keys[row_id]))], erase=True)
             blobs = b"".join(row[0] for row in writer.connection.execute("SELECT keys FROM text_run"))
-        assert not any(packed([key]) in blobs for each in range(1, record_id + 1) for key in keys[each])
-        assert all(packed([key]) in blobs for each in range(record_id + 1, 101) for key in keys[each])
+        assert not any(packed([key]) in blobs for each in range(1, row_id + 1) for key in keys[each])
+        assert all(packed([key]) in blobs for each in range(row_id + 1, 101) for key in keys[each])
     store.compact()
     with open(store.path, "rb") as file:
         content = file.read()
@@ -173,7 +173,7 @@ def test_nothing_of_an_erased_key_is_left_in_the_file(store):
 
 
 def test_a_key_that_is_listed_again_after_it_was_erased_leaves_the_others(store):
-    keys = {record_id: [record_id << 32] for record_id in range(1, 101)}
+    keys = {row_id: [row_id << 32] for row_id in range(1, 101)}
     again = [(1, packed(keys[1]))]
     with store.atomic() as writer:
         lists_of(writer).add([(each, packed(owned)) for each, owned in keys.items()])

@@ -126,7 +126,7 @@ def test_a_recall_in_another_handle_follows_a_rebuild(stored):
         mender.remember("number3 again")
         after = scored(reader.recall("number3 common", limit=20, profile={"half_life_days": 0}))
         assert after == scored(mender.recall("number3 common", limit=20, profile={"half_life_days": 0}))
-        assert {record_id for record_id, _ in before} <= {record_id for record_id, _ in after}
+        assert {row_id for row_id, _ in before} <= {row_id for row_id, _ in after}
 
 
 @pytest.mark.parametrize("value", ["x'0011'", "printf('%064d', 0)", f"x'{NAN.hex()}'"])

@@ -32,7 +32,7 @@ batches = st.lists(records, min_size=1, max_size=6).map(lambda some: some * 16)
 def bytes_of(reading, text):
     """The byte of each word of a text."""
     own = slice(reading.offsets[text], reading.offsets[text + 1])
-    named = [reading.vocabulary[place] for place in reading.places[own].tolist()]
+    named = [reading.vocabulary[i] for i in reading.indices[own].tolist()]
     return dict(zip(named, reading.counts[own].tolist(), strict=True))
 
 

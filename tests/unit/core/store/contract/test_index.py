@@ -122,7 +122,7 @@ def test_vectors_come_back_packed(store):
         assert reader.vectors.of_record(ids[0]) == parts(1, 2)
     assert packed.owners.tolist() == [ids[0], ids[0], ids[1]]
     assert np.concatenate([block.codes for block in ranges]).tolist() == packed.codes.tolist()
-    assert [(record_id, values.tolist()) for record_id, _, _, _, values in current] == [
+    assert [(row_id, values.tolist()) for row_id, _, _, _, values in current] == [
         (ids[0], matrix(1, 2).tolist()), (ids[1], matrix(3).tolist()),
     ]  # fmt: skip
 
@@ -173,7 +173,7 @@ def test_records_wait_until_they_have_a_vector_or_are_refused(store):
         embedder = writer.vectors.register_embedder(**EMBEDDER)
         first, second = writer.records.insert([row("a", pending=True), row("b", scope="/s", pending=True)], embedder)
         waiting = writer.vectors.waiting(10)
-        assert [record_id for record_id, _, _ in waiting] == [first, second]
+        assert [row_id for row_id, _, _ in waiting] == [first, second]
         assert writer.vectors.count_waiting() == writer.vectors.count_lacking(embedder) == 2
         made = {first: parts(1), second: Parts((), problem="too long", refused=True)}
         writer.vectors.set(embedder, writer.vectors.unchanged(waiting, made), active=True)
@@ -182,15 +182,15 @@ def test_records_wait_until_they_have_a_vector_or_are_refused(store):
         assert (writer.vectors.count_refused("/"), writer.vectors.count_refused("/other")) == (1, 0)
         assert writer.vectors.refused("/s", 5) == [("b", None, "too long")]
         writer.vectors.forget_refusals(embedder.id)
-        assert [record_id for record_id, _, _ in writer.vectors.waiting(10)] == [second]
+        assert [row_id for row_id, _, _ in writer.vectors.waiting(10)] == [second]
 
 
 def test_a_vector_of_a_text_that_has_changed_is_left_out(store):
     with store.atomic() as writer:
-        (record_id,) = writer.records.insert([row("a", pending=True)], None)
+        (row_id,) = writer.records.insert([row("a", pending=True)], None)
         waiting = writer.vectors.waiting(10)
-        writer.records.change_text(record_id, row("a", "new", pending=True), None)
-        assert writer.vectors.unchanged(waiting, {record_id: parts(1)}) == {}
+        writer.records.change_text(row_id, row("a", "new", pending=True), None)
+        assert writer.vectors.unchanged(waiting, {row_id: parts(1)}) == {}
 
 
 def test_token_codes_belong_to_vectors(store):

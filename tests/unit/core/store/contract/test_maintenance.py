@@ -36,8 +36,8 @@ def test_a_sound_store_verifies_before_and_after_a_rebuild(filled):
 
 def test_vacuum_drops_unused_words_and_changes_nothing_else(filled):
     with filled.atomic() as writer:
-        (record_id,) = writer.records.insert([row("x", "xylophone")], None)
-        writer.records.delete([record_id])
+        (row_id,) = writer.records.insert([row("x", "xylophone")], None)
+        writer.records.delete([row_id])
     before = contents(filled)
     filled.vacuum()
     assert contents(filled) == before

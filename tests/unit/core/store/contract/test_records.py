@@ -34,10 +34,10 @@ def test_a_record_comes_back_as_it_was_written(store):
         tags=("z", "a"), access_count=2, accessed_at=NOW,
     )  # fmt: skip
     with store.atomic() as writer:
-        (record_id,) = writer.records.insert([written], None)
+        (row_id,) = writer.records.insert([written], None)
     with store.read() as reader:
-        record = reader.records.get(record_id)
-        shown = reader.records.fetch([record_id, record_id + 1])
+        record = reader.records.get(row_id)
+        shown = reader.records.fetch([row_id, row_id + 1])
     assert (record.id, record.text, record.kind, record.scope, record.context) == (
         "a", "Ada likes tea.", "fact", "/people", "Tea",
     )  # fmt: skip
@@ -45,9 +45,9 @@ def test_a_record_comes_back_as_it_was_written(store):
         0.75, True, "tea", "diary", 3,
     )  # fmt: skip
     assert (record.tags, record.metadata, record.access_count) == (("z", "a"), {"mood": "calm"}, 2)
-    assert list(shown) == [record_id]
-    assert shown[record_id].tags == ("z", "a")
-    assert shown[record_id].valid_from == NOW - HOUR
+    assert list(shown) == [row_id]
+    assert shown[row_id].tags == ("z", "a")
+    assert shown[row_id].valid_from == NOW - HOUR
 
 
 def test_what_stands_is_marked_with_its_text(store):
@@ -136,37 +136,37 @@ def test_versions_of_a_filter(store):
 
 def test_a_changed_text_keeps_its_row_and_closes_a_version(store):
     with store.atomic() as writer:
-        (record_id,) = writer.records.insert([row("a", "red apple", tags=("t",))], None)
-        writer.records.change_text(record_id, row("a", "green pear", recorded_from=NOW + HOUR), None)
+        (row_id,) = writer.records.insert([row("a", "red apple", tags=("t",))], None)
+        writer.records.change_text(row_id, row("a", "green pear", recorded_from=NOW + HOUR), None)
     with store.read() as reader:
         assert [record.text for record in reader.records.history("a")] == ["red apple", "green pear"]
         closed, current = reader.records.version_ids("a")
-        assert current == record_id
-        assert reader.records.version_at(record_id, NOW) == closed
-        assert reader.records.version_at(record_id, NOW + HOUR) == record_id
+        assert current == row_id
+        assert reader.records.version_at(row_id, NOW) == closed
+        assert reader.records.version_at(row_id, NOW + HOUR) == row_id
         assert reader.records.get(closed).tags == ("t",)
         numbers = reader.lexicon.lookup(["red", "pear"])
         assert numbers["red"] in reader.blocks.terms([closed]).terms
-        assert numbers["pear"] in reader.blocks.terms([record_id]).terms
-        assert numbers["red"] not in reader.blocks.terms([record_id]).terms
+        assert numbers["pear"] in reader.blocks.terms([row_id]).terms
+        assert numbers["red"] not in reader.blocks.terms([row_id]).terms
 
 
 def test_a_text_can_be_changed_without_a_version_and_versions_be_purged(store):
     with store.atomic() as writer:
-        (record_id,) = writer.records.insert([row("a", "one")], None)
+        (row_id,) = writer.records.insert([row("a", "one")], None)
         for number, text in enumerate(("two", "three")):
-            writer.records.change_text(record_id, row("a", text, recorded_from=NOW + number + 1), None)
-        assert writer.records.purge_versions([record_id]) == 2
+            writer.records.change_text(row_id, row("a", text, recorded_from=NOW + number + 1), None)
+        assert writer.records.purge_versions([row_id]) == 2
         assert [record.text for record in writer.records.history("a")] == ["three"]
-        writer.records.change_text(record_id, row("a", "four"), None, keep_version=False)
+        writer.records.change_text(row_id, row("a", "four"), None, keep_version=False)
         assert [record.text for record in writer.records.history("a")] == ["four"]
 
 
 def test_an_earlier_text_takes_its_place_among_the_versions(store):
     with store.atomic() as writer:
-        (record_id,) = writer.records.insert([row("a", "middle", recorded_from=NOW)], None)
-        writer.records.change_text(record_id, row("a", "last", recorded_from=NOW + 2 * HOUR), None)
-        writer.records.insert_earlier(record_id, row("x", "between", recorded_from=NOW + HOUR), None)
+        (row_id,) = writer.records.insert([row("a", "middle", recorded_from=NOW)], None)
+        writer.records.change_text(row_id, row("a", "last", recorded_from=NOW + 2 * HOUR), None)
+        writer.records.insert_earlier(row_id, row("x", "between", recorded_from=NOW + HOUR), None)
     with store.read() as reader:
         history = reader.records.history("a")
     assert [record.text for record in history] == ["middle", "between", "last"]
@@ -175,15 +175,15 @@ def test_an_earlier_text_takes_its_place_among_the_versions(store):
 
 def test_columns_change_and_versions_follow_the_scope(store):
     with store.atomic() as writer:
-        (record_id,) = writer.records.insert([row("a", "old", scope="/a", source="s", tags=("x",))], None)
-        writer.records.change_text(record_id, row("a", "new", recorded_from=NOW + 1), None)
-        writer.records.change_columns(record_id, {"scope": "/b", "importance": 0.9}, ("y",))
+        (row_id,) = writer.records.insert([row("a", "old", scope="/a", source="s", tags=("x",))], None)
+        writer.records.change_text(row_id, row("a", "new", recorded_from=NOW + 1), None)
+        writer.records.change_columns(row_id, {"scope": "/b", "importance": 0.9}, ("y",))
     with store.read() as reader:
-        record = reader.records.get(record_id)
+        record = reader.records.get(row_id)
         assert (record.scope, record.source, record.importance, record.tags) == ("/b", "s", 0.9, ("y",))
         assert {each.scope for each in reader.records.history("a")} == {"/b"}
         assert reader.records.find_ids(["a"], "/a") == {}
-        assert reader.records.find_ids(["a"], "/b") == {"a": record_id}
+        assert reader.records.find_ids(["a"], "/b") == {"a": row_id}
 
 
 def test_a_purged_record_leaves_nothing(store):
@@ -221,12 +221,12 @@ def test_what_is_current_by_id_text_and_topic(store):
 
 def test_accesses_add_up_outside_the_feed(store):
     with store.atomic() as writer:
-        (record_id,) = writer.records.insert([row("a")], None)
+        (row_id,) = writer.records.insert([row("a")], None)
         before = writer.changes.commit()
         writer.records.touch({"a": Access(2, NOW), "nobody": Access(1, NOW)})
         writer.records.touch({"a": Access(1, NOW - HOUR)})
         assert writer.changes.commit() == before
-        record = writer.records.get(record_id)
+        record = writer.records.get(row_id)
     assert (record.access_count, record.accessed_at.timestamp()) == (3, NOW / 1e6)
 
 
@@ -258,7 +258,7 @@ def test_scopes_that_hold_something(store):
 
 def test_metadata_that_is_no_json_is_damage(store):
     with store.atomic() as writer:
-        (record_id,) = writer.records.insert([row("a", metadata="{")], None)
+        (row_id,) = writer.records.insert([row("a", metadata="{")], None)
         with pytest.raises(StoreCorrupt, match="metadata of record 'a'"):
-            writer.records.get(record_id)
+            writer.records.get(row_id)
         assert msgspec.json.decode(b"{}") == {}

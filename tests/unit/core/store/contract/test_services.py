@@ -122,14 +122,12 @@ def test_experience_is_counted_by_exact_scope(store):
 
 def test_procedures_count_their_outcomes(store):
     with store.atomic() as writer:
-        (record_id,) = writer.records.insert(
-            [row("p", kind="procedure", scope="/a", metadata='{"name":"deploy"}')], None
-        )
-        assert writer.procedures.named("/a", "deploy") == writer.procedures.with_id("/", "p") == record_id
+        (row_id,) = writer.records.insert([row("p", kind="procedure", scope="/a", metadata='{"name":"deploy"}')], None)
+        assert writer.procedures.named("/a", "deploy") == writer.procedures.with_id("/", "p") == row_id
         assert writer.procedures.named("/", "deploy") is None
         assert writer.procedures.uses(["p"]) == {}
-        writer.procedures.set_rate(record_id, 0.5)
-        writer.procedures.count_outcome(record_id, success=True, first_rate=0.9, weight=0.5)
+        writer.procedures.set_rate(row_id, 0.5)
+        writer.procedures.count_outcome(row_id, success=True, first_rate=0.9, weight=0.5)
         assert writer.procedures.uses(["p", "nobody"]) == {"p": (0.75, 1, 1)}
 
 

@@ -159,7 +159,7 @@ def test_all_successors_purged_at_once_are_followed_as_far_as_needed(store, chai
 
 
 def lapsed(writer, moment):
-    return sorted(record_id for until, record_id in writer.supersessions.lapses() if until <= moment)
+    return sorted(row_id for until, row_id in writer.supersessions.lapses() if until <= moment)
 
 
 def test_a_successor_that_expires_stands_until_then(store, chained):
@@ -224,7 +224,7 @@ def test_candidates_are_current_records_of_the_scope_and_kind(store):
         others, (_, found), facts = writer.statements.candidates(sought, NOW, 9)
         assert not others
         assert [each.public_id for each in facts] == ["kind"]
-        assert (found.record_id, found.text, found.topic, found.tags, found.source) == (
+        assert (found.row_id, found.text, found.topic, found.tags, found.source) == (
             ids["oslo"], "Dana lives in Oslo", "home", ("x",), "diary",
         )  # fmt: skip
         assert (found.begins_at, found.pinned, found.valid_resolved) == (NOW, False, False)
@@ -281,14 +281,14 @@ def test_records_are_found_by_their_texts(store):
         single = writer.records.insert([row("one", "line 7", kind="memory")], None)
         key = rows[7].content_hash[:8]
         alike = [ids[7], ids[57], ids[107], *single]
-        assert [each.record_id for each in writer.records.current_by_text([key], NOW)] == alike
+        assert [each.row_id for each in writer.records.current_by_text([key], NOW)] == alike
         writer.records.change_text(ids[57], row("r57", "other", recorded_from=NOW + 1), None)
         writer.records.delete([ids[7]])
-        assert [each.record_id for each in writer.records.current_by_text([key], NOW)] == alike[2:]
+        assert [each.row_id for each in writer.records.current_by_text([key], NOW)] == alike[2:]
         other = row("x", "Other").content_hash[:8]
-        assert [each.record_id for each in writer.records.current_by_text([other, b"nothing."], NOW)] == [ids[57]]
+        assert [each.row_id for each in writer.records.current_by_text([other, b"nothing."], NOW)] == [ids[57]]
         sought = [SoughtText(key, "/", "memory"), SoughtText(key, "/", "note"), SoughtText(other, "/", "memory")]
-        found = [sorted(each.record_id for each in some) for some in writer.statements.of_text(sought, NOW)]
+        found = [sorted(each.row_id for each in some) for some in writer.statements.of_text(sought, NOW)]
         assert found == [alike[2:], [], [ids[57]]]
     assert store.verify().problems == ()
 

@@ -37,9 +37,9 @@ def test_a_transaction_that_fails_leaves_nothing(store):
 
 def test_a_writer_reads_what_it_wrote_before_it_is_committed(store):
     with store.atomic() as writer:
-        (record_id,) = writer.records.insert([row("a")], None)
-        assert writer.records.get(record_id).id == "a"
-        assert writer.records.find_ids(["a"], "/") == {"a": record_id}
+        (row_id,) = writer.records.insert([row("a")], None)
+        assert writer.records.get(row_id).id == "a"
+        assert writer.records.find_ids(["a"], "/") == {"a": row_id}
 
 
 def test_within_another_a_transaction_is_a_savepoint(store):
@@ -69,9 +69,9 @@ def test_words_of_a_transaction_that_failed_are_numbered_again(store):
     with pytest.raises(RuntimeError, match="stop"):
         fail(store, lambda writer: writer.records.insert([row("a", "zebra")], None))
     with store.atomic() as writer:
-        (record_id,) = writer.records.insert([row("b", "zebra giraffe")], None)
+        (row_id,) = writer.records.insert([row("b", "zebra giraffe")], None)
         numbers = writer.lexicon.lookup(["zebra", "giraff"])
-        assert sorted(numbers.values()) == writer.blocks.terms([record_id]).terms.tolist()
+        assert sorted(numbers.values()) == writer.blocks.terms([row_id]).terms.tolist()
 
 
 def test_a_reader_sees_one_commit_until_it_asks_for_the_next(store):
