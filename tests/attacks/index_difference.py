@@ -60,10 +60,10 @@ def _described(index: MemoryIndex) -> dict[str, Any]:
     found: dict[str, Any] = {"ids": ids.tolist()}
     for name in _DENSE:
         found[name] = getattr(table, name)[rows].tolist()
-    found["kinds"] = table._kinds.at(rows).tolist()
+    found["kinds"] = table._kinds.get(rows).tolist()
     found["positions"] = table.positions.get(rows).tolist()
     for name in _SPARSE:
-        found[name] = table._sparse(name).at(rows).tolist()
+        found[name] = table._sparse(name).get(rows).tolist()
     found["rows of ids"] = [bool(each) for each in table.rows_of(ids) == rows]
     found["words"] = _words(index, table.ids, rows)
     found["live words"] = index.words.live_words
