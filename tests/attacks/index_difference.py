@@ -63,7 +63,7 @@ def _described(index: MemoryIndex) -> dict[str, Any]:
     found["kinds"] = table._kinds.get(rows).tolist()
     found["positions"] = table.positions.get(rows).tolist()
     for name in _SPARSE:
-        found[name] = table._sparse(name).get(rows).tolist()
+        found[name] = getattr(table, f"_{name}").get(rows).tolist()
     found["rows of ids"] = [bool(each) for each in table.rows_of(ids) == rows]
     found["words"] = _words(index, table.ids, rows)
     found["live words"] = index.words.live_words
