@@ -530,15 +530,19 @@ def _read(
             picked = choose(opened, request, hits, i, count)
         if plan.shared:
             fields[2] = hits.confidence[:, : count + brought].max(axis=0).tolist()
-        ranks = [*(range(count) if picked is None else picked)][: plan.final - brought]
-        with_standing = [*ranks, *range(count, count + brought)]
-        fields = [[column[rank] for rank in with_standing] for column in fields]
+        shown = min(count if picked is None else len(picked), plan.final - brought)
+        if picked is None and not brought:
+            fields = [column[:shown] for column in fields]
+        else:
+            ranks = [*(range(shown) if picked is None else picked[:shown]), *range(count, count + brought)]
+            fields = [[column[rank] for rank in ranks] for column in fields]
         trace = _trace(plan, figure[_CANDIDATES], work, len(texts)) if request.explain else None
         missing: Missing | None = None
         # Sub-questions go by confidence alone.
-        best = -1.0 if plan.shared else max(fields[1][: len(ranks)], default=0.0)
+        best = -1.0 if plan.shared else max(fields[1][:shown], default=0.0)
         any_hit = count > 0 if picked is None else bool(picked)
-        dated = bool((hits.signals[i, ranks, SIGNALS.date] > 0).any())
+        dates = hits.signals[i, slice(shown) if picked is None else picked[:shown], SIGNALS.date]
+        dated = bool((dates > 0).any())
         for query in range(len(texts)) if plan.shared else (i,):
             sure = float(hits.sure[query]) if picked is None else max(hits.confidence[query, picked], default=-1.0)
             if plan.shared and sure >= least:

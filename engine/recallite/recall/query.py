@@ -302,6 +302,7 @@ def adapt_all(queries: Sequence[str], request: Request, *, stories: bool) -> lis
 
 # Questions as the kernel takes them: the numbers of their words, their vectors, times and tokens.
 
+_NO_MOMENTS = np.empty(0, dtype=np.int64)
 _NO_WORDS = np.empty(0, dtype=np.int32)
 _NO_CODES = np.empty((0, 1), dtype=np.uint64)
 _NAME = re.compile(r"^\W*[A-Z]|[a-z][A-Z]|[A-Z]{2}|\d")
@@ -374,8 +375,11 @@ def question_arrays(
         spans_of(text, question.terms, request.clock) if question.has_time and request.profile.date_weight > 0 else ()
         for text, question in zip(texts, read, strict=True)
     ]
-    flat_spans = np.array([*chain.from_iterable(spans)], dtype=np.int64).reshape(-1, 3)
-    begins, ends, fades = np.ascontiguousarray(flat_spans.T)
+    begins = ends = fades = _NO_MOMENTS
+    span_offsets = _zeros(len(texts) + 1)
+    if any(spans):
+        begins, ends, fades = np.ascontiguousarray(np.array([*chain.from_iterable(spans)], dtype=np.int64).T)
+        span_offsets = _offsets(map(len, spans))
     moments, former, before, before_offsets = _times(reader, generation, texts, request)
     vectors = np.empty((len(texts), 0), dtype=np.float32)
     if by_vector and queries.vectors is not None:
@@ -385,7 +389,7 @@ def question_arrays(
         vectors=vectors, numbers=np.array([numbers.get(word, _UNKNOWN) for word in flat], dtype=np.int32),
         shares=np.array(shares, dtype=np.float64), roles=np.array(roles, dtype=np.uint8),
         word_offsets=_offsets(map(len, words)), counting=np.array(counting),
-        begins=begins, ends=ends, fades=fades, span_offsets=_offsets(map(len, spans)), moments=moments, former=former,
+        begins=begins, ends=ends, fades=fades, span_offsets=span_offsets, moments=moments, former=former,
         before=before, before_offsets=before_offsets, token_codes=codes, token_offsets=token_offsets,
         token_words=token_words, token_word_offsets=token_word_offsets, width=width,
     )  # fmt: skip
@@ -414,10 +418,12 @@ def _tokens(
     texts: Sequence[str], tokens: Sequence[QueryTokens | None] | None, words: Sequence[list[str]]
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], int]:
     """The codes of the questions' tokens, and the words that each stands for, as indices into its question's words."""
+    if tokens is None:
+        return _NO_CODES, _zeros(len(texts) + 1), _NO_MOMENTS, _zeros(1), 1
     codes, counts, width = [], [], 1
     word_indices: list[int] = []
     sizes: list[int] = []
-    for text, question_tokens, question_words in zip(texts, tokens or [None] * len(texts), words, strict=True):
+    for text, question_tokens, question_words in zip(texts, tokens, words, strict=True):
         counts.append(0 if question_tokens is None else len(question_tokens.codes))
         if question_tokens is None or not len(question_tokens.codes):
             continue
@@ -444,7 +450,12 @@ def _offsets(counts: object) -> NDArray[np.int64]:
 
 
 @lru_cache(maxsize=64)
+def _zeros(count: int) -> NDArray[np.int64]:
+    return np.zeros(count, dtype=np.int64)
+
+
+@lru_cache(maxsize=64)
 def _now(count: int) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.int32], NDArray[np.int64]]:
     """What `_times` returns for questions about the present."""
     moments, former = np.full(count, NOW.moment, dtype=np.int64), np.zeros(count, dtype=np.uint8)
-    return moments, former, _NO_WORDS, np.zeros(count + 1, dtype=np.int64)
+    return moments, former, _NO_WORDS, _zeros(count + 1)
