@@ -296,20 +296,21 @@ OPTIONS = (*Profile.__struct_fields__[1:], *Formula._fields)
 """Every name that `Profile.override` takes, of a profile of another system too."""
 
 DEFAULT = Profile()
-DIALECTS = ("reeve", "hermes", "memweave")
-"""The profiles that rank as another system does; they are loaded when one is named."""
 
 
 def resolve_profile(profile: object, name: str = "profile") -> Profile:
-    """The profile of this name, or the profile given; `name` is what errors call it."""
+    """The profile of this name, or the profile given; `name` is what errors call it.
+
+    Profiles that rank as another system does are entry points, loaded when one is named.
+    """
     if isinstance(profile, Profile):
         return profile
     if isinstance(profile, str) and profile == "default":
         return DEFAULT
-    if isinstance(profile, str) and profile in DIALECTS:
+    if isinstance(profile, str) and profile in plugins.names("profiles"):
         dialect: Profile = plugins.load("profiles", profile)
         return dialect
-    raise InvalidInput(f"{name} is {shown(profile)}: use one of default, {', '.join(DIALECTS)}")
+    raise InvalidInput(f"{name} is {shown(profile)}: use one of {', '.join(['default', *plugins.names('profiles')])}")
 
 
 # What users of a profile's system expect of its writes.

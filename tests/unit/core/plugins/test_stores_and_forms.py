@@ -1,12 +1,14 @@
-"""Stores, importers and exporters that another package registers."""
+"""Stores, importers, exporters and profiles that another package registers."""
 
 from __future__ import annotations
 
 import pytest
 
+from recallite import Memory
 from recallite.errors import InvalidInput
 from recallite.model.checks import is_address
 from recallite.model.records import NewRecord
+from recallite.model.settings import Profile, Settings
 from recallite.store.opening import open_store, shown_path, store_exists
 from recallite_connect.exporters import Target, export_to
 from recallite_connect.importers import FoundMemory, Source, import_from
@@ -34,6 +36,7 @@ SOURCE = Source(
 )
 asked = []
 TARGET = Target(lambda memories, path: iter(asked.append(dict(memories.mapping)) or ()), "a file", mapped=True)
+FEW = Profile(limit=2)
 NOTES = Target(lambda memories, path: iter(()), "a new folder", folder=True)
 
 
@@ -80,3 +83,13 @@ def test_an_export_to_a_folder_with_files_is_refused(install, memory, tmp_path):
     with pytest.raises(InvalidInput, match="is there already"):
         export_to(memory, "notes", tmp_path)
     assert export_to(memory, "notes", tmp_path / "new").records == 0
+
+
+def test_a_profile_is_named_in_settings_and_by_a_recall(install):
+    with pytest.raises(InvalidInput, match=r"profile is 'few': use one of default, "):
+        Settings(profile="few")
+    install("acme", "profiles", "few", f"{__name__}:FEW")
+    with Memory(":memory:", settings=Settings(embedder="none", profile="few")) as memory:
+        memory.remember_many([f"the pump at bay {n}" for n in range(4)])
+        assert len(memory.recall("pump")) == 2
+        assert len(memory.recall("pump", profile="default")) == 4

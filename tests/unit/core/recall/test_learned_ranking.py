@@ -9,10 +9,11 @@ import recallite_kernels as kernels
 from benchmarks.training.measuring import measure_queries
 from recallite import Memory
 from recallite.model.records import NewRecord
-from recallite.model.settings import DIALECTS, Profile, resolve_profile
+from recallite.model.settings import Profile, resolve_profile
 from recallite.recall import pipeline, plan
 from recallite.recall.plan import FEATURES, RANKING_FILE, SIGNALS, contributions, load_ranking
 from recallite.recall.request import build_request, recall_arguments
+from recallite.system import plugins
 from recallite_kernels.signals import UNSEEN_WEIGHT
 from tests.unit.core.memory.support import unit
 
@@ -89,7 +90,7 @@ def test_a_decomposed_question_is_ranked_by_its_parts(filled):
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
 
 
-@pytest.mark.parametrize("name", ["default", *DIALECTS])
+@pytest.mark.parametrize("name", ["default", *plugins.names("profiles")])
 def test_of_the_profiles_the_default_alone_uses_it(name):
     assert resolve_profile(name).ranks_by_forest == (name == "default")
 

@@ -12,8 +12,9 @@ from recallite import Memory, Settings
 from recallite.errors import InvalidInput
 from recallite.model.filters import Filter
 from recallite.model.records import NewRecord
-from recallite.model.settings import DIALECTS, Profile, WritePolicy, resolve_profile
+from recallite.model.settings import Profile, WritePolicy, resolve_profile
 from recallite.recall.request import recall_arguments
+from recallite.system import plugins
 from tests.unit.core.memory.support import PLAIN, WordEmbedder, scored
 
 NOW = datetime(2026, 7, 1, tzinfo=UTC)
@@ -275,7 +276,7 @@ def test_memweave_mmr_prefers_what_is_unlike(memory):
 # ── all of them ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("profile", ["default", *DIALECTS])
+@pytest.mark.parametrize("profile", ["default", *plugins.names("profiles")])
 def test_decay_never_compounds(memory, profile):
     add(memory, "apple", cosine=0.9, days=45)
     add(memory, "apple pie", cosine=0.8, days=10, importance=0.9)
@@ -288,7 +289,7 @@ def test_decay_never_compounds(memory, profile):
     assert again == first
 
 
-@pytest.mark.parametrize("profile", ["default", *DIALECTS])
+@pytest.mark.parametrize("profile", ["default", *plugins.names("profiles")])
 def test_explain_and_ranks_are_right_for_every_profile(embedded, profile):
     texts = ["We moved to MySQL last week", "The cat sleeps", "MySQL is the database in production", "Lunch was good"]
     ids = embedded.remember_many({"text": text, "created_at": NOW - timedelta(days=n)} for n, text in enumerate(texts))
