@@ -10,7 +10,7 @@ from recallite.doors.operation import CODES, codes_of
 from recallite.errors import CLASSES, DocumentError, EmbedderError, InvalidItem, NotFound, StoreError, plain
 from recallite.model.reports import Remembered
 from recallite_bulk.on_ray import _report
-from recallite_server import client as messages
+from recallite_server import client
 
 SIMPLE = [
     kind("m 'x' is wrong: mend it", reason)
@@ -59,7 +59,9 @@ def test_an_error_crosses_http(error):
     told = msgspec.json.decode(answer.body)["error"]
     assert (told["type"], told["reason"]) == (type(error).__name__, error.reason)
     assert told["field"] == ("m" if not isinstance(error, InvalidItem) else None)
-    back = messages.failure(answer.status_code, answer.body)
+    with pytest.raises(type(error)) as raised:
+        client.check_status(answer.status_code, answer.body)
+    back = raised.value
     if isinstance(error, StoreError):  # whose message may name files of the server
         assert (type(back), back.reason, "the log of the server" in str(back)) == (type(error), error.reason, True)
     else:
