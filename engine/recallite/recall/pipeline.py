@@ -368,7 +368,7 @@ def _superseded_rows(
     known_at, valid_at = request.filter.as_of, request.filter.valid_at
     if request.filter.include_superseded and valid_at is None:
         return None
-    rows = index.table.superseded_rows(known_at, valid_at)
+    rows = index.table.ended_rows(known_at, valid_at)
     if len(rows) and len(lapsed):
         rows = np.setdiff1d(rows, lapsed)
     if known_at is not None:
