@@ -219,8 +219,7 @@ def _cut(
         if enough:
             ranks.append(rank)
     if successions.heads:
-        omit = request.profile.superseded == "omit"
-        ranks = kept_with_successors(answer, ranks, successions, relevant=request.relevant, omit=omit)
+        ranks = kept_with_successors(answer, ranks, successions, relevant=request.relevant)
     standing = [rank for rank in range(ranked, len(sure)) if sure[rank] >= least]
     brought = min(len(standing), max(request.limit - len(ranks), request.limit // _STANDING_SHARE))
     ranks = [*giving_way(answer, ranks, successions, request.limit - brought), *standing[:brought]]

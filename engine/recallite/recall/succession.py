@@ -207,11 +207,11 @@ def giving_way(answer: Answer, ranks: Sequence[int], successions: Successions, m
 
 
 def kept_with_successors(
-    answer: Answer, ranks: Sequence[int], successions: Successions, *, relevant: bool, omit: bool
+    answer: Answer, ranks: Sequence[int], successions: Successions, *, relevant: bool
 ) -> list[int]:
     """The ranks of hits that are kept, with the successors of old ones.
 
-    `relevant` leaves out what is surely replaced by a kept one, and `omit` whatever is.
+    `relevant` leaves out what is surely replaced by one that answers.
     """
     rank_of = {row_id: rank for rank, row_id in enumerate(answer.row_ids)}
     enough = {answer.row_ids[rank] for rank in ranks}
@@ -219,8 +219,7 @@ def kept_with_successors(
     for row_id, heads in successions.heads.items():
         if row_id not in enough:
             continue
-        answered = not enough.isdisjoint(heads)
         kept.update(rank_of[head] for head in heads if head in rank_of)
-        if omit or (relevant and answered and row_id in successions.certain):
+        if relevant and row_id in successions.certain and not enough.isdisjoint(heads):
             kept.discard(rank_of[row_id])
     return sorted(kept)
