@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from recallite.embedding.protocol import (
     Embedder,
     QueryTokens,
+    ScriptReader,
     TokenEmbedder,
     embed_checked,
     embed_document_tokens,
@@ -188,6 +189,21 @@ class EmbedderHandle:
         if not self.stores_codes:
             return embed_documents(self.get(), texts, contexts), ()
         return embed_document_tokens(self.get(), texts, contexts)
+
+    def unread(self, texts: Sequence[str]) -> list[str | None]:
+        """The reason why the embedder does not read each text; None for those that it reads.
+
+        Texts in ASCII are read: for these alone nothing is loaded. Raises what `get` raises.
+        """
+        if not self.enabled or all(map(str.isascii, texts)):
+            return [None] * len(texts)
+        embedder = self.get(queries_first=len(texts) == 1)
+        if not isinstance(embedder, ScriptReader):
+            return [None] * len(texts)
+        return [
+            None if script is None else f"the model {embedder.name} does not read {script}"
+            for script in embedder.unread(texts)
+        ]
 
     @property
     def ahead(self) -> Mapping[tuple[str, str | None], Parts]:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from recallite.embedding.load import REINSTALL, check_size, verify
 from recallite.embedding.protocol import OVERLAP_TOKENS, Embedded, Progress, QueryTokens, check_contexts, header, starts
+from recallite.embedding.scripts import Scripts
 from recallite.embedding.tokens import WordIds, choose_tokens, code_width, int64_array, token_codes
 from recallite.errors import EmbedderError
 from recallite.system.numerics import kernel_errors, kernels
@@ -25,12 +26,13 @@ _QUERY_TOKENS = 256
 
 
 class _Table(NamedTuple):
-    """The contents of a model folder: a vector per token, and the cached tokenizer."""
+    """The contents of a model folder: a vector per token, the cached tokenizer, and the scripts of its vocabulary."""
 
     name: str
     codes: NDArray[np.int8]
     scales: NDArray[np.float32]
     words: WordIds
+    scripts: Scripts
     unknown: int
     fingerprint: str
 
@@ -133,6 +135,10 @@ class InstantEmbedder:
         """Return how many tokens each text has."""
         return [len(self._table.words.ids(text)) for text in texts]
 
+    def unread(self, texts: Sequence[str]) -> list[str | None]:
+        """The script for which each text cannot be read; None for those that are read."""
+        return list(map(self._table.scripts.unread, texts))
+
     def _pool(self, rows: list[list[int]]) -> NDArray[np.float32]:
         table = self._table
         offsets = np.zeros(len(rows) + 1, np.int64)
@@ -183,8 +189,8 @@ def _read(folder: Path, tokenizer: Path) -> _Table:
         raise EmbedderError(
             f"{folder} cannot be understood ({type(reason).__name__}: {reason}): {REINSTALL}", "invalid_model"
         ) from reason
-    words, unknown = _words(tokenizer)
-    return _Table(name, codes, scales, words, unknown, fingerprint)
+    words, scripts, unknown = _words(tokenizer)
+    return _Table(name, codes, scales, words, scripts, unknown, fingerprint)
 
 
 def _array(path: Path, stated: dict[str, Any]) -> NDArray[Any]:
@@ -197,7 +203,7 @@ def _array(path: Path, stated: dict[str, Any]) -> NDArray[Any]:
     return array
 
 
-def _words(path: Path) -> tuple[WordIds, int]:
+def _words(path: Path) -> tuple[WordIds, Scripts, int]:
     try:
         from tokenizers import Tokenizer
     except ImportError as reason:
@@ -207,4 +213,4 @@ def _words(path: Path) -> tuple[WordIds, int]:
             "missing",
         ) from reason
     tokenizer = Tokenizer.from_file(str(path))
-    return WordIds(tokenizer), int(tokenizer.token_to_id("[UNK]") or 0)
+    return WordIds(tokenizer), Scripts(tokenizer), int(tokenizer.token_to_id("[UNK]") or 0)

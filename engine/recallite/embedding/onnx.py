@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from recallite.embedding.load import ModelFolder, read_folder, verified_sha256
 from recallite.embedding.protocol import OVERLAP_TOKENS, Embedded, Progress, QueryTokens, check_contexts, header, starts
+from recallite.embedding.scripts import Scripts
 from recallite.embedding.tokens import TokenIds, choose_tokens, code_width, token_codes
 from recallite.errors import EmbedderError
 from recallite.system.parallel import preemptions, run_tasks, saturates_int8, usable_cpus
@@ -230,7 +231,7 @@ class OnnxEmbedder:
         self.max_tokens = self._folder.max_tokens
         self._process = os.getpid()
         self._runtime = engine = runtime(self._folder, queries_first=queries_first)
-        self._ids = TokenIds(engine.tokenizer)
+        self._ids, self._scripts = TokenIds(engine.tokenizer), Scripts(engine.tokenizer)
         self._sentence = "sentence_embedding" if "sentence_embedding" in engine.outputs else None
         self._tokens = next((name for name in _TOKEN_OUTPUTS if name in engine.outputs), None)
         unknown = engine.inputs - {"input_ids", "attention_mask", "token_type_ids"}
@@ -322,6 +323,10 @@ class OnnxEmbedder:
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Return how many tokens each text has, without special tokens."""
         return [len(ids) for ids in self._ids.encode(texts)]
+
+    def unread(self, texts: Sequence[str]) -> list[str | None]:
+        """The script for which each text cannot be read; None for those that are read."""
+        return list(map(self._scripts.unread, texts))
 
     def _engine(self) -> Runtime:
         """The runtime of this process: a new one after a fork."""

@@ -90,6 +90,18 @@ class DocumentEmbedder(Protocol):
         ...
 
 
+@runtime_checkable
+class ScriptReader(Protocol):
+    """An embedder that knows which texts it cannot read; optional: any other is taken to read all of them.
+
+    Recallite compares no vectors of such texts, as these do not depend on what they say.
+    """
+
+    def unread(self, texts: Sequence[str]) -> list[str | None]:
+        """The name of the script for which each text cannot be read, "Thai"; None for those that are read."""
+        ...
+
+
 OVERLAP_TOKENS = 32
 _CHARS_PER_TOKEN = 4
 _DEFAULT_MAX_TOKENS = 256

@@ -37,7 +37,7 @@ from recallite.recall.confidence import (
     surest_of_each,
     text_weights,
 )
-from recallite.recall.query import Queries
+from recallite.recall.query import Queries, read_question
 from recallite.recall.request import ANSWER_CONFIDENCE, ANSWER_SHARE, Request
 from recallite.recall.slots import lacks, only_asks, slot_of
 from recallite.recall.succession import NONE, Relations, Successions, giving_way, kept_with_successors, put_in_order
@@ -56,6 +56,8 @@ _STANDING_SHARE = 4
 _TOKENS, _VECTORS, _MEANING, _WORDS = SIGNAL_SETS
 # Later hits have a confidence near 0: their texts would change nothing.
 _ASSESSED = 64
+# The power of the odds of a letter being shared that lowers a confidence where the model does not read the question.
+_LETTER_WEIGHT = 2.0
 
 
 def assess_by_text(
@@ -69,6 +71,8 @@ def assess_by_text(
     assessed = []
     for text, answer, successions in zip(queries.texts, answers, relations.successions, strict=False):
         parts = read = frozenset[int]()
+        if queries.unread is not None:
+            weigh_by_letters([text] if whole else queries.texts, answer, records)
         if whole:
             answer, parts, read = _assess(text, answer, records, request, weights, embedder, by_vector)
         if successions is not NONE or relations.contradictions:
@@ -110,6 +114,32 @@ def _assess(
         parts = surest_of_each(answer, names)
         answer = surest_first(answer, better_known, records)
     return _with_gaps(text, answer, slot if lacking else None, request, read), parts, read
+
+
+def weigh_by_letters(questions: Sequence[str], answer: Answer, records: Mapping[int, Found]) -> None:
+    """Lower the confidence of hits that lack most letters of the words asked, of the part of a question they have most.
+
+    The weights of words were fitted in English, whose function words are known. In other languages a question shares
+    some with any text, but few letters: they are short.
+    """
+    words_of_each = [read_question(question).words for question in questions]
+    for rank, row_id in enumerate(answer.row_ids[: len(answer.row_ids) - answer.brought]):
+        if (record := records.get(row_id)) is not None:
+            written = _terms_of(record)
+            share = max(_share_of_letters(words, written) for words in words_of_each)
+            if share < 0.5:
+                odds = (share / (1 - share)) ** _LETTER_WEIGHT
+                sure = answer.confidence[rank]
+                answer.confidence[rank] = sure * odds / (sure * odds + 1 - sure) if sure < 1 else odds
+
+
+def _share_of_letters(words: Sequence[str], written: Set[str]) -> float:
+    letters = sum(map(len, words))
+    return sum(len(word) for word in words if word in written) / letters if letters else 0.0
+
+
+def _terms_of(record: Found) -> set[str]:
+    return set(tokenize(" ".join((record.text, record.context or "", *record.tags))))
 
 
 def assess_one(
@@ -215,7 +245,7 @@ def _cut(
     for rank, row_id in enumerate(answer.row_ids[:ranked]):
         enough = _suffices(floor if row_id in parts else max(share, floor), read, row_id, sure[rank])
         if not enough and words is not None and (record := records.get(row_id)) is not None:
-            enough = words <= set(tokenize(" ".join((record.text, record.context or "", *record.tags))))
+            enough = words <= _terms_of(record)
         if enough:
             ranks.append(rank)
     if successions.heads:

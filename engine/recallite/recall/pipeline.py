@@ -52,6 +52,7 @@ from recallite.recall.query import (
     Queries,
     QuestionArrays,
     adapt_all,
+    by_reading,
     check_comparable,
     given_vectors,
     prepare_queries,
@@ -153,6 +154,12 @@ def _recall_in_transaction(
     engine: Engine, queries: Sequence[str], vectors: list[NDArray[np.float32]] | None, request: Request, sub: SubQueries
 ) -> list[Hits]:
     """The hits of each query, or of one and its sub-queries."""
+    if len(queries) > 1 and vectors is None and len(parts := by_reading(engine, queries, request)) > 1:
+        hits_of: dict[int, Hits] = {}
+        for part in parts:
+            part_hits = _recall_in_transaction(engine, [queries[i] for i in part], None, request, sub)
+            hits_of |= zip(part, part_hits, strict=True)
+        return [hits_of[i] for i in range(len(queries))]
     started = perf_counter()
     embedded, request = embed_queries(engine, queries, vectors, request, sub)
     embed_ms = (perf_counter() - started) * 1e3
@@ -237,6 +244,8 @@ def fetch_hits(engine: Engine, opened: Opened, queries: Queries, assessed: Asses
     fetched = []
     for text, answer in zip(queries.texts, answers, strict=False):  # sub-queries have no answer of their own
         gaps = answer.gaps if queries.gap is None else (*answer.gaps, queries.gap)
+        if queries.unread is not None and gaps:
+            gaps = (*gaps, queries.unread)
         if newest_leads:
             answer = newest_first(text, answer, records)
         hits = load_hits(answer, records, replaced, gaps, request)

@@ -33,10 +33,10 @@ from recallite.text.words import QUESTION_TERMS, STOP_TERMS, placed_terms, query
 
 
 class Queries(NamedTuple):
-    """Texts with a unit vector each, or none where only keywords are searched (`gap` says why).
+    """Texts with a unit vector each, or none where only keywords are searched (`gap` or `unread` says why).
 
     `tokens` are there where the store has token codes for reranking. `fingerprint` is the embedder's that made the
-    vectors, None where the caller gave them.
+    vectors, None where the caller gave them. `unread` says that the embedder does not read the script of the first.
     """
 
     texts: list[str]
@@ -44,6 +44,7 @@ class Queries(NamedTuple):
     tokens: Sequence[QueryTokens | None] | None = None
     fingerprint: str | None = None
     gap: str | None = None
+    unread: str | None = None
 
     def part(self, start: int, stop: int) -> Queries:
         """Some of them."""
@@ -87,6 +88,9 @@ def prepare_queries(
         fingerprint = engine.check_embedder(active, queries_first=len(texts) == 1).fingerprint
         # A server is not waited for again. Should the store move to another embedder, `check_comparable` finds it.
         engine.queried_embedder = active if has_codes else None
+        (unread,) = engine.embedder.unread(texts[:1])
+        if unread is not None and request.mode != "vector":
+            return Queries(texts, None, unread=f"{unread}: keywords alone were searched; another model may read it")
         embedded = engine.embedder.queries(texts, tokens=by_tokens)
         engine.embedder.worked()
     except EmbedderMismatch:
@@ -98,6 +102,18 @@ def prepare_queries(
         return Queries(texts, None, gap=f"meaning was not searched: {failure}")
     tokens = [query.tokens for query in embedded] if by_tokens else None
     return Queries(texts, [query.vector for query in embedded], tokens, fingerprint)
+
+
+def by_reading(engine: Engine, queries: Sequence[str], request: Request) -> list[list[int]]:
+    """The indices of the queries that the embedder reads, and of the others; all where it is not asked or cannot say."""
+    every = [*range(len(queries))]
+    if request.mode != "hybrid" or request.profile.vector_weight == 0:
+        return [every]
+    try:
+        unread = engine.embedder.unread(queries)
+    except EmbedderError:  # embedding them will say why
+        return [every]
+    return [part for part in ([i for i in every if not unread[i]], [i for i in every if unread[i]]) if part]
 
 
 def check_comparable(queries: Queries, active: EmbedderRow | None, path: str) -> None:

@@ -237,7 +237,16 @@ def _attempted(
 
 
 def _embedded(embedder: EmbedderHandle, texts: Sequence[str], contexts: Sequence[str | None]) -> list[Parts]:
-    """The parts of each text, embedded in one call. Raises EmbedderError."""
+    """The parts of each text, embedded in one call; none of a text that the model does not read.
+
+    Raises EmbedderError.
+    """
+    unread = embedder.unread(texts)
+    if any(unread):
+        read = [i for i, reason in enumerate(unread) if reason is None]
+        made = _embedded(embedder, [texts[i] for i in read], [contexts[i] for i in read]) if read else []
+        parts_read = dict(zip(read, made, strict=True))
+        return [parts_read.get(i) or Parts((), problem=reason, refused=True) for i, reason in enumerate(unread)]
     embedded, codes = embedder.documents(texts, contexts)
     try:
         values = np.ascontiguousarray(embedded.vectors, dtype="<f4")
