@@ -3,14 +3,17 @@
 Index terms are the words of a text for the keyword index, queries and MMR. Writing and querying use the same function.
 Its steps:
 
-- NFKC and case folding. Latin accents are folded (`Café` = `cafe`); marks of other scripts are kept.
+- NFKC and case folding. Marks that people leave out are folded: accents in Latin and Greek, stress and the dots of `ё`
+  in Cyrillic, the points of Arabic, Hebrew and Syriac, the forms of alef and of what is typed like another letter in
+  Arabic, nasals before a stop, chandrabindu and nukta in Devanagari and scripts built like it.
 - Words are runs of letters, digits and marks; everything else separates them. Emoji and punctuation give no term.
 - English words are stemmed (Snowball `english`, also called Porter2).
 - Clitics are dropped (`Caroline's`, `we'll`, `l'été`); other apostrophes are removed (`don't` gives `dont`).
 - `foo_bar` and `e-mail` give their parts and the joined whole (`foo`, `bar`, `foobar`; `email`).
 - `v1.2.3` gives `1·2·3` and its prefixes `1·2` and `1`; `1,000` gives `1000`; `U.S.A.` gives `usa`.
 - `C++` gives `cplusplus` and `C#` gives `csharp`.
-- Scripts written without spaces, and Hangul, give overlapping bigrams; a single character is a term.
+- Scripts written without spaces, and Hangul, give overlapping bigrams of characters, in South-East Asia of consonants
+  with their vowels and marks. A lone character is a term, and so is each that may be a word: Han, and syllables.
 
 A term has only ASCII letters and digits and non-ASCII characters, so that FTS5's `ascii` tokenizer splits joined terms
 at the spaces. It has at most `MAX_TERM_CHARS` characters; a longer word is cut.
@@ -116,6 +119,14 @@ _UNSPACED = (
     "\U0001aff0-\U0001b16f\U00020000-\U0003ffff"
 )
 _SCRIPT_RUNS = re.compile(f"([{_UNSPACED}]+)")
+# A character; in Thai, Lao, Myanmar and Khmer a consonant with the vowels and marks around it, and what is stacked on it.
+_CHARACTER = re.compile(
+    "[\u0e40-\u0e44\u0ec0-\u0ec4]?."
+    "(?:[\u1039\u17d2].|[\u0e30-\u0e3a\u0e45-\u0e4e\u0eb0-\u0ebc\u0ec8-\u0ece\u102b-\u103e\u1056-\u1059\u17b4-\u17d3])*"
+)
+# Of these one may be a word: Han, a syllable of Hangul, a consonant with a vowel.
+_HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+_SYLLABLE = re.compile("[\uac00-\ud7a3]|[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]{2,}")
 
 
 class _PerThread(threading.local):
@@ -148,8 +159,16 @@ def foldable(text: str) -> str:
         text = text.replace(mark, plain)
     if text.isascii():  # as most English text now is
         return text
+    for mark, combining in _KANA_MARKS:
+        text = text.replace(mark, combining)
     folded = normalized("NFKC", normalized("NFKC", text).casefold())
-    return _MARKS_AFTER_LATIN.sub("", folded.translate(_FOLDS))
+    folded = _MARKS_AFTER_LETTER.sub("", folded.translate(_FOLDS))
+    return _NASAL_BEFORE_STOP.sub(_anusvara, folded)
+
+
+def _anusvara(nasal: re.Match[str]) -> str:
+    """The dot for a nasal, of the same block: U+0902 for U+0928."""
+    return chr(ord(nasal[0][0]) & ~0x7F | 2)
 
 
 def terms_of_chunks(chunks: Iterable[str]) -> list[tuple[str, ...]]:
@@ -166,8 +185,20 @@ def placed_terms(text: str) -> list[tuple[int, Sequence[str]]]:
 
 
 def query_terms(text: str) -> list[str]:
-    """The distinct index terms of a query, in order of first occurrence."""
-    return list(dict.fromkeys(tokenize(text)))
+    """The distinct index terms of a query, in order of first occurrence.
+
+    A character is left out where its neighbours of the same script say more of it: a word of several has each of them.
+    """
+    terms = dict.fromkeys(tokenize(text))
+    if text.isascii():
+        return list(terms)
+    paired: set[str] = set()
+    for term in terms:
+        if _SCRIPT_RUNS.match(term):
+            characters = _CHARACTER.findall(term)
+            if len(characters) > 1 and len(set(map(bool, map(_HAN.match, characters)))) == 1:
+                paired.update(characters)
+    return [term for term in terms if term not in paired]
 
 
 def stem_of(word: str) -> str:
@@ -199,7 +230,12 @@ def _terms_of_run(run: str) -> tuple[str, ...]:
     if run.isascii():
         return _chunk_terms(run) if run else ()
     if _SCRIPT_RUNS.match(run):
-        return tuple(map("".join, pairwise(run))) or (run,)
+        characters = _CHARACTER.findall(run)
+        pairs = tuple(pair[:MAX_TERM_CHARS] for pair in map("".join, pairwise(characters)))
+        if not pairs:
+            return (run[:MAX_TERM_CHARS],)
+        words = (character for character in characters if _HAN.match(character) or _SYLLABLE.match(character))
+        return (*pairs, *(word[:MAX_TERM_CHARS] for word in words))
     return tuple(chain.from_iterable(map(_compound, _BREAKS.split(run))))
 
 
@@ -235,7 +271,26 @@ ASCII_FOLDS = "".join(
 _LATIN_LETTERS = {
     "æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ð": "d", "ł": "l", "þ": "th", "ħ": "h", "ı": "i", "ŧ": "t"
 }  # fmt: skip
-_MARKS_AFTER_LATIN = re.compile("(?<=[a-z])[\u0300-\u036f]+")
+_MARKS_AFTER_LETTER = re.compile("(?<=[a-z\u03ac-\u03ce\u0430-\u045f])[\u0300-\u036f]+")
+# As they are typed on a keyboard or by another language's.
+_ARABIC_LETTERS = {"ٱ": "ا", "ى": "ي", "ی": "ي", "ة": "ه", "ک": "ك"}
+_POINTED = ("ARABIC", "HEBREW", "SYRIAC")
+# Grave, acute, and two dots, which tell `ї` from `і` but are left out of `ё`.
+_CYRILLIC_MARKS, _DOTTED_APART = frozenset("\u0300\u0301\u0308"), "і"
+# Sound marks of kana beside their letter.
+_KANA_MARKS = (("\u309b", "\u3099"), ("\u309c", "\u309a"))
+# Devanagari, Gujarati, Telugu and Kannada have the same letters in the same places of their blocks. A nasal that is
+# closed before a stop is written as a letter or as a dot.
+_LIKE_DEVANAGARI = (0x0900, 0x0A80, 0x0C00, 0x0C80)
+_NASAL_BEFORE_STOP = re.compile(
+    "|".join(
+        f"[{''.join(chr(block + nasal) for nasal in (0x19, 0x1E, 0x23, 0x28, 0x2E))}]{chr(block + 0x4D)}"
+        f"(?=[{chr(block + 0x15)}-{chr(block + 0x18)}{chr(block + 0x1A)}-{chr(block + 0x1D)}"
+        f"{chr(block + 0x1F)}-{chr(block + 0x22)}{chr(block + 0x24)}-{chr(block + 0x27)}"
+        f"{chr(block + 0x2A)}-{chr(block + 0x2D)}])"
+        for block in _LIKE_DEVANAGARI
+    )
+)
 _APOSTROPHES = frozenset("\u2018\u2019\u02bc\u2032\u02b9")
 _JOINERS = frozenset("\u00ad\u200c\u200d\u2060\ufeff")
 _HYPHENS = frozenset("\u2010\u2011")
@@ -267,9 +322,25 @@ def _folded(char: str) -> str:
         return str(unicodedata.decimal(char))
     if category[0] not in "LNM":
         return " "
-    if unicodedata.name(char, "").startswith("LATIN "):
-        base = unicodedata.normalize("NFKD", char)[0]
+    return _without_marks(char, category)
+
+
+def _without_marks(char: str, category: str) -> str:
+    """A letter without the marks that people leave out, or nothing for such a mark."""
+    script, _, rest = unicodedata.name(char, "").partition(" ")
+    base, *marks = unicodedata.normalize("NFKD", char)
+    if script == "LATIN":
         return base if base.isascii() and base.isalnum() else _LATIN_LETTERS.get(char, char)
+    if script == "GREEK":
+        return base
+    if script == "CYRILLIC":
+        return base if _CYRILLIC_MARKS.issuperset(marks) and base != _DOTTED_APART else char
+    if script in _POINTED:
+        return "" if category == "Mn" or rest == "TATWEEL" else _ARABIC_LETTERS.get(base, base)
+    if rest.endswith("SIGN NUKTA"):
+        return ""
+    if rest.endswith("SIGN CANDRABINDU"):
+        return chr(ord(char) + 1)
     return char
 
 
