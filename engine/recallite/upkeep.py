@@ -38,7 +38,8 @@ class MemoryStore(Namespace):
             unreadable = reader.uncompared.unreadable() if self._scope == "/" else []
         kernels = numerics.kernels.status()
         notes = [] if engine.embedder.failure is None else [engine.embedder.failure]
-        notes += [f"the embedder refuses {public_id}: {reason}" for public_id, _, reason in refused]
+        first_of = {reason: public_id for public_id, _, reason in reversed(refused)}
+        notes += [f"the embedder refuses {public_id}: {reason}" for reason, public_id in first_of.items()]
         if kernels.active != kernels.selected or kernels.selected == "python":
             notes.append(f"kernels run in Python: {kernels.reason}")
         if engine.background.failure is not None:

@@ -190,8 +190,8 @@ class EmbedderHandle:
             return embed_documents(self.get(), texts, contexts), ()
         return embed_document_tokens(self.get(), texts, contexts)
 
-    def unread(self, texts: Sequence[str]) -> list[str | None]:
-        """The reason why the embedder does not read each text; None for those that it reads.
+    def unread(self, texts: Sequence[str], least_share: float) -> list[str | None]:
+        """The reason why the embedder does not read each text; None for those of which it reads this share of letters.
 
         Texts in ASCII are read: for these alone nothing is loaded. Raises what `get` raises.
         """
@@ -201,8 +201,8 @@ class EmbedderHandle:
         if not isinstance(embedder, ScriptReader):
             return [None] * len(texts)
         return [
-            None if script is None else f"the model {embedder.name} does not read {script}"
-            for script in embedder.unread(texts)
+            None if of is None or of.share >= least_share else f"the model {embedder.name} does not read {of.script}"
+            for of in embedder.unread(texts)
         ]
 
     @property

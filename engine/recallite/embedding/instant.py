@@ -14,7 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recallite.embedding.load import REINSTALL, check_size, verify
-from recallite.embedding.protocol import OVERLAP_TOKENS, Embedded, Progress, QueryTokens, check_contexts, header, starts
+from recallite.embedding.protocol import (
+    OVERLAP_TOKENS,
+    Embedded,
+    Progress,
+    QueryTokens,
+    Unread,
+    check_contexts,
+    header,
+    starts,
+)
 from recallite.embedding.scripts import Scripts
 from recallite.embedding.tokens import WordIds, choose_tokens, code_width, int64_array, token_codes
 from recallite.errors import EmbedderError
@@ -135,8 +144,8 @@ class InstantEmbedder:
         """Return how many tokens each text has."""
         return [len(self._table.words.ids(text)) for text in texts]
 
-    def unread(self, texts: Sequence[str]) -> list[str | None]:
-        """The script for which each text cannot be read; None for those that are read."""
+    def unread(self, texts: Sequence[str]) -> list[Unread | None]:
+        """What of each text is in a script that the vocabulary has no words of; None for texts that are read."""
         return list(map(self._table.scripts.unread, texts))
 
     def _pool(self, rows: list[list[int]]) -> NDArray[np.float32]:

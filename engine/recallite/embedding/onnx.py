@@ -18,7 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recallite.embedding.load import ModelFolder, read_folder, verified_sha256
-from recallite.embedding.protocol import OVERLAP_TOKENS, Embedded, Progress, QueryTokens, check_contexts, header, starts
+from recallite.embedding.protocol import (
+    OVERLAP_TOKENS,
+    Embedded,
+    Progress,
+    QueryTokens,
+    Unread,
+    check_contexts,
+    header,
+    starts,
+)
 from recallite.embedding.scripts import Scripts
 from recallite.embedding.tokens import TokenIds, choose_tokens, code_width, token_codes
 from recallite.errors import EmbedderError
@@ -324,8 +333,8 @@ class OnnxEmbedder:
         """Return how many tokens each text has, without special tokens."""
         return [len(ids) for ids in self._ids.encode(texts)]
 
-    def unread(self, texts: Sequence[str]) -> list[str | None]:
-        """The script for which each text cannot be read; None for those that are read."""
+    def unread(self, texts: Sequence[str]) -> list[Unread | None]:
+        """What of each text is in a script that the vocabulary has no words of; None for texts that are read."""
         return list(map(self._scripts.unread, texts))
 
     def _engine(self) -> Runtime:

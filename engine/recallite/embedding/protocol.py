@@ -90,6 +90,13 @@ class DocumentEmbedder(Protocol):
         ...
 
 
+class Unread(NamedTuple):
+    """A script that an embedder does not read, as "Thai", and the share of a text's letters that it reads."""
+
+    script: str
+    share: float
+
+
 @runtime_checkable
 class ScriptReader(Protocol):
     """An embedder that knows which texts it cannot read; optional: any other is taken to read all of them.
@@ -97,8 +104,8 @@ class ScriptReader(Protocol):
     Recallite compares no vectors of such texts, as these do not depend on what they say.
     """
 
-    def unread(self, texts: Sequence[str]) -> list[str | None]:
-        """The name of the script for which each text cannot be read, "Thai"; None for those that are read."""
+    def unread(self, texts: Sequence[str]) -> list[Unread | None]:
+        """What of each text is not read; None for texts that are read throughout."""
         ...
 
 

@@ -30,6 +30,9 @@ EXTERNAL = "external"
 _PLAIN = "memory"
 # float32 keeps the length of a unit vector to about 1e-7.
 _UNIT_TOLERANCE = 1e-3
+# A text gets vectors if the model reads this share of its letters. Of ten texts of our own that mix English names with
+# other scripts, all were first for a question in English with .3, nine with .5 and four with .6.
+_READ_SHARE = 0.3
 _WORD_BYTES = 8  # token codes are whole words of 64 bits
 
 
@@ -241,7 +244,7 @@ def _embedded(embedder: EmbedderHandle, texts: Sequence[str], contexts: Sequence
 
     Raises EmbedderError.
     """
-    unread = embedder.unread(texts)
+    unread = embedder.unread(texts, _READ_SHARE)
     if any(unread):
         read = [i for i, reason in enumerate(unread) if reason is None]
         made = _embedded(embedder, [texts[i] for i in read], [contexts[i] for i in read]) if read else []

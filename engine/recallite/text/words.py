@@ -119,7 +119,7 @@ _UNSPACED = (
     "\U0001aff0-\U0001b16f\U00020000-\U0003ffff"
 )
 _SCRIPT_RUNS = re.compile(f"([{_UNSPACED}]+)")
-# A character; in Thai, Lao, Myanmar and Khmer a consonant with the vowels and marks around it, and what is stacked on it.
+# A character; in Thai, Lao, Myanmar and Khmer a consonant with the vowels, marks and consonants attached to it.
 _CHARACTER = re.compile(
     "[\u0e40-\u0e44\u0ec0-\u0ec4]?."
     "(?:[\u1039\u17d2].|[\u0e30-\u0e3a\u0e45-\u0e4e\u0eb0-\u0ebc\u0ec8-\u0ece\u102b-\u103e\u1056-\u1059\u17b4-\u17d3])*"
@@ -328,7 +328,8 @@ def _folded(char: str) -> str:
 def _without_marks(char: str, category: str) -> str:
     """A letter without the marks that people leave out, or nothing for such a mark."""
     script, _, rest = unicodedata.name(char, "").partition(" ")
-    base, *marks = unicodedata.normalize("NFKD", char)
+    decomposed = unicodedata.normalize("NFKD", char)
+    base, marks = decomposed[0], decomposed[1:]
     if script == "LATIN":
         return base if base.isascii() and base.isalnum() else _LATIN_LETTERS.get(char, char)
     if script == "GREEK":

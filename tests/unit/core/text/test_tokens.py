@@ -43,17 +43,19 @@ properties = settings(derandomize=True, max_examples=examples(200), deadline=Non
         ("Café CAFE\u0301 naïve Ångström", ["cafe", "cafe", "naiv", "angstrom"]),
         ("Straße Ærø İstanbul", ["strass", "aero", "istanbul"]),
         ("１２３ ＡＢＣ ﬁsh", ["123", "abc", "fish"]),
-        ("東京都", ["東京", "京都"]),
+        ("東京都", ["東京", "京都", "東", "京", "都"]),
         ("猫 x 犬", ["猫", "x", "犬"]),
-        ("Pythonで書く", ["python", "で書", "書く"]),
+        ("Pythonで書く", ["python", "で書", "書く", "書"]),
         ("ﾃﾞｰﾀ", ["デー", "ータ"]),
-        ("한국어 공부", ["한국", "국어", "공부"]),
-        ("हिन्दी में", ["हिन्दी", "में"]),
-        ("مُحَمَّد", ["مُحَمَّد"]),
+        ("한국어 공부", ["한국", "국어", "한", "국", "어", "공부", "공", "부"]),
+        ("น้ำตาล", ["น้ําตา", "ตาล", "น้ํา", "ตา"]),
+        ("ស្រុក", ["ស្រុក", "ស្រុ"]),
+        ("हिन्दी में", ["हिंदी", "में"]),
+        ("مُحَمَّد", ["محمد"]),
         ("שלום עולם", ["שלום", "עולם"]),
         ("привет мир", ["привет", "мир"]),
         ("٣ आ३", ["3", "आ3"]),
-        ("co\u00adoperate می\u200cخواهم", ["cooper", "میخواهم"]),
+        ("co\u00adoperate می\u200cخواهم", ["cooper", "ميخواهم"]),
     ],
 )
 def test_each_kind_of_word_gives_the_documented_terms(text: str, terms: list[str]) -> None:
@@ -82,6 +84,25 @@ def test_text_without_words_has_no_terms(text: str) -> None:
         ("don’t", "dont"),
         ("é", "e\u0301"),
         ("Ｗｉｄｅ", "wide"),
+        ("зелёный", "зеленый"),
+        ("до́ма", "дома"),
+        ("Θάλασσα", "θαλασσα"),
+        ("ΔΡΌΜΟΣ", "δρομος"),
+        ("προϊόν", "προιον"),
+        ("سَيَّارَة", "سياره"),
+        ("إسلام", "اسلام"),
+        ("على", "علي"),
+        ("مـــرحبا", "مرحبا"),
+        ("کلید", "كليد"),
+        ("סֵפֶר", "ספר"),
+        ("İzmir", "izmir"),
+        ("kapı", "KAPI"),
+        ("ﾍﾟｯﾄ", "ペット"),
+        ("ヘ゜ット", "ペット"),
+        ("बन्दर", "बंदर"),
+        ("दाँत", "दांत"),
+        ("सड़क", "सडक"),
+        ("પમ્પ", "પંપ"),
     ],
 )
 def test_spellings_of_one_word_share_a_term(one: str, other: str) -> None:
@@ -123,7 +144,9 @@ def test_the_short_way_for_ascii_agrees_with_the_long_way(text: str) -> None:
 @given(FILLER, HAN, FILLER)
 @properties
 def test_a_word_of_two_characters_is_found_inside_a_sentence(before: str, word: str, after: str) -> None:
-    assert tokenize(word) == [unicodedata.normalize("NFKC", word)]
+    normal = unicodedata.normalize("NFKC", word)
+    assert tokenize(word) == [normal, *normal]
+    assert query_terms(word) == [normal]
     assert set(tokenize(word)) <= set(tokenize(before + word + after))
 
 
@@ -146,6 +169,28 @@ def test_fts5_reads_the_same_terms(text: str) -> None:
 
 def test_query_terms_are_distinct_and_in_order() -> None:
     assert query_terms("dogs and cats, cats and a dog") == ["dog", "and", "cat", "a"]
+
+
+@pytest.mark.parametrize(
+    ("query", "terms"),
+    [
+        ("犬", ["犬"]),
+        ("小犬", ["小犬"]),
+        ("犬と小犬", ["犬と", "と小", "小犬"]),
+        ("犬が好き", ["犬が", "が好", "好き", "犬", "好"]),
+        ("말을 탄다", ["말을", "탄다"]),
+        ("말", ["말"]),
+        ("ปลา", ["ปลา"]),
+        ("ขา", ["ขา"]),
+    ],
+)
+def test_a_query_asks_for_a_character_if_no_pair_of_its_script_has_it(query: str, terms: list[str]) -> None:
+    assert query_terms(query) == terms
+
+
+@pytest.mark.parametrize(("one", "other"), [("їх", "іх"), ("йод", "иод"), ("がき", "かき"), ("बल", "बाल")])
+def test_marks_that_make_another_letter_stay(one: str, other: str) -> None:
+    assert tokenize(one) != tokenize(other)
 
 
 def test_a_word_of_ten_million_letters_is_one_short_term() -> None:
