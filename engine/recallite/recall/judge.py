@@ -122,7 +122,10 @@ def weigh_by_letters(questions: Sequence[str], answer: Answer, records: Mapping[
     The weights of words were fitted in English, whose function words are known. In other languages a question shares
     some with any text, but few letters: they are short.
     """
-    words_of_each = [read_question(question).words for question in questions]
+    words_of_each = [
+        [word for word in words if word not in QUESTION_TERMS] or words
+        for words in (read_question(question).words for question in questions)
+    ]
     for rank, row_id in enumerate(answer.row_ids[: len(answer.row_ids) - answer.brought]):
         if (record := records.get(row_id)) is not None:
             written = _terms_of(record)

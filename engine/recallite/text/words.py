@@ -124,9 +124,11 @@ _CHARACTER = re.compile(
     "[\u0e40-\u0e44\u0ec0-\u0ec4]?."
     "(?:[\u1039\u17d2].|[\u0e30-\u0e3a\u0e45-\u0e4e\u0eb0-\u0ebc\u0ec8-\u0ece\u102b-\u103e\u1056-\u1059\u17b4-\u17d3])*"
 )
+_IDEOGRAPHS = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_SOUTH_EAST = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 # Of these one may be a word: Han, a syllable of Hangul, a consonant with a vowel.
-_HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
-_SYLLABLE = re.compile("[\uac00-\ud7a3]|[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]{2,}")
+_HAN = re.compile(f"[{_IDEOGRAPHS}]")
+_SYLLABLE = re.compile(f"[\uac00-\ud7a3]|[{_SOUTH_EAST}]{{2,}}")
 
 
 class _PerThread(threading.local):
@@ -188,10 +190,16 @@ def query_terms(text: str) -> list[str]:
     """The distinct index terms of a query, in order of first occurrence.
 
     A character is left out where its neighbours of the same script say more of it: a word of several has each of them.
+    Words that ask have no neighbours where none are written apart.
     """
-    terms = dict.fromkeys(tokenize(text))
     if text.isascii():
-        return list(terms)
+        return list(dict.fromkeys(tokenize(text)))
+    return _without_paired(tokenize(_ASKING_UNSPACED.sub(r" \g<0> ", text)))
+
+
+def _without_paired(terms: Iterable[str]) -> list[str]:
+    """The distinct terms, without characters that are in a pair of one script."""
+    terms = dict.fromkeys(terms)
     paired: set[str] = set()
     for term in terms:
         if _SCRIPT_RUNS.match(term):
@@ -353,7 +361,21 @@ _FOLDS = _Folds()
 _TABLES = read_tables(__file__)
 STOP_TERMS = frozenset(tokenize(_TABLES["words"]))
 # Words that ask: they tell little of what is asked for, and no evidence gap names them.
-QUESTION_TERMS = frozenset(tokenize(_TABLES["question_words"])) - STOP_TERMS
+# `asking_words` are of languages in other scripts than Latin, line by line.
+_ASKING = _TABLES["asking_words"].split()
+_ASKING_UNSPACED = re.compile(
+    "|".join(
+        sorted(
+            (word for word in _ASKING if re.fullmatch(f"[{_IDEOGRAPHS}{_SOUTH_EAST}]{{2,}}", word)),
+            key=len,
+            reverse=True,
+        )
+    )
+)
+QUESTION_TERMS = (
+    frozenset(tokenize(_TABLES["question_words"])).union(*(_without_paired(tokenize(word)) for word in _ASKING))
+    - STOP_TERMS
+)
 # Unstemmed, as the pieces of an embedder's vocabulary are.
 STOP_WORDS = frozenset(_TABLES["words"].split())
 
