@@ -41,6 +41,8 @@ class CachedEmbedder:
         self.max_tokens = int(getattr(embedder, "max_tokens", 256))
         if (count_tokens := getattr(embedder, "count_tokens", None)) is not None:
             self.count_tokens = count_tokens
+        if (unread := getattr(embedder, "unread", None)) is not None:
+            self.unread = unread
         self.embedded = 0
         self._kept: dict[bytes, NDArray[np.float32]] = {}
         self._unsaved: list[bytes] = []

@@ -30,6 +30,7 @@ from benchmarks.quality import (
     realtalk,
     report,
     scifact,
+    scripts,
     truth_tables,
     updates,
 )
@@ -48,6 +49,7 @@ SETS: dict[str, Evaluation] = {
     "first_tries": first_tries.evaluate,
     "left_out": left_out.evaluate,
     "named": named.evaluate,
+    "scripts": scripts.evaluate,
     "precision": precision_bench.evaluate,
     "facts": fact_consolidation.evaluate,
     "beam_updates": updates.of_beam,
@@ -58,7 +60,7 @@ SETS: dict[str, Evaluation] = {
 }
 # Sets that ask the stores of another share its cache.
 _CACHES = {"confidence": "locomo", "beam_updates": "beam", "longmemeval_updates": "longmemeval"}
-_OWN = ("first_tries", "left_out", "named", "pairs", "dates", "junk")
+_OWN = ("first_tries", "left_out", "named", "scripts", "pairs", "dates", "junk")
 RESULTS = saving.RESULTS / "quality.json"
 
 

@@ -23,6 +23,7 @@ TITLES = {
     "first_tries": "First tries, small stores",
     "left_out": "Left out, facts on a topic",
     "named": "Named, stores with tags",
+    "scripts": "Scripts, ten that the model does not read",
     "precision": "PrecisionMemBench",
     **truth_tables.TITLES,
 }
@@ -45,6 +46,7 @@ _MAIN = {
     "first_tries": ("answered first", "first and confident"),
     "left_out": ("answered", "first", "hits", "refused", "ROC AUC"),
     "named": ("exact", "precision", "recall", "refused", "first"),
+    "scripts": ("kept", "first", "refused", "quiet"),
 }
 _BY_CATEGORY = {"locomo": "LoCoMo by category, default", "beam": "BEAM by type of question, default"}
 _LEFT = ("category", "set", "metric", "expected", "language", "grain", "class")

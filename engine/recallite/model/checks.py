@@ -10,6 +10,7 @@ import math
 import os
 import re
 import time
+import unicodedata
 from calendar import monthrange
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -153,10 +154,11 @@ def check_name(value: object, name: str) -> str:
 
 
 def check_tags(tags: object) -> tuple[str, ...]:
-    """Tags in the order given, each once."""
+    """Tags in the order given, each once, in normal form C: a keyboard and a file system may write one differently."""
     if isinstance(tags, str):
         raise InvalidInput(f"tags is the str {shown(tags)}: give a list, e.g. tags=[{shown(tags)}]")
-    return tuple(dict.fromkeys(check_name(tag, "a tag") for tag in check_list(tags, "tags")))
+    names = (check_name(tag, "a tag") for tag in check_list(tags, "tags"))
+    return tuple(dict.fromkeys(unicodedata.normalize("NFC", name) for name in names))
 
 
 def check_list(values: object, name: str) -> list[Any]:
