@@ -8,7 +8,9 @@ from recallite.embedding.protocol import (
     Embedded,
     Embedder,
     QueryTokens,
+    ScriptReader,
     TokenEmbedder,
+    Unread,
     embed_documents,
 )
 from recallite.embedding.remote import RemoteEmbedder
@@ -19,7 +21,9 @@ __all__ = [
     "Embedder",
     "QueryTokens",
     "RemoteEmbedder",
+    "ScriptReader",
     "TokenEmbedder",
+    "Unread",
     "embed_documents",
     "load",
 ]
