@@ -38,8 +38,10 @@ class MemoryStore(Namespace):
             unreadable = reader.uncompared.unreadable() if self._scope == "/" else []
         kernels = numerics.kernels.status()
         notes = [] if engine.embedder.failure is None else [engine.embedder.failure]
-        first_of = {reason: public_id for public_id, _, reason in reversed(refused)}
-        notes += [f"the embedder refuses {public_id}: {reason}" for reason, public_id in first_of.items()]
+        ids_by_reason: dict[str, list[str]] = {}
+        for public_id, _, reason in refused:
+            ids_by_reason.setdefault(reason, []).append(public_id)
+        notes += [f"the embedder refuses {', '.join(ids)}: {reason}" for reason, ids in ids_by_reason.items()]
         if kernels.active != kernels.selected or kernels.selected == "python":
             notes.append(f"kernels run in Python: {kernels.reason}")
         if engine.background.failure is not None:

@@ -229,7 +229,8 @@ class Stats(Plain, frozen=True, kw_only=True):
 
     `superseded` records are among the `records`, and others stand in their place. `to_compare` ones were written many
     at a time and are compared in the background (`memory.store.catch_up`). `pending` ones have no vector yet;
-    `refused` ones have a text that the embedder does not accept, or does not read. `behind_ms` is how far a standby is behind.
+    `refused` ones have a text that the embedder does not accept, or does not read. `behind_ms` is how far a standby is
+    behind.
     """
 
     path: str
