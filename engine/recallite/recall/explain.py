@@ -268,4 +268,6 @@ def _remarks(opened: pipeline.Opened, watched: _Watched, row_id: int, queries: Q
     if watched.trace.best_of is not None and watched.candidate >= 0:
         best = queries.texts[watched.trace.best_of[watched.candidate]]
         remarks.append(f"of the sub-queries it answers {best!r} best")
+    if queries.unread is not None:
+        remarks.append(queries.unread)
     return "".join(f"; {remark}" for remark in remarks)

@@ -150,6 +150,8 @@ def assess_one(
 ) -> tuple[float, float]:  # fmt: skip
     """The confidence of a record as `assess_by_text` adjusts it alone, and the least that it needs; without parts."""
     alone = Answer([0], [0.0], [confidence], [0], [[]], [-1], 0, (), None, missing)
+    if queries.unread is not None:
+        weigh_by_letters(queries.texts[:1], alone, {0: record})
     weights, by_vector = text_weights(embedder, _signals(queries, request)), queries.vectors is not None
     answer, _, read = _assess(queries.texts[0], alone, {0: record}, request, weights, embedder, by_vector)
     least = request.profile.min_confidence

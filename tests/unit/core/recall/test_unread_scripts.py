@@ -64,6 +64,14 @@ def test_an_unrelated_question_is_not_answered_and_the_gaps_say_why(memory, scri
         assert why.startswith(f"the model recallite-minilm does not read {script}: keywords alone were searched")
 
 
+def test_explain_says_that_the_question_is_not_read(memory, script):
+    question, right = STORES[script][1][0]
+    hits = memory.recall(question)
+    explained = memory.explain(question, hits[0].id)
+    assert explained.returned
+    assert f"does not read {script}" in explained.reason
+
+
 def test_a_sure_answer_has_no_gap(memory, script):
     question, _ = STORES[script][1][0]
     assert memory.recall(question, relevant=True).evidence_gaps == ()
