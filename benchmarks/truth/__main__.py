@@ -1,7 +1,8 @@
 """What is hidden though it holds, and what is noticed of true changes: python -m benchmarks.truth [--show].
 
-`--rules` reads marks and `list` alone, without a model. `--all` asks for every pair of the grids, not for the marked
-ones and a sample. `held` is for the final figure: nobody makes rules by it, and `--show` refuses it.
+A statement that another changes in part may be contradicted, which is not counted there. `--rules` reads marks and
+`list` alone, without a model. `--all` asks for every pair of the grids, not for the marked ones and a sample. `held` is
+for the final figure: nobody makes rules by it, and `--show` refuses it.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ Column = tuple[str, Callable[[Seen], bool]]
 
 _HOLDS: tuple[Column, ...] = (
     ("superseded", lambda seen: seen.supersedes is not None),
-    ("contradicted", lambda seen: seen.contradicts is not None),
+    ("contradicted", lambda seen: seen.contradicts is not None and not seen.pair.in_part),
     ("not listed", lambda seen: not seen.listed),
     ("asked", lambda seen: seen.answers is not None),
     ("not in top 3", lambda seen: seen.answers is not None and not seen.in_plain),
@@ -139,7 +140,7 @@ def _show(seen: Iterable[Seen]) -> None:
 
 def _faults(seen: Seen) -> list[str]:
     if seen.pair.outcome == "both hold":
-        marks = (("superseded", seen.supersedes), ("contradicted", seen.contradicts))
+        marks = (("superseded", seen.supersedes), ("contradicted", None if seen.pair.in_part else seen.contradicts))
         return [
             *(f"{mark}: {reason}" for mark, reason in marks if reason is not None),
             *(["not listed"] if not seen.listed else []),

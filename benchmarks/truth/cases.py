@@ -4,7 +4,8 @@ A vocabulary is a folder of four files; a line beginning with `#` names the grou
 
 - `grids.txt`: subjects, facts and changes. Every fact of a subject meets every change of the same subject. A change
   names the facts that it changes with `=`, and with `?` those of which it cannot be told; all others still hold.
-- `provoking.txt`: older | newer | question. Both hold, though they look alike.
+- `provoking.txt`: older | newer | question. Both hold, though they look alike. `in part` at the end says that the newer
+  one changes a part of the older, which may be linked as contradicting, and must stay.
 - `changes.txt`: older | newer | question | words of the new answer that the older statement lacks.
 - `negations.txt`: older | newer | question. The newer one says the opposite.
 
@@ -35,7 +36,8 @@ VOCABULARIES = ("dev", "held")
 class Pair:
     """Two statements; `question` asks for the older one, or after a change for the newer.
 
-    `answer` holds the words of the newer statement that answer, None where the whole statement does.
+    `answer` holds the words of the newer statement that answer, None where the whole statement does. `in_part`
+    says that a part of the older one is contradicted, though it must stay.
     """
 
     kind: Kind
@@ -45,6 +47,7 @@ class Pair:
     question: str
     outcome: Outcome
     answer: str | None = None
+    in_part: bool = False
 
 
 @dataclass(frozen=True)
@@ -101,10 +104,11 @@ class Grid:
                         yield Pair("grid", f"{self.group}: {subject.name}", older, newer, question, outcome)
 
 
-def every(vocabulary: str) -> list[Pair]:
+@cache
+def every(vocabulary: str) -> tuple[Pair, ...]:
     """All pairs of a vocabulary, grids first."""
     of_grids = [pair for grid in grids(vocabulary) for pair in grid.pairs()]
-    return [*of_grids, *provoking(vocabulary), *true_changes(vocabulary), *negations(vocabulary)]
+    return (*of_grids, *provoking(vocabulary), *true_changes(vocabulary), *negations(vocabulary))
 
 
 @cache
@@ -127,8 +131,8 @@ def grids(vocabulary: str) -> tuple[Grid, ...]:
 def provoking(vocabulary: str) -> list[Pair]:
     """Pairs that both hold though they look alike."""
     return [
-        Pair("provoking", group, older, newer, question, "both hold")
-        for group, (older, newer, question) in _lines(vocabulary, "provoking")
+        Pair("provoking", group, older, newer, question, "both hold", in_part=marks == ["in part"])
+        for group, (older, newer, question, *marks) in _lines(vocabulary, "provoking")
     ]
 
 
