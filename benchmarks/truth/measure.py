@@ -3,8 +3,8 @@
 Each pair has a scope of its own, so that nothing but the two meets. Statements are compared as the default policy does,
 with times of writing that are given: 300 and 200 days ago, or 30 and 1.
 
-Nothing can hide a statement that is neither marked nor missing from `list`: recall is asked for all that are, and for
-the pairs that the caller names besides.
+Nothing can hide a statement that is neither marked nor missing from `list`: recall is asked for all that are though
+they hold, and for the pairs that the caller names besides.
 """
 
 from __future__ import annotations
@@ -192,7 +192,8 @@ def _seen(
         if older in (link.target, link.source)
     }
     listed = pair.older in {record.text for record in memory.list(scope=scope)}
-    asks = asked is not None and (bool(reasons) or not listed or pair in asked)
+    may_be_hidden = pair.outcome == "both hold" and (bool(reasons) or not listed)
+    asks = asked is not None and (may_be_hidden or pair in asked)
     answers = _answers(memory, pair, scope) if asks else None
     return Seen(pair, way, age_days, reasons.get("supersedes"), reasons.get("contradicts"), listed, answers)
 

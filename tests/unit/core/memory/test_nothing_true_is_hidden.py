@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import random
-from functools import partial
+from functools import cache, partial
 
 import pytest
 
@@ -19,10 +19,12 @@ from tests.unit.core.memory.support import PLAIN
 
 pytestmark = pytest.mark.truth
 
-SAMPLED = 300
-TOLD = [pytest.param(one_by_one, id="one by one"), pytest.param(bulk, id="bulk")]
-AGES = [pytest.param(age_days, id=f"{age_days[0]} and {age_days[1]} days ago") for age_days in AGES_DAYS]
-PLAIN_MEMORY = partial(Memory, ":memory:", settings=PLAIN)
+LONG_AGO, LATELY = AGES_DAYS
+TELL = {"one by one": one_by_one, "bulk": bulk}
+# With the bundled model, and asked for.
+ASKED = [("one by one", LATELY), ("bulk", LONG_AGO)]
+# Without a model: what is marked and listed.
+UNASKED = [("one by one", LONG_AGO), ("bulk", LATELY)]
 
 
 def of_grids(outcome, count):
@@ -31,79 +33,85 @@ def of_grids(outcome, count):
     return random.Random(49).sample(pairs, count)
 
 
+@cache
+def measured(way, age_days):
+    """Each pair of this file told once; all tests read what was seen. Each way is asked for half of the changes."""
+    others = [*provoking("dev"), *true_changes("dev"), *negations("dev")]
+    pairs = [*of_grids("both hold", 300), *of_grids("changed", 60), *others]
+    asked = frozenset(others[list(TELL).index(way) :: 2])
+    if (way, age_days) in UNASKED:
+        return list(TELL[way](pairs, age_days, partial(Memory, ":memory:", settings=PLAIN), asked=None))
+    return list(TELL[way](pairs, age_days, partial(Memory, ":memory:", embedder=embedder()), asked=asked))
+
+
+@cache
+def embedder():
+    """The bundled model; a text is embedded once for all tests of this file."""
+    return cached(load("default"))
+
+
+def ways(told):
+    """Parameters of a test, named."""
+    return pytest.mark.parametrize("told", [pytest.param(it, id=f"{it[0]}, {it[1][0]} days ago") for it in told])
+
+
 def said(seen):
     """A failing pair as it reads in a report."""
     return f"{seen.pair.older} <- {seen.pair.newer} ({seen.supersedes or seen.contradicts})"
 
 
-@pytest.fixture(scope="module")
-def with_model():
-    """Opens a memory with the bundled model; a text is embedded once for all tests of this file."""
-    return partial(Memory, ":memory:", embedder=cached(load("default")))
+def of(told, *kinds, outcome):
+    """What was seen of some kinds of pairs."""
+    return [seen for seen in measured(*told) if seen.pair.kind in kinds and seen.pair.outcome == outcome]
 
 
-@pytest.mark.parametrize("age_days", AGES)
-@pytest.mark.parametrize("tell", TOLD)
-class TestWithoutRecall:
-    def test_another_change_of_the_same_subject_leaves_a_fact_listed(self, tell, age_days):
-        pairs = of_grids("both hold", SAMPLED)
-        assert [said(seen) for seen in tell(pairs, age_days, PLAIN_MEMORY, asked=None) if not seen.listed] == []
-
-    def test_what_looks_alike_and_holds_stays_listed(self, tell, age_days):
-        pairs = provoking("dev")
-        assert [said(seen) for seen in tell(pairs, age_days, PLAIN_MEMORY, asked=None) if not seen.listed] == []
-
-    def test_nothing_that_holds_is_superseded_or_contradicted(self, tell, age_days):
-        # A link costs a line and hides nothing: one in a hundred is allowed.
-        pairs = [*of_grids("both hold", SAMPLED), *(pair for pair in provoking("dev") if not pair.in_part)]
-        marked = [said(seen) for seen in tell(pairs, age_days, PLAIN_MEMORY, asked=None) if seen.is_marked]
-        assert len(marked) <= len(pairs) // 100, marked
-
-    def test_nine_in_ten_changes_of_the_grids_are_noticed(self, tell, age_days):
-        pairs = of_grids("changed", 100)
-        missed = [said(seen) for seen in tell(pairs, age_days, PLAIN_MEMORY, asked=None) if not seen.is_marked]
-        assert len(missed) <= 10, missed
-
-    def test_nine_in_ten_other_changes_are_noticed(self, tell, age_days):
-        pairs = true_changes("dev")
-        missed = [said(seen) for seen in tell(pairs, age_days, PLAIN_MEMORY, asked=None) if not seen.is_marked]
-        assert len(missed) <= len(pairs) // 10, missed
-
-    def test_nine_in_ten_negations_are_noticed(self, tell, age_days):
-        pairs = negations("dev")
-        missed = [said(seen) for seen in tell(pairs, age_days, PLAIN_MEMORY, asked=None) if not seen.is_marked]
-        assert len(missed) <= len(pairs) // 10, missed
+def asked_of(told, *kinds, outcome):
+    """Those of them that recall was asked for."""
+    return [seen for seen in of(told, *kinds, outcome=outcome) if seen.answers is not None]
 
 
-@pytest.mark.parametrize("tell", TOLD)
-class TestAskedFor:
-    age_days = AGES_DAYS[1]
+@ways(ASKED + UNASKED)
+class TestListed:
+    def test_another_change_of_the_same_subject_leaves_a_fact_listed(self, told):
+        assert [said(seen) for seen in of(told, "grid", outcome="both hold") if not seen.listed] == []
 
-    def test_what_holds_is_among_the_first_three(self, tell, with_model):
-        pairs = [*of_grids("both hold", SAMPLED), *provoking("dev")]
-        seen = tell(pairs, self.age_days, with_model, asked=frozenset(provoking("dev")))
-        assert [said(each) for each in seen if each.answers is not None and not each.in_plain] == []
+    def test_what_looks_alike_and_holds_stays_listed(self, told):
+        assert [said(seen) for seen in of(told, "provoking", outcome="both hold") if not seen.listed] == []
 
-    def test_what_is_relevant_while_nothing_is_marked_stays_relevant(self, tell, with_model):
-        pairs = [*of_grids("both hold", SAMPLED), *provoking("dev")]
-        seen = tell(pairs, self.age_days, with_model, asked=frozenset(provoking("dev")))
-        lost = [
-            said(each) for each in seen if each.answers is not None and each.in_relevant_unmarked > each.in_relevant
-        ]
-        assert lost == []
 
-    def test_the_later_of_two_opposites_comes_first(self, tell, with_model):
-        pairs = negations("dev")
-        seen = tell(pairs, self.age_days, with_model, asked=frozenset(pairs))
-        assert [said(each) for each in seen if not each.newer_first] == []
+@ways(ASKED + UNASKED)
+class TestMarked:
+    def test_one_in_a_hundred_that_hold_is_marked_at_most(self, told):
+        # A wrong mark costs a line of an answer and hides nothing.
+        seen = [each for each in of(told, "grid", "provoking", outcome="both hold") if not each.pair.in_part]
+        marked = [said(each) for each in seen if each.is_marked]
+        assert len(marked) <= len(seen) // 100, marked
 
-    def test_opposites_name_each_other(self, tell, with_model):
-        pairs = negations("dev")
-        seen = tell(pairs, self.age_days, with_model, asked=frozenset(pairs))
+    @pytest.mark.parametrize("kind", ["grid", "changes", "negations"])
+    def test_nine_in_ten_changes_are_marked(self, told, kind):
+        seen = of(told, kind, outcome="changed")
+        missed = [said(each) for each in seen if not each.is_marked]
+        assert len(missed) <= len(seen) // 10, missed
+
+
+@ways(ASKED)
+class TestRecalled:
+    def test_what_holds_is_among_the_first_three(self, told):
+        seen = asked_of(told, "grid", "provoking", outcome="both hold")
+        assert [said(each) for each in seen if not each.in_plain] == []
+
+    def test_a_mark_takes_nothing_that_holds_from_what_is_relevant(self, told):
+        seen = asked_of(told, "grid", "provoking", outcome="both hold")
+        assert [said(each) for each in seen if each.in_relevant_unmarked and not each.in_relevant] == []
+
+    def test_the_later_of_two_opposites_comes_first(self, told):
+        assert [said(seen) for seen in asked_of(told, "negations", outcome="changed") if not seen.newer_first] == []
+
+    def test_two_opposites_name_each_other(self, told):
+        seen = asked_of(told, "negations", outcome="changed")
         assert [said(each) for each in seen if not each.answers.name_each_other] == []
 
-    def test_eleven_in_twelve_changes_are_answered_by_the_new_value_first(self, tell, with_model):
-        pairs = true_changes("dev")
-        seen = tell(pairs, self.age_days, with_model, asked=frozenset(pairs))
+    def test_eleven_in_twelve_changes_are_answered_by_the_new_value_first(self, told):
+        seen = asked_of(told, "changes", outcome="changed")
         wrong = [said(each) for each in seen if not each.newer_first]
-        assert len(wrong) <= len(pairs) // 12, wrong
+        assert len(wrong) <= len(seen) // 12, wrong
