@@ -33,6 +33,9 @@ class Clause(Struct, gc=False):
       `yet`: "yet", "already"; `corrected`: "sorry", "actually"; `former`: "used to"
     - `unreal`: "if", "maybe"; `sourced`: somebody says or thinks so
     - `definite`: the object has "the", "my" or "our"
+    - `owned`: the subject is somebody's: "Ada's dentist", "my dentist"
+    - `assigned`: a name is given a value by a mark: "port: 80", "PORT=80"
+    - `placing`: the preposition that the role "in" stands for: "works at" and "works in" say two things
     """
 
     subject: frozenset[str] = frozenset()
@@ -61,6 +64,9 @@ class Clause(Struct, gc=False):
     unreal: bool = False
     sourced: bool = False
     definite: bool = False
+    owned: bool = False
+    assigned: bool = False
+    placing: str = ""
 
     @property
     def replaces(self) -> bool:
@@ -305,7 +311,8 @@ class _Complement:
     def begun(self) -> bool:
         return bool(self.parts[0][1]) or len(self.parts) > 1
 
-    def begin(self, role: str) -> None:
+    def begin(self, role: str, preposition: str = "") -> None:
+        self.clause.placing = self.clause.placing or preposition
         self.parts.append((role, []))
         self.into = self.parts[-1][1]
 
@@ -394,7 +401,8 @@ class _Complement:
             pass
         elif text in lx.PREPOSITIONS or text == "out_of" or text == "as":
             if self.into is not self.gone or self.gone:
-                self.begin(_PLACES.get(text, text))
+                timed = not last and words[i + 1].kind in lx.TYPED
+                self.begin(_PLACES.get(text, text), text if text in _PLACES and not timed else "")
         elif text in lx.DEFINITE or text == "i":
             clause.definite = clause.definite or (not self.parts[0][1] and text in ("the", "my", "our"))
             if text != "the":
