@@ -17,6 +17,7 @@ is so, and both cannot hold, they contradict each other. A statement that says m
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -65,19 +66,21 @@ def judge(new: Statement, old: Statement, *, later: bool, several: frozenset[str
     outcome, reason, certain = finding
     if outcome == "contradicts":
         return Verdict("contradicts", _OPEN, reason)
-    if (not old.compared or (reason == VALUE and _LISTED.search(old.text))) or len(new.clauses) > _MOST_REPLACING:
+    listed = reason in (VALUE, BY_FORM, GONE, REPLACED, ENDED) and _LISTED.search(old.text)
+    if not old.compared or listed or len(new.clauses) > _MOST_REPLACING:
         return Verdict("contradicts", _OPEN, f"{reason}, but the older one says more")
-    if hindrance := _hindrance(new, old, later):
+    if hindrance := _hindrance(new, old, later, told=reason != BY_FORM):
         return Verdict("contradicts", _OPEN, f"{reason}, but {hindrance}")
     certain = certain and new.whole and len(new.clauses) == 1
     return Verdict("supersedes", _CERTAIN if certain else _SURE, reason, certain)
 
 
-def _hindrance(new: Statement, old: Statement, later: bool) -> str | None:
-    """What keeps a text from replacing another, though it says otherwise."""
+def _hindrance(new: Statement, old: Statement, later: bool, *, told: bool = True) -> str | None:
+    """What keeps a text from replacing another, though it says otherwise; `told`: it says that it changed."""
     if not later:
         return "began earlier"
-    return "of two sources" if _of_two_sources(new, old) else None
+    of_two = _of_two_sources(new, old) if told else new.speaker != old.speaker
+    return "of two sources" if of_two else None
 
 
 def _of_two_sources(new: Statement, old: Statement) -> bool:
@@ -199,7 +202,8 @@ def _property(clause: Clause) -> Property:
             subject, head, owned = frozenset([word.key for word in stated]), stated, True
             roles = {"": clause.head}
     several = bool(head) and head[-1].stem in lx.SEVERAL_NOUNS
-    sole = clause.assigned or (not several and (owned or (bool(head) and head[0].text == "the")))
+    definite = bool(head) and (head[0].text == "the" or (clause.change and clause.definite and not clause.passive))
+    sole = clause.assigned or (not several and (owned or definite))
     personal = subject <= lx.SPEAKERS or (not owned and _is_named(head) and head[0].text != "the")
     return Property(subject, relation, roles, sole, personal, told, clause)
 
@@ -302,8 +306,7 @@ def _gone(new: Property, old: Property, one_subject: bool, several: frozenset[st
     gone = _keys(ours.gone)
     if not gone or (old.relation in several and new.relation != old.relation):
         return None
-    role = next((role for role, words in old.roles.items() if _keys(words) == gone), None)
-    if role is None:
+    if not any(_is_value(ours.gone, words) for words in old.roles.values()):
         return None
     if one_subject:
         if ours.relation == "replac" and not _limits(new) <= theirs.every:
@@ -317,6 +320,15 @@ def _gone(new: Property, old: Property, one_subject: bool, several: frozenset[st
     if unnamed and is_ours and theirs.subject and _limits(new) <= theirs.every:
         return Finding("supersedes", REPLACED if ours.replaces else GONE)
     return None
+
+
+def _is_value(some: Words, words: Words) -> bool:
+    """Whether words are a value that is named so, or so but for a noun: "Basic", "the Basic plan"."""
+    keys, named = _keys(some), _keys(words)
+    if keys == named:
+        return True
+    rest = words[len(keys) :]
+    return named[: len(keys)] == keys and _is_named(some) and all(word.kind == lx.WORD for word in rest)
 
 
 def _limits(new: Property) -> frozenset[str]:
@@ -336,15 +348,25 @@ def _ended(new: Property, old: Property, one_subject: bool, several: frozenset[s
     if ours.passive or not ended:
         said = off and one_subject and not old.personal and not _says_more(new, old, ("time",))
         return Finding("supersedes", CALLED_OFF, True) if said else None
-    if old.relation in several or any(word.kind in lx.TYPED for word in stated):
+    if (old.relation in several and new.relation != "quit") or any(word.kind in lx.TYPED for word in stated):
         return None
-    held = any(_keys(words) == ended for role, words in old.roles.items() if role in _HELD)
+    held = any(_is_object(ours, stated, words) for role, words in old.roles.items() if role in _HELD)
     if one_subject and held and not _says_more(new, old, ("", "time")):
         return Finding("supersedes", ENDED, True)
     named = {key for role, words in new.roles.items() if role != "time" for key in _keys(words)}
-    if off and ours.subject <= lx.SPEAKERS and named - {"i"} == theirs.subject - {"i"}:
+    if (off or new.relation == "sell") and ours.subject <= lx.SPEAKERS and named - {"i"} == theirs.subject - {"i"}:
         return Finding("supersedes", CALLED_OFF)
     return None
+
+
+def _is_object(clause: Clause, some: Words, words: Words) -> bool:
+    """Whether what ended is what is said, the latter maybe more closely: "the boat", "a sailing boat"."""
+    ended, said = [word.key for word in some if word.text not in lx.DEFINITE and word.key != "i"], _keys(words)
+    if ended == said:
+        return True
+    if not clause.definite or len(ended) >= len(said):
+        return False
+    return said[: len(ended)] == ended if _is_named(some) else said[-len(ended) :] == ended
 
 
 def _says_more(new: Property, old: Property, but: Sequence[str]) -> bool:
@@ -356,9 +378,18 @@ def _holds_all(new: Property, old: Property) -> bool:
     """Whether both say the same, or the older one says the same and more: "runs", "runs on Mondays"."""
     if new.relation != old.relation and not (new.relation == "be" and set(new.roles) == {"in"}):
         return False
-    if not new.roles and new.relation in ("be", "have"):
+    # "Quit smoking in March" tells when; "no longer runs on Mondays" tells of what.
+    since = new.clause.stopped and not any(word.kind == lx.DAY for word in new.roles.get("time", ()))
+    roles = {role: words for role, words in new.roles.items() if not (since and role == "time")}
+    if not roles and new.relation in ("be", "have"):
         return False
-    return all(_keys(words) == _keys(old.roles.get(role, ())) for role, words in new.roles.items())
+    return all(_is_kind_of(words, old.roles.get(role, ())) for role, words in roles.items())
+
+
+def _is_kind_of(words: Words, more: Words) -> bool:
+    """Whether words say the same, or what includes it: "coffee", "two cups of coffee"."""
+    keys, others = _keys(words), _keys(more)
+    return keys == others or (0 < len(keys) < len(others) and others[-len(keys) :] == keys and _kind(words) == _PLAIN)
 
 
 def _negated(new: Property, old: Property) -> Finding | None:
@@ -391,6 +422,8 @@ _DIMENSIONS = {
 }  # fmt: skip
 
 
+# Of what stays as long or as high as it is.
+_MEASURED = frozenset(("long", "wide", "high", "deep", "far", "thick", "tall"))
 _HOURS = frozenset(("noon", "midnight", "morning", "afternoon", "evening", "night"))
 
 
@@ -428,13 +461,20 @@ def _another_value(new: Property, old: Property, several: frozenset[str], *, eve
     by_form = _is_single(new, old, slot, kind[0], relation)
     if by_form is None:
         return None
-    if (new.subject & lx.LASTING_NOUNS) and not new.told:
+    if _lasts(ours) and not new.told:
         return Finding("contradicts", VALUE)
     if new.told and (by_form or kind[0] != "plain"):
         return Finding("supersedes", VALUE, True)
     if by_form:
         return Finding("supersedes", BY_FORM, True)
     return None
+
+
+def _lasts(clause: Clause) -> bool:
+    """Whether what is spoken of stays as it is: "the author", "Ada's maiden name"."""
+    nouns = list(takewhile(lambda word: word.text not in lx.PREPOSITIONS, clause.head))
+    ends = [word.stem for word in nouns[-2:]]
+    return bool(ends) and (ends[-1] in lx.LASTING_NOUNS or (ends[0] in lx.LASTING_NOUNS and ends[0] not in lx.KIN))
 
 
 def _may_be_several(
@@ -449,18 +489,23 @@ def _is_single(new: Property, old: Property, slot: _Slot, kind: str, relation: s
     """Whether there is one value at a time by the form of both; None if there may be others even where one is new."""
     role, mine, _, before, after = slot
     if new.clause.assigned and old.clause.assigned:
-        return True
+        short = len(new.roles) == 1 and len(mine) == len(new.roles[role])
+        return short and (len(mine) == 1 or kind != "plain")
     be = relation == "be"
-    if kind == "typed" and not (before and before[-1].kind == lx.WORD and mine[0].kind == lx.NUMBER):
-        if before and before[-1].kind == lx.NAME and mine[0].kind == lx.NUMBER and not mine[0].unit:
-            return relation in _USES  # a version
+    number = bool(before) and mine[0].kind == lx.NUMBER and not mine[0].unit
+    if number and (before[-1].kind == lx.NAME or "." in mine[0].value):
+        return relation in _USES  # a version
+    if kind == "typed" and not (number and before[-1].kind == lx.WORD):
         if role == "time" and len({_type(word) for word in mine}) > 1:
             return False  # "at 9 on Mondays": of other days and hours
         if be:
-            return None if role == "time" and ("" in new.roles or new.personal) else not after
+            other_days = role == "time" and "" in new.roles and "day" in map(_type, mine)
+            return None if other_days or (role == "time" and new.personal) else not _MEASURED.intersection(
+                [word.text for word in after]
+            )
         return relation in lx.EXCLUSIVE
     if kind == "plain":
-        return None
+        return True if be and new.clause.change and new.sole and old.sole and not role else None
     # A name, or a number that is one: "shelf 4".
     if be:
         if role not in ("", "in") or (role == "in" and "" in new.roles):
@@ -490,10 +535,18 @@ def _slot(new: Property, old: Property) -> _Slot | None:
             continue
         if role == "time" and not other and new.clause.change:
             continue  # when it changed
+        mine, his = _without_unit(mine, his), _without_unit(his, mine)
         if not mine or not his or slot is not None:
             return None
         slot = _Slot(role, mine, his, one[:begin], one[len(one) - end :])
     return slot
+
+
+def _without_unit(some: Words, other: Words) -> Words:
+    """The words of an amount without "a month", where the other names none."""
+    if len(some) > 1 and some[-1].kind == lx.UNIT and not any(word.kind == lx.UNIT for word in other):
+        return some[:-1]
+    return some
 
 
 def _aligned(new: Property, old: Property) -> tuple[dict[str, Words] | None, dict[str, Words]]:
@@ -521,6 +574,9 @@ def _aligned(new: Property, old: Property) -> tuple[dict[str, Words] | None, dic
     return (ours if alike_verbs else None), theirs
 
 
+_PLAIN = ("plain", frozenset[str]())
+
+
 def _kind(words: Words) -> tuple[str, frozenset[str]] | None:
     """Whether a value is typed, a name or plain words, with what is typed; None for a mixture."""
     if all(word.kind in lx.TYPED for word in words):
@@ -529,7 +585,7 @@ def _kind(words: Words) -> tuple[str, frozenset[str]] | None:
         return None
     if all(word.kind in lx.NAMED or word.kind == lx.NUMBER for word in words):
         return "named", frozenset()
-    return ("plain", frozenset()) if all(word.kind == lx.WORD for word in words) else None
+    return _PLAIN if all(word.kind == lx.WORD for word in words) else None
 
 
 def _type(word: Word) -> str:

@@ -283,7 +283,7 @@ def _clause(words: Sequence[Word], speaker: str, previous: Clause | None) -> Cla
             # "Warehouse: parcel 1 is on shelf 4" tells of that parcel of the warehouse.
             label, begin, verb = tuple(words[begin:verb]), verb + 1, inner_verb
         else:
-            clause.assigned = _is_setting(words[begin:verb])
+            clause.assigned = not _is_speaker(words[begin:verb])
     head = tuple([word for word in words[begin:verb] if word.kind not in (lx.COMMA, lx.MARK)])
     if all(word.text in _UNNAMED for word in head):
         clause.command = previous is None
@@ -292,7 +292,10 @@ def _clause(words: Sequence[Word], speaker: str, previous: Clause | None) -> Cla
         head = _antecedent(head[0].text, previous)
     clause.head = (*label, *head)
     clause.owned = any(word.text == "'s" or (word.text in lx.DEFINITE and word.text != "the") for word in words[begin:verb])
-    i, must = read_predicate(words, verb, clause)
+    if clause.assigned:
+        clause.relation, i, must = "be", verb + 1, False
+    else:
+        i, must = read_predicate(words, verb, clause)
     read_complement(words, i, clause, speaker, opened, must=must)
     return clause
 
@@ -301,12 +304,9 @@ def _is_finite(word: Word) -> bool:
     return word.text in _AUXILIARY or (word.kind == lx.WORD and _finite(word))
 
 
-def _is_setting(words: Sequence[Word]) -> bool:
-    """Whether words before ":" are the name of a setting, not of who speaks: "log_level", "port"."""
-    if len(words) != 1:
-        return False
-    (word,) = words
-    return word.kind == lx.IDENTIFIER or (word.kind == lx.WORD and word.text not in _PERSONS)
+def _is_speaker(words: Sequence[Word]) -> bool:
+    """Whether words before ":" may be who speaks, not the name of a setting."""
+    return all(word.kind in (lx.NAME, lx.NUMBER) or word.text in _PERSONS for word in words)
 
 
 def _quoted(words: Sequence[Word], verb: int) -> tuple[int, int] | None:
