@@ -21,6 +21,7 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from recallite.text.patterns import lazily
 from recallite.text.statements import lexicon as lx
@@ -203,7 +204,9 @@ def _property(clause: Clause) -> Property:
             roles = {"": clause.head}
     several = bool(head) and head[-1].stem in lx.SEVERAL_NOUNS
     definite = bool(head) and (head[0].text == "the" or (clause.change and clause.definite and not clause.passive))
-    sole = clause.assigned or (not several and (owned or definite))
+    nouns = [word.stem for word in takewhile(lambda word: word.text not in lx.PREPOSITIONS, head)]
+    attribute = bool(nouns) and nouns[-1] in lx.ATTRIBUTES and len(nouns) > 1
+    sole = clause.assigned or (not several and (owned or definite or attribute))
     personal = subject <= lx.SPEAKERS or (not owned and _is_named(head) and head[0].text != "the")
     return Property(subject, relation, roles, sole, personal, told, clause)
 
@@ -239,23 +242,30 @@ def _best_finding(new: Statement, old: Statement, several: frozenset[str]) -> Fi
     if old.question or not old.whole or _adds(new):
         return None
     best: Finding | None = None
-    for mine in properties_of(new):
+    ours = properties_of(new)
+    quoted = any(one.relation in lx.SOURCES for one in ours)
+    for mine in ours:
+        # "My landlord changed it, my rent is due on the 5th".
+        if not mine.told and any(other.clause.change or other.clause.corrected for other in ours):
+            mine = replace(mine, told=True)
         for his in properties_of(old):
-            finding = compare(mine, his, several)
+            finding = compare(mine, his, several, quoted=quoted)
             if finding is not None and (best is None or finding.outcome == "supersedes"):
                 best = finding
     return best
 
 
-def compare(new: Property, old: Property, several: frozenset[str] = SEVERAL) -> Finding | None:
-    """What a property tells of an older one; None if both may hold."""
+def compare(
+    new: Property, old: Property, several: frozenset[str] = SEVERAL, *, quoted: bool = False
+) -> Finding | None:
+    """What a property tells of an older one; None if both may hold. `quoted`: somebody says so."""
     ours, theirs = new.clause, old.clause
     if theirs.former or (theirs.plan and not ours.plan and new.relation != "be") or (ours.unreal or theirs.unreal) and not (ours.unreal and theirs.unreal):
         return None
     finding = _compared(new, old, several)
     if finding is None or finding.outcome == "contradicts":
         return finding
-    if ours.sourced or theirs.sourced:
+    if ours.sourced or theirs.sourced or quoted:
         return Finding("contradicts", "sources")
     if ours.plan and not theirs.plan:
         return Finding("contradicts", f"{finding.reason}, but is to come")
@@ -348,7 +358,7 @@ def _ended(new: Property, old: Property, one_subject: bool, several: frozenset[s
     if ours.passive or not ended:
         said = off and one_subject and not old.personal and not _says_more(new, old, ("time",))
         return Finding("supersedes", CALLED_OFF, True) if said else None
-    if (old.relation in several and new.relation != "quit") or any(word.kind in lx.TYPED for word in stated):
+    if (old.relation in several - _USES and new.relation != "quit") or any(word.kind in lx.TYPED for word in stated):
         return None
     held = any(_is_object(ours, stated, words) for role, words in old.roles.items() if role in _HELD)
     if one_subject and held and not _says_more(new, old, ("", "time")):
@@ -422,6 +432,7 @@ _DIMENSIONS = {
 }  # fmt: skip
 
 
+_PLACES = frozenset(("in", "under", "behind", "near", "beside", "above", "below"))
 # Of what stays as long or as high as it is.
 _MEASURED = frozenset(("long", "wide", "high", "deep", "far", "thick", "tall"))
 _HOURS = frozenset(("noon", "midnight", "morning", "afternoon", "evening", "night"))
@@ -463,7 +474,7 @@ def _another_value(new: Property, old: Property, several: frozenset[str], *, eve
         return None
     if _lasts(ours) and not new.told:
         return Finding("contradicts", VALUE)
-    if new.told and (by_form or kind[0] != "plain"):
+    if new.told:
         return Finding("supersedes", VALUE, True)
     if by_form:
         return Finding("supersedes", BY_FORM, True)
@@ -490,7 +501,7 @@ def _is_single(new: Property, old: Property, slot: _Slot, kind: str, relation: s
     role, mine, _, before, after = slot
     if new.clause.assigned and old.clause.assigned:
         short = len(new.roles) == 1 and len(mine) == len(new.roles[role])
-        return short and (len(mine) == 1 or kind != "plain")
+        return kind == "typed" or (short and (len(mine) == 1 or kind != "plain"))
     be = relation == "be"
     number = bool(before) and mine[0].kind == lx.NUMBER and not mine[0].unit
     if number and (before[-1].kind == lx.NAME or "." in mine[0].value):
@@ -499,18 +510,20 @@ def _is_single(new: Property, old: Property, slot: _Slot, kind: str, relation: s
         if role == "time" and len({_type(word) for word in mine}) > 1:
             return False  # "at 9 on Mondays": of other days and hours
         if be:
+            if role == "time" and new.personal and old.personal:
+                return None
             other_days = role == "time" and "" in new.roles and "day" in map(_type, mine)
-            return None if other_days or (role == "time" and new.personal) else not _MEASURED.intersection(
-                [word.text for word in after]
-            )
-        return relation in lx.EXCLUSIVE
+            return not other_days and not _MEASURED.intersection([word.text for word in after])
+        return relation in lx.EXCLUSIVE or (role != "time" and len(mine) == 1)
     if kind == "plain":
-        return True if be and new.clause.change and new.sole and old.sole and not role else None
+        named = new.clause.change or (new.clause.passive and old.clause.passive) or len(mine) == 1
+        return False if be and named and new.sole and old.sole and role in ("", *_PLACES) else None
     # A name, or a number that is one: "shelf 4".
     if be:
-        if role not in ("", "in") or (role == "in" and "" in new.roles):
+        if role not in ("", *_PLACES) or (role and "" in new.roles):
             return None
-        return new.sole and old.sole
+        closer = bool(after) and new.clause.definite and old.clause.definite  # "on the Basic plan"
+        return (new.sole and old.sole) or closer
     if relation in lx.EXCLUSIVE and relation not in _USES and role in ("", "in", "for", "with", "to", "by"):
         return True
     if new.clause.nouns and new.clause.definite and old.clause.definite:
@@ -556,7 +569,7 @@ def _aligned(new: Property, old: Property) -> tuple[dict[str, Words] | None, dic
     if one.placing and other.placing and one.placing != other.placing and "in" in ours and "in" in theirs:
         return None, theirs
     for some, others in ((ours, theirs), (theirs, ours)):  # "is 8", "is at 8:30"
-        bare = "" in some and "time" not in some and "time" in others
+        bare = "" in some and "time" not in some and lx.CLOCK in [word.kind for word in others.get("time", ())]
         if bare and all(word.kind == lx.NUMBER and not word.unit for word in some[""]):
             some["time"] = some.pop("")
     if one.change and new.relation == "be":
@@ -569,7 +582,12 @@ def _aligned(new: Property, old: Property) -> tuple[dict[str, Words] | None, dic
             alike = [his for his in alike if kinds[his] == kind] or alike
             if len(alike) == 1 and alike[0] != role:
                 ours[alike[0]] = ours.pop(role)
+        (role,), (his,) = (list(ours), list(theirs)) if len(ours) == len(theirs) == 1 else (("time",), ("time",))
+        if role in ("", "in") and his in _PLACES and role != his and (old.relation in _USES):
+            ours[his] = ours.pop(role)  # "the key is under the mat", "was moved to the shed"
         return ours, theirs
+    if one.change and new.relation == "use" and "" not in ours and "in" not in theirs and "" in theirs:
+        ours[""] = ours.pop("in", ())  # "switched to Rspack"
     alike_verbs = new.relation == old.relation or {new.relation, old.relation} <= _USES
     return (ours if alike_verbs else None), theirs
 
