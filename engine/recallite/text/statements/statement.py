@@ -472,8 +472,8 @@ class Verdict(NamedTuple):
     - "contradicts": both cannot hold, and nothing says which does
     - "independent": both may hold
 
-    `confidence` is the chance, in [0, 1], that the outcome is right; `reason` says in a few words why. `certain`: of
-    what supersedes, the same sentence with another value, or one that names what no longer holds of the same subject.
+    `confidence` is the chance, in [0, 1], that the outcome is right; `reason` says in a few words why. What is replaced
+    is only left out of what is current if that is `certain`: the same sentence has another value, or says so itself.
     """
 
     outcome: Outcome
