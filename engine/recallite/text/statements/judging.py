@@ -165,7 +165,8 @@ class Property(Struct, frozen=True, gc=False):
     - `subject`: the stems of what is spoken of
     - `relation`: the stem of the verb; "be" for what is, is called or has the value
     - `roles`: the words of the object ("") and of each further part; "time" for when
-    - `sole`: whether the form says that there is one value: "Ada's Y is V", "the Y is V", "Y = V"
+    - `sole`: whether the form says that there is one value: "Ada's Y is V", "the Y is V", "Y = V"; `attribute`: that
+      the subject is no thing but an attribute of one: "Ada's Y", "the price"
     - `personal`: whether it is of the speaker or of a name alone, of which many things may be said
     - `told`: whether it says that the value is a new one: "now", "went up to", "instead"
     """
@@ -174,6 +175,7 @@ class Property(Struct, frozen=True, gc=False):
     relation: str
     roles: dict[str, Words]
     sole: bool
+    attribute: bool
     personal: bool
     told: bool
     clause: Clause
@@ -205,10 +207,11 @@ def _property(clause: Clause) -> Property:
     several = bool(head) and head[-1].stem in lx.SEVERAL_NOUNS
     definite = bool(head) and (head[0].text == "the" or (clause.change and clause.definite and not clause.passive))
     nouns = [word.stem for word in takewhile(lambda word: word.text not in lx.PREPOSITIONS, head)]
-    attribute = bool(nouns) and nouns[-1] in lx.ATTRIBUTES and len(nouns) > 1
-    sole = clause.assigned or (not several and (owned or definite or attribute))
+    is_attribute = bool(nouns) and nouns[-1] in lx.ATTRIBUTES
+    attribute = clause.assigned or (not several and (owned or is_attribute))
+    sole = attribute or (definite and not several)
     personal = subject <= lx.SPEAKERS or (not owned and _is_named(head) and head[0].text != "the")
-    return Property(subject, relation, roles, sole, personal, told, clause)
+    return Property(subject, relation, roles, sole, attribute, personal, told, clause)
 
 
 def _attribute(words: Words) -> bool:
@@ -460,6 +463,8 @@ def _another_value(new: Property, old: Property, several: frozenset[str], *, eve
     kind, other_kind = _kind(slot.mine), _kind(slot.other)
     if kind is None or other_kind is None:
         return None
+    if new.relation != old.relation and new.relation == "be" and old.relation not in _USES and kind[0] != "typed":
+        return None
     timed = slot.role == "time" and new.told and kind[0] == "typed" and kind[1] <= other_kind[1]
     if kind != other_kind and not timed:
         return None
@@ -516,8 +521,11 @@ def _is_single(new: Property, old: Property, slot: _Slot, kind: str, relation: s
             return not other_days and not _MEASURED.intersection([word.text for word in after])
         return relation in lx.EXCLUSIVE or (role != "time" and len(mine) == 1)
     if kind == "plain":
+        if not be or not (new.sole and old.sole):
+            return None
         named = new.clause.change or (new.clause.passive and old.clause.passive) or len(mine) == 1
-        return False if be and named and new.sole and old.sole and role in ("", *_PLACES) else None
+        alike = (named and new.attribute and old.attribute) if role == "" else role in _PLACES and new.clause.change
+        return False if alike else None
     # A name, or a number that is one: "shelf 4".
     if be:
         if role not in ("", *_PLACES) or (role and "" in new.roles):
