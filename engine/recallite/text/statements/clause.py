@@ -35,6 +35,7 @@ class Clause(Struct, gc=False):
     - `definite`: the object has "the", "my" or "our"
     - `owned`: the subject is somebody's: "Ada's dentist", "my dentist"
     - `assigned`: a name is given a value by a mark: "port: 80", "PORT=80"
+    - `moved`: the verb by which something takes another value
     - `placing`: the preposition that the role "in" stands for: "works at" and "works in" say two things
     """
 
@@ -66,6 +67,7 @@ class Clause(Struct, gc=False):
     definite: bool = False
     owned: bool = False
     assigned: bool = False
+    moved: str = ""
     placing: str = ""
 
     @property
@@ -244,7 +246,7 @@ def _participle(words: Sequence[Word], i: int) -> bool:
 # Verbs that change something only to an amount: "went up to", "came down to".
 _WEAK = word_set("go come bring cut set turn hand drop return rise fall grow get")
 # What a person has changed whose verb names no object.
-_MOVES = {
+MOVES = {
     "move": "live", "reloc": "live", "transfer": "studi", "switch": "use", "migrat": "use", "upgrad": "use",
     "downgrad": "use", "chang": "use", "convert": "use",
 }  # fmt: skip
@@ -472,7 +474,7 @@ def _changed(complement: _Complement, clause: Clause) -> list[tuple[str, list[Wo
     handed = verb in _HANDS and all(word.kind == lx.NAME for word in target)
     if verb in _WEAK and not amount and not handed and not (parts[0][1] and verb == "set"):
         return parts
-    clause.change = True
+    clause.change, clause.moved = True, verb
     changed = tuple(word for _, some in parts[: complement.to] for word in some)
     if verb in _HANDS and changed and not clause.passive:
         complement.gone += clause.head
@@ -483,7 +485,7 @@ def _changed(complement: _Complement, clause: Clause) -> list[tuple[str, list[Wo
             word.kind == lx.NAME or word.text in lx.PRONOUNS or word.text in ("my", "our") for word in clause.head
         )
         personal = personal and not any(word.stem in lx.ATTRIBUTES for word in clause.head)
-        clause.relation = _MOVES.get(verb, "be") if personal else "be"
+        clause.relation = MOVES.get(verb, "be") if personal else "be"
     return [("" if clause.relation == "be" else "in", target), *parts[complement.to + 1 :]]
 
 

@@ -25,7 +25,7 @@ from msgspec.structs import replace
 
 from recallite.text.patterns import lazily
 from recallite.text.statements import lexicon as lx
-from recallite.text.statements.clause import Clause
+from recallite.text.statements.clause import MOVES, Clause
 from recallite.text.statements.instructions import instructions_of, judge_instructions
 from recallite.text.statements.lexicon import SEVERAL
 from recallite.text.statements.statement import Outcome, Statement, Verdict, statement_of
@@ -463,7 +463,8 @@ def _another_value(new: Property, old: Property, several: frozenset[str], *, eve
     kind, other_kind = _kind(slot.mine), _kind(slot.other)
     if kind is None or other_kind is None:
         return None
-    if new.relation != old.relation and new.relation == "be" and old.relation not in _USES and kind[0] != "typed":
+    other_verb = new.relation != old.relation and old.relation not in {*_USES, MOVES.get(ours.moved)}
+    if other_verb and new.relation == "be" and kind[0] != "typed":
         return None
     timed = slot.role == "time" and new.told and kind[0] == "typed" and kind[1] <= other_kind[1]
     if kind != other_kind and not timed:
@@ -591,7 +592,7 @@ def _aligned(new: Property, old: Property) -> tuple[dict[str, Words] | None, dic
             if len(alike) == 1 and alike[0] != role:
                 ours[alike[0]] = ours.pop(role)
         (role,), (his,) = (list(ours), list(theirs)) if len(ours) == len(theirs) == 1 else (("time",), ("time",))
-        if role in ("", "in") and his in _PLACES and role != his and (old.relation in _USES):
+        if role in ("", "in") and his in _PLACES and role != his and old.relation in {*_USES, MOVES.get(one.moved)}:
             ours[his] = ours.pop(role)  # "the key is under the mat", "was moved to the shed"
         return ours, theirs
     if one.change and new.relation == "use" and "" not in ours and "in" not in theirs and "" in theirs:
