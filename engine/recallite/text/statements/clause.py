@@ -26,6 +26,7 @@ class Clause(Struct, gc=False):
       a preposition
     - `stated`: the keys of its words without times; `every`: with times
     - `nouns`: what the first role names before "of": "city" in "the city of London"
+    - `opening`: what it begins with, where or for whom: "In Prague we ..."
     - `rest`: content words of parts that add with whom or why
     - `gone`: what held before, as the clause says: "from A", "instead of A", "not A"; `listed`: several, by "and"
     - `passive`, `past`, `perfect`, `plan`, `negated`, `command`: its form
@@ -46,6 +47,7 @@ class Clause(Struct, gc=False):
     stated: frozenset[str] = frozenset()
     every: frozenset[str] = frozenset()
     nouns: tuple[str, ...] = ()
+    opening: tuple[Word, ...] = ()
     rest: tuple[Word, ...] = ()
     gone: tuple[Word, ...] = ()
     listed: bool = False
@@ -274,6 +276,7 @@ _DATES = frozenset((lx.DAY, lx.DATE))
 _LISTING = frozenset(("and", ","))
 _THEMSELVES = frozenset((lx.NAME, lx.IDENTIFIER, lx.NUMBER, lx.CLOCK, lx.DAY))
 _TIMES = frozenset((lx.CLOCK, lx.DAY, lx.DATE))
+_THEIRS = frozenset(("its", "his", "her", "their"))
 _HOUR = lazily(r"(?:1?\d|2[0-4])(?:\.[0-5]\d)?")
 _SAYS = word_set("say says said think thinks guess believe believes reckon heard claims")
 _IGNORED = lx.FILLERS | lx.ARTICLES | lx.BE
@@ -293,7 +296,7 @@ _OWNERS = lx.DEFINITE - {"my"}
 _NO_SUBJECT = (
     _IGNORED | lx.PREPOSITIONS | lx.NOW | lx.NEGATIONS | lx.CORRECTIONS | lx.MODALS
     | {"new", "current", "latest", "have", "do", "will"}
-)  # fmt: skip
+) - {"stay"}  # fmt: skip
 
 
 class _Complement:
@@ -479,6 +482,14 @@ def _changed(complement: _Complement, clause: Clause) -> list[tuple[str, list[Wo
     if verb in _HANDS and changed and not clause.passive:
         complement.gone += clause.head
     if changed and not clause.passive:
+        others = [word for word in changed if word.text not in _THEIRS]
+        bare = len(changed) == 1 and changed[0].text.endswith("s") and not clause.definite
+        if (
+            others
+            and (bare or len(others) < len(changed))
+            and not all(word.text in lx.PRONOUNS for word in clause.head)
+        ):
+            changed = (*clause.head, *others)  # "Ada changed her bank", "Ada changed banks"
         clause.head, clause.relation = changed, "be"
     else:
         personal = not clause.passive and any(  # somebody, not something

@@ -61,14 +61,14 @@ def judge(new: Statement, old: Statement, *, later: bool, several: frozenset[str
         if instructed.outcome == "supersedes" and (hindrance := _hindrance(new, old, later)):
             return Verdict("contradicts", _OPEN, f"{instructed.reason}, but {hindrance}")
         return instructed
-    finding = _best_finding(new, old, several)
+    finding = _best_finding(new, old, several) or _in_the_same_words(new, old)
     if finding is None:
         return Verdict("independent", 0.9, "both may hold")
     outcome, reason, certain = finding
     if outcome == "contradicts":
         return Verdict("contradicts", _OPEN, reason)
     listed = reason in (VALUE, BY_FORM, GONE, REPLACED, ENDED) and _LISTED.search(old.text)
-    if not old.compared or listed or len(new.clauses) > _MOST_REPLACING:
+    if (old.clauses and not old.compared) or listed or len(new.clauses) > _MOST_REPLACING:
         return Verdict("contradicts", _OPEN, f"{reason}, but the older one says more")
     if hindrance := _hindrance(new, old, later, told=reason != BY_FORM):
         return Verdict("contradicts", _OPEN, f"{reason}, but {hindrance}")
@@ -166,7 +166,7 @@ class Property(Struct, frozen=True, gc=False):
     - `relation`: the stem of the verb; "be" for what is, is called or has the value
     - `roles`: the words of the object ("") and of each further part; "time" for when
     - `sole`: whether the form says that there is one value: "Ada's Y is V", "the Y is V", "Y = V"; `attribute`: that
-      the subject is no thing but an attribute of one: "Ada's Y", "the price"
+      the subject is no thing but an attribute of one: "the price"
     - `personal`: whether it is of the speaker or of a name alone, of which many things may be said
     - `told`: whether it says that the value is a new one: "now", "went up to", "instead"
     """
@@ -190,6 +190,8 @@ def properties_of(statement: Statement) -> tuple[Property, ...]:
 
 def _property(clause: Clause) -> Property:
     subject, relation, roles, head = clause.subject, clause.relation, dict(clause.chunks), clause.head
+    if clause.opening:
+        roles["opening"] = clause.opening
     told = clause.now or clause.change or clause.corrected
     owned = clause.owned
     stated = roles.get("", ())
@@ -199,17 +201,18 @@ def _property(clause: Clause) -> Property:
         added = tuple([word for word in stated if word.text != "new"])
         subject, relation, head, owned = subject | {word.key for word in added}, "be", (*head, *added), True
         roles = roles | {"": clause.rest}
-    elif relation == "be" and clause.definite and len(roles) == 1 and stated and head and _is_named(head):
+    elif relation == "be" and clause.definite and "time" not in roles and stated and head and _is_named(head):
         # "Karen is my boss" is of my boss.
         if not _is_named(stated) and not any(word.stem in lx.SEVERAL_NOUNS for word in stated):
-            subject, head, owned = frozenset([word.key for word in stated]), stated, True
+            said = [word for words in roles.values() for word in words]
+            subject, head, owned = frozenset([word.key for word in said]), stated, True
             roles = {"": clause.head}
     several = bool(head) and head[-1].stem in lx.SEVERAL_NOUNS
     definite = bool(head) and (head[0].text == "the" or (clause.change and clause.definite and not clause.passive))
     nouns = [word.stem for word in takewhile(lambda word: word.text not in lx.PREPOSITIONS, head)]
     is_attribute = bool(nouns) and nouns[-1] in lx.ATTRIBUTES
-    attribute = clause.assigned or (not several and (owned or is_attribute))
-    sole = attribute or (definite and not several)
+    attribute = clause.assigned or (is_attribute and not several)
+    sole = attribute or ((owned or definite) and not several)
     personal = subject <= lx.SPEAKERS or (not owned and _is_named(head) and head[0].text != "the")
     return Property(subject, relation, roles, sole, attribute, personal, told, clause)
 
@@ -220,8 +223,10 @@ def _attribute(words: Words) -> bool:
 
 def _is_named(words: Words) -> bool:
     """Whether words are a name: capitalised throughout, with the numbers in it."""
-    return bool(words) and words[0].kind in lx.NAMED and all(
-        word.kind in lx.NAMED or word.kind == lx.NUMBER for word in words
+    return (
+        bool(words)
+        and words[0].kind in lx.NAMED
+        and all(word.kind in lx.NAMED or word.kind == lx.NUMBER for word in words)
     )
 
 
@@ -230,6 +235,19 @@ def _is_of_one_subject(new: Property, old: Property) -> bool:
         return False
     # "The dentist appointment", "my dentist appointment".
     return new.subject == old.subject or (new.subject ^ old.subject == {"i"} and len(new.subject & old.subject) > 0)
+
+
+def _of_object(new: Property, old: Property) -> Property | None:
+    """The older property as one of its object, if what changed is that: "Ada has a test on Monday", "Ada's test"."""
+    stated = old.roles.get("", ())
+    nouns = [word for word in stated if word.kind not in lx.TYPED]
+    subject = old.subject | {word.key for word in nouns}
+    if not nouns or (new.subject != subject and new.subject - lx.SPEAKERS != subject - lx.SPEAKERS):
+        return None
+    roles = {role: words for role, words in old.roles.items() if role}
+    if typed := tuple([word for word in stated if word.kind in lx.TYPED]):
+        roles[""] = typed
+    return replace(old, subject=subject, relation="be", roles=roles, sole=False, attribute=False, personal=False)
 
 
 class Finding(NamedTuple):
@@ -246,6 +264,7 @@ def _best_finding(new: Statement, old: Statement, several: frozenset[str]) -> Fi
         return None
     best: Finding | None = None
     ours = properties_of(new)
+    differing = 0
     quoted = any(one.relation in lx.SOURCES for one in ours)
     for mine in ours:
         # "My landlord changed it, my rent is due on the 5th".
@@ -253,17 +272,22 @@ def _best_finding(new: Statement, old: Statement, several: frozenset[str]) -> Fi
             mine = replace(mine, told=True)
         for his in properties_of(old):
             finding = compare(mine, his, several, quoted=quoted)
+            differing += finding is not None and mine.clause.assigned
             if finding is not None and (best is None or finding.outcome == "supersedes"):
                 best = finding
-    return best
+    # {"host": "a", "port": 1} and {"host": "b", "port": 2} tell of two things.
+    return None if differing > 1 else best
 
 
-def compare(
-    new: Property, old: Property, several: frozenset[str] = SEVERAL, *, quoted: bool = False
-) -> Finding | None:
+def compare(new: Property, old: Property, several: frozenset[str] = SEVERAL, *, quoted: bool = False) -> Finding | None:
     """What a property tells of an older one; None if both may hold. `quoted`: somebody says so."""
     ours, theirs = new.clause, old.clause
-    if theirs.former or (theirs.plan and not ours.plan and new.relation != "be") or (ours.unreal or theirs.unreal) and not (ours.unreal and theirs.unreal):
+    if (
+        theirs.former
+        or (theirs.plan and not ours.plan and new.relation != "be")
+        or (ours.unreal or theirs.unreal)
+        and not (ours.unreal and theirs.unreal)
+    ):
         return None
     finding = _compared(new, old, several)
     if finding is None or finding.outcome == "contradicts":
@@ -280,8 +304,16 @@ def compare(
 def _compared(new: Property, old: Property, several: frozenset[str]) -> Finding | None:
     ours, theirs = new.clause, old.clause
     one_subject = _is_of_one_subject(new, old)
-    event = theirs.past and not theirs.perfect and not (theirs.passive and ours.change)
-    if ours.gone and (ours.change or ours.corrected or ours.relation == "replac") and not ours.negated and not theirs.negated and not event:
+    if not one_subject and ours.change and new.relation == "be" and (turned := _of_object(new, old)) is not None:
+        old, one_subject = turned, True
+    event = theirs.past and not theirs.perfect and not (theirs.passive and old.relation == "be")
+    if (
+        ours.gone
+        and (ours.change or ours.corrected or ours.relation == "replac")
+        and not ours.negated
+        and not theirs.negated
+        and not event
+    ):
         finding = _gone(new, old, one_subject, several)
         if finding is not None:
             return finding
@@ -306,7 +338,7 @@ ENDED, CALLED_OFF = "has ended", "was called off"
 STOPPED, HOLDS = "no longer holds", "holds now"
 # What calls off what was planned or given; other ends, as of "the shop closes", happen again.
 _CALLS_OFF = lx.stems("cancel scrap abandon discontinue revoke terminate delete remove sell ditch")
-_HELD = frozenset(("", "in", "for", "to", "with"))
+_HELD = ("", "in", "for", "to", "with")
 
 
 def _keys(words: Sequence[Word]) -> list[str]:
@@ -321,8 +353,11 @@ def _gone(new: Property, old: Property, one_subject: bool, several: frozenset[st
         return None
     if not any(_is_value(ours.gone, words) for words in old.roles.values()):
         return None
+    limits = _limits(new)
+    if ours.relation == "replac" and limits and old.subject in (limits, limits | new.subject):
+        return Finding("supersedes", REPLACED, True)  # "replaced A with B in the cache", "A as its lawyer"
     if one_subject:
-        if ours.relation == "replac" and not _limits(new) <= theirs.every:
+        if ours.relation == "replac" and not limits <= theirs.every:
             return None
         return Finding("supersedes", GONE, True)
     if not any(word.kind in lx.NAMED for word in ours.gone):
@@ -330,7 +365,7 @@ def _gone(new: Property, old: Property, one_subject: bool, several: frozenset[st
     # "Biome replaced ESLint", "we switched from A to B": of what is ours, and of what nobody is said to have.
     unnamed = ours.replaces or ours.subject <= lx.SPEAKERS or ours.subject == frozenset(gone)
     is_ours = theirs.subject <= lx.SPEAKERS or (old.relation == "be" and old.sole and not _is_named(theirs.head[-1:]))
-    if unnamed and is_ours and theirs.subject and _limits(new) <= theirs.every:
+    if unnamed and is_ours and theirs.subject and limits <= theirs.every:
         return Finding("supersedes", REPLACED if ours.replaces else GONE)
     return None
 
@@ -347,7 +382,8 @@ def _is_value(some: Words, words: Words) -> bool:
 def _limits(new: Property) -> frozenset[str]:
     """The keys of where and of what a replacement is: "in the shop", "as captain"."""
     value = ("", "time") if new.relation == "replac" else ("", "in", "time")
-    return frozenset([word.key for role, words in new.roles.items() if role not in value for word in words])
+    limits = [word for role, words in new.roles.items() if role not in value for word in words]
+    return frozenset([word.key for word in limits if word.text not in lx.DEFINITE])
 
 
 def _ended(new: Property, old: Property, one_subject: bool, several: frozenset[str]) -> Finding | None:
@@ -361,9 +397,10 @@ def _ended(new: Property, old: Property, one_subject: bool, several: frozenset[s
     if ours.passive or not ended:
         said = off and one_subject and not old.personal and not _says_more(new, old, ("time",))
         return Finding("supersedes", CALLED_OFF, True) if said else None
-    if (old.relation in several - _USES and new.relation != "quit") or any(word.kind in lx.TYPED for word in stated):
+    if any(word.kind in lx.TYPED for word in stated) and not _is_named(stated):
         return None
-    held = any(_is_object(ours, stated, words) for role, words in old.roles.items() if role in _HELD)
+    open_to = old.relation in several - _USES - {"own"} and new.relation != "quit"
+    held = any(_is_object(ours, stated, words) for role, words in old.roles.items() if role in _HELD[open_to:])
     if one_subject and held and not _says_more(new, old, ("", "time")):
         return Finding("supersedes", ENDED, True)
     named = {key for role, words in new.roles.items() if role != "time" for key in _keys(words)}
@@ -412,7 +449,10 @@ def _negated(new: Property, old: Property) -> Finding | None:
         if not _holds_all(new, old) or ours.past != theirs.past:
             return None
         if ours.stopped or ours.corrected:
-            return Finding("supersedes", STOPPED, True)
+            exact = all(
+                _keys(words) == _keys(old.roles.get(role, ())) for role, words in new.roles.items() if role != "time"
+            )
+            return Finding("supersedes", STOPPED if exact else ENDED, True)
         return Finding("contradicts", "negation")
     if not (_holds_all(old, new) and old.roles.keys() == new.roles.keys()) or ours.past != theirs.past:
         return None
@@ -435,6 +475,8 @@ _DIMENSIONS = {
 }  # fmt: skip
 
 
+# Verbs of where something is. Closed: others tell what it does there.
+_PLACED = lx.stems("be run stand sit lie hang")
 _PLACES = frozenset(("in", "under", "behind", "near", "beside", "above", "below"))
 # Of what stays as long or as high as it is.
 _MEASURED = frozenset(("long", "wide", "high", "deep", "far", "thick", "tall"))
@@ -456,15 +498,15 @@ def _another_value(new: Property, old: Property, several: frozenset[str], *, eve
     ours, theirs = new.clause, old.clause
     done = ours.past and not ours.change and not ours.passive
     if (finding := _another_state(new, old)) is not None:
-        return None if event or done else finding
+        return Finding("contradicts", STATE) if event or done else finding
     slot = _slot(new, old)
     if slot is None:
         return None
     kind, other_kind = _kind(slot.mine), _kind(slot.other)
     if kind is None or other_kind is None:
         return None
-    other_verb = new.relation != old.relation and old.relation not in {*_USES, MOVES.get(ours.moved)}
-    if other_verb and new.relation == "be" and kind[0] != "typed":
+    other_verb = new.relation != old.relation and old.relation not in {*_USES, *_PLACED, MOVES.get(ours.moved)}
+    if new.relation == "be" != old.relation and (old.personal if kind[0] == "typed" else other_verb):
         return None
     timed = slot.role == "time" and new.told and kind[0] == "typed" and kind[1] <= other_kind[1]
     if kind != other_kind and not timed:
@@ -480,7 +522,7 @@ def _another_value(new: Property, old: Property, several: frozenset[str], *, eve
         return None
     if _lasts(ours) and not new.told:
         return Finding("contradicts", VALUE)
-    if new.told:
+    if new.told or _does_again(new, old):
         return Finding("supersedes", VALUE, True)
     if by_form:
         return Finding("supersedes", BY_FORM, True)
@@ -494,9 +536,7 @@ def _lasts(clause: Clause) -> bool:
     return bool(ends) and (ends[-1] in lx.LASTING_NOUNS or (ends[0] in lx.LASTING_NOUNS and ends[0] not in lx.KIN))
 
 
-def _may_be_several(
-    new: Property, slot: _Slot, several: frozenset[str], relation: str, *, typed: bool
-) -> bool:
+def _may_be_several(new: Property, slot: _Slot, several: frozenset[str], relation: str, *, typed: bool) -> bool:
     """Whether the relation may hold of several values at a time: what one likes, speaks, or a caller says so."""
     open_to = several.intersection((relation, new.relation))
     return bool(open_to) and (not open_to <= SEVERAL or (slot.role == "" and not typed))
@@ -524,8 +564,8 @@ def _is_single(new: Property, old: Property, slot: _Slot, kind: str, relation: s
     if kind == "plain":
         if not be or not (new.sole and old.sole):
             return None
-        named = new.clause.change or (new.clause.passive and old.clause.passive) or len(mine) == 1
-        alike = (named and new.attribute and old.attribute) if role == "" else role in _PLACES and new.clause.change
+        called = (new.attribute and old.attribute) or (old.clause.passive and (new.clause.passive or new.clause.change))
+        alike = called if role == "" else role in _PLACES and new.clause.change
         return False if alike else None
     # A name, or a number that is one: "shelf 4".
     if be:
@@ -564,6 +604,24 @@ def _slot(new: Property, old: Property) -> _Slot | None:
     return slot
 
 
+def _align_value(role: str, new: Property, old: Property, ours: dict[str, Words], theirs: dict[str, Words]) -> None:
+    """Give the value that something has taken the role in which the older one has one of its kind."""
+    words = ours[role]
+    kind = _kind(words)
+    alike = [
+        his
+        for his, others in theirs.items()
+        if (
+            _kind(others) == kind if kind else shared_ends(words, others) != (0, 0)
+        )  # "at version 2.7", "to version 3.0"
+    ]
+    if len(alike) != 1 or alike[0] in ours:
+        return
+    moved = old.relation in {*_PLACED, MOVES.get(new.clause.moved)} and old.clause.placing != "on"
+    if kind is None or kind[0] == "typed" or (alike[0] in _PLACES and moved):
+        ours[alike[0]] = ours.pop(role)  # "the key is under the mat", "was moved to the shed"
+
+
 def _without_unit(some: Words, other: Words) -> Words:
     """The words of an amount without "a month", where the other names none."""
     if len(some) > 1 and some[-1].kind == lx.UNIT and not any(word.kind == lx.UNIT for word in other):
@@ -583,25 +641,22 @@ def _aligned(new: Property, old: Property) -> tuple[dict[str, Words] | None, dic
             some["time"] = some.pop("")
     if one.change and new.relation == "be":
         # "Went up to 5", "was moved to Friday": the value of whatever role is of its kind.
-        mine = [role for role in ours if role == "time" or role in ("", "in")]
-        kinds = {role: _kind(words) for role, words in theirs.items()}
-        for role in mine if len(ours) == 1 else ():
-            kind = _kind(ours[role])
-            alike = [his for his, his_kind in kinds.items() if his_kind and kind and kind[0] == his_kind[0] == "typed"]
-            alike = [his for his in alike if kinds[his] == kind] or alike
-            if len(alike) == 1 and alike[0] != role:
-                ours[alike[0]] = ours.pop(role)
-        (role,), (his,) = (list(ours), list(theirs)) if len(ours) == len(theirs) == 1 else (("time",), ("time",))
-        if role in ("", "in") and his in _PLACES and role != his and old.relation in {*_USES, MOVES.get(one.moved)}:
-            ours[his] = ours.pop(role)  # "the key is under the mat", "was moved to the shed"
+        values = [role for role in ours if role != "time"] or [*ours]
+        if len(values) == 1:
+            _align_value(values[0], new, old, ours, theirs)
         return ours, theirs
     if one.change and new.relation == "use" and "" not in ours and "in" not in theirs and "" in theirs:
         ours[""] = ours.pop("in", ())  # "switched to Rspack"
-    alike_verbs = new.relation == old.relation or {new.relation, old.relation} <= _USES
+    alike_verbs = new.relation == old.relation or {new.relation, old.relation} <= _USES or _does_again(new, old)
     return (ours if alike_verbs else None), theirs
 
 
 _PLAIN = ("plain", frozenset[str]())
+
+
+def _does_again(new: Property, old: Property) -> bool:
+    """Whether one does again what the other did: "was rewritten", "is written"."""
+    return new.relation.startswith("re") and len(old.relation) > 3 and new.relation[2:] == old.relation
 
 
 def _kind(words: Words) -> tuple[str, frozenset[str]] | None:
@@ -634,6 +689,9 @@ def shared_ends(one: Words, other: Words) -> tuple[int, int]:
 
 def _another_state(new: Property, old: Property) -> Finding | None:
     """The opposite state: "up", "down"; "open", "closed"."""
+    one, other = new.roles.get("", ()), old.roles.get("", ())
+    if new.relation == old.relation == "be" and len(one) == len(other) == 1 and _opposes(one[0].text, other[0].text):
+        return Finding("supersedes", STATE, True) if new.told else Finding("contradicts", STATE)
     mine, his = _state(new), _state(old)
     if mine is None or his is None or mine[0] != his[0] or mine[1] == his[1]:
         return None
@@ -648,6 +706,12 @@ def _another_state(new: Property, old: Property) -> Finding | None:
     return Finding("contradicts", STATE)
 
 
+def _opposes(one: str, other: str) -> bool:
+    """Whether two adjectives are opposites by their form: "passable" and "impassable"."""
+    short, long = (one, other) if len(one) <= len(other) else (other, one)
+    return long.endswith(short) and long.removesuffix(short) in ("un", "in", "im", "ir", "dis")
+
+
 def _state(one: Property) -> tuple[int, str] | None:
     """The state that a property says its subject is in, with its line of the table."""
     words = one.roles.get("", ())
@@ -656,6 +720,44 @@ def _state(one: Property) -> tuple[int, str] | None:
     if one.clause.passive and not words and one.relation in lx.STATUS_STEMS:
         return lx.STATUS_STEMS[one.relation], one.relation
     return None
+
+
+# Sentences that are not read as clauses: of another language, with a verb that is not known.
+
+_NOT = lx.NEGATIONS | {"do", "does", "did"}
+
+
+def _in_the_same_words(new: Statement, old: Statement) -> Finding | None:
+    """The same words but for one number, date or time at the end, or for a negation."""
+    if (new.whole and new.clauses) or (old.whole and old.clauses) or new.question or old.question:
+        return None
+    ours, theirs = _spoken(new), _spoken(old)
+    if min(len(ours), len(theirs)) < _LEAST_SPOKEN:
+        return None
+    one, other = ([word.key for word in words if word.text not in _NOT] for words in (ours, theirs))
+    if one == other:
+        said = [any(word.text in lx.NEGATIONS for word in words) for words in (ours, theirs)]
+        return Finding("contradicts", "negation") if said[0] != said[1] else None
+    begin, end = shared_ends(ours, theirs)
+    mine, his = ours[begin : len(ours) - end], theirs[begin : len(theirs) - end]
+    if len(mine) != 1 or len(his) != 1 or begin < _LEAST_SPOKEN - 1 or end > 1:
+        return None  # what is numbered, as "room 5", stands at the beginning
+    kind = _kind(mine)
+    if kind is None or kind[0] != "typed" or kind != _kind(his):
+        return None
+    told = any(word.text in lx.NOW for word in new.words)
+    return Finding("supersedes", VALUE, True) if told else Finding("contradicts", VALUE)
+
+
+_LEAST_SPOKEN = 3
+
+
+def _spoken(statement: Statement) -> Words:
+    return tuple([word for word in statement.words if word.kind not in _SILENT and word.text not in _TONE])
+
+
+_SILENT = frozenset((lx.STOP, lx.COMMA, lx.MARK))
+_TONE = lx.NOW | lx.ARTICLES
 
 
 # Outlines.
@@ -698,6 +800,11 @@ def outline_of_statement(statement: Statement) -> Outline:
         return Outline(bit, bit)
     newer = older = _bit(statement.canon()) | instructs
     replaceable = statement.whole and not statement.question
+    if not (statement.whole and statement.clauses):
+        frame = _bit(
+            frozenset([word.key for word in _spoken(statement) if word.kind not in lx.TYPED and word.text not in _NOT])
+        )
+        newer, older = newer | frame, older | frame
     for one in properties_of(statement):
         clause = one.clause
         about = one.subject - {"i"} or one.subject
@@ -718,7 +825,10 @@ def outline_of_statement(statement: Statement) -> Outline:
         stated = [key for key in _keys(one.roles.get("", ())) if key != "i"]
         if clause.ends:
             newer |= _bit("gone", tuple(stated)) | _bit(frozenset(stated), "ends")
-            newer |= _bit(frozenset([key for role, words in one.roles.items() if role != "time" for key in _keys(words)]) - {"i"}, "ends")
+            newer |= _bit(
+                frozenset([key for role, words in one.roles.items() if role != "time" for key in _keys(words)]) - {"i"},
+                "ends",
+            )
         if replaceable:
             older |= bits | _bit(about) | _bit(about, "ends") | _bit(clause.subject - {"i"}, "ends")
             for words in one.roles.values():

@@ -104,14 +104,16 @@ def _speaker(context: str | None) -> str:
 
 # Assignments: "PORT=80", {"port": 80}.
 
-_ASSIGNED = lazily(r"(?:export |set |let |const )?([A-Za-z_][\w.-]*)\s?:?=\s?(\"[^\"\n]*\"|'[^'\n]*'|[^\s=;,'\"]+)[;,]?\s*")
+_ASSIGNED = lazily(
+    r"(?:export |set |let |const )?([A-Za-z_][\w.-]*)\s?(?::?=|[=-]>)\s?(\"[^\"\n]*\"|'[^'\n]*'|[^\s=;,'\"]+)[;,]?\s*"
+)
 _OBJECT = lazily(r"\s*\{.*\}\s*", re.DOTALL)
 
 
 def _assignments(text: str) -> tuple[Clause, ...] | None:
     """The names that a text gives values, each as a clause; None for a text that says anything else."""
     members: list[tuple[str, str]] = []
-    if "=" in text:
+    if "=" in text or "->" in text:
         end = 0
         while (match := _ASSIGNED.match(text, end)) is not None:
             members.append((match[1], match[2].strip("\"'")))
@@ -291,7 +293,9 @@ def _clause(words: Sequence[Word], speaker: str, previous: Clause | None) -> Cla
     elif previous is not None and len(head) == 1 and head[0].text in _ANAPHORS:
         head = _antecedent(head[0].text, previous)
     clause.head = (*label, *head)
-    clause.owned = any(word.text == "'s" or (word.text in lx.DEFINITE and word.text != "the") for word in words[begin:verb])
+    clause.owned = any(
+        word.text == "'s" or (word.text in lx.DEFINITE and word.text != "the") for word in words[begin:verb]
+    )
     if clause.assigned:
         clause.relation, i, must = "be", verb + 1, False
     else:
@@ -352,6 +356,10 @@ def _lead_in(words: Sequence[Word], clause: Clause) -> tuple[int, list[Word]]:
             clause.now = clause.now or text in _SINCE or any(opener.text in lx.NOW for opener in words[begin:stop])
             clause.sourced = clause.sourced or text == "according"
             opened += [opener for opener in words[begin:stop] if opener.kind in lx.TYPED]
+            if text not in _SINCE:
+                clause.opening = tuple(
+                    [opener for opener in words[begin + 1 : stop] if opener.weight and opener.kind not in lx.TYPED]
+                )
             begin = stop - 1
         else:
             after = _heading(words, begin, clause)
