@@ -495,7 +495,7 @@ class _Slot(NamedTuple):
 
 def _another_value(new: Property, old: Property, several: frozenset[str], *, event: bool) -> Finding | None:
     """The same property with another value."""
-    ours, theirs = new.clause, old.clause
+    ours = new.clause
     done = ours.past and not ours.change and not ours.passive
     if (finding := _another_state(new, old)) is not None:
         return Finding("contradicts", STATE) if event or done else finding
@@ -806,34 +806,35 @@ def outline_of_statement(statement: Statement) -> Outline:
         )
         newer, older = newer | frame, older | frame
     for one in properties_of(statement):
-        clause = one.clause
-        about = one.subject - {"i"} or one.subject
-        # Only "be" is compared with other verbs, and with these in any way.
-        bits = _bit(about, one.relation if one.relation not in _USES else "use")
-        if one.relation == "be" and (clause.change or clause.stopped or clause.former):
-            bits |= _bit(about)
+        clause, relation = one.clause, "use" if one.relation in _USES else one.relation
+        about = one.subject - lx.SPEAKERS or one.subject
+        bits = _bit(about, relation) | (_bit(about, relation[2:]) if relation.startswith("re") else 0)
+        stated = one.roles.get("", ())
         newer |= bits
+        if relation == "use" and (clause.change or clause.stopped or clause.former):
+            newer |= _bit(about)  # compared with whatever else is said of it
         if clause.relation == "be":
-            newer |= _bit(clause.subject, clause.every)
-            older |= _bit(clause.every, clause.subject)
-        if clause.passive or one.relation == "be":
+            newer, older = newer | _bit(clause.subject, clause.every), older | _bit(clause.every, clause.subject)
+        if clause.passive or relation == "use":
             newer, older = newer | _bit(about, "state"), older | _bit(about, "state")
-        if clause.ends:
-            newer |= _bit(about, "ends")
         if clause.gone:
-            newer |= _bit("gone", tuple(_keys(clause.gone)))
-        stated = [key for key in _keys(one.roles.get("", ())) if key != "i"]
+            newer |= _bit("from", *_keys(clause.gone)[:1])
         if clause.ends:
-            newer |= _bit("gone", tuple(stated)) | _bit(frozenset(stated), "ends")
-            newer |= _bit(
-                frozenset([key for role, words in one.roles.items() if role != "time" for key in _keys(words)]) - {"i"},
-                "ends",
-            )
+            ended = {key for role, words in one.roles.items() if role != "time" for key in _keys(words)}
+            newer |= _bit(about, "ends") | _bit(frozenset(ended) - lx.SPEAKERS, "ends") | _ends_of(stated)
         if replaceable:
-            older |= bits | _bit(about) | _bit(about, "ends") | _bit(clause.subject - {"i"}, "ends")
+            nouns = {word.key for word in stated if word.kind not in lx.TYPED}
+            older |= bits | _bit(about) | _bit((one.subject | nouns) - lx.SPEAKERS)
+            older |= _bit(about, "ends") | _bit(clause.subject - lx.SPEAKERS, "ends")
             for words in one.roles.values():
-                older |= _bit("gone", tuple(_keys(words)))
+                older |= _bit("from", *_keys(words)[:1]) | _ends_of(words)
     return Outline(newer, older)
+
+
+def _ends_of(words: Words) -> int:
+    """The bits of the first and the last of some words."""
+    keys = [key for key in _keys(words) if key != "i"]
+    return _bit("from", keys[0]) | _bit("to", keys[-1]) if keys else 0
 
 
 def _bit(*parts: object) -> int:

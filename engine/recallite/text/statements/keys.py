@@ -68,8 +68,7 @@ def keys_of(statement: Statement) -> tuple[int, ...]:
 
 
 def _content(statement: Statement) -> tuple[dict[str, float], frozenset[str], bool]:
-    """Return how rare its content words are, in bits, the kin and names that are a subject or own one, and whether it
-    is in the first person."""
+    """How rare its words are, in bits, the kin and names that are a subject or own one, and whether "I" says it."""
     weights: dict[str, float] = {}
     names: list[str] = []
     begins, first = True, False

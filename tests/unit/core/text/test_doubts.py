@@ -9,7 +9,7 @@ from recallite.text.statements.judging import spelled_alike
 
 
 def verdict(old, new):
-    return judge(statement_of(new), statement_of(old), cosine=None, later=True)
+    return judge(statement_of(new), statement_of(old), later=True)
 
 
 @pytest.mark.parametrize(
