@@ -119,7 +119,7 @@ def read_predicate(words: Sequence[Word], i: int, clause: Clause) -> tuple[int, 
             being = "be"
         elif text == "used_to":
             clause.former = not being and _FINITE.isdisjoint([later.text for later in words[i + 1 :]])
-        elif text == "going_to" and clause.stopped:
+        elif text == "going_to" and (clause.stopped or (following and following.text in lx.DEFINITE)):
             relation = "go"
             i += 1
             break

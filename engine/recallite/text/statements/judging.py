@@ -207,6 +207,14 @@ def _property(clause: Clause) -> Property:
             said = [word for words in roles.values() for word in words]
             subject, head, owned = frozenset([word.key for word in said]), stated, True
             roles = {"": clause.head}
+    if relation == "use" and subject <= lx.SPEAKERS and roles.keys() == {"" if "" in roles else "in", "for"}:
+        # "We use Jenkins for CI", "CI runs on Jenkins".
+        head = roles.pop("for")
+        subject = frozenset([word.key for word in head])
+    if relation in ("use", "run", "be") and clause.placing == "on" and "" not in roles and _is_named(roles.get("in", ())):
+        relation, roles[""] = "use", roles.pop("in")
+    if relation == "go" and "to" not in roles and "" in roles:
+        roles["to"] = roles.pop("")  # "not going to the gym"
     several = bool(head) and head[-1].stem in lx.SEVERAL_NOUNS
     definite = bool(head) and (head[0].text == "the" or (clause.change and clause.definite and not clause.passive))
     nouns = [word.stem for word in takewhile(lambda word: word.text not in lx.PREPOSITIONS, head)]
@@ -230,8 +238,13 @@ def _is_named(words: Words) -> bool:
     )
 
 
+_INDEFINITE = frozenset(("a", "an", "some", "another", "one", "any", "many", "most"))
+
+
 def _is_of_one_subject(new: Property, old: Property) -> bool:
     if new.subject <= lx.UNRESOLVED:
+        return False
+    if any(one.clause.head and one.clause.head[0].text in _INDEFINITE for one in (new, old)):
         return False
     # "The dentist appointment", "my dentist appointment".
     return new.subject == old.subject or (new.subject ^ old.subject == {"i"} and len(new.subject & old.subject) > 0)
@@ -242,12 +255,19 @@ def _of_object(new: Property, old: Property) -> Property | None:
     stated = old.roles.get("", ())
     nouns = [word for word in stated if word.kind not in lx.TYPED]
     subject = old.subject | {word.key for word in nouns}
-    if not nouns or (new.subject != subject and new.subject - lx.SPEAKERS != subject - lx.SPEAKERS):
+    limits = {role: words for role, words in old.roles.items() if role not in ("", "time")}
+    every = subject | {word.key for words in limits.values() for word in words}
+    about = new.subject - lx.SPEAKERS
+    if not nouns or about not in (subject - lx.SPEAKERS, every - lx.SPEAKERS):
         return None
-    roles = {role: words for role, words in old.roles.items() if role}
+    limited = about == every - lx.SPEAKERS  # "a meeting with the bank", "the meeting with the bank"
+    roles = {role: words for role, words in old.roles.items() if role and not (limited and role in limits)}
     if typed := tuple([word for word in stated if word.kind in lx.TYPED]):
         roles[""] = typed
     return replace(old, subject=subject, relation="be", roles=roles, sole=False, attribute=False, personal=False)
+
+
+_YEAR = lazily(r"(?:19|20)\d\d")
 
 
 class Finding(NamedTuple):
@@ -294,8 +314,13 @@ def compare(new: Property, old: Property, several: frozenset[str] = SEVERAL, *, 
         return finding
     if ours.sourced or theirs.sourced or quoted:
         return Finding("contradicts", "sources")
-    if ours.plan and not theirs.plan:
+    times = [word.value for word in new.roles.get("time", ()) if word.value]
+    to_come = any(time == "tomorrow" or time.startswith("next ") for time in times) and "time" not in old.roles
+    if (ours.plan and not theirs.plan) or to_come:
         return Finding("contradicts", f"{finding.reason}, but is to come")
+    long_ago = ours.change and (ours.rest or any(_YEAR.fullmatch(time[-4:]) for time in times))
+    if long_ago and all(word.kind in lx.TYPED for word in ours.rest) and "time" not in old.roles:
+        return Finding("contradicts", f"{finding.reason}, but may be long ago")  # "moved to Kiel in 2009"
     if any(word.kind not in lx.TYPED for word in ours.rest) and new.relation != "be":
         return Finding(finding.outcome, finding.reason)
     return finding
@@ -306,7 +331,7 @@ def _compared(new: Property, old: Property, several: frozenset[str]) -> Finding 
     one_subject = _is_of_one_subject(new, old)
     if not one_subject and ours.change and new.relation == "be" and (turned := _of_object(new, old)) is not None:
         old, one_subject = turned, True
-    event = theirs.past and not theirs.perfect and not (theirs.passive and old.relation == "be")
+    event = theirs.past and not theirs.perfect and not theirs.change and not (theirs.passive and old.relation == "be")
     if (
         ours.gone
         and (ours.change or ours.corrected or ours.relation == "replac")
@@ -321,7 +346,7 @@ def _compared(new: Property, old: Property, several: frozenset[str]) -> Finding 
         finding = _ended(new, old, one_subject, several)
         if finding is not None:
             return finding
-    if not one_subject:
+    if not one_subject and not (ours.former and not new.subject and not old.subject):
         return None
     if ours.former:
         held = not event and not theirs.negated and not ours.negated
@@ -342,7 +367,7 @@ _HELD = ("", "in", "for", "to", "with")
 
 
 def _keys(words: Sequence[Word]) -> list[str]:
-    return [word.key for word in words if word.text not in lx.DEFINITE]
+    return [word.key for word in words if word.text not in lx.DEFINITE and word.text not in ("and", "or")]
 
 
 def _gone(new: Property, old: Property, one_subject: bool, several: frozenset[str]) -> Finding | None:
@@ -351,7 +376,7 @@ def _gone(new: Property, old: Property, one_subject: bool, several: frozenset[st
     gone = _keys(ours.gone)
     if not gone or (old.relation in several and new.relation != old.relation):
         return None
-    if not any(_is_value(ours.gone, words) for words in old.roles.values()):
+    if not any(_is_value(ours, words, one_subject=one_subject) for words in old.roles.values()):
         return None
     limits = _limits(new)
     if ours.relation == "replac" and limits and old.subject in (limits, limits | new.subject):
@@ -364,26 +389,31 @@ def _gone(new: Property, old: Property, one_subject: bool, several: frozenset[st
         return None
     # "Biome replaced ESLint", "we switched from A to B": of what is ours, and of what nobody is said to have.
     unnamed = ours.replaces or ours.subject <= lx.SPEAKERS or ours.subject == frozenset(gone)
-    is_ours = theirs.subject <= lx.SPEAKERS or (old.relation == "be" and old.sole and not _is_named(theirs.head[-1:]))
-    if unnamed and is_ours and theirs.subject and limits <= theirs.every:
+    noted = bool(old.subject) or old.relation in _USES  # "Uses ESLint"
+    is_ours = (old.subject <= lx.SPEAKERS and noted) or (old.relation == "be" and old.sole and not old.personal)
+    is_ours = is_ours or (old.relation in _USES and theirs.subject <= lx.SPEAKERS)
+    if unnamed and is_ours and limits <= theirs.every:
         return Finding("supersedes", REPLACED if ours.replaces else GONE)
     return None
 
 
-def _is_value(some: Words, words: Words) -> bool:
-    """Whether words are a value that is named so, or so but for a noun: "Basic", "the Basic plan"."""
-    keys, named = _keys(some), _keys(words)
-    if keys == named:
+def _is_value(clause: Clause, words: Words, *, one_subject: bool) -> bool:
+    """Whether words are what a clause says is gone, or are so but for a noun: "Basic", "the Basic plan"."""
+    gone, value = _keys(clause.gone), _keys(words)
+    if gone == value or (clause.listed and _is_named(words) and set(value) <= set(gone)):
         return True
-    rest = words[len(keys) :]
-    return named[: len(keys)] == keys and _is_named(some) and all(word.kind == lx.WORD for word in rest)
+    if not one_subject or not gone or len(gone) >= len(value):
+        return False
+    if _is_named(clause.gone):
+        return value[: len(gone)] == gone and all(word.kind == lx.WORD for word in words[len(gone) :])
+    return _kind(clause.gone) == _PLAIN and value[-len(gone) :] == gone
 
 
 def _limits(new: Property) -> frozenset[str]:
     """The keys of where and of what a replacement is: "in the shop", "as captain"."""
     value = ("", "time") if new.relation == "replac" else ("", "in", "time")
     limits = [word for role, words in new.roles.items() if role not in value for word in words]
-    return frozenset([word.key for word in limits if word.text not in lx.DEFINITE])
+    return frozenset([word.key for word in limits if word.text not in lx.DEFINITE]) - lx.SPEAKERS
 
 
 def _ended(new: Property, old: Property, one_subject: bool, several: frozenset[str]) -> Finding | None:
@@ -456,7 +486,7 @@ def _negated(new: Property, old: Property) -> Finding | None:
         return Finding("contradicts", "negation")
     if not (_holds_all(old, new) and old.roles.keys() == new.roles.keys()) or ours.past != theirs.past:
         return None
-    if (new.told or ours.yet) and not ours.past:
+    if (new.told or ours.yet or theirs.yet) and not ours.past:
         return Finding("supersedes", HOLDS, True)
     return Finding("contradicts", "negation")
 
@@ -506,13 +536,14 @@ def _another_value(new: Property, old: Property, several: frozenset[str], *, eve
     if kind is None or other_kind is None:
         return None
     other_verb = new.relation != old.relation and old.relation not in {*_USES, *_PLACED, MOVES.get(ours.moved)}
-    if new.relation == "be" != old.relation and (old.personal if kind[0] == "typed" else other_verb):
+    shared = slot.before or slot.after  # "has 34 members", "grew to 41 members"
+    if new.relation == "be" != old.relation and (old.personal and not shared if kind[0] == "typed" else other_verb):
         return None
     timed = slot.role == "time" and new.told and kind[0] == "typed" and kind[1] <= other_kind[1]
     if kind != other_kind and not timed:
         return None
     if event or done:
-        once = event and done and old.relation in lx.LASTING and old.relation == new.relation and kind[0] != "plain"
+        once = event and ours.past and old.relation in lx.LASTING and old.relation == new.relation and kind[0] != "plain"
         return Finding("contradicts", VALUE) if once else None
     relation = new.relation if old.relation == "be" else old.relation
     if _may_be_several(new, slot, several, relation, typed=kind[0] == "typed"):
@@ -520,7 +551,7 @@ def _another_value(new: Property, old: Property, several: frozenset[str], *, eve
     by_form = _is_single(new, old, slot, kind[0], relation)
     if by_form is None:
         return None
-    if _lasts(ours) and not new.told:
+    if (_lasts(ours) or _MEASURED.intersection([word.text for word in slot.after])) and not new.told:
         return Finding("contradicts", VALUE)
     if new.told or _does_again(new, old):
         return Finding("supersedes", VALUE, True)
@@ -559,7 +590,7 @@ def _is_single(new: Property, old: Property, slot: _Slot, kind: str, relation: s
             if role == "time" and new.personal and old.personal:
                 return None
             other_days = role == "time" and "" in new.roles and "day" in map(_type, mine)
-            return not other_days and not _MEASURED.intersection([word.text for word in after])
+            return not other_days
         return relation in lx.EXCLUSIVE or (role != "time" and len(mine) == 1)
     if kind == "plain":
         if not be or not (new.sole and old.sole):
@@ -569,7 +600,7 @@ def _is_single(new: Property, old: Property, slot: _Slot, kind: str, relation: s
         return False if alike else None
     # A name, or a number that is one: "shelf 4".
     if be:
-        if role not in ("", *_PLACES) or (role and "" in new.roles):
+        if role not in ("", *_PLACES) or (role and "" in old.roles):
             return None
         closer = bool(after) and new.clause.definite and old.clause.definite  # "on the Basic plan"
         return (new.sole and old.sole) or closer
@@ -579,8 +610,7 @@ def _is_single(new: Property, old: Property, slot: _Slot, kind: str, relation: s
         return True
     if new.clause.passive and old.clause.passive and role == "by":
         return True
-    shared = [words for other_role, words in new.roles.items() if other_role not in (role, "time")]
-    return False if shared or role == "in" or new.clause.passive else None
+    return False
 
 
 def _slot(new: Property, old: Property) -> _Slot | None:
@@ -656,7 +686,7 @@ _PLAIN = ("plain", frozenset[str]())
 
 def _does_again(new: Property, old: Property) -> bool:
     """Whether one does again what the other did: "was rewritten", "is written"."""
-    return new.relation.startswith("re") and len(old.relation) > 3 and new.relation[2:] == old.relation
+    return new.relation.startswith("re") and len(old.relation) > 3 and new.relation[2:5] == old.relation[:3]
 
 
 def _kind(words: Words) -> tuple[str, frozenset[str]] | None:
@@ -665,7 +695,7 @@ def _kind(words: Words) -> tuple[str, frozenset[str]] | None:
         return "typed", frozenset([_type(word) for word in words])
     if any(word.text in lx.NEGATIONS for word in words):
         return None
-    if all(word.kind in lx.NAMED or word.kind == lx.NUMBER for word in words):
+    if all(word.kind in lx.NAMED or (word.kind == lx.NUMBER and not word.unit) for word in words):
         return "named", frozenset()
     return _PLAIN if all(word.kind == lx.WORD for word in words) else None
 
@@ -808,7 +838,8 @@ def outline_of_statement(statement: Statement) -> Outline:
     for one in properties_of(statement):
         clause, relation = one.clause, "use" if one.relation in _USES else one.relation
         about = one.subject - lx.SPEAKERS or one.subject
-        bits = _bit(about, relation) | (_bit(about, relation[2:]) if relation.startswith("re") else 0)
+        bits = _bit(about, relation)
+        newer |= _bit(about, "again", relation[2:5]) if relation.startswith("re") else 0
         stated = one.roles.get("", ())
         newer |= bits
         if relation == "use" and (clause.change or clause.stopped or clause.former):
@@ -824,7 +855,9 @@ def outline_of_statement(statement: Statement) -> Outline:
             newer |= _bit(about, "ends") | _bit(frozenset(ended) - lx.SPEAKERS, "ends") | _ends_of(stated)
         if replaceable:
             nouns = {word.key for word in stated if word.kind not in lx.TYPED}
-            older |= bits | _bit(about) | _bit((one.subject | nouns) - lx.SPEAKERS)
+            limits = {word.key for role, words in one.roles.items() if role != "time" for word in words}
+            older |= bits | _bit(about) | _bit((one.subject | nouns) - lx.SPEAKERS) | _bit(about, "again", relation[:3])
+            older |= _bit((one.subject | nouns | limits) - lx.SPEAKERS)
             older |= _bit(about, "ends") | _bit(clause.subject - lx.SPEAKERS, "ends")
             for words in one.roles.values():
                 older |= _bit("from", *_keys(words)[:1]) | _ends_of(words)

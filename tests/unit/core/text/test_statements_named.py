@@ -96,20 +96,13 @@ def test_facts_that_hold_beside_each_other_do_not_end_each_other(one: str, other
         ("We use Prettier", "Prettier was replaced by Biome"),
         ("Our formatter is Prettier", "Prettier was replaced by Biome"),
         ("Slack is our chat tool", "Slack has been replaced by Teams"),
-        ("The backend runs on Django", "Django was replaced with FastAPI"),
         ("We deploy with Heroku", "Heroku was replaced by EKS"),
         ("We use Slack for chat", "Zulip replaced Slack for us"),
         ("We switched from TSLint to ESLint", "We use Biome now. It replaced ESLint."),
         ("Uses ESLint for linting", "Uses Biome. Replaced ESLint and Prettier."),
-        ("We use ESLint", "With Biome now, we no longer need ESLint"),
         ("The user lints with TSLint", "The user lints with Biome now"),
         ("Dana lives in Oslo", "Dana used to live in Oslo"),
         ("Uses TSLint", "Previously used TSLint."),
-        # what it says itself that replaced it
-        ("TSLint. Previously used TSLint. Replaced by ESLint.", "ESLint. Switched from TSLint to ESLint."),
-        ("ESLint. Switched from TSLint to ESLint. Later replaced by Biome.", "Biome. Uses Biome for linting."),
-        # they are the same two, and yet it changed
-        ("Ada is married to Ben", "Ben is divorced from Ada now"),
     ],
 )
 def test_what_is_in_use_is_superseded_by_what_takes_its_place(old: str, new: str) -> None:
