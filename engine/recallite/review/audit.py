@@ -12,9 +12,7 @@ from contextlib import nullcontext, suppress
 from datetime import datetime
 from typing import Any, TypeVar
 
-import numpy as np
 from msgspec import structs
-from numpy.typing import NDArray
 
 from recallite.engine import Engine
 from recallite.errors import Conflict, InvalidInput, NotFound
@@ -205,7 +203,6 @@ class _Comparison:
         self._several = several_valued(policy.several_values)
         self._supersedes = policy.supersede_confidence or usual.supersede_confidence or 1.0
         self._contradicts = policy.contradict_confidence or usual.contradict_confidence or 1.0
-        self._embedder = reader.vectors.active_embedder()
         self._seen: set[tuple[int, int]] = set()
         # Near-duplicates so far: no other is one of them.
         self._gone: set[str] = set()
@@ -242,25 +239,17 @@ class _Comparison:
         self._seen.update(pairs)
         row_ids = {row_id for pair in pairs for row_id in pair}
         records |= _records(self._reader, row_ids - records.keys())
-        vectors: dict[int, NDArray[np.float32]] = {}
-        if self._embedder is not None:
-            rows = self._reader.vectors.of_current(sorted(row_ids), self._embedder)
-            vectors = {row_id: parts[0] for row_id, *_, parts in rows if len(parts) == 1}
-        findings = (self._of_pair(pair, records, vectors) for pair in pairs)
+        findings = (self._of_pair(pair, records) for pair in pairs)
         yield from (finding for finding in findings if finding is not None)
 
-    def _of_pair(
-        self, pair: tuple[int, int], records: dict[int, Record], vectors: dict[int, NDArray[np.float32]]
-    ) -> Finding | None:
+    def _of_pair(self, pair: tuple[int, int], records: dict[int, Record]) -> Finding | None:
         again = self._reader.occurrences.of(pair)
         claims = {row_id: Claim.of_record(records[row_id], again.get(row_id, ())) for row_id in pair}
         old_id, new_id = sorted(pair, key=lambda row_id: (claims[row_id].told_at[-1], _begins(records[row_id])))
         old, new = records[old_id], records[new_id]
-        one, two = vectors.get(old_id), vectors.get(new_id)
         verdict = judge(
-            statement_of(new.text, new.context), statement_of(old.text, old.context),
-            cosine=None if one is None or two is None else float(one @ two), later=True, several=self._several,
-        )  # fmt: skip
+            statement_of(new.text, new.context), statement_of(old.text, old.context), later=True, several=self._several
+        )
         if verdict.outcome == "same":
             return self._same(old, new)
         if "contradictions" not in self._checks or verdict.outcome == "independent":

@@ -286,7 +286,7 @@ def _plain(token: str, lower: str, capital: bool, *, letters: bool) -> Word:
         return _word(lower)
     if lower in ("pm", "a.m.", "p.m."):
         return _word(lower, lx.UNIT, lower[0] + "m", value=lower[0] + "m")
-    if lower in lx.UNITS and not (capital and len(lower) > 2):
+    if lower in lx.UNITS and not (capital and (len(lower) > 2 or lower == "ms")):
         return _word(lower, lx.UNIT, _stem(lower), value=lx.UNITS[lower], capital=capital)
     if not letters and (
         any(map(str.isdigit, token))
