@@ -28,6 +28,7 @@ from recallite.model.records import (
     Reached,
     Record,
     RecordOrHit,
+    Records,
     as_seen,
 )
 from recallite.model.reports import Forgotten, ScopeCount, TagCount
@@ -296,7 +297,7 @@ class Memory:
     ) -> None:
         """Supersede memories with others: the new ones hold from then on, and the old ones stay in the history.
 
-        Plain recall, list and count no longer show a superseded memory; `history`, `as_of`, `valid_at` and
+        List and count no longer show a memory that was superseded so; `history`, `as_of`, `valid_at` and
         `include_superseded` do, and `restore` undoes it. `old` and `new` are an id or a list of ids: each new memory
         supersedes each old one. `at` is the valid time from which the new ones hold; by default, when each begins (its
         valid_from, else created_at). `reason` and `strength` are stored on the links "supersedes" from new to old;
@@ -503,9 +504,10 @@ class Memory:
         limit: int | None = 100,
         offset: int = 0,
         **fields: Unpack[FilterFields],
-    ) -> builtins.list[Record]:
-        """Memories that a filter (a `Filter`, or its fields) matches.
+    ) -> Records:
+        """Memories that a filter (a `Filter`, or its fields) matches; `left_out` counts those that were surely replaced.
 
+        What may still hold is listed with what supersedes it as `superseded_by`; `include_superseded` lists all.
         `order` is "newest" or "oldest", by the order of storing, "created", by `created_at`, the latest first,
         "updated", the last changed first, or "importance".
         """
@@ -515,10 +517,14 @@ class Memory:
         skipped = checks.check_count(offset, "offset", minimum=0)
         with self._engine.store.read() as reader:
             records = reader.records.find(bound, checks.now_us(), order=order, limit=most, offset=skipped)
-            return [*map(self._seen, records)]
+            listed = [*map(self._seen, records)]
+            return Records(listed, left_out=reader.records.count_replaced(bound, checks.now_us()))
 
     def count(self, *, filter: Filter | None = None, **fields: Unpack[FilterFields]) -> int:
-        """The number of memories that a filter (a `Filter`, or its fields) matches."""
+        """The number of memories that a filter (a `Filter`, or its fields) matches, as `list` lists them.
+
+        What was surely replaced counts only with `include_superseded`.
+        """
         bound = bound_filter(self._scope, filter, fields)
         with self._engine.store.read() as reader:
             return reader.records.count(bound, checks.now_us())

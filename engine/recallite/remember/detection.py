@@ -605,8 +605,7 @@ class Effects:
             known_from = max(new.recorded_from, old.recorded_from, again)
             verdict, ids = relation.verdict, (self._row_id(old), self._row_id(new))
             certain = verdict.certain or verdict.outcome == "same"
-            rows.append(
-                Supersession(*ids, holds_from, known_from, None, verdict.reason, verdict.confidence, certain)
-            )
+            found = verdict.reason, verdict.confidence, certain, True
+            rows.append(Supersession(*ids, holds_from, known_from, None, *found))
         self._writer.supersessions.put(rows)
         self._superseded = []

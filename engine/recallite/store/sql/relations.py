@@ -144,7 +144,7 @@ def _link(row: tuple[Any, ...]) -> Link:
 # Supersessions; what is derived from them on records stays in step.
 
 LINK_TYPE = "supersedes"
-_COLUMNS = "old_id, new_id, holds_from, known_from, known_until, reason, strength, certain"
+_COLUMNS = "old_id, new_id, holds_from, known_from, known_until, reason, strength, certain, by_rule"
 _HELD_FROM = "coalesce({row}.valid_from, {row}.created_at)"
 # `beginning` in SQL.
 _BEGINS = f"CASE WHEN {{row}}.valid_resolved THEN {{row}}.created_at ELSE {_HELD_FROM} END"
@@ -284,14 +284,14 @@ class Supersessions(Repository):
         condition = self._tx.conditions.exported(filter)
         within = f"IN (SELECT r.id FROM record r WHERE {condition.sql})"
         rows = self._execute(
-            "SELECT o.public_id, n.public_id, x.holds_from, x.known_from, x.known_until, x.reason, x.strength, x.certain "
-            "FROM supersession x JOIN record o ON o.id = x.old_id JOIN record n ON n.id = x.new_id "
+            "SELECT o.public_id, n.public_id, x.holds_from, x.known_from, x.known_until, x.reason, x.strength, "
+            "x.certain, x.by_rule FROM supersession x JOIN record o ON o.id = x.old_id JOIN record n ON n.id = x.new_id "
             f"WHERE x.old_id {within} AND x.new_id {within} ORDER BY x.id",
             (*condition.values, *condition.values),
         )
         for row in rows:
             pair = read_row(row, NamedSupersession, "a supersession of")
-            yield pair._replace(certain=bool(pair.certain))
+            yield pair._replace(certain=bool(pair.certain), by_rule=bool(pair.by_rule))
 
     def replace(self, old_id: int, new_id: int, known_from: int, row: Supersession | None) -> None:
         """Store what is known of a supersession in place of what was, or (None) remove it, with its link."""
@@ -414,7 +414,8 @@ class Supersessions(Repository):
 
 
 def _supersession(row: tuple[Any, ...]) -> Supersession:
-    return Supersession(*row[:-1], certain=bool(row[-1]))
+    *others, certain, by_rule = row
+    return Supersession(*others, certain=bool(certain), by_rule=bool(by_rule))
 
 
 def _known(known_at: int | None) -> tuple[str, tuple[int, ...]]:
