@@ -505,9 +505,10 @@ class Memory:
         offset: int = 0,
         **fields: Unpack[FilterFields],
     ) -> Records:
-        """Memories that a filter (a `Filter`, or its fields) matches; `left_out` counts those that were surely replaced.
+        """Memories that a filter (a `Filter`, or its fields) matches, without those that others have surely replaced.
 
-        What may still hold is listed with what supersedes it as `superseded_by`; `include_superseded` lists all.
+        `Records.left_out` counts these, and `include_superseded` lists them. What is superseded and may still hold is
+        listed, with `superseded_by`.
         `order` is "newest" or "oldest", by the order of storing, "created", by `created_at`, the latest first,
         "updated", the last changed first, or "importance".
         """

@@ -168,10 +168,10 @@ class Record(Plain, frozen=True, kw_only=True):
 
     What it says holds from `valid_from` (else `created_at`) until before `valid_until`; `valid_resolved` says that
     these were found in the text. `superseded_by` are the memories that stand in its place since `superseded_at`, by the
-    time of the store. What it says held until `held_until`; None: it may still hold, as nobody and nothing said for
-    certain that it does not. `superseded_by_rule` is why, where rules or a language model found that and no caller said
-    it. `supersedes` are those in whose place it stands. A statement that was remembered more than once has the number as `occurrences`, and all times as `occurred_at`, oldest
-    first.
+    time of the store. What it says held until `held_until`; where that is None it may still hold: neither a caller nor
+    the texts said for certain that it does not. `superseded_by_rule` is the reason, where rules or a language model
+    found it and no caller said it. `supersedes` are those in whose place it stands. A statement that was remembered
+    more than once has the number as `occurrences`, and all times as `occurred_at`, oldest first.
 
     `authority` is whose word it is; a lower one supersedes none of a higher one. `standing` says that the text is a
     standing instruction or preference of the user, as rules for English have it.

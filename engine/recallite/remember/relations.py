@@ -275,8 +275,8 @@ def put_in_place(
             for new in news:
                 begins = new.begins_at if holds_from is None else holds_from
                 known = max(new.recorded_from, old.recorded_from) if known_from is None else known_from
-                said = reason, strength, not by_rule, by_rule
-                rows.append(Supersession(old.row_id, new.row_id, begins, known, None, *said))
+                row = Supersession(old.row_id, new.row_id, begins, known, None, reason, strength, not by_rule, by_rule)
+                rows.append(row)
     for row in rows:
         old, new = standpoints[row.old_id], standpoints[row.new_id]
         if row.holds_from < old.begins_at:

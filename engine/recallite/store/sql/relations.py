@@ -285,7 +285,8 @@ class Supersessions(Repository):
         within = f"IN (SELECT r.id FROM record r WHERE {condition.sql})"
         rows = self._execute(
             "SELECT o.public_id, n.public_id, x.holds_from, x.known_from, x.known_until, x.reason, x.strength, "
-            "x.certain, x.by_rule FROM supersession x JOIN record o ON o.id = x.old_id JOIN record n ON n.id = x.new_id "
+            "x.certain, x.by_rule "
+            "FROM supersession x JOIN record o ON o.id = x.old_id JOIN record n ON n.id = x.new_id "
             f"WHERE x.old_id {within} AND x.new_id {within} ORDER BY x.id",
             (*condition.values, *condition.values),
         )
@@ -414,8 +415,7 @@ class Supersessions(Repository):
 
 
 def _supersession(row: tuple[Any, ...]) -> Supersession:
-    *others, certain, by_rule = row
-    return Supersession(*others, certain=bool(certain), by_rule=bool(by_rule))
+    return Supersession(*row[:-2], *map(bool, row[-2:]))
 
 
 def _known(known_at: int | None) -> tuple[str, tuple[int, ...]]:
