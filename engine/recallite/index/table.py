@@ -26,7 +26,7 @@ from recallite.text.statements.keys import MAX_FRAMES
 class RowFilter(Struct, frozen=True, kw_only=True):
     """A recall's filter, resolved to numbers: None if it does not restrict. Times are in microseconds.
 
-    `condition_mask` is 1 for the rows that meet tags and conditions in the store; `hidden` are rows that no longer hold.
+    `condition_mask` is 1 for the rows that meet tags and conditions in the store; `hidden` rows hold no longer.
     """
 
     now: int
@@ -295,6 +295,12 @@ class RecordTable(IndexPart):
     def superseded_rows(self) -> NDArray[np.int64]:
         """The rows that are superseded, ascending."""
         return self._superseded_at.rows
+
+    def superseded_among(self, ids: NDArray[np.int64]) -> list[int]:
+        """The ids among these, int64 ascending, whose rows are superseded."""
+        rows = self.rows_of(ids)
+        superseded: list[int] = ids[(rows >= 0) & (self._superseded_at.get(rows) != NEVER)].tolist()
+        return superseded
 
     def ended_rows(self, known_at: int | None = None, valid_at: int | None = None) -> NDArray[np.int64]:
         """The rows that no longer hold: as the store knew it at one time, by what held at another (valid time)."""

@@ -128,6 +128,23 @@ class Links(Repository):
     def _of_types(self, types: Sequence[str]) -> tuple[str, tuple[Any, ...]]:
         return (f"AND l.type {IN_ARRAY}", (self._array(types),)) if types else ("", ())
 
+    def contradictions(self, ids: Sequence[int]) -> list[tuple[int, int, str]]:
+        """(one, other, public id of the other) for these records and the open ones that contradict them."""
+        return [
+            (one, other, public_id)
+            for near, far in (("source_id", "target_id"), ("target_id", "source_id"))
+            for one, other, public_id in self._execute(
+                f"SELECT l.{near}, l.{far}, r.public_id FROM link l JOIN record r ON r.id = l.{far} WHERE "
+                f"l.type = 'contradicts' AND r.recorded_until IS NULL AND l.{near} {IN_ARRAY} "
+                f"ORDER BY l.{near}, l.{far}",
+                (self._id_array(ids),),
+            )
+        ]
+
+    def any_contradiction(self) -> bool:
+        """Whether any record contradicts another."""
+        return bool(self._column("SELECT EXISTS (SELECT 1 FROM link WHERE type = 'contradicts')")[0])
+
     def contradicting(self) -> set[tuple[int, int]]:
         """Pairs of row ids, the lower first, with a link of type "contradicts"."""
         rows = self._rows("SELECT source_id, target_id FROM link WHERE type = 'contradicts'")
@@ -186,6 +203,21 @@ class Supersessions(Repository):
                 (self._id_array(ids),),
             )
         )
+
+    def ahead(self, ids: Sequence[int], now: int) -> list[Supersession]:
+        """What stands in the place of these records, and of what replaced them, without what has expired."""
+        columns = ", ".join(f"x.{name}" for name in _COLUMNS.split(", "))
+        standing = (
+            "JOIN record n ON n.id = x.new_id WHERE x.known_until IS NULL AND (n.expires_at IS NULL OR "
+            "n.expires_at > ? OR (n.superseded_at IS NOT NULL AND coalesce(n.superseded_until, ?) > ?))"
+        )
+        rows = self._execute(
+            f"WITH RECURSIVE ahead({_COLUMNS}) AS (SELECT {columns} FROM supersession x {standing} AND x.old_id "
+            f"{IN_ARRAY} UNION SELECT {columns} FROM ahead JOIN supersession x ON x.old_id = ahead.new_id {standing}) "
+            f"SELECT {_COLUMNS} FROM ahead",
+            (now, NEVER, now, self._id_array(ids), now, NEVER, now),
+        )
+        return [_supersession(row) for row in rows]
 
     def standpoints(self, ids: Sequence[int]) -> dict[int, Standpoint]:
         """The fields that decide whether these open records may take part, by row id."""
@@ -256,7 +288,8 @@ class Supersessions(Repository):
         """
         ids = self._column(
             "SELECT DISTINCT x.old_id FROM supersession x JOIN record n ON n.id = x.new_id WHERE x.known_until > ?1 "
-            "AND x.known_from <= ?1 AND x.certain AND (n.expires_at IS NULL OR n.expires_at > ?1) AND x.holds_from <= ?2",
+            "AND x.known_from <= ?1 AND x.certain AND (n.expires_at IS NULL OR n.expires_at > ?1) AND "
+            "x.holds_from <= ?2",
             (known_at, NO_LIMIT if valid_at is None else valid_at),
         )
         return [*ids, *self._tx.records.closed_versions(ids)] if ids else []
