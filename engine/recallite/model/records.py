@@ -282,9 +282,9 @@ class Hit(Plain, frozen=True, kw_only=True):
     """One recalled record. `score` orders the hits of one query; `confidence` is comparable across queries.
 
     `supersedes` is what stood in its place before, the last first. A hit that is superseded itself, which recall shows
-    after what superseded it, has `superseded_by` and `held_until`. `superseded_by` also names another of the best
-    candidates that states the same thing with a later value, though nobody has marked it. `contradicts` are the ids of
-    memories that say the opposite, or another value, where nothing says which holds.
+    after what superseded it, has `superseded_by`, and `held_until` unless it may still hold. `superseded_by` also names
+    another of the best candidates that states the same thing with a later value, though nobody has marked it.
+    `contradicts` are the ids of memories that say the opposite, or another value, where nothing says which holds.
     """
 
     id: str
