@@ -73,7 +73,7 @@ class Finding(Plain, frozen=True, kw_only=True):
     - verb: what fixes it: "forget", "redact", "expire" (recall no longer shows it, `purge_expired` removes it),
       "supersede" (by `other`), "link" (as "contradicts") or "purge_expired"; None where a person has to decide, and for
       a pinned memory that would have to be removed
-    - mended: whether this was done
+    - at: when the store knew of it, of what is superseded; mended: whether this was done
     """
 
     check: str
@@ -83,14 +83,20 @@ class Finding(Plain, frozen=True, kw_only=True):
     other: str | None = None
     other_text: str | None = None
     verb: str | None = None
+    at: datetime | None = None
     mended: bool = False
 
 
 class Audit(Plain, frozen=True, kw_only=True):
-    """The result of `audit`: the number of memories checked, how many of them are superseded, and the findings."""
+    """The result of `audit`: the number of memories checked, and the findings.
+
+    `superseded` counts those that others have surely replaced, which lists leave out; `may_hold` those that others
+    supersede and that may still hold.
+    """
 
     records: int
     superseded: int = 0
+    may_hold: int = 0
     findings: tuple[Finding, ...] = ()
 
 
@@ -227,8 +233,8 @@ class Verification(Plain, frozen=True, kw_only=True):
 class Stats(Plain, frozen=True, kw_only=True):
     """The state of a store, its index, embedder and kernels; figures of the whole file are None for a scoped handle.
 
-    `superseded` records are among the `records`, and others stand in their place. `to_compare` ones were written many
-    at a time and are compared in the background (`memory.store.catch_up`). `pending` ones have no vector yet;
+    `superseded` records are among the `records`, and others have surely replaced them. `to_compare` ones were written
+    many at a time and are compared in the background (`memory.store.catch_up`). `pending` ones have no vector yet;
     `refused` ones have a text that the embedder does not accept. `behind_ms` is how far a standby is behind.
     """
 

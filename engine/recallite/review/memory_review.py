@@ -35,12 +35,13 @@ class MemoryReview(Namespace):
     ) -> Audit:
         """Find memories that should not be stored; nothing is changed unless `mend` is True.
 
-        `checks` (all but the last three): "duplicates", "near-duplicates" and "contradictions" within a scope and kind;
+        `checks` (all but the last four): "duplicates", "near-duplicates" and "contradictions" within a scope and kind;
         "stale" (relative times that have passed, such as "next week" a month ago, and memories not recalled for a
         year); "expired"; "secrets" (keys, tokens, passwords, card numbers, IBANs);
         "instructions" to a model; "junk" (small talk); for review, and only by name, "superseded" (what others stand in
-        the place of), "unjudged" (pairs that wait for a language model) and "diverged" (texts that two devices had
-        changed before `transfer.sync`; the later one is current). Checks of texts are for English.
+        the place of), "replaced-by-rule" (those of them that rules or a language model found, the newest first;
+        `restore` undoes one), "unjudged" (pairs that wait for a language model) and "diverged" (texts that two devices
+        had changed before `transfer.sync`; the later one is current). Checks of texts are for English.
 
         Each finding names the method that `mend` calls, or none where a person has to decide: two memories that
         contradict each other may both hold. A pinned memory is never forgotten. The times of a duplicate go to the one

@@ -65,6 +65,7 @@ def test_a_memory_and_its_client_say_the_same(client, on_disk):
     assert client.unlink(ids[0], ids[1]) == 1
     client.supersede(ids[1], ids[2], reason="newer")
     assert client.get(ids[1]).superseded_by == (ids[2],)
+    assert (client.list(), client.list().left_out) == (on_disk.list(), 1)
     assert client.restore(ids[1]).superseded_by == ()
     assert client.update(["tea", "none"], renew=True) == 1
     hits, own = (memory.recall("green tea", purpose="explain") for memory in (client, on_disk))

@@ -57,7 +57,9 @@ class Was(Struct, frozen=True, kw_only=True):
 
 
 class FoundMemory(Struct, frozen=True, kw_only=True):
-    """A memory. `was` is what it took the place of; `until` and `superseded_by` say that it no longer holds.
+    """A memory. `was` is what it took the place of; `superseded_by` what states it anew, `until` when it ended.
+
+    What is superseded without `until` may still hold; `contradicts` are memories that cannot hold beside it.
 
     `score` orders the results of one question, `confidence` is the chance that it answers it; a list has neither.
     `said_by` is the user, or another with its source, as "web:evil.example".
@@ -79,6 +81,7 @@ class FoundMemory(Struct, frozen=True, kw_only=True):
     was: list[Was] | UnsetType = UNSET
     until: datetime | UnsetType = UNSET
     superseded_by: list[str] | UnsetType = UNSET
+    contradicts: list[str] | UnsetType = UNSET
 
     @classmethod
     def of(cls, call: Call, memory: Hit | Record, formers: Sequence[Was] = ()) -> FoundMemory:
@@ -87,7 +90,7 @@ class FoundMemory(Struct, frozen=True, kw_only=True):
         if isinstance(memory, Hit):
             hit = {
                 "score": memory.score, "confidence": memory.confidence, "match_reasons": list(memory.match_reasons),
-                "evidence_gaps": list(memory.evidence_gaps),
+                "evidence_gaps": list(memory.evidence_gaps), "contradicts": list(memory.contradicts) or UNSET,
             }  # fmt: skip
             formers = [Was.of(item) for item in memory.supersedes]
         source = memory.source.id if isinstance(memory.source, SourceRef) else memory.source
@@ -103,11 +106,13 @@ class FoundMemory(Struct, frozen=True, kw_only=True):
 class FoundMemories(Struct, frozen=True, kw_only=True):
     """Memories, best or newest first; `left_out` counts those that did not fit into the budget of tokens.
 
-    `evidence_gaps` say what the memory seems not to know; `sub_queries` are what was asked besides.
+    `replaced` counts those that a list passes over because others have surely replaced them. `evidence_gaps` say what
+    the memory seems not to know; `sub_queries` are what was asked besides.
     """
 
     results: list[FoundMemory]
     left_out: int = 0
+    replaced: int | UnsetType = UNSET
     evidence_gaps: list[str] = []
     sub_queries: list[str] = []
     notice: str = NOTICE
@@ -293,16 +298,17 @@ class ListMemories(Action, frozen=True, kw_only=True, tag="list"):
     tags: Tags | None = None
 
     def __call__(self, call: Call) -> FoundMemories:
-        return FoundMemories(results=self.page(call, kinds=_KINDS))
+        return self.page(call, kinds=_KINDS)
 
-    def page(self, call: Call, **filter: Any) -> list[FoundMemory]:
+    def page(self, call: Call, **filter: Any) -> FoundMemories:
         """The memories that pass a filter and have these tags, with what they superseded."""
         records = call.memory.list(tags=self.tags, limit=self.limit, offset=self.offset, **filter)
         formers = former_texts(call.memory, [id for record in records for id in record.supersedes])
-        return [
+        found = [
             FoundMemory.of(call, record, [formers[id] for id in record.supersedes if id in formers])
             for record in records
         ]
+        return FoundMemories(results=found, replaced=records.left_out or UNSET)
 
 
 class History(Action, frozen=True, kw_only=True, tag="history"):

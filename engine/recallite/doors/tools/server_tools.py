@@ -7,7 +7,7 @@ from itertools import accumulate
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from recallite.doors.operations import OPERATIONS
 from recallite.doors.tools import memory
@@ -139,9 +139,9 @@ class ListMemories(memory.ListMemories, frozen=True, kw_only=True, tag="list_mem
     """Show memories in order of storing, the newest first. To find something, recall is better."""
 
     def __call__(self, call: Call) -> FoundMemories:
-        memories = self.page(call, where={"not": {"kind": "chunk"}})
-        fitting = _within(memories, call.token_budget)
-        return FoundMemories(results=fitting, left_out=len(memories) - len(fitting))
+        page = self.page(call, where={"not": {"kind": "chunk"}})
+        fitting = _within(page.results, call.token_budget)
+        return structs.replace(page, results=fitting, left_out=len(page.results) - len(fitting))
 
 
 class SearchDocuments(SearchKnowledge, frozen=True, kw_only=True, tag="search_documents"):

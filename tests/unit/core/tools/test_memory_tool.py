@@ -10,6 +10,7 @@ from recallite import Memory, Settings, tools
 from recallite.errors import InvalidInput, StoreClosed
 from recallite.text.quotes import NOTICE
 from tests.raising import raises
+from tests.unit.core.memory.support import ONLY_STORES, supersede_by_rule
 
 PLAIN = Settings(embedder="none")
 
@@ -130,6 +131,25 @@ def test_list_pages_newest_first(use):
     assert [each["text"] for each in results(use("list", limit=2))] == ["note 4", "note 3"]
     assert [each["text"] for each in results(use("list", limit=2, offset=4))] == ["note 0"]
     assert [each["text"] for each in results(use("list", tags=["odd"]))] == ["note 3", "note 1"]
+
+
+def test_results_name_what_supersedes_and_what_contradicts_them(use, embedded):
+    texts = ("The tram to the harbour is line 4", "The bus to the harbour is line 11", "The shed is grey", "A red shed")
+    tram, bus, grey, red = (embedded.remember(text, policy=ONLY_STORES).id for text in texts)
+    assert "replaced" not in use("list")
+    supersede_by_rule(embedded, tram, bus)
+    embedded.supersede(grey, red)
+    listed = use("list")
+    assert listed["replaced"] == 1
+    assert [(each["id"], each.get("superseded_by"), "until" in each) for each in listed["results"]] == [
+        (red, None, False), (bus, None, False), (tram, [bus], False),
+    ]  # fmt: skip
+    found = {each["id"]: each for each in results(use("recall", query="Which line goes to the harbour?"))}
+    assert (found[tram]["superseded_by"], found[bus].get("superseded_by")) == ([bus], None)
+    embedded.restore(tram)
+    embedded.link(bus, tram, type="contradicts")
+    found = {each["id"]: each for each in results(use("recall", query="Which line goes to the harbour?"))}
+    assert (found[tram]["contradicts"], found[bus]["contradicts"]) == ([bus], [tram])
 
 
 def test_a_write_says_what_it_did(use):
