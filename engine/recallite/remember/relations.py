@@ -8,6 +8,7 @@ show them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from itertools import product
 from typing import Any, NamedTuple, TypeAlias, TypeGuard, cast, get_args
 
@@ -19,6 +20,7 @@ from recallite.model import checks
 from recallite.model.authority import Authority, authority_of, is_lower, rank_of, speaker
 from recallite.model.filters import Filter
 from recallite.model.records import Link, Reached, Record
+from recallite.model.reports import UndonePair
 from recallite.remember.prepare import check_ids, check_order
 from recallite.store.transaction import Reader, Writer
 from recallite.store.values import (
@@ -345,6 +347,43 @@ def undo(engine: Engine, public_id: str, *, base: str) -> Record:
                 f"{public_id} is not superseded: give the version to restore, an index into history(id, chain=False)"
             )
         return writer.records.get(row_id, outcome="updated")
+
+
+def undone_pairs(engine: Engine, base: str) -> list[UndonePair]:
+    """Return the pairs that a rule had superseded and `restore` undid, the last undone first.
+
+    Only rules give a reason with a strength below 1; callers who gave both are taken for one. Left out is what stands
+    again by now, and what lapsed because its successor had expired.
+    """
+    with engine.store.read() as reader:
+        rows = [*reader.supersessions.between(Filter().within(base).replaced(include_superseded=True))]
+        standing = {(row.old, row.new) for row in rows if row.known_until is None}
+        undone = {
+            (row.old, row.new): (row.reason, row.strength, row.known_until)
+            for row in rows
+            if row.known_until is not None and row.reason is not None and row.strength < 1.0
+        }
+        versions = {name: reader.records.history(name) for pair in undone.keys() - standing for name in pair}
+    pairs = []
+    for ids, (reason, strength, known_until) in undone.items():
+        if ids in standing:
+            continue
+        undone_at = checks.to_datetime(known_until)
+        then = [version for name in ids for version in versions[name] if was_current(version, undone_at)]
+        # A text that was replaced without a version is gone.
+        if len(then) == 2 and (then[1].expires_at is None or then[1].expires_at > undone_at):
+            pairs.append(
+                UndonePair(
+                    old=then[0].text, new=then[1].text, reason=reason, confidence=strength, undone_at=undone_at,
+                    old_id=ids[0], new_id=ids[1],
+                )
+            )  # fmt: skip
+    return sorted(pairs, key=lambda pair: pair.undone_at, reverse=True)
+
+
+def was_current(version: Record, moment: datetime) -> bool:
+    """Whether this version was the current one at a time."""
+    return version.recorded_from <= moment and (version.recorded_until is None or version.recorded_until > moment)
 
 
 def check_reason(reason: object) -> str | None:

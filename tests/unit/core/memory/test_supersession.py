@@ -507,6 +507,53 @@ def test_a_reason_and_a_time_are_corrected_when_they_are_given_again(memory):
     assert memory.store.verify().problems == ()
 
 
+def test_what_recall_does_not_find_is_told_to_hold_again_too(memory):
+    old = memory.remember(NewRecord("The spare key hangs in the shed", indexed=False))
+    new = memory.remember(NewRecord("The spare key lies under the mat", supersedes=old.id))
+    assert memory.forget(new.id).holds_again == (old.id,)
+
+
+def test_what_stays_replaced_by_another_does_not_hold_again(memory):
+    old, first, second = (memory.remember(text).id for text in ("Ada leads", "Ben leads the shop", "Cem leads the van"))
+    memory.supersede(old, [first, second])
+    assert memory.forget(first).holds_again == ()
+    assert memory.forget(second).holds_again == (old,)
+
+
+def test_a_rule_that_was_undone_leaves_a_pair(memory):
+    old = memory.remember("The clinic opens at eight")
+    new = memory.remember("The clinic opens at nine now")
+    assert new.supersedes == (old.id,)
+    (link,) = memory.neighbors(new.id, types=["supersedes"])
+    assert memory.review.undone() == []
+    memory.restore(old.id)
+    (pair,) = memory.review.undone()
+    assert (pair.old, pair.new) == ("The clinic opens at eight", "The clinic opens at nine now")
+    assert (pair.old_id, pair.new_id) == (old.id, new.id)
+    assert (pair.reason, pair.confidence) == (link.reason, link.strength)
+    memory.update(old.id, text="The ward opens at eight")
+    assert memory.review.undone() == [pair]
+    assert memory.scoped("/other").review.undone() == []
+    memory.supersede(old.id, new.id)
+    assert memory.review.undone() == []
+    memory.restore(old.id)
+    assert memory.review.undone() == [pair]
+    memory.update(old.id, text="The ward opens at ten", keep_version=False)
+    assert memory.review.undone() == []
+    memory.forget(new.id)
+    assert memory.review.undone() == []
+
+
+def test_a_caller_who_changes_their_mind_leaves_no_pair(memory):
+    first = memory.remember("The hall is let to a choir")
+    second = memory.remember(NewRecord("Chess is played on Mondays", supersedes=first.id))
+    third = memory.remember("Nothing is planned for May")
+    memory.supersede(second.id, third.id, reason="said at the meeting")
+    for id in (first.id, second.id):
+        memory.restore(id)
+    assert memory.review.undone() == []
+
+
 def test_forgetting_what_holds_tells_what_holds_again_or_forgets_it_too(memory):
     first = memory.remember("The stall costs 40 euros")
     second = memory.remember(NewRecord("The stall costs 45 euros", supersedes=first.id))
