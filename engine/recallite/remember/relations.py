@@ -352,30 +352,27 @@ def undo(engine: Engine, public_id: str, *, base: str) -> Record:
 def undone_pairs(engine: Engine, base: str) -> list[UndonePair]:
     """Return the pairs that a rule had superseded and `restore` undid, the last undone first.
 
-    Only rules give a reason with a strength below 1; callers who gave both are taken for one. Left out is what stands
-    again by now, and what lapsed because its successor had expired.
+    A rule gives a reason, and its supersession is known since both texts were stored; a caller's, since the call. Left
+    out is what stands again by now, what lapsed as its successor had expired, and texts that are gone.
     """
     with engine.store.read() as reader:
         rows = [*reader.supersessions.between(Filter().within(base).replaced(include_superseded=True))]
         standing = {(row.old, row.new) for row in rows if row.known_until is None}
-        undone = {
-            (row.old, row.new): (row.reason, row.strength, row.known_until)
-            for row in rows
-            if row.known_until is not None and row.reason is not None and row.strength < 1.0
-        }
+        undone = {(row.old, row.new): row for row in rows if row.known_until is not None and row.reason is not None}
         versions = {name: reader.records.history(name) for pair in undone.keys() - standing for name in pair}
     pairs = []
-    for ids, (reason, strength, known_until) in undone.items():
-        if ids in standing:
+    for ids, row in undone.items():
+        if ids in standing or row.known_until is None or row.reason is None:
             continue
-        undone_at = checks.to_datetime(known_until)
-        then = [version for name in ids for version in versions[name] if was_current(version, undone_at)]
-        # A text that was replaced without a version is gone.
-        if len(then) == 2 and (then[1].expires_at is None or then[1].expires_at > undone_at):
+        known_from, undone_at = checks.to_datetime(row.known_from), checks.to_datetime(row.known_until)
+        of_both = [version for name in ids for version in versions[name]]
+        then = [version for version in of_both if was_current(version, undone_at)]
+        by_rule = any(version.recorded_from == known_from for version in of_both)
+        if by_rule and len(then) == 2 and (then[1].expires_at is None or then[1].expires_at > undone_at):
             pairs.append(
                 UndonePair(
-                    old=then[0].text, new=then[1].text, reason=reason, confidence=strength, undone_at=undone_at,
-                    old_id=ids[0], new_id=ids[1],
+                    old=then[0].text, new=then[1].text, reason=row.reason, confidence=row.strength,
+                    undone_at=undone_at, old_id=row.old, new_id=row.new,
                 )
             )  # fmt: skip
     return sorted(pairs, key=lambda pair: pair.undone_at, reverse=True)

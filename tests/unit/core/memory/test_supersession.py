@@ -520,35 +520,42 @@ def test_what_stays_replaced_by_another_does_not_hold_again(memory):
     assert memory.forget(second).holds_again == (old,)
 
 
-def test_a_rule_that_was_undone_leaves_a_pair(memory):
-    old = memory.remember("The clinic opens at eight")
-    new = memory.remember("The clinic opens at nine now")
+@pytest.fixture
+def ruled():
+    """A memory whose rules supersede."""
+    with Memory(":memory:", embedder="none") as memory:
+        yield memory
+
+
+def test_a_rule_that_was_undone_leaves_a_pair(ruled):
+    old = ruled.remember("The clinic opens at eight")
+    new = ruled.remember("The clinic opens at nine now")
     assert new.supersedes == (old.id,)
-    (link,) = memory.neighbors(new.id, types=["supersedes"])
-    assert memory.review.undone() == []
-    memory.restore(old.id)
-    (pair,) = memory.review.undone()
+    (link,) = ruled.neighbors(new.id, types=["supersedes"])
+    assert ruled.review.undone() == []
+    ruled.restore(old.id)
+    (pair,) = ruled.review.undone()
     assert (pair.old, pair.new) == ("The clinic opens at eight", "The clinic opens at nine now")
     assert (pair.old_id, pair.new_id) == (old.id, new.id)
     assert (pair.reason, pair.confidence) == (link.reason, link.strength)
-    memory.update(old.id, text="The ward opens at eight")
-    assert memory.review.undone() == [pair]
-    assert memory.scoped("/other").review.undone() == []
-    memory.supersede(old.id, new.id)
-    assert memory.review.undone() == []
-    memory.restore(old.id)
-    assert memory.review.undone() == [pair]
-    memory.update(old.id, text="The ward opens at ten", keep_version=False)
-    assert memory.review.undone() == []
-    memory.forget(new.id)
-    assert memory.review.undone() == []
+    ruled.update(old.id, text="The ward opens at eight")
+    assert ruled.review.undone() == [pair]
+    assert ruled.scoped("/other").review.undone() == []
+    ruled.supersede(old.id, new.id)
+    assert ruled.review.undone() == []
+    ruled.restore(old.id)
+    assert ruled.review.undone() == [pair]
+    ruled.remember("The ward opens at ten", id=old.id, on_existing="replace")
+    assert ruled.review.undone() == []
+    ruled.forget(new.id)
+    assert ruled.review.undone() == []
 
 
 def test_a_caller_who_changes_their_mind_leaves_no_pair(memory):
     first = memory.remember("The hall is let to a choir")
     second = memory.remember(NewRecord("Chess is played on Mondays", supersedes=first.id))
     third = memory.remember("Nothing is planned for May")
-    memory.supersede(second.id, third.id, reason="said at the meeting")
+    memory.supersede(second.id, third.id, reason="said at the meeting", strength=0.9)
     for id in (first.id, second.id):
         memory.restore(id)
     assert memory.review.undone() == []
