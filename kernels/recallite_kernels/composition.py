@@ -395,11 +395,11 @@ def put_changes_first(view: Any, plan: Any, asking: Any, query: Any, m: Any, wor
                 stated[rank, slot] = np.int64(stated[rank, slot]) ^ mixed
         # What a record states began to hold when it happened, but not after it was told; a time that was found in the
         # text does not put it before what was told earlier: "Dana moved to Bergen last month". What a lower authority
-        # says comes before all that a higher one does.
+        # says comes before all that a higher one does, and what is over, or holds only later, before what holds.
         created = view.records.created_at[row]
         work.moments[rank] = created if view.records.resolved[row] == 1 else min(view.records.moments[row], created)
         work.moments[rank] -= np.int64(view.records.authorities[row]) * AUTHORITY_STEP
-        work.moments[rank] -= OVER_STEP if over_of(view, row) > 0 else 0
+        work.moments[rank] -= OVER_STEP if is_to_come(view, plan, row) or over_of(view, row) > 0 else 0
         work.keys[rank], work.placed[rank] = view.records.keys[row], 0
     moment, former = asking.moments[query], asking.former[query]
     if asking.before_offsets[query] < asking.before_offsets[query + 1]:
@@ -433,6 +433,11 @@ def place_over(view: Any, count: Any, former: Any, work: Any) -> None:
             scores[order[place]], score = score, scores[order[place]]
         order[to] = over
         scores[over] = score
+
+
+def is_to_come(view: Any, plan: Any, row: Any) -> Any:
+    """Whether what a row says begins to hold only later, by a time that was given for it."""
+    return view.records.resolved[row] == 0 and view.records.moments[row] > plan.parameters.clock
 
 
 def over_of(view: Any, row: Any) -> Any:
@@ -652,7 +657,7 @@ def write_hits(view: Any, plan: Any, query: Any, m: Any, count: Any, changed: An
         if changed and place < plan.changes:
             hits.reasons[query, rank] += CHANGED * work.changed[0, place]
             lead = work.changed[1, place]
-            if lead >= 0:
+            if lead >= 0 and not is_to_come(view, plan, row):
                 hits.successors[query, rank] = view.records.keys[work.rows[work.order[lead]]]
         for signal in range(work.table.shape[0]):
             hits.signals[query, rank, signal] = work.table[signal, at]

@@ -26,7 +26,7 @@ from recallite.text.statements.keys import MAX_FRAMES
 class RowFilter(Struct, frozen=True, kw_only=True):
     """A recall's filter, resolved to numbers: None if it does not restrict. Times are in microseconds.
 
-    `condition_mask` is 1 for the rows that meet tags and conditions in the store; `hidden` are superseded rows.
+    `condition_mask` is 1 for the rows that meet tags and conditions in the store; `hidden` rows hold no longer.
     """
 
     now: int
@@ -292,16 +292,28 @@ class RecordTable(IndexPart):
         """Whether any row expires, and whether any version has a successor."""
         return len(self._expires_at) > 0, len(self._superseded_at) > 0
 
-    def superseded_rows(self, known_at: int | None = None, valid_at: int | None = None) -> NDArray[np.int64]:
-        """The rows that are superseded: as the store knew it at one time, by what held at another (valid time)."""
-        rows = self._superseded_at.rows if known_at is None else self._superseded_at.up_to(known_at)
+    def superseded_rows(self) -> NDArray[np.int64]:
+        """The rows that are superseded, ascending."""
+        return self._superseded_at.rows
+
+    def superseded_among(self, ids: NDArray[np.int64]) -> list[int]:
+        """The ids among these, int64 ascending, whose rows are superseded."""
+        rows = self.rows_of(ids)
+        superseded: list[int] = ids[(rows >= 0) & (self._superseded_at.get(rows) != NEVER)].tolist()
+        return superseded
+
+    def ended_rows(self, known_at: int | None = None, valid_at: int | None = None) -> NDArray[np.int64]:
+        """The rows that no longer hold: as the store knew it at one time, by what held at another (valid time)."""
+        rows = self._held_until.rows
+        if known_at is not None:
+            rows = rows[self._superseded_at.get(rows) <= known_at]
         if valid_at is not None:
             rows = rows[self._held_until.get(rows) <= valid_at]
         return rows
 
     def announced_rows(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Until when the rows with an announced successor hold, ascending, and the rows."""
-        rows = self._superseded_at.rows
+        rows = self._held_until.rows
         until = self._held_until.get(rows)
         announced = until > self._superseded_at.get(rows)
         order = np.argsort(until[announced], kind="stable")

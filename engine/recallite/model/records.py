@@ -266,8 +266,9 @@ class Hit(Plain, frozen=True, kw_only=True):
     """One recalled record. `score` orders the hits of one query; `confidence` is comparable across queries.
 
     `supersedes` is what stood in its place before, the last first. A hit that is superseded itself, which recall shows
-    on request and to questions about the past, has `superseded_by` and `held_until`. `superseded_by` also names another
-    of the best candidates that states the same thing with a later value, though nobody has marked it.
+    after what superseded it, has `superseded_by` and `held_until`. `superseded_by` also names another of the best
+    candidates that states the same thing with a later value, though nobody has marked it. `contradicts` are the ids of
+    memories that say the opposite, or another value, where nothing says which holds.
     """
 
     id: str
@@ -288,6 +289,7 @@ class Hit(Plain, frozen=True, kw_only=True):
     held_until: datetime | None = None
     superseded_by: tuple[str, ...] = ()
     supersedes: tuple[Former, ...] = ()
+    contradicts: tuple[str, ...] = ()
     metadata: dict[str, Any] = field(default_factory=dict)
     source: SourceRef | None = None
     match_reasons: tuple[str, ...] = ()

@@ -166,26 +166,38 @@ _REASONS = reasons_by_bits(False), reasons_by_bits(True)
 
 
 class Replaced(NamedTuple):
-    """The records that hits supersede, and their successors, by row id: `Supersessions.formers` and `.successors`."""
+    """How hits relate to others, by row id: what they supersede, their successors, and the ids that they contradict.
+
+    The first two are as `Supersessions.formers` and `.successors` give them.
+    """
 
     formers: Mapping[int, Sequence[FormerRow]] = {}
     successors: Mapping[int, tuple[int, tuple[str, ...]]] = {}
+    contradicts: Mapping[int, tuple[str, ...]] = {}
 
     @classmethod
-    def of(cls, opened: Opened, row_ids: Sequence[int], request: Request) -> Replaced:
+    def of(
+        cls, opened: Opened, row_ids: Sequence[int], request: Request, contradictions: Sequence[tuple[int, int, str]]
+    ) -> Replaced:
         """Read at once for all hits, and only where the store has supersessions that the request may show."""
+        contradicts: dict[int, tuple[str, ...]] = {}
+        for row_id, _, public_id in contradictions:
+            contradicts[row_id] = (*contradicts.get(row_id, ()), public_id)
         known_at = request.filter.as_of
         if not row_ids or (known_at is None and not opened.any_superseded):
-            return cls()
+            return cls(contradicts=contradicts)
         supersessions = opened.reader.supersessions
-        formers = supersessions.formers(row_ids, request.now, known_at)
-        plain = known_at is None and request.filter.valid_at is None and not request.filter.include_superseded
-        return cls(formers, {} if plain else supersessions.successors(row_ids, known_at))
+        old_ids: Sequence[int] = row_ids
+        if known_at is None:
+            old_ids = opened.memory_index.table.superseded_among(np.array(sorted(row_ids), dtype=np.int64))
+        successors = supersessions.successors(old_ids, known_at) if old_ids else {}
+        return cls(supersessions.formers(row_ids, request.now, known_at), successors, contradicts)
 
     def fields(self, row_id: int, other: Found | None) -> dict[str, Any]:
         """The fields of a hit that show it; `other` is the record that recall found to have replaced it."""
+        contradicts = self.contradicts.get(row_id, ())
         if other is None and not self.formers and not self.successors:
-            return {}
+            return {"contradicts": contradicts}
         held_until, superseded_by = self.successors.get(row_id, (None, ()))
         if other is not None and other.public_id not in superseded_by:
             superseded_by = (*superseded_by, other.public_id)
@@ -200,6 +212,7 @@ class Replaced(NamedTuple):
         )
         return {
             "held_until": optional_datetime(held_until), "superseded_by": superseded_by, "supersedes": tuple(formers),
+            "contradicts": contradicts,
         }  # fmt: skip
 
 
@@ -207,7 +220,7 @@ def load_hits(
     answer: Answer, records: Mapping[int, Found], replaced: Replaced, gaps: tuple[str, ...], request: Request
 ) -> list[Hit]:
     """The hits of one query with their records; records that are gone by now are left out."""
-    hits, plain = [], not replaced.formers and not replaced.successors
+    hits, plain = [], not any(replaced)
     named, after, epoch = _REASONS[request.profile.importance_weight > 0], timedelta, EPOCH
     for row_id, score, confidence, reasons, values, successor in zip(*answer[:6], strict=True):
         record = records.get(row_id)

@@ -60,12 +60,16 @@ def explain(
             return Explanation(id=public_id, query=text, returned=False, stage=hidden[0], reason=hidden[1])
         with pipeline.open_view(engine, reader, queries, request) as opened:
             (answer,) = pipeline.answer_all(opened, queries, request, decomposed=bool(sub.queries))
-            (answer,), records = pipeline.fetch_and_assess(opened, queries, [answer], request)
-            hits = pipeline.fetch_hits(engine, opened, queries, [answer], records, request)[0]
+            assessed = pipeline.fetch_and_assess(opened, queries, [answer], request)
+            (answer,) = assessed.answers
+            hits = pipeline.fetch_hits(engine, opened, queries, assessed, request)[0]
             watched = _watch(opened, queries, request, answer, row_id, decomposed=bool(sub.queries))
             learned = _learned(watched)
             authority = reader.records.get(row_id).authority
-            stage, reason, rank = _stage_of(opened, watched, [hit.id for hit in hits], public_id, request)
+            returned = [hit.id for hit in hits]
+            successors = [new_id for _, new_id, _ in reader.supersessions.ahead([row_id], request.clock)]
+            replaced = not set(reader.records.public_ids_of(successors)).isdisjoint(returned)
+            stage, reason, rank = _stage_of(opened, watched, returned, public_id, request, replaced=replaced)
             newer = any(hit.id == public_id and "change" in hit.match_reasons for hit in hits)
             reason += _remarks(opened, watched, row_id, queries, newer=newer)
     if stage != "returned" and vectors is None:
@@ -113,9 +117,8 @@ def _hidden_by(reader: Reader, row_id: int, request: Request) -> tuple[str, str]
         part = bare.replaced(**{name: getattr(filter_, name)})
         if not reader.records.admits(part, request.now, row_id):
             return "filter", reason
-    if not reader.records.admits(bare.replaced(include_superseded=False), request.now, row_id) and not (
-        filter_.include_superseded or filter_.valid_at is not None
-    ):
+    hides = not pipeline.sees_superseded(request) and filter_.valid_at is None
+    if hides and not reader.records.admits(bare.replaced(include_superseded=False), request.now, row_id):
         successors = reader.supersessions.successors([row_id], filter_.as_of)
         names = " and ".join(successors[row_id][1]) if row_id in successors else "another"
         return "superseded", f"it is superseded by {names}; include_superseded shows it"
@@ -204,7 +207,7 @@ def _learned(watched: _Watched) -> dict[str, float]:
 
 
 def _stage_of(
-    opened: pipeline.Opened, watched: _Watched, returned: list[str], public_id: str, request: Request
+    opened: pipeline.Opened, watched: _Watched, returned: list[str], public_id: str, request: Request, *, replaced: bool
 ) -> tuple[str, str, int | None]:
     """The stage that dropped the record, why, and its rank there."""
     if public_id in returned:
@@ -227,6 +230,8 @@ def _stage_of(
         return "threshold", "it is less than half as sure as the best hit", rank
     if profile.superseded == "omit" and not request.about_past and watched.successor >= 0:
         return "superseded", "it no longer holds", rank
+    if replaced:
+        return "superseded", "it no longer holds, and what replaced it is a hit", rank
     if request.one_per_source:
         sources = opened.memory_index.table.sources
         answered = opened.memory_index.table.rows_of(np.array(watched.answer.row_ids, dtype=np.int64))

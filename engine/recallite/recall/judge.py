@@ -40,6 +40,7 @@ from recallite.recall.confidence import (
 from recallite.recall.query import Queries
 from recallite.recall.request import ANSWER_CONFIDENCE, ANSWER_SHARE, Request
 from recallite.recall.slots import lacks, only_asks, slot_of
+from recallite.recall.succession import Relations, Successions, giving_way, kept_with_successors, put_in_order
 from recallite.store.transaction import Reader
 from recallite.store.values import CHUNK_KIND, Found, Sought, stated_at
 from recallite.text.questions import asked_value
@@ -58,18 +59,22 @@ _ASSESSED = 64
 
 
 def assess_by_text(
-    queries: Queries, answers: Sequence[Answer], records: Mapping[int, Found], request: Request, embedder: str | None
-) -> list[Answer]:
+    queries: Queries, answers: Sequence[Answer], records: Mapping[int, Found], request: Request, embedder: str | None,
+    relations: Relations,
+) -> list[Answer]:  # fmt: skip
     """The answers to questions, assessed by the texts of their hits; one made of sub-questions' answers is only cut."""
-    cut = request.relevant or request.profile.min_confidence > 0
+    cuts = request.relevant or request.profile.min_confidence > 0
     whole, by_vector = len(answers) == len(queries.texts), queries.vectors is not None
     weights = text_weights(embedder, _signals(queries, request))
     assessed = []
-    for text, answer in zip(queries.texts, answers, strict=False):
+    for text, answer, successions in zip(queries.texts, answers, relations.successions, strict=False):
         parts = read = frozenset[int]()
         if whole:
             answer, parts, read = _assess(text, answer, records, request, weights, embedder, by_vector)
-        assessed.append(_cut(text, answer, records, request, parts, read) if cut else answer)
+        if successions.heads or relations.contradictions:
+            answer = put_in_order(answer, successions, records, relations.contradictions)
+        cut = cuts or len(answer.row_ids) > request.limit
+        assessed.append(_cut(text, answer, records, request, parts, read, successions) if cut else answer)
     return assessed
 
 
@@ -193,7 +198,7 @@ def _suffices(least: float, read: frozenset[int], row_id: int, confidence: float
 
 def _cut(
     text: str, answer: Answer, records: Mapping[int, Found], request: Request, parts: frozenset[int],
-    read: frozenset[int],
+    read: frozenset[int], successions: Successions,
 ) -> Answer:  # fmt: skip
     """The hits that reach the least confidence and, with `relevant`, a share of the best's.
 
@@ -213,9 +218,12 @@ def _cut(
             enough = words <= set(tokenize(" ".join((record.text, record.context or "", *record.tags))))
         if enough:
             ranks.append(rank)
+    if successions.heads:
+        omit = request.profile.superseded == "omit"
+        ranks = kept_with_successors(answer, ranks, successions, relevant=request.relevant, omit=omit)
     standing = [rank for rank in range(ranked, len(sure)) if sure[rank] >= least]
     brought = min(len(standing), max(request.limit - len(ranks), request.limit // _STANDING_SHARE))
-    ranks = [*ranks[: request.limit - brought], *standing[:brought]]
+    ranks = [*giving_way(answer, ranks, successions, request.limit - brought), *standing[:brought]]
     if len(ranks) == len(sure):
         return answer
     columns = ([column[rank] for rank in ranks] for column in answer[:6])

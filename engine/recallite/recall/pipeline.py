@@ -58,6 +58,7 @@ from recallite.recall.query import (
     question_arrays,
 )
 from recallite.recall.request import Request
+from recallite.recall.succession import NONE, Relations, bring_successors
 from recallite.store.transaction import Reader
 from recallite.store.values import Found
 from recallite.system.numerics import kernels
@@ -190,8 +191,8 @@ def _recall_one_view(
         opened_at = perf_counter()
         answers = answer_all(opened, queries, request, decomposed=decomposed)
         answered_at = perf_counter()
-        answers, records = fetch_and_assess(opened, queries, answers, request)
-        recalled = fetch_hits(engine, opened, queries, answers, records, request)
+        assessed = fetch_and_assess(opened, queries, answers, request)
+        recalled = fetch_hits(engine, opened, queries, assessed, request)
     stages = {
         "catch_up": (opened_at - started) * 1e3,
         "search": (answered_at - opened_at) * 1e3,
@@ -202,21 +203,35 @@ def _recall_one_view(
     return recalled
 
 
-def fetch_and_assess(
-    opened: Opened, queries: Queries, answers: Sequence[Answer], request: Request
-) -> tuple[list[Answer], Mapping[int, Found]]:
-    """The answers, assessed by the texts of their hits, and the records of all of them, which are fetched at once."""
+class Assessed(NamedTuple):
+    """Answers, assessed by the texts of their hits, with the records of all of them and what these contradict."""
+
+    answers: list[Answer]
+    records: Mapping[int, Found]
+    contradictions: list[tuple[int, int, str]]
+
+
+def fetch_and_assess(opened: Opened, queries: Queries, answers: Sequence[Answer], request: Request) -> Assessed:
+    """The answers with the successors of old hits, assessed by texts; the records are fetched at once."""
+    in_order = request.profile.superseded != "as_ranked" and not request.about_past and request.diversify_by is None
+    successions = [NONE] * len(answers)
+    if opened.any_superseded and in_order:
+        answers, successions = bring_successors(opened, answers, request)
     row_ids = [row_id for answer in answers for row_id in (*answer.row_ids, *answer.successors) if row_id >= 0]
     records = opened.reader.records.fetch(row_ids) if row_ids else {}
-    return assess_by_text(queries, answers, records, request, opened.embedder_name), records
+    contradictions = []
+    if records and opened.memory_index.cached("contradicts", None, opened.reader.links.any_contradiction):
+        contradictions = opened.reader.links.contradictions([*records])
+    relations = Relations(successions, contradictions if in_order else ())
+    return Assessed(
+        assess_by_text(queries, answers, records, request, opened.embedder_name, relations), records, contradictions
+    )
 
 
-def fetch_hits(
-    engine: Engine, opened: Opened, queries: Queries, answers: Sequence[Answer], records: Mapping[int, Found],
-    request: Request,
-) -> list[Hits]:  # fmt: skip
+def fetch_hits(engine: Engine, opened: Opened, queries: Queries, assessed: Assessed, request: Request) -> list[Hits]:
     """The hits of all answers."""
-    replaced = Replaced.of(opened, [*records], request)
+    answers, records = assessed.answers, assessed.records
+    replaced = Replaced.of(opened, [*records], request, assessed.contradictions)
     newest_leads = request.profile.superseded != "as_ranked" and not request.about_past and request.diversify_by is None
     fetched = []
     for text, answer in zip(queries.texts, answers, strict=False):  # sub-queries have no answer of their own
@@ -306,12 +321,13 @@ def _view_under(
         standing, chains = _NO_ROWS, _NO_CHAINS
         if with_standing:
             standing = np.flatnonzero(index.table.standing if mask is None else index.table.standing * mask)
-        if filter_.include_superseded and superseded:
+        if request.about_past and superseded:
             chains = index.cached("chains", None, partial(_chains, index, reader))
         statistics = index.corpus_statistics(_statistics_scopes(reader, request))
         return view_of(index, mask, statistics, standing, chains)
 
-    return index.cached("view", (filter_, with_standing, expired, succeeded), make)
+    key = filter_, with_standing, expired, succeeded, request.about_past, request.profile.superseded
+    return index.cached("view", key, make)
 
 
 def _lapsed(
@@ -361,14 +377,24 @@ def _select_rows(
     return index.selection(visible, rest)
 
 
+def sees_superseded(request: Request) -> bool:
+    """Whether what holds no longer is a candidate: where it can be put after what holds, or was asked for."""
+    filter_ = request.filter
+    in_order = request.profile.superseded == "after_current" and filter_.as_of is None
+    return (in_order or filter_.include_superseded) and filter_.valid_at is None
+
+
 def _superseded_rows(
     index: MemoryIndex, reader: Reader, request: Request, lapsed: NDArray[np.int64]
 ) -> NDArray[np.int64] | None:
-    """The rows that the request does not see since they are superseded; None where there are none."""
+    """The rows that the request does not see since they hold no longer; None where there are none.
+
+    One about the present sees them, after what holds now.
+    """
     known_at, valid_at = request.filter.as_of, request.filter.valid_at
-    if request.filter.include_superseded and valid_at is None:
+    if sees_superseded(request):
         return None
-    rows = index.table.superseded_rows(known_at, valid_at)
+    rows = index.table.ended_rows(known_at, valid_at)
     if len(rows) and len(lapsed):
         rows = np.setdiff1d(rows, lapsed)
     if known_at is not None:
@@ -406,6 +432,8 @@ _WIDENINGS = 4
 _MEMORIES_CACHED = 4
 # How many hits have their text read where a least confidence may drop some of them.
 _READ = 10
+# How many more hits there are where superseded ones may give way.
+_MORE_IF_SUPERSEDED = 20
 # With room for fewer rows that a weighted sum brings, all would be measured twice.
 _REACHED = 4096
 _memories = threading.local()
@@ -418,6 +446,8 @@ def answer_all(opened: Opened, queries: Queries, request: Request, *, decomposed
     """
     profile = request.profile
     plain = profile.mmr_lambda is None and not request.one_per_source and request.diversify_by is None
+    if plain and opened.any_superseded and profile.superseded == "after_current":
+        request = structs.replace(request, limit=request.limit + min(request.limit, _MORE_IF_SUPERSEDED))
     if plain and profile.min_confidence > 0 and request.limit < _READ:
         request = structs.replace(request, limit=_READ)
     count = len(queries.texts)

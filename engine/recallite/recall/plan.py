@@ -75,7 +75,7 @@ def plan_key(opened: Opened, queries: Queries, request: Request, *, shared: bool
         queries.vectors is not None and request.profile.vector_weight > 0 and count > 0, queries.tokens is not None,
         request.mode != "vector", opened.embedder_name, max(vectors.visible, ALIKE), factor, request.limit,
         request.one_per_source, request.diversify_by is not None, request.about_past,
-        request.filter.include_superseded, shared,
+        request.about_past, shared,
     )  # fmt: skip
 
 

@@ -604,6 +604,7 @@ class Effects:
                 holds_from = max(holds_from, new.valid_from or 0)
             known_from = max(new.recorded_from, old.recorded_from, again)
             verdict, ids = relation.verdict, (self._row_id(old), self._row_id(new))
-            rows.append(Supersession(*ids, holds_from, known_from, None, verdict.reason, verdict.confidence))
+            certain = verdict.certain or verdict.outcome == "same"
+            rows.append(Supersession(*ids, holds_from, known_from, None, verdict.reason, verdict.confidence, certain))
         self._writer.supersessions.put(rows)
         self._superseded = []

@@ -250,11 +250,13 @@ def put_in_place(
     known_from: int | None = None,
     reason: str | None = None,
     strength: float = 1.0,
+    certain: bool = True,
 ) -> None:
     """Record that each new record supersedes each old one, given as row ids of open versions.
 
     `holds_from` is the valid time from which they hold: when each begins, by default. The store knows it `known_from`:
-    by default, as of something that was just written, as soon as both were stored.
+    by default, as of something that was just written, as soon as both were stored. Old records are left out of what is
+    current only if it is `certain`.
 
     Raises InvalidInput, or Conflict; what the transaction has written must then be rolled back.
     """
@@ -269,13 +271,13 @@ def put_in_place(
     now = checks.now_us()
     repeated = _superseded_already(writer, olds, {new.row_id for new in news}, now)
     _check_acyclic(writer, olds, news)
-    rows = _corrected(writer, repeated, holds_from, now, reason, strength)
+    rows = _corrected(writer, repeated, holds_from, now, reason, strength, certain)
     for old in olds:
         if old.row_id not in repeated:
             for new in news:
                 begins = new.begins_at if holds_from is None else holds_from
                 known = max(new.recorded_from, old.recorded_from) if known_from is None else known_from
-                rows.append(Supersession(old.row_id, new.row_id, begins, known, None, reason, strength))
+                rows.append(Supersession(old.row_id, new.row_id, begins, known, None, reason, strength, certain))
     for row in rows:
         old, new = standpoints[row.old_id], standpoints[row.new_id]
         if row.holds_from < old.begins_at:
@@ -422,10 +424,16 @@ def _check_pairs(olds: Sequence[Standpoint], news: Sequence[Standpoint]) -> None
 
 
 def _superseded_already(writer: Writer, olds: Sequence[Standpoint], news: set[int], now: int) -> set[int]:
-    """Return the old records that these new ones supersede already. One with only expired successors is free again."""
+    """Return the old records that these new ones supersede already.
+
+    One is free again if all its successors have expired, or none of them is certain.
+    """
     by_old: dict[int, list[int]] = {}
+    certain = set[int]()
     for row in writer.supersessions.of_old([old.row_id for old in olds]):
         by_old.setdefault(row.old_id, []).append(row.new_id)
+        if row.certain:
+            certain.add(row.old_id)
     still_superseded: set[int] = set()
     for old in olds:
         if old.row_id not in by_old:
@@ -436,6 +444,8 @@ def _superseded_already(writer: Writer, olds: Sequence[Standpoint], news: set[in
             writer.supersessions.undo([old.row_id], min(expired, now))
         elif successors.keys() == news:
             still_superseded.add(old.row_id)
+        elif old.row_id not in certain:
+            writer.supersessions.undo([old.row_id], now)
         else:
             names = " and ".join(standpoint.public_id for standpoint in successors.values())
             raise Conflict(
@@ -447,8 +457,9 @@ def _superseded_already(writer: Writer, olds: Sequence[Standpoint], news: set[in
 
 
 def _corrected(
-    writer: Writer, repeated: set[int], holds_from: int | None, now: int, reason: str | None, strength: float
-) -> list[Supersession]:
+    writer: Writer, repeated: set[int], holds_from: int | None, now: int, reason: str | None, strength: float,
+    certain: bool,
+) -> list[Supersession]:  # fmt: skip
     """Return the supersessions that are repeated with another reason, time or strength, as they will be stored."""
     before = writer.supersessions.of_old(sorted(repeated))
     after = [
@@ -456,6 +467,7 @@ def _corrected(
             reason=row.reason if reason is None else reason,
             holds_from=row.holds_from if holds_from is None else holds_from,
             strength=row.strength if strength == 1.0 else strength,
+            certain=row.certain or certain,
         )
         for row in before
     ]

@@ -412,7 +412,7 @@ class Supersession(NamedTuple):
     """The open version `new_id` in the place of `old_id`; times in microseconds.
 
     `holds_from` is the valid time from which the new one holds, `known_from` and `known_until` say when the store knew
-    of it: it stands while `known_until` is None.
+    of it: it stands while `known_until` is None. The old one is left out of what is current only if this is `certain`.
     """
 
     old_id: int
@@ -422,6 +422,7 @@ class Supersession(NamedTuple):
     known_until: int | None = None
     reason: str | None = None
     strength: float = 1.0
+    certain: bool = True
 
 
 class NamedSupersession(NamedTuple):
@@ -434,6 +435,7 @@ class NamedSupersession(NamedTuple):
     known_until: Moment | None
     reason: str | None
     strength: float
+    certain: bool | int
 
 
 def beginning(created_at: int, valid_from: int | None, *, resolved: bool) -> int:

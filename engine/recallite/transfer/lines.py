@@ -219,6 +219,7 @@ class SupersessionLine(Struct, frozen=True, forbid_unknown_fields=True):
     known_until: str | None = None
     reason: str | None = None
     strength: float = 1.0
+    certain: bool = True
 
 
 class OccurrenceLine(Struct, frozen=True, forbid_unknown_fields=True):

@@ -83,12 +83,13 @@ class SupersessionFields(Struct, frozen=True, tag="supersession", forbid_unknown
     known_until: _Moment | None
     reason: str | None
     strength: _Unit
+    certain: bool = True
 
 
 Fields = MemoryFields | LinkFields | SupersessionFields
 _TOGETHER = (
     ("importance", "base_importance"), ("valid_from", "valid_until", "valid_resolved"), ("expires_at", "expires_after"),
-    ("holds_from", "reason", "strength"), ("strength", "created_at", "reason"),
+    ("holds_from", "reason", "strength", "certain"), ("strength", "created_at", "reason"),
 )  # fmt: skip
 
 
@@ -356,7 +357,9 @@ def _of_link(link: Link) -> Item:
 
 def _of_supersession(row: NamedSupersession) -> Item:
     name = ("supersession", row.old, row.new, str(row.known_from))
-    fields = SupersessionFields(row.holds_from, row.known_until, row.reason, row.strength)
+    fields = SupersessionFields(
+        row.holds_from, row.known_until, row.reason, row.strength, bool(row.certain)
+    )
     return Item(key=key_of(name), name=name, fields=fields, updated_at=row.known_until or row.known_from)
 
 
@@ -425,7 +428,7 @@ def put_supersession(writer: Writer, name: Sequence[str], fields: SupersessionFi
     it is not stored, and so the next run says that it is gone. So does a lower authority in the place of a higher one.
     """
     old, new, known_from = ids[name[1]], ids[name[2]], int(name[3])
-    row = Supersession(old, new, fields.holds_from, known_from, fields.known_until, fields.reason, fields.strength)
+    row = Supersession(old, new, fields.holds_from, known_from, *structs.astuple(fields)[1:])
     writer.supersessions.replace(old, new, known_from, None)
     points = writer.supersessions.standpoints([old, new])
     if row.known_until is None and not outranks(points[new].authority, points[old].authority):

@@ -127,9 +127,9 @@ class Blocks(Repository):
         )
 
     def links(self, ids: Sequence[int] | None = None) -> LinkBlock:
-        """All links, or only the incoming and outgoing links of these records."""
+        """The links that raise what they lead to: all, or only the incoming and outgoing links of these records."""
         # Recall does not spread along "supersedes": what an answer replaced is no further answer.
-        select = "SELECT source_id, target_id, strength FROM link WHERE type != 'supersedes'"
+        select = "SELECT source_id, target_id, strength FROM link WHERE type NOT IN ('supersedes', 'contradicts')"
         if ids is None:
             rows = self._rows(select)
         else:

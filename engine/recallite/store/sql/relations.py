@@ -128,6 +128,23 @@ class Links(Repository):
     def _of_types(self, types: Sequence[str]) -> tuple[str, tuple[Any, ...]]:
         return (f"AND l.type {IN_ARRAY}", (self._array(types),)) if types else ("", ())
 
+    def contradictions(self, ids: Sequence[int]) -> list[tuple[int, int, str]]:
+        """(one, other, public id of the other) for these records and the open ones that contradict them."""
+        return [
+            (one, other, public_id)
+            for near, far in (("source_id", "target_id"), ("target_id", "source_id"))
+            for one, other, public_id in self._execute(
+                f"SELECT l.{near}, l.{far}, r.public_id FROM link l JOIN record r ON r.id = l.{far} WHERE "
+                f"l.type = 'contradicts' AND r.recorded_until IS NULL AND l.{near} {IN_ARRAY} "
+                f"ORDER BY l.{near}, l.{far}",
+                (self._id_array(ids),),
+            )
+        ]
+
+    def any_contradiction(self) -> bool:
+        """Whether any record contradicts another."""
+        return bool(self._column("SELECT EXISTS (SELECT 1 FROM link WHERE type = 'contradicts')")[0])
+
     def contradicting(self) -> set[tuple[int, int]]:
         """Pairs of row ids, the lower first, with a link of type "contradicts"."""
         rows = self._rows("SELECT source_id, target_id FROM link WHERE type = 'contradicts'")
@@ -144,17 +161,17 @@ def _link(row: tuple[Any, ...]) -> Link:
 # Supersessions; what is derived from them on records stays in step.
 
 LINK_TYPE = "supersedes"
-_COLUMNS = "old_id, new_id, holds_from, known_from, known_until, reason, strength"
+_COLUMNS = "old_id, new_id, holds_from, known_from, known_until, reason, strength, certain"
 _HELD_FROM = "coalesce({row}.valid_from, {row}.created_at)"
 # `beginning` in SQL.
 _BEGINS = f"CASE WHEN {{row}}.valid_resolved THEN {{row}}.created_at ELSE {_HELD_FROM} END"
 
 # What follows from the standing supersessions of each record, as (old_id, superseded_at, superseded_until, held_until).
-# A successor that expires stands for longer if it has successors itself.
+# A successor that expires stands for longer if it has successors itself. Only what is certain ends what a record says.
 DERIVED_SQL = f"""SELECT x.old_id AS record_id, min(x.known_from) AS superseded_at, nullif(max(CASE
     WHEN n.expires_at IS NULL OR (n.superseded_at IS NOT NULL AND n.superseded_until IS NULL) THEN {NEVER}
     WHEN n.superseded_until > n.expires_at THEN n.superseded_until ELSE n.expires_at END), {NEVER}) AS superseded_until,
-    min(x.holds_from) AS held_until
+    min(CASE WHEN x.certain THEN x.holds_from END) AS held_until
     FROM supersession x JOIN record n ON n.id = x.new_id WHERE x.known_until IS NULL"""
 
 
@@ -174,7 +191,7 @@ class Supersessions(Repository):
             f"SELECT {_COLUMNS} FROM supersession WHERE {end} {IN_ARRAY} AND known_until IS NULL ORDER BY id",
             (self._id_array(ids),),
         )
-        return [Supersession(*row) for row in rows]
+        return [_supersession(row) for row in rows]
 
     def following(self, ids: Sequence[int]) -> set[int]:
         """The records that supersede these, directly or through others."""
@@ -186,6 +203,20 @@ class Supersessions(Repository):
                 (self._id_array(ids),),
             )
         )
+
+    def ahead(self, ids: Sequence[int], now: int) -> list[tuple[int, int, bool]]:
+        """(old, new, certain) for what stands at a moment in the place of these records, and of what replaced them."""
+        standing = (
+            "JOIN record n ON n.id = x.new_id WHERE x.known_until IS NULL AND x.holds_from <= ? AND (n.expires_at IS "
+            "NULL OR n.expires_at > ? OR (n.superseded_at IS NOT NULL AND coalesce(n.superseded_until, ?) > ?))"
+        )
+        rows = self._execute(
+            "WITH RECURSIVE ahead(old_id, new_id, certain) AS (SELECT x.old_id, x.new_id, x.certain FROM supersession "
+            f"x {standing} AND x.old_id {IN_ARRAY} UNION SELECT x.old_id, x.new_id, x.certain FROM ahead JOIN "
+            f"supersession x ON x.old_id = ahead.new_id {standing}) SELECT old_id, new_id, certain FROM ahead",
+            (now, now, NEVER, now, self._id_array(ids), now, now, NEVER, now),
+        )
+        return [(old, new, bool(certain)) for old, new, certain in rows]
 
     def standpoints(self, ids: Sequence[int]) -> dict[int, Standpoint]:
         """The fields that decide whether these open records may take part, by row id."""
@@ -250,13 +281,14 @@ class Supersessions(Repository):
         return successors
 
     def undone(self, known_at: int, valid_at: int | None = None) -> list[int]:
-        """Row ids of all versions that were superseded at `known_at` by what has been undone since.
+        """Row ids of all versions that were superseded with certainty at `known_at` by what has been undone since.
 
         With `valid_at` only versions that, as it was known then, no longer held at that valid time.
         """
         ids = self._column(
             "SELECT DISTINCT x.old_id FROM supersession x JOIN record n ON n.id = x.new_id WHERE x.known_until > ?1 "
-            "AND x.known_from <= ?1 AND (n.expires_at IS NULL OR n.expires_at > ?1) AND x.holds_from <= ?2",
+            "AND x.known_from <= ?1 AND x.certain AND (n.expires_at IS NULL OR n.expires_at > ?1) AND "
+            "x.holds_from <= ?2",
             (known_at, NO_LIMIT if valid_at is None else valid_at),
         )
         return [*ids, *self._tx.records.closed_versions(ids)] if ids else []
@@ -277,20 +309,21 @@ class Supersessions(Repository):
     def edges(self, ids: Sequence[int]) -> list[Supersession]:
         """All supersessions of these records by others, undone ones too."""
         rows = self._rows(f"SELECT {_COLUMNS} FROM supersession WHERE old_id {IN_ARRAY}", (self._id_array(ids),))
-        return [Supersession(*row) for row in rows]
+        return [_supersession(row) for row in rows]
 
     def between(self, filter: Filter) -> Iterator[NamedSupersession]:
         """All supersessions, undone ones too, between open records that a filter admits, in order of storing."""
         condition = self._tx.conditions.exported(filter)
         within = f"IN (SELECT r.id FROM record r WHERE {condition.sql})"
         rows = self._execute(
-            "SELECT o.public_id, n.public_id, x.holds_from, x.known_from, x.known_until, x.reason, x.strength "
-            "FROM supersession x JOIN record o ON o.id = x.old_id JOIN record n ON n.id = x.new_id "
+            "SELECT o.public_id, n.public_id, x.holds_from, x.known_from, x.known_until, x.reason, x.strength, "
+            "x.certain FROM supersession x JOIN record o ON o.id = x.old_id JOIN record n ON n.id = x.new_id "
             f"WHERE x.old_id {within} AND x.new_id {within} ORDER BY x.id",
             (*condition.values, *condition.values),
         )
         for row in rows:
-            yield read_row(row, NamedSupersession, "a supersession of")
+            pair = read_row(row, NamedSupersession, "a supersession of")
+            yield pair._replace(certain=bool(pair.certain))
 
     def replace(self, old_id: int, new_id: int, known_from: int, row: Supersession | None) -> None:
         """Store what is known of a supersession in place of what was, or (None) remove it, with its link."""
@@ -410,6 +443,10 @@ class Supersessions(Repository):
             beyond += [edge for edge in edges if edge.new_id not in purged]
             ids = [edge.new_id for edge in edges if edge.new_id in purged and edge.new_id not in seen]
         return beyond
+
+
+def _supersession(row: tuple[Any, ...]) -> Supersession:
+    return Supersession(*row[:-1], certain=bool(row[-1]))
 
 
 def _known(known_at: int | None) -> tuple[str, tuple[int, ...]]:

@@ -129,11 +129,11 @@ _NAMES = {
 }
 _STANDING = "(SELECT name FROM standing WHERE record_id = r.id)"
 _BEGINS = "coalesce(r.valid_from, r.created_at)"
-# Versions whose record was superseded at one time, as the store knew it, by what has been undone since.
+# Versions whose record was superseded with certainty at one time, as the store knew it, by what has been undone since.
 _UNDONE = (
     "r.public_id IN (SELECT o.public_id FROM supersession x JOIN record o ON o.id = x.old_id "
     "JOIN record n ON n.id = x.new_id WHERE x.known_until > ? AND x.known_from <= ? "
-    "AND (n.expires_at IS NULL OR n.expires_at > ?){held})"
+    "AND x.certain AND (n.expires_at IS NULL OR n.expires_at > ?){held})"
 )
 ORDERS = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 """The operators that compare by order."""
@@ -263,13 +263,13 @@ def _of_versions(versions: Versions, moment: int, *, known: bool) -> Condition:
 
 
 def _unsuperseded(now: int, known_at: int | None) -> list[Condition]:
-    """Records that are not superseded, or were not at `known_at`, as the store knew it then.
+    """Records that nothing has superseded with certainty, or had at `known_at`, as the store knew it then.
 
     Successors may expire, and hide nothing before they hold.
     """
     if known_at is None:
-        return [Condition("r.superseded_at IS NULL OR r.superseded_until <= ? OR r.held_until > ?", (now, now))]
-    standing = "r.superseded_at IS NULL OR r.superseded_at > ? OR r.superseded_until <= ? OR r.held_until > ?"
+        return [Condition("r.held_until IS NULL OR r.superseded_until <= ? OR r.held_until > ?", (now, now))]
+    standing = "r.held_until IS NULL OR r.superseded_at > ? OR r.superseded_until <= ? OR r.held_until > ?"
     undone = _UNDONE.format(held=" AND x.holds_from <= ?")
     return [Condition(standing, (known_at,) * 3), Condition(f"NOT {undone}", (known_at,) * 4)]
 

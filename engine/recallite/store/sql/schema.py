@@ -125,7 +125,7 @@ TABLES = (
         recorded_from INTEGER NOT NULL
         recorded_until INTEGER
         -- Derived from `supersession`, for all versions of a record: since when the store knows that it is superseded,
-        -- until when (NULL: no successor expires), and when it stopped to hold.
+        -- until when (NULL: no successor expires), and when it stopped to hold (NULL: nothing surely replaced it).
         superseded_at, superseded_until, held_until INTEGER
         metadata TEXT
         content_hash BLOB NOT NULL
@@ -167,6 +167,7 @@ TABLES = (
         reason TEXT
         PRIMARY KEY (source_id, target_id, type)
         INDEX link_target (target_id)
+        INDEX link_contradicts (source_id) WHERE type = 'contradicts'
     """),
     # One record in the place of another, by the row ids of their open versions. It stands while `known_until` is NULL;
     # undone, it stays, for `as_of`. With one that stands there is a link "supersedes" from the new record to the old.
@@ -179,6 +180,8 @@ TABLES = (
         known_until INTEGER
         reason TEXT
         strength REAL NOT NULL CHECK (strength BETWEEN 0 AND 1)
+        -- Whether the old record surely no longer holds: as a caller said, or both texts do.
+        certain FLAG DEFAULT true
         UNIQUE INDEX supersession_standing (old_id, new_id) WHERE known_until IS NULL
         INDEX supersession_old (old_id)
         INDEX supersession_new (new_id)

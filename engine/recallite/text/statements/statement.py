@@ -426,12 +426,14 @@ class Verdict(NamedTuple):
     - "contradicts": both cannot hold, and nothing says which does
     - "independent": both may hold
 
-    `confidence` is the chance, in [0, 1], that the outcome is right; `reason` says in a few words why.
+    `confidence` is the chance, in [0, 1], that the outcome is right; `reason` says in a few words why. What is replaced
+    is only left out of what is current if that is `certain`: the same sentence has another value, or says so itself.
     """
 
     outcome: Outcome
     confidence: float
     reason: str
+    certain: bool = False
 
 
 class Ruling(NamedTuple):
