@@ -551,6 +551,17 @@ def test_a_rule_that_was_undone_leaves_a_pair(ruled):
     assert ruled.review.undone() == []
 
 
+def test_a_caller_who_overrules_a_rule_leaves_no_pair(ruled):
+    old = ruled.remember("The clinic opens at eight")
+    new = ruled.remember("The clinic opens at nine now")
+    ruled.supersede(old.id, new.id, reason="the door says so", at="2027-01-01")
+    assert ruled.review.undone() == []
+    ruled.restore(old.id)
+    other = ruled.remember("Nobody works there any more")
+    ruled.supersede(old.id, other.id)
+    assert ruled.review.undone() == []
+
+
 def test_a_caller_who_changes_their_mind_leaves_no_pair(memory):
     first = memory.remember("The hall is let to a choir")
     second = memory.remember(NewRecord("Chess is played on Mondays", supersedes=first.id))
