@@ -77,6 +77,7 @@ class SupersededBy(Struct, frozen=True, forbid_unknown_fields=True):
     known_until: str | None = None
     reason: str | None = None
     strength: float = 1.0
+    certain: bool = True
 
 
 class Fields(RecordFields, frozen=True, kw_only=True, forbid_unknown_fields=True):
