@@ -615,7 +615,7 @@ export class Client {
   /** Change fields of a memory. */
   update(fields: { id: string } & UpdateRequest): Promise<MemoryRecord>
   /** Purge a memory, with its versions, vectors and words. */
-  forgetOne(fields: { id: string }): Promise<Forgotten>
+  forgetOne(fields: { id: string; chain?: boolean }): Promise<Forgotten>
   /** The memories with these ids, in their order; those that are not visible here are absent. */
   getMany(fields: GetManyRequest): Promise<Array<MemoryRecord>>
   /** Count memories, filtered as recall filters. */

@@ -182,9 +182,9 @@ def traverse(
     return memory.neighbors(id, types=types, direction=direction, depth=depth, limit=limit)
 
 
-def forget_one(memory: Memory, id: str) -> Forgotten:
-    """Purge a memory, with its versions, vectors and words."""
-    return memory.forget(id)
+def forget_one(memory: Memory, id: str, *, chain: bool = False) -> Forgotten:
+    """Purge a memory, with its versions, vectors and words; with `chain` also what it superseded."""
+    return memory.forget(id, chain=chain)
 
 
 def bootstrap(

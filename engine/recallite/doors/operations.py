@@ -110,7 +110,7 @@ OPERATIONS: tuple[Operation, ...] = (
         }),
     ),
     Operation(
-        "forget_one", "Purge a memory, with its versions, vectors and words.",
+        "forget_one", "Purge a memory, with its versions, vectors and words. `holds_again` is what it superseded.",
         group="memories", http="DELETE /memories/{id}", effect="destroys", call=_CALLS + "forget_one",
     ),
     Operation(

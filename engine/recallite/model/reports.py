@@ -126,6 +126,23 @@ class Remembered(Plain, frozen=True, kw_only=True):
         )
 
 
+class UndonePair(Plain, frozen=True, kw_only=True):
+    """Two texts of which a rule took the newer to replace the older, which `restore` undid.
+
+    - old, new: the texts as they were then; old_id, new_id: their memories
+    - reason, confidence: why, and how sure the rule was
+    - undone_at: when it was undone
+    """
+
+    old: str
+    new: str
+    reason: str
+    confidence: float
+    undone_at: datetime
+    old_id: str
+    new_id: str
+
+
 class Judged(Plain, frozen=True, kw_only=True):
     """Verdicts of a language model on pairs of statements, and the number of pairs that still wait."""
 
@@ -159,7 +176,8 @@ class Restored(Plain, frozen=True, kw_only=True):
     """The result of `import_folder`: memories stored, updated and unchanged, and links created.
 
     `missing` are the ids of memories that are no longer in the files; they are still stored, unless `forgotten` counts
-    them. `problems` are files and memories that were skipped.
+    them. `left_out` are those that the files still have, and that were forgotten in the store since the last export or
+    import. `problems` are files and memories that were skipped.
     """
 
     created: int
@@ -168,6 +186,7 @@ class Restored(Plain, frozen=True, kw_only=True):
     links: int = 0
     missing: tuple[str, ...] = ()
     forgotten: int = 0
+    left_out: tuple[str, ...] = ()
     problems: tuple[FileTrouble, ...] = ()
 
 

@@ -29,6 +29,7 @@ from recallite.remember.relations import (
     settle_change,
     supersede_named,
     undo,
+    was_current,
 )
 from recallite.store.transaction import Writer
 from recallite.store.values import CHUNK_KIND, Row
@@ -169,13 +170,13 @@ def forget(
             writer.erasure.finish(erased)
         # What holds again may have been replaced by another as well.
         compare_changed(engine, writer, sorted(former))
-        again = writer.records.rows(sorted(former), None) if former else {}
+        again = writer.records.by_row_ids(sorted(former))
     start_comparing(engine)
     return Forgotten(
         records=len(row_ids),
         versions=versions,
         services=service_rows,
-        holds_again=tuple(row.public_id for row in again.values()),
+        holds_again=tuple(record.id for record in again.values() if not record.superseded_by),
         receipt=None if erased is None else engine.store.prove_erasure(erased),
     )
 
@@ -234,11 +235,7 @@ def _chosen_version(ids: Sequence[int], versions: Sequence[Record], version: obj
         i = version % len(ids)
     elif isinstance(version, str | datetime):
         moment = checks.to_datetime(checks.check_time(version, "version") or 0)
-        stood = [
-            i
-            for i, record in enumerate(versions)
-            if record.recorded_from <= moment and (record.recorded_until is None or record.recorded_until > moment)
-        ]
+        stood = [i for i, record in enumerate(versions) if was_current(record, moment)]
         if not stood:
             raise InvalidInput(f"version is {shown(str(version))}: no version was current then; see history()")
         i = stood[-1]

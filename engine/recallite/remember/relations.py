@@ -8,6 +8,7 @@ show them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from itertools import product
 from typing import Any, NamedTuple, TypeAlias, TypeGuard, cast, get_args
 
@@ -19,12 +20,14 @@ from recallite.model import checks
 from recallite.model.authority import Authority, authority_of, is_lower, rank_of, speaker
 from recallite.model.filters import Filter
 from recallite.model.records import Link, Reached, Record
+from recallite.model.reports import UndonePair
 from recallite.remember.prepare import check_ids, check_order
 from recallite.store.transaction import Reader, Writer
 from recallite.store.values import (
     CHUNK_KIND,
     Direction,
     LinkRow,
+    NamedSupersession,
     Occurrence,
     Row,
     Standpoint,
@@ -348,6 +351,48 @@ def undo(engine: Engine, public_id: str, *, base: str) -> Record:
                 f"{public_id} is not superseded: give the version to restore, an index into history(id, chain=False)"
             )
         return writer.records.get(row_id, outcome="updated")
+
+
+def undone_pairs(engine: Engine, base: str) -> list[UndonePair]:
+    """Return the pairs that a rule had superseded and `restore` undid, the last undone first.
+
+    A rule gives a reason, and its supersession is known since both texts were stored; a caller's, since the call. Left
+    out is what stands again by now, what a caller overruled or its expiry ended, and texts that are gone.
+    """
+    with engine.store.read() as reader:
+        rows = [*reader.supersessions.between(Filter().within(base).replaced(include_superseded=True))]
+        standing = {(row.old, row.new) for row in rows if row.known_until is None}
+        ended = [row for row in rows if row.known_until is not None and (row.old, row.new) not in standing]
+        names = {name for row in ended if row.reason is not None for name in (row.old, row.new)}
+        versions = {name: reader.records.history(name) for name in names}
+    by_old: dict[str, list[NamedSupersession]] = {}
+    for row in rows:
+        by_old.setdefault(row.old, []).append(row)
+    pairs: dict[tuple[str, str], UndonePair] = {}
+    for row in ended:
+        until = row.known_until
+        if row.reason is None or until is None or any(_stood(other, until) for other in by_old[row.old]):
+            continue
+        known_from, undone_at = checks.to_datetime(row.known_from), checks.to_datetime(until)
+        of_both = [version for name in (row.old, row.new) for version in versions[name]]
+        then = [version for version in of_both if was_current(version, undone_at)]
+        by_rule = any(version.recorded_from == known_from for version in of_both)
+        if by_rule and len(then) == 2 and (then[1].expires_at is None or then[1].expires_at > undone_at):
+            pairs[row.old, row.new] = UndonePair(
+                old=then[0].text, new=then[1].text, reason=row.reason, confidence=row.strength, undone_at=undone_at,
+                old_id=row.old, new_id=row.new,
+            )  # fmt: skip
+    return sorted(pairs.values(), key=lambda pair: pair.undone_at, reverse=True)
+
+
+def _stood(row: NamedSupersession, moment: int) -> bool:
+    """Whether a supersession stood just after a time."""
+    return row.known_from <= moment and (row.known_until is None or row.known_until > moment)
+
+
+def was_current(version: Record, moment: datetime) -> bool:
+    """Whether this version was the current one at a time."""
+    return version.recorded_from <= moment and (version.recorded_until is None or version.recorded_until > moment)
 
 
 def check_reason(reason: object) -> str | None:

@@ -10,11 +10,11 @@ from recallite.engine import Namespace
 from recallite.model.checks import check_count, check_flag
 from recallite.model.filters import Filter, FilterFields, bound_filter
 from recallite.model.records import Explanation
-from recallite.model.reports import Audit, Evaluation, Judged
+from recallite.model.reports import Audit, Evaluation, Judged, UndonePair
 from recallite.recall import explain as explaining
 from recallite.recall.request import RecallOptions, build_request
 from recallite.remember import pending
-from recallite.remember.relations import find_row_id
+from recallite.remember.relations import find_row_id, undone_pairs
 from recallite.review.audit import audit
 from recallite.store.store import Progress
 from recallite.system import plugins
@@ -83,6 +83,13 @@ class MemoryReview(Namespace):
         )
         return evaluation
 
+    def undone(self) -> list[UndonePair]:
+        """List what the rules had superseded and `restore` undid: pairs to evaluate the rules with, newest undo first.
+
+        Nothing learns from them by itself. `recallite eval --undone` writes them as JSON lines.
+        """
+        return undone_pairs(self._engine, self._scope)
+
     def judge(self, *, limit: int | None = None) -> Judged:
         """Ask the language model about pairs of statements whose relation the rules leave open.
 
@@ -121,5 +128,6 @@ class AsyncMemoryReview(AsyncService[MemoryReview]):
 
     audit = awaited(MemoryReview.audit)
     evaluate = awaited(MemoryReview.evaluate)
+    undone = awaited(MemoryReview.undone)
     judge = awaited(MemoryReview.judge)
     explain = awaited(MemoryReview.explain)

@@ -86,6 +86,16 @@ def test_a_memory_and_its_client_say_the_same(client, on_disk):
     assert client.forget(tags=["x"]).records == 1
 
 
+def test_forgetting_says_what_holds_again_or_takes_it_along(client, on_disk, http):
+    first, second = (client.remember(text).id for text in ("The shop is in the arcade", "It moved to the quay"))
+    client.supersede(first, second)
+    assert http.delete(f"/v1/memories/{second}").json()["holds_again"] == [first]
+    third = client.remember("It closed for good").id
+    client.supersede(first, third)
+    assert http.delete(f"/v1/memories/{third}", params={"chain": "true"}).json()["records"] == 2
+    assert on_disk.count(include_superseded=True) == 0
+
+
 def _fields(record):
     return {name: getattr(record, name) for name in record.__struct_fields__}
 

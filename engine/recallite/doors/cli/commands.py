@@ -37,6 +37,7 @@ from recallite.doors.cli.output import (
     attributes,
     hint,
     named,
+    one_line,
     print_counts,
     print_pairs,
     print_rows,
@@ -210,6 +211,7 @@ def update(
         return updated
 
 
+_MOST_NAMED = 20
 _NOUNS = {
     "record": "memories and versions", "vector": "vectors", "term": "words", "tag": "tags", "source": "sources",
     "scope": "scopes", "link": "links", "supersession": "supersessions", "occurrence": "repeated statements",
@@ -269,6 +271,8 @@ def forget(
         gone = memory.forget(whole or None, **fields, **how)
         if gone.holds_again:
             hint(f"{len(gone.holds_again):,} that they superseded hold again; --chain forgets them too")
+            for record in memory.get(gone.holds_again[:_MOST_NAMED]).values():
+                hint(f"{record.id} holds again: {one_line(record.text)}")
         return gone
 
 

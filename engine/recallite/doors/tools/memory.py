@@ -12,6 +12,7 @@ from recallite.doors.tools.action import (
     Action,
     Call,
     Candidate,
+    Chain,
     Changed,
     DiversifyBy,
     Flag,
@@ -144,11 +145,13 @@ class Written(Struct, frozen=True, kw_only=True):
 
 
 class Removed(Struct, frozen=True, kw_only=True):
-    """The outcome of a removal; `holds_again` is what the memory had superseded."""
+    """The outcome of a removal; `holds_again` is what the memory had superseded, or `also_forgotten` how many of it."""
 
     outcome: str
     id: str
+    also_forgotten: int | UnsetType = UNSET
     holds_again: list[Was] | UnsetType = UNSET
+    advice: str | UnsetType = UNSET
     notice: str | UnsetType = UNSET
 
 
@@ -165,23 +168,26 @@ class Version(Struct, frozen=True, kw_only=True):
 _KINDS = ("memory",)
 _MOST_CANDIDATES = 5
 _CANDIDATE_CHARS = 200
+_HOLDS_AGAIN = "What this memory superseded holds again. If that is to be gone too, remove each by its id."
 
 
-def remove(call: Call, record: Record, outcome: str) -> Removed:
-    """Forget a memory, and tell what holds again."""
-    call.memory.forget(record.id)
-    again = former_texts(call.memory, record.supersedes, include_superseded=False)
+def remove(call: Call, record: Record, outcome: str, *, chain: bool) -> Removed:
+    """Forget a memory, with `chain` also what it superseded; else tell what of that holds again."""
+    gone = call.memory.forget(record.id, chain=chain)
+    again = former_texts(call.memory, gone.holds_again)
     return Removed(
-        outcome=outcome, id=record.id, holds_again=[*again.values()] or UNSET, notice=NOTICE if again else UNSET
-    )
+        outcome=outcome, id=record.id, also_forgotten=gone.records - 1 or UNSET,
+        holds_again=[*again.values()] or UNSET, advice=_HOLDS_AGAIN if again else UNSET,
+        notice=NOTICE if again else UNSET,
+    )  # fmt: skip
 
 
-def former_texts(memory: Memory, ids: Iterable[str], *, include_superseded: bool = True) -> dict[str, Was]:
-    """Memories that were superseded, by id; without `include_superseded` those that hold again."""
+def former_texts(memory: Memory, ids: Iterable[str]) -> dict[str, Was]:
+    """Memories that are or were superseded, by id."""
     ids = list(dict.fromkeys(ids))
     if not ids:
         return {}
-    records = memory.list(where={"id": {"in": ids}}, include_superseded=include_superseded, limit=None)
+    records = memory.list(where={"id": {"in": ids}}, include_superseded=True, limit=None)
     return {record.id: Was.of(record) for record in records}
 
 
@@ -281,13 +287,14 @@ class Replace(Action, frozen=True, kw_only=True, tag="replace"):
 
 
 class Remove(Action, frozen=True, kw_only=True, tag="remove"):
-    """forget a memory for good, after which what it superseded holds again; give old_text or id"""
+    """forget a memory for good, after which what it superseded holds again unless chain; give old_text or id"""
 
     old_text: OldText | None = None
     id: MemoryId | None = None
+    chain: Chain = False
 
     def __call__(self, call: Call) -> Removed:
-        return remove(call, _the_one(call.memory, self.id, self.old_text), "removed")
+        return remove(call, _the_one(call.memory, self.id, self.old_text), "removed", chain=self.chain)
 
 
 class ListMemories(Action, frozen=True, kw_only=True, tag="list"):

@@ -14,6 +14,7 @@ from recallite.doors.tools import memory
 from recallite.doors.tools.action import (
     Action,
     Call,
+    Chain,
     Changed,
     Limit,
     MemoryId,
@@ -127,12 +128,13 @@ class Update(Action, frozen=True, kw_only=True, tag="update"):
 
 
 class Forget(Action, frozen=True, kw_only=True, tag="forget"):
-    """Remove one memory for good, with its history. For something that changed use remember or update instead."""
+    """Remove one memory for good, with its history. What it superseded holds again unless chain is true. For something that changed use remember or update instead."""  # noqa: E501
 
     id: MemoryId
+    chain: Chain = False
 
     def __call__(self, call: Call) -> Removed:
-        return remove(call, call.memory.get(self.id), "forgotten")
+        return remove(call, call.memory.get(self.id), "forgotten", chain=self.chain)
 
 
 class ListMemories(memory.ListMemories, frozen=True, kw_only=True, tag="list_memories"):

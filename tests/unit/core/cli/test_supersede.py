@@ -100,9 +100,16 @@ def test_supersede_and_restore_by_ends_of_ids(run, remember):
 
 def test_forget_says_what_holds_again(run, moved):
     old, new = moved
-    assert run("forget", new).err == "1 that they superseded hold again; --chain forgets them too\n"
+    said = f"1 that they superseded hold again; --chain forgets them too\n{old} holds again: {OSLO}\n"
+    assert run("forget", new).err == said
     assert run("list").out.split("\t")[0] == old
     assert run("forget", old).err == ""
+
+
+def test_forget_with_chain_leaves_nothing_to_hold_again(run, moved):
+    done = run("forget", moved[1], "--chain")
+    assert (done.out, done.err) == ("2\tforgotten\n", "")
+    assert run("count", "--include-superseded").out == "0\n"
 
 
 def test_one_in_place_of_several_and_several_of_one(run, remember):

@@ -507,6 +507,71 @@ def test_a_reason_and_a_time_are_corrected_when_they_are_given_again(memory):
     assert memory.store.verify().problems == ()
 
 
+def test_what_recall_does_not_find_is_told_to_hold_again_too(memory):
+    old = memory.remember(NewRecord("The spare key hangs in the shed", indexed=False))
+    new = memory.remember(NewRecord("The spare key lies under the mat", supersedes=old.id))
+    assert memory.forget(new.id).holds_again == (old.id,)
+
+
+def test_what_stays_replaced_by_another_does_not_hold_again(memory):
+    old, first, second = (memory.remember(text).id for text in ("Ada leads", "Ben leads the shop", "Cem leads the van"))
+    memory.supersede(old, [first, second])
+    assert memory.forget(first).holds_again == ()
+    assert memory.forget(second).holds_again == (old,)
+
+
+@pytest.fixture
+def ruled():
+    """A memory whose rules supersede."""
+    with Memory(":memory:", embedder="none") as memory:
+        yield memory
+
+
+def test_a_rule_that_was_undone_leaves_a_pair(ruled):
+    old = ruled.remember("The clinic opens at eight")
+    new = ruled.remember("The clinic opens at nine now")
+    assert new.supersedes == (old.id,)
+    (link,) = ruled.neighbors(new.id, types=["supersedes"])
+    assert ruled.review.undone() == []
+    ruled.restore(old.id)
+    (pair,) = ruled.review.undone()
+    assert (pair.old, pair.new) == ("The clinic opens at eight", "The clinic opens at nine now")
+    assert (pair.old_id, pair.new_id) == (old.id, new.id)
+    assert (pair.reason, pair.confidence) == (link.reason, link.strength)
+    ruled.update(old.id, text="The ward opens at eight")
+    assert ruled.review.undone() == [pair]
+    assert ruled.scoped("/other").review.undone() == []
+    ruled.supersede(old.id, new.id)
+    assert ruled.review.undone() == []
+    ruled.restore(old.id)
+    assert ruled.review.undone() == [pair]
+    ruled.remember("The ward opens at ten", id=old.id, on_existing="replace")
+    assert ruled.review.undone() == []
+    ruled.forget(new.id)
+    assert ruled.review.undone() == []
+
+
+def test_a_caller_who_overrules_a_rule_leaves_no_pair(ruled):
+    old = ruled.remember("The clinic opens at eight")
+    new = ruled.remember("The clinic opens at nine now")
+    ruled.supersede(old.id, new.id, reason="the door says so", at="2027-01-01")
+    assert ruled.review.undone() == []
+    ruled.restore(old.id)
+    other = ruled.remember("Nobody works there any more")
+    ruled.supersede(old.id, other.id)
+    assert ruled.review.undone() == []
+
+
+def test_a_caller_who_changes_their_mind_leaves_no_pair(memory):
+    first = memory.remember("The hall is let to a choir")
+    second = memory.remember(NewRecord("Chess is played on Mondays", supersedes=first.id))
+    third = memory.remember("Nothing is planned for May")
+    memory.supersede(second.id, third.id, reason="said at the meeting", strength=0.9)
+    for id in (first.id, second.id):
+        memory.restore(id)
+    assert memory.review.undone() == []
+
+
 def test_forgetting_what_holds_tells_what_holds_again_or_forgets_it_too(memory):
     first = memory.remember("The stall costs 40 euros")
     second = memory.remember(NewRecord("The stall costs 45 euros", supersedes=first.id))
