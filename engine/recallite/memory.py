@@ -350,7 +350,7 @@ class Memory:
     ) -> Forgotten:
         """Purge memories by id, or all that a filter matches, with their versions, vectors and words.
 
-        What they superseded holds again, and `Forgotten.holds_again` names it; with `chain` it is purged too. An id
+        What they surely superseded holds again, and `Forgotten.holds_again` names it; with `chain` it is purged. An id
         that is not here raises NotFound, and then nothing is purged; with `missing_ok` it is passed over.
         The filter is a `Filter`, or its fields (`FilterFields`) without as_of. A scope alone also purges the sessions,
         snapshots, experience, consolidations and working memory in it. With `receipt` the file is compacted and its

@@ -106,7 +106,7 @@ OPERATIONS: tuple[Operation, ...] = (
         command=Command(run=_COMMANDS + "forget", arguments={
             "missing_ok": Argument("Pass over ids that are not there."),
             "receipt": Argument("Compact the file, search it for the removed text, report."),
-            "chain": Argument("Forget what they superseded too; else it holds again."),
+            "chain": Argument("Forget what they surely superseded too; else it holds again."),
         }),
     ),
     Operation(

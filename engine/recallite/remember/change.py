@@ -139,7 +139,7 @@ def forget(
 ) -> Forgotten:
     """Purge records by id, or all that a filter matches, with their versions and everything derived.
 
-    With `chain` also every record that they supersede, directly or through others.
+    With `chain` also every record that they surely supersede, directly or through others.
     A filter of only a scope also removes what the services keep in it. With `receipt` the file is compacted and then
     searched for the removed contents.
     """
@@ -153,14 +153,17 @@ def forget(
             row_ids = [*known.values()]
         else:
             row_ids = writer.records.matching_ids(selected, checks.now_us(), versions="open")
-        if chain:  # with the records that they supersede, directly or through others
+        if chain:
             in_chain, newest = dict.fromkeys(row_ids), row_ids
             while newest:
-                newest = [row.old_id for row in writer.supersessions.of_new(newest) if row.old_id not in in_chain]
+                following = [row.old_id for row in writer.supersessions.of_new(newest) if row.certain]
+                newest = [row_id for row_id in following if row_id not in in_chain]
                 in_chain |= dict.fromkeys(newest)
             row_ids = [*in_chain]
         check_speaker_of(writer, row_ids, "forget")
-        former = {row.old_id for row in writer.supersessions.of_new(row_ids)}.difference(row_ids)
+        forgotten = set(row_ids)
+        superseded = [row for row in writer.supersessions.of_new(row_ids) if row.old_id not in forgotten]
+        former, hidden = {row.old_id for row in superseded}, {row.old_id for row in superseded if row.certain}
         whole = selected is not None and selected.scopes_only
         scopes = (selected.scopes or ("/",)) if selected is not None and whole else ()
         erased = writer.erasure.begin(row_ids, scopes) if receipt else None
@@ -170,7 +173,7 @@ def forget(
             writer.erasure.finish(erased)
         # What holds again may have been replaced by another as well.
         compare_changed(engine, writer, sorted(former))
-        again = writer.records.by_row_ids(sorted(former))
+        again = writer.records.by_row_ids(sorted(hidden))
     start_comparing(engine)
     return Forgotten(
         records=len(row_ids),
