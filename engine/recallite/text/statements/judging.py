@@ -211,7 +211,12 @@ def _property(clause: Clause) -> Property:
         # "We use Jenkins for CI", "CI runs on Jenkins".
         head = roles.pop("for")
         subject = frozenset([word.key for word in head])
-    if relation in ("use", "run", "be") and clause.placing == "on" and "" not in roles and _is_named(roles.get("in", ())):
+    if (
+        relation in ("use", "run", "be")
+        and clause.placing == "on"
+        and "" not in roles
+        and _is_named(roles.get("in", ()))
+    ):
         relation, roles[""] = "use", roles.pop("in")
     if relation == "go" and "to" not in roles and "" in roles:
         roles["to"] = roles.pop("")  # "not going to the gym"
@@ -543,7 +548,9 @@ def _another_value(new: Property, old: Property, several: frozenset[str], *, eve
     if kind != other_kind and not timed:
         return None
     if event or done:
-        once = event and ours.past and old.relation in lx.LASTING and old.relation == new.relation and kind[0] != "plain"
+        once = (
+            event and ours.past and old.relation in lx.LASTING and old.relation == new.relation and kind[0] != "plain"
+        )
         return Finding("contradicts", VALUE) if once else None
     relation = new.relation if old.relation == "be" else old.relation
     if _may_be_several(new, slot, several, relation, typed=kind[0] == "typed"):
@@ -556,7 +563,7 @@ def _another_value(new: Property, old: Property, several: frozenset[str], *, eve
     if new.told or _does_again(new, old):
         return Finding("supersedes", VALUE, True)
     if by_form:
-        return Finding("supersedes", BY_FORM, True)
+        return Finding("supersedes", BY_FORM, relation == "be" or relation in lx.EXCLUSIVE or relation in _USES)
     return None
 
 
