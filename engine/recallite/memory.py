@@ -296,11 +296,12 @@ class Memory:
     ) -> None:
         """Supersede memories with others: the new ones hold from then on, and the old ones stay in the history.
 
-        Plain recall, list and count no longer show a superseded memory; `history`, `as_of`, `valid_at` and
-        `include_superseded` do, and `restore` undoes it. `old` and `new` are an id or a list of ids: each new memory
-        supersedes each old one. `at` is the valid time from which the new ones hold; by default, when each begins (its
-        valid_from, else created_at). `reason` and `strength` are stored on the links "supersedes" from new to old;
-        calling again with another `reason` or `at` corrects them. The call is all or nothing.
+        `list` and `count` no longer show a superseded memory, and recall shows it after what superseded it;
+        `history`, `as_of`, `valid_at` and `include_superseded` show it too, and `restore` undoes it. `old` and
+        `new` are an id or a list of ids: each new memory supersedes each old one. `at` is the valid time from
+        which the new ones hold; by default, when each begins (its valid_from, else created_at). `reason` and
+        `strength` are stored on the links "supersedes" from new to old; calling again with another `reason` or
+        `at` corrects them. The call is all or nothing.
 
         When all that supersede a memory are forgotten or have expired, it is current again; if they were superseded
         themselves, what supersedes them follows.

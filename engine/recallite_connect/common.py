@@ -27,6 +27,7 @@ from recallite.errors import InvalidInput, NotFound, StoreClosed
 from recallite.memory import Memory
 from recallite.model.checks import MAX_QUERY_CHARS
 from recallite.model.filters import metadata_field
+from recallite.model.records import Hit
 from recallite.model.settings import WritePolicy
 from recallite.system.messages import install_command, shown
 from recallite.system.telemetry import logger
@@ -261,6 +262,12 @@ def threaded(
     return twin
 
 
+def marks_of(hit: Hit) -> dict[str, Any]:
+    """Return what a host has to know of a hit besides its text: what superseded it, and what contradicts it."""
+    marks = {"superseded_by": hit.superseded_by, "contradicts": hit.contradicts}
+    return {name: [*ids] for name, ids in marks.items() if ids}
+
+
 def recalled_text(memory: Memory, query: str, limit: int) -> str:
     """Return the hits for a query as text, quoted for a prompt; "" without hits, or for a blank query."""
     if not query.strip():
@@ -268,7 +275,7 @@ def recalled_text(memory: Memory, query: str, limit: int) -> str:
     hits = memory.recall(query[:MAX_QUERY_CHARS], limit=limit, relevant=True)
     if not hits:
         return ""
-    results = [{"content": hit.text, "date": hit.created_at.date().isoformat()} for hit in hits]
+    results = [{"content": hit.text, "date": hit.created_at.date().isoformat(), **marks_of(hit)} for hit in hits]
     return tools.as_text({"notice": NOTICE, "results": results})
 
 

@@ -100,7 +100,8 @@ class RecalliteProvider(MemoryProvider):
         lines = []
         for hit in hits:
             speaker = "" if hit.context is None else f"{hit.context}: "
-            lines.append(f"- {(hit.valid_from or hit.created_at):%Y-%m-%d} {speaker}{hit.text}")
+            since = " (replaced since)" if hit.superseded_by else ""
+            lines.append(f"- {(hit.valid_from or hit.created_at):%Y-%m-%d} {speaker}{hit.text}{since}")
         return "\n".join(["Memories, the best first:", *lines]) if lines else ""
 
     def sync_turn(

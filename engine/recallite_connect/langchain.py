@@ -22,6 +22,7 @@ from recallite_connect.common import (
     compared,
     hashed_id,
     in_thread,
+    marks_of,
     needed,
     restorable,
     restored,
@@ -317,7 +318,9 @@ class RecalliteRetriever(BaseRetriever):
         documents = []
         for hit in hits:
             document = _document(hit)
-            document.metadata = {**document.metadata, "score": hit.score, "confidence": hit.confidence}
+            document.metadata = {
+                **document.metadata, "score": hit.score, "confidence": hit.confidence, **marks_of(hit),
+            }  # fmt: skip
             documents.append(document)
         return documents
 

@@ -9,7 +9,7 @@ from typing import Any
 from recallite.memory import Memory
 from recallite.model.checks import MAX_QUERY_CHARS
 from recallite.model.records import Hit
-from recallite_connect.common import OnMemory, in_thread, needed, threaded
+from recallite_connect.common import OnMemory, in_thread, marks_of, needed, threaded
 from recallite_connect.importers.reading import cleaned
 
 with needed("llama-index"):
@@ -157,9 +157,9 @@ def _node(hit: Hit) -> NodeWithScore:
     }  # fmt: skip
     if hit.context is not None:
         metadata["context"] = hit.context
-    hidden = [*metadata]  # a model and an embedder see the text
+    hidden = [*metadata]  # a model and an embedder see the text, and what it was replaced by
     node = TextNode(
-        id_=hit.id, text=hit.text, metadata=metadata, excluded_llm_metadata_keys=hidden,
+        id_=hit.id, text=hit.text, metadata=metadata | marks_of(hit), excluded_llm_metadata_keys=hidden,
         excluded_embed_metadata_keys=hidden,
     )  # fmt: skip
     return NodeWithScore(node=node, score=hit.score)

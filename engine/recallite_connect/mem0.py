@@ -20,7 +20,7 @@ from recallite.model.authority import authority_of_role, speaking_as
 from recallite.model.records import Hit, NewRecord, Record
 from recallite.system.messages import shown
 from recallite.system.telemetry import logger
-from recallite_connect.common import OnMemory, in_thread, scope_segment
+from recallite_connect.common import OnMemory, in_thread, marks_of, scope_segment
 from recallite_connect.importers.reading import cleaned
 
 __all__ = ["AsyncMemory", "Memory"]
@@ -159,7 +159,7 @@ class Memory(OnMemory):
         for hit in hits:
             if hit.score < least:
                 continue
-            item = item_of(hit, score=hit.score)
+            item = item_of(hit, score=hit.score) | marks_of(hit)
             if explain:
                 item["score_details"] = {**hit.signals, "confidence": hit.confidence}
             results.append(item)

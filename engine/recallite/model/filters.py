@@ -264,8 +264,8 @@ class FilterFields(TypedDict, total=False):
     - since, until: what overlaps these times, both included: from valid_from, else created_at, to valid_until
     - as_of: the state of the store at that time
     - valid_at: what held at that time, superseded since or not: from valid_from, else created_at, until valid_until if
-      that was given, else until it was superseded
-    - include_superseded: also memories that others have superseded
+      that was given, else until it was surely superseded
+    - include_superseded: also memories that others have surely superseded, which recall shows in any case
 
     Times are aware datetimes, ISO 8601 texts, or texts such as "7d" (seven days ago), "yesterday" and "2026-03". A day
     or month alone is its first moment in UTC for `since`, its last for the others, and all of it in `where`.

@@ -40,7 +40,7 @@ class WritePolicy(Section, frozen=True, kw_only=True):
     in other languages they find equal texts, numbers and names.
 
     - supersede_confidence: A record is superseded by a text that replaces it with at least this confidence: the same
-      statement with another value, or its end. Plain recall no longer shows it; `history` does. None supersedes none.
+      statement with another value, or its end. Recall puts it after that text. None supersedes none.
     - contradict_confidence: Records that contradict the text with at least this confidence, or may be superseded by it,
       are linked to it as `contradicts`, and `remember` reports them. None finds none.
     - duplicates: `count` stores a statement once, with the times at which it was remembered, where nothing else that is
@@ -184,9 +184,10 @@ class Profile(Section, frozen=True, kw_only=True, cache_hash=True):
     - long_query_chars: A question of at least this many characters is also split into sub-queries; None never splits.
     - standing_instructions: Most standing instructions and preferences ("always ...", "I prefer ...") that recall
       brings after the hits that rank; 0 brings none.
-    - superseded: What becomes of a hit whose statement another of the best 20 makes with a later value: it can come
-      directly after that ("after_current"), be left out ("omit"), or stay where it ranks ("as_ranked"). In a question
-      about the past what held then goes before what came later, and nothing is left out.
+    - superseded: What becomes of a memory that another has superseded, and of a hit whose statement another of the best
+      20 makes with a later value: it can come directly after that ("after_current"), be left out ("omit"), or stay
+      where it ranks, if nothing surely replaced it ("as_ranked"). In a question about the past what held then goes
+      before what came later, and nothing is left out.
     - hops: How often a question that describes something by something else ("where was the author of Dune born?") is
       asked again with the values that its hits state; what has such a value as its subject joins the hits. In English,
       and not with `diversify_by` or `token_budget`; it needs `adaptive`. 0 turns it off.

@@ -67,7 +67,7 @@ def explain(
             learned = _learned(watched)
             authority = reader.records.get(row_id).authority
             returned = [hit.id for hit in hits]
-            successors = [new_id for _, new_id, _ in reader.supersessions.ahead([row_id], request.clock)]
+            successors = [edge.new_id for edge in reader.supersessions.ahead([row_id], request.clock)]
             replaced = not set(reader.records.public_ids_of(successors)).isdisjoint(returned)
             stage, reason, rank = _stage_of(opened, watched, returned, public_id, request, replaced=replaced)
             newer = any(hit.id == public_id and "change" in hit.match_reasons for hit in hits)

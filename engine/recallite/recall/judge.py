@@ -40,7 +40,7 @@ from recallite.recall.confidence import (
 from recallite.recall.query import Queries
 from recallite.recall.request import ANSWER_CONFIDENCE, ANSWER_SHARE, Request
 from recallite.recall.slots import lacks, only_asks, slot_of
-from recallite.recall.succession import Relations, Successions, giving_way, kept_with_successors, put_in_order
+from recallite.recall.succession import NONE, Relations, Successions, giving_way, kept_with_successors, put_in_order
 from recallite.store.transaction import Reader
 from recallite.store.values import CHUNK_KIND, Found, Sought, stated_at
 from recallite.text.questions import asked_value
@@ -71,7 +71,7 @@ def assess_by_text(
         parts = read = frozenset[int]()
         if whole:
             answer, parts, read = _assess(text, answer, records, request, weights, embedder, by_vector)
-        if successions.heads or relations.contradictions:
+        if successions is not NONE or relations.contradictions:
             answer = put_in_order(answer, successions, records, relations.contradictions)
         cut = cuts or len(answer.row_ids) > request.limit
         assessed.append(_cut(text, answer, records, request, parts, read, successions) if cut else answer)
@@ -219,8 +219,7 @@ def _cut(
         if enough:
             ranks.append(rank)
     if successions.heads:
-        omit = request.profile.superseded == "omit"
-        ranks = kept_with_successors(answer, ranks, successions, relevant=request.relevant, omit=omit)
+        ranks = kept_with_successors(answer, ranks, successions, relevant=request.relevant)
     standing = [rank for rank in range(ranked, len(sure)) if sure[rank] >= least]
     brought = min(len(standing), max(request.limit - len(ranks), request.limit // _STANDING_SHARE))
     ranks = [*giving_way(answer, ranks, successions, request.limit - brought), *standing[:brought]]

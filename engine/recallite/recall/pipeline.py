@@ -219,8 +219,9 @@ def fetch_and_assess(opened: Opened, queries: Queries, answers: Sequence[Answer]
         answers, successions = bring_successors(opened, answers, request)
     row_ids = [row_id for answer in answers for row_id in (*answer.row_ids, *answer.successors) if row_id >= 0]
     records = opened.reader.records.fetch(row_ids) if row_ids else {}
-    contradictions = []
-    if records and opened.memory_index.cached("contradicts", None, opened.reader.links.any_contradiction):
+    contradictions: list[tuple[int, int, str]] = []
+    contradicted = opened.memory_index.cached("contradicts", None, opened.reader.links.any_contradiction)
+    if contradicted and records:
         contradictions = opened.reader.links.contradictions([*records])
     relations = Relations(successions, contradictions if in_order else ())
     return Assessed(

@@ -8,7 +8,7 @@ line and no answer. Two that contradict each other are put in this order too, th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -26,12 +26,14 @@ class Successions(NamedTuple):
 
     `heads` are the last successors of each old one; `certain` are the old ones that surely hold no longer; `brought`
     are heads that are hits only since an old one is. `steps` is how many times each old one was replaced since.
+    `announced` are pairs of an old one and of what will replace it, but does not hold yet.
     """
 
     heads: Mapping[int, tuple[int, ...]] = {}
     certain: frozenset[int] = frozenset()
     brought: frozenset[int] = frozenset()
     steps: Mapping[int, int] = {}
+    announced: tuple[tuple[int, int], ...] = ()
 
 
 NONE = Successions()
@@ -49,7 +51,7 @@ def bring_successors(
 ) -> tuple[list[Answer], list[Successions]]:
     """The answers with the successors of what is superseded among their hits, each directly before it."""
     found = _find_heads(opened, answers, request)
-    if not found.heads:
+    if not found.heads and not found.announced:
         return [*answers], [NONE] * len(answers)
     brought = [_bring(answer, found) for answer in answers]
     return [answer for answer, _ in brought], [successions for _, successions in brought]
@@ -63,8 +65,9 @@ def _find_heads(opened: Opened, answers: Sequence[Answer], request: Request) -> 
         return NONE
     edges = opened.reader.supersessions.ahead(old_ids, request.clock)
     news: dict[int, list[int]] = {}
-    for old_id, new_id, _ in edges:
-        news.setdefault(old_id, []).append(new_id)
+    for edge in edges:
+        if edge.holds_from <= request.clock:
+            news.setdefault(edge.old_id, []).append(edge.new_id)
     ends = sorted({new_id for new_ids in news.values() for new_id in new_ids if new_id not in news})
     rows, mask = opened.memory_index.table.rows_of(np.array(ends, dtype=np.int64)), opened.view.graph.mask
     admitted = {end for end, row in zip(ends, rows.tolist(), strict=True) if row >= 0 and (not len(mask) or mask[row])}
@@ -79,7 +82,9 @@ def _find_heads(opened: Opened, answers: Sequence[Answer], request: Request) -> 
             reached.update(dict.fromkeys(new_id for new_id in current if new_id in admitted))
         if reached:
             heads[old_id] = tuple(reached)
-    return Successions(heads, frozenset(old_id for old_id, _, certain in edges if certain), frozenset(), steps)
+    certain = frozenset(edge.old_id for edge in edges if edge.certain)
+    announced = tuple(edge[:2] for edge in edges if edge.holds_from > request.clock)
+    return Successions(heads, certain, frozenset(), steps, announced)
 
 
 def _bring(answer: Answer, found: Successions) -> tuple[Answer, Successions]:
@@ -93,11 +98,13 @@ def _bring(answer: Answer, found: Successions) -> tuple[Answer, Successions]:
     }
     heads = {row_id: some for row_id, some in heads.items() if some}
     if not heads:
-        return answer, NONE
+        return answer, NONE._replace(announced=found.announced)
     order = _grouped(answer.row_ids[:ranked], heads, found.steps)
     first_old = {head: row_id for row_id, some in reversed(heads.items()) for head in some}
     ranks = [rank_of.get(row_id, rank_of[first_old.get(row_id, row_id)]) for row_id in order]
-    columns = [[column[rank] for rank in (*ranks, *range(ranked, len(rank_of)))] for column in answer[:6]]
+    columns: list[list[Any]] = [
+        [column[rank] for rank in (*ranks, *range(ranked, len(rank_of)))] for column in answer[:6]
+    ]
     columns[0][: len(order)] = order
     for place, row_id in enumerate(order):
         columns[5][place] = heads[row_id][0] if row_id in heads else columns[5][place]
@@ -147,6 +154,9 @@ def put_in_order(
             head = successions.heads[row_id][0]
             if _answers_instead(row_id, head, sure, successions):
                 _move_before(order, row_id, head)
+    for old, new in successions.announced:
+        if old in sure and new in sure and order.index(new) < order.index(old):
+            _move_before(order, old, new)
     for one, other, _ in contradictions:
         if one in sure and other in sure and one in records and other in records:
             older, newer = sorted((one, other), key=lambda row_id: _told(records[row_id]))
@@ -157,7 +167,7 @@ def put_in_order(
         return answer
     place = {row_id: rank for rank, row_id in enumerate(answer.row_ids[:ranked])}
     ranks = [*(place[row_id] for row_id in order), *range(ranked, len(answer.row_ids))]
-    columns = [[column[rank] for rank in ranks] for column in answer[:6]]
+    columns: list[list[Any]] = [[column[rank] for rank in ranks] for column in answer[:6]]
     columns[1] = answer.scores
     return Answer._make((*columns, *answer[6:]))
 
@@ -197,11 +207,11 @@ def giving_way(answer: Answer, ranks: Sequence[int], successions: Successions, m
 
 
 def kept_with_successors(
-    answer: Answer, ranks: Sequence[int], successions: Successions, *, relevant: bool, omit: bool
+    answer: Answer, ranks: Sequence[int], successions: Successions, *, relevant: bool
 ) -> list[int]:
     """The ranks of hits that are kept, with the successors of old ones.
 
-    `relevant` leaves out what is surely replaced by a kept one, and `omit` whatever is.
+    `relevant` leaves out what is surely replaced by one that answers.
     """
     rank_of = {row_id: rank for rank, row_id in enumerate(answer.row_ids)}
     enough = {answer.row_ids[rank] for rank in ranks}
@@ -209,8 +219,7 @@ def kept_with_successors(
     for row_id, heads in successions.heads.items():
         if row_id not in enough:
             continue
-        answered = not enough.isdisjoint(heads)
         kept.update(rank_of[head] for head in heads if head in rank_of)
-        if omit or (relevant and answered and row_id in successions.certain):
+        if relevant and row_id in successions.certain and not enough.isdisjoint(heads):
             kept.discard(rank_of[row_id])
     return sorted(kept)

@@ -357,9 +357,7 @@ def _of_link(link: Link) -> Item:
 
 def _of_supersession(row: NamedSupersession) -> Item:
     name = ("supersession", row.old, row.new, str(row.known_from))
-    fields = SupersessionFields(
-        row.holds_from, row.known_until, row.reason, row.strength, bool(row.certain)
-    )
+    fields = SupersessionFields(row.holds_from, row.known_until, row.reason, row.strength, bool(row.certain))
     return Item(key=key_of(name), name=name, fields=fields, updated_at=row.known_until or row.known_from)
 
 

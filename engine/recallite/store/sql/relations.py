@@ -204,19 +204,20 @@ class Supersessions(Repository):
             )
         )
 
-    def ahead(self, ids: Sequence[int], now: int) -> list[tuple[int, int, bool]]:
-        """(old, new, certain) for what stands at a moment in the place of these records, and of what replaced them."""
+    def ahead(self, ids: Sequence[int], now: int) -> list[Supersession]:
+        """What stands in the place of these records, and of what replaced them, without what has expired."""
+        columns = ", ".join(f"x.{name}" for name in _COLUMNS.split(", "))
         standing = (
-            "JOIN record n ON n.id = x.new_id WHERE x.known_until IS NULL AND x.holds_from <= ? AND (n.expires_at IS "
-            "NULL OR n.expires_at > ? OR (n.superseded_at IS NOT NULL AND coalesce(n.superseded_until, ?) > ?))"
+            "JOIN record n ON n.id = x.new_id WHERE x.known_until IS NULL AND (n.expires_at IS NULL OR "
+            "n.expires_at > ? OR (n.superseded_at IS NOT NULL AND coalesce(n.superseded_until, ?) > ?))"
         )
         rows = self._execute(
-            "WITH RECURSIVE ahead(old_id, new_id, certain) AS (SELECT x.old_id, x.new_id, x.certain FROM supersession "
-            f"x {standing} AND x.old_id {IN_ARRAY} UNION SELECT x.old_id, x.new_id, x.certain FROM ahead JOIN "
-            f"supersession x ON x.old_id = ahead.new_id {standing}) SELECT old_id, new_id, certain FROM ahead",
-            (now, now, NEVER, now, self._id_array(ids), now, now, NEVER, now),
+            f"WITH RECURSIVE ahead({_COLUMNS}) AS (SELECT {columns} FROM supersession x {standing} AND x.old_id "
+            f"{IN_ARRAY} UNION SELECT {columns} FROM ahead JOIN supersession x ON x.old_id = ahead.new_id {standing}) "
+            f"SELECT {_COLUMNS} FROM ahead",
+            (now, NEVER, now, self._id_array(ids), now, NEVER, now),
         )
-        return [(old, new, bool(certain)) for old, new, certain in rows]
+        return [_supersession(row) for row in rows]
 
     def standpoints(self, ids: Sequence[int]) -> dict[int, Standpoint]:
         """The fields that decide whether these open records may take part, by row id."""
@@ -446,7 +447,7 @@ class Supersessions(Repository):
 
 
 def _supersession(row: tuple[Any, ...]) -> Supersession:
-    return Supersession(*row[:-1], certain=bool(row[-1]))
+    return Supersession(*row)._replace(certain=bool(row[-1]))
 
 
 def _known(known_at: int | None) -> tuple[str, tuple[int, ...]]:
