@@ -540,9 +540,7 @@ def _another_value(new: Property, old: Property, several: frozenset[str], *, eve
     kind, other_kind = _kind(slot.mine), _kind(slot.other)
     if kind is None or other_kind is None:
         return None
-    other_verb = new.relation != old.relation and old.relation not in {*_USES, *_PLACED, MOVES.get(ours.moved)}
-    shared = slot.before or slot.after  # "has 34 members", "grew to 41 members"
-    if new.relation == "be" != old.relation and (old.personal and not shared if kind[0] == "typed" else other_verb):
+    if ours.moved and not _is_moved(new, old, slot, kind[0]):
         return None
     timed = slot.role == "time" and new.told and kind[0] == "typed" and kind[1] <= other_kind[1]
     if kind != other_kind and not timed:
@@ -561,10 +559,38 @@ def _another_value(new: Property, old: Property, several: frozenset[str], *, eve
     if (_lasts(ours) or _MEASURED.intersection([word.text for word in slot.after])) and not new.told:
         return Finding("contradicts", VALUE)
     if new.told or _does_again(new, old):
-        return Finding("supersedes", VALUE, True)
+        open_to = relation in _USES and relation != "be" and kind[0] == "named" and not by_form
+        return Finding("supersedes", VALUE, not open_to or new.subject != ours.subject or len(new.roles) > 1)
     if by_form:
         return Finding("supersedes", BY_FORM, relation == "be" or relation in lx.EXCLUSIVE or relation in _USES)
     return None
+
+
+# Verbs by which something comes to another place. Closed: the others tell of other changes.
+_GOES = lx.stems("move relocate transfer shift")
+
+
+def _is_moved(new: Property, old: Property, slot: _Slot, kind: str) -> bool:
+    """Whether what has taken another value, by a verb such as "moved", "switched", had the older one.
+
+    What moved to Bergen was in Oslo before, and is not said to use or to be something else.
+    """
+    role, _, _, before, after = slot
+    moved = new.clause.moved
+    if kind == "typed" or (before and before[-1].kind == lx.NAME):
+        # "Has 34 members", "grew to 41 members"; "on Debian 11", "upgraded to Debian 12".
+        return old.relation == new.relation or not old.personal or bool(before or after)
+    if new.clause.gone and not new.clause.passive:
+        return False  # "from B to C", where the older one says A
+    if new.attribute and old.attribute:
+        return True
+    if role in _PLACES:
+        return moved in _GOES and (old.relation in _PLACED or MOVES.get(moved) == old.relation)
+    if old.relation == "be":
+        return old.clause.passive  # "is called", "was renamed to"
+    # "We switched to Rspack for bundling": of a purpose.
+    limits = [words for other, words in new.roles.items() if other not in (role, "in", "", "time")]
+    return MOVES.get(moved) == old.relation and (bool(limits) or new.subject != new.clause.subject)
 
 
 def _lasts(clause: Clause) -> bool:
