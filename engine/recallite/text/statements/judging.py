@@ -439,7 +439,8 @@ def _ended(new: Property, old: Property, one_subject: bool, several: frozenset[s
     if one_subject and held and not _says_more(new, old, ("", "time")):
         return Finding("supersedes", ENDED, True)
     named = {key for role, words in new.roles.items() if role != "time" for key in _keys(words)}
-    if (off or new.relation == "sell") and ours.subject <= lx.SPEAKERS and named - {"i"} == theirs.subject - {"i"}:
+    anybody = ours.subject <= lx.SPEAKERS or ours.subject == {"they"}
+    if (off or new.relation == "sell") and anybody and named - {"i"} == theirs.subject - {"i"}:
         return Finding("supersedes", CALLED_OFF)
     return None
 
@@ -449,7 +450,8 @@ def _is_object(clause: Clause, some: Words, words: Words) -> bool:
     ended, said = [word.key for word in some if word.text not in lx.DEFINITE and word.key != "i"], _keys(words)
     if ended == said:
         return True
-    if not clause.definite or len(ended) >= len(said):
+    definite = clause.definite or any(word.text in lx.DEFINITE for word in some) or clause.relation in _CALLS_OFF
+    if not definite or len(ended) >= len(said):
         return False
     return said[: len(ended)] == ended if _is_named(some) else said[-len(ended) :] == ended
 
@@ -504,7 +506,7 @@ _USES = lx.stems("be use run have")
 _DIMENSIONS = {
     unit: dimension
     for dimension, units in (
-        ("time", "ms s sec min h hour day week month year"), ("data", "kb mb gb tb"), ("money", "$ € £ ¥ k"),
+        ("time", "ms s sec min h hour day week month year"), ("data", "kb mb gb tb"), ("money", "$ € £ ¥"), ("", "k id"),
     )
     for unit in units.split()
 }  # fmt: skip
@@ -626,6 +628,8 @@ def _is_single(new: Property, old: Property, slot: _Slot, kind: str, relation: s
             return not other_days
         return relation in lx.EXCLUSIVE or (role != "time" and len(mine) == 1)
     if kind == "plain":
+        if relation in lx.EXCLUSIVE and relation not in _USES and role in _PLACES:
+            return False  # "sleeps in the kitchen"
         if not be or not (new.sole and old.sole):
             return None
         called = (new.attribute and old.attribute) or (old.clause.passive and (new.clause.passive or new.clause.change))
@@ -681,13 +685,18 @@ def _align_value(role: str, new: Property, old: Property, ours: dict[str, Words]
     if len(alike) != 1 or alike[0] in ours:
         return
     moved = old.relation in {*_PLACED, MOVES.get(new.clause.moved)} and old.clause.placing != "on"
-    if kind is None or kind[0] == "typed" or (alike[0] in _PLACES and moved):
+    version = kind is not None and kind[0] == "named" and shared_ends(words, theirs[alike[0]])[0] > 0
+    if kind is None or kind[0] == "typed" or version or (alike[0] in _PLACES and moved):
         ours[alike[0]] = ours.pop(role)  # "the key is under the mat", "was moved to the shed"
+
+
+def _is_unit(word: Word) -> bool:
+    return word.kind not in lx.TYPED and (word.kind == lx.UNIT or word.text in lx.UNITS or word.text in lx.DATE_WORDS)
 
 
 def _without_unit(some: Words, other: Words) -> Words:
     """The words of an amount without "a month", where the other names none."""
-    if len(some) > 1 and some[-1].kind == lx.UNIT and not any(word.kind == lx.UNIT for word in other):
+    if len(some) > 1 and _is_unit(some[-1]) and not any(map(_is_unit, other)):
         return some[:-1]
     return some
 
@@ -735,7 +744,7 @@ def _kind(words: Words) -> tuple[str, frozenset[str]] | None:
 
 def _type(word: Word) -> str:
     if word.kind == lx.NUMBER:
-        return _DIMENSIONS.get(word.unit, word.unit if word.unit != "id" else "")
+        return _DIMENSIONS.get(word.unit, word.unit)
     return "clock" if word.kind == lx.CLOCK or word.value in _HOURS else "day"
 
 
@@ -792,15 +801,17 @@ _NOT = lx.NEGATIONS | {"do", "does", "did"}
 
 def _in_the_same_words(new: Statement, old: Statement) -> Finding | None:
     """The same words but for one number, date or time at the end, or for a negation."""
-    if (new.whole and new.clauses) or (old.whole and old.clauses) or new.question or old.question:
+    if new.question or old.question:
         return None
     ours, theirs = _spoken(new), _spoken(old)
-    if min(len(ours), len(theirs)) < _LEAST_SPOKEN:
+    if min(len(ours), len(theirs)) < 2:
         return None
     one, other = ([word.key for word in words if word.text not in _NOT] for words in (ours, theirs))
     if one == other:
         said = [any(word.text in lx.NEGATIONS for word in words) for words in (ours, theirs)]
         return Finding("contradicts", "negation") if said[0] != said[1] else None
+    if (new.whole and new.clauses) or (old.whole and old.clauses):
+        return None
     begin, end = shared_ends(ours, theirs)
     mine, his = ours[begin : len(ours) - end], theirs[begin : len(theirs) - end]
     if len(mine) != 1 or len(his) != 1 or begin < _LEAST_SPOKEN - 1 or end > 1:
@@ -863,11 +874,8 @@ def outline_of_statement(statement: Statement) -> Outline:
         return Outline(bit, bit)
     newer = older = _bit(statement.canon()) | instructs
     replaceable = statement.whole and not statement.question
-    if not (statement.whole and statement.clauses):
-        frame = _bit(
-            frozenset([word.key for word in _spoken(statement) if word.kind not in lx.TYPED and word.text not in _NOT])
-        )
-        newer, older = newer | frame, older | frame
+    frame = [word.key for word in _spoken(statement) if word.kind not in lx.TYPED and word.text not in _NOT]
+    newer, older = newer | _bit(frozenset(frame)), older | _bit(frozenset(frame))
     for one in properties_of(statement):
         clause, relation = one.clause, "use" if one.relation in _USES else one.relation
         about = one.subject - lx.SPEAKERS or one.subject
