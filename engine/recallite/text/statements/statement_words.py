@@ -321,6 +321,8 @@ def _number(match: re.Match[str], lower: str) -> tuple[Word, ...]:
     value = digits
     if re.fullmatch(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?", digits):
         value = digits.replace(",", "")
+    if re.fullmatch(r"(?:19|20)\d\d-[01]?\d-[0-3]?\d", digits):
+        return (_word(digits, lx.DATE, value=digits),)
     if re.fullmatch(r"\d+-\d[\d-]*", digits) or digits.count(".") > 1 or "/" in digits or ":" in digits:
         value = re.sub(r"[^\d.:/]", "", digits)
         unit = "id" if len(value) > 4 else ""
