@@ -481,7 +481,10 @@ def _marked(writer: Writer, pair: _Pair, outcome: Answer) -> str:
             begin = max(
                 standpoint.begins_at for standpoint in writer.supersessions.standpoints([old_id, new_id]).values()
             )
-            put_in_place(writer, [old_id], [new_id], holds_from=begin, known_from=now_us(), reason=REASON, by_rule=True)
+            put_in_place(
+                writer, [old_id], [new_id], holds_from=begin, known_from=now_us(), reason=REASON, certain=False,
+                by_rule=True,
+            )  # fmt: skip
         except InvalidInput:  # changed since, so that they are no pair any more
             return "settled"
     elif outcome == "contradicts":

@@ -251,13 +251,14 @@ def put_in_place(
     known_from: int | None = None,
     reason: str | None = None,
     strength: float = 1.0,
+    certain: bool = True,
     by_rule: bool = False,
 ) -> None:
     """Record that each new record supersedes each old one, given as row ids of open versions.
 
     `holds_from` is the valid time from which they hold: when each begins, by default. The store knows it `known_from`:
-    by default, as of something that was just written, as soon as both were stored. `by_rule` says that no
-    caller said it: then it is not certain, and the old records stay among what is current.
+    by default, as of something that was just written, as soon as both were stored. Old records are left out of what is
+    current only if it is `certain`; `by_rule` says that no caller said it.
 
     Raises InvalidInput, or Conflict; what the transaction has written must then be rolled back.
     """
@@ -272,13 +273,13 @@ def put_in_place(
     now = checks.now_us()
     repeated = _superseded_already(writer, olds, {new.row_id for new in news}, now)
     _check_acyclic(writer, olds, news)
-    rows = _corrected(writer, repeated, holds_from, now, reason, strength, by_rule)
+    rows = _corrected(writer, repeated, holds_from, now, reason, strength, certain, by_rule)
     for old in olds:
         if old.row_id not in repeated:
             for new in news:
                 begins = new.begins_at if holds_from is None else holds_from
                 known = max(new.recorded_from, old.recorded_from) if known_from is None else known_from
-                row = Supersession(old.row_id, new.row_id, begins, known, None, reason, strength, not by_rule, by_rule)
+                row = Supersession(old.row_id, new.row_id, begins, known, None, reason, strength, certain, by_rule)
                 rows.append(row)
     for row in rows:
         old, new = standpoints[row.old_id], standpoints[row.new_id]
@@ -468,7 +469,7 @@ def _superseded_already(writer: Writer, olds: Sequence[Standpoint], news: set[in
 
 def _corrected(
     writer: Writer, repeated: set[int], holds_from: int | None, now: int, reason: str | None, strength: float,
-    by_rule: bool,
+    certain: bool, by_rule: bool,
 ) -> list[Supersession]:  # fmt: skip
     """Return the supersessions that are repeated with another reason, time or strength, as they will be stored."""
     before = writer.supersessions.of_old(sorted(repeated))
@@ -477,7 +478,7 @@ def _corrected(
             reason=row.reason if reason is None else reason,
             holds_from=row.holds_from if holds_from is None else holds_from,
             strength=row.strength if strength == 1.0 else strength,
-            certain=row.certain or not by_rule,
+            certain=row.certain or certain,
             by_rule=row.by_rule and by_rule,
         )
         for row in before

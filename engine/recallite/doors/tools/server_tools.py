@@ -179,6 +179,7 @@ class Fetch(Action, frozen=True, kw_only=True, tag="fetch"):
             "kind": record.kind, "scope": call.scope_of(record.scope), "created_at": record.created_at.isoformat(),
             "tags": ", ".join(record.tags), "source": record.source or "",
             "said_by": said_by(record.authority, record.source), "notice": NOTICE,
+            "superseded_by": ", ".join(record.superseded_by),
             "left_out": f"{len(record.text) - most:,} more characters" if len(record.text) > most else "",
         }  # fmt: skip
         return Fetched(

@@ -272,8 +272,9 @@ class Supersessions(Repository):
         condition, bound = _known(known_at)
         successors: dict[int, tuple[int | None, tuple[str, ...]]] = {}
         for row_id, ended, public_id in self._execute(
-            "SELECT r.id, CASE WHEN x.certain THEN x.holds_from END, n.public_id FROM record r JOIN record c ON c.public_id = r.public_id AND "
-            "c.recorded_until IS NULL JOIN supersession x ON x.old_id = c.id JOIN record n ON n.id = x.new_id WHERE "
+            "SELECT r.id, CASE WHEN x.certain THEN x.holds_from END, n.public_id FROM record r JOIN record c ON "
+            "c.public_id = r.public_id AND c.recorded_until IS NULL JOIN supersession x ON x.old_id = c.id "
+            "JOIN record n ON n.id = x.new_id WHERE "
             f"r.id {IN_ARRAY} AND {condition} ORDER BY x.holds_from, n.id",
             (self._id_array(ids), *bound),
         ):

@@ -161,4 +161,4 @@ def supersede_by_rule(memory: Memory, old: str, new: str, reason: str = "another
     """Put a memory in the place of another as rules do that are not certain of it."""
     with memory._engine.atomic() as writer:
         ids = writer.records.find_ids([old, new], "/")
-        put_in_place(writer, [ids[old]], [ids[new]], reason=reason, strength=0.9, by_rule=True)
+        put_in_place(writer, [ids[old]], [ids[new]], reason=reason, strength=0.9, certain=False, by_rule=True)
