@@ -357,14 +357,14 @@ def undo(engine: Engine, public_id: str, *, base: str) -> Record:
 def undone_pairs(engine: Engine, base: str) -> list[UndonePair]:
     """Return the pairs that a rule had superseded and `restore` undid, the last undone first.
 
-    A rule gives a reason, and its supersession is known since both texts were stored; a caller's, since the call. Left
-    out is what stands again by now, what a caller overruled or its expiry ended, and texts that are gone.
+    Left out is what stands again by now, what a caller overruled or its expiry ended, and texts that are gone.
     """
     with engine.store.read() as reader:
         rows = [*reader.supersessions.between(Filter().within(base).replaced(include_superseded=True))]
         standing = {(row.old, row.new) for row in rows if row.known_until is None}
         ended = [row for row in rows if row.known_until is not None and (row.old, row.new) not in standing]
-        names = {name for row in ended if row.reason is not None for name in (row.old, row.new)}
+        ended = [row for row in ended if row.by_rule]
+        names = {name for row in ended for name in (row.old, row.new)}
         versions = {name: reader.records.history(name) for name in names}
     by_old: dict[str, list[NamedSupersession]] = {}
     for row in rows:
@@ -372,16 +372,15 @@ def undone_pairs(engine: Engine, base: str) -> list[UndonePair]:
     pairs: dict[tuple[str, str], UndonePair] = {}
     for row in ended:
         until = row.known_until
-        if row.reason is None or until is None or any(_stood(other, until) for other in by_old[row.old]):
+        if until is None or any(_stood(other, until) for other in by_old[row.old]):
             continue
-        known_from, undone_at = checks.to_datetime(row.known_from), checks.to_datetime(until)
+        undone_at = checks.to_datetime(until)
         of_both = [version for name in (row.old, row.new) for version in versions[name]]
         then = [version for version in of_both if was_current(version, undone_at)]
-        by_rule = any(version.recorded_from == known_from for version in of_both)
-        if by_rule and len(then) == 2 and (then[1].expires_at is None or then[1].expires_at > undone_at):
+        if len(then) == 2 and (then[1].expires_at is None or then[1].expires_at > undone_at):
             pairs[row.old, row.new] = UndonePair(
-                old=then[0].text, new=then[1].text, reason=row.reason, confidence=row.strength, undone_at=undone_at,
-                old_id=row.old, new_id=row.new,
+                old=then[0].text, new=then[1].text, reason=row.reason or "", confidence=row.strength,
+                undone_at=undone_at, old_id=row.old, new_id=row.new,
             )  # fmt: skip
     return sorted(pairs.values(), key=lambda pair: pair.undone_at, reverse=True)
 

@@ -159,8 +159,8 @@ def test_a_write_says_what_it_did(use):
 
 def test_contradictions_are_reported(path):
     with Memory(path, settings=Settings(profile="hermes")) as memory:
-        old = tools.call("memory", {"action": "write", "text": "The deploy runs on port 8080"}, memory=memory)
-        new = tools.call("memory", {"action": "write", "text": "The deploy runs on port 9090"}, memory=memory)
+        old = tools.call("memory", {"action": "write", "text": "The deploy runs at night"}, memory=memory)
+        new = tools.call("memory", {"action": "write", "text": "The deploy does not run at night"}, memory=memory)
     assert [each["id"] for each in new["contradictions"]] == [old["id"]]
     assert new["notice"] == NOTICE
 
