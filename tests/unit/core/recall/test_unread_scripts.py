@@ -65,9 +65,9 @@ def test_an_unrelated_question_is_not_answered_and_the_gaps_say_why(memory, scri
 
 
 def test_explain_says_that_the_question_is_not_read(memory, script):
-    question, right = STORES[script][1][0]
+    question, _ = STORES[script][1][0]
     hits = memory.recall(question)
-    explained = memory.explain(question, hits[0].id)
+    explained = memory.review.explain(question, hits[0].id)
     assert explained.returned
     assert f"does not read {script}" in explained.reason
 
