@@ -3,7 +3,7 @@
 Stores of 6 or 8 memories in Arabic, Chinese, Georgian, Greek, Hebrew, Hindi, Japanese, Korean, Russian and Thai, in
 `scripts.jsonl`, with questions and keywords that share a word with their memory, unrelated questions, and prompts as
 coding agents get them, which nothing answers. How much shared letters count was chosen on the stores of eight; those of
-six were written after.
+six were written after, but for what words that ask count.
 
 Questions are asked with `relevant=True`. "kept" is the share of those with an answer whose memory is among the hits,
 "refused" that of the unrelated ones without a hit, "quiet" that of the prompts without one. "first" is the share whose

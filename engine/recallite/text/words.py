@@ -376,6 +376,10 @@ QUESTION_TERMS = (
     frozenset(tokenize(_TABLES["question_words"])).union(*(_without_paired(tokenize(word)) for word in _ASKING))
     - STOP_TERMS
 )
+# Of these, what a query has by itself where words are not written apart.
+ASKED_APART = frozenset(
+    chain.from_iterable(_without_paired(tokenize(word)) for word in _ASKING if _ASKING_UNSPACED.fullmatch(word))
+)
 # Unstemmed, as the pieces of an embedder's vocabulary are.
 STOP_WORDS = frozenset(_TABLES["words"].split())
 
