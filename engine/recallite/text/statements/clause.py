@@ -277,9 +277,10 @@ _LISTING = frozenset(("and", ","))
 _THEMSELVES = frozenset((lx.NAME, lx.IDENTIFIER, lx.NUMBER, lx.CLOCK, lx.DAY))
 _TIMES = frozenset((lx.CLOCK, lx.DAY, lx.DATE))
 _THEIRS = frozenset(("its", "his", "her", "their"))
+_YEAR = lazily(r"(?:19|20)\d\d")
 _HOUR = lazily(r"(?:1?\d|2[0-4])(?:\.[0-5]\d)?")
 _SAYS = word_set("say says said think thinks guess believe believes reckon heard claims")
-_IGNORED = lx.FILLERS | lx.ARTICLES | lx.BE
+_IGNORED = lx.FILLERS | lx.ARTICLES | (lx.BE - {"stay"})
 # Words that `read_special` reads.
 _MEANINGFUL = (
     lx.NOW | lx.CORRECTIONS | lx.ADJUNCTS | lx.NEGATIONS | lx.PREPOSITIONS | lx.PARTICLES | lx.DEFINITE
@@ -541,6 +542,8 @@ def _chunks(
                 into = "time" if timely else ""
             elif word.kind in _TIMES:
                 into = "time"
+            elif len(words) == 1 and role == "in" and word.kind == lx.NUMBER and _YEAR.fullmatch(word.value):
+                word, into = word.with_value(word.value, kind=lx.DATE), "time"  # "moved to Graz in 2009"
             elif word.text == "one" and len(words) > 1 and word is not words[-1]:
                 word = word.with_value("1", kind=lx.NUMBER)
             by_role.setdefault(into, []).append(word)
