@@ -252,7 +252,9 @@ MOVES = {
     "move": "live", "reloc": "live", "transfer": "studi", "switch": "use", "migrat": "use", "upgrad": "use",
     "downgrad": "use", "chang": "use", "convert": "use",
 }  # fmt: skip
-_REPLACES = lx.stems("replace substitute trade exchange")
+_REPLACES = lx.stems("replace substitute trade exchange supersede succeed")
+# Verbs that say the same of what came before, if they name it: "B succeeded A", "B took over from A".
+_SUCCEEDS = lx.stems("replace supersede succeed")
 _TARGETS = frozenset(("to", "into", "onto", "until"))
 _POSTPONES = lx.stems("reschedule postpone rebook")
 _HANDS = frozenset(("hand", "reassign"))
@@ -369,6 +371,8 @@ class _Complement:
             pass
         elif text == "from" and not last and words[i + 1].kind in _DATES:
             clause.now = True
+        elif text == "from" and clause.relation == "take" and words[i - 1].text == "over":
+            self.into, clause.relation = self.gone, "replac"
         elif (text == "from" and (self.changes or clause.relation in ("be", "get"))) or (
             text in ("out_of", "off") and not last and (self.changes or clause.relation == "take")
         ):
@@ -439,6 +443,8 @@ def read_complement(
     if complement.replaces and not complement.gone and not clause.passive:
         complement.gone += parts[0][1]
         parts[0] = ("", [word for word in clause.head if word.text not in lx.DEFINITE])
+    if clause.relation in _SUCCEEDS and complement.gone:
+        clause.relation = "replac"
     if verb == "renam" and clause.passive:
         complement.gone += clause.head
     if complement.changes and complement.to >= 0 and parts[complement.to][1]:

@@ -21,7 +21,8 @@ CHANGES = (
     "{}'s locker code is 9902 now", "{} switched from Barclays to Monzo", "{} takes 40 mg of atorvastatin now",
     "{} quit smoking in March", "{} is allergic to kiwi now", "{}'s exam was moved to 11 June",
     "{} was promoted on 3 May",
-    "{}'s ferry was cancelled", "{} speaks Cornish now", "{}'s sister lives in Truro now", "{} extended the stay until 9 July",
+    "{}'s ferry was cancelled",
+    "{} speaks Cornish now", "{}'s sister lives in Truro now", "{} extended the stay until 9 July",
 )  # fmt: skip
 
 
