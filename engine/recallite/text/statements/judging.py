@@ -232,7 +232,7 @@ def _compared(new: Property, old: Property, several: frozenset[str]) -> Finding 
     event = theirs.past and not theirs.perfect and not theirs.change and not (theirs.passive and old.relation == "be")
     tells_of = ours.gone and (ours.change or ours.corrected or ours.relation == "replac") and not ours.negated
     if tells_of and not theirs.negated and not event:
-        finding = _gone(new, old, one_subject, several)
+        finding = _gone(new, old, one_subject)
         if finding is not None:
             return finding
     if ours.ends and not theirs.negated and (theirs.passive or not (theirs.past or theirs.perfect)):
@@ -256,15 +256,17 @@ ENDED, CALLED_OFF = "has ended", "was called off"
 STOPPED, HOLDS = "no longer holds", "holds now"
 # What calls off what was planned or given; other ends, as of "the shop closes", happen again.
 _CALLS_OFF = lx.stems("cancel scrap abandon discontinue revoke terminate delete remove sell ditch")
+# What somebody thinks of it holds when it is gone. Closed: all others tell what is done with it.
+_THINKS = lx.stems("like love enjoy adore hate dislike admire miss know remember recommend recall hear")
 _LEAVES = _CALLS_OFF | lx.stems("leave drop dump quit")
 _HELD = ("", "in", "for", "to", "with")
 
 
-def _gone(new: Property, old: Property, one_subject: bool, several: frozenset[str]) -> Finding | None:
+def _gone(new: Property, old: Property, one_subject: bool) -> Finding | None:
     """A value named as gone, which the older one gives: "switched from A to B", "B replaced A", "B, not A"."""
     ours, theirs = new.clause, old.clause
     gone = keys_of_words(ours.gone)
-    if not gone or (old.relation in several and new.relation != old.relation):
+    if not gone or (old.relation in _THINKS and new.relation != old.relation):
         return None
     if not any(_is_value(ours, words, one_subject=one_subject) for words in old.roles.values()):
         return None
@@ -474,7 +476,8 @@ def _is_moved(new: Property, old: Property, slot: _Slot, kind: str) -> bool:
         return old.clause.passive  # "is called", "was renamed to"
     # "We switched to Rspack for bundling": of a purpose.
     limits = [words for other, words in new.roles.items() if other not in (role, "in", "", "time")]
-    return MOVES.get(moved) == old.relation and (bool(limits) or new.subject != new.clause.subject)
+    of_purpose = bool(limits) or new.subject != new.clause.subject
+    return MOVES.get(moved) == old.relation and (of_purpose or old.relation != "use")
 
 
 def _lasts(clause: Clause) -> bool:
@@ -598,7 +601,7 @@ def _aligned(new: Property, old: Property) -> tuple[dict[str, Words] | None, dic
         if len(values) == 1:
             _align_value(values[0], new, old, ours, theirs)
         return ours, theirs
-    if one.change and new.relation == "use" and "" not in ours and "in" not in theirs and "" in theirs:
+    if one.change and new.relation in ("use", "studi") and "" not in ours and "in" not in theirs and "" in theirs:
         ours[""] = ours.pop("in", ())  # "switched to Rspack"
     alike_verbs = new.relation == old.relation or {new.relation, old.relation} <= USES or _does_again(new, old)
     return (ours if alike_verbs else None), theirs
