@@ -286,7 +286,7 @@ _IGNORED = lx.FILLERS | lx.ARTICLES | (lx.BE - {"stay"})
 # Words that `read_special` reads.
 _MEANINGFUL = (
     lx.NOW | lx.CORRECTIONS | lx.ADJUNCTS | lx.NEGATIONS | lx.PREPOSITIONS | lx.PARTICLES | lx.DEFINITE
-    | {"left", "yet", "already", "instead", "instead_of", "according", "out_of", "i", "until"}
+    | {"left", "yet", "already", "instead", "instead_of", "according", "out_of", "i", "until", "but"}
 )  # fmt: skip
 _SPECIAL = _IGNORED | _MEANINGFUL
 # Words that say nothing wherever they stand.
@@ -369,6 +369,13 @@ class _Complement:
             self.into = self.rest
         elif self.into is self.rest:
             pass
+        elif text == "but":
+            if clause.negated and self.begun:  # "no longer in Word but in Typst"
+                self.gone += [other for _, some in self.parts for other in some]
+                clause.negated = clause.stopped = False
+                clause.change = True
+                self.parts = [("", [])]
+                self.into = self.parts[0][1]
         elif text == "from" and not last and words[i + 1].kind in _DATES:
             clause.now = True
         elif text == "from" and clause.relation == "take" and words[i - 1].text == "over":
@@ -440,7 +447,7 @@ def read_complement(
         else:
             complement.read(words, i)
     parts, verb = complement.parts, clause.relation
-    if complement.replaces and not complement.gone and not clause.passive:
+    if complement.replaces and not complement.gone and not clause.passive and (parts[0][1] or verb == "replac"):
         complement.gone += parts[0][1]
         parts[0] = ("", [word for word in clause.head if word.text not in lx.DEFINITE])
     if clause.relation in _SUCCEEDS and complement.gone:

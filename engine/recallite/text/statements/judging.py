@@ -286,7 +286,9 @@ def _gone(new: Property, old: Property, one_subject: bool) -> Finding | None:
     is_ours = is_ours or (old.relation in USES and theirs.subject <= lx.SPEAKERS)
     if unnamed and is_ours and limits <= theirs.every:
         return Finding("supersedes", REPLACED if ours.replaces else GONE)
-    return None
+    # Nobody says that what others use was replaced for them, too.
+    doubtful = ours.replaces and old.relation in USES and old.shared and not limits
+    return Finding("contradicts", REPLACED) if doubtful else None
 
 
 def _is_value(clause: Clause, words: Words, *, one_subject: bool) -> bool:
@@ -314,6 +316,8 @@ def _ended(new: Property, old: Property, one_subject: bool, several: frozenset[s
     if ours.plan or any(word.value.startswith("last ") for word in new.roles.get("time", ())):
         return None
     stated = new.roles.get("", ())
+    if [word.text for word in stated if word.text not in lx.DEFINITE] == ["job"] and old.relation == "work":
+        stated = new.roles.get("in", ())  # "quit the job at Acme"
     ended = [key for key in keys_of_words(stated) if key != "i"]
     off = new.relation in _CALLS_OFF and ("time" in old.roles or theirs.plan or theirs.passive)
     if ours.passive or not ended:
