@@ -603,6 +603,7 @@ class Effects:
             known_from = max(new.recorded_from, old.recorded_from, again)
             verdict, ids = relation.verdict, (self._row_id(old), self._row_id(new))
             certain = verdict.certain or verdict.outcome == "same"
-            rows.append(Supersession(*ids, holds_from, known_from, None, verdict.reason, verdict.confidence, certain))
+            row = Supersession(*ids, holds_from, known_from, None, verdict.reason, verdict.confidence, certain)
+            rows.append(row._replace(by_rule=True))
         self._writer.supersessions.put(rows)
         self._superseded = []

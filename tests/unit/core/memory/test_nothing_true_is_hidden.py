@@ -37,7 +37,7 @@ def of_grids(outcome, count):
 def measured(way, age_days):
     """Each pair of this file told once; all tests read what was seen. Each way is asked for half of the changes."""
     others = [*provoking("dev"), *true_changes("dev"), *negations("dev")]
-    pairs = [*of_grids("both hold", 300), *of_grids("changed", 60), *others]
+    pairs = [*of_grids("both hold", 240), *of_grids("changed", 60), *others]
     asked = frozenset(others[list(TELL).index(way) :: 2])
     if (way, age_days) in UNASKED:
         return list(TELL[way](pairs, age_days, partial(Memory, ":memory:", settings=PLAIN), asked=None))
