@@ -284,7 +284,7 @@ def _gone(new: Property, old: Property, one_subject: bool) -> Finding | None:
     noted = bool(old.subject) or old.relation in USES  # "Uses ESLint"
     is_ours = (old.subject <= lx.SPEAKERS and noted) or (old.relation == "be" and old.sole and old.shared)
     is_ours = is_ours or (old.relation in USES and theirs.subject <= lx.SPEAKERS)
-    if unnamed and is_ours and limits <= theirs.every:
+    if unnamed and is_ours and limits <= theirs.every and old.relation not in SEVERAL - USES:
         return Finding("supersedes", REPLACED if ours.replaces else GONE)
     # Nobody says that what others use was replaced for them, too.
     doubtful = ours.replaces and old.relation in USES and old.shared and not limits
