@@ -6,11 +6,12 @@ The annotation of a field holds the description that models see, and the check o
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from inspect import cleandoc
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
 import msgspec
 import msgspec.inspect
@@ -160,7 +161,12 @@ class Call(NamedTuple):
 
 
 class Action(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="action"):
-    """One action that a model may ask for. Its docstring is shown to the model; calling it executes it."""
+    """One action that a model may ask for. Its docstring is shown to the model; calling it executes it.
+
+    `also` are names that other systems have for its fields, with the fields.
+    """
+
+    also: ClassVar[Mapping[str, str]] = {}
 
     scope: Scope | None = None
 
@@ -239,6 +245,15 @@ class ToolFault(Exception):
             allowed=[escaped(value) for value in allowed], candidates=candidates,
             notice=UNSET if candidates is UNSET else NOTICE,
         )  # fmt: skip
+
+    def in_words_of(self, given: Mapping[str, str]) -> ToolFault:
+        """The fault with the field and the message in the names that a call gave, by our names."""
+        failure = self.failure
+        if failure.field not in given:
+            return self
+        field = given[failure.field]
+        message = re.sub(rf"\b{failure.field}\b", field, failure.message, count=1)
+        return ToolFault(failure.type, field, message, failure.allowed, failure.candidates)
 
 
 # The fields of an action: their JSON schemas, checks and accepted values.

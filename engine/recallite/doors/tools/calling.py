@@ -147,9 +147,15 @@ def schemas(shape: Literal["plain", "openai", "anthropic"] = "plain") -> Any:
 
 def _schema(tool: Tool) -> dict[str, Any]:
     merged: dict[str, Any] = {"action": {"enum": [tag(action) for action in tool.actions], "type": "string"}}
+    meant: dict[str, dict[str, list[str]]] = {}
     for action in tool.actions:
         for name, schema in properties(action).items():
             merged.setdefault(name, {key: value for key, value in schema.items() if key != "default"})
+        for name, field in action.also.items():
+            meant.setdefault(name, {}).setdefault(field, []).append(tag(action))
+    for name, fields in meant.items():
+        same = "; ".join(f"{field} ({', '.join(actions)})" for field, actions in fields.items())
+        merged[name] = {"type": "string", "description": f"Another name of {same}."}
     return {"type": "object", "properties": deepcopy(merged), "required": ["action"], "additionalProperties": False}
 
 
@@ -214,14 +220,15 @@ def call(
 
 def execute(tool: Tool, arguments: object, call: Call, *, fixed: bool) -> dict[str, Any]:
     """The result of an action of `tool`, as JSON values. Unless the scope is `fixed`, the action may name one."""
+    given: dict[str, str] = {}
     try:
-        action = _parse(tool, arguments)
+        action = _parse(tool, arguments, given)
         _check_fields(action)
         if not fixed and action.scope is not None:
             call = call._replace(within=action.scope, memory=call.memory.scoped(action.scope))
         return _built(_carried_out(action, call))
     except ToolFault as fault:
-        return _built({"error": fault.failure})
+        return _built({"error": fault.in_words_of(given).failure})
 
 
 def _built(result: object) -> dict[str, Any]:
@@ -267,8 +274,11 @@ def _tool_named(name: object) -> Tool:
     raise ToolFault("unknown_tool", "name", f"there is no tool {shown(name)}: use one of {', '.join(TOOLS)}", TOOLS)
 
 
-def _parse(tool: Tool, arguments: object) -> Action:
-    """The action that the arguments, an object or its JSON text, describe. Null is as if not given."""
+def _parse(tool: Tool, arguments: object, given: dict[str, str]) -> Action:
+    """The action that the arguments, an object or its JSON text, describe. Null is as if not given.
+
+    `given` takes the names of other systems that the arguments have, by the fields that they stand for.
+    """
     values = _object(tool, arguments)
     actions = {tag(action): action for action in tool.actions}
     named = values.pop("action", None)
@@ -280,8 +290,14 @@ def _parse(tool: Tool, arguments: object) -> Action:
         )
     action = actions[named]
     takes = properties(action)
+    for name, field in action.also.items():
+        if values.get(name) is None:
+            continue
+        if values.get(field) is not None:
+            raise ToolFault("unknown_field", name, f"{name} is another name of {field}: give one of them", [field])
+        values[field], given[field] = values.pop(name), name
     for name, value in list(values.items()):
-        if value is None and any(name in properties(other) for other in tool.actions):
+        if value is None and any(name in properties(other) or name in other.also for other in tool.actions):
             del values[name]
         elif name not in takes:
             raise ToolFault(
@@ -293,7 +309,8 @@ def _parse(tool: Tool, arguments: object) -> Action:
     for name in required(action):
         if name not in values:
             allowed = allowed_values(takes[name])
-            raise ToolFault("missing_field", name, f"{named} needs {name}: give {' or '.join(allowed)}", allowed)
+            names = " or ".join([name, *(other for other, field in action.also.items() if field == name)])
+            raise ToolFault("missing_field", name, f"{named} needs {names}: give {' or '.join(allowed)}", allowed)
     try:
         return msgspec.convert({**values, "action": named}, action)
     except msgspec.ValidationError as fault:
@@ -360,21 +377,12 @@ def _refused(message: str, values: Mapping[str, Any], takes: Mapping[str, Any]) 
     return ToolFault("wrong_type" if wrong_type else "invalid_value", name or None, problem, allowed)
 
 
-# Calls in the words of Reeve and Hermes, which name the text of a memory and of a passage `content`.
+# Calls whose results have the words of Reeve and Hermes, which name the text of a memory and of a passage `content`.
 
 
-def call_by_source_names(name: str, arguments: Mapping[str, Any] | str, **options: Any) -> dict[str, Any]:
-    """Execute a call as `call` does, with `content` for `text` in its arguments and results.
-
-    `content` is the question of the action "recall". `options` are those of `call`, `memory` among them.
-    """
-    try:
-        fields = dict(msgspec.json.decode(arguments) if isinstance(arguments, str) else arguments)
-    except (msgspec.DecodeError, TypeError, ValueError):
-        return call(name, arguments, **options)  # which says what is wrong with them
-    if "content" in fields:
-        fields["query" if fields.get("action") == "recall" else "text"] = fields.pop("content")
-    result: dict[str, Any] = _with_content(call(name, fields, **options))
+def call_by_source_names(name: str, arguments: object, **options: Any) -> dict[str, Any]:
+    """Execute a call as `call` does, with `content` for `text` in its results. `options` are those of `call`."""
+    result: dict[str, Any] = _with_content(call(name, arguments, **options))
     return result
 
 

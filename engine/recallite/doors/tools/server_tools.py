@@ -7,7 +7,7 @@ from itertools import accumulate
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from recallite.doors.operations import OPERATIONS
 from recallite.doors.tools import memory
@@ -81,7 +81,7 @@ class Fetched(Struct, frozen=True, kw_only=True):
 
 
 class Recall(Question, frozen=True, kw_only=True, tag="recall"):
-    """Find what is remembered about something, best first. Ask in words, as a question; one question at a time. Use it before you answer anything that may depend on earlier conversations, on the user or on the project."""  # noqa: E501
+    """Find what is remembered about something, best first; fewer than limit if fewer answer. Ask in words, as a question; one question at a time. Use it before you answer anything that may depend on earlier conversations, on the user or on the project."""  # noqa: E501
 
     limit: Limit = 8
 
@@ -145,12 +145,12 @@ class ListMemories(memory.ListMemories, frozen=True, kw_only=True, tag="list_mem
 
 
 class SearchDocuments(SearchKnowledge, frozen=True, kw_only=True, tag="search_documents"):
-    """Find passages of the documents that were ingested, by meaning and words, best first."""
+    """Find passages of the documents that were ingested, by meaning and words, best first. Fewer than limit if fewer answer, or evidence_gaps that say what is missing."""  # noqa: E501
 
     def __call__(self, call: Call) -> FoundPassages:
-        passages = SearchKnowledge.__call__(self, call).results
-        fitting = _within(passages, call.token_budget)
-        return FoundPassages(results=fitting, left_out=len(passages) - len(fitting))
+        found = SearchKnowledge.__call__(self, call)
+        fitting = _within(found.results, call.token_budget)
+        return structs.replace(found, results=fitting, left_out=len(found.results) - len(fitting))
 
 
 class Search(Action, frozen=True, kw_only=True, tag="search"):
