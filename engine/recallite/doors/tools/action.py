@@ -139,11 +139,23 @@ class DocumentAccess(Struct, frozen=True):
         return cls(tuple(check_path(path, "document_folders") for path in folders), check_flag(urls, "document_urls"))
 
 
+class Refused(NamedTuple):
+    """What a model asked for, and may not do by itself: the action with its fields, and the texts of higher authorities
+    that it would change or forget.
+    """
+
+    action: str
+    fields: dict[str, Any]
+    texts: tuple[str, ...]
+    reason: str
+
+
 class Call(NamedTuple):
     """The context of an action: a handle, its scope as the caller names it, and the documents that may be read.
 
     `token_budget` limits the answers of actions that have a limit; `report(done, total)` takes the progress of long
-    ones. What is written is the word of `authority` at most, which changes and forgets nothing of a higher one.
+    ones. What is written is the word of `authority` at most, which changes and forgets nothing of a higher one, unless
+    the user says so: `confirm` asks them.
     """
 
     memory: Memory
@@ -152,6 +164,7 @@ class Call(NamedTuple):
     token_budget: int = 2_000
     report: Callable[[int, int | None], None] | None = None
     authority: Authority = "agent"
+    confirm: Callable[[Refused], bool] | None = None
 
     def scope_of(self, scope: str) -> str:
         """A scope that the handle shows, as the caller names it."""

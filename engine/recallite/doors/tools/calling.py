@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from datetime import timedelta
 from functools import cache
@@ -27,6 +27,7 @@ from recallite.doors.tools.action import (
     FailureType,
     Quotes,
     Recorded,
+    Refused,
     Tool,
     ToolFault,
     allowed_in,
@@ -172,6 +173,8 @@ def _description(tool: Tool) -> str:
 
 # Executing a call.
 
+# Texts shown when the user is asked.
+_MOST_ASKED = 10
 # How deep metadata may be nested.
 _DEEPEST = 64
 _PATH = re.compile(r" - at `\$\.?([^`]*)`$")
@@ -186,6 +189,7 @@ def call(
     document_folders: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
     document_urls: bool = False,
     authority: Authority = "agent",
+    confirm: Callable[[Refused], bool] | None = None,
 ) -> dict[str, Any]:
     """Execute a call of a model; the result can be encoded as JSON.
 
@@ -197,7 +201,8 @@ def call(
     `document_urls`, from URLs at public addresses.
 
     What it writes is the word of `authority` at most, and it changes and forgets nothing of a higher one: give "user"
-    to a model that acts on what the user tells it, and reads nothing that others wrote.
+    to a model that acts on what the user tells it, and reads nothing that others wrote. Or give `confirm`: it is called
+    with what the model may not do by itself, and where it returns True, the user said so and it is done.
 
     Raises InvalidInput for a wrong `memory` or `scope` and for a tool whose package cannot be imported, and the errors
     of the store and the embedder.
@@ -211,7 +216,11 @@ def call(
         )
     access = DocumentAccess.of(document_folders, document_urls)
     handle = memory if scope is None else memory.scoped(scope)
-    call = Call(handle, scope or "/", access, authority=check_authority(authority, "authority"))
+    if confirm is not None and not callable(confirm):
+        raise InvalidInput(
+            f"confirm is {shown(confirm)}: give a callable that takes what was refused, and returns a bool"
+        )
+    call = Call(handle, scope or "/", access, authority=check_authority(authority, "authority"), confirm=confirm)
     try:
         return execute(_tool_named(name), arguments, call, fixed=scope is not None)
     except ToolFault as fault:
@@ -253,8 +262,22 @@ def _carried_out(action: Action, call: Call) -> Any:
         raise _fault("damaged", fault, action, "id") from None
     except InvalidInput as fault:
         if fault.reason == "authority":
+            if call.confirm is not None and call.confirm(_refused_of(action, call, str(fault))) is True:
+                return _carried_out(action, call._replace(authority="user", confirm=None))
             raise ToolFault("not_allowed", None, str(fault)) from None
         raise _fault("invalid_value", fault, action, str(fault).partition(" ")[0]) from None
+
+
+def _refused_of(action: Action, call: Call, reason: str) -> Refused:
+    """What an action would do that its authority may not, as the user is asked."""
+    fields = {name: value for name, value in msgspec.to_builtins(action).items() if name in properties(type(action))}
+    ids = [id for id in (fields.get("id"), *(fields.get("supersedes") or ())) if id is not None]
+    named: dict[str, Any] = {"id": {"in": ids}}
+    if fields.get("old_text"):
+        named = {"text": {"contains": fields["old_text"]}}
+    with speaking_as(call.authority):
+        texts = tuple(record.text for record in call.memory.list(where=named, limit=_MOST_ASKED))
+    return Refused(tag(type(action)), {name: value for name, value in fields.items() if value}, texts, reason)
 
 
 def _fault(type: FailureType, fault: Exception, action: Action, field: str) -> ToolFault:

@@ -270,7 +270,7 @@ class Recall(Question, frozen=True, kw_only=True, tag="recall"):
 
 
 class Replace(Action, frozen=True, kw_only=True, tag="replace"):
-    """put another text in the place of a memory's text; give old_text or id"""
+    """put another text in the place of a memory's text; give old_text or id. Of what the user stored, if they agree"""
 
     also: ClassVar[Mapping[str, str]] = {"content": "text"}
 
@@ -284,7 +284,7 @@ class Replace(Action, frozen=True, kw_only=True, tag="replace"):
 
 
 class Remove(Action, frozen=True, kw_only=True, tag="remove"):
-    """forget a memory for good, after which what it superseded holds again; give old_text or id"""
+    """forget a memory for good, after which what it superseded holds again; give old_text or id. Of what the user stored, if they agree"""  # noqa: E501
 
     old_text: OldText | None = None
     id: MemoryId | None = None

@@ -104,7 +104,7 @@ class Remember(Write, frozen=True, kw_only=True, tag="remember"):
 
 
 class Update(Action, frozen=True, kw_only=True, tag="update"):
-    """Correct a memory: give it another text, tags, importance or expiry. Its old text stays in the history."""
+    """Correct a memory: give it another text, tags, importance or expiry. Its old text stays in the history. What the user stored is corrected if they agree."""  # noqa: E501
 
     id: MemoryId
     text: MemoryText | None = None
@@ -127,7 +127,7 @@ class Update(Action, frozen=True, kw_only=True, tag="update"):
 
 
 class Forget(Action, frozen=True, kw_only=True, tag="forget"):
-    """Remove one memory for good, with its history. For something that changed use remember or update instead."""
+    """Remove one memory for good, with its history; what the user stored, if they agree. For something that changed use remember or update instead."""  # noqa: E501
 
     id: MemoryId
 
