@@ -162,7 +162,8 @@ def search(
     answer = _found(engine, extensions, text, settings, source_filter)
     min_score, min_confidence = _threshold(engine, settings, answer)
     mmr_lambda = settings.mmr.lambda_param if settings.mmr.enabled else None
-    half_life_days = settings.temporal_decay.half_life_days if settings.temporal_decay.enabled else None
+    decay = settings.temporal_decay
+    half_life_days = decay.half_life_days if decay.enabled and decay.half_life_days else None
     rows = [
         row for row in answer.rows
         if row.score >= min_score and (row.confidence is None or row.confidence >= min_confidence)
@@ -188,7 +189,7 @@ def search(
     problems = answer.problems
     if not answer.rows and source_filter is not None:
         with engine.store.read() as reader:
-            labels = {source_label(path) for path in reader.documents.find_many("/")}
+            labels = {source_label(config.as_memory(path)) for path in reader.documents.find_many("/")}
         if source_filter not in labels:
             problem = (
                 f"no file has the label {shown(source_filter)}; there are: {', '.join(sorted(labels)) or 'none yet'}"
@@ -247,9 +248,12 @@ def _ages(engine: Engine, config: WorkspaceConfig, rows: Sequence[RawSearchRow])
             mtimes[path] = None if document is None else document.mtime_ns
     now = now_us()
     return [
-        age_days(row.path, mtimes[row.path], patterns=config.evergreen, timezone=config.timezone, now=now)
+        age_days(
+            row.path, mtimes[row.path], patterns=config.evergreen, as_memory=config.as_memory(row.path),
+            timezone=config.timezone, now=now,
+        )
         for row in rows
-    ]
+    ]  # fmt: skip
 
 
 def _diversify(rows: Sequence[RawSearchRow], mmr_lambda: float) -> list[RawSearchRow]:
