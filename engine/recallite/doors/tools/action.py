@@ -262,7 +262,7 @@ class ToolFault(Exception):
     def in_words_of(self, given: Mapping[str, str]) -> ToolFault:
         """The fault with the field and the message in the names that a call gave, by our names."""
         failure = self.failure
-        if failure.field not in given:
+        if failure.field is None or failure.field not in given:
             return self
         field = given[failure.field]
         message = re.sub(rf"\b{failure.field}\b", field, failure.message, count=1)
