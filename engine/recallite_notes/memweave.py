@@ -185,8 +185,7 @@ class _ProvidedEmbedder:
         """Vectors float32 of unit length, one row a text."""
         vectors: NDArray[np.float32] = np.array(self._finish(self._provider.embed_batch(list(texts))), np.float32)
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-        unit: NDArray[np.float32] = vectors / np.where(norms > 0, norms, 1.0)
-        return unit
+        return np.asarray(vectors / np.where(norms > 0, norms, 1.0), np.float32)
 
 
 class MemWeave(AsyncWorkspace):
