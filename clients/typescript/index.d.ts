@@ -379,6 +379,7 @@ export interface Hit {
   held_until: string | null
   superseded_by: Array<string>
   supersedes: Array<Former>
+  contradicts: Array<string>
   metadata: { [name: string]: unknown }
   source: SourceRef | null
   match_reasons: Array<string>
