@@ -72,7 +72,7 @@ def _written(memory: Memory, pair: dict[str, Any]) -> str:
 
 def _judged(pair: dict[str, Any]) -> str:
     old, new = (statement_of(pair[side], pair.get(f"{side}_context")) for side in ("old", "new"))
-    verdict = judge(new, old, cosine=None, later=True)
+    verdict = judge(new, old, later=True)
     policy = WritePolicy()
     least = {"supersedes": policy.supersede_confidence, "contradicts": policy.contradict_confidence}
     enough = verdict.confidence >= (least.get(verdict.outcome) or 0.0)

@@ -287,6 +287,7 @@ export interface MemoryRecord {
   held_until: string | null
   supersedes: Array<string>
   superseded_by: Array<string>
+  superseded_by_rule: string | null
   occurrences: number
   occurred_at: Array<string>
   metadata: { [name: string]: unknown }
@@ -315,6 +316,11 @@ export interface Contradiction {
   cosine: number | null
   reason: string
   strength: number
+}
+
+export interface RecordsAnswer {
+  memories: Array<MemoryRecord>
+  left_out: number
 }
 
 export interface Forgotten {
@@ -421,6 +427,7 @@ export interface BootstrapText {
   text: string
   tokens: number
   left_out: number
+  replaced: number
 }
 
 export interface Reached {
@@ -540,6 +547,7 @@ export interface Stats {
 export interface Audit {
   records: number
   superseded: number
+  may_hold: number
   findings: Array<Finding>
 }
 
@@ -551,6 +559,7 @@ export interface Finding {
   other: string | null
   other_text: string | null
   verb: string | null
+  at: string | null
   mended: boolean
 }
 
@@ -598,7 +607,7 @@ export class Client {
   /** Store memories, and print their ids. */
   remember(fields: RememberRequest): Promise<MemoryRecord>
   /** Show memories in order, filtered as recall filters. */
-  list(fields?: { order?: string; limit?: number | null; offset?: number; scope?: Array<string> | null; where?: { [name: string]: unknown } | null; kinds?: Array<string> | null; tags?: Array<string> | null; since?: string | null; until?: string | null; as_of?: string | null; valid_at?: string | null; include_superseded?: boolean }): Promise<Array<MemoryRecord>>
+  list(fields?: { order?: string; limit?: number | null; offset?: number; scope?: Array<string> | null; where?: { [name: string]: unknown } | null; kinds?: Array<string> | null; tags?: Array<string> | null; since?: string | null; until?: string | null; as_of?: string | null; valid_at?: string | null; include_superseded?: boolean }): Promise<RecordsAnswer>
   /** Store memories, each a text or the fields of a `NewRecord`, all or none; returns their ids. */
   rememberMany(fields: RememberManyRequest): Promise<Array<string>>
   /** Show memories. */
@@ -606,7 +615,7 @@ export class Client {
   /** Change fields of a memory. */
   update(fields: { id: string } & UpdateRequest): Promise<MemoryRecord>
   /** Purge a memory, with its versions, vectors and words. */
-  forgetOne(fields: { id: string }): Promise<Forgotten>
+  forgetOne(fields: { id: string; chain?: boolean }): Promise<Forgotten>
   /** The memories with these ids, in their order; those that are not visible here are absent. */
   getMany(fields: GetManyRequest): Promise<Array<MemoryRecord>>
   /** Count memories, filtered as recall filters. */

@@ -6,7 +6,7 @@ export const OPERATIONS = {
   rememberMany: ["POST", "/v1/memories/batch", [], "json"],
   get: ["GET", "/v1/memories/{id}", [], ""],
   update: ["PATCH", "/v1/memories/{id}", [], "json"],
-  forgetOne: ["DELETE", "/v1/memories/{id}", [], ""],
+  forgetOne: ["DELETE", "/v1/memories/{id}", ["chain"], ""],
   getMany: ["POST", "/v1/memories/get", [], "json"],
   count: ["GET", "/v1/count", ["scope", "where", "kinds", "tags", "since", "until", "as_of", "valid_at", "include_superseded"], ""],
   forget: ["POST", "/v1/memories/forget", [], "json"],

@@ -28,6 +28,7 @@ from recallite.model.records import (
     Reached,
     Record,
     RecordOrHit,
+    Records,
     as_seen,
 )
 from recallite.model.reports import Forgotten, ScopeCount, TagCount
@@ -355,7 +356,7 @@ class Memory:
     ) -> Forgotten:
         """Purge memories by id, or all that a filter matches, with their versions, vectors and words.
 
-        What they superseded holds again, and `Forgotten.holds_again` names it; with `chain` it is purged too. An id
+        What they surely superseded holds again, and `Forgotten.holds_again` names it; with `chain` it is purged. An id
         that is not here raises NotFound, and then nothing is purged; with `missing_ok` it is passed over.
         The filter is a `Filter`, or its fields (`FilterFields`) without as_of. A scope alone also purges the sessions,
         snapshots, experience, consolidations and working memory in it. With `receipt` the file is compacted and its
@@ -511,9 +512,11 @@ class Memory:
         limit: int | None = 100,
         offset: int = 0,
         **fields: Unpack[FilterFields],
-    ) -> builtins.list[Record]:
-        """Memories that a filter (a `Filter`, or its fields) matches.
+    ) -> Records:
+        """Memories that a filter (a `Filter`, or its fields) matches, without those that others have surely replaced.
 
+        `Records.left_out` counts these, and `include_superseded` lists them. What is superseded and may still hold is
+        listed, with `superseded_by`.
         `order` is "newest" or "oldest", by the order of storing, "created", by `created_at`, the latest first,
         "updated", the last changed first, or "importance".
         """
@@ -523,10 +526,14 @@ class Memory:
         skipped = checks.check_count(offset, "offset", minimum=0)
         with self._engine.store.read() as reader:
             records = reader.records.find(bound, checks.now_us(), order=order, limit=most, offset=skipped)
-            return [*map(self._seen, records)]
+            listed = [*map(self._seen, records)]
+            return Records(listed, left_out=reader.records.count_replaced(bound, checks.now_us()))
 
     def count(self, *, filter: Filter | None = None, **fields: Unpack[FilterFields]) -> int:
-        """The number of memories that a filter (a `Filter`, or its fields) matches."""
+        """The number of memories that a filter (a `Filter`, or its fields) matches, as `list` lists them.
+
+        What was surely replaced counts only with `include_superseded`.
+        """
         bound = bound_filter(self._scope, filter, fields)
         with self._engine.store.read() as reader:
             return reader.records.count(bound, checks.now_us())

@@ -41,7 +41,7 @@ _TIMES = (
     "created_at", "valid_from", "valid_until", "updated_at", "accessed_at", "expires_at", "recorded_from",
     "recorded_until", "superseded_at", "held_until",
 )  # fmt: skip
-_LISTS = ("tags", "supersedes", "superseded_by", "match_reasons", "evidence_gaps")
+_LISTS = ("tags", "supersedes", "superseded_by", "contradicts", "match_reasons", "evidence_gaps")
 _NUMBERS = ("position", "access_count", "occurrences")
 _FLAGS = ("pinned", "valid_resolved", "indexed")
 _REALS = ("importance", "base_importance", "score", "confidence")

@@ -35,8 +35,11 @@ def print_restored(done: Restored) -> None:
     print_rows(
         ("", ""),
         [(done.created, "imported"), (done.updated, "updated"), (done.unchanged, "already in the store"),
-         (done.links, "links"), (len(done.missing), "no longer in their files"), (done.forgotten, "forgotten")],
+         (done.links, "links"), (len(done.missing), "no longer in their files"), (done.forgotten, "forgotten"),
+         (len(done.left_out), "forgotten since, left out")],
     )  # fmt: skip
+    if done.left_out:
+        hint("what was forgotten in the store since the last export or import stays so: --overwrite stores it again")
     _hint_troubles(done.problems)
 
 

@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any, Literal
 
+from msgspec import structs
+
 from recallite.errors import InvalidInput
 from recallite.memory import Memory
 from recallite.model.authority import speaking_as
@@ -54,6 +56,7 @@ class RecalliteMemoryService(OnMemory, BaseMemoryService):
     ) -> None:
         super().__init__(memory)
         self._scoped = self._memory.scoped(scope)
+        self._policy = structs.replace(self._memory.settings.write_policy, supersede_confidence=None)
         self._options: dict[str, Any] = {"limit": check_count(limit, "limit"), "mode": mode}
         if mode != "keyword":
             self._options["relevant"] = relevant
@@ -108,7 +111,7 @@ class RecalliteMemoryService(OnMemory, BaseMemoryService):
         memory = self._scoped.scoped(scope)
         by_event = {(item.metadata or {})["event_id"]: item for item in items if item is not None}
         of_events: dict[str, Any] = {"metadata.event_id": {"in": [*by_event]}}
-        for record in memory.list(kinds=_EVENT, where=of_events, limit=None) if by_event else ():
+        for record in _events(memory, of_events) if by_event else ():
             if not _differ(record, by_event[record.metadata["event_id"]]):
                 del by_event[record.metadata["event_id"]]
         with memory.transaction(embed=by_event.values()):
@@ -121,7 +124,7 @@ class RecalliteMemoryService(OnMemory, BaseMemoryService):
             if session_id is not None:  # an event may have come before without its session
                 of_session = {"metadata.session_id": session_id}
                 where = {"or": [of_session, {"and": [where, {"metadata.session_id": None}]}]}
-            records = memory.list(kinds=_EVENT, where=where, limit=None)
+            records = _events(memory, where)
             known = {record.metadata["event_id"]: record for record in records}
             if whole:
                 gone = [record.id for id, record in known.items() if id not in wanted or _differ(record, wanted[id])]
@@ -130,7 +133,7 @@ class RecalliteMemoryService(OnMemory, BaseMemoryService):
             new = [item for id, item in wanted.items() if id not in known]
             for by_user, items_of_one in groupby(new, key=lambda item: item.context in (None, "user")):
                 with speaking_as("user" if by_user else "agent"):
-                    memory.remember_many([*items_of_one])
+                    memory.remember_many([*items_of_one], policy=self._policy)
 
     def _search(self, scope: str, query: str) -> list[Hit]:
         if not isinstance(query, str):
@@ -140,10 +143,14 @@ class RecalliteMemoryService(OnMemory, BaseMemoryService):
     def _delete(self, scope: str, memory_id: str) -> None:
         memory = self._scoped.scoped(scope)
         with memory.transaction():
-            records = memory.list(kinds=_EVENT, where={"metadata.event_id": memory_id}, limit=None)
+            records = _events(memory, {"metadata.event_id": memory_id})
             if records:
                 memory.forget([record.id for record in records])
                 memory.remember(NewRecord(memory_id, id=str(uuid.uuid4()), kind=_DELETED, indexed=False))
+
+
+def _events(memory: Memory, where: dict[str, Any]) -> list[Record]:
+    return memory.list(kinds=_EVENT, where=where, include_superseded=True, limit=None)
 
 
 def _scope(app_name: str, user_id: str) -> str:

@@ -191,9 +191,9 @@ class Memory(OnMemory):
         return {"message": "Memory updated successfully!"}
 
     def delete(self, memory_id: str) -> dict[str, str]:
-        """Purge a memory, with its history."""
+        """Purge a memory, with its history and what it superseded: `get_all` and `search` do not bring that back."""
         with self._scoped.transaction():
-            self._scoped.forget(self._existing(memory_id).id)
+            self._scoped.forget(self._existing(memory_id).id, chain=True)
         return {"message": "Memory deleted successfully!"}
 
     def delete_all(

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import click
 
-from recallite.doors.cli.command import Overrides, argument, number, option, parse_overrides, parse_pairs, prints
-from recallite.doors.cli.output import hint, one_line, stdin_stream
+from recallite.doors.cli.command import Overrides, argument, flag, number, option, parse_overrides, parse_pairs, prints
+from recallite.doors.cli.output import hint, one_line, print_json, stdin_stream
 from recallite.errors import InvalidInput
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from recallite.memory import Memory
-    from recallite.model.reports import AnsweredQuestion, Evaluation
+    from recallite.model.reports import AnsweredQuestion, Evaluation, UndonePair
     from recallite.store.store import Progress
 
 
@@ -49,7 +49,11 @@ def _asked(evaluation: Evaluation) -> int:
     return evaluation.counted + evaluation.confidence.unanswerable
 
 
-def _print_evaluation(shown: ShownEvaluation) -> None:
+def _print_evaluation(shown: ShownEvaluation | list[UndonePair]) -> None:
+    if isinstance(shown, list):
+        for pair in shown:
+            print_json(pair)
+        return
     from rich.console import Console
 
     evaluation = shown.evaluation
@@ -75,8 +79,8 @@ def _print_evaluation(shown: ShownEvaluation) -> None:
 
 @prints(
     _print_evaluation,
-    json=lambda shown: shown.evaluation,
-    fails=lambda shown: not _asked(shown.evaluation),
+    json=lambda shown: shown if isinstance(shown, list) else shown.evaluation,
+    fails=lambda shown: not (shown if isinstance(shown, list) else _asked(shown.evaluation)),
     bar=("asking", "questions"),
     operation="review.explain",
     without=("query", "id", "limit", "vector", "purpose"),
@@ -84,7 +88,7 @@ def _print_evaluation(shown: ShownEvaluation) -> None:
 def eval_(
     memory: Memory,
     report: Progress | None,
-    file: Annotated[str, argument("FILE", "JSON lines with the questions; - is standard input.")],
+    file: Annotated[str | None, argument("FILE", "JSON lines with the questions; - is standard input.")] = None,
     k: Annotated[int, number("How many hits of a question count.", "--hits", "-k")] = 10,
     against: Annotated[
         list[str] | None,
@@ -97,9 +101,12 @@ def eval_(
         int, option("<int range>", "The most missed questions to show.", type=click.IntRange(min=0))
     ] = 20,
     out: Annotated[str | None, option("FILE", "Write the whole report to this file, as JSON.")] = None,
+    undone: Annotated[
+        bool, flag("Ask nothing: print what rules had superseded and restore undid, as JSON lines.", "--undone")
+    ] = False,
     overrides: Overrides = None,
     **fields: Any,
-) -> ShownEvaluation:
+) -> ShownEvaluation | list[UndonePair]:
     """Measure recall on questions of your own.
 
     Each line of FILE is a question with the memories to be found, by text, part of a text, or id:
@@ -109,10 +116,16 @@ def eval_(
     An empty list says that the store has no answer. A line may have an "id", and a filter: "scope", "kinds", "tags",
     "where", "since", "until", "as_of". Nothing in the store changes.
 
-    ShownEvaluation are recall@k, hit@k, MRR and nDCG; what was missed, with the stage of recall that lost it; and what
+    Shown are recall@k, hit@k, MRR and nDCG; what was missed, with the stage of recall that lost it; and what
     min_confidence would keep. With --against the questions are asked again with other options, and both runs are
     compared question by question; --against-report compares with an earlier run.
     """
+    if undone:
+        if file is not None:
+            raise InvalidInput("--undone asks no questions: leave the file out")
+        return memory.review.undone()
+    if file is None:
+        raise InvalidInput("give a file of questions, - for standard input, or --undone")
     fields |= parse_overrides(overrides)
     other: dict[str, Any] | Evaluation | None = _against(against) or None
     if against_report is not None:

@@ -30,13 +30,13 @@ from numpy.typing import NDArray
 
 from recallite import errors
 from recallite.documents.document import IngestedDocument
-from recallite.doors.calls import HitsAnswer, OpenedSession, in_json
+from recallite.doors.calls import OpenedSession, from_json, in_json
 from recallite.doors.operation import SESSION_PREFIX, Operation
 from recallite.doors.operations import PREFIX, SCOPE_HEADER, served
 from recallite.errors import InvalidInput, InvalidItem, RecalliteError, ServerError, StoreClosed
 from recallite.model import checks
 from recallite.model.filters import FilterFields
-from recallite.model.records import Hits, NewRecord, OnExisting
+from recallite.model.records import NewRecord, OnExisting
 from recallite.model.reports import Imported
 from recallite.model.settings import WritePolicy
 from recallite.store.store import Progress
@@ -129,9 +129,7 @@ def decode_response(operation: Operation, status: int, content: bytes) -> Any:
         value = msgspec.json.decode(content, type=in_json(operation.returns))
     except (msgspec.DecodeError, UnicodeDecodeError) as fault:
         raise ServerError(f"the answer is not that of this version of Recallite ({fault})") from None
-    if isinstance(value, HitsAnswer):
-        return value.as_hits()
-    return [part.as_hits() for part in value] if operation.returns == list[Hits] else value
+    return from_json(value)
 
 
 def check_status(status: int, content: bytes) -> None:

@@ -41,7 +41,10 @@ T = TypeVar("T")
 
 
 class Change(Struct, frozen=True, kw_only=True):
-    """A memory that superseded others in the last days; `changed_at` is since when it holds."""
+    """A memory that superseded others in the last days; `changed_at` is since when it holds.
+
+    One of `was` without `held_until` may still hold: nothing said for certain that it does not.
+    """
 
     record: Record
     was: tuple[Record, ...]
@@ -51,11 +54,13 @@ class Change(Struct, frozen=True, kw_only=True):
 class Bootstrap(Struct, frozen=True, kw_only=True):
     """The text for a prompt, its token count and its contents; `left_out` counts the entries over the budget.
 
+    `replaced` counts the memories that were passed over because others have surely replaced them.
+
     `records` are the relevant and the recent semantic memories, `passages` chunks of documents. `standing` are the
     newest instructions, and preferences that are near to the task or new; they are not among the records. Of these the
     text has only what is wanted from now on; an instruction that may contradict earlier ones comes before them.
-    `changes` are the memories that superseded others in the last seven days, the newest first. Nothing else here is
-    superseded.
+    `changes` are the memories that superseded others in the last seven days, the newest first. What is superseded and
+    may still hold comes after what is not, and says so.
     If there is nothing for the agent, `elsewhere` is the number of memories outside its scope.
     """
 
@@ -70,6 +75,7 @@ class Bootstrap(Struct, frozen=True, kw_only=True):
     standing: tuple[Record | Hit, ...] = ()
     changes: tuple[Change, ...] = ()
     left_out: int = 0
+    replaced: int = 0
     elsewhere: int = 0
 
     def __str__(self) -> str:
@@ -114,15 +120,17 @@ def bootstrap(
     values: dict[str, tuple[Any, ...]] = {}
     for section, count in zip(sections, counts, strict=True):
         values[section.field] = (*values.get(section.field, ()), *(value for _, value in section.entries[:count]))
-    elsewhere = 0
-    if agent is not None and not any(section.entries for section in sections):
-        with engine.store.read() as reader:
-            elsewhere = reader.records.count(Filter().within(tiers[0]._scope(None)), checks.now_us())
+    elsewhere, now = 0, checks.now_us()
+    with engine.store.read() as reader:
+        replaced = reader.records.count_replaced(Filter().within(tiers[0]._scope(agent)), now)
+        if agent is not None and not any(section.entries for section in sections):
+            elsewhere = reader.records.count(Filter().within(tiers[0]._scope(None)), now)
     return Bootstrap(
         text=text,
         tokens=count_tokens([text])[0] if text else 0,
         snapshot=next(iter(values.pop("snapshot")), None),
         left_out=sum(len(section.entries) for section in sections) - sum(counts),
+        replaced=replaced,
         elsewhere=elsewhere,
         **values,
     )
@@ -140,10 +148,12 @@ def _gather(
     snapshot = episodes.last_snapshot(agent)
     changes = _changes(semantic, agent)
     hits = semantic.search(task, RELEVANT + len(seen), agent=agent, profile=_RANKED, relevant=True)
-    relevant = [hit for hit in hits if hit.id not in seen][:RELEVANT]
-    seen = seen | {hit.id for hit in relevant} | {change.record.id for change in changes}
+    may_hold = _listed(semantic, agent, [hit.id for hit in hits if hit.superseded_by])
+    relevant = [hit for hit in hits if hit.id not in seen and (not hit.superseded_by or hit.id in may_hold)][:RELEVANT]
+    told = {record.id for change in changes for record in (change.record, *change.was)}
+    seen = seen | told | {hit.id for hit in relevant}
     newest = semantic.recent(RECENT + len(seen), agent=agent)
-    recent = [record for record in newest if record.id not in seen][:RECENT]
+    recent = sorted([record for record in newest if record.id not in seen][:RECENT], key=_is_superseded)
     by_id = {procedure.id: procedure for procedure in procedures.list(agent=agent)}
     near = {hit.id: by_id[hit.id] for hit in procedures.search(task, PROCEDURES, agent=agent) if hit.id in by_id}
     tips = experience.tips(task_type, agent=agent, limit=TIPS)
@@ -174,12 +184,16 @@ def _standing(semantic: Semantic, agent: str | None, task: str) -> tuple[list[tu
     """
     instructions = semantic._list(agent, limit=INSTRUCTIONS, where={"standing": "instruction"})
     preferred = {"standing": "preference"}
-    near = semantic.search(task, PREFERENCES, agent=agent, where=preferred, profile=_RANKED)
+    hits = semantic.search(task, PREFERENCES, agent=agent, where=preferred, profile=_RANKED)
+    may_hold = _listed(semantic, agent, [hit.id for hit in hits if hit.superseded_by])
+    near = [hit for hit in hits if not hit.superseded_by or hit.id in may_hold]
     newest = semantic._list(agent, limit=PREFERENCES, where=preferred)
     seen = {hit.id for hit in near}
-    preferences = [*near, *(record for record in newest if record.id not in seen)][:PREFERENCES]
+    preferences: list[Record | Hit] = [*near]
+    preferences += (record for record in newest if record.id not in seen)
+    preferences = sorted(preferences[:PREFERENCES], key=_is_superseded)
     entries: list[tuple[str, Record | Hit]] = []
-    for record, earlier in in_force(instructions):
+    for record, earlier in sorted(in_force(instructions), key=lambda part: bool(part[0].superseded_by)):
         days = dict.fromkeys(f"{other.created_at:%Y-%m-%d}" for other in earlier)
         note = f", may contradict what was asked on {', '.join(days)}" if days else ""
         entries.append((_knowledge(record, standing_part(record.text), note), record))
@@ -195,7 +209,7 @@ def _changes(semantic: Semantic, agent: str | None) -> list[Change]:
     superseded.sort(key=lambda record: record.superseded_at or since, reverse=True)
     ids = list(dict.fromkeys(id for record in superseded for id in record.superseded_by))
     # Memories that have been superseded again since are no news.
-    current = {record.id: record for record in semantic._list(agent, limit=None, where={"id": {"in": ids}})}
+    current = {id: record for id, record in _listed(semantic, agent, ids).items() if not record.superseded_by}
     return [
         Change(
             record=current[id],
@@ -206,6 +220,15 @@ def _changes(semantic: Semantic, agent: str | None) -> list[Change]:
         for id in ids
         if id in current
     ][:CHANGES]
+
+
+def _listed(semantic: Semantic, agent: str | None, ids: list[str]) -> dict[str, Record]:
+    """Return those of these memories that nothing has surely replaced, by id."""
+    return {record.id: record for record in semantic._list(agent, limit=None, where={"id": {"in": ids}})} if ids else {}
+
+
+def _is_superseded(record: Record | Hit) -> bool:
+    return bool(record.superseded_by)
 
 
 def _fit(sections: Sequence[_Section], budget: int, count: Callable[[list[str]], list[int]]) -> tuple[list[int], str]:
@@ -264,6 +287,7 @@ def _knowledge(record: Record | Hit, part: str | None = None, note: str = "") ->
     """Return the line of a record: its summary, else this part of its text or the whole, and a note after its date."""
     text = record.metadata.get("summary") or part or record.text
     mark = note + (", verified" if record.metadata.get("verified") is True else "")
+    mark += ", may be out of date" if record.superseded_by else ""
     if record.authority != "user":
         source = record.source.id if isinstance(record.source, SourceRef) else record.source
         mark += f", said by: {_quoted(said_by(record.authority, source))}"
@@ -275,7 +299,10 @@ def _change(change: Change) -> str:
         _with_context(record.context, record.text if record.standing is None else standing_part(record.text))
         for record in (change.record, *change.was)
     ]
-    return f"- {change.changed_at:%Y-%m-%d}: {now} (before: {'; '.join(was)})"
+    marked = [
+        text if old.held_until else f"{text}, which may still hold" for text, old in zip(was, change.was, strict=True)
+    ]
+    return f"- {change.changed_at:%Y-%m-%d}: {now} (before: {'; '.join(marked)})"
 
 
 def _passage(hit: Hit) -> str:

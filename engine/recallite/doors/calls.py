@@ -25,6 +25,7 @@ from recallite.model.records import (
     Reached,
     Record,
     RecordFields,
+    Records,
 )
 from recallite.model.reports import Forgotten, Imported
 from recallite.model.settings import WritePolicy
@@ -50,11 +51,15 @@ class OpenedSession(Plain, frozen=True, kw_only=True):
 
 
 class BootstrapText(Plain, frozen=True, kw_only=True):
-    """The text of a `Bootstrap` and its tokens; `left_out` counts the entries over the budget."""
+    """The text of a `Bootstrap` and its tokens; `left_out` counts the entries over the budget.
+
+    `replaced` counts the memories that it passed over because others have surely replaced them.
+    """
 
     text: str
     tokens: int
     left_out: int = 0
+    replaced: int = 0
 
 
 class HitsAnswer(Struct):
@@ -75,9 +80,31 @@ class HitsAnswer(Struct):
         return Hits(self.hits, **beside)
 
 
+class RecordsAnswer(Struct):
+    """The memories of a list, in order: `Records` as JSON has them."""
+
+    memories: list[Record]
+    left_out: int = 0
+
+    def as_records(self) -> Records:
+        """The memories as Python has them."""
+        return Records(self.memories, left_out=self.left_out)
+
+
 def in_json(returns: Any) -> Any:
     """The type that a result has as JSON."""
-    return HitsAnswer if returns is Hits else list[HitsAnswer] if returns == list[Hits] else returns
+    if returns == list[Hits]:
+        return list[HitsAnswer]
+    return {Hits: HitsAnswer, Records: RecordsAnswer}.get(returns, returns)
+
+
+def from_json(value: Any) -> Any:
+    """A result as Python has it, of a value of the type that `in_json` names."""
+    if isinstance(value, RecordsAnswer):
+        return value.as_records()
+    if isinstance(value, list):
+        return [*map(from_json, value)]
+    return value.as_hits() if isinstance(value, HitsAnswer) else value
 
 
 class NewRecordFields(RecordFields, total=False):
@@ -155,9 +182,9 @@ def traverse(
     return memory.neighbors(id, types=types, direction=direction, depth=depth, limit=limit)
 
 
-def forget_one(memory: Memory, id: str) -> Forgotten:
-    """Purge a memory, with its versions, vectors and words."""
-    return memory.forget(id)
+def forget_one(memory: Memory, id: str, *, chain: bool = False) -> Forgotten:
+    """Purge a memory, with its versions, vectors and words; with `chain` also what it superseded."""
+    return memory.forget(id, chain=chain)
 
 
 def bootstrap(
@@ -165,7 +192,9 @@ def bootstrap(
 ) -> BootstrapText:
     """The context that an agent needs for a task, as Markdown of at most `budget_tokens` tokens."""
     briefing = memory.bootstrap(agent, task, budget_tokens, task_type=task_type)
-    return BootstrapText(text=briefing.text, tokens=briefing.tokens, left_out=briefing.left_out)
+    return BootstrapText(
+        text=briefing.text, tokens=briefing.tokens, left_out=briefing.left_out, replaced=briefing.replaced
+    )
 
 
 def open_session(

@@ -50,7 +50,7 @@ _TASK = Argument("The task it belongs to.", "ID", "--task")
 # As in recallite.review.audit, which is loaded when it is used.
 _CHECKS = (
     "duplicates", "near-duplicates", "contradictions", "stale", "expired", "secrets", "instructions", "junk",
-    "superseded", "unjudged", "diverged",
+    "superseded", "replaced-by-rule", "unjudged", "diverged",
 )  # fmt: skip
 _VERIFICATION = Command(
     show=_SHOW + "print_verification", json=_SHOW + "verification_as_json", fails=_SHOW + "has_problems",
@@ -88,7 +88,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "count", "Count memories, filtered as recall filters.",
-        group="memories", http="GET /count", command=Command(json="count"),
+        group="memories", http="GET /count", command=Command(run=_COMMANDS + "count"),
     ),
     Operation(
         "update", "Change fields of a memory. `history` keeps its old texts.",
@@ -106,11 +106,11 @@ OPERATIONS: tuple[Operation, ...] = (
         command=Command(run=_COMMANDS + "forget", arguments={
             "missing_ok": Argument("Pass over ids that are not there."),
             "receipt": Argument("Compact the file, search it for the removed text, report."),
-            "chain": Argument("Forget what they superseded too; else it holds again."),
+            "chain": Argument("Forget what they surely superseded too; else it holds again."),
         }),
     ),
     Operation(
-        "forget_one", "Purge a memory, with its versions, vectors and words.",
+        "forget_one", "Purge a memory, with its versions, vectors and words. `holds_again` is what it superseded.",
         group="memories", http="DELETE /memories/{id}", effect="destroys", call=_CALLS + "forget_one",
     ),
     Operation(
@@ -427,7 +427,7 @@ OPERATIONS: tuple[Operation, ...] = (
             show=_SHOW + "print_audit", fails=_SHOW + "has_findings", bar=("auditing", "memories"),
             confirm="Carry out what the findings propose?",
             arguments={
-                "checks": Argument(f"{', '.join(_CHECKS)}. Default: all but the last three.", "CHECK", kind="argument"),
+                "checks": Argument(f"{', '.join(_CHECKS)}. Default: all but the last four.", "CHECK", kind="argument"),
                 "mend": Argument("Carry out what the findings propose."),
             },
         ),

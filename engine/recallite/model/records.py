@@ -25,6 +25,7 @@ __all__ = [
     "Record",
     "RecordFields",
     "RecordOrHit",
+    "Records",
     "SourceRef",
     "as_seen",
 ]
@@ -167,9 +168,10 @@ class Record(Plain, frozen=True, kw_only=True):
 
     What it says holds from `valid_from` (else `created_at`) until before `valid_until`; `valid_resolved` says that
     these were found in the text. `superseded_by` are the memories that stand in its place since `superseded_at`, by the
-    time of the store; what it says held until `held_until`. `supersedes` are those in whose place it stands. A
-    statement that was remembered more than once has the number as `occurrences`, and all times as `occurred_at`, oldest
-    first.
+    time of the store. What it says held until `held_until`; where that is None it may still hold: neither a caller nor
+    the texts said for certain that it does not. `superseded_by_rule` is the reason, where rules or a language model
+    found it and no caller said it. `supersedes` are those in whose place it stands. A statement that was remembered
+    more than once has the number as `occurrences`, and all times as `occurred_at`, oldest first.
 
     `authority` is whose word it is; a lower one supersedes none of a higher one. `standing` says that the text is a
     standing instruction or preference of the user, as rules for English have it.
@@ -214,6 +216,7 @@ class Record(Plain, frozen=True, kw_only=True):
     held_until: datetime | None = None
     supersedes: tuple[str, ...] = ()
     superseded_by: tuple[str, ...] = ()
+    superseded_by_rule: str | None = None
     occurrences: int = 1
     occurred_at: tuple[datetime, ...] = ()
     metadata: dict[str, Any] = field(default_factory=dict)
@@ -234,6 +237,19 @@ class Record(Plain, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         return f"Record({_short(self.text)}, scope={self.scope!r}, id={self.id!r})"
+
+
+class Records(list[Record]):
+    """The memories of a list, in order. `left_out` counts those that it would have if nothing had surely replaced them.
+
+    `include_superseded` lists these too.
+    """
+
+    __slots__ = ("left_out",)
+
+    def __init__(self, records: Iterable[Record] = (), *, left_out: int = 0) -> None:
+        super().__init__(records)
+        self.left_out = left_out
 
 
 class Reached(Plain, frozen=True, kw_only=True):
@@ -266,9 +282,9 @@ class Hit(Plain, frozen=True, kw_only=True):
     """One recalled record. `score` orders the hits of one query; `confidence` is comparable across queries.
 
     `supersedes` is what stood in its place before, the last first. A hit that is superseded itself, which recall shows
-    after what superseded it, has `superseded_by` and `held_until`. `superseded_by` also names another of the best
-    candidates that states the same thing with a later value, though nobody has marked it. `contradicts` are the ids of
-    memories that say the opposite, or another value, where nothing says which holds.
+    after what superseded it, has `superseded_by`, and `held_until` unless it may still hold. `superseded_by` also names
+    another of the best candidates that states the same thing with a later value, though nobody has marked it.
+    `contradicts` are the ids of memories that say the opposite, or another value, where nothing says which holds.
     """
 
     id: str

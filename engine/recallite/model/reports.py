@@ -73,7 +73,7 @@ class Finding(Plain, frozen=True, kw_only=True):
     - verb: what fixes it: "forget", "redact", "expire" (recall no longer shows it, `purge_expired` removes it),
       "supersede" (by `other`), "link" (as "contradicts") or "purge_expired"; None where a person has to decide, and for
       a pinned memory that would have to be removed
-    - mended: whether this was done
+    - at: when the store knew of it, of what is superseded; mended: whether this was done
     """
 
     check: str
@@ -83,14 +83,20 @@ class Finding(Plain, frozen=True, kw_only=True):
     other: str | None = None
     other_text: str | None = None
     verb: str | None = None
+    at: datetime | None = None
     mended: bool = False
 
 
 class Audit(Plain, frozen=True, kw_only=True):
-    """The result of `audit`: the number of memories checked, how many of them are superseded, and the findings."""
+    """The result of `audit`: the number of memories checked, and the findings.
+
+    `superseded` counts those that others have surely replaced, which lists leave out; `may_hold` those that others
+    supersede and that may still hold.
+    """
 
     records: int
     superseded: int = 0
+    may_hold: int = 0
     findings: tuple[Finding, ...] = ()
 
 
@@ -118,6 +124,23 @@ class Remembered(Plain, frozen=True, kw_only=True):
         return Remembered(
             records=self.records + other.records, known=self.known + other.known, junk=self.junk + other.junk
         )
+
+
+class UndonePair(Plain, frozen=True, kw_only=True):
+    """Two texts of which a rule took the newer to replace the older, which `restore` undid.
+
+    - old, new: the texts as they were then; old_id, new_id: their memories
+    - reason, confidence: why, and how sure the rule was
+    - undone_at: when it was undone
+    """
+
+    old: str
+    new: str
+    reason: str
+    confidence: float
+    undone_at: datetime
+    old_id: str
+    new_id: str
 
 
 class Judged(Plain, frozen=True, kw_only=True):
@@ -153,7 +176,8 @@ class Restored(Plain, frozen=True, kw_only=True):
     """The result of `import_folder`: memories stored, updated and unchanged, and links created.
 
     `missing` are the ids of memories that are no longer in the files; they are still stored, unless `forgotten` counts
-    them. `problems` are files and memories that were skipped.
+    them. `left_out` are those that the files still have, and that were forgotten in the store since the last export or
+    import. `problems` are files and memories that were skipped.
     """
 
     created: int
@@ -162,6 +186,7 @@ class Restored(Plain, frozen=True, kw_only=True):
     links: int = 0
     missing: tuple[str, ...] = ()
     forgotten: int = 0
+    left_out: tuple[str, ...] = ()
     problems: tuple[FileTrouble, ...] = ()
 
 
@@ -227,8 +252,8 @@ class Verification(Plain, frozen=True, kw_only=True):
 class Stats(Plain, frozen=True, kw_only=True):
     """The state of a store, its index, embedder and kernels; figures of the whole file are None for a scoped handle.
 
-    `superseded` records are among the `records`, and others stand in their place. `to_compare` ones were written many
-    at a time and are compared in the background (`memory.store.catch_up`). `pending` ones have no vector yet;
+    `superseded` records are among the `records`, and others have surely replaced them. `to_compare` ones were written
+    many at a time and are compared in the background (`memory.store.catch_up`). `pending` ones have no vector yet;
     `refused` ones have a text that the embedder does not accept. `behind_ms` is how far a standby is behind.
     """
 

@@ -172,7 +172,7 @@ class Replaced(NamedTuple):
     """
 
     formers: Mapping[int, Sequence[FormerRow]] = {}
-    successors: Mapping[int, tuple[int, tuple[str, ...]]] = {}
+    successors: Mapping[int, tuple[int | None, tuple[str, ...]]] = {}
     contradicts: Mapping[int, tuple[str, ...]] = {}
 
     @classmethod

@@ -383,7 +383,7 @@ def _find_stated(reader: Reader, hits: Sequence[Hit]) -> dict[str, int]:
                 [statement_of(text, candidate.context) for text in texts],
             )
             # The hit repeats or changes one of them, or is changed by one.
-            pairs = [Pair(*both, None, True) for other in others for both in ((statement, other), (other, statement))]
+            pairs = [Pair(*both, True) for other in others for both in ((statement, other), (other, statement))]
             if any(verdict.outcome != "independent" for verdict in judge_all(pairs)):
                 rank_of_id.setdefault(candidate.public_id, rank)
                 break

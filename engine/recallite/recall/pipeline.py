@@ -58,7 +58,7 @@ from recallite.recall.query import (
     question_arrays,
 )
 from recallite.recall.request import Request
-from recallite.recall.succession import NONE, Relations, bring_successors
+from recallite.recall.succession import NONE, Relations, bring_contradictions, bring_successors
 from recallite.store.transaction import Reader
 from recallite.store.values import Found
 from recallite.system.numerics import kernels
@@ -217,12 +217,16 @@ def fetch_and_assess(opened: Opened, queries: Queries, answers: Sequence[Answer]
     successions = [NONE] * len(answers)
     if opened.any_superseded and in_order:
         answers, successions = bring_successors(opened, answers, request)
+    contradictions: list[tuple[int, int, str]] = []
+    if opened.memory_index.cached("contradicts", None, opened.reader.links.any_contradiction):
+        found = {row_id for answer in answers for row_id in answer.row_ids}
+        contradictions = opened.reader.links.contradictions(sorted(found))
+        if in_order and contradictions:
+            answers = [bring_contradictions(opened, answer, contradictions) for answer in answers]
+            brought = {row_id for answer in answers for row_id in answer.row_ids} - found
+            contradictions += opened.reader.links.contradictions(sorted(brought)) if brought else []
     row_ids = [row_id for answer in answers for row_id in (*answer.row_ids, *answer.successors) if row_id >= 0]
     records = opened.reader.records.fetch(row_ids) if row_ids else {}
-    contradictions: list[tuple[int, int, str]] = []
-    contradicted = opened.memory_index.cached("contradicts", None, opened.reader.links.any_contradiction)
-    if contradicted and records:
-        contradictions = opened.reader.links.contradictions([*records])
     relations = Relations(successions, contradictions if in_order else ())
     return Assessed(
         assess_by_text(queries, answers, records, request, opened.embedder_name, relations), records, contradictions

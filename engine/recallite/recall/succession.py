@@ -136,6 +136,29 @@ def _descending(scores: Sequence[float], ranked: int) -> list[float]:
     return [*rising.tolist(), *scores[ranked:]]
 
 
+def bring_contradictions(opened: Opened, answer: Answer, contradictions: Sequence[tuple[int, int, str]]) -> Answer:
+    """The answer with what contradicts its hits, each directly after the first that it contradicts."""
+    ranked, mask = len(answer.row_ids) - answer.brought, opened.view.graph.mask
+    known, after = set(answer.row_ids), dict[int, list[int]]()
+    for one, other, _ in contradictions:
+        (row,) = opened.memory_index.table.rows_of(np.array([other], dtype=np.int64)).tolist()
+        if other not in known and row >= 0 and (not len(mask) or mask[row]):
+            after.setdefault(one, []).append(other)
+    brought = dict[int, int]()
+    for rank, row_id in enumerate(answer.row_ids[:ranked]):
+        for other in after.get(row_id, ()):
+            brought.setdefault(other, rank)
+    if not brought:
+        return answer
+    ranks = [*sorted([*range(ranked), *brought.values()]), *range(ranked, len(answer.row_ids))]
+    columns: list[list[Any]] = [[column[rank] for rank in ranks] for column in answer[:6]]
+    place = {rank: at for at, rank in reversed([*enumerate(ranks)])}
+    for other, rank in brought.items():
+        place[rank] += 1
+        columns[0][place[rank]], columns[3][place[rank]], columns[5][place[rank]] = other, 0, -1
+    return Answer._make((*columns, *answer[6:]))
+
+
 def put_in_order(
     answer: Answer, successions: Successions, records: Mapping[int, Found],
     contradictions: Sequence[tuple[int, int, str]],

@@ -29,6 +29,7 @@ from recallite.remember.relations import (
     settle_change,
     supersede_named,
     undo,
+    was_current,
 )
 from recallite.store.transaction import Writer
 from recallite.store.values import CHUNK_KIND, Row
@@ -138,7 +139,7 @@ def forget(
 ) -> Forgotten:
     """Purge records by id, or all that a filter matches, with their versions and everything derived.
 
-    With `chain` also every record that they supersede, directly or through others.
+    With `chain` also every record that they surely supersede, directly or through others.
     A filter of only a scope also removes what the services keep in it. With `receipt` the file is compacted and then
     searched for the removed contents.
     """
@@ -152,14 +153,17 @@ def forget(
             row_ids = [*known.values()]
         else:
             row_ids = writer.records.matching_ids(selected, checks.now_us(), versions="open")
-        if chain:  # with the records that they supersede, directly or through others
+        if chain:
             in_chain, newest = dict.fromkeys(row_ids), row_ids
             while newest:
-                newest = [row.old_id for row in writer.supersessions.of_new(newest) if row.old_id not in in_chain]
+                following = [row.old_id for row in writer.supersessions.of_new(newest) if row.certain]
+                newest = [row_id for row_id in following if row_id not in in_chain]
                 in_chain |= dict.fromkeys(newest)
             row_ids = [*in_chain]
         check_speaker_of(writer, row_ids, "forget")
-        former = {row.old_id for row in writer.supersessions.of_new(row_ids)}.difference(row_ids)
+        forgotten = set(row_ids)
+        superseded = [row for row in writer.supersessions.of_new(row_ids) if row.old_id not in forgotten]
+        former, hidden = {row.old_id for row in superseded}, {row.old_id for row in superseded if row.certain}
         whole = selected is not None and selected.scopes_only
         scopes = (selected.scopes or ("/",)) if selected is not None and whole else ()
         erased = writer.erasure.begin(row_ids, scopes) if receipt else None
@@ -169,13 +173,13 @@ def forget(
             writer.erasure.finish(erased)
         # What holds again may have been replaced by another as well.
         compare_changed(engine, writer, sorted(former))
-        again = writer.records.rows(sorted(former), None) if former else {}
+        again = writer.records.by_row_ids(sorted(hidden))
     start_comparing(engine)
     return Forgotten(
         records=len(row_ids),
         versions=versions,
         services=service_rows,
-        holds_again=tuple(row.public_id for row in again.values()),
+        holds_again=tuple(record.id for record in again.values() if not record.superseded_by),
         receipt=None if erased is None else engine.store.prove_erasure(erased),
     )
 
@@ -234,11 +238,7 @@ def _chosen_version(ids: Sequence[int], versions: Sequence[Record], version: obj
         i = version % len(ids)
     elif isinstance(version, str | datetime):
         moment = checks.to_datetime(checks.check_time(version, "version") or 0)
-        stood = [
-            i
-            for i, record in enumerate(versions)
-            if record.recorded_from <= moment and (record.recorded_until is None or record.recorded_until > moment)
-        ]
+        stood = [i for i, record in enumerate(versions) if was_current(record, moment)]
         if not stood:
             raise InvalidInput(f"version is {shown(str(version))}: no version was current then; see history()")
         i = stood[-1]

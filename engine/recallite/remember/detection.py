@@ -233,7 +233,7 @@ class Detection:
         claims = self.claim(new), self.claim(old)
         if which_stands(*claims) is not claims[0]:
             return False
-        verdict = judge(_statement(new), _statement(old), cosine=None, later=True, several=self._several)
+        verdict = judge(_statement(new), _statement(old), later=True, several=self._several)
         return verdict.outcome == "supersedes" and self._is_sure(verdict)
 
     def _is_sure(self, verdict: Verdict) -> bool:
@@ -352,20 +352,18 @@ class Detection:
                 if may_replace[not row_is_new]:
                     new, old = (compared.row, other) if row_is_new else (other, compared.row)
                     judged.append((compared, other))
-                    pairs.append(Pair(_statement(new), _statement(old), None, apart))
-        cosines = self._cosines([(compared.row, other) for compared, other in judged])
-        pairs = [pair._replace(cosine=cosine) for pair, cosine in zip(pairs, cosines, strict=True)]
-        relations: dict[tuple[str, str], Relation] = {}
-        for (compared, other), pair, verdict in zip(judged, pairs, self._verdicts_on(pairs), strict=True):
+                    pairs.append(Pair(_statement(new), _statement(old), apart))
+        found: dict[tuple[str, str], tuple[_Compared, Known, Verdict]] = {}
+        for (compared, other), verdict in zip(judged, self._verdicts_on(pairs), strict=True):
             ends = compared.row.public_id, other.public_id
-            before = relations.get(ends)
+            before = found.get(ends)
             replaces = verdict.outcome == "supersedes"
-            if before is None or (replaces and before.verdict.outcome not in ("supersedes", "same")):
-                relations[ends] = Relation(other, verdict, pair.cosine)
-        for compared, other, _ in near:
-            relation = relations.get((compared.row.public_id, other.public_id))
-            if relation is not None and relation.verdict.outcome != "independent":
-                compared.relations += (relation,)
+            if before is None or (replaces and before[2].outcome not in ("supersedes", "same")):
+                found[ends] = compared, other, verdict
+        related = [each for each in found.values() if each[2].outcome != "independent"]
+        cosines = self._cosines([(compared.row, other) for compared, other, _ in related])
+        for (compared, other, verdict), cosine in zip(related, cosines, strict=True):
+            compared.relations += (Relation(other, verdict, cosine),)
 
     def _find_said_before(self, near: Sequence[tuple[_Compared, Known, object]]) -> None:
         """Add the times at which records before each row had the same text, superseded ones among them."""
@@ -390,7 +388,7 @@ class Detection:
     def _verdicts_on(self, pairs: Sequence[Pair]) -> list[Verdict]:
         """The verdicts on pairs; earlier verdicts are not made again."""
         keys = [
-            (pair.new.text, pair.new.speaker, pair.old.text, pair.old.speaker, pair.cosine, pair.later, self._several)
+            (pair.new.text, pair.new.speaker, pair.old.text, pair.old.speaker, pair.later, self._several)
             for pair in pairs
         ]
         known = self._verdicts
@@ -605,6 +603,7 @@ class Effects:
             known_from = max(new.recorded_from, old.recorded_from, again)
             verdict, ids = relation.verdict, (self._row_id(old), self._row_id(new))
             certain = verdict.certain or verdict.outcome == "same"
-            rows.append(Supersession(*ids, holds_from, known_from, None, verdict.reason, verdict.confidence, certain))
+            row = Supersession(*ids, holds_from, known_from, None, verdict.reason, verdict.confidence, certain)
+            rows.append(row._replace(by_rule=True))
         self._writer.supersessions.put(rows)
         self._superseded = []

@@ -482,8 +482,9 @@ def _marked(writer: Writer, pair: _Pair, outcome: Answer) -> str:
                 standpoint.begins_at for standpoint in writer.supersessions.standpoints([old_id, new_id]).values()
             )
             put_in_place(
-                writer, [old_id], [new_id], holds_from=begin, known_from=now_us(), reason=REASON, certain=False
-            )
+                writer, [old_id], [new_id], holds_from=begin, known_from=now_us(), reason=REASON, certain=False,
+                by_rule=True,
+            )  # fmt: skip
         except InvalidInput:  # changed since, so that they are no pair any more
             return "settled"
     elif outcome == "contradicts":

@@ -8,6 +8,7 @@ show them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from itertools import product
 from typing import Any, NamedTuple, TypeAlias, TypeGuard, cast, get_args
 
@@ -19,12 +20,14 @@ from recallite.model import checks
 from recallite.model.authority import Authority, authority_of, is_lower, rank_of, speaker
 from recallite.model.filters import Filter
 from recallite.model.records import Link, Reached, Record
+from recallite.model.reports import UndonePair
 from recallite.remember.prepare import check_ids, check_order
 from recallite.store.transaction import Reader, Writer
 from recallite.store.values import (
     CHUNK_KIND,
     Direction,
     LinkRow,
+    NamedSupersession,
     Occurrence,
     Row,
     Standpoint,
@@ -249,12 +252,13 @@ def put_in_place(
     reason: str | None = None,
     strength: float = 1.0,
     certain: bool = True,
+    by_rule: bool = False,
 ) -> None:
     """Record that each new record supersedes each old one, given as row ids of open versions.
 
     `holds_from` is the valid time from which they hold: when each begins, by default. The store knows it `known_from`:
     by default, as of something that was just written, as soon as both were stored. Old records are left out of what is
-    current only if it is `certain`.
+    current only if it is `certain`; `by_rule` says that no caller said it.
 
     Raises InvalidInput, or Conflict; what the transaction has written must then be rolled back.
     """
@@ -269,13 +273,14 @@ def put_in_place(
     now = checks.now_us()
     repeated = _superseded_already(writer, olds, {new.row_id for new in news}, now)
     _check_acyclic(writer, olds, news)
-    rows = _corrected(writer, repeated, holds_from, now, reason, strength, certain)
+    rows = _corrected(writer, repeated, holds_from, now, reason, strength, certain, by_rule)
     for old in olds:
         if old.row_id not in repeated:
             for new in news:
                 begins = new.begins_at if holds_from is None else holds_from
                 known = max(new.recorded_from, old.recorded_from) if known_from is None else known_from
-                rows.append(Supersession(old.row_id, new.row_id, begins, known, None, reason, strength, certain))
+                row = Supersession(old.row_id, new.row_id, begins, known, None, reason, strength, certain, by_rule)
+                rows.append(row)
     for row in rows:
         old, new = standpoints[row.old_id], standpoints[row.new_id]
         if row.holds_from < old.begins_at:
@@ -347,6 +352,47 @@ def undo(engine: Engine, public_id: str, *, base: str) -> Record:
                 f"{public_id} is not superseded: give the version to restore, an index into history(id, chain=False)"
             )
         return writer.records.get(row_id, outcome="updated")
+
+
+def undone_pairs(engine: Engine, base: str) -> list[UndonePair]:
+    """Return the pairs that a rule had superseded and `restore` undid, the last undone first.
+
+    Left out is what stands again by now, what a caller overruled or its expiry ended, and texts that are gone.
+    """
+    with engine.store.read() as reader:
+        rows = [*reader.supersessions.between(Filter().within(base).replaced(include_superseded=True))]
+        standing = {(row.old, row.new) for row in rows if row.known_until is None}
+        ended = [row for row in rows if row.known_until is not None and (row.old, row.new) not in standing]
+        ended = [row for row in ended if row.by_rule]
+        names = {name for row in ended for name in (row.old, row.new)}
+        versions = {name: reader.records.history(name) for name in names}
+    by_old: dict[str, list[NamedSupersession]] = {}
+    for row in rows:
+        by_old.setdefault(row.old, []).append(row)
+    pairs: dict[tuple[str, str], UndonePair] = {}
+    for row in ended:
+        until = row.known_until
+        if until is None or any(_stood(other, until) for other in by_old[row.old]):
+            continue
+        undone_at = checks.to_datetime(until)
+        of_both = [version for name in (row.old, row.new) for version in versions[name]]
+        then = [version for version in of_both if was_current(version, undone_at)]
+        if len(then) == 2 and (then[1].expires_at is None or then[1].expires_at > undone_at):
+            pairs[row.old, row.new] = UndonePair(
+                old=then[0].text, new=then[1].text, reason=row.reason or "", confidence=row.strength,
+                undone_at=undone_at, old_id=row.old, new_id=row.new,
+            )  # fmt: skip
+    return sorted(pairs.values(), key=lambda pair: pair.undone_at, reverse=True)
+
+
+def _stood(row: NamedSupersession, moment: int) -> bool:
+    """Whether a supersession stood just after a time."""
+    return row.known_from <= moment and (row.known_until is None or row.known_until > moment)
+
+
+def was_current(version: Record, moment: datetime) -> bool:
+    """Whether this version was the current one at a time."""
+    return version.recorded_from <= moment and (version.recorded_until is None or version.recorded_until > moment)
 
 
 def check_reason(reason: object) -> str | None:
@@ -422,7 +468,7 @@ def _superseded_already(writer: Writer, olds: Sequence[Standpoint], news: set[in
 
 def _corrected(
     writer: Writer, repeated: set[int], holds_from: int | None, now: int, reason: str | None, strength: float,
-    certain: bool,
+    certain: bool, by_rule: bool,
 ) -> list[Supersession]:  # fmt: skip
     """Return the supersessions that are repeated with another reason, time or strength, as they will be stored."""
     before = writer.supersessions.of_old(sorted(repeated))
@@ -432,6 +478,7 @@ def _corrected(
             holds_from=row.holds_from if holds_from is None else holds_from,
             strength=row.strength if strength == 1.0 else strength,
             certain=row.certain or certain,
+            by_rule=row.by_rule and by_rule,
         )
         for row in before
     ]

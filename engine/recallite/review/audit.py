@@ -12,9 +12,7 @@ from contextlib import nullcontext, suppress
 from datetime import datetime
 from typing import Any, TypeVar
 
-import numpy as np
 from msgspec import structs
-from numpy.typing import NDArray
 
 from recallite.engine import Engine
 from recallite.errors import Conflict, InvalidInput, NotFound
@@ -28,7 +26,7 @@ from recallite.remember import change, relations
 from recallite.remember.relations import Claim, find_row_id, on_one_subject, supersede, which_stands
 from recallite.store.store import Progress
 from recallite.store.transaction import Reader
-from recallite.store.values import Sought
+from recallite.store.values import Sought, Supersession
 from recallite.system.messages import shown
 from recallite.text.junk import is_junk
 from recallite.text.secrets import find_secrets, redact, redact_all, strings_of
@@ -39,11 +37,11 @@ from recallite.text.statements.keys import record_keys
 CHECKS: dict[str, str | None] = {
     "duplicates": "forget", "near-duplicates": "forget", "contradictions": "supersede", "stale": "expire",
     "expired": "purge_expired", "secrets": "redact", "instructions": "expire", "junk": "forget", "superseded": None,
-    "unjudged": None, "diverged": None,
+    "replaced-by-rule": None, "unjudged": None, "diverged": None,
 }  # fmt: skip
 """Each check with the method that repairs its findings; None where only a person can tell."""
 
-REVIEWS = ("superseded", "unjudged", "diverged")
+REVIEWS = ("superseded", "replaced-by-rule", "unjudged", "diverged")
 """Checks of what is as it should be, for review: only by name."""
 
 # Records of a file, or saved as a whole, must be changed there.
@@ -171,18 +169,18 @@ def compared(
             on_progress(done, len(ids))
 
 
-def superseded(reader: Reader, ids: Sequence[int]) -> Iterator[Finding]:
-    """Find superseded memories, each with the one that stands in its place."""
-    for batch in batches(ids):
-        for old in _records(reader, batch).values():
-            new_ids = reader.records.find_ids(old.superseded_by, "/")
-            for new_id, new in _records(reader, new_ids.values()).items():
-                links = reader.links.of(new_id, incoming=False, types=["supersedes"])
-                (link,) = (link for link in links if link.target == old.id)
-                detail = "" if link.reason is None else f", {link.reason}"
-                until = "" if old.held_until is None else f" since {old.held_until:%Y-%m-%d}"
-                reason = f"is superseded{until} ({link.strength:.2f}{detail}); restore undoes it"
-                yield finding_of_pair("superseded", old, new, reason, None)
+def superseded(reader: Reader, rows: Sequence[Supersession], check: str) -> Iterator[Finding]:
+    """Find superseded memories, each with the one that stands in its place, in the order of these rows."""
+    for batch in batches(rows):
+        records = _records(reader, {row_id for row in batch for row_id in (row.old_id, row.new_id)})
+        for row in batch:
+            how = "is superseded" if row.certain else "may still hold, and is superseded"
+            detail = "" if row.reason is None else f", {row.reason}"
+            since, known = f"{to_datetime(row.holds_from):%Y-%m-%d}", to_datetime(row.known_from)
+            found = "" if f"{known:%Y-%m-%d}" == since else f", found on {known:%Y-%m-%d}"
+            reason = f"{how} since {since} ({row.strength:.2f}{detail}){found}; restore undoes it"
+            pair = finding_of_pair(check, records[row.old_id], records[row.new_id], reason, None)
+            yield structs.replace(pair, at=known)
 
 
 def unjudged(reader: Reader, ids: Sequence[int]) -> Iterator[Finding]:
@@ -205,7 +203,6 @@ class _Comparison:
         self._several = several_valued(policy.several_values)
         self._supersedes = policy.supersede_confidence or usual.supersede_confidence or 1.0
         self._contradicts = policy.contradict_confidence or usual.contradict_confidence or 1.0
-        self._embedder = reader.vectors.active_embedder()
         self._seen: set[tuple[int, int]] = set()
         # Near-duplicates so far: no other is one of them.
         self._gone: set[str] = set()
@@ -242,25 +239,17 @@ class _Comparison:
         self._seen.update(pairs)
         row_ids = {row_id for pair in pairs for row_id in pair}
         records |= _records(self._reader, row_ids - records.keys())
-        vectors: dict[int, NDArray[np.float32]] = {}
-        if self._embedder is not None:
-            rows = self._reader.vectors.of_current(sorted(row_ids), self._embedder)
-            vectors = {row_id: parts[0] for row_id, *_, parts in rows if len(parts) == 1}
-        findings = (self._of_pair(pair, records, vectors) for pair in pairs)
+        findings = (self._of_pair(pair, records) for pair in pairs)
         yield from (finding for finding in findings if finding is not None)
 
-    def _of_pair(
-        self, pair: tuple[int, int], records: dict[int, Record], vectors: dict[int, NDArray[np.float32]]
-    ) -> Finding | None:
+    def _of_pair(self, pair: tuple[int, int], records: dict[int, Record]) -> Finding | None:
         again = self._reader.occurrences.of(pair)
         claims = {row_id: Claim.of_record(records[row_id], again.get(row_id, ())) for row_id in pair}
         old_id, new_id = sorted(pair, key=lambda row_id: (claims[row_id].told_at[-1], _begins(records[row_id])))
         old, new = records[old_id], records[new_id]
-        one, two = vectors.get(old_id), vectors.get(new_id)
         verdict = judge(
-            statement_of(new.text, new.context), statement_of(old.text, old.context),
-            cosine=None if one is None or two is None else float(one @ two), later=True, several=self._several,
-        )  # fmt: skip
+            statement_of(new.text, new.context), statement_of(old.text, old.context), later=True, several=self._several
+        )
         if verdict.outcome == "same":
             return self._same(old, new)
         if "contradictions" not in self._checks or verdict.outcome == "independent":
@@ -406,7 +395,10 @@ def audit(
     filter = filter.replaced(include_superseded=True)
     with engine.store.read() as reader:
         ids = reader.records.matching_ids(filter, now_us())
-        current = reader.records.matching_ids(filter.replaced(include_superseded=False), now_us())
+        listed = reader.records.matching_ids(filter.replaced(include_superseded=False), now_us())
+        standing = [row for batch in batches(ids) for row in reader.supersessions.of_old(batch)]
+        uncertain = {*listed} & {row.old_id for row in standing if not row.certain}
+        current = [row_id for row_id in listed if row_id not in uncertain]
         findings = [*of_texts(reader, ids, names, on_progress)]
         if "expired" in names:
             findings += [
@@ -424,7 +416,11 @@ def audit(
         if {"near-duplicates", "contradictions"} & {*names}:
             findings += compared(engine, reader, current, names, on_progress)
         if "superseded" in names:
-            findings += superseded(reader, sorted({*ids} - {*current}))
+            findings += superseded(reader, standing, "superseded")
+        if "replaced-by-rule" in names:
+            by_rule = [row for row in standing if row.by_rule]
+            by_rule.sort(key=lambda row: (row.known_from, row.old_id, row.new_id), reverse=True)
+            findings += superseded(reader, by_rule, "replaced-by-rule")
         if "unjudged" in names:
             findings += unjudged(reader, current)
         if "diverged" in names and engine.store.confined_to is None:  # devices synchronise no server
@@ -437,5 +433,5 @@ def audit(
     if mend:
         findings = [*mended(engine, findings, seen, filter.base)]
     order = list(CHECKS)
-    findings.sort(key=lambda entry: (order.index(entry.check), entry.id))
-    return Audit(records=len(ids), superseded=len(ids) - len(current), findings=tuple(findings))
+    findings.sort(key=lambda entry: (order.index(entry.check), "" if entry.check == "replaced-by-rule" else entry.id))
+    return Audit(records=len(ids), superseded=len(ids) - len(listed), may_hold=len(uncertain), findings=tuple(findings))

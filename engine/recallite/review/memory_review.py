@@ -10,11 +10,11 @@ from recallite.engine import Namespace
 from recallite.model.checks import check_count, check_flag
 from recallite.model.filters import Filter, FilterFields, bound_filter
 from recallite.model.records import Explanation
-from recallite.model.reports import Audit, Evaluation, Judged
+from recallite.model.reports import Audit, Evaluation, Judged, UndonePair
 from recallite.recall import explain as explaining
 from recallite.recall.request import RecallOptions, build_request
 from recallite.remember import pending
-from recallite.remember.relations import find_row_id
+from recallite.remember.relations import find_row_id, undone_pairs
 from recallite.review.audit import audit
 from recallite.store.store import Progress
 from recallite.system import plugins
@@ -35,12 +35,13 @@ class MemoryReview(Namespace):
     ) -> Audit:
         """Find memories that should not be stored; nothing is changed unless `mend` is True.
 
-        `checks` (all but the last three): "duplicates", "near-duplicates" and "contradictions" within a scope and kind;
+        `checks` (all but the last four): "duplicates", "near-duplicates" and "contradictions" within a scope and kind;
         "stale" (relative times that have passed, such as "next week" a month ago, and memories not recalled for a
         year); "expired"; "secrets" (keys, tokens, passwords, card numbers, IBANs);
         "instructions" to a model; "junk" (small talk); for review, and only by name, "superseded" (what others stand in
-        the place of), "unjudged" (pairs that wait for a language model) and "diverged" (texts that two devices had
-        changed before `transfer.sync`; the later one is current). Checks of texts are for English.
+        the place of), "replaced-by-rule" (those of them that rules or a language model found, the newest first;
+        `restore` undoes one), "unjudged" (pairs that wait for a language model) and "diverged" (texts that two devices
+        had changed before `transfer.sync`; the later one is current). Checks of texts are for English.
 
         Each finding names the method that `mend` calls, or none where a person has to decide: two memories that
         contradict each other may both hold. A pinned memory is never forgotten. The times of a duplicate go to the one
@@ -82,6 +83,13 @@ class MemoryReview(Namespace):
         )
         return evaluation
 
+    def undone(self) -> list[UndonePair]:
+        """List what the rules had superseded and `restore` undid: pairs to evaluate the rules with, newest undo first.
+
+        Nothing learns from them by itself. `recallite eval --undone` writes them as JSON lines.
+        """
+        return undone_pairs(self._engine, self._scope)
+
     def judge(self, *, limit: int | None = None) -> Judged:
         """Ask the language model about pairs of statements whose relation the rules leave open.
 
@@ -120,5 +128,6 @@ class AsyncMemoryReview(AsyncService[MemoryReview]):
 
     audit = awaited(MemoryReview.audit)
     evaluate = awaited(MemoryReview.evaluate)
+    undone = awaited(MemoryReview.undone)
     judge = awaited(MemoryReview.judge)
     explain = awaited(MemoryReview.explain)

@@ -413,6 +413,7 @@ class Supersession(NamedTuple):
 
     `holds_from` is the valid time from which the new one holds, `known_from` and `known_until` say when the store knew
     of it: it stands while `known_until` is None. The old one is left out of what is current only if this is `certain`.
+    `by_rule` says that rules or a language model found it, and no caller said it.
     """
 
     old_id: int
@@ -423,6 +424,7 @@ class Supersession(NamedTuple):
     reason: str | None = None
     strength: float = 1.0
     certain: bool = True
+    by_rule: bool = False
 
 
 class NamedSupersession(NamedTuple):
@@ -436,6 +438,7 @@ class NamedSupersession(NamedTuple):
     reason: str | None
     strength: float
     certain: bool | int
+    by_rule: bool | int
 
 
 def beginning(created_at: int, valid_from: int | None, *, resolved: bool) -> int:

@@ -153,7 +153,7 @@ def supersession_lines(reader: Reader, filter: Filter) -> Iterator[SupersessionL
         yield SupersessionLine(
             pair.old, pair.new, written_time(pair.holds_from), written_time(pair.known_from),
             None if pair.known_until is None else written_time(pair.known_until), pair.reason, pair.strength,
-            bool(pair.certain),
+            bool(pair.certain), bool(pair.by_rule),
         )  # fmt: skip
 
 

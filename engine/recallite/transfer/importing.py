@@ -453,7 +453,7 @@ def check_supersession(entry: SupersessionLine) -> Supersession:
     holds_from, known_from = (checks.time_or(getattr(entry, name), name, 0) for name in ("holds_from", "known_from"))
     known_until = checks.check_time(entry.known_until, "known_until")
     reason, strength = check_reason(entry.reason), checks.check_unit(entry.strength, "strength")
-    row = Supersession(0, 0, holds_from, known_from, known_until, reason, strength, entry.certain)
+    row = Supersession(0, 0, holds_from, known_from, known_until, reason, strength, entry.certain, entry.by_rule)
     if row.known_until is not None and row.known_until < row.known_from:
         raise InvalidInput("known_until is before known_from")
     return row

@@ -220,6 +220,7 @@ class SupersessionLine(Struct, frozen=True, forbid_unknown_fields=True):
     reason: str | None = None
     strength: float = 1.0
     certain: bool = True
+    by_rule: bool = False
 
 
 class OccurrenceLine(Struct, frozen=True, forbid_unknown_fields=True):

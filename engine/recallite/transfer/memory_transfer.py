@@ -111,7 +111,8 @@ class MemoryTransfer(Namespace):
 
         Edited memories are updated under their ids; one that has changed in the store too is kept and reported as a
         problem, unless `overwrite`. New sections become memories. Memories deleted from their file are reported as
-        missing, and forgotten only with `forget_missing`.
+        missing, and forgotten only with `forget_missing`. Memories forgotten in the store since the last export or
+        import stay forgotten: `Restored.left_out` names them, and `overwrite` stores them again.
         """
         restored: Restored = plugins.load("functions", "import_folder")(
             self._engine, folder, base=self._scope, overwrite=overwrite, forget_missing=forget_missing,

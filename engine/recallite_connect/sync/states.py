@@ -84,12 +84,13 @@ class SupersessionFields(Struct, frozen=True, tag="supersession", forbid_unknown
     reason: str | None
     strength: _Unit
     certain: bool = True
+    by_rule: bool = False
 
 
 Fields = MemoryFields | LinkFields | SupersessionFields
 _TOGETHER = (
     ("importance", "base_importance"), ("valid_from", "valid_until", "valid_resolved"), ("expires_at", "expires_after"),
-    ("holds_from", "reason", "strength", "certain"), ("strength", "created_at", "reason"),
+    ("holds_from", "reason", "strength", "certain", "by_rule"), ("strength", "created_at", "reason"),
 )  # fmt: skip
 
 
@@ -357,7 +358,9 @@ def _of_link(link: Link) -> Item:
 
 def _of_supersession(row: NamedSupersession) -> Item:
     name = ("supersession", row.old, row.new, str(row.known_from))
-    fields = SupersessionFields(row.holds_from, row.known_until, row.reason, row.strength, bool(row.certain))
+    fields = SupersessionFields(
+        row.holds_from, row.known_until, row.reason, row.strength, bool(row.certain), bool(row.by_rule)
+    )
     return Item(key=key_of(name), name=name, fields=fields, updated_at=row.known_until or row.known_from)
 
 

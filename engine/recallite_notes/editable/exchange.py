@@ -225,8 +225,9 @@ def _unknown(
             yield line, "this memory is in the file twice: remove one, or the id of one if it is another memory"
         seen.add(public_id)
         if public_id not in rows:
-            yield line, "the store does not have this memory: import the folder first"
-            continue
+            if known.get(public_id) != content_digest(changeable_fields(file.scope, fields, section.text)):
+                yield line, "the store does not have this memory: import the folder first"
+            continue  # else it was forgotten since
         record = records[rows[public_id]]
         if unstored_changes(record, file.scope, section, known.get(public_id), base):
             yield line, f"this memory differs from the store: {_IMPORT_FIRST}"
@@ -290,8 +291,9 @@ def import_folder(
     """Store and update the memories of a folder's files, through a handle bound to the scope `base`.
 
     A memory whose id is in the store is updated if its file has changed. If the store has changed too, the store wins
-    and the memory is listed as a problem; with `overwrite` the file wins. A memory that its file no longer has is
-    missing, and forgotten with `forget_missing`. Files are not changed, and other Markdown in the folder is ignored.
+    and the memory is listed as a problem; with `overwrite` the file wins. So a memory that was forgotten since the last
+    export or import is left out, and comes back with `overwrite`. A memory that its file no longer has is missing, and
+    forgotten with `forget_missing`. Files are not changed, and other Markdown in the folder is ignored.
     `on_progress(done, total)` counts files.
     """
     folder = Folder(path)
@@ -323,6 +325,7 @@ class _Import:
         self._links: list[tuple[str, int, LinkLine]] = []
         self._superseded: list[tuple[str, int, str, SupersededBy]] = []
         self._unread: set[str] = set()
+        self._left_out: set[str] = set()
         self._problems: list[FileTrouble] = []
 
     @property
@@ -376,6 +379,10 @@ class _Import:
                 content = content_digest(changeable_fields(file.scope, section.fields, section.text))
                 if public_id in rows:
                     self._compare(records[rows[public_id]], path, file.scope, section)
+                elif self._was_forgotten(public_id, content):
+                    self._left_out.add(public_id)
+                    digests[public_id] = content
+                    continue
                 else:
                     fields = {name: getattr(section.fields, name) for name in _FIELDS_OF_RECORDS} | {
                         "id": public_id, "tags": section.fields.tags or (),
@@ -408,6 +415,16 @@ class _Import:
             self._positions[public_id] = path, section.line
             sections[public_id] = section
         return sections
+
+    def _was_forgotten(self, public_id: str, content: str) -> bool:
+        """Whether a memory that the store lacks was there at the last export or import, and may not come back."""
+        before = None if self._overwrite else self._before.get(public_id)
+        if before not in (None, content):
+            raise InvalidInput(
+                f"{public_id} was forgotten in the store, and changed here: remove it, or import with overwrite to "
+                "store it again"
+            )
+        return before is not None
 
     def _compare(self, record: Record, path: str, scope: str, section: MemorySection) -> None:
         """Update a stored memory if its section differs and the store has nothing newer."""
@@ -456,7 +473,8 @@ class _Import:
             self._problems.append(FileTrouble(path=OWN, reason=f"the manifest could not be written: {reason}"))
         return Restored(
             created=self._batch.stored, updated=self._updated, unchanged=self._unchanged + self._batch.skipped,
-            links=self._batch.linked, missing=tuple(missing), forgotten=forgotten, problems=tuple(self._problems),
+            links=self._batch.linked, missing=tuple(missing), forgotten=forgotten,
+            left_out=tuple(sorted(self._left_out)), problems=tuple(self._problems),
         )  # fmt: skip
 
     def _link(self) -> None:
@@ -466,6 +484,8 @@ class _Import:
             names = name_memories(reader, ends, self._base)
             stored = reader.records.find_ids(list(names.values()), self._base)
         for path, line, link in self._links:
+            if names[link.target] in self._left_out:
+                continue
             with self._reporting(path, line):
                 if names[link.target] not in stored:
                     raise InvalidInput(f"the link's end {link.target} is not a memory here")
@@ -484,8 +504,10 @@ class _Import:
             known = known_supersessions(writer, self._base)
             names = name_memories(writer, {entry.new for *_, entry in self._superseded}, self._base)
             for path, line, old, entry in self._superseded:
+                new = names[entry.new]
+                if new in self._left_out:
+                    continue
                 with self._reporting(path, line):
-                    new = names[entry.new]
                     if (old, new, check_time(entry.known_from, "known_from")) not in known:
                         fields = structs.asdict(entry)
                         if entry.holds_from is None:

@@ -77,6 +77,8 @@ class SupersededBy(Struct, frozen=True, forbid_unknown_fields=True):
     known_until: str | None = None
     reason: str | None = None
     strength: float = 1.0
+    certain: bool = True
+    by_rule: bool = False
 
 
 class Fields(RecordFields, frozen=True, kw_only=True, forbid_unknown_fields=True):

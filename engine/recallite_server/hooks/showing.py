@@ -80,10 +80,10 @@ def briefing(memory: Memory, event: Event) -> str:
     turn_ids = {record.id for record in turns}
     others = memory.list(scope=scope, where={"kind": {"ne": "chunk"}}, limit=_FACTS + len(turn_ids) + len(standing))
     known = turn_ids | {record.id for record in standing}
-    facts = [record for record in others if record.id not in known][:_FACTS]
+    facts = sorted([record for record in others if record.id not in known][:_FACTS], key=_is_superseded)
     told = {  # each instruction that holds and each preference, without the rest of its text
         record.id: _line(record, standing_part(record.text), may_contradict=[other.id for other in earlier])
-        for record, earlier in in_force(standing)
+        for record, earlier in sorted(in_force(standing), key=lambda part: _is_superseded(part[0]))
     }
     sections = [
         (_INSTRUCTIONS, told), (_OPEN, _lines(_open_ends(turns, event.session))), (_ABOUT, _lines(facts)),
@@ -143,7 +143,14 @@ def _lines(records: Iterable[Record | Hit]) -> dict[str, str]:
     return {record.id: _line(record, record.text) for record in records}
 
 
+def _is_superseded(record: Record) -> bool:
+    return bool(record.superseded_by)
+
+
 def _line(record: Record | Hit, text: str, **marks: Sequence[str]) -> str:
+    marks |= {"superseded_by": record.superseded_by}
+    if isinstance(record, Hit):
+        marks |= {"contradicts": record.contradicts}
     text = " ".join(text.split())
     source = record.source if isinstance(record.source, str | None) else record.source.id
     return json.dumps(

@@ -24,6 +24,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, HTTPConnection, Request
 from starlette.responses import Response
 
+from recallite.doors.calls import RecordsAnswer
 from recallite.doors.operation import codes_of
 from recallite.doors.operations import SCOPE_HEADER
 from recallite.errors import (
@@ -38,7 +39,7 @@ from recallite.errors import (
 )
 from recallite.memory import Memory
 from recallite.model.authority import speaking_as
-from recallite.model.records import Hits
+from recallite.model.records import Hits, Records
 from recallite.model.reports import Forgotten, Stats
 from recallite.system.messages import shown
 from recallite.system.telemetry import logger
@@ -143,6 +144,8 @@ def without_folders(value: Any) -> Any:
     """A result with the names of the store's files, and without their folders."""
     if isinstance(value, Hits):
         return value.fields()
+    if isinstance(value, Records):
+        return RecordsAnswer(value, value.left_out)
     if isinstance(value, list):
         return [*map(without_folders, value)]
     if isinstance(value, Stats):

@@ -205,7 +205,11 @@ class MemoryServer:
         def text() -> str:
             if uri == RECENT:
                 latest = self.memory_for(context).list(limit=_MOST_RECENT)
-                listed = [{"id": record.id, "text": record.text} for record in latest]
+                listed = [
+                    {"id": record.id, "text": record.text}
+                    | ({"superseded_by": record.superseded_by} if record.superseded_by else {})
+                    for record in latest
+                ]
                 return quoted(msgspec.json.encode({"results": listed, "notice": NOTICE}).decode())
             if not uri.startswith(URI):
                 raise NotFound(f"no resource {uri!r}: there is {RECENT}, and {uri_of('ID')}")

@@ -25,6 +25,7 @@ from recallite_server.warm.quick import command, quick_start
 from tests.limits import LAST_RESORT_SECONDS, until
 from tests.system.doors.hooking import Session, repository, shown, texts
 from tests.system.doors.warming import running
+from tests.unit.core.memory.support import supersede_by_rule
 
 
 @pytest.fixture
@@ -170,6 +171,11 @@ def test_a_briefing_has_facts_and_where_the_last_sessions_stopped(memory, projec
         "It parses dates one by one.", "Make the import faster", "Done but for the CSV reader, which is next.",
     }  # fmt: skip
     assert all(record["id"] and record["date"] for record in shown(context))
+    old = memory.remember("The tram to the harbour is line 4", scope=scope).id
+    new = memory.remember("Deploys are announced in the morning", scope=scope).id
+    supersede_by_rule(memory, old, new)
+    last = [record for record in shown(Session(memory, project, "s4").fires("SessionStart")) if record["id"] == old]
+    assert [record["superseded_by"] for record in last] == [[new]]
 
 
 def test_a_briefing_keeps_to_its_tokens(memory, project):

@@ -155,8 +155,9 @@ def test_the_header_narrows_and_never_widens(ask, on_disk):
     on_disk.remember("one", scope="/a/b")
     on_disk.remember("two", scope="/a")
     client = ask(Tokens(on_disk).create(scope="/a").secret)
-    assert [each["text"] for each in client.get("/v1/memories", headers={"Recallite-Scope": "/b"}).json()] == ["one"]
-    assert len(client.get("/v1/memories").json()) == 2
+    narrowed = client.get("/v1/memories", headers={"Recallite-Scope": "/b"}).json()["memories"]
+    assert [each["text"] for each in narrowed] == ["one"]
+    assert len(client.get("/v1/memories").json()["memories"]) == 2
     refused = client.get("/v1/memories", headers={"Recallite-Scope": "b"})
     assert (status(refused), refused.json()["error"]["reason"]) == ((422, "InvalidInput"), "filter")
 

@@ -65,6 +65,7 @@ def test_a_memory_and_its_client_say_the_same(client, on_disk):
     assert client.unlink(ids[0], ids[1]) == 1
     client.supersede(ids[1], ids[2], reason="newer")
     assert client.get(ids[1]).superseded_by == (ids[2],)
+    assert (client.list(), client.list().left_out) == (on_disk.list(), 1)
     assert client.restore(ids[1]).superseded_by == ()
     assert client.update(["tea", "none"], renew=True) == 1
     hits, own = (memory.recall("green tea", purpose="explain") for memory in (client, on_disk))
@@ -83,6 +84,16 @@ def test_a_memory_and_its_client_say_the_same(client, on_disk):
     assert client.store.purge_expired().records == 0
     assert client.forget([ids[0], "none"], missing_ok=True).records == 1
     assert client.forget(tags=["x"]).records == 1
+
+
+def test_forgetting_says_what_holds_again_or_takes_it_along(client, on_disk, http):
+    first, second = (client.remember(text).id for text in ("The shop is in the arcade", "It moved to the quay"))
+    client.supersede(first, second)
+    assert http.delete(f"/v1/memories/{second}").json()["holds_again"] == [first]
+    third = client.remember("It closed for good").id
+    client.supersede(first, third)
+    assert http.delete(f"/v1/memories/{third}", params={"chain": "true"}).json()["records"] == 2
+    assert on_disk.count(include_superseded=True) == 0
 
 
 def _fields(record):

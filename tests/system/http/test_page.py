@@ -22,6 +22,7 @@ from recallite_server.timeline import version_diffs
 from tests.system.http.browsing import Tab, chromium
 from tests.system.http.example_memories import fill
 from tests.system.http.serving import serving
+from tests.unit.core.memory.support import supersede_by_rule
 
 FULL, READER, WORKER = "rct_all", "rct_reader", "rct_worker"
 HOSTILE = {
@@ -337,6 +338,24 @@ def test_a_review_merges_edits_and_skips(open_at, site):
     expect(page.locator(".findings").first).to_be_visible()
     for gone in (duplicate, contradiction, bicycle):
         expect(gone).to_have_count(0)
+
+
+def test_what_rules_replaced_is_listed_and_undone(open_at, site):
+    old, new = (
+        remember(site, "The tram to the harbour is line 4."),
+        remember(site, "The bus to the harbour is line 11."),
+    )
+    supersede_by_rule(site.memory, old, new)
+    page = open_at("/review?check=replaced-by-rule")
+    finding = page.locator(".finding", has_text="line 4")
+    expect(finding.locator(".finding-reason")).to_contain_text("may still hold")
+    expect(finding.get_by_role("button", name="Keep this one")).to_have_count(1)
+    finding.get_by_role("button", name="Undo").click()
+    expect(page.locator(".done")).to_contain_text("both are current")
+    assert site.memory.get(old).superseded_by == ()
+    site.memory.supersede(old, new)
+    show(page, "/search")
+    expect(page.locator(".results > .hint")).to_contain_text(f"{site.memory.list().left_out} replaced")
 
 
 def test_the_state_names_what_the_store_holds_and_what_recall_costs(open_at, site):

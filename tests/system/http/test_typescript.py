@@ -50,7 +50,7 @@ const failed = async (call) => {
   }
 }
 console.log(JSON.stringify({
-  id: stored.id, scope: stored.scope, hit: hits[0].text, listed: listed.map(({ text }) => text),
+  id: stored.id, scope: stored.scope, hit: hits[0].text, listed: listed.memories.map(({ text }) => text),
   importance: changed.importance, count: await memory.count(), lines, title: document.title,
   missing: await failed(() => memory.get({ id: "none" })),
   wrong: await failed(() => memory.recall({ query: "x", limit: 0 })),

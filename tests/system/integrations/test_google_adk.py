@@ -75,6 +75,46 @@ def test_an_agent_loads_memories_of_an_earlier_session(path):
         assert asyncio.run(talk(service, "Who runs billing?", "s2")) == "Billing is run by Ada"
 
 
+def test_an_event_replaces_no_other_and_is_deleted_alone(path):
+    async def talk(service):
+        said = [
+            event("a", "The dentist is Dr. Ruiz"),
+            event("b", "The dentist is Dr. Vogel now", timestamp=1_710_000_000.0),
+        ]
+        for _ in range(2):
+            await service.add_session_to_memory(session(*said))
+            service.memory.store.catch_up()
+        both = await texts(service, "Who is the dentist?")
+        await service.delete_memory(**ADA, memory_id="b")
+        left = await texts(service, "Who is the dentist?")
+        await service.delete_memory(**ADA, memory_id="a")
+        return both, left, await texts(service, "Who is the dentist?")
+
+    with RecalliteMemoryService(path) as service:
+        both, left, none = asyncio.run(talk(service))
+    assert sorted(both) == ["The dentist is Dr. Ruiz", "The dentist is Dr. Vogel now"]
+    assert (left, none) == (["The dentist is Dr. Ruiz"], [])
+    with Memory(path) as memory:
+        assert memory.count(kinds="adk-event", include_superseded=True) == 0
+
+
+def test_what_was_superseded_by_hand_is_known_and_deleted_like_any_other(path):
+    async def talk(service):
+        said = session(event("a", "Tickets cost nine euros"), event("b", "The pool is being rebuilt"))
+        await service.add_session_to_memory(said)
+        ids = {record.metadata["event_id"]: record.id for record in service.memory.list(kinds="adk-event")}
+        service.memory.supersede(ids["a"], ids["b"])
+        await service.add_session_to_memory(said)
+        assert service.memory.count(kinds="adk-event", include_superseded=True) == 2
+        await service.delete_memory(**ADA, memory_id="a")
+        return [
+            record.metadata["event_id"] for record in service.memory.list(kinds="adk-event", include_superseded=True)
+        ]
+
+    with RecalliteMemoryService(path) as service:
+        assert asyncio.run(talk(service)) == ["b"]
+
+
 def test_a_memory_comes_back_as_it_was(path):
     async def talk(service):
         parts = [types.Part(text="The chart"), types.Part.from_bytes(data=b"\x89PNG", mime_type="image/png")]

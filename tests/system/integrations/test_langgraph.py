@@ -64,6 +64,14 @@ def keys(items):
     return [item.key for item in items]
 
 
+def test_a_deleted_item_leaves_the_others_as_they_were(store):
+    for key, text in (("a", "The dentist is Dr. Ruiz"), ("b", "The dentist is Dr. Vogel now")):
+        store.put(("people",), key, {"text": text})
+    assert sorted(keys(store.search(("people",)))) == ["a", "b"]  # nothing replaced the other
+    store.delete(("people",), "b")
+    assert keys(store.search(("people",))) == ["a"]
+
+
 # ── in a graph ────────────────────────────────────────────────────────────────────────────────────────────────
 
 

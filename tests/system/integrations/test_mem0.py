@@ -8,6 +8,7 @@ import inspect
 import json
 import os
 import re
+from itertools import pairwise
 
 import pytest
 
@@ -209,6 +210,28 @@ def test_what_is_inferred_repeats_and_supersedes(mem):
     assert texts(mem.get_all(filters={"user_id": "bob"})) == ["I live in Rome"] * 2
     mem.delete_all(user_id="ada")
     assert mem.memory.count(scope="/mem0/user_id/ada", include_superseded=True) == 0
+
+
+@pytest.mark.parametrize("named_by", ["rules", "caller"])
+def test_what_a_deleted_memory_replaced_goes_with_it(mem, named_by):
+    if named_by == "rules":
+        texts_added = ("The dentist is Dr. Ruiz", "The dentist is Dr. Vogel", "The dentist is Dr. Lund")
+    else:
+        texts_added = ("We buy bread at the mill", "The baker closed in May", "Rolls come by post")
+    ids = [mem.add(text, user_id="ada")["results"][0]["id"] for text in texts_added]
+    beside = mem.add("The bicycle is red", user_id="ada")["results"][0]["id"]
+    if named_by == "caller":
+        for old, new in pairwise(ids):
+            mem.memory.supersede(old, new, reason="so decided")
+    assert {texts_added[2], "The bicycle is red"} <= {*texts(mem.get_all(filters=ADA))}
+    assert mem.delete(ids[2]) == {"message": "Memory deleted successfully!"}
+    assert texts(mem.get_all(filters=ADA)) == ["The bicycle is red"]
+    assert [mem.get(id) for id in ids] == [None] * 3
+    assert texts(mem.search("Which dentist, and where is the bread from?", filters=ADA, threshold=0.0)) == [
+        "The bicycle is red"
+    ]
+    mem.delete(beside)
+    assert mem.memory.count(include_superseded=True) == 0
 
 
 class Model:

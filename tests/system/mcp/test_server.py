@@ -107,6 +107,23 @@ def test_tools_are_described_and_their_answers_fit_their_schemas(use, path):
         assert memory.count() == 0
 
 
+def test_forget_says_what_holds_again_or_takes_it_along(use):
+    async def calls(client):
+        old = told(await client.call_tool("remember", {"text": "The choir sings in the chapel"}))["id"]
+        answers = []
+        for options in ({}, {"chain": True}):
+            new = told(await client.call_tool("remember", {"text": "No songs are planned", "supersedes": [old]}))["id"]
+            answers.append(told(await client.call_tool("forget", {"id": new, **options})))
+        return old, *answers, told(await client.call_tool("list_memories", {}))
+
+    old, said, also, left = use(calls)
+    assert [(each["id"], each["text"]) for each in said["holds_again"]] == [(old, "The choir sings in the chapel")]
+    assert "holds again" in said["advice"]
+    assert (also["outcome"], also["also_forgotten"]) == ("forgotten", 1)
+    assert "holds_again" not in also
+    assert left["results"] == []
+
+
 def test_what_changed_and_what_was_is_said(use):
     async def calls(client):
         await client.call_tool("remember", {"text": "The API listens on port 8080"})

@@ -112,9 +112,26 @@ def test_eval_without_a_question_that_counts_is_exit_1(run, stored):
     assert run("eval", "-", stdin='{"question": "which database?", "expected": []}\n').code == 0
 
 
+def test_eval_writes_what_rules_superseded_and_restore_undid(run, remember):
+    old, new = remember("The tram costs 2 euros"), remember("The tram costs 3 euros now")
+    assert run("eval", "--undone").code == 1
+    run("restore", old)
+    done = run("eval", "--undone")
+    assert (done.code, done.err) == (0, "")
+    (line,) = done.out.splitlines()
+    pair = json.loads(line)
+    assert (pair["old"], pair["new"]) == ("The tram costs 2 euros", "The tram costs 3 euros now")
+    assert (pair["old_id"], pair["new_id"]) == (old, new)
+    assert pair["reason"]
+    assert pair["undone_at"].endswith("Z")
+    assert run("eval", "--undone", "--json").json == [pair]
+
+
 @pytest.mark.parametrize(
     ("arguments", "stdin", "said"),
     [
+        ((), "", "give a file of questions, - for standard input, or --undone"),
+        (("-", "--undone"), "", "--undone asks no questions: leave the file out"),
         (("-",), "{}\n", "line 1: question is missing"),
         (("-",), "\n", "there is no question in the input"),
         (("none.jsonl",), "", "none.jsonl cannot be read"),

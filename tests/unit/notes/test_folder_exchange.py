@@ -338,6 +338,64 @@ def test_what_is_forgotten_leaves_the_files(on_disk, folder):
     assert [file.name for file in folder.rglob("*.md")] == ["2026-03.md"]
 
 
+def test_what_was_forgotten_since_stays_forgotten_until_the_file_is_to_win(on_disk, folder):
+    gone = on_disk.remember("The alarm code is on the fridge", created_at=MARCH)
+    kept = on_disk.remember("The fridge hums at night", created_at=MARCH)
+    on_disk.link(kept.id, gone.id)
+    on_disk.transfer.export_folder(folder)
+    on_disk.forget(gone.id)
+    for _ in range(2):
+        done = on_disk.transfer.import_folder(folder)
+        assert (done.created, done.unchanged, done.left_out, done.problems) == (0, 1, (gone.id,), ())
+    assert [record.id for record in on_disk.list()] == [kept.id]
+    edit(only_file(folder), "hums", "rattles")
+    done = on_disk.transfer.import_folder(folder)
+    assert (done.updated, done.left_out) == (1, (gone.id,))
+    done = on_disk.transfer.import_folder(folder, overwrite=True)
+    assert (done.created, done.left_out, done.links) == (1, (), 1)
+    assert on_disk.get(gone.id).text == "The alarm code is on the fridge"
+    on_disk.forget(gone.id)
+    done = on_disk.transfer.export_folder(folder)
+    assert (len(done.written), done.conflicts) == (1, ())
+    assert "alarm" not in only_file(folder).read_text()
+    assert on_disk.transfer.import_folder(folder).left_out == ()
+
+
+def test_a_forgotten_memory_that_was_changed_in_its_file_is_a_problem(on_disk, folder):
+    gone = on_disk.remember("The alarm code is on the fridge", created_at=MARCH)
+    on_disk.remember("The fridge hums at night", created_at=MARCH)
+    on_disk.transfer.export_folder(folder)
+    on_disk.forget(gone.id)
+    edit(only_file(folder), "on the fridge", "in the drawer")
+    (problem,) = on_disk.transfer.import_folder(folder).problems
+    assert f"{gone.id} was forgotten in the store, and changed here" in problem.reason
+    assert on_disk.count() == 1
+    assert len(on_disk.transfer.export_folder(folder).conflicts) == 1
+    assert on_disk.transfer.import_folder(folder, overwrite=True).created == 1
+    assert on_disk.get(gone.id).text == "The alarm code is in the drawer"
+
+
+def test_a_file_whose_memories_are_all_forgotten_stores_nothing_here_and_all_elsewhere(on_disk, folder, tmp_path):
+    ids = sorted(on_disk.remember(text, created_at=MARCH).id for text in ("Yeast is alive", "Salt is not"))
+    on_disk.transfer.export_folder(folder)
+    on_disk.forget(scope="/")
+    assert on_disk.transfer.import_folder(folder).left_out == tuple(ids)
+    assert on_disk.count() == 0
+    with Memory(tmp_path / "other.db", settings=PLAIN) as other:
+        assert other.transfer.import_folder(folder).created == 2
+
+
+def test_a_forgotten_successor_stays_forgotten_and_what_it_replaced_holds(on_disk, folder):
+    old = on_disk.remember("The ferry leaves at six", created_at=MARCH)
+    new = on_disk.remember(NewRecord("There is a bridge by now", supersedes=old.id))
+    on_disk.transfer.export_folder(folder)
+    assert on_disk.forget(new.id).holds_again == (old.id,)
+    done = on_disk.transfer.import_folder(folder)
+    assert (done.left_out, done.problems) == ((new.id,), ())
+    assert [record.id for record in on_disk.list()] == [old.id]
+    assert on_disk.transfer.export_folder(folder).conflicts == ()
+
+
 def test_another_store_removes_and_replaces_nothing(on_disk, folder, tmp_path):
     on_disk.remember("Mine", created_at=MARCH)
     on_disk.remember("Mine too", created_at="2026-04-01T00:00:00Z")
@@ -424,7 +482,7 @@ def test_scopes_that_file_systems_confuse_have_folders_of_their_own(on_disk, fol
     assert len({path.casefold() for path in done.written}) == len(scopes)
     assert all(path.split("/")[0][0] != "." for path in done.written)
     on_disk.forget(scope="/")
-    on_disk.transfer.import_folder(folder)
+    on_disk.transfer.import_folder(folder, overwrite=True)
     assert sorted(record.scope for record in on_disk.list()) == sorted(scopes)
 
 

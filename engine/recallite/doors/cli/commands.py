@@ -37,6 +37,7 @@ from recallite.doors.cli.output import (
     attributes,
     hint,
     named,
+    one_line,
     print_counts,
     print_pairs,
     print_rows,
@@ -47,9 +48,16 @@ from recallite.doors.cli.output import (
     stdin_lines,
     stdin_text,
 )
-from recallite.doors.cli.printers import print_explanation, print_hits, print_id, print_stored
+from recallite.doors.cli.printers import (
+    hint_of_replaced,
+    print_explanation,
+    print_hits,
+    print_id,
+    print_stored,
+    superseded_by,
+)
 from recallite.errors import InvalidInput, RecalliteError
-from recallite.model.records import NewRecord, Record
+from recallite.model.records import NewRecord, Record, Records
 from recallite.model.reports import Remembered
 from recallite.system import plugins
 
@@ -152,7 +160,7 @@ def _row(record: Record) -> tuple[object, ...]:
         for moment in (record.valid_from, record.held_until or record.valid_until)
     )
     times = f"said {record.occurrences:,} times" if record.occurrences > 1 else ""
-    holds = (f"{since}..{until}" if until else since, times, "superseded" if record.superseded_by else "")
+    holds = (f"{since}..{until}" if until else since, times, superseded_by(record))
     return record.id, record.scope, record.kind, stamp(record.created_at), ", ".join(filter(None, holds)), record.text
 
 
@@ -161,9 +169,10 @@ def _row(record: Record) -> tuple[object, ...]:
     fails=nothing,
     operation="list",
 )
-def list_(memory: Memory, **fields: Any) -> list[Record]:
+def list_(memory: Memory, **fields: Any) -> Records:
     """Show memories in order, filtered as recall filters."""
     records = memory.list(**fields)
+    hint_of_replaced(records.left_out, "--include-superseded shows them")
     limit, offset = fields.pop("limit"), fields.pop("offset")
     if len(records) == limit:
         del fields["order"]
@@ -171,6 +180,13 @@ def list_(memory: Memory, **fields: Any) -> list[Record]:
         if more > 0:
             hint(f"{more:,} more: --limit and --offset show them")
     return records
+
+
+@prints(click.echo, json=named("count"), operation="count")
+def count(memory: Memory, **fields: Any) -> int:
+    """Count memories, filtered as recall filters."""
+    hint_of_replaced(memory.list(limit=1, **fields).left_out, "--include-superseded counts them")
+    return memory.count(**fields)
 
 
 @prints(print_id, operation="update")
@@ -195,6 +211,7 @@ def update(
         return updated
 
 
+_MOST_NAMED = 20
 _NOUNS = {
     "record": "memories and versions", "vector": "vectors", "term": "words", "tag": "tags", "source": "sources",
     "scope": "scopes", "link": "links", "supersession": "supersessions", "occurrence": "repeated statements",
@@ -254,6 +271,8 @@ def forget(
         gone = memory.forget(whole or None, **fields, **how)
         if gone.holds_again:
             hint(f"{len(gone.holds_again):,} that they superseded hold again; --chain forgets them too")
+            for record in memory.get(gone.holds_again[:_MOST_NAMED]).values():
+                hint(f"{record.id} holds again: {one_line(record.text)}")
         return gone
 
 
@@ -332,6 +351,7 @@ def _print_bootstrap(briefing: Bootstrap) -> None:
         hint(f"[experience] {len(briefing.tips)} {TIPS_FOUND}")
     if briefing.left_out:
         hint(f"{briefing.left_out:,} more did not fit the budget")
+    hint_of_replaced(briefing.replaced, "list --include-superseded shows them")
 
 
 @prints(_print_bootstrap, within=True, create=True)  # an agent's first start

@@ -227,13 +227,15 @@ def _bar(value: float, cells: int) -> str:
 
 
 def changes(hit: Hit) -> Iterator[str]:
-    """Tell what a hit took the place of and until when that held, and what has taken its own place, a line each."""
+    """Tell what a hit took the place of and until when that held, what takes its own, and what contradicts it."""
     for former in hit.supersedes:
         until = "" if former.held_until is None else f" until {former.held_until:%Y-%m-%d}"
         yield one_line(f"was{until}: {former.text}")
     if hit.superseded_by:
         until = "" if hit.held_until is None else f" on {hit.held_until:%Y-%m-%d}"
         yield f"superseded{until} by {', '.join(short_ids(hit.superseded_by))}"
+    if hit.contradicts:
+        yield f"contradicts {', '.join(short_ids(hit.contradicts))}"
 
 
 def _by(hit: Hit) -> str:
@@ -279,6 +281,21 @@ print_snapshots = print_table(
 """Print snapshots of sessions."""
 print_tips = print_table("tip", lambda tip: (str(tip),))
 """Print tips, a sentence a line."""
+
+
+def superseded_by(record: Record) -> str:
+    """Tell what supersedes a memory, and by what rule; nothing if it is current."""
+    if not record.superseded_by:
+        return ""
+    reason = record.superseded_by_rule
+    rule = "" if reason is None else f", by rule ({reason})" if reason else ", by rule"
+    return one_line(f"superseded by {', '.join(short_ids(record.superseded_by))}{rule}")
+
+
+def hint_of_replaced(count: int, remedy: str) -> None:
+    """Tell how many memories were left out because others have surely replaced them."""
+    if count:
+        hint(f"{count:,} replaced {'memory is' if count == 1 else 'memories are'} left out: {remedy}")
 
 
 def print_stored(record: Record) -> None:
@@ -374,8 +391,10 @@ def print_audit(audit: Audit) -> None:
     print_rows(("check", "remedy", "id", "reason", "other", "text"), rows, under=("reason", "other"))
     if not rows:
         hint(f"{audit.records:,} memories were checked: nothing was found")
-    if audit.superseded and all(entry.check != "superseded" for entry in audit.findings):
-        hint(f"{audit.superseded:,} of them are superseded: audit superseded shows by what")
+    if (others := audit.superseded + audit.may_hold) and all(entry.at is None for entry in audit.findings):
+        hint(
+            f"{others:,} of them are superseded: audit superseded shows by what, audit replaced-by-rule those of rules"
+        )
 
 
 def has_findings(audit: Audit) -> bool:

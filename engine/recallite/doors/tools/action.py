@@ -100,6 +100,7 @@ Provider = Annotated[str, _field("Who answers in the session.", checks.check_nam
 Summary = Annotated[str, _field("Free text.", checks.encodable, "text without NUL characters", min_length=1)]
 Words = Annotated[str, _field("Free text.", _check_text, _TEXT, min_length=1)]
 Flag = Annotated[bool, Meta(description="True or false.")]
+Chain = Annotated[bool, Meta(description="Also forget what it superseded, which would hold again.")]
 Count = Annotated[int, Meta(ge=0, description="A number of steps or tokens.")]
 ToolNames = Annotated[list[str], _field(
     "The tools that were used, in order.", _check_tools, f"array of at least 1 string, each {_NAME}", min_length=1,

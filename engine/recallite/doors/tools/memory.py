@@ -12,6 +12,7 @@ from recallite.doors.tools.action import (
     Action,
     Call,
     Candidate,
+    Chain,
     Changed,
     DiversifyBy,
     Flag,
@@ -57,7 +58,9 @@ class Was(Struct, frozen=True, kw_only=True):
 
 
 class FoundMemory(Struct, frozen=True, kw_only=True):
-    """A memory. `was` is what it took the place of; `until` and `superseded_by` say that it no longer holds.
+    """A memory. `was` is what it took the place of; `superseded_by` what states it anew, `until` when it ended.
+
+    What is superseded without `until` may still hold; `contradicts` are memories that cannot hold beside it.
 
     `score` orders the results of one question, `confidence` is the chance that it answers it; a list has neither.
     `said_by` is the user, or another with its source, as "web:evil.example".
@@ -79,6 +82,7 @@ class FoundMemory(Struct, frozen=True, kw_only=True):
     was: list[Was] | UnsetType = UNSET
     until: datetime | UnsetType = UNSET
     superseded_by: list[str] | UnsetType = UNSET
+    contradicts: list[str] | UnsetType = UNSET
 
     @classmethod
     def of(cls, call: Call, memory: Hit | Record, formers: Sequence[Was] = ()) -> FoundMemory:
@@ -87,7 +91,7 @@ class FoundMemory(Struct, frozen=True, kw_only=True):
         if isinstance(memory, Hit):
             hit = {
                 "score": memory.score, "confidence": memory.confidence, "match_reasons": list(memory.match_reasons),
-                "evidence_gaps": list(memory.evidence_gaps),
+                "evidence_gaps": list(memory.evidence_gaps), "contradicts": list(memory.contradicts) or UNSET,
             }  # fmt: skip
             formers = [Was.of(item) for item in memory.supersedes]
         source = memory.source.id if isinstance(memory.source, SourceRef) else memory.source
@@ -103,11 +107,13 @@ class FoundMemory(Struct, frozen=True, kw_only=True):
 class FoundMemories(Struct, frozen=True, kw_only=True):
     """Memories, best or newest first; `left_out` counts those that did not fit into the budget of tokens.
 
-    `evidence_gaps` say what the memory seems not to know; `sub_queries` are what was asked besides.
+    `replaced` counts those that a list passes over because others have surely replaced them. `evidence_gaps` say what
+    the memory seems not to know; `sub_queries` are what was asked besides.
     """
 
     results: list[FoundMemory]
     left_out: int = 0
+    replaced: int | UnsetType = UNSET
     evidence_gaps: list[str] = []
     sub_queries: list[str] = []
     notice: str = NOTICE
@@ -139,11 +145,13 @@ class Written(Struct, frozen=True, kw_only=True):
 
 
 class Removed(Struct, frozen=True, kw_only=True):
-    """The outcome of a removal; `holds_again` is what the memory had superseded."""
+    """The outcome of a removal; `holds_again` is what the memory had superseded, or `also_forgotten` how many of it."""
 
     outcome: str
     id: str
+    also_forgotten: int | UnsetType = UNSET
     holds_again: list[Was] | UnsetType = UNSET
+    advice: str | UnsetType = UNSET
     notice: str | UnsetType = UNSET
 
 
@@ -160,23 +168,26 @@ class Version(Struct, frozen=True, kw_only=True):
 _KINDS = ("memory",)
 _MOST_CANDIDATES = 5
 _CANDIDATE_CHARS = 200
+_HOLDS_AGAIN = "What this memory superseded holds again. If that is to be gone too, remove each by its id."
 
 
-def remove(call: Call, record: Record, outcome: str) -> Removed:
-    """Forget a memory, and tell what holds again."""
-    call.memory.forget(record.id)
-    again = former_texts(call.memory, record.supersedes, include_superseded=False)
+def remove(call: Call, record: Record, outcome: str, *, chain: bool) -> Removed:
+    """Forget a memory, with `chain` also what it superseded; else tell what of that holds again."""
+    gone = call.memory.forget(record.id, chain=chain)
+    again = former_texts(call.memory, gone.holds_again)
     return Removed(
-        outcome=outcome, id=record.id, holds_again=[*again.values()] or UNSET, notice=NOTICE if again else UNSET
-    )
+        outcome=outcome, id=record.id, also_forgotten=gone.records - 1 or UNSET,
+        holds_again=[*again.values()] or UNSET, advice=_HOLDS_AGAIN if again else UNSET,
+        notice=NOTICE if again else UNSET,
+    )  # fmt: skip
 
 
-def former_texts(memory: Memory, ids: Iterable[str], *, include_superseded: bool = True) -> dict[str, Was]:
-    """Memories that were superseded, by id; without `include_superseded` those that hold again."""
+def former_texts(memory: Memory, ids: Iterable[str]) -> dict[str, Was]:
+    """Memories that are or were superseded, by id."""
     ids = list(dict.fromkeys(ids))
     if not ids:
         return {}
-    records = memory.list(where={"id": {"in": ids}}, include_superseded=include_superseded, limit=None)
+    records = memory.list(where={"id": {"in": ids}}, include_superseded=True, limit=None)
     return {record.id: Was.of(record) for record in records}
 
 
@@ -284,13 +295,14 @@ class Replace(Action, frozen=True, kw_only=True, tag="replace"):
 
 
 class Remove(Action, frozen=True, kw_only=True, tag="remove"):
-    """forget a memory for good, after which what it superseded holds again; give old_text or id. Of what the user stored, if they agree"""  # noqa: E501
+    """forget a memory for good, after which what it superseded holds again unless chain; give old_text or id. Of what the user stored, if they agree"""  # noqa: E501
 
     old_text: OldText | None = None
     id: MemoryId | None = None
+    chain: Chain = False
 
     def __call__(self, call: Call) -> Removed:
-        return remove(call, _the_one(call.memory, self.id, self.old_text), "removed")
+        return remove(call, _the_one(call.memory, self.id, self.old_text), "removed", chain=self.chain)
 
 
 class ListMemories(Action, frozen=True, kw_only=True, tag="list"):
@@ -301,16 +313,17 @@ class ListMemories(Action, frozen=True, kw_only=True, tag="list"):
     tags: Tags | None = None
 
     def __call__(self, call: Call) -> FoundMemories:
-        return FoundMemories(results=self.page(call, kinds=_KINDS))
+        return self.page(call, kinds=_KINDS)
 
-    def page(self, call: Call, **filter: Any) -> list[FoundMemory]:
+    def page(self, call: Call, **filter: Any) -> FoundMemories:
         """The memories that pass a filter and have these tags, with what they superseded."""
         records = call.memory.list(tags=self.tags, limit=self.limit, offset=self.offset, **filter)
         formers = former_texts(call.memory, [id for record in records for id in record.supersedes])
-        return [
+        found = [
             FoundMemory.of(call, record, [formers[id] for id in record.supersedes if id in formers])
             for record in records
         ]
+        return FoundMemories(results=found, replaced=records.left_out or UNSET)
 
 
 class History(Action, frozen=True, kw_only=True, tag="history"):

@@ -14,6 +14,7 @@ from recallite.doors.tools import memory
 from recallite.doors.tools.action import (
     Action,
     Call,
+    Chain,
     Changed,
     Limit,
     MemoryId,
@@ -127,21 +128,22 @@ class Update(Action, frozen=True, kw_only=True, tag="update"):
 
 
 class Forget(Action, frozen=True, kw_only=True, tag="forget"):
-    """Remove one memory for good, with its history; what the user stored, if they agree. For something that changed use remember or update instead."""  # noqa: E501
+    """Remove one memory for good, with its history; what the user stored, if they agree. What it superseded holds again unless chain is true. For something that changed use remember or update instead."""  # noqa: E501
 
     id: MemoryId
+    chain: Chain = False
 
     def __call__(self, call: Call) -> Removed:
-        return remove(call, call.memory.get(self.id), "forgotten")
+        return remove(call, call.memory.get(self.id), "forgotten", chain=self.chain)
 
 
 class ListMemories(memory.ListMemories, frozen=True, kw_only=True, tag="list_memories"):
     """Show memories in order of storing, the newest first. To find something, recall is better."""
 
     def __call__(self, call: Call) -> FoundMemories:
-        memories = self.page(call, where={"not": {"kind": "chunk"}})
-        fitting = _within(memories, call.token_budget)
-        return FoundMemories(results=fitting, left_out=len(memories) - len(fitting))
+        page = self.page(call, where={"not": {"kind": "chunk"}})
+        fitting = _within(page.results, call.token_budget)
+        return structs.replace(page, results=fitting, left_out=len(page.results) - len(fitting))
 
 
 class SearchDocuments(SearchKnowledge, frozen=True, kw_only=True, tag="search_documents"):
@@ -177,6 +179,7 @@ class Fetch(Action, frozen=True, kw_only=True, tag="fetch"):
             "kind": record.kind, "scope": call.scope_of(record.scope), "created_at": record.created_at.isoformat(),
             "tags": ", ".join(record.tags), "source": record.source or "",
             "said_by": said_by(record.authority, record.source), "notice": NOTICE,
+            "superseded_by": ", ".join(record.superseded_by),
             "left_out": f"{len(record.text) - most:,} more characters" if len(record.text) > most else "",
         }  # fmt: skip
         return Fetched(

@@ -65,6 +65,7 @@ class _RecordRow(NamedTuple):
     standing: Standing | None
     supersedes: str
     superseded_by: str
+    superseded_by_rule: str | None
     occurred_at: str
 
 
@@ -108,6 +109,8 @@ _RECORD_COLUMNS = columns_sql(
         "standing": "(SELECT name FROM standing WHERE record_id = r.id)",
         "supersedes": _SUPERSESSIONS.format(far="old_id", near="new_id"),
         "superseded_by": _SUPERSESSIONS.format(far="new_id", near="old_id"),
+        "superseded_by_rule": "(SELECT coalesce(x.reason, '') FROM supersession x WHERE x.old_id = r.id AND "
+        "x.known_until IS NULL AND x.by_rule ORDER BY x.holds_from, x.new_id LIMIT 1)",
         "occurred_at": json_list("o.at", "o.id", "occurrence o WHERE o.record_id = r.id"),
     },
 )
@@ -352,6 +355,21 @@ class RecordReader(Repository):
         """The number of records that a filter admits."""
         condition = self._tx.conditions.matching(filter, now, versions)
         return self._number(f"SELECT count(*) FROM record r WHERE {condition.sql}", condition.values)
+
+    def count_replaced(self, filter: Filter, now: int) -> int:
+        """The number of records that a filter leaves out because others have surely replaced them."""
+        if filter.include_superseded or filter.valid_at is not None:
+            return 0
+        everything = filter.replaced(include_superseded=True)
+        if filter.as_of is not None:
+            return self.count(everything, now) - self.count(filter, now)
+        within, shown = (self._tx.conditions.matching(part, now) for part in (everything, filter))
+        # From the few that were replaced: none costs nothing, and a list is not read a second time.
+        return self._number(
+            "SELECT count(*) FROM (SELECT DISTINCT old_id FROM supersession WHERE known_until IS NULL AND certain) x "
+            f"CROSS JOIN record r ON r.id = x.old_id WHERE ({within.sql}) AND NOT coalesce(({shown.sql}), false)",
+            (*within.values, *shown.values),
+        )
 
     def count_by_scope(self, filter: Filter, now: int) -> list[tuple[str, int]]:
         """The number of records that a filter admits in each scope that has any."""

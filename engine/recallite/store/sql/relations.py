@@ -161,7 +161,7 @@ def _link(row: tuple[Any, ...]) -> Link:
 # Supersessions; what is derived from them on records stays in step.
 
 LINK_TYPE = "supersedes"
-_COLUMNS = "old_id, new_id, holds_from, known_from, known_until, reason, strength, certain"
+_COLUMNS = "old_id, new_id, holds_from, known_from, known_until, reason, strength, certain, by_rule"
 _HELD_FROM = "coalesce({row}.valid_from, {row}.created_at)"
 # `beginning` in SQL.
 _BEGINS = f"CASE WHEN {{row}}.valid_resolved THEN {{row}}.created_at ELSE {_HELD_FROM} END"
@@ -267,18 +267,19 @@ class Supersessions(Repository):
 
     def successors(
         self, ids: Sequence[int] | NDArray[np.int64], known_at: int | None = None
-    ) -> dict[int, tuple[int, tuple[str, ...]]]:
-        """The time when each of these versions stopped to hold, and its successors; current ones are absent."""
+    ) -> dict[int, tuple[int | None, tuple[str, ...]]]:
+        """The time when each of these versions surely stopped to hold, and its successors; current ones are absent."""
         condition, bound = _known(known_at)
-        successors: dict[int, tuple[int, tuple[str, ...]]] = {}
-        for row_id, holds_from, public_id in self._execute(
-            "SELECT r.id, x.holds_from, n.public_id FROM record r JOIN record c ON c.public_id = r.public_id AND "
-            "c.recorded_until IS NULL JOIN supersession x ON x.old_id = c.id JOIN record n ON n.id = x.new_id WHERE "
+        successors: dict[int, tuple[int | None, tuple[str, ...]]] = {}
+        for row_id, ended, public_id in self._execute(
+            "SELECT r.id, CASE WHEN x.certain THEN x.holds_from END, n.public_id FROM record r JOIN record c ON "
+            "c.public_id = r.public_id AND c.recorded_until IS NULL JOIN supersession x ON x.old_id = c.id "
+            "JOIN record n ON n.id = x.new_id WHERE "
             f"r.id {IN_ARRAY} AND {condition} ORDER BY x.holds_from, n.id",
             (self._id_array(ids), *bound),
         ):
-            held_until, names = successors.get(row_id, (holds_from, ()))
-            successors[row_id] = held_until, (*names, public_id)
+            held_until, names = successors.get(row_id, (None, ()))
+            successors[row_id] = ended if held_until is None else held_until, (*names, public_id)
         return successors
 
     def undone(self, known_at: int, valid_at: int | None = None) -> list[int]:
@@ -318,13 +319,14 @@ class Supersessions(Repository):
         within = f"IN (SELECT r.id FROM record r WHERE {condition.sql})"
         rows = self._execute(
             "SELECT o.public_id, n.public_id, x.holds_from, x.known_from, x.known_until, x.reason, x.strength, "
-            "x.certain FROM supersession x JOIN record o ON o.id = x.old_id JOIN record n ON n.id = x.new_id "
+            "x.certain, x.by_rule "
+            "FROM supersession x JOIN record o ON o.id = x.old_id JOIN record n ON n.id = x.new_id "
             f"WHERE x.old_id {within} AND x.new_id {within} ORDER BY x.id",
             (*condition.values, *condition.values),
         )
         for row in rows:
             pair = read_row(row, NamedSupersession, "a supersession of")
-            yield pair._replace(certain=bool(pair.certain))
+            yield pair._replace(certain=bool(pair.certain), by_rule=bool(pair.by_rule))
 
     def replace(self, old_id: int, new_id: int, known_from: int, row: Supersession | None) -> None:
         """Store what is known of a supersession in place of what was, or (None) remove it, with its link."""
@@ -447,7 +449,7 @@ class Supersessions(Repository):
 
 
 def _supersession(row: tuple[Any, ...]) -> Supersession:
-    return Supersession(*row)._replace(certain=bool(row[-1]))
+    return Supersession(*row[:-2], *map(bool, row[-2:]))
 
 
 def _known(known_at: int | None) -> tuple[str, tuple[int, ...]]:

@@ -182,6 +182,8 @@ TABLES = (
         strength REAL NOT NULL CHECK (strength BETWEEN 0 AND 1)
         -- Whether the old record surely no longer holds: as a caller said, or both texts do.
         certain FLAG DEFAULT true
+        -- Whether rules or a language model found it; else a caller said it.
+        by_rule FLAG DEFAULT false
         UNIQUE INDEX supersession_standing (old_id, new_id) WHERE known_until IS NULL
         INDEX supersession_old (old_id)
         INDEX supersession_new (new_id)

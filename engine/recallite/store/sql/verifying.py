@@ -223,7 +223,7 @@ def figures(tx: Writer, scope: str) -> dict[str, Any]:
     return {
         "path": tx.path,
         "records": records("r.recorded_until IS NULL"),
-        "superseded": records("r.recorded_until IS NULL AND r.superseded_at IS NOT NULL"),
+        "superseded": records("r.recorded_until IS NULL AND r.held_until IS NOT NULL"),
         "versions": records("r.recorded_until IS NOT NULL"),
         "to_compare": tx.uncompared.count() if scope == "/" else None,
         "pending": records("r.embedding_state = 'pending'"),

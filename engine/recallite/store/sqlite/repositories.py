@@ -221,7 +221,7 @@ END;
 -- SELECT content FROM memory_search WHERE query MATCH 'mysql OR postgres' ORDER BY rank
 CREATE VIEW memory_search AS
 SELECT f.memories_fts AS query, f.rank, r.public_id AS id, f.content, r.kind, s.path AS scope,
-       r.superseded_at IS NULL AS current
+       r.held_until IS NULL AS current
   FROM memories_fts f JOIN record r ON r.id = f.rowid JOIN scope s ON s.id = r.scope_id;
 """
 _DROP = """

@@ -5,18 +5,18 @@ Pure functions of texts, without a store. A text is parsed once, into a `Stateme
 
 - keys (`keys`): hashes that statements about the same thing share, by which a store finds candidates
 - frames (`keys`): what is given a value, and the value, as hashes: the same thing with another value
-- outlines (`judging`): bits that rule out most pairs before they are compared
-- traits (`traits`): its rare words, persons and values; the gist is the part of them that keys need
-- evidence (`likelihood`): the numbers of a pair that a fit weighs
+- properties (`properties`): what each clause states, and of what, as it is compared
+- outlines (`outlines`): bits that rule out most pairs before they are compared
 
-`judge` decides about two statements by rules for clauses (`clause_changes`, `value_changes`), for instructions and for
-other languages, and by the fit. Rules for English; German, French and Spanish words of change are known, and elsewhere
-only numbers, dates, names and identical words are compared.
+`judge` decides about two statements (`judging`): a value replaces a value only if both texts state the same property of
+the same subject. Instructions have rules of their own (`instructions`). Rules for English; elsewhere only numbers,
+dates, assignments and identical words are compared.
 """
 
-from recallite.text.statements.judging import Outline, Pair, judge, judge_all, may_relate, outline_of
+from recallite.text.statements.judging import Pair, judge, judge_all
 from recallite.text.statements.keys import MAX_FRAMES, MAX_KEYS, frames_of, keys_of
 from recallite.text.statements.lexicon import SEVERAL, several_valued
+from recallite.text.statements.outlines import Outline, may_relate, outline_of
 from recallite.text.statements.statement import Outcome, Statement, Verdict, statement_of
 
 __all__ = [

@@ -26,6 +26,7 @@ class Clause(Struct, gc=False):
       a preposition
     - `stated`: the keys of its words without times; `every`: with times
     - `nouns`: what the first role names before "of": "city" in "the city of London"
+    - `opening`: what it begins with, where or for whom: "In Prague we ..."
     - `rest`: content words of parts that add with whom or why
     - `gone`: what held before, as the clause says: "from A", "instead of A", "not A"; `listed`: several, by "and"
     - `passive`, `past`, `perfect`, `plan`, `negated`, `command`: its form
@@ -33,6 +34,10 @@ class Clause(Struct, gc=False):
       `yet`: "yet", "already"; `corrected`: "sorry", "actually"; `former`: "used to"
     - `unreal`: "if", "maybe"; `sourced`: somebody says or thinks so
     - `definite`: the object has "the", "my" or "our"
+    - `owned`: the subject is somebody's: "Ada's dentist", "my dentist"
+    - `assigned`: a name is given a value by a mark: "port: 80", "PORT=80"
+    - `moved`: the verb by which something takes another value
+    - `placing`: the preposition that the role "in" stands for: "works at" and "works in" say two things
     """
 
     subject: frozenset[str] = frozenset()
@@ -42,6 +47,7 @@ class Clause(Struct, gc=False):
     stated: frozenset[str] = frozenset()
     every: frozenset[str] = frozenset()
     nouns: tuple[str, ...] = ()
+    opening: tuple[Word, ...] = ()
     rest: tuple[Word, ...] = ()
     gone: tuple[Word, ...] = ()
     listed: bool = False
@@ -61,6 +67,10 @@ class Clause(Struct, gc=False):
     unreal: bool = False
     sourced: bool = False
     definite: bool = False
+    owned: bool = False
+    assigned: bool = False
+    moved: str = ""
+    placing: str = ""
 
     @property
     def replaces(self) -> bool:
@@ -109,7 +119,7 @@ def read_predicate(words: Sequence[Word], i: int, clause: Clause) -> tuple[int, 
             being = "be"
         elif text == "used_to":
             clause.former = not being and _FINITE.isdisjoint([later.text for later in words[i + 1 :]])
-        elif text == "going_to" and clause.stopped:
+        elif text == "going_to" and (clause.stopped or (following and following.text in lx.DEFINITE)):
             relation = "go"
             i += 1
             break
@@ -238,7 +248,7 @@ def _participle(words: Sequence[Word], i: int) -> bool:
 # Verbs that change something only to an amount: "went up to", "came down to".
 _WEAK = word_set("go come bring cut set turn hand drop return rise fall grow get")
 # What a person has changed whose verb names no object.
-_MOVES = {
+MOVES = {
     "move": "live", "reloc": "live", "transfer": "studi", "switch": "use", "migrat": "use", "upgrad": "use",
     "downgrad": "use", "chang": "use", "convert": "use",
 }  # fmt: skip
@@ -266,6 +276,7 @@ _DATES = frozenset((lx.DAY, lx.DATE))
 _LISTING = frozenset(("and", ","))
 _THEMSELVES = frozenset((lx.NAME, lx.IDENTIFIER, lx.NUMBER, lx.CLOCK, lx.DAY))
 _TIMES = frozenset((lx.CLOCK, lx.DAY, lx.DATE))
+_THEIRS = frozenset(("its", "his", "her", "their"))
 _HOUR = lazily(r"(?:1?\d|2[0-4])(?:\.[0-5]\d)?")
 _SAYS = word_set("say says said think thinks guess believe believes reckon heard claims")
 _IGNORED = lx.FILLERS | lx.ARTICLES | lx.BE
@@ -285,7 +296,7 @@ _OWNERS = lx.DEFINITE - {"my"}
 _NO_SUBJECT = (
     _IGNORED | lx.PREPOSITIONS | lx.NOW | lx.NEGATIONS | lx.CORRECTIONS | lx.MODALS
     | {"new", "current", "latest", "have", "do", "will"}
-)  # fmt: skip
+) - {"stay"}  # fmt: skip
 
 
 class _Complement:
@@ -305,7 +316,8 @@ class _Complement:
     def begun(self) -> bool:
         return bool(self.parts[0][1]) or len(self.parts) > 1
 
-    def begin(self, role: str) -> None:
+    def begin(self, role: str, preposition: str = "") -> None:
+        self.clause.placing = self.clause.placing or preposition
         self.parts.append((role, []))
         self.into = self.parts[-1][1]
 
@@ -394,7 +406,8 @@ class _Complement:
             pass
         elif text in lx.PREPOSITIONS or text == "out_of" or text == "as":
             if self.into is not self.gone or self.gone:
-                self.begin(_PLACES.get(text, text))
+                timed = not last and words[i + 1].kind in lx.TYPED
+                self.begin(_PLACES.get(text, text), text if text in _PLACES and not timed else "")
         elif text in lx.DEFINITE or text == "i":
             clause.definite = clause.definite or (not self.parts[0][1] and text in ("the", "my", "our"))
             if text != "the":
@@ -464,18 +477,26 @@ def _changed(complement: _Complement, clause: Clause) -> list[tuple[str, list[Wo
     handed = verb in _HANDS and all(word.kind == lx.NAME for word in target)
     if verb in _WEAK and not amount and not handed and not (parts[0][1] and verb == "set"):
         return parts
-    clause.change = True
+    clause.change, clause.moved = True, verb
     changed = tuple(word for _, some in parts[: complement.to] for word in some)
     if verb in _HANDS and changed and not clause.passive:
         complement.gone += clause.head
     if changed and not clause.passive:
+        others = [word for word in changed if word.text not in _THEIRS]
+        bare = len(changed) == 1 and changed[0].text.endswith("s") and not clause.definite
+        if (
+            others
+            and (bare or len(others) < len(changed))
+            and not all(word.text in lx.PRONOUNS for word in clause.head)
+        ):
+            changed = (*clause.head, *others)  # "Ada changed her bank", "Ada changed banks"
         clause.head, clause.relation = changed, "be"
     else:
         personal = not clause.passive and any(  # somebody, not something
             word.kind == lx.NAME or word.text in lx.PRONOUNS or word.text in ("my", "our") for word in clause.head
         )
         personal = personal and not any(word.stem in lx.ATTRIBUTES for word in clause.head)
-        clause.relation = _MOVES.get(verb, "be") if personal else "be"
+        clause.relation = MOVES.get(verb, "be") if personal else "be"
     return [("" if clause.relation == "be" else "in", target), *parts[complement.to + 1 :]]
 
 

@@ -16,10 +16,9 @@ from recallite.text.statements.clause import Clause
 from recallite.text.statements.instructions import instruction_keys
 from recallite.text.statements.lexicon import SEVERAL
 from recallite.text.statements.statement import Statement, statement_of
-from recallite.text.statements.statement_words import Word
-from recallite.text.statements.traits import gist_of, over_of
+from recallite.text.statements.statement_words import ALIKE, Word
 from recallite.text.words import text_key
-from recallite_kernels.arguments import OVER
+from recallite_kernels.arguments import DENIED, ENDED, OVER
 
 MAX_KEYS = 8
 MAX_FRAMES = 3
@@ -28,6 +27,11 @@ _LEAST_WEIGHT = 6.0
 _MOST_WORDS, _MOST_SUBJECTS = 4, 2
 # "New wifi password: kestrel9" is no clause.
 _LONGEST_FRAGMENT = 16
+# A capitalised word at the beginning of a sentence that is less rare may be no name.
+_UNNAMED_WEIGHT = 9.0
+_SILENT_KINDS = frozenset((lx.STOP, lx.COMMA, lx.MARK, lx.UNIT))
+_FIRST = frozenset(("i", "me", "my", "we", "our"))
+_KIN_KEYS = frozenset(ALIKE.get(stem, stem) for stem in lx.KIN)
 # What says more is never replaced as a whole, and nothing has to find it but an equal text.
 _MOST_STORED_CLAUSES, _MOST_STORED_WORDS = 2, 18
 
@@ -48,18 +52,61 @@ def keys_of(statement: Statement) -> tuple[int, ...]:
         about = clause.subject - lx.SPEAKERS
         if len(about) > 1 and not all(word.kind == lx.NAME for word in clause.head) and not about <= lx.UNRESOLVED:
             texts[f"about {' '.join(sorted(about))}"] = None
-    gist = gist_of(statement)
+    weights, headed, first = _content(statement)
     # Numbers and times name nothing alone.
     rare = sorted(
-        [(-weight, key) for key, weight in gist.weights.items() if weight >= _LEAST_WEIGHT and not key[0].isdigit()]
+        [(-weight, key) for key, weight in weights.items() if weight >= _LEAST_WEIGHT and not key[0].isdigit()]
     )
     for _, key in rare[:_MOST_WORDS]:
         texts[f"word {key}"] = None
-    spoken = sorted(gist.headed)[:2] or [statement.speaker if gist.first else ""]
-    for subject in sorted(gist.subjects)[:_MOST_SUBJECTS]:
+    spoken = sorted(headed)[:2] or [statement.speaker if first else ""]
+    subjects = {lx.SUBJECTS[key] for key in weights if key in lx.SUBJECTS}
+    for subject in sorted(subjects)[:_MOST_SUBJECTS]:
         for person in spoken:
             texts[f"subject {person} {subject}"] = None
     return tuple(map(_hash64, list(texts)[:MAX_KEYS]))
+
+
+def _content(statement: Statement) -> tuple[dict[str, float], frozenset[str], bool]:
+    """How rare its words are, in bits, the kin and names that are a subject or own one, and whether "I" says it."""
+    weights: dict[str, float] = {}
+    names: list[str] = []
+    begins, first = True, False
+    for word in statement.words:
+        kind = word.kind
+        if kind in _SILENT_KINDS:
+            begins = kind == lx.STOP
+            continue
+        if word.weight:
+            weights[word.meaning] = word.weight
+            common = word.weight < _UNNAMED_WEIGHT or word.stem in lx.ATTRIBUTES
+            if kind == lx.NAME and not (begins and common):
+                names.append(word.meaning)
+        elif word.text in _FIRST:
+            first = True
+        begins = False
+    heads = frozenset([word.meaning for clause in statement.clauses for word in clause.head])
+    return weights, heads & _KIN_KEYS | heads.intersection(names), first
+
+
+# Statements that say they are over: "I used to live in Berlin", "Uses TSLint. Replaced by ESLint".
+
+
+def over_of(statement: Statement) -> int:
+    """`ENDED` if all that a statement says is over, `DENIED` if it says that something no longer holds, else 0."""
+    clauses = statement.clauses
+    if not clauses or not statement.whole or any(clause.unreal or clause.sourced for clause in clauses):
+        return 0
+    if all(clause.former for clause in clauses) or _is_replaced(clauses[-1]):
+        return ENDED
+    return DENIED if len(clauses) == 1 and clauses[0].stopped and not clauses[0].plan else 0
+
+
+def _is_replaced(last: Clause) -> bool:
+    """Whether the last clause says that what the others are about was replaced: "..., it was replaced by B"."""
+    done = last.past or last.perfect
+    unnamed = last.subject <= lx.UNRESOLVED
+    return last.relation == "replac" and last.passive and done and unnamed and not (last.negated or last.plan)
 
 
 def frames_of(

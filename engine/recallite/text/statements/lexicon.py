@@ -84,8 +84,6 @@ STATUS = _groups(_TABLES["status"])
 # The same of a passive verb: "was repaired".
 STATUS_STEMS = {stem_of(word): line for word, line in STATUS.items()}
 LASTING_NOUNS = stems(_TABLES["lasting_nouns"])
-# What some think of it: of the same line, one excludes another, but no later opinion makes an earlier one outdated.
-OPINIONS = _groups(_TABLES["opinions"])
 SOURCES = stems(_TABLES["sources"])
 VERBS = stems(_TABLES["verbs"]) | EXCLUSIVE | CHANGES | ENDS
 # Immutable: a later text that says otherwise corrects, or is wrong.
@@ -101,8 +99,6 @@ MONTHS = _named(_TABLES["months"])
 for _name in ("jan", "mar"):
     del MONTHS[_name]
 DATE_WORDS = word_set(_TABLES["date_words"])
-# Words that make two subjects two things where one has one and the other another of its line.
-DISTINCT = _groups(_TABLES["distinct"])
 # A noun that names an attribute: what has one has one value of it.
 ATTRIBUTES = stems(_TABLES["attributes"])
 # Nouns of which a person may have several: who says "my friend is Ann" may have other friends.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -20,8 +22,8 @@ from recallite.text.words import stem_of
 MOST_CHARS, MOST_WORDS = 200, 30
 LONGEST = 400
 _MOST_SENTENCES = 4
-# Nearly all that the fit found in longer turns of dialogues was wrong.
-_MOST_CLAUSES, _LONGEST_OLD, _LONGEST_NEW = 3, 18, 26
+# A statement of more words hardly says one thing.
+_LONGEST_COMPARED = 18
 _SPEAKER = lazily(r"\W*([^\W\d_][\w.'-]*)(?: ([A-Z]|\d{1,3}))?(?: [\w.'-]+){0,2}\s*(?:[:(,\[\-]|$)")
 _PERSONS = frozenset(("user", "me", "human", "i", "myself", "customer", "person"))
 
@@ -32,8 +34,7 @@ class Statement(Struct, gc=False):
     - `speaker`: the stem of the name of who says it, "i" where the context names nobody
     - `whole`: whether every part was read as a clause
     - `question`: whether it only asks; what a text asks beside what it states is not read
-    - `negated`: whether one of its clauses is
-    - `replaceable`, `replacing`: whether it is as short as the older and the newer statements that the fit was shown
+    - `compared`: whether it states one thing in a short sentence, and so can be replaced by another
     """
 
     text: str
@@ -42,28 +43,16 @@ class Statement(Struct, gc=False):
     clauses: tuple[Clause, ...] = ()
     whole: bool = False
     question: bool = False
-    negated: bool = False
-    replaceable: bool = False
-    replacing: bool = False
+    compared: bool = False
     # Of use only where two texts are compared, and then often: made once.
     canonical: tuple[str, ...] | None = None
-    gist: object = None
-    traits: object = None
-    cues: frozenset[str] | None = None
-    mentioned: frozenset[str] | None = None
-    elsewhere: object = None
+    properties: object = None
 
     def canon(self) -> tuple[str, ...]:
         """The forms of its words, questions included: texts that say the same have them in common."""
         if self.canonical is None:
             self.canonical = _canon(self.words, self.speaker)
         return self.canonical
-
-    def mentions(self) -> frozenset[str]:
-        """The keys of all that its clauses name."""
-        if self.mentioned is None:
-            self.mentioned = frozenset([key for clause in self.clauses for key in (*clause.every, *clause.subject)])
-        return self.mentioned
 
 
 @lru_cache(maxsize=4096)
@@ -75,6 +64,8 @@ def statement_of(text: str, context: str | None = None, *, much: bool = False) -
     speaker = _speaker(context)
     if len(text) > LONGEST or (not much and (len(text) > MOST_CHARS or text.count(" ") >= MOST_WORDS)):
         return Statement(text, speaker)
+    if (assigned := _assignments(text)) is not None:
+        return Statement(text, speaker, tuple(read_words(text)), assigned, True, compared=len(assigned) == 1)
     read = words = read_words(text)
     if any(word.text == "?" for word in read):  # questions state nothing; of a text that only asks all is read
         stated = [sentence for sentence in sentences_of(read) if sentence[-1].text != "?"]
@@ -88,9 +79,8 @@ def statement_of(text: str, context: str | None = None, *, much: bool = False) -
     question = "?" in stops
     return Statement(
         text, speaker, tuple(words), tuple(clauses), whole and not asks, question,
-        negated=any(clause.negated for clause in clauses),
-        replaceable=sentences == 1 and not question and not asks and len(words) <= _LONGEST_OLD and len(clauses) <= 1,
-        replacing=1 <= sentences <= 2 and len(words) <= _LONGEST_NEW and len(clauses) <= _MOST_CLAUSES,
+        compared=sentences == 1 and whole and not question and not asks and len(words) <= _LONGEST_COMPARED
+        and len(clauses) == 1,
         canonical=_canon(read, speaker) if asks else None,
     )  # fmt: skip
 
@@ -110,6 +100,43 @@ def _speaker(context: str | None) -> str:
     if label is not None and (match[1].islower() or name in _PERSONS):  # "user A" is another than "user B"
         return f"{stem_of(name)} {label}"
     return "i" if name in _PERSONS else stem_of(name)
+
+
+# Assignments: "PORT=80", {"port": 80}.
+
+_ASSIGNED = lazily(
+    r"(?:export |set |let |const )?([A-Za-z_][\w.-]*)\s?(?::?=|[=-]>)\s?(\"[^\"\n]*\"|'[^'\n]*'|[^\s=;,'\"]+)[;,]?\s*"
+)
+_OBJECT = lazily(r"\s*\{.*\}\s*", re.DOTALL)
+
+
+def _assignments(text: str) -> tuple[Clause, ...] | None:
+    """The names that a text gives values, each as a clause; None for a text that says anything else."""
+    members: list[tuple[str, str]] = []
+    if "=" in text or "->" in text:
+        end = 0
+        while (match := _ASSIGNED.match(text, end)) is not None:
+            members.append((match[1], match[2].strip("\"'")))
+            end = match.end()
+        if end < len(text):
+            return None
+    elif _OBJECT.fullmatch(text):
+        try:
+            decoded = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
+        except msgspec.DecodeError:
+            return None
+        members = [(name, bytes(value).decode().strip('"')) for name, value in decoded.items()]
+    clauses = [_assignment(name, value) for name, value in members[:MAX_CLAUSES]]
+    return tuple(clauses) or None
+
+
+def _assignment(name: str, value: str) -> Clause:
+    head, words = tuple(read_words(name)), tuple(read_words(value))
+    if len(words) != 1 or words[0].kind == lx.MARK:
+        words = tuple(read_words(f'"{value[:80]}"'))
+    stated = frozenset([word.key for word in words])
+    subject = frozenset([word.key for word in head])
+    return Clause(subject, head, "be", (("", words),), stated, stated, assigned=True)
 
 
 # The clauses of a text: where each begins, its subject, and where its verb is.
@@ -251,16 +278,39 @@ def _clause(words: Sequence[Word], speaker: str, previous: Clause | None) -> Cla
         begin, verb = inner
     if verb is None:
         return None
+    label: tuple[Word, ...] = ()
+    if words[verb].text == ":":
+        inner_verb = _verb_of(words, verb + 1)
+        if inner_verb is not None and inner_verb > verb + 1 and _is_finite(words[inner_verb]):
+            # "Warehouse: parcel 1 is on shelf 4" tells of that parcel of the warehouse.
+            label, begin, verb = tuple(words[begin:verb]), verb + 1, inner_verb
+        else:
+            clause.assigned = not _is_speaker(words[begin:verb])
     head = tuple([word for word in words[begin:verb] if word.kind not in (lx.COMMA, lx.MARK)])
     if all(word.text in _UNNAMED for word in head):
         clause.command = previous is None
         head = () if previous is None else previous.head
     elif previous is not None and len(head) == 1 and head[0].text in _ANAPHORS:
         head = _antecedent(head[0].text, previous)
-    clause.head = head
-    i, must = read_predicate(words, verb, clause)
+    clause.head = (*label, *head)
+    clause.owned = any(
+        word.text == "'s" or (word.text in lx.DEFINITE and word.text != "the") for word in words[begin:verb]
+    )
+    if clause.assigned:
+        clause.relation, i, must = "be", verb + 1, False
+    else:
+        i, must = read_predicate(words, verb, clause)
     read_complement(words, i, clause, speaker, opened, must=must)
     return clause
+
+
+def _is_finite(word: Word) -> bool:
+    return word.text in _AUXILIARY or (word.kind == lx.WORD and _finite(word))
+
+
+def _is_speaker(words: Sequence[Word]) -> bool:
+    """Whether words before ":" may be who speaks, not the name of a setting."""
+    return all(word.kind in (lx.NAME, lx.NUMBER) or word.text in _PERSONS for word in words)
 
 
 def _quoted(words: Sequence[Word], verb: int) -> tuple[int, int] | None:
@@ -306,6 +356,10 @@ def _lead_in(words: Sequence[Word], clause: Clause) -> tuple[int, list[Word]]:
             clause.now = clause.now or text in _SINCE or any(opener.text in lx.NOW for opener in words[begin:stop])
             clause.sourced = clause.sourced or text == "according"
             opened += [opener for opener in words[begin:stop] if opener.kind in lx.TYPED]
+            if text not in _SINCE:
+                clause.opening = tuple(
+                    [opener for opener in words[begin + 1 : stop] if opener.weight and opener.kind not in lx.TYPED]
+                )
             begin = stop - 1
         else:
             after = _heading(words, begin, clause)
@@ -413,7 +467,7 @@ def _is_verb(words: Sequence[Word], i: int) -> bool:
     )
 
 
-# Verdicts of the rules on two statements, and findings on two clauses.
+# Verdicts on two statements.
 
 Outcome = Literal["same", "supersedes", "contradicts", "independent"]
 
@@ -434,11 +488,3 @@ class Verdict(NamedTuple):
     confidence: float
     reason: str
     certain: bool = False
-
-
-class Ruling(NamedTuple):
-    """The verdict of a rule on two clauses; `cued`: whether a word such as "now" or "moved" tells of a change."""
-
-    outcome: Outcome
-    reason: str
-    cued: bool

@@ -286,7 +286,7 @@ def _plain(token: str, lower: str, capital: bool, *, letters: bool) -> Word:
         return _word(lower)
     if lower in ("pm", "a.m.", "p.m."):
         return _word(lower, lx.UNIT, lower[0] + "m", value=lower[0] + "m")
-    if lower in lx.UNITS and not (capital and len(lower) > 2):
+    if lower in lx.UNITS and not (capital and (len(lower) > 2 or lower == "ms")):
         return _word(lower, lx.UNIT, _stem(lower), value=lx.UNITS[lower], capital=capital)
     if not letters and (
         any(map(str.isdigit, token))
@@ -321,6 +321,8 @@ def _number(match: re.Match[str], lower: str) -> tuple[Word, ...]:
     value = digits
     if re.fullmatch(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?", digits):
         value = digits.replace(",", "")
+    if re.fullmatch(r"(?:19|20)\d\d-[01]?\d-[0-3]?\d", digits):
+        return (_word(digits, lx.DATE, value=digits),)
     if re.fullmatch(r"\d+-\d[\d-]*", digits) or digits.count(".") > 1 or "/" in digits or ":" in digits:
         value = re.sub(r"[^\d.:/]", "", digits)
         unit = "id" if len(value) > 4 else ""

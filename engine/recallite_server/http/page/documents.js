@@ -71,7 +71,7 @@ export function oneDocument(view) {
       const more = h("div", {});
       const next = async (from) => {
         const where = { source: found.source, position: { gte: from, lt: from + PASSAGES } };
-        const rows = await get(
+        const { memories: rows } = await get(
           "v1/memories",
           { scope: found.scope, kinds: ["chunk"], where, limit: 2 * PASSAGES },
           signal,

@@ -77,12 +77,24 @@ export function meta(memory) {
     h("span", {}, memory.scope),
     memory.kind !== "memory" && h("span", {}, memory.kind),
     memory.context && h("span", { dir: "auto" }, short(memory.context, 60)),
-    memory.superseded_by?.length > 0 &&
-      h("span", { class: "warn" }, `superseded${memory.held_until ? `, held until ${day(memory.held_until)}` : ""}`),
+    memory.superseded_by?.length > 0 && h("span", { class: "warn" }, superseded(memory)),
+    (memory.contradicts ?? []).map((id) => h("a", { href: toMemory(id), class: "warn" }, "contradicts another")),
     memory.authority !== "user" && h("span", { class: memory.authority === "web" && "warn" }, `said by ${saidBy(memory)}`),
     memory.pinned && h("span", {}, "pinned"),
     (memory.tags ?? []).map((tag) => chip(tag, { href: link("search", "", { tag }) })),
   );
+}
+
+function superseded(memory) {
+  const rule = memory.superseded_by_rule ? ` by rule (${short(memory.superseded_by_rule, 60)})` : "";
+  return `superseded${rule}, ${memory.held_until ? `held until ${day(memory.held_until)}` : "may still hold"}`;
+}
+
+// How many memories a list leaves out because others have surely replaced them.
+export function replacedNote(count) {
+  if (count === 0) return null;
+  const told = count === 1 ? "1 replaced memory is" : `${count.toLocaleString("en")} replaced memories are`;
+  return h("p", { class: "hint" }, `${told} left out: “Include superseded” shows them.`);
 }
 
 export function row(memory, extra = null) {

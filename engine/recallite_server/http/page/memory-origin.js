@@ -68,10 +68,11 @@ async function neighbours(memory, signal) {
       order: "oldest",
       limit: 2 * AROUND + 1,
     };
-    return get("v1/memories", query, signal);
+    return (await get("v1/memories", query, signal)).memories;
   }
   const where = { source: memory.source, position: { gte: memory.position - AROUND, lte: memory.position + AROUND } };
-  const found = await get("v1/memories", { scope: memory.scope, where, include_superseded: true, limit: 50 }, signal);
+  const query = { scope: memory.scope, where, include_superseded: true, limit: 50 };
+  const { memories: found } = await get("v1/memories", query, signal);
   return found.sort((one, other) => one.position - other.position);
 }
 

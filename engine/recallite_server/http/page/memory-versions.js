@@ -126,7 +126,9 @@ export function successionOf(memory, { signal, canWrite }, again) {
           h(
             "div",
             {},
-            h("h3", {}, `Replaced by${memory.held_until ? `, held until ${day(memory.held_until)}` : ""}`),
+            h("h3", {}, `Replaced by, ${memory.held_until ? `held until ${day(memory.held_until)}` : "may still hold"}`),
+            memory.superseded_by_rule !== null &&
+              h("p", { class: "hint" }, `Found by rule: ${memory.superseded_by_rule || "no reason is known"}`),
             list(newer),
           ),
         older.length > 0 && h("div", {}, h("h3", {}, "Replaces"), list(older)),

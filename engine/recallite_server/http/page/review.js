@@ -19,8 +19,10 @@ const CHECKS = [
   ["secrets", "Secrets", "Keys, tokens, passwords, card numbers."],
   ["instructions", "Instructions", "Texts that tell a model what to do."],
   ["junk", "Small talk", "Texts without content."],
+  ["replaced-by-rule", "Replaced by rule", "What rules or a language model found to be out of date, newest first."],
   ["unjudged", "Undecided", "Pairs that wait for a language model, or for you."],
 ];
+const BY_RULE = "replaced-by-rule";
 const BOTH_CAN_HOLD = ["contradictions", "unjudged"];
 const TEXT_SHOWN = 700;
 const SHOWN = 20;
@@ -187,6 +189,7 @@ function one(finding, records, { signal, canWrite }) {
     const controls = canWrite &&
       record && [
         records.has(other) &&
+          !(finding.check === BY_RULE && id === finding.id) &&
           write(
             "Keep this one",
             () => post("v1/memories/supersede", superseding(records.get(other), record)),
@@ -241,6 +244,8 @@ function one(finding, records, { signal, canWrite }) {
         () => post("v1/audit", { checks: ["secrets"], where: { id: finding.id }, mend: true }),
         "Done: the secret is redacted, and earlier versions are removed.",
       ),
+    finding.check === BY_RULE &&
+      write("Undo", () => post(ofMemory(finding.id, "/restore"), {}), "Done: both are current again."),
     BOTH_CAN_HOLD.includes(finding.check) &&
       write(
         "Both hold",

@@ -5,7 +5,7 @@ import { empty, failed, field, load, loading, movable } from "./components.js";
 import { announce, debounced, h, replace } from "./dom.js";
 import { counted, fromQuery, inForce, panel, toFields, toQuery } from "./filters.js";
 import { memories, milliseconds, plural } from "./format.js";
-import { hit, list, scaleOf } from "./hit.js";
+import { hit, list, replacedNote, scaleOf } from "./hit.js";
 import { link, note } from "./router.js";
 import { shared } from "./shared.js";
 import { whyNot } from "./why.js";
@@ -148,7 +148,7 @@ export function show({ root, route, signal }) {
   async function listed(aborter) {
     const fields = toFields(filter);
     const query = { ...fields, order: asked.order, limit: PAGE, offset: asked.page * PAGE };
-    const [records, count] = await Promise.all([get("v1/memories", query, aborter), get("v1/count", fields, aborter)]);
+    const [listed, count] = await Promise.all([get("v1/memories", query, aborter), get("v1/count", fields, aborter)]);
     replace(below);
     announce(memories(count));
     if (count === 0) {
@@ -189,7 +189,8 @@ export function show({ root, route, signal }) {
         h("p", { class: "muted small" }, memories(count)),
         h("div", { class: "inline-field" }, field("Order", order)),
       ),
-      movable(list(records)),
+      replacedNote(listed.left_out),
+      movable(list(listed.memories)),
       pages > 1 &&
         h(
           "div",

@@ -218,7 +218,7 @@ export function oneSession(view) {
         },
         signal,
       ),
-    (found) => {
+    ({ memories: found }) => {
       if (found.length === 0) return null;
       return h(
         "section",

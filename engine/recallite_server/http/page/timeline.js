@@ -5,7 +5,7 @@ import { empty, field, load, movable } from "./components.js";
 import { announce, h, replace } from "./dom.js";
 import { counted, fromQuery, inForce, panel, toFields, toQuery } from "./filters.js";
 import { memories, number } from "./format.js";
-import { list } from "./hit.js";
+import { list, replacedNote } from "./hit.js";
 import { link } from "./router.js";
 
 export const TITLE = "Timeline";
@@ -79,16 +79,17 @@ export function show({ root, route, signal }) {
     load(
       period,
       async () => {
-        const [records, count] = await Promise.all([
+        const [listed, count] = await Promise.all([
           get("v1/memories", { ...fields, limit: PAGE, order: "oldest" }, signal),
           get("v1/count", fields, signal),
         ]);
-        return { records, count };
+        return { records: listed.memories, leftOut: listed.left_out, count };
       },
-      ({ records, count }) => {
+      ({ records, leftOut, count }) => {
         announce(`${memories(count)} in ${told(new Date(at), bucket)}`);
         return [
           h("h2", {}, `${told(new Date(at), bucket)}: ${memories(count)}`),
+          replacedNote(leftOut),
           pages(records, count, fields, signal),
         ];
       },
@@ -156,7 +157,8 @@ function pages(first, count, fields, signal) {
       type: "button",
       click: async () => {
         const offset = shown.children.length;
-        const records = await get("v1/memories", { ...fields, limit: PAGE, offset, order: "oldest" }, signal);
+        const page = { ...fields, limit: PAGE, offset, order: "oldest" };
+        const { memories: records } = await get("v1/memories", page, signal);
         shown.append(...list(records).children);
         if (shown.children.length >= count || records.length === 0) more.remove();
         shown.children[offset]?.querySelector("[data-item]")?.focus();

@@ -217,9 +217,9 @@ def test_a_defect_is_one_line_and_a_traceback_on_demand(run, empty, monkeypatch)
         raise ZeroDivisionError("oops")
 
     monkeypatch.setattr("recallite.doors.operation.Operation.apply", broken)
-    failed(run("count"), 70, "ZeroDivisionError")
+    failed(run("scopes"), 70, "ZeroDivisionError")
     monkeypatch.setenv("RECALLITE_DEBUG", "1")
-    assert "Traceback" in run("count").err
+    assert "Traceback" in run("scopes").err
 
 
 def test_the_log_is_shown_on_demand(run, empty, monkeypatch):

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from recallite import Memory
+from tests.unit.core.memory.support import supersede_by_rule
+
 OSLO, BERGEN = "Dana lives in Oslo", "Dana lives in Bergen now"
 
 
@@ -26,9 +29,10 @@ def test_remember_says_what_it_supersedes(run, remember):
 
 def test_recall_shows_what_holds_and_what_was(run, moved):
     old, new = moved
-    line = run("recall", "Where does Dana live?").out.rstrip("\n").split("\t")
+    line, before = (line.split("\t") for line in run("recall", "Where does Dana live?").out.splitlines())
     assert line[2:] == [new, BERGEN, f"was until 2026-06-10: {OSLO}"]
-    (hit,) = run("recall", "Where does Dana live?", "--json").json
+    assert before[2:] == [old, OSLO, f"superseded on 2026-06-10 by {new[-8:]}"]
+    hit, _ = run("recall", "Where does Dana live?", "--json").json
     assert [(each["id"], each["held_until"]) for each in hit["supersedes"]] == [(old, "2026-06-10T00:00:00Z")]
     both = run("recall", "Where does Dana live?", "--include-superseded").out.splitlines()
     assert f"superseded on 2026-06-10 by {new[-8:]}" in "\n".join(both)
@@ -46,14 +50,38 @@ def test_recall_at_another_time(run, moved):
 
 def test_list_and_get_show_intervals(run, moved, remember):
     old, new = moved
-    (line,) = run("list").out.splitlines()
+    listed = run("list")
+    (line,) = listed.out.splitlines()
     assert line.split("\t")[4:] == ["2026-06-10", BERGEN]
-    lines = run("list", "--include-superseded", "--order", "oldest").out.splitlines()
-    assert lines[0].split("\t")[4:] == ["2024-03-01..2026-06-10, superseded", OSLO]
+    assert listed.err == "1 replaced memory is left out: --include-superseded shows them\n"
+    counted = run("count")
+    assert (counted.out, counted.err) == ("1\n", "1 replaced memory is left out: --include-superseded counts them\n")
+    everything = run("list", "--include-superseded", "--order", "oldest")
+    assert everything.err == run("count", "--include-superseded").err == ""
+    lines = everything.out.splitlines()
+    assert lines[0].split("\t")[4:] == [f"2024-03-01..2026-06-10, superseded by {new[-8:]}", OSLO]
     shown = dict(line.split("\t") for line in run("get", old).out.splitlines())
     assert (shown["held_until"], shown["superseded_by"]) == ("2026-06-10T00:00:00Z", new)
     remember("We use the meeting room on Mondays", "--valid-from", "2026-01-01", "--valid-until", "2026-01-31")
     assert run("list", "--limit", "1").out.split("\t")[4] == "2026-01-01..2026-02-01"
+
+
+def test_what_rules_found_is_listed_with_its_reason_and_undone(run, remember, db):
+    old, new = remember("The tram to the harbour is line 4"), remember("The bus to the harbour is line 11")
+    with Memory(db) as memory:
+        supersede_by_rule(memory, old, new)
+    listed = run("list", "--order", "oldest")
+    mark = f"superseded by {new[-8:]}, by rule (another value)"
+    assert [line.split("\t")[4] for line in listed.out.splitlines()] == [mark, ""]
+    assert listed.err == ""
+    audited = run("audit", "replaced-by-rule")
+    assert audited.code == 1
+    assert [cell for cell in audited.out.rstrip("\n").split("\t") if old in cell or new in cell] == [
+        old, f"{new} The bus to the harbour is line 11",
+    ]  # fmt: skip
+    assert "1 of them are superseded" in run("audit", "junk").err
+    assert run("restore", old).code == 0
+    assert run("audit", "replaced-by-rule").code == 0
 
 
 def test_supersede_and_restore_by_ends_of_ids(run, remember):
@@ -72,9 +100,16 @@ def test_supersede_and_restore_by_ends_of_ids(run, remember):
 
 def test_forget_says_what_holds_again(run, moved):
     old, new = moved
-    assert run("forget", new).err == "1 that they superseded hold again; --chain forgets them too\n"
+    said = f"1 that they superseded hold again; --chain forgets them too\n{old} holds again: {OSLO}\n"
+    assert run("forget", new).err == said
     assert run("list").out.split("\t")[0] == old
     assert run("forget", old).err == ""
+
+
+def test_forget_with_chain_leaves_nothing_to_hold_again(run, moved):
+    done = run("forget", moved[1], "--chain")
+    assert (done.out, done.err) == ("2\tforgotten\n", "")
+    assert run("count", "--include-superseded").out == "0\n"
 
 
 def test_one_in_place_of_several_and_several_of_one(run, remember):

@@ -80,7 +80,7 @@ def test_reeve_merge_strategy_is_read_as_printed(load, strategy):
 @pytest.mark.parametrize(
     ("old", "new", "question"),
     [
-        ("The user prefers nano", "The user prefers helix now", "Which editor does the user prefer?"),
+        ("Our dentist is Dr. Lem", "Our dentist is Dr. Ito now", "Who is our dentist?"),
         ("Dana lives in Oslo", "Dana lives in Bergen now", "Where does Dana live?"),
         ("The retrospective is on Monday", "The retrospective is on Tuesday", "When is the retrospective?"),
     ],

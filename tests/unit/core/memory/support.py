@@ -13,6 +13,7 @@ import numpy as np
 
 from recallite import Hit, Memory, Settings
 from recallite.model.settings import WritePolicy
+from recallite.remember.relations import put_in_place
 from tests.limits import LAST_RESORT_SECONDS
 
 PLAIN = Settings(embedder="none")
@@ -154,3 +155,10 @@ for line in sys.stdin:
 
     def __exit__(self, *fault: object) -> None:
         self.process.communicate()
+
+
+def supersede_by_rule(memory: Memory, old: str, new: str, reason: str = "another value") -> None:
+    """Put a memory in the place of another as rules do that are not certain of it."""
+    with memory._engine.atomic() as writer:
+        ids = writer.records.find_ids([old, new], "/")
+        put_in_place(writer, [ids[old]], [ids[new]], reason=reason, strength=0.9, certain=False, by_rule=True)

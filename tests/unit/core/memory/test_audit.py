@@ -143,7 +143,8 @@ def test_what_is_superseded_is_reviewed_by_name(memory):
     memory.supersede(old.id, new.id, reason="she said so", strength=0.9)
     (finding,) = memory.review.audit(["superseded"], mend=True).findings
     assert (finding.id, finding.other, finding.other_text) == (old.id, new.id, new.text)
-    assert finding.reason == "is superseded since 2026-06-10 (0.90, she said so); restore undoes it"
+    found_on = f"found on {finding.at:%Y-%m-%d}"
+    assert finding.reason == f"is superseded since 2026-06-10 (0.90, she said so), {found_on}; restore undoes it"
     assert (finding.verb, finding.mended) == (None, False)
     assert found(memory) == []
 

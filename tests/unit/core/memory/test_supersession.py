@@ -41,7 +41,8 @@ def texts(records):
 
 def test_what_is_superseded_costs_no_place_and_is_shown_on_request(memory, moved):
     oslo, bergen, turin = moved
-    assert [hit.id for hit in memory.recall("where does Dana live")] == [turin]
+    assert [hit.id for hit in memory.recall("where does Dana live")] == [turin, bergen, oslo]
+    assert [hit.id for hit in memory.recall("where does Dana live", limit=1)] == [turin]
     assert (texts(memory.list()), memory.count()) == (["Dana has moved to Turin"], 1)
     assert memory.count(include_superseded=True) == 3
     assert {hit.id for hit in memory.recall("Dana", filter=Filter(include_superseded=True))} == {*moved}
@@ -53,7 +54,8 @@ def test_what_is_superseded_costs_no_place_and_is_shown_on_request(memory, moved
 
 def test_hits_say_what_they_replaced_and_what_replaced_them(memory, moved):
     oslo, bergen, turin = moved
-    (hit,) = memory.recall("Dana")
+    hit, after, _ = memory.recall("Dana")
+    assert (after.id, after.superseded_by) == (bergen, (turin,))
     (former,) = hit.supersedes
     assert (former.id, former.text, hit.superseded_by, hit.held_until) == (bergen, "Dana lives in Bergen now", (), None)
     assert (former.held_from, former.held_until) == (datetime(2026, 3, 1, tzinfo=UTC), datetime(2026, 5, 1, tzinfo=UTC))
@@ -158,7 +160,7 @@ def test_as_of_shows_what_was_not_superseded_yet(memory):
     assert (hit.id, hit.superseded_by, hit.held_until) == (old, (), None)
     memory.update(old, text="The door code was 1111")
     assert texts(memory.recall("door code", as_of=before)) == ["The door code is 1111"]
-    assert texts(memory.recall("door code")) == ["The door code is 2222"]
+    assert texts(memory.recall("door code")) == ["The door code is 2222", "The door code was 1111"]
     # The closed version is as superseded as its record.
     assert texts(memory.list(as_of=to_datetime(now_us()))) == ["The door code is 2222"]
 
@@ -265,7 +267,8 @@ def test_a_successor_that_expires_gives_way_and_comes_back_never(memory):
     office = memory.remember("The office is in Rome").id
     tomorrow = datetime.now(UTC) + timedelta(days=1)
     closed = memory.remember(NewRecord("The office is closed", supersedes=office, expires_at=tomorrow)).id
-    assert texts(memory.list()) == texts(memory.recall("office")) == ["The office is closed"]
+    assert texts(memory.list()) == ["The office is closed"]
+    assert texts(memory.recall("office")) == ["The office is closed", "The office is in Rome"]
     memory.update(closed, expires_at="2026-01-01")
     assert texts(memory.list()) == texts(memory.recall("office")) == ["The office is in Rome"]
     assert texts(memory.list(valid_at=datetime.now(UTC))) == ["The office is in Rome"]
@@ -282,7 +285,8 @@ def test_an_expired_successor_that_was_superseded_itself_still_stands_for_its_ow
     second = memory.remember(NewRecord("The menu has stew", supersedes=first, expires_at="2999-01-01")).id
     memory.remember(NewRecord("The menu has fish", supersedes=second))
     memory.update(second, expires_at="2026-01-01")
-    assert texts(memory.list()) == texts(memory.recall("menu")) == ["The menu has fish"]
+    assert texts(memory.list()) == ["The menu has fish"]
+    assert texts(memory.recall("menu")) == ["The menu has fish", "The menu has soup"]
     memory.store.purge_expired()
     assert texts(memory.list()) == ["The menu has fish"]
 
@@ -357,15 +361,18 @@ def test_a_scoped_handle_sees_and_changes_its_own(memory):
         with pytest.raises(NotFound, match="in this scope: it was never stored"):
             refused()
     assert [(each.id, each.scope) for each in mine.history(old)] == [(old, "/x"), (new, "/x")]
-    (hit,) = mine.recall("when do we meet")
+    (hit,) = mine.recall("when do we meet", limit=1)
     assert (hit.scope, [each.id for each in hit.supersedes]) == ("/x", [old])
     assert mine.restore(old).scope == "/x"
 
 
 def test_explain_names_the_stage_and_the_successor(memory, moved):
     oslo, bergen, turin = moved
-    told = memory.review.explain("Dana", oslo)
+    assert memory.review.explain("Dana", oslo).returned
+    told = memory.review.explain("Dana", oslo, limit=1)
     assert (told.returned, told.stage) == (False, "superseded")
+    assert told.reason.startswith("it no longer holds, and what replaced it is a hit")
+    told = memory.review.explain("Dana", oslo, profile={"superseded": "omit"})
     assert told.reason == f"it is superseded by {bergen}; include_superseded shows it"
     assert memory.review.explain("Dana", oslo, filter=Filter(include_superseded=True)).returned
     assert memory.review.explain("Dana", oslo, valid_at="2026-02-01").returned
@@ -454,7 +461,7 @@ def test_a_file_of_the_store_is_copied_encrypted_and_embedded_again_with_it(tmp_
         memory.store.reembed()
         memory.store.vacuum()
         assert memory.store.rebuild().problems == ()
-        assert [hit.id for hit in memory.recall("office")] == [new]
+        assert [hit.id for hit in memory.recall("office")] == [new, old]
         assert [hit.id for hit in memory.recall("office", mode="vector", filter=Filter(include_superseded=True))] in (
             [old, new],
             [new, old],
@@ -505,6 +512,71 @@ def test_a_reason_and_a_time_are_corrected_when_they_are_given_again(memory):
         memory.supersede(oslo, bergen, at="2025-03-01")
     assert memory.get(oslo).held_until.month == 3
     assert memory.store.verify().problems == ()
+
+
+def test_what_recall_does_not_find_is_told_to_hold_again_too(memory):
+    old = memory.remember(NewRecord("The spare key hangs in the shed", indexed=False))
+    new = memory.remember(NewRecord("The spare key lies under the mat", supersedes=old.id))
+    assert memory.forget(new.id).holds_again == (old.id,)
+
+
+def test_what_stays_replaced_by_another_does_not_hold_again(memory):
+    old, first, second = (memory.remember(text).id for text in ("Ada leads", "Ben leads the shop", "Cem leads the van"))
+    memory.supersede(old, [first, second])
+    assert memory.forget(first).holds_again == ()
+    assert memory.forget(second).holds_again == (old,)
+
+
+@pytest.fixture
+def ruled():
+    """A memory whose rules supersede."""
+    with Memory(":memory:", embedder="none") as memory:
+        yield memory
+
+
+def test_a_rule_that_was_undone_leaves_a_pair(ruled):
+    old = ruled.remember("The clinic opens at eight")
+    new = ruled.remember("The clinic opens at nine now")
+    assert new.supersedes == (old.id,)
+    (link,) = ruled.neighbors(new.id, types=["supersedes"])
+    assert ruled.review.undone() == []
+    ruled.restore(old.id)
+    (pair,) = ruled.review.undone()
+    assert (pair.old, pair.new) == ("The clinic opens at eight", "The clinic opens at nine now")
+    assert (pair.old_id, pair.new_id) == (old.id, new.id)
+    assert (pair.reason, pair.confidence) == (link.reason, link.strength)
+    ruled.update(old.id, text="The ward opens at eight")
+    assert ruled.review.undone() == [pair]
+    assert ruled.scoped("/other").review.undone() == []
+    ruled.supersede(old.id, new.id)
+    assert ruled.review.undone() == []
+    ruled.restore(old.id)
+    assert ruled.review.undone() == [pair]
+    ruled.remember("The ward opens at ten", id=old.id, on_existing="replace")
+    assert ruled.review.undone() == []
+    ruled.forget(new.id)
+    assert ruled.review.undone() == []
+
+
+def test_a_caller_who_overrules_a_rule_leaves_no_pair(ruled):
+    old = ruled.remember("The clinic opens at eight")
+    new = ruled.remember("The clinic opens at nine now")
+    ruled.supersede(old.id, new.id, reason="the door says so", at="2027-01-01")
+    assert ruled.review.undone() == []
+    ruled.restore(old.id)
+    other = ruled.remember("Nobody works there any more")
+    ruled.supersede(old.id, other.id)
+    assert ruled.review.undone() == []
+
+
+def test_a_caller_who_changes_their_mind_leaves_no_pair(memory):
+    first = memory.remember("The hall is let to a choir")
+    second = memory.remember(NewRecord("Chess is played on Mondays", supersedes=first.id))
+    third = memory.remember("Nothing is planned for May")
+    memory.supersede(second.id, third.id, reason="said at the meeting", strength=0.9)
+    for id in (first.id, second.id):
+        memory.restore(id)
+    assert memory.review.undone() == []
 
 
 def test_forgetting_what_holds_tells_what_holds_again_or_forgets_it_too(memory):

@@ -9,7 +9,7 @@ from recallite.text.statements.judging import spelled_alike
 
 
 def verdict(old, new):
-    return judge(statement_of(new), statement_of(old), cosine=None, later=True)
+    return judge(statement_of(new), statement_of(old), later=True)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,6 @@ def test_what_may_still_hold_is_not_superseded(old, new):
     [
         ("Dana lives in Oslo", "Dana lives in Bergen now"),
         ("The ticket costs 5 dollars", "The ticket went up from 5 to 7 dollars"),
-        ("I run twice a week", "I run once a week now"),
         ("I sell cars", "I don't sell cars anymore"),
         ("I go to the gym", "I'm not going to the gym anymore"),
         ("The timeout is 30 seconds", "The timeout is 2 minutes now"),

@@ -46,7 +46,7 @@ BESIDE = (
 
 
 def verdict(old: str, new: str, *, later: bool = True, by: tuple[str | None, str | None] = (None, None)) -> str:
-    return judge(statement_of(new, by[1]), statement_of(old, by[0]), cosine=None, later=later).outcome
+    return judge(statement_of(new, by[1]), statement_of(old, by[0]), later=later).outcome
 
 
 @pytest.mark.parametrize(("old", "new"), REPLACED)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from recallite.text.statements import frames_of, judge, keys_of, may_relate, statement_of
 from recallite.text.statements import statement_words as reading
-from recallite.text.statements.judging import outline_of_statement
+from recallite.text.statements.outlines import outline_of_statement
 from recallite.text.words import normalized
 
 # What rules ask about their neighbours: each of these can be first, last, alone and twice.
@@ -25,7 +25,7 @@ contexts = st.none() | st.sampled_from(["Dana", "user", "doc: README", "", "@"])
 @given(new=texts, old=texts, context=contexts, other=contexts)
 def test_any_two_texts_are_parsed_and_judged(new: str, old: str, context: str | None, other: str | None) -> None:
     parsed, former = statement_of(new, context), statement_of(old, other)
-    assert 0.0 <= judge(parsed, former, cosine=None, later=True).confidence <= 1.0
+    assert 0.0 <= judge(parsed, former, later=True).confidence <= 1.0
     assert all(-(2**63) <= key < 2**63 for key in keys_of(parsed))
     assert all(0 <= part < 2**32 for frame in frames_of(parsed) for part in frame)
 
@@ -42,7 +42,7 @@ sentences = st.lists(st.sampled_from(_VERBS.split()), min_size=3, max_size=9).ma
 def test_outlines_tell_only_independent_statements_apart(new: str, old: str, by: str | None) -> None:
     one, other = statement_of(new, by), statement_of(old)
     if not may_relate(outline_of_statement(one), outline_of_statement(other)):
-        assert judge(one, other, cosine=0.8, later=True).outcome == "independent"
+        assert judge(one, other, later=True).outcome == "independent"
 
 
 def test_a_text_may_end_where_the_rules_would_look_further() -> None:

@@ -85,8 +85,15 @@ def test_what_a_removed_memory_superseded_holds_again(use, moved):
     old, new = moved
     removed = use("remove", id=new)
     assert ([each["id"] for each in removed["holds_again"]], removed["notice"]) == ([old], NOTICE)
+    assert "holds again" in removed["advice"]
     assert [each["text"] for each in use("list")["results"]] == [OSLO]
     assert use("remove", id=old) == {"outcome": "removed", "id": old}
+
+
+def test_a_chain_is_removed_as_a_whole_where_that_is_asked(use, moved, embedded):
+    _, new = moved
+    assert use("remove", id=new, chain=True) == {"outcome": "removed", "id": new, "also_forgotten": 1}
+    assert embedded.count(include_superseded=True) == 0
 
 
 def test_mistakes_are_answered_and_change_nothing(use, moved):

@@ -10,6 +10,7 @@ from recallite import Memory, Settings, tools
 from recallite.errors import InvalidInput, StoreClosed
 from recallite.text.quotes import NOTICE
 from tests.raising import raises
+from tests.unit.core.memory.support import ONLY_STORES, supersede_by_rule
 
 PLAIN = Settings(embedder="none")
 
@@ -144,6 +145,25 @@ def test_list_pages_newest_first(use):
     assert [each["text"] for each in results(use("list", tags=["odd"]))] == ["note 3", "note 1"]
 
 
+def test_results_name_what_supersedes_and_what_contradicts_them(use, embedded):
+    texts = ("The tram to the harbour is line 4", "The bus to the harbour is line 11", "The shed is grey", "A red shed")
+    tram, bus, grey, red = (embedded.remember(text, policy=ONLY_STORES).id for text in texts)
+    assert "replaced" not in use("list")
+    supersede_by_rule(embedded, tram, bus)
+    embedded.supersede(grey, red)
+    listed = use("list")
+    assert listed["replaced"] == 1
+    assert [(each["id"], each.get("superseded_by"), "until" in each) for each in listed["results"]] == [
+        (red, None, False), (bus, None, False), (tram, [bus], False),
+    ]  # fmt: skip
+    found = {each["id"]: each for each in results(use("recall", query="Which line goes to the harbour?"))}
+    assert (found[tram]["superseded_by"], found[bus].get("superseded_by")) == ([bus], None)
+    embedded.restore(tram)
+    embedded.link(bus, tram, type="contradicts")
+    found = {each["id"]: each for each in results(use("recall", query="Which line goes to the harbour?"))}
+    assert (found[tram]["contradicts"], found[bus]["contradicts"]) == ([bus], [tram])
+
+
 def test_a_write_says_what_it_did(use):
     first = use("write", text="The server is called hermes")
     assert (first["outcome"], first["merged_into"]) == ("created", None)
@@ -151,8 +171,8 @@ def test_a_write_says_what_it_did(use):
 
 def test_contradictions_are_reported(path):
     with Memory(path, settings=Settings(profile="hermes")) as memory:
-        old = tools.call("memory", {"action": "write", "text": "The deploy runs on port 8080"}, memory=memory)
-        new = tools.call("memory", {"action": "write", "text": "The deploy runs on port 9090"}, memory=memory)
+        old = tools.call("memory", {"action": "write", "text": "The deploy runs at night"}, memory=memory)
+        new = tools.call("memory", {"action": "write", "text": "The deploy does not run at night"}, memory=memory)
     assert [each["id"] for each in new["contradictions"]] == [old["id"]]
     assert new["notice"] == NOTICE
 

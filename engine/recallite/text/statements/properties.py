@@ -1,0 +1,199 @@
+"""Properties: what a clause states of a subject besides the value, as it is compared with another's.
+
+A property is the subject with all its names, numbers and owners ("Ada's rent" is no property of Ada alone), the verb,
+what the verb is about ("takes ... mg of ramipril"), and all that limits it ("on Mondays", "for guests"). Clauses that
+state one property in several forms are read alike: "I have a new boss: Ann" and "my boss is Ann", "Ann is my boss" and
+"my boss is Ann", "we use Drone for CI" and "CI runs on Drone".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import takewhile
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from recallite.text.statements import lexicon as lx
+from recallite.text.statements.clause import Clause
+from recallite.text.statements.statement import Statement
+from recallite.text.statements.statement_words import Word
+
+Words = tuple[Word, ...]
+
+# Verbs of one relation where a version is: what runs, uses or is on one. Closed: no other verb is followed by one.
+USES = lx.stems("be use run have")
+_DIMENSIONS = {
+    unit: dimension
+    for dimension, units in (
+        ("time", "ms s sec min h hour day week month year"), ("data", "kb mb gb tb"), ("money", "$ € £ ¥"),
+        ("", "k id"),
+    )
+    for unit in units.split()
+}  # fmt: skip
+_RUNS = lx.stems("use run be")
+_HOURS = frozenset(("noon", "midnight", "morning", "afternoon", "evening", "night"))
+# Nobody can tell of which: "a friend of mine", "some of the tests".
+_INDEFINITE = frozenset(("a", "an", "some", "another", "one", "any", "many", "most"))
+
+
+class Property(Struct, frozen=True, gc=False):
+    """What a clause says of its subject.
+
+    - `subject`: the stems of what is spoken of
+    - `relation`: the stem of the verb; "be" for what is, is called or has the value
+    - `roles`: the words of the object ("") and of each further part; "time" for when
+    - `sole`: whether the form says that there is one value: "Ada's Y is V", "the Y is V", "Y = V"; `attribute`: that
+      the subject is no thing but an attribute of one: "the price"
+    - `shared`: whether the subject is nobody's, or of who speaks: "our lawyer", "the port"
+    - `personal`: whether it is of the speaker or of a name alone, of which many things may be said
+    - `told`: whether it says that the value is a new one: "now", "went up to", "instead"
+    """
+
+    subject: frozenset[str]
+    relation: str
+    roles: dict[str, Words]
+    sole: bool
+    attribute: bool
+    shared: bool
+    personal: bool
+    told: bool
+    clause: Clause
+
+
+def properties_of(statement: Statement) -> tuple[Property, ...]:
+    """The properties that the clauses of a statement are of, read once."""
+    if not isinstance(statement.properties, tuple):
+        statement.properties = tuple([_property(clause) for clause in statement.clauses])
+    return statement.properties
+
+
+def _property(clause: Clause) -> Property:
+    subject, relation, roles, head = clause.subject, clause.relation, dict(clause.chunks), clause.head
+    told, owned = clause.now or clause.change or clause.corrected, clause.owned
+    stated = roles.get("", ())
+    if relation == "have" and _tells_a_value(clause, stated):
+        # "Ada has a new phone number: 555", "I have a new landlord, Mr Webb".
+        told = told or any(word.text == "new" for word in stated)
+        added = tuple([word for word in stated if word.text != "new"])
+        subject, relation, head, owned = subject | {word.key for word in added}, "be", (*head, *added), True
+        roles = roles | {"": clause.rest}
+    elif relation == "be" and _tells_a_role(clause, stated) and "time" not in roles:
+        # "Karen is my boss" is of my boss.
+        subject = frozenset([word.key for words in roles.values() for word in words])
+        head, owned, roles = stated, True, {"": head}
+    elif relation == "use" and subject <= lx.SPEAKERS and roles.keys() == {"" if "" in roles else "in", "for"}:
+        # "We use Jenkins for CI", "CI runs on Jenkins".
+        head = roles.pop("for")
+        subject = frozenset([word.key for word in head])
+    if relation in _RUNS and clause.placing == "on" and "" not in roles and is_named(roles.get("in", ())):
+        relation, roles[""] = "use", roles.pop("in")
+    if relation == "go" and "to" not in roles and "" in roles:
+        roles["to"] = roles.pop("")  # "not going to the gym"
+    if clause.opening:
+        roles["opening"] = clause.opening
+    first = head[0].text if head else ""
+    several = bool(head) and head[-1].stem in lx.SEVERAL_NOUNS
+    definite = first == "the" or (clause.change and clause.definite and not clause.passive)
+    nouns = [word.stem for word in takewhile(lambda word: word.text not in lx.PREPOSITIONS, head)]
+    attribute = clause.assigned or (nouns[-1:] != [] and nouns[-1] in lx.ATTRIBUTES and not several)
+    named = is_named(head)
+    shared = (
+        bool(head)
+        and lx.KIN.isdisjoint(nouns)
+        and (first in ("my", "our") or (not clause.owned and head[0].kind == lx.WORD))
+    )
+    return Property(
+        subject, relation, roles,
+        sole=attribute or ((owned or definite) and not several), attribute=attribute, shared=shared,
+        personal=subject <= lx.SPEAKERS or (named and not owned), told=told, clause=clause,
+    )  # fmt: skip
+
+
+def _tells_a_value(clause: Clause, stated: Words) -> bool:
+    """Whether somebody "has" what follows a comma or colon, an attribute or a new one."""
+    if not stated or not clause.rest or clause.negated:
+        return False
+    return stated[0].text == "new" or stated[-1].stem in lx.ATTRIBUTES
+
+
+def _tells_a_role(clause: Clause, stated: Words) -> bool:
+    """Whether a name is said to be "the" or "my" something, of which there is one."""
+    if not clause.definite or not stated or not is_named(clause.head) or is_named(stated):
+        return False
+    return not any(word.stem in lx.SEVERAL_NOUNS for word in stated)
+
+
+def is_named(words: Words) -> bool:
+    """Whether words are a name: capitalised throughout, with the numbers in it."""
+    return (
+        bool(words)
+        and words[0].kind in lx.NAMED
+        and all(word.kind in lx.NAMED or word.kind == lx.NUMBER for word in words)
+    )
+
+
+def is_of_one_subject(new: Property, old: Property) -> bool:
+    """Whether the subjects have the same names, numbers and owners."""
+    if new.subject <= lx.UNRESOLVED:
+        return False
+    if any(one.clause.head and one.clause.head[0].text in _INDEFINITE for one in (new, old)):
+        return False
+    # "The dentist appointment", "my dentist appointment".
+    return new.subject == old.subject or (new.subject ^ old.subject == {"i"} and len(new.subject & old.subject) > 0)
+
+
+def of_object(new: Property, old: Property) -> Property | None:
+    """The older property as one of its object, if what changed is that: "Ada has a test on Monday", "Ada's test"."""
+    stated = old.roles.get("", ())
+    nouns = [word for word in stated if word.kind not in lx.TYPED]
+    subject = old.subject | {word.key for word in nouns}
+    limits = {role: words for role, words in old.roles.items() if role not in ("", "time")}
+    every = subject | {word.key for words in limits.values() for word in words}
+    about = new.subject - lx.SPEAKERS
+    if not nouns or about not in (subject - lx.SPEAKERS, every - lx.SPEAKERS):
+        return None
+    limited = about == every - lx.SPEAKERS  # "a meeting with the bank", "the meeting with the bank"
+    roles = {role: words for role, words in old.roles.items() if role and not (limited and role in limits)}
+    if typed := tuple([word for word in stated if word.kind in lx.TYPED]):
+        roles[""] = typed
+    return replace(old, subject=subject, relation="be", roles=roles, sole=False, attribute=False, personal=False)
+
+
+def keys_of_words(words: Sequence[Word]) -> list[str]:
+    """The keys of words, without "the", "my" and "and"."""
+    return [word.key for word in words if word.text not in lx.DEFINITE and word.text not in ("and", "or")]
+
+
+# Values.
+
+PLAIN = ("plain", frozenset[str]())
+
+
+def kind_of(words: Words) -> tuple[str, frozenset[str]] | None:
+    """Whether a value is typed, a name or plain words, with what is typed; None for a mixture."""
+    if all(word.kind in lx.TYPED for word in words):
+        return "typed", frozenset([type_of(word) for word in words])
+    if any(word.text in lx.NEGATIONS for word in words):
+        return None
+    if all(word.kind in lx.NAMED or (word.kind == lx.NUMBER and not word.unit) for word in words):
+        return "named", frozenset()
+    return PLAIN if all(word.kind == lx.WORD for word in words) else None
+
+
+def type_of(word: Word) -> str:
+    """What a typed word is of: a time of the day, a day, or a number of a unit, of whose dimension it is."""
+    if word.kind == lx.NUMBER:
+        return _DIMENSIONS.get(word.unit, word.unit)
+    return "clock" if word.kind == lx.CLOCK or word.value in _HOURS else "day"
+
+
+def shared_ends(one: Words, other: Words) -> tuple[int, int]:
+    """The number of words that two lists have in common at the beginning and, after these, at the end."""
+    least = min(len(one), len(other))
+    begin = end = 0
+    while begin < least and one[begin].key == other[begin].key:
+        begin += 1
+    while end < least - begin and one[-1 - end].key == other[-1 - end].key:
+        end += 1
+    return begin, end
