@@ -53,7 +53,7 @@ class WritePolicy(Section, frozen=True, kw_only=True):
       given.
     - merge_strategy: For records of one topic: `append` keeps all, `latest` stores the new text as the next version,
       `replace` does so and purges the old text unless the record is pinned. Of several records the last changed is
-      taken. Without a given topic, what a text surely supersedes has its topic.
+      taken.
     - topic_cosine: Without a given topic, the nearest record with at least this cosine shares the topic, unless the
       texts differ in numbers, dates, units, versions, negations, names, identifiers or subject: 'I take the bus'
       replaces 'I take the train', but 'MySQL 8.4' does not replace 'MySQL 8.0'. Not for texts that are embedded in

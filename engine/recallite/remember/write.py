@@ -48,7 +48,7 @@ from recallite.remember.merge_candidates import (
 )
 from recallite.remember.pending import MANY, comparing_policies, embed_pending, start_comparing, start_judging
 from recallite.remember.prepare import Arguments, as_new_record, as_record, prepare_all, prepare_batch
-from recallite.remember.relations import KINDS_THAT_LAST, Known, RowRefused, begins_at
+from recallite.remember.relations import KINDS_THAT_LAST, Known, RowRefused
 from recallite.store.columns import RowColumns
 from recallite.store.store import Progress
 from recallite.store.transaction import Writer
@@ -396,9 +396,6 @@ class _Batch:
         detected = NOTHING if merges and row.topic is not None else self._detection.compared(i)
         if detected.same is not None:
             return self._repeat(row, detected, detected.same)
-        if topic is None and row.topic is None and not row.named and self._policy.merge_strategy != "append":
-            topic, cosine = self._surely_changed(row, detected)
-            merges = topic is not None
         if topic is not None and merges:
             return self._connected(self._merge(topic, i, row), topic, matches)._replace(cosine=cosine)
         if topic is not None and row.topic is None:
@@ -406,14 +403,6 @@ class _Batch:
         created = self._create(i, row)
         self.effects.add(row, detected)
         return self._connected("created", created, matches)._replace(detected=detected)
-
-    def _surely_changed(self, row: Row, detected: Detected) -> tuple[CandidateRecord | None, float | None]:
-        """The only record that a row surely supersedes from now on, which is then on its topic, and their cosine."""
-        if len(detected.superseded) != 1 or detected.successors or begins_at(row) > self._now:
-            return None, None
-        relation = detected.superseded[0]
-        candidate = self._candidates.of(relation.other) if relation.verdict.certain else None
-        return (None, None) if candidate is None else (candidate, relation.cosine)
 
     def _replace(self, row_id: int, i: int, row: Row) -> _Written:
         """Give the record that has the id of a row already what the row has."""
