@@ -252,7 +252,9 @@ MOVES = {
     "move": "live", "reloc": "live", "transfer": "studi", "switch": "use", "migrat": "use", "upgrad": "use",
     "downgrad": "use", "chang": "use", "convert": "use",
 }  # fmt: skip
-_REPLACES = lx.stems("replace substitute trade exchange")
+_REPLACES = lx.stems("replace substitute trade exchange supersede succeed")
+# Verbs that say the same of what came before, if they name it: "B succeeded A", "B took over from A".
+_SUCCEEDS = lx.stems("replace supersede succeed")
 _TARGETS = frozenset(("to", "into", "onto", "until"))
 _POSTPONES = lx.stems("reschedule postpone rebook")
 _HANDS = frozenset(("hand", "reassign"))
@@ -277,13 +279,14 @@ _LISTING = frozenset(("and", ","))
 _THEMSELVES = frozenset((lx.NAME, lx.IDENTIFIER, lx.NUMBER, lx.CLOCK, lx.DAY))
 _TIMES = frozenset((lx.CLOCK, lx.DAY, lx.DATE))
 _THEIRS = frozenset(("its", "his", "her", "their"))
+_YEAR = lazily(r"(?:19|20)\d\d")
 _HOUR = lazily(r"(?:1?\d|2[0-4])(?:\.[0-5]\d)?")
 _SAYS = word_set("say says said think thinks guess believe believes reckon heard claims")
-_IGNORED = lx.FILLERS | lx.ARTICLES | lx.BE
+_IGNORED = lx.FILLERS | lx.ARTICLES | (lx.BE - {"stay"})
 # Words that `read_special` reads.
 _MEANINGFUL = (
     lx.NOW | lx.CORRECTIONS | lx.ADJUNCTS | lx.NEGATIONS | lx.PREPOSITIONS | lx.PARTICLES | lx.DEFINITE
-    | {"left", "yet", "already", "instead", "instead_of", "according", "out_of", "i", "until"}
+    | {"left", "yet", "already", "instead", "instead_of", "according", "out_of", "i", "until", "but"}
 )  # fmt: skip
 _SPECIAL = _IGNORED | _MEANINGFUL
 # Words that say nothing wherever they stand.
@@ -366,8 +369,17 @@ class _Complement:
             self.into = self.rest
         elif self.into is self.rest:
             pass
+        elif text == "but":
+            if clause.negated and self.begun:  # "no longer in Word but in Typst"
+                self.gone += [other for _, some in self.parts for other in some]
+                clause.negated = clause.stopped = False
+                clause.change = True
+                self.parts = [("", [])]
+                self.into = self.parts[0][1]
         elif text == "from" and not last and words[i + 1].kind in _DATES:
             clause.now = True
+        elif text == "from" and clause.relation == "take" and words[i - 1].text == "over":
+            self.into, clause.relation = self.gone, "replac"
         elif (text == "from" and (self.changes or clause.relation in ("be", "get"))) or (
             text in ("out_of", "off") and not last and (self.changes or clause.relation == "take")
         ):
@@ -435,9 +447,11 @@ def read_complement(
         else:
             complement.read(words, i)
     parts, verb = complement.parts, clause.relation
-    if complement.replaces and not complement.gone and not clause.passive:
+    if complement.replaces and not complement.gone and not clause.passive and (parts[0][1] or verb == "replac"):
         complement.gone += parts[0][1]
         parts[0] = ("", [word for word in clause.head if word.text not in lx.DEFINITE])
+    if clause.relation in _SUCCEEDS and complement.gone:
+        clause.relation = "replac"
     if verb == "renam" and clause.passive:
         complement.gone += clause.head
     if complement.changes and complement.to >= 0 and parts[complement.to][1]:
@@ -541,6 +555,8 @@ def _chunks(
                 into = "time" if timely else ""
             elif word.kind in _TIMES:
                 into = "time"
+            elif len(words) == 1 and role == "in" and word.kind == lx.NUMBER and _YEAR.fullmatch(word.value):
+                word, into = word.with_value(word.value, kind=lx.DATE), "time"  # "moved to Graz in 2009"
             elif word.text == "one" and len(words) > 1 and word is not words[-1]:
                 word = word.with_value("1", kind=lx.NUMBER)
             by_role.setdefault(into, []).append(word)

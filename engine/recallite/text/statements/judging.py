@@ -232,7 +232,7 @@ def _compared(new: Property, old: Property, several: frozenset[str]) -> Finding 
     event = theirs.past and not theirs.perfect and not theirs.change and not (theirs.passive and old.relation == "be")
     tells_of = ours.gone and (ours.change or ours.corrected or ours.relation == "replac") and not ours.negated
     if tells_of and not theirs.negated and not event:
-        finding = _gone(new, old, one_subject, several)
+        finding = _gone(new, old, one_subject)
         if finding is not None:
             return finding
     if ours.ends and not theirs.negated and (theirs.passive or not (theirs.past or theirs.perfect)):
@@ -256,14 +256,17 @@ ENDED, CALLED_OFF = "has ended", "was called off"
 STOPPED, HOLDS = "no longer holds", "holds now"
 # What calls off what was planned or given; other ends, as of "the shop closes", happen again.
 _CALLS_OFF = lx.stems("cancel scrap abandon discontinue revoke terminate delete remove sell ditch")
+# What somebody thinks of it holds when it is gone. Closed: all others tell what is done with it.
+_THINKS = lx.stems("like love enjoy adore hate dislike admire miss know remember recommend recall hear")
+_LEAVES = _CALLS_OFF | lx.stems("leave drop dump quit")
 _HELD = ("", "in", "for", "to", "with")
 
 
-def _gone(new: Property, old: Property, one_subject: bool, several: frozenset[str]) -> Finding | None:
+def _gone(new: Property, old: Property, one_subject: bool) -> Finding | None:
     """A value named as gone, which the older one gives: "switched from A to B", "B replaced A", "B, not A"."""
     ours, theirs = new.clause, old.clause
     gone = keys_of_words(ours.gone)
-    if not gone or (old.relation in several and new.relation != old.relation):
+    if not gone or (old.relation in _THINKS and new.relation != old.relation):
         return None
     if not any(_is_value(ours, words, one_subject=one_subject) for words in old.roles.values()):
         return None
@@ -281,9 +284,11 @@ def _gone(new: Property, old: Property, one_subject: bool, several: frozenset[st
     noted = bool(old.subject) or old.relation in USES  # "Uses ESLint"
     is_ours = (old.subject <= lx.SPEAKERS and noted) or (old.relation == "be" and old.sole and old.shared)
     is_ours = is_ours or (old.relation in USES and theirs.subject <= lx.SPEAKERS)
-    if unnamed and is_ours and limits <= theirs.every:
+    if unnamed and is_ours and limits <= theirs.every and old.relation not in SEVERAL - USES:
         return Finding("supersedes", REPLACED if ours.replaces else GONE)
-    return None
+    # Nobody says that what others use was replaced for them, too.
+    doubtful = ours.replaces and old.relation in USES and old.shared and not limits
+    return Finding("contradicts", REPLACED) if doubtful else None
 
 
 def _is_value(clause: Clause, words: Words, *, one_subject: bool) -> bool:
@@ -311,6 +316,8 @@ def _ended(new: Property, old: Property, one_subject: bool, several: frozenset[s
     if ours.plan or any(word.value.startswith("last ") for word in new.roles.get("time", ())):
         return None
     stated = new.roles.get("", ())
+    if [word.text for word in stated if word.text not in lx.DEFINITE] == ["job"] and old.relation == "work":
+        stated = new.roles.get("in", ())  # "quit the job at Acme"
     ended = [key for key in keys_of_words(stated) if key != "i"]
     off = new.relation in _CALLS_OFF and ("time" in old.roles or theirs.plan or theirs.passive)
     if ours.passive or not ended:
@@ -322,6 +329,10 @@ def _ended(new: Property, old: Property, one_subject: bool, several: frozenset[s
     held = any(_is_object(ours, stated, words) for role, words in old.roles.items() if role in _HELD[open_to:])
     if one_subject and held and not _says_more(new, old, ("", "time")):
         return Finding("supersedes", ENDED, True)
+    left = new.relation in _LEAVES and ours.subject <= lx.SPEAKERS and is_named(stated)
+    if left and old.relation == "be" and old.sole and old.shared:
+        # "We left Linode for Hetzner": "our hosting company is Linode".
+        return Finding("supersedes", ENDED) if keys_of_words(old.roles.get("", ())) == ended else None
     named = {key for role, words in new.roles.items() if role != "time" for key in keys_of_words(words)}
     anybody = ours.subject <= lx.SPEAKERS or ours.subject == {"they"}
     if (off or new.relation == "sell") and anybody and named - {"i"} == theirs.subject - {"i"}:
@@ -469,7 +480,8 @@ def _is_moved(new: Property, old: Property, slot: _Slot, kind: str) -> bool:
         return old.clause.passive  # "is called", "was renamed to"
     # "We switched to Rspack for bundling": of a purpose.
     limits = [words for other, words in new.roles.items() if other not in (role, "in", "", "time")]
-    return MOVES.get(moved) == old.relation and (bool(limits) or new.subject != new.clause.subject)
+    of_purpose = bool(limits) or new.subject != new.clause.subject
+    return MOVES.get(moved) == old.relation and (of_purpose or old.relation != "use")
 
 
 def _lasts(clause: Clause) -> bool:
@@ -505,13 +517,14 @@ def _is_single(new: Property, old: Property, slot: _Slot, kind: str, relation: s
             return not other_days
         return relation in lx.EXCLUSIVE or (role != "time" and len(mine) == 1)
     if kind == "plain":
+        if role in _PLACES and new.clause.change and old.relation in _PLACED:
+            return False
         if relation in lx.EXCLUSIVE and relation not in USES and role in _PLACES:
             return False  # "sleeps in the kitchen"
         if not be or not (new.sole and old.sole):
             return None
         called = (new.attribute and old.attribute) or (old.clause.passive and (new.clause.passive or new.clause.change))
-        alike = called if role == "" else role in _PLACES and new.clause.change
-        return False if alike else None
+        return False if called and role == "" else None
     # A name, or a number that is one: "shelf 4".
     if be:
         if role not in ("", *_PLACES) or (role and "" in old.roles):
@@ -592,7 +605,7 @@ def _aligned(new: Property, old: Property) -> tuple[dict[str, Words] | None, dic
         if len(values) == 1:
             _align_value(values[0], new, old, ours, theirs)
         return ours, theirs
-    if one.change and new.relation == "use" and "" not in ours and "in" not in theirs and "" in theirs:
+    if one.change and new.relation in ("use", "studi") and "" not in ours and "in" not in theirs and "" in theirs:
         ours[""] = ours.pop("in", ())  # "switched to Rspack"
     alike_verbs = new.relation == old.relation or {new.relation, old.relation} <= USES or _does_again(new, old)
     return (ours if alike_verbs else None), theirs
@@ -604,26 +617,24 @@ def _does_again(new: Property, old: Property) -> bool:
 
 
 def _another_state(new: Property, old: Property) -> Finding | None:
-    """The opposite state: "up", "down"; "open", "closed"."""
+    """The opposite state: "up", "down"; "open", "closed"; "armed", "disarmed"."""
+    limits, others = (
+        {role: keys_of_words(words) for role, words in one.roles.items() if role != ""} for one in (new, old)
+    )
+    since = new.clause.passive and not others and set(limits) == {"time"}
+    if (limits != others and not since) or not _are_opposite(new, old):
+        return None
+    return Finding("supersedes", STATE, True) if new.told else Finding("contradicts", STATE)
+
+
+def _are_opposite(new: Property, old: Property) -> bool:
     one, other = new.roles.get("", ()), old.roles.get("", ())
     if new.relation == old.relation == "be" and len(one) == len(other) == 1 and _opposes(one[0].text, other[0].text):
-        return Finding("supersedes", STATE, True) if new.told else Finding("contradicts", STATE)
+        return True
+    if new.clause.passive and old.clause.passive and not one and not other and _opposes(new.relation, old.relation):
+        return True
     mine, his = _state(new), _state(old)
-    if mine is None or his is None or mine[0] != his[0] or mine[1] == his[1]:
-        return None
-    limits, others = (
-        {
-            role: keys_of_words(words)
-            for role, words in one.roles.items()
-            if role not in ("", "in") or "" not in one.roles
-        }
-        for one in (new, old)
-    )
-    if limits != others and not (new.clause.passive and not others and set(limits) == {"time"}):
-        return None
-    if new.told:
-        return Finding("supersedes", STATE, True)
-    return Finding("contradicts", STATE)
+    return mine is not None and his is not None and mine[0] == his[0] and mine[1] != his[1]
 
 
 def _opposes(one: str, other: str) -> bool:
@@ -637,7 +648,7 @@ def _state(one: Property) -> tuple[int, str] | None:
     words = one.roles.get("", ())
     if one.relation == "be" and len(words) == 1 and words[0].text in lx.STATUS:
         return lx.STATUS[words[0].text], words[0].stem
-    if one.clause.passive and not words and one.relation in lx.STATUS_STEMS:
+    if one.relation in lx.STATUS_STEMS and all(word.text in lx.PARTICLES for word in words):
         return lx.STATUS_STEMS[one.relation], one.relation
     return None
 
@@ -658,6 +669,10 @@ def _in_the_same_words(new: Statement, old: Statement) -> Finding | None:
     if one == other:
         said = [any(word.text in lx.NEGATIONS for word in words) for words in (ours, theirs)]
         return Finding("contradicts", "negation") if said[0] != said[1] else None
+    gone = tuple([key for clause in new.clauses if clause.change for key in keys_of_words(clause.gone)])
+    about = [[word.key for word in clause.head if word.text not in _TONE] for clause in new.clauses if clause.gone]
+    if gone and not old.clauses and tuple(other[-len(gone) :]) == gone and other[: len(about[0])] == about[0]:
+        return Finding("supersedes", GONE)  # "we heat with oil", "we changed from oil to gas"
     if (new.whole and new.clauses) or (old.whole and old.clauses):
         return None
     begin, end = shared_ends(ours, theirs)

@@ -57,6 +57,8 @@ def outline_of_statement(statement: Statement) -> Outline:
     replaceable = statement.whole and not statement.question
     frame = [word.key for word in spoken_of(statement) if word.kind not in lx.TYPED and word.text not in NOT]
     newer, older = newer | _bit(frozenset(frame)), older | _bit(frozenset(frame))
+    if not statement.clauses and frame:
+        older |= _bit("to", frame[-1])
     for one in properties_of(statement):
         clause, relation = one.clause, "use" if one.relation in USES else one.relation
         about = one.subject - lx.SPEAKERS or one.subject
@@ -68,8 +70,10 @@ def outline_of_statement(statement: Statement) -> Outline:
             newer |= _bit(about)  # compared with whatever else is said of it
         if clause.relation == "be":
             newer, older = newer | _bit(clause.subject, clause.every), older | _bit(clause.every, clause.subject)
-        if clause.passive or relation == "use":
+        if clause.passive or relation == "use" or relation in lx.STATUS_STEMS:
             newer, older = newer | _bit(about, "state"), older | _bit(about, "state")
+        if clause.gone and clause.change:
+            newer |= _bit("to", *keys_of_words(clause.gone)[-1:])
         if clause.gone:
             newer |= _bit("from", *keys_of_words(clause.gone)[:1])
         if clause.ends:

@@ -121,7 +121,8 @@ def _tells_a_role(clause: Clause, stated: Words) -> bool:
     """Whether a name is said to be "the" or "my" something, of which there is one."""
     if not clause.definite or not stated or not is_named(clause.head) or is_named(stated):
         return False
-    return not any(word.stem in lx.SEVERAL_NOUNS for word in stated)
+    role = clause.nouns[-1:] or (stated[-1].stem,)  # "the vet of our cats": a vet
+    return lx.SEVERAL_NOUNS.isdisjoint(role)
 
 
 def is_named(words: Words) -> bool:

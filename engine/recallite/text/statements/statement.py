@@ -269,7 +269,7 @@ def _clause(words: Sequence[Word], speaker: str, previous: Clause | None) -> Cla
     begin, opened = _lead_in(words, clause)
     if begin + 1 < len(words) and words[begin].kind == lx.NAME and words[begin].stem in lx.VERBS:
         # A capitalised verb is a command, unless it is a name: then a verb of its own follows.
-        following = words[begin + 1 : begin + 4]
+        following = words[begin + 1 : begin + (8 if words[begin].text.endswith("ing") else 4)]
         named = any(after.text in _AUXILIARY or (after.kind == lx.WORD and _finite(after)) for after in following)
         words = words if named else [*words[:begin], replace(words[begin], kind=lx.WORD), *words[begin + 1 :]]
     verb = _verb_of(words, begin)

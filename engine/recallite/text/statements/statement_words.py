@@ -23,6 +23,7 @@ _TOKEN = lazily(
     r"|\b(?:Mr|Mrs|Ms|Dr|Prof|St|Jr|Sr|vs|Inc|Ltd|Co|Mt)\."
     r"|(?:[A-Za-z]\.){2,}"
     r"|\b[A-Z]\.(?=\s[A-Z])"
+    r"|'s\b"  # of a number: "Node 3's"
     r"|[$€£¥#@]?\d+(?:[.,:/-]\d+)*(?:[a-zA-Z]+\b|[%°][CF]?)?"
     r"|[^\W\d](?:[\w]|['./:\\_+#-](?=\w))*\+*#?"
     r"|/[\w./-]+"
@@ -271,7 +272,7 @@ def _words_of(token: str) -> tuple[Word, ...]:
     if not letters and (match := _NUMBER.fullmatch(token)):
         return _number(match, lower)
     if "'" in token:
-        return _contraction(token)
+        return (_word("'s", lx.MARK, "", base=""),) if token == "'s" else _contraction(token)
     return (_plain(token, lx.OBJECTS.get(lower, lower), first.isupper(), letters=letters),)
 
 

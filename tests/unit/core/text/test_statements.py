@@ -31,6 +31,7 @@ def outcome(old: str, new: str, *, by: tuple[str | None, str | None] = (None, No
         ("I have a meeting with the bank on the 12th", "The meeting with the bank got moved to the 19th"),
         ("We're on Python 3.11", "We upgraded to Python 3.12"),
         ("Staging runs Postgres", "Staging is on MySQL these days"),
+        ("I drink two cups of coffee every morning", "I switched from coffee to tea last month"),
         ("The project is called Falcon", "Falcon was renamed to Osprey"),
         ("Our anniversary dinner is booked at Noma", "I changed the anniversary dinner from Noma to Alchemist"),
     ],
