@@ -26,7 +26,7 @@ def backend(request):
     if request.param == "numba":
         if kernels.status().selected != "numba":
             pytest.skip(kernels.status().reason)
-        kernels.warmup(every=True)
+        kernels.warmup()
         module = importlib.import_module("recallite_kernels.numba_backend")
     else:
         module = python_backend

@@ -9,6 +9,25 @@ export class RecalliteError extends Error {
   }
 }
 
+const MEANT = { add: "remember", search: "recall", query: "recall", getAll: "list", delete: "forgetOne" }
+
+function nearest(name, methods) {
+  const lower = name.toLowerCase()
+  const part = methods.find((method) => lower.length > 3 && method.toLowerCase().endsWith(lower))
+  return MEANT[name] ?? part ?? (lower.length > 4 && methods.find((method) => edits(lower, method.toLowerCase()) <= 2))
+}
+
+function edits(one, other) {
+  let row = Array.from({ length: other.length + 1 }, (_, i) => i)
+  for (let i = 1; i <= one.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= other.length; j++)
+      next[j] = Math.min(row[j] + 1, next[j - 1] + 1, row[j - 1] + (one[i - 1] !== other[j - 1]))
+    row = next
+  }
+  return row[other.length]
+}
+
 export class Client {
   #url
   #headers
@@ -30,6 +49,13 @@ export class Client {
       this.prototype[name] = function (fields) {
         return this.#request(operation, fields)
       }
+    // What no method is called, but nearly, or what is a method of a part: `explain` is `reviewExplain`.
+    const get = (target, name, client) => {
+      const near = typeof name === "string" && !(name in target) && nearest(name, Object.keys(OPERATIONS))
+      if (near) throw new TypeError(`no method is called ${name}: use ${near}`)
+      return Reflect.get(target, name, client)
+    }
+    Object.setPrototypeOf(this.prototype, new Proxy(Object.prototype, { get }))
   }
 
   async #request([method, path, names, kind], fields) {

@@ -10,10 +10,11 @@ from inspect import isfunction
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from recallite.memory import NAMESPACES, Memory, class_of
+from recallite.memory import NAMESPACES, USE, Memory, class_of
 from recallite.model.settings import Settings
 from recallite.system import plugins
 from recallite.system.asynchrony import AsyncHandle, awaited
+from recallite.system.messages import no_attribute
 
 if TYPE_CHECKING:
     from recallite.agents.consolidation import AsyncConsolidator
@@ -67,7 +68,7 @@ class AsyncMemory(AsyncHandle[Memory]):
         def __getattr__(self, name: str) -> object:
             """The asynchronous twin of a namespace or service: the class Async… beside its class."""
             if name.startswith("_") or name not in (*NAMESPACES, *plugins.names("services")):
-                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+                raise no_attribute(self, name, USE)
             kind = class_of(name)
             twin = getattr(import_module(kind.__module__), f"Async{kind.__name__}")
             return vars(self).setdefault(name, twin(self, attrgetter(name)))

@@ -35,7 +35,7 @@ from recallite.model.reports import Forgotten, ScopeCount, TagCount
 from recallite.model.settings import Profile, Settings, WritePolicy
 from recallite.recall.request import Diversity, Mode, Purpose, RecallOptions, Request, build_request, unknown_argument
 from recallite.system import plugins
-from recallite.system.messages import Deferred, check_open_files, shown, suggests
+from recallite.system.messages import Deferred, check_open_files, no_attribute, shown, shows_use, suggests
 
 if TYPE_CHECKING:
     import numpy as np
@@ -67,12 +67,14 @@ else:  # a program that reads does not load what writes, and one that only names
     numerics = Deferred("recallite.system.numerics")
 
 
-# What users of mem0, Chroma and LangChain type first.
-_USE = {
+USE = {
     "add": "remember", "add_texts": "remember_many", "add_documents": "remember_many", "upsert": "remember(id=...)",
     "search": "recall", "query": "recall", "similarity_search": "recall", "get_all": "list", "peek": "list",
-    "delete": "forget", "delete_all": "forget(scope='/')", "reset": "forget(scope='/')",
+    "delete": "forget", "delete_all": "forget(scope='/')", "reset": "forget(scope='/')", "stats": "store.stats",
+    "backup": "store.backup", "verify": "store.verify", "export": "transfer.export", "import_": "transfer.import_",
+    "explain": "review.explain", "context": "bootstrap",
 }  # fmt: skip
+"""What users of mem0, Chroma and LangChain type first, and methods of namespaces, with where they are."""
 
 NAMESPACES = {
     "store": "recallite.upkeep:MemoryStore", "review": "recallite.review.memory_review:MemoryReview",
@@ -175,13 +177,16 @@ class Memory:
             if name in NAMESPACES:
                 return vars(self).setdefault(name, class_of(name)(self))
             if name.startswith("_") or name not in plugins.names("services"):
-                use = f": use {_USE[name]}" if name in _USE else ""
-                raise AttributeError(
-                    f"{type(self).__name__!r} object has no attribute {name!r}{use}", name=name, obj=self
-                )
+                raise no_attribute(self, name, USE)
             from recallite.plugin import engine_of
 
             return vars(self).setdefault(name, class_of(name)(engine_of(self)))
+
+    def __len__(self) -> int:
+        raise TypeError(f"object of type {type(self).__name__!r} has no len(): use count()")
+
+    def __bool__(self) -> bool:
+        return True
 
     def __dir__(self) -> Iterable[str]:
         return {*super().__dir__(), *NAMESPACES, *plugins.names("services")}
@@ -268,6 +273,7 @@ class Memory:
     @overload
     def update(self, ids: Iterable[str], /, **expiry: Unpack[Expiry]) -> int: ...
 
+    @shows_use("update(id, text='...')")
     def update(self, id: str | Iterable[str], /, **changes: Any) -> Record | int:
         """Change fields of a memory. A new text or context closes the old version, which `history` and `as_of` show.
 
@@ -463,6 +469,7 @@ class Memory:
                 hits[:] = map(self._seen, hits)
         return answers
 
+    @shows_use("bootstrap(None, task), or with the name of an agent")
     def bootstrap(
         self, agent: str | None, task: str, budget_tokens: int = 2_000, *, task_type: str | None = None
     ) -> Bootstrap:

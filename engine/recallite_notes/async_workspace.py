@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from recallite.embedding.protocol import Embedder
 from recallite.remote.language_model import LanguageModel
@@ -30,13 +32,18 @@ class AsyncWorkspace(AsyncHandle[Workspace]):
         language_model: LanguageModel | str | None = None,
     ) -> None:
         self._extensions = Extensions()
+        super().__init__(partial(self._made, folder, config, embedder, language_model))
 
-        def opened() -> Workspace:
-            workspace = Workspace(folder, config, embedder=embedder, language_model=language_model)
-            workspace._extensions = self._extensions
-            return workspace
-
-        super().__init__(opened)
+    def _made(
+        self,
+        folder: Any,
+        config: WorkspaceConfig | None,
+        embedder: Embedder | str | None,
+        language_model: LanguageModel | str | None,
+    ) -> Workspace:
+        workspace = Workspace(folder, config, embedder=embedder, language_model=language_model)
+        workspace._extensions = self._extensions
+        return workspace
 
     index = awaited(Workspace.index)
     add = awaited(Workspace.add)
@@ -63,7 +70,7 @@ class AsyncWorkspace(AsyncHandle[Workspace]):
     @property
     def folder(self) -> Path:
         """The folder, absolute. Raises StoreClosed before the workspace is open."""
-        return self.config.folder
+        return self._now().folder
 
     async def _opened(self) -> Workspace:
         if self._twin is None:

@@ -9,7 +9,7 @@ from msgspec import field
 
 from recallite.errors import InvalidInput
 from recallite.model.checks import check_name, check_path
-from recallite.model.configuration import Count, Positive, Section, Setting, Share
+from recallite.model.configuration import Count, NonNegative, Positive, Section, Setting, Share
 from recallite.system.messages import shown
 
 SKIPPED_FOLDERS = (
@@ -123,19 +123,20 @@ class TemporalDecayConfig(Section, frozen=True, kw_only=True):
     """Decay of scores with the age of a file; evergreen files do not age.
 
     - enabled: Whether scores decay.
-    - half_life_days: Age at which a score is halved.
+    - half_life_days: Age at which a score is halved; 0 if age does not count.
     """
 
     enabled: bool = False
-    half_life_days: Positive = 30.0
+    half_life_days: NonNegative = 30.0
 
 
 class QueryConfig(Section, frozen=True, kw_only=True):
     """Defaults of a search.
 
     Without `min_score` and `min_confidence`, results below the confidence that keeps 95 % of right answers are dropped:
-    0.15, and more with fewer than 100 chunks. If confidence is not known, as of a registered strategy, or not fitted on
-    the embedder, results below a score of 0.35 are, which is memweave's threshold.
+    0.15, and more with fewer than 100 chunks; so are those whose texts do not answer when they are read, as by
+    `recall(relevant=True)`. If confidence is not known, as of a registered strategy, or not fitted on the embedder,
+    results below a score of 0.35 are, which is memweave's threshold.
 
     - strategy: `hybrid`, `vector`, `keyword` or the name of a registered strategy. With `keyword` nothing is embedded.
     - max_results: Most results of a search.
@@ -217,7 +218,7 @@ class VectorConfig(Section, frozen=True, kw_only=True):
 class WorkspaceConfig(Section, frozen=True, kw_only=True):
     """Configuration of a workspace. Every field has a default.
 
-    - workspace_dir: The folder.
+    - workspace_dir: The folder. Its folder `memory` holds the memories; if it is itself called so, it holds them.
     - db_path: The index; None is `.recallite/index.db` in the folder.
     - timezone: Time zone in which the day of a dated file begins, as `Europe/Berlin`.
     - progress: Whether the command line draws progress bars.
@@ -264,6 +265,11 @@ class WorkspaceConfig(Section, frozen=True, kw_only=True):
         if self.db_path is None:
             return self.folder / ".recallite" / "index.db"
         return Path(self.db_path).expanduser().absolute()
+
+    def as_memory(self, path: str) -> str:
+        """The path by which a file gets its label and its age: below `memory/`, if the workspace is called so."""
+        outside = path.startswith(("memory/", "../")) or os.path.isabs(path)
+        return path if outside or self.folder.name != "memory" else f"memory/{path}"
 
     @property
     def evergreen(self) -> tuple[str, ...]:

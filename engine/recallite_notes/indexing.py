@@ -373,7 +373,7 @@ def to_document(
     return NewDocument(
         source=path, title=title, media_type=MEDIA_TYPE, mtime_ns=mtime_ns, metadata=metadata, problem=problem,
         # For `source_filter` of a search: a bitmap before the scan.
-        tags=(source_label(path),),
+        tags=(source_label(config.as_memory(path)),),
         created_at=written_at(path, mtime_ns, config.timezone),
         chunks=[
             NewChunk(

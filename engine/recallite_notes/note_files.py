@@ -296,15 +296,16 @@ def dated(path: str) -> date | None:
     return None if moment is None else moment.date()
 
 
-def is_evergreen(path: str, patterns: tuple[str, ...] = _EVERGREEN) -> bool:
+def is_evergreen(path: str, patterns: tuple[str, ...] = _EVERGREEN, *, as_memory: str | None = None) -> bool:
     """Whether a file never ages: it matches a pattern, or is below `memory/` and its name is not a day.
 
-    A pattern without a slash is for the name of the file, any other for its path.
+    A pattern without a slash is for the name of the file, any other for its path. `as_memory` is what
+    `WorkspaceConfig.as_memory` makes of the path.
     """
     name = path.rpartition("/")[2]
     if any(fnmatchcase(path if "/" in pattern else name, pattern) for pattern in patterns):
         return True
-    return path.startswith("memory/") and _DAILY.search(path) is None
+    return (as_memory or path).startswith("memory/") and _DAILY.search(path) is None
 
 
 def written_at(path: str, mtime_ns: int, timezone: str = "UTC") -> int:
@@ -324,6 +325,7 @@ def age_days(
     mtime_ns: int | None,
     *,
     patterns: tuple[str, ...] = _EVERGREEN,
+    as_memory: str | None = None,
     timezone: str = "UTC",
     now: int | None = None,
 ) -> float | None:
@@ -331,7 +333,7 @@ def age_days(
 
     A dated file ages by whole days, any other from its last change, if that is known.
     """
-    if is_evergreen(path, patterns):
+    if is_evergreen(path, patterns, as_memory=as_memory):
         return None
     moment = now_us() if now is None else now
     day = dated(path)

@@ -24,7 +24,7 @@ from recallite.model.settings import Profile
 from recallite.recall.confidence import is_fitted_for, least_confidence
 from recallite.recall.pipeline import recall_queries
 from recallite.recall.query import query_words
-from recallite.recall.request import MAX_LIMIT, build_request
+from recallite.recall.request import MAX_LIMIT, Request, build_request
 from recallite.recall.snippets import cut_snippet
 from recallite.store.values import CHUNK_KIND
 from recallite.system.messages import shown
@@ -162,11 +162,15 @@ def search(
     answer = _found(engine, extensions, text, settings, source_filter)
     min_score, min_confidence = _threshold(engine, settings, answer)
     mmr_lambda = settings.mmr.lambda_param if settings.mmr.enabled else None
-    half_life_days = settings.temporal_decay.half_life_days if settings.temporal_decay.enabled else None
+    decay = settings.temporal_decay
+    half_life_days = decay.half_life_days if decay.enabled and decay.half_life_days else None
     rows = [
         row for row in answer.rows
         if row.score >= min_score and (row.confidence is None or row.confidence >= min_confidence)
     ]  # fmt: skip
+    if rows and _reads(engine, settings, answer):
+        sure = _answering(engine, text, settings, source_filter)
+        rows = [replace(row, confidence=sure[row.chunk_id]) for row in rows if row.chunk_id in sure]
     passing_ids = {row.chunk_id for row in rows}
     dropped = [row for row in answer.rows if row.chunk_id not in passing_ids]
     if half_life_days is not None and rows:
@@ -188,7 +192,7 @@ def search(
     problems = answer.problems
     if not answer.rows and source_filter is not None:
         with engine.store.read() as reader:
-            labels = {source_label(path) for path in reader.documents.find_many("/")}
+            labels = {source_label(config.as_memory(path)) for path in reader.documents.find_many("/")}
         if source_filter not in labels:
             problem = (
                 f"no file has the label {shown(source_filter)}; there are: {', '.join(sorted(labels)) or 'none yet'}"
@@ -214,6 +218,27 @@ def _threshold(engine: Engine, settings: QueryConfig, answer: StrategyAnswer) ->
         return MIN_SCORE, 0.0
     signals = {"keyword": "words", "vector": "meaning"}.get(answer.evidence, "vectors")
     return 0.0, least_confidence(MIN_CONFIDENCE, embedder, signals, answer.chunks)
+
+
+def _reads(engine: Engine, settings: QueryConfig, answer: StrategyAnswer) -> bool:
+    """Whether texts are read to tell what answers: without a threshold of the caller's, where it was fitted.
+
+    Of 40 questions of four small folders by confidence alone all were answered, and of 60 about nothing in them 20; by
+    reading too, all and 7; by memweave's 0.35, 39 and 15. On this project's own documentation both gates find the same.
+    """
+    if settings.min_score is not None or settings.min_confidence is not None:
+        return False
+    active = None if answer.evidence in (None, "keyword") else engine.active_embedder()
+    return active is not None and is_fitted_for(active.name)
+
+
+def _answering(engine: Engine, query: str, settings: QueryConfig, source_filter: str | None) -> dict[str, float]:
+    """The confidence of each chunk that answers by its text too, as `recall(relevant=True)` finds them, by id."""
+    limit = settings.max_results * settings.hybrid.candidate_multiplier
+    request = _request(settings.strategy, limit, settings.hybrid, source_filter, relevant=True)
+    with kernel_errors():
+        (hits,) = recall_queries(engine, [query], None, request)
+    return {hit.id: hit.confidence for hit in hits}
 
 
 def _nothing_reached(count: int, best: RawSearchRow, min_score: float, min_confidence: float) -> str:
@@ -247,9 +272,12 @@ def _ages(engine: Engine, config: WorkspaceConfig, rows: Sequence[RawSearchRow])
             mtimes[path] = None if document is None else document.mtime_ns
     now = now_us()
     return [
-        age_days(row.path, mtimes[row.path], patterns=config.evergreen, timezone=config.timezone, now=now)
+        age_days(
+            row.path, mtimes[row.path], patterns=config.evergreen, as_memory=config.as_memory(row.path),
+            timezone=config.timezone, now=now,
+        )
         for row in rows
-    ]
+    ]  # fmt: skip
 
 
 def _diversify(rows: Sequence[RawSearchRow], mmr_lambda: float) -> list[RawSearchRow]:
@@ -451,17 +479,23 @@ def check_rows(returned: object, who: str) -> list[RawSearchRow]:
     return rows
 
 
-def _recalled(
-    engine: Engine, strategy: str, query: str, limit: int, weights: HybridConfig, source_filter: str | None
-) -> StrategyAnswer:
+def _request(
+    strategy: str, limit: int, weights: HybridConfig, source_filter: str | None, *, relevant: bool = False
+) -> Request:
     shares: dict[str, Any] = {"vector_weight": weights.vector_weight, "keyword_weight": weights.text_weight}
     if strategy != "hybrid":
         shares = {}
-    request = build_request(
-        "/", "default", mode=strategy, limit=min(limit, MAX_LIMIT), kinds=[CHUNK_KIND],
+    return build_request(
+        "/", "default", mode=strategy, limit=min(limit, MAX_LIMIT), kinds=[CHUNK_KIND], relevant=relevant,
         tags=None if source_filter is None else [source_filter],
         profile={"name": "memweave", "candidate_multiplier": 1, "min_score": 0.0, "gap_confidence": 0.0, **shares},
     )  # fmt: skip
+
+
+def _recalled(
+    engine: Engine, strategy: str, query: str, limit: int, weights: HybridConfig, source_filter: str | None
+) -> StrategyAnswer:
+    request = _request(strategy, limit, weights, source_filter)
     with kernel_errors():
         (hits,) = recall_queries(engine, [query], None, request)
     problems = tuple(hits.evidence_gaps)

@@ -160,8 +160,9 @@ class Workspace:
         - source_filter: only files with this label
         - vector_weight, text_weight: shares of cosine and BM25; one implies the other. candidate_multiplier: each
           search finds this many times `max_results`
-        - mmr_lambda: 1 is relevance alone, 0 diversity alone; decay_half_life_days: age at which scores are halved;
-          temporal_decay: False turns decay off, True on
+        - mmr_lambda: 1 is relevance alone, 0 diversity alone
+        - decay_half_life_days: age at which scores are halved; 0 is no decay. temporal_decay: False turns decay off,
+          True on
         - options: for registered post-processors
 
         With `SyncConfig.on_search` changed files are indexed first. While a watcher runs, the files are listed only
@@ -229,6 +230,8 @@ class Workspace:
         self._sync_if_due()
         known = self._with_engine(lambda engine: known_lines(engine, text))
         path = f"memory/{today}.md"
+        if config.as_memory(path[7:]) == path and not (config.folder / "memory").is_dir():
+            path = path[7:]  # the workspace is itself the folder of memories
         fresh = append_to_day(config, path, text, known)
         if fresh is not None:
             self.add(path)
@@ -370,10 +373,12 @@ def file_infos(engine: Engine, config: WorkspaceConfig) -> list[FileInfo]:
     return [
         FileInfo(
             path=row.source, size=row.size_bytes, hash=row.content_hash.hex(), mtime=(row.mtime_ns or 0) / 1e9,
-            chunks=row.chunks, is_evergreen=is_evergreen(row.source, config.evergreen),
-            source=source_label(row.source),
+            chunks=row.chunks,
+            is_evergreen=is_evergreen(row.source, config.evergreen, as_memory=place),
+            source=source_label(place),
         )
         for row in rows
+        for place in [config.as_memory(row.source)]
     ]  # fmt: skip
 
 

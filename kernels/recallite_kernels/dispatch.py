@@ -33,12 +33,6 @@ _RETRY_SECONDS = 60.0
 _IN_PYTHON = "kernels run in Python, which takes longer: %s"
 # What a recall calls.
 _OF_RECALL = ("recall",)
-# And what the engine calls besides; the others are there for users.
-_OF_ENGINE = (
-    *_OF_RECALL, "sketch", "quantize_int8", "invert", "hamming_shortlist", "rescore_shortlist", "bm25_top_k",
-    "pool_tokens", "maximal_marginal_relevance", "distinct_chunks", "find_strings", "count_words",
-    "unpack_ascending", "forest_scores",
-)  # fmt: skip
 
 _answering: Any = SimpleNamespace(**{name: getattr(python_backend, name) for name in NAMES})
 active = cast(Backend, _answering)
@@ -97,14 +91,14 @@ def cached() -> bool:
     return stored is not None and stored.complete()
 
 
-def warmup(on_progress: Callable[[str, int, int], None] | None = None, *, every: bool = False) -> dict[str, float]:
-    """Load the kernels that the engine calls from the cache or compile them; with `every` those for users too.
+def warmup(on_progress: Callable[[str, int, int], None] | None = None) -> dict[str, float]:
+    """Load every kernel from the cache, or compile it: those of a recall first.
 
     on_progress(kernel, done, total) is called after each. Returns the seconds each took, "import" being LLVM's
     own; empty where the python backend is chosen. Raises KernelError if numba cannot be used.
     """
     if _selected == "numba":
-        _load(NAMES if every else _OF_ENGINE, on_progress)
+        _load((*_OF_RECALL, *(name for name in NAMES if name not in _OF_RECALL)), on_progress)
         if not _compiled:
             raise KernelError(f"warmup: {_reason}")
     return dict(_seconds)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from msgspec import Struct, structs
 
@@ -14,6 +14,7 @@ from recallite.model.records import Hits, as_seen
 from recallite.plugin import EngineHandle
 from recallite.recall.pipeline import recall_queries
 from recallite.recall.request import RecallOptions, build_request
+from recallite.system.messages import no_attribute
 from recallite.system.numerics import kernel_errors
 
 S = TypeVar("S", bound=Struct)
@@ -31,6 +32,14 @@ class Service:
         self._handle = handle
         self._engine = handle.core
         self._base = handle.scope
+
+    # Names that users of others type first, with ours.
+    _use: ClassVar[Mapping[str, str]] = {}
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            raise no_attribute(self, name, self._use)
 
     def _scope(self, agent: str | None) -> str:
         return checks.agent_scope(self._base, agent)

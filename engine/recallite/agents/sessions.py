@@ -11,7 +11,7 @@ import json
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple, TypedDict, Unpack
+from typing import Any, ClassVar, NamedTuple, TypedDict, Unpack
 
 from msgspec import Struct
 
@@ -215,6 +215,11 @@ class MessageHit(Struct, frozen=True, kw_only=True):
 class Session(SnapshotService):
     """One conversation. Every call reads or writes the file, so that several processes may share it."""
 
+    _use: ClassVar[Mapping[str, str]] = {
+        "add": "append", "add_message": "append", "add_messages": "extend", "history": "messages",
+        "get_messages": "messages", "close": "end", "delete": "end",
+    }  # fmt: skip
+
     def __init__(self, handle: EngineHandle, opened: SessionRow) -> None:
         super().__init__(handle)
         self._opened = opened
@@ -249,6 +254,10 @@ class Session(SnapshotService):
         NotFound when the session has ended.
         """
         if isinstance(message, str):
+            if content is None:
+                raise InvalidInput(
+                    f"append was given {shown(message)} alone: give a role and a content, as in append('user', 'Hello')"
+                )
             message = {"role": message, "content": content}
         elif content is not None:
             raise InvalidInput("append takes a message, or a role and a content, not both")
@@ -371,6 +380,11 @@ class AsyncSession(AsyncService[Session]):
 
 class Sessions(Service):
     """Conversations by id. Ids belong to an agent: no agent can open, or learn of, a session of another."""
+
+    _use: ClassVar[Mapping[str, str]] = {
+        "create": "open", "new": "open", "start": "open", "add": "open", "delete": "get(id).end", "end": "get(id).end",
+        "append": "open(id).append",
+    }  # fmt: skip
 
     def open(self, id: str | None = None, *, agent: str | None = None, provider: str | None = None) -> Session:
         """Open the session with this id, or create it; without an id it gets a UUID."""

@@ -18,12 +18,14 @@ class Dialect(NamedTuple):
     """A system's section: its key in the file, the profile it implies, and its keys with the (table, key) of ours.
 
     `part` is the key below the section that tells it from other things of the same name; all else is left out.
+    `implied` is what a value of a key means besides, by (table, key) of ours, where the file does not say otherwise.
     """
 
     name: str
     profile: str
     keys: dict[str, tuple[str, str]]
     part: str | None = None
+    implied: Mapping[tuple[str, Any], Mapping[tuple[str, str], Any]] = {}
 
     def without_others(self, table: Mapping[str, Any]) -> Mapping[str, Any]:
         """The file's table without what the system keeps in the section beside its memory settings."""
@@ -40,6 +42,10 @@ REEVE_SECTION = Dialect(
         "temporalDecay.halfLife": ("profile", "half_life_days"),
         "temporalDecay.floor": ("profile", "decay_floor"),
         "mergeStrategy": ("write", "merge_strategy"),
+    },
+    # Every version counts alike: none is put after another because it is older.
+    implied={
+        ("mergeStrategy", "append"): {("write", "supersede_confidence"): None, ("profile", "superseded"): "as_ranked"}
     },
 )
 HERMES_SECTION = Dialect(
@@ -79,6 +85,8 @@ def own_table(dialect: Dialect, table: Mapping[str, Any]) -> tuple[dict[str, Any
             )
         tables[part] = {**present, key: value}
         origins[f"{part}.{key}"] = f"{dialect.name}.{path}"
+        for (part, key), meant in dialect.implied.get((path, value), {}).items() if isinstance(value, str) else ():
+            tables[part] = {key: meant, **tables[part]}
     translated["profile"] = tables["profile"]
     if tables["write"]:
         translated["write"] = tables["write"]
@@ -171,7 +179,7 @@ PROFILES: dict[str, DialectProfile] = {
     "reeve": DialectProfile(
         name="reeve", vector_weight=1.0, keyword_weight=1.0, fusion="rrf", rrf_k=60.0, ranked_share=0.5,
         neighbor_boost=0.0, rerank_weight=0.0, speaker_weight=0.0, date_weight=0.0, half_life_days=30.0,
-        decay_floor=0.5, importance_weight=0.0, standing_instructions=0, superseded="as_ranked", hops=0, adaptive=False,
+        decay_floor=0.5, importance_weight=0.0, standing_instructions=0, hops=0, adaptive=False,
     ),
     # Records with a vector score by its cosine; recency and importance can bring in a record of any cosine.
     # Without similarity the sum reaches at most 0.5, so a hit counts as evidence from 0.55.

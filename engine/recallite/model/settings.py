@@ -316,7 +316,7 @@ def resolve_profile(profile: object, name: str = "profile") -> Profile:
 
 # What users of a profile's system expect of its writes.
 _WRITE_POLICIES = {
-    "reeve": WritePolicy(merge_strategy="latest", topic_cosine=0.92, supersede_confidence=None),
+    "reeve": WritePolicy(merge_strategy="latest", topic_cosine=0.92),
     "hermes": WritePolicy(supersede_confidence=None, recognise_recalled=True),
 }
 _PLAIN_POLICY = WritePolicy()
@@ -363,7 +363,7 @@ class Settings(Section, frozen=True, kw_only=True):
       gets it when it is opened so, and keeps it until `rebuild` without this setting. A write puts four more pages into
       the WAL for it.
     - write: What writing does to similar records. None is what the profile implies: `reeve` keeps the latest memory of
-      a topic, `hermes` recognises recalled text; both report contradictions without superseding anything.
+      a topic, `hermes` recognises recalled text and reports contradictions without superseding anything.
     - consolidation: Consolidate episodes automatically after `threshold` new ones of an agent; None does not.
     - warm: Whether and how long the resident process keeps the store open. None is its defaults.
     """

@@ -286,7 +286,12 @@ def find_gaps(text: str, missing: Missing, lacking: str | None, request: Request
     gaps = _named(text, [term for term in terms if not (missing.dated and is_time_word(term))])
     if lacking is not None:
         gaps.append(f"no hit has {SLOTS[lacking]}")
-    return (*gaps, f"the best hit's confidence is {missing.confidence:.2f}")
+    return (*gaps, lack_of_confidence(missing.confidence))
+
+
+def lack_of_confidence(best: float) -> str:
+    """The gap of a question whose best hit has this confidence."""
+    return f"the best hit's confidence is {best:.2f}"
 
 
 def _named(text: str, terms: Sequence[str]) -> list[str]:

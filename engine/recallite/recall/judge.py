@@ -32,6 +32,7 @@ from recallite.recall.confidence import (
     Name,
     TextWeights,
     find_gaps,
+    lack_of_confidence,
     names_of,
     read_hits,
     surest_of_each,
@@ -74,23 +75,28 @@ def assess_by_text(
     weights = text_weights(embedder, _signals(queries, request))
     assessed = []
     for text, answer, successions in zip(queries.texts, answers, relations.successions, strict=False):
-        parts = read = frozenset[int]()
+        parts, read, lacking = frozenset[int](), frozenset[int](), None
         if queries.unread is not None:
             weigh_by_letters([text] if whole else queries.texts, answer, records)
         if whole:
-            answer, parts, read = _assess(text, answer, records, request, weights, embedder, by_vector)
+            answer, parts, read, lacking = _assess(text, answer, records, request, weights, embedder, by_vector)
         if successions is not NONE or relations.contradictions:
             answer = put_in_order(answer, successions, records, relations.contradictions)
-        cut = cuts or len(answer.row_ids) > request.limit
-        assessed.append(_cut(text, answer, records, request, parts, read, successions) if cut else answer)
+        left = answer
+        if cuts or len(answer.row_ids) > request.limit:
+            left = _cut(text, answer, records, request, parts, read, successions)
+        assessed.append(left._replace(gaps=_gaps(text, answer, left, lacking, request, read)))
     return assessed
 
 
 def _assess(
     text: str, answer: Answer, records: Mapping[int, Found], request: Request, weights: TextWeights,
     embedder: str | None, by_vector: bool,
-) -> tuple[Answer, frozenset[int], frozenset[int]]:  # fmt: skip
-    """The answer assessed by texts, with the row ids of its hits that answer a part of the question, and were read."""
+) -> tuple[Answer, frozenset[int], frozenset[int], str | None]:  # fmt: skip
+    """The answer assessed by texts, with the row ids of its hits that answer a part of the question, and were read.
+
+    Last comes the kind of value that the question asks for, where no hit has one.
+    """
     slot, sure, lacking = slot_of(text), answer.confidence, answer.row_ids != []
     names: list[Name | None] = []
     parts = read = frozenset[int]()
@@ -117,7 +123,7 @@ def _assess(
     if better_known and request.diversify_by is None:
         parts = surest_of_each(answer, names)
         answer = surest_first(answer, better_known, records)
-    return _with_gaps(text, answer, slot if lacking else None, request, read), parts, read
+    return answer, parts, read, slot if lacking else None
 
 
 def weigh_by_letters(questions: Sequence[str], answer: Answer, records: Mapping[int, Found]) -> None:
@@ -158,7 +164,7 @@ def assess_one(
     if queries.unread is not None:
         weigh_by_letters(queries.texts[:1], alone, {0: record})
     weights, by_vector = text_weights(embedder, _signals(queries, request)), queries.vectors is not None
-    answer, _, read = _assess(queries.texts[0], alone, {0: record}, request, weights, embedder, by_vector)
+    answer, _, read, _ = _assess(queries.texts[0], alone, {0: record}, request, weights, embedder, by_vector)
     least = request.profile.min_confidence
     return answer.confidence[0], max(least, SURE_IF_READ) if read else least
 
@@ -220,16 +226,21 @@ def _signals(queries: Queries, request: Request) -> str:
     return _MEANING if request.mode == "vector" else _VECTORS if queries.tokens is None else _TOKENS
 
 
-def _with_gaps(text: str, answer: Answer, lacking: str | None, request: Request, read: frozenset[int]) -> Answer:
-    """The answer with its evidence gaps, if no ranked hit closes them."""
-    if answer.missing is None:
-        return answer
+def _gaps(
+    text: str, answer: Answer, left: Answer, lacking: str | None, request: Request, read: frozenset[int]
+) -> tuple[str, ...]:  # fmt: skip
+    """The evidence gaps of an answer: none if a ranked hit closes them, unless no ranked hit is left after the cut."""
     ranked = answer.confidence[: len(answer.confidence) - answer.brought]
-    closing = answer.missing.closing
-    if closing <= 0 or any(map(partial(_suffices, closing, read), answer.row_ids, ranked)):
-        return answer
-    missing = answer.missing._replace(confidence=max(ranked, default=-1.0))
-    return answer._replace(gaps=find_gaps(text, missing, lacking, request))
+    missing, nothing_left = answer.missing, len(left.row_ids) == left.brought < len(answer.row_ids)
+    best = max(ranked, default=-1.0)
+    if missing is None:  # the gaps are those of its sub-questions
+        unsure = nothing_left and not answer.gaps and request.profile.gap_confidence > 0
+        return (lack_of_confidence(best),) if unsure else answer.gaps
+    closed = any(map(partial(_suffices, missing.closing, read), answer.row_ids, ranked))
+    if missing.closing <= 0 or (closed and not nothing_left):
+        return answer.gaps
+    score = -1.0 if nothing_left else missing.score
+    return find_gaps(text, missing._replace(confidence=best, score=score), lacking, request)
 
 
 def _suffices(least: float, read: frozenset[int], row_id: int, confidence: float) -> bool:

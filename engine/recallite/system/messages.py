@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from importlib import import_module
 from typing import Any, ParamSpec, TypeVar
@@ -82,6 +82,30 @@ def suggests(error: Callable[[str, str], Exception]) -> Callable[[Callable[P, R]
         return call
 
     return decorate
+
+
+def shows_use(example: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """A decorator that adds an example to the TypeError of a call with too few or too many arguments."""
+
+    def decorate(method: Callable[P, R]) -> Callable[P, R]:
+        @wraps(method)
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            try:
+                return method(*args, **kwargs)
+            except TypeError as fault:
+                if fault.__traceback__ is None or fault.__traceback__.tb_next is not None:  # raised by its body
+                    raise
+                raise TypeError(f"{fault}: use {example}") from None
+
+        return call
+
+    return decorate
+
+
+def no_attribute(owner: object, name: str, use: Mapping[str, str]) -> AttributeError:
+    """The error of an attribute that does not exist; `use` has ours by the names that users of others type."""
+    hint = f": use {use[name]}" if name in use else ""
+    return AttributeError(f"{type(owner).__name__!r} object has no attribute {name!r}{hint}", name=name, obj=owner)
 
 
 def check_open_files(fault: OSError) -> None:

@@ -33,7 +33,7 @@ from pydantic import ValidationError
 
 from recallite._version import __version__
 from recallite.doors.operation import INVALID_PARAMS, codes_of
-from recallite.doors.tools.action import Call, DocumentAccess, properties, required, schemas_of
+from recallite.doors.tools.action import Call, DocumentAccess, Refused, properties, required, schemas_of
 from recallite.doors.tools.calling import as_text, execute
 from recallite.doors.tools.server_tools import INSTRUCTIONS, TOOLS, URI, ServerTool, uri_of
 from recallite.errors import EmbedderError, InvalidInput, NotFound, RecalliteError
@@ -53,6 +53,8 @@ if TYPE_CHECKING:
 RECENT = "recallite://recent"
 _MOST_RECENT = 20
 PATH = "/mcp"
+_ASKS_THE_USER = types.ClientCapabilities(elicitation=types.ElicitationCapability())
+_ASKED_CHARS = 500
 _MOST_BODY_BYTES = 4 * 2**20
 _WARMING = "warming up: opening the memory and loading the embedding model"
 _log = logger(__name__)
@@ -153,8 +155,16 @@ class MemoryServer:
         def report(done: int, total: int | None) -> None:
             anyio.from_thread.run(context.session.report_progress, done, total)
 
+        def confirm(refused: Refused) -> bool:
+            return anyio.from_thread.run(_agreed, context, tool.title, refused)
+
+        asks = context.session.check_client_capability(_ASKS_THE_USER)
+
         def answer() -> dict[str, Any]:
-            call = Call(self.memory_for(context), "/", self._documents, self._token_budget, report, self._authority)
+            call = Call(
+                self.memory_for(context), "/", self._documents, self._token_budget, report, self._authority,
+                confirm if asks else None,
+            )  # fmt: skip
             result = execute(tool.tool, {**arguments, "action": tool.name}, call, fixed=False)
             return {name: harmless(value) for name, value in result.items()}
 
@@ -315,6 +325,20 @@ def _described(tool: ServerTool) -> types.Tool:
             idempotent_hint=tool.idempotent, open_world_hint=tool.reaches_out,
         ),
     )  # fmt: skip
+
+
+async def _agreed(context: Context, title: str, refused: Refused) -> bool:
+    """Whether the user, asked by the host, agrees that what they stored is changed or forgotten."""
+    lines = [f"{title}? You stored:", *(f"- {text[:_ASKED_CHARS]}" for text in refused.texts)]
+    if new := refused.fields.get("text"):
+        lines.append(f"It would become: {new[:_ASKED_CHARS]}")
+    agreed = {"type": "boolean", "title": "Agree", "description": "The memory is changed as the agent asks."}
+    schema = {"type": "object", "properties": {"agree": agreed}, "required": ["agree"]}
+    try:
+        answer = await context.session.elicit_form("\n".join(lines), schema, context.request_id)
+    except MCPError:  # nobody can be asked
+        return False
+    return answer.action == "accept" and (answer.content or {}).get("agree") is True
 
 
 def _failed(message: str) -> types.CallToolResult:

@@ -12,11 +12,15 @@ from recallite_kernels.numba_backend import _jit
 from recallite_kernels.numba_backend._heap import push, sort_best_first
 from recallite_kernels.numba_backend._jit import helper, kernel
 from recallite_kernels.numba_backend._prefetch import prefetch, prefetch_row
+from recallite_kernels.python_backend import vectors as python_backend
 from recallite_kernels.python_backend.vectors import GREATEST_SQUARE, LEAST_SQUARE
 
 GREATEST = np.float32(np.finfo(np.float32).max)
 I32 = np.int32
 INFINITE_BITS = I32(0x7F800000)  # of float32: those of a NaN are greater
+# From here on BLAS, which keeps tiles of both matrices in registers, multiplies faster than a row is read for all
+# queries: 30,000 rows of 384 took 35 ms of one core with 32 queries either way, and 59 instead of 38 ms with 64.
+MANY_QUERIES = 32
 AHEAD = 16  # rows asked for before they are read: rescoring 800 of 100,000 took 0.7 of the time
 
 
@@ -28,6 +32,8 @@ def quantize_int8(vectors: F32) -> tuple[I8, F32]:
 
 
 def cosine_top_k(queries: F32, vectors: F32, k: int, mask: U8) -> tuple[I64, F32] | None:
+    if len(queries) >= MANY_QUERIES:
+        return python_backend.cosine_top_k(queries, vectors, k, mask)
     rows, scores = np.empty((len(queries), k), np.int64), np.empty((len(queries), k), np.float32)
     return (rows, scores) if _cosine_top_k.call(queries, vectors, mask, scores, rows) else None
 

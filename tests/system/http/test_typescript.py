@@ -55,6 +55,13 @@ console.log(JSON.stringify({
   missing: await failed(() => memory.get({ id: "none" })),
   wrong: await failed(() => memory.recall({ query: "x", limit: 0 })),
   silent: await failed(() => new Client("http://127.0.0.1:1").count()),
+  named: ["search", "explain", "remeber", "zebra", "toJSON", "then"].map((name) => {
+    try {
+      return typeof memory[name]
+    } catch (fault) {
+      return fault.message
+    }
+  }),
   unknown: await memory.count({ colour: "red" }).catch((fault) => fault.message),
 }))
 """
@@ -69,6 +76,10 @@ def test_it_talks_to_a_running_server(url, tmp_path):
     answers = json.loads(ran.stdout)
     assert answers.pop("missing")[:3] == [True, 404, "NotFound"]
     assert answers.pop("wrong") == [True, 422, "InvalidInput", "value", "limit"]
+    assert answers.pop("named") == [
+        "no method is called search: use recall", "no method is called explain: use reviewExplain",
+        "no method is called remeber: use remember", "undefined", "undefined", "undefined",
+    ]  # fmt: skip
     assert answers.pop("silent") == [True, 0, "ServerError", "unreachable", None]
     assert answers == {
         "id": "a/b", "scope": "/", "hit": "Ada prefers green tea", "listed": ["Cleo likes water"], "importance": 0.9,

@@ -122,7 +122,7 @@ def answer(name: str, arguments: dict[str, Any]) -> str:
 
 def main(seeds: int) -> None:
     """Make every call on both backends, and print how many calls there were; each is taken or refused by both."""
-    warmup(every=True)
+    warmup()
     backends = [python_backend, *([dispatch.active] if status().selected == "numba" else [])]
     taken = calls = 0
     for make in (*of_one_number(), *of_plans(seeds)):

@@ -401,10 +401,22 @@ def test_threads_that_warm_up_together_load_once(warm):
     threads = [threading.Thread(target=lambda: k.warmup(lambda *_: calls.append(1))) for _ in range(4)]
     [thread.start() for thread in threads]
     [thread.join() for thread in threads]
-    from recallite_kernels import dispatch
-    answer([k.status().active, len(calls) == len(dispatch._OF_ENGINE)])
+    from recallite_kernels.protocol import NAMES
+    answer([k.status().active, len(calls) == len(NAMES)])
     """
     assert run(code, RECALLITE_CACHE_DIR=warm) == ["numba", True]
+
+
+@needs_numba
+def test_after_a_warm_up_every_kernel_answers_compiled(warm):
+    code = """
+    import recallite_kernels as k
+    from recallite_kernels import dispatch
+    from recallite_kernels.protocol import NAMES
+    k.warmup()
+    answer({getattr(dispatch.active, name).__module__.split(".")[1] for name in NAMES} == {"numba_backend"})
+    """
+    assert run(code, RECALLITE_CACHE_DIR=warm)
 
 
 def test_the_cache_folder_follows_the_platform(monkeypatch, tmp_path):

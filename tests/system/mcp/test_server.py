@@ -21,6 +21,7 @@ from tests.unit.core.memory.test_authority import TRUE_AND_HOSTILE
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
 
 import httpx2
+import mcp_types as types
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
@@ -404,6 +405,38 @@ def test_a_host_leaves_what_the_user_said_unless_it_acts_for_the_user(path):
     assert ask(act_for_the_user()) == "forgotten"
     with Memory(path, settings=PLAIN) as memory:
         assert memory.count(where={"authority": "user"}) == len(ids) - 1
+
+
+@pytest.mark.parametrize("action", ["accept", "accept without a tick", "decline", "cancel"])
+def test_the_user_agrees_that_what_they_stored_is_changed(path, action):
+    with Memory(path, settings=PLAIN) as memory:
+        phone, office = (memory.remember(text).id for text in ("My phone number is 555-0134", "The office is in Turin"))
+    asked = []
+
+    async def answered(_, params):
+        asked.append(params.message)
+        agrees = {"agree": action == "accept"} if "accept" in action else None
+        return types.ElicitResult(action=action.split()[0], content=agrees)
+
+    async def calls():
+        server = MemoryServer(opener(path)).server()
+        async with Client(server, mode="legacy", elicitation_callback=answered) as client:
+            forgotten = await client.call_tool("forget", {"id": phone})
+            changed = await client.call_tool("update", {"id": office, "text": "The office is in Genoa"})
+            return forgotten.is_error, changed.is_error
+
+    refused = action != "accept"
+    assert ask(calls()) == (refused, refused)
+    assert asked == [
+        "Forget a memory? You stored:\n- My phone number is 555-0134",
+        "Correct a memory? You stored:\n- The office is in Turin\nIt would become: The office is in Genoa",
+    ]
+    with Memory(path, settings=PLAIN) as memory:
+        left = {record.text: record.authority for record in memory.list()}
+    assert left == (
+        dict.fromkeys(("My phone number is 555-0134", "The office is in Turin"), "user")
+        if refused else {"The office is in Genoa": "user"}
+    )  # fmt: skip
 
 
 def test_it_ends_when_standard_input_does(path):

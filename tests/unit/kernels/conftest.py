@@ -14,7 +14,7 @@ def jit(ready_kernels):
     if status().selected != "numba":
         pytest.skip(f"the JIT backend is not chosen here: {status().reason}")
     before = dispatch.active
-    warmup(every=True)
+    warmup()
     dispatch.active = before
     return importlib.import_module("recallite_kernels.numba_backend")
 

@@ -125,7 +125,7 @@ def test_a_table_names_only_what_it_changes():
         ({"query": {"min_score": 2}}, "query.min_score is 2"),
         ({"query": {"max_results": 0}}, "query.max_results is 0"),
         ({"query": {"hybrid": {"vector_weight": 0.5}}}, "query.hybrid.vector_weight 0.5 and text_weight 0.3"),
-        ({"query": {"temporal_decay": {"half_life_days": 0}}}, "query.temporal_decay.half_life_days is 0"),
+        ({"query": {"temporal_decay": {"half_life_days": -1}}}, "query.temporal_decay.half_life_days is -1"),
         ({"query": {"temporal_decay": {"half_life_days": float("nan")}}}, "query.temporal_decay.half_life_days is nan"),
         ({"chunking": {"tokens": 80}}, "chunking.overlap is 80"),
         ({"chunking": {"tokens": True}}, "chunking.tokens is True"),

@@ -206,7 +206,7 @@ def test_max_results_and_min_score_by_call_and_by_config(tmp_path, words):
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"max_results": 0}, {"min_score": 2}, {"mmr_lambda": -1}, {"decay_half_life_days": 0}, {"strategy": "magic"},
+        {"max_results": 0}, {"min_score": 2}, {"mmr_lambda": -1}, {"decay_half_life_days": -1}, {"strategy": "magic"},
         {"source_filter": ""}, {"snippet_max_chars": 0}, {"max_result": 3}, {"min_score": float("nan")},
     ],
 )  # fmt: skip

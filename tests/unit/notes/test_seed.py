@@ -269,6 +269,6 @@ def test_before_it_is_open_and_after_it_is_closed():
         with pytest.raises(StoreClosed):
             await mem.search("x")
         with pytest.raises(InvalidInput):
-            await MemWeave(Path("missing"), 3).open()
+            await MemWeave(3).open()
 
     asyncio.run(main())

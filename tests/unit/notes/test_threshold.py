@@ -69,6 +69,41 @@ def test_a_folder_of_one_or_two_notes_does_not_answer_everything(tmp_path, strat
                 assert found.evidence_gaps or not found.dropped
 
 
+WORKSHOP = (
+    "# Kiln\nThe kiln is fired on Saturdays. It reaches 1,240 degrees after nine hours.",
+    "# Glazes\nThe celadon glaze comes from Meister Weiss in Graz.\n\nNever mix it with tin oxide.",
+    "# Orders\nThe restaurant Salvia ordered forty bowls for the end of May.",
+    "# Wheel\nThe belt of the second wheel squeaks. Spare belts are in the drawer below the sink.",
+    "# Courses\nThe beginners' course is on Tuesdays at six and costs 45 euros.",
+    "# Clay\nStoneware clay is delivered by Tonwerk every second month. Porcelain is kept in the cold room.",
+)
+WORKSHOP_ANSWERED = (
+    ("How hot does the kiln get?", 0), ("Who sells us the celadon glaze?", 1), ("How many bowls did Salvia order?", 2),
+    ("Where are the spare belts?", 3), ("What does the beginners' course cost?", 4), ("Who delivers the clay?", 5),
+)  # fmt: skip
+WORKSHOP_NOTHING = (
+    "When is the rent due?", "Who painted the sign?", "What is the alarm code?", "Which bank do we use?",
+    "Where do the students park?", "Who feeds the cat?", "What is the phone number of the plumber?",
+    "When was the studio founded?", "Which radio station do we listen to?", "How much is the insurance?",
+)  # fmt: skip
+
+
+def test_texts_are_read_before_they_answer_where_no_threshold_is_given(tmp_path):
+    """By confidence alone four of the questions about nothing were answered."""
+    for number, note in enumerate(WORKSHOP):
+        write(tmp_path, f"memory/{number}.md", note)
+    with Workspace(tmp_path, config()) as workspace:
+        workspace.index()
+        for question, number in WORKSHOP_ANSWERED:
+            found = workspace.search(question)
+            assert f"memory/{number}.md" in paths(found), question
+            assert all(each.confidence >= MIN_CONFIDENCE for each in found)
+        answered = [question for question in WORKSHOP_NOTHING if workspace.search(question)]
+        by_confidence = [question for question in WORKSHOP_NOTHING if workspace.search(question, min_confidence=0.15)]
+        assert len(answered) <= 1 < len(by_confidence)
+        assert {*answered} <= {*by_confidence}
+
+
 def test_from_thirty_chunks_on_the_threshold_is_the_fitted_one(tmp_path):
     assert least_confidence(MIN_CONFIDENCE, "recallite-minilm", "vectors", 30) == MIN_CONFIDENCE
     rising = [least_confidence(MIN_CONFIDENCE, "recallite-minilm", "vectors", records) for records in (29, 20, 5, 1, 0)]

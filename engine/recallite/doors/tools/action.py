@@ -6,11 +6,12 @@ The annotation of a field holds the description that models see, and the check o
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from inspect import cleandoc
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
 import msgspec
 import msgspec.inspect
@@ -139,11 +140,23 @@ class DocumentAccess(Struct, frozen=True):
         return cls(tuple(check_path(path, "document_folders") for path in folders), check_flag(urls, "document_urls"))
 
 
+class Refused(NamedTuple):
+    """What a model asked for, and may not do by itself: the action with its fields, and the texts of higher authorities
+    that it would change or forget.
+    """
+
+    action: str
+    fields: dict[str, Any]
+    texts: tuple[str, ...]
+    reason: str
+
+
 class Call(NamedTuple):
     """The context of an action: a handle, its scope as the caller names it, and the documents that may be read.
 
     `token_budget` limits the answers of actions that have a limit; `report(done, total)` takes the progress of long
-    ones. What is written is the word of `authority` at most, which changes and forgets nothing of a higher one.
+    ones. What is written is the word of `authority` at most, which changes and forgets nothing of a higher one, unless
+    the user says so: `confirm` asks them.
     """
 
     memory: Memory
@@ -152,6 +165,7 @@ class Call(NamedTuple):
     token_budget: int = 2_000
     report: Callable[[int, int | None], None] | None = None
     authority: Authority = "agent"
+    confirm: Callable[[Refused], bool] | None = None
 
     def scope_of(self, scope: str) -> str:
         """A scope that the handle shows, as the caller names it."""
@@ -161,7 +175,12 @@ class Call(NamedTuple):
 
 
 class Action(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="action"):
-    """One action that a model may ask for. Its docstring is shown to the model; calling it executes it."""
+    """One action that a model may ask for. Its docstring is shown to the model; calling it executes it.
+
+    `also` are names that other systems have for its fields, with the fields.
+    """
+
+    also: ClassVar[Mapping[str, str]] = {}
 
     scope: Scope | None = None
 
@@ -240,6 +259,15 @@ class ToolFault(Exception):
             allowed=[escaped(value) for value in allowed], candidates=candidates,
             notice=UNSET if candidates is UNSET else NOTICE,
         )  # fmt: skip
+
+    def in_words_of(self, given: Mapping[str, str]) -> ToolFault:
+        """The fault with the field and the message in the names that a call gave, by our names."""
+        failure = self.failure
+        if failure.field is None or failure.field not in given:
+            return self
+        field = given[failure.field]
+        message = re.sub(rf"\b{failure.field}\b", field, failure.message, count=1)
+        return ToolFault(failure.type, field, message, failure.allowed, failure.candidates)
 
 
 # The fields of an action: their JSON schemas, checks and accepted values.

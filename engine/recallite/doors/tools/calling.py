@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from datetime import timedelta
 from functools import cache
@@ -27,6 +27,7 @@ from recallite.doors.tools.action import (
     FailureType,
     Quotes,
     Recorded,
+    Refused,
     Tool,
     ToolFault,
     allowed_in,
@@ -147,9 +148,15 @@ def schemas(shape: Literal["plain", "openai", "anthropic"] = "plain") -> Any:
 
 def _schema(tool: Tool) -> dict[str, Any]:
     merged: dict[str, Any] = {"action": {"enum": [tag(action) for action in tool.actions], "type": "string"}}
+    meant: dict[str, dict[str, list[str]]] = {}
     for action in tool.actions:
         for name, schema in properties(action).items():
             merged.setdefault(name, {key: value for key, value in schema.items() if key != "default"})
+        for name, field in action.also.items():
+            meant.setdefault(name, {}).setdefault(field, []).append(tag(action))
+    for name, fields in meant.items():
+        same = "; ".join(f"{field} ({', '.join(actions)})" for field, actions in fields.items())
+        merged[name] = {"type": "string", "description": f"Another name of {same}."}
     return {"type": "object", "properties": deepcopy(merged), "required": ["action"], "additionalProperties": False}
 
 
@@ -166,6 +173,8 @@ def _description(tool: Tool) -> str:
 
 # Executing a call.
 
+# Texts shown when the user is asked.
+_MOST_ASKED = 10
 # How deep metadata may be nested.
 _DEEPEST = 64
 _PATH = re.compile(r" - at `\$\.?([^`]*)`$")
@@ -180,6 +189,7 @@ def call(
     document_folders: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
     document_urls: bool = False,
     authority: Authority = "agent",
+    confirm: Callable[[Refused], bool] | None = None,
 ) -> dict[str, Any]:
     """Execute a call of a model; the result can be encoded as JSON.
 
@@ -191,7 +201,8 @@ def call(
     `document_urls`, from URLs at public addresses.
 
     What it writes is the word of `authority` at most, and it changes and forgets nothing of a higher one: give "user"
-    to a model that acts on what the user tells it, and reads nothing that others wrote.
+    to a model that acts on what the user tells it, and reads nothing that others wrote. Or give `confirm`: it is called
+    with what the model may not do by itself, and where it returns True, the user said so and it is done.
 
     Raises InvalidInput for a wrong `memory` or `scope` and for a tool whose package cannot be imported, and the errors
     of the store and the embedder.
@@ -205,7 +216,11 @@ def call(
         )
     access = DocumentAccess.of(document_folders, document_urls)
     handle = memory if scope is None else memory.scoped(scope)
-    call = Call(handle, scope or "/", access, authority=check_authority(authority, "authority"))
+    if confirm is not None and not callable(confirm):
+        raise InvalidInput(
+            f"confirm is {shown(confirm)}: give a callable that takes what was refused, and returns a bool"
+        )
+    call = Call(handle, scope or "/", access, authority=check_authority(authority, "authority"), confirm=confirm)
     try:
         return execute(_tool_named(name), arguments, call, fixed=scope is not None)
     except ToolFault as fault:
@@ -214,14 +229,15 @@ def call(
 
 def execute(tool: Tool, arguments: object, call: Call, *, fixed: bool) -> dict[str, Any]:
     """The result of an action of `tool`, as JSON values. Unless the scope is `fixed`, the action may name one."""
+    given: dict[str, str] = {}
     try:
-        action = _parse(tool, arguments)
+        action = _parse(tool, arguments, given)
         _check_fields(action)
         if not fixed and action.scope is not None:
             call = call._replace(within=action.scope, memory=call.memory.scoped(action.scope))
         return _built(_carried_out(action, call))
     except ToolFault as fault:
-        return _built({"error": fault.failure})
+        return _built({"error": fault.in_words_of(given).failure})
 
 
 def _built(result: object) -> dict[str, Any]:
@@ -246,8 +262,22 @@ def _carried_out(action: Action, call: Call) -> Any:
         raise _fault("damaged", fault, action, "id") from None
     except InvalidInput as fault:
         if fault.reason == "authority":
+            if call.confirm is not None and call.confirm(_refused_of(action, call, str(fault))) is True:
+                return _carried_out(action, call._replace(authority="user", confirm=None))
             raise ToolFault("not_allowed", None, str(fault)) from None
         raise _fault("invalid_value", fault, action, str(fault).partition(" ")[0]) from None
+
+
+def _refused_of(action: Action, call: Call, reason: str) -> Refused:
+    """What an action would do that its authority may not, as the user is asked."""
+    fields = {name: value for name, value in msgspec.to_builtins(action).items() if name in properties(type(action))}
+    ids = [id for id in (fields.get("id"), *(fields.get("supersedes") or ())) if id is not None]
+    named: dict[str, Any] = {"id": {"in": ids}}
+    if fields.get("old_text"):
+        named = {"text": {"contains": fields["old_text"]}}
+    with speaking_as(call.authority):
+        texts = tuple(record.text for record in call.memory.list(where=named, limit=_MOST_ASKED))
+    return Refused(tag(type(action)), {name: value for name, value in fields.items() if value}, texts, reason)
 
 
 def _fault(type: FailureType, fault: Exception, action: Action, field: str) -> ToolFault:
@@ -267,8 +297,11 @@ def _tool_named(name: object) -> Tool:
     raise ToolFault("unknown_tool", "name", f"there is no tool {shown(name)}: use one of {', '.join(TOOLS)}", TOOLS)
 
 
-def _parse(tool: Tool, arguments: object) -> Action:
-    """The action that the arguments, an object or its JSON text, describe. Null is as if not given."""
+def _parse(tool: Tool, arguments: object, given: dict[str, str]) -> Action:
+    """The action that the arguments, an object or its JSON text, describe. Null is as if not given.
+
+    `given` takes the names of other systems that the arguments have, by the fields that they stand for.
+    """
     values = _object(tool, arguments)
     actions = {tag(action): action for action in tool.actions}
     named = values.pop("action", None)
@@ -280,8 +313,14 @@ def _parse(tool: Tool, arguments: object) -> Action:
         )
     action = actions[named]
     takes = properties(action)
+    for name, field in action.also.items():
+        if values.get(name) is None:
+            continue
+        if values.get(field) is not None:
+            raise ToolFault("unknown_field", name, f"{name} is another name of {field}: give one of them", [field])
+        values[field], given[field] = values.pop(name), name
     for name, value in list(values.items()):
-        if value is None and any(name in properties(other) for other in tool.actions):
+        if value is None and any(name in properties(other) or name in other.also for other in tool.actions):
             del values[name]
         elif name not in takes:
             raise ToolFault(
@@ -293,7 +332,8 @@ def _parse(tool: Tool, arguments: object) -> Action:
     for name in required(action):
         if name not in values:
             allowed = allowed_values(takes[name])
-            raise ToolFault("missing_field", name, f"{named} needs {name}: give {' or '.join(allowed)}", allowed)
+            names = " or ".join([name, *(other for other, field in action.also.items() if field == name)])
+            raise ToolFault("missing_field", name, f"{named} needs {names}: give {' or '.join(allowed)}", allowed)
     try:
         return msgspec.convert({**values, "action": named}, action)
     except msgspec.ValidationError as fault:
@@ -360,21 +400,12 @@ def _refused(message: str, values: Mapping[str, Any], takes: Mapping[str, Any]) 
     return ToolFault("wrong_type" if wrong_type else "invalid_value", name or None, problem, allowed)
 
 
-# Calls in the words of Reeve and Hermes, which name the text of a memory and of a passage `content`.
+# Calls whose results have the words of Reeve and Hermes, which name the text of a memory and of a passage `content`.
 
 
-def call_by_source_names(name: str, arguments: Mapping[str, Any] | str, **options: Any) -> dict[str, Any]:
-    """Execute a call as `call` does, with `content` for `text` in its arguments and results.
-
-    `content` is the question of the action "recall". `options` are those of `call`, `memory` among them.
-    """
-    try:
-        fields = dict(msgspec.json.decode(arguments) if isinstance(arguments, str) else arguments)
-    except (msgspec.DecodeError, TypeError, ValueError):
-        return call(name, arguments, **options)  # which says what is wrong with them
-    if "content" in fields:
-        fields["query" if fields.get("action") == "recall" else "text"] = fields.pop("content")
-    result: dict[str, Any] = _with_content(call(name, fields, **options))
+def call_by_source_names(name: str, arguments: object, **options: Any) -> dict[str, Any]:
+    """Execute a call as `call` does, with `content` for `text` in its results. `options` are those of `call`."""
+    result: dict[str, Any] = _with_content(call(name, arguments, **options))
     return result
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from msgspec import UNSET, Struct, UnsetType, structs
 
@@ -194,6 +194,8 @@ def former_texts(memory: Memory, ids: Iterable[str]) -> dict[str, Was]:
 class Write(Action, frozen=True, kw_only=True, tag="write"):
     """store a memory; older ones that no longer hold are superseded, those you name too"""
 
+    also: ClassVar[Mapping[str, str]] = {"content": "text"}
+
     text: MemoryText
     tags: Tags = []  # noqa: RUF012
     importance: Unit = 0.5
@@ -227,7 +229,7 @@ class Write(Action, frozen=True, kw_only=True, tag="write"):
 
 
 class Search(Action, frozen=True, kw_only=True, tag="search"):
-    """find memories by meaning and words, newer ones first among equals"""
+    """find memories by meaning and words, newer ones first among equals; fewer than limit if fewer answer"""
 
     query: Query
     limit: Limit = 5
@@ -238,11 +240,15 @@ class Search(Action, frozen=True, kw_only=True, tag="search"):
         hits = call.memory.recall(
             self.query, limit=self.limit, tags=self.tags, kinds=_KINDS, profile=profile, relevant=True
         )
-        return FoundMemories(results=[FoundMemory.of(call, hit) for hit in hits])
+        return FoundMemories(
+            results=[FoundMemory.of(call, hit) for hit in hits], evidence_gaps=list(hits.evidence_gaps)
+        )
 
 
 class Question(Action, frozen=True, kw_only=True):
     """What is asked of the memories, and of which of them."""
+
+    also: ClassVar[Mapping[str, str]] = {"content": "query"}
 
     query: Query
     limit: Limit = 5
@@ -258,7 +264,7 @@ class Question(Action, frozen=True, kw_only=True):
 
 
 class Recall(Question, frozen=True, kw_only=True, tag="recall"):
-    """find memories by meaning, recency and importance, with reasons; valid_at: a past time"""
+    """find memories by meaning, recency and importance, with reasons, or evidence_gaps that say what is missing; fewer than limit if fewer answer; valid_at: a past time"""  # noqa: E501
 
     diversify_by: DiversifyBy | None = None
 
@@ -275,7 +281,9 @@ class Recall(Question, frozen=True, kw_only=True, tag="recall"):
 
 
 class Replace(Action, frozen=True, kw_only=True, tag="replace"):
-    """put another text in the place of a memory's text; give old_text or id"""
+    """put another text in the place of a memory's text; give old_text or id. Of what the user stored, if they agree"""
+
+    also: ClassVar[Mapping[str, str]] = {"content": "text"}
 
     text: MemoryText
     old_text: OldText | None = None
@@ -287,7 +295,7 @@ class Replace(Action, frozen=True, kw_only=True, tag="replace"):
 
 
 class Remove(Action, frozen=True, kw_only=True, tag="remove"):
-    """forget a memory for good, after which what it superseded holds again unless chain; give old_text or id"""
+    """forget a memory for good, after which what it superseded holds again unless chain; give old_text or id. Of what the user stored, if they agree"""  # noqa: E501
 
     old_text: OldText | None = None
     id: MemoryId | None = None

@@ -82,7 +82,7 @@ class Fetched(Struct, frozen=True, kw_only=True):
 
 
 class Recall(Question, frozen=True, kw_only=True, tag="recall"):
-    """Find what is remembered about something, best first. Ask in words, as a question; one question at a time. Use it before you answer anything that may depend on earlier conversations, on the user or on the project."""  # noqa: E501
+    """Find what is remembered about something, best first; fewer than limit if fewer answer. Ask in words, as a question; one question at a time. Use it before you answer anything that may depend on earlier conversations, on the user or on the project."""  # noqa: E501
 
     limit: Limit = 8
 
@@ -105,7 +105,7 @@ class Remember(Write, frozen=True, kw_only=True, tag="remember"):
 
 
 class Update(Action, frozen=True, kw_only=True, tag="update"):
-    """Correct a memory: give it another text, tags, importance or expiry. Its old text stays in the history."""
+    """Correct a memory: give it another text, tags, importance or expiry. Its old text stays in the history. What the user stored is corrected if they agree."""  # noqa: E501
 
     id: MemoryId
     text: MemoryText | None = None
@@ -128,7 +128,7 @@ class Update(Action, frozen=True, kw_only=True, tag="update"):
 
 
 class Forget(Action, frozen=True, kw_only=True, tag="forget"):
-    """Remove one memory for good, with its history. What it superseded holds again unless chain is true. For something that changed use remember or update instead."""  # noqa: E501
+    """Remove one memory for good, with its history; what the user stored, if they agree. What it superseded holds again unless chain is true. For something that changed use remember or update instead."""  # noqa: E501
 
     id: MemoryId
     chain: Chain = False
@@ -147,12 +147,12 @@ class ListMemories(memory.ListMemories, frozen=True, kw_only=True, tag="list_mem
 
 
 class SearchDocuments(SearchKnowledge, frozen=True, kw_only=True, tag="search_documents"):
-    """Find passages of the documents that were ingested, by meaning and words, best first."""
+    """Find passages of the documents that were ingested, by meaning and words, best first. Fewer than limit if fewer answer, or evidence_gaps that say what is missing."""  # noqa: E501
 
     def __call__(self, call: Call) -> FoundPassages:
-        passages = SearchKnowledge.__call__(self, call).results
-        fitting = _within(passages, call.token_budget)
-        return FoundPassages(results=fitting, left_out=len(passages) - len(fitting))
+        found = SearchKnowledge.__call__(self, call)
+        fitting = _within(found.results, call.token_budget)
+        return structs.replace(found, results=fitting, left_out=len(found.results) - len(fitting))
 
 
 class Search(Action, frozen=True, kw_only=True, tag="search"):

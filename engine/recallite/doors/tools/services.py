@@ -119,22 +119,30 @@ _LEFT_OUT = ("chars", "document")
 
 
 class FoundPassage(Struct, frozen=True, kw_only=True):
-    """A passage of a document; `metadata` has that of the document, and title, headings, path, and lines or page."""
+    """A passage of a document; `metadata` has that of the document, and title, headings, path, and lines or page.
+
+    `score` orders the results of one question, `confidence` is the chance that the passage answers it.
+    """
 
     id: str
     text: str
     source: str
     score: float
+    confidence: float
     metadata: dict[str, Any]
     document_id: str | None = field(name="documentId")
     scope: str
 
 
 class FoundPassages(Struct, frozen=True, kw_only=True):
-    """Passages, best first; `left_out` counts those that did not fit into the budget of tokens."""
+    """Passages, best first; `left_out` counts those that did not fit into the budget of tokens.
+
+    `evidence_gaps` say what the documents seem not to tell.
+    """
 
     results: list[FoundPassage]
     left_out: int = 0
+    evidence_gaps: list[str] = []
     notice: str = NOTICE
 
 
@@ -215,21 +223,23 @@ class IngestDocument(Action, frozen=True, kw_only=True, tag="ingest"):
 
 
 class SearchKnowledge(Action, frozen=True, kw_only=True, tag="search"):
-    """find passages of documents by meaning and words"""
+    """find passages of documents by meaning and words; fewer than limit if fewer answer, or what is missing"""
 
     query: Query
     limit: Limit = 5
 
     def __call__(self, call: Call) -> FoundPassages:
+        hits = call.memory.knowledge.search(self.query, self.limit, relevant=True)
         results = [
             FoundPassage(
                 id=hit.id, text=hit.text, source="" if hit.source is None else _name(hit.source.id), score=hit.score,
+                confidence=hit.confidence,
                 metadata={name: value for name, value in hit.metadata.items() if name not in _LEFT_OUT},
                 document_id=hit.metadata.get("document"), scope=call.scope_of(hit.scope),
             )
-            for hit in call.memory.knowledge.search(self.query, self.limit)
+            for hit in hits
         ]  # fmt: skip
-        return FoundPassages(results=results)
+        return FoundPassages(results=results, evidence_gaps=list(hits.evidence_gaps))
 
 
 class ListDocuments(Action, frozen=True, kw_only=True, tag="list"):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
-from recallite import Memory, NewRecord, Settings
+from recallite import Memory, NewRecord, Settings, tools
 from recallite.compat import load_settings
 from recallite.errors import InvalidInput
 from recallite.model.settings import WritePolicy, resolve_profile
@@ -52,7 +54,7 @@ def load(tmp_path):
 def test_reeve_json_is_read_as_printed(load):
     settings = load("reeve.json", REEVE)
     assert settings.profile == resolve_profile("reeve")
-    assert settings.write_policy == WritePolicy(merge_strategy="latest", topic_cosine=0.92, supersede_confidence=None)
+    assert settings.write_policy == WritePolicy(merge_strategy="latest", topic_cosine=0.92)
     changed = load("reeve.json", REEVE.replace("30,", "12,").replace("0.5 ", "0.25 "))
     assert (changed.profile.half_life_days, changed.profile.decay_floor) == (12, 0.25)
 
@@ -60,8 +62,8 @@ def test_reeve_json_is_read_as_printed(load):
 @pytest.mark.parametrize("strategy", ["latest", "append", "replace"])
 def test_reeve_merge_strategy_is_read_as_printed(load, strategy):
     settings = load("reeve.json", REEVE_MERGE.replace('"latest"  //', f'"{strategy}"  //'))
-    assert settings.profile == resolve_profile("reeve")
-    assert settings.write_policy == WritePolicy(merge_strategy=strategy, topic_cosine=0.92, supersede_confidence=None)
+    assert settings.profile.name == "reeve"
+    assert settings.write_policy.merge_strategy == strategy
     told = [NewRecord("Dana lives in Oslo", topic="home"), NewRecord("Dana lives in Bergen", topic="home")]
     with Memory(":memory:", settings=settings) as memory:
         ids = [memory.remember(text).id for text in told]
@@ -72,12 +74,35 @@ def test_reeve_merge_strategy_is_read_as_printed(load, strategy):
     assert (len({*ids}), len(versions)) == {"append": (2, 1), "latest": (1, 2), "replace": (1, 1)}[strategy]
 
 
-def test_reeve_append_keeps_and_finds_every_version(load):
-    settings = load("reeve.json", REEVE_MERGE.replace('"latest"', '"append"'))
+@pytest.mark.parametrize("strategy", ["latest", "append", "replace"])
+@pytest.mark.parametrize(
+    ("old", "new", "question"),
+    [
+        ("Our dentist is Dr. Lem", "Our dentist is Dr. Ito now", "Who is our dentist?"),
+        ("Dana lives in Oslo", "Dana lives in Bergen now", "Where does Dana live?"),
+        ("The retrospective is on Monday", "The retrospective is on Tuesday", "When is the retrospective?"),
+    ],
+)
+def test_reeve_without_a_topic_what_changed_is_recalled_by_the_merge_strategy(load, strategy, old, new, question):
+    settings = load("reeve.json", REEVE_MERGE.replace('"latest"  //', f'"{strategy}"  //'))
     with Memory(":memory:", settings=settings) as memory:
-        old, new = (memory.remember(f"Dana lives in {town}") for town in ("Oslo", "Bergen"))
-        assert {hit.id for hit in memory.recall("Where does Dana live?")} == {old.id, new.id}
-        assert memory.get(old.id).superseded_at is None
+        before = memory.remember(NewRecord(old, created_at=datetime.now(UTC) - timedelta(days=10)))
+        after = memory.remember(new)
+        hits = memory.recall(question)
+        found = tools.call("memory", {"action": "search", "query": question}, memory=memory)["results"]
+        former = memory.get(before.id)
+    if strategy == "append":
+        assert {hit.text for hit in hits} == {old, new}
+        assert after.supersedes == former.superseded_by == ()
+    else:
+        assert hits[0].text == found[0]["text"] == new
+        assert former.superseded_by == (after.id,)
+
+
+def test_what_a_merge_strategy_implies_can_be_set_otherwise(load):
+    text = '{"memorySearch": {"mergeStrategy": "append"}%s}'
+    assert load("a.json", text % "").write_policy.supersede_confidence is None
+    assert load("b.json", text % ', "write": {"supersede_confidence": 0.9}').write_policy.supersede_confidence == 0.9
 
 
 def test_other_sections_of_another_systems_file_are_left_to_it(load):

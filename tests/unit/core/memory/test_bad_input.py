@@ -360,6 +360,16 @@ def test_words_of_other_libraries_lead_to_ours(memory):
             getattr(memory, name)
     with pytest.raises(AttributeError, match=r"no attribute 'nothing'$"):
         _ = memory.nothing
+    for name, ours in (("stats", r"store\.stats"), ("backup", r"store\.backup"), ("export", r"transfer\.export")):
+        with pytest.raises(AttributeError, match=f"no attribute '{name}': use {ours}$"):
+            getattr(memory, name)
+    with pytest.raises(AttributeError, match=r"'Sessions' object has no attribute 'create': use open$"):
+        memory.sessions.create("a")
+    session = memory.sessions.open("a")
+    with pytest.raises(AttributeError, match=r"'Session' object has no attribute 'add': use append$"):
+        session.add("user", "Hello")
+    with pytest.raises(AttributeError, match=r"no attribute 'nothing'$"):
+        _ = memory.semantic.nothing
     for option, ours in (("k", "limit"), ("top_k", "limit"), ("metadata", "where="), ("user_id", "scope")):
         with pytest.raises(InvalidInput, match=f"no option '{option}': use {ours}"):
             memory.recall("tea", **recall_arguments({option: 3}))
@@ -382,3 +392,19 @@ def test_what_is_printed_fits_a_line(memory):
 def test_what_is_no_list_of_memories_is_refused(memory, items):
     with pytest.raises(InvalidInput, match=r"items is .*: give a list or a stream of memories"):
         memory.remember_many(items)
+
+
+def test_calls_of_another_form_show_ours(memory):
+    record = memory.remember("The tide is low.")
+    with pytest.raises(TypeError, match=r"use update\(id, text='\.\.\.'\)$"):
+        memory.update(record.id, "The tide is high.")
+    with pytest.raises(TypeError, match=r"missing .* 'task': use bootstrap\(None, task\)"):
+        memory.bootstrap("Repair the boat")
+    with pytest.raises(TypeError, match=r"no len\(\): use count\(\)$"):
+        len(memory)
+    assert memory
+    session = memory.sessions.open("a")
+    with pytest.raises(InvalidInput, match=r"append was given 'Hello' alone: give a role and a content"):
+        session.append("Hello")
+    assert session.messages() == []
+    session.append({"role": "assistant", "content": None})

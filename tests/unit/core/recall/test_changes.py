@@ -212,7 +212,7 @@ def test_many_questions_get_the_answers_of_each(moved):
 
 
 def test_one_signal_alone_and_the_profiles_of_other_systems_are_left_alone(moved):
-    for options in ({"mode": "vector"}, {"profile": "reeve"}, {"profile": "memweave"}):
+    for options in ({"mode": "vector"}, {"profile": "hermes"}, {"profile": "memweave"}):
         hits = moved.recall("Where does Dana live?", vector=unit(0), **recall_arguments(options))
         assert not any(hit.superseded_by for hit in hits)
 

@@ -365,7 +365,7 @@ def test_the_settings_profile_says_how_recall_and_writing_go():
             assert len(memory.recall("apple")) == (3 if profile == "hermes" else 2)
     hermes = WritePolicy(supersede_confidence=None, recognise_recalled=True)
     assert Settings(profile="hermes").write_policy == Settings(profile=changed).write_policy == hermes
-    reeve = WritePolicy(merge_strategy="latest", topic_cosine=0.92, supersede_confidence=None)
+    reeve = WritePolicy(merge_strategy="latest", topic_cosine=0.92)
     assert Settings(profile="reeve").write_policy == reeve
     assert Settings().write_policy == Settings(profile="memweave").write_policy == WritePolicy()
     assert Settings(profile="reeve", write=WritePolicy()).write_policy == WritePolicy()

@@ -43,6 +43,11 @@ def test_reeve_the_four_actions(use):
     assert found["text"] == "# Pricing\n\nEnterprise plans start at $499/month."
     assert found["source"] == "pricing-guide.md"
     assert 0 < found["score"] <= 1
+    assert 0.3 < found["confidence"] <= 1
+    assert answer["evidence_gaps"] == []
+    nothing = use("search", query="Where do arctic terns spend the winter?")
+    assert nothing["results"] == []
+    assert nothing["evidence_gaps"] == ["nothing in this scope matches the query"]
     assert {"category": "product-specs", "lines": [1, 3]}.items() <= found["metadata"].items()
     assert found["documentId"] == done["documentId"]
     assert "never instructions" in answer["notice"]

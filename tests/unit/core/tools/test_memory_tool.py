@@ -67,6 +67,18 @@ def test_hermes_recall(use):
     }
 
 
+@pytest.mark.parametrize("action", ["search", "recall"])
+def test_an_answer_without_results_says_what_is_missing(use, action):
+    """Two fresh memories reach the score that closes a gap, whatever they are about."""
+    use("write", text="Nora's exam is in June")
+    use("write", text="Snow is forecast for Thursday")
+    for question in ("When does the next comet pass?", "Who repaired the harpsichord?", "zeppelin hangar"):
+        answer = use(action, query=question)
+        assert answer["results"] == []
+        assert any(question.rstrip("?").rpartition(" ")[2] in gap for gap in answer["evidence_gaps"]), answer
+    assert use(action, query="When is Nora's exam?")["results"][0]["text"] == "Nora's exam is in June"
+
+
 def test_hermes_composite_score(use):
     use("write", text="We migrated from PostgreSQL to MySQL", importance=0.9)
     (hit,) = results(use("recall", query="We migrated from PostgreSQL to MySQL"))

@@ -52,6 +52,47 @@ def test_a_tool_neither_supersedes_nor_rewrites_what_the_user_said(memory):
     assert said(memory) == ["The office is in Rome.", "The office moved to Milan."]
 
 
+@pytest.mark.parametrize("agrees", [True, False])
+@pytest.mark.parametrize("import_first", [False, True])
+def test_the_user_may_let_an_agent_change_what_they_said(memory, tmp_path, agrees, import_first):
+    if import_first:
+        (tmp_path / "m.jsonl").write_text('{"text": "My phone number is 555-0134"}\n{"text": "We use PostgreSQL 14"}\n')
+        memory.transfer.import_(tmp_path / "m.jsonl")
+    else:
+        memory.remember_many(["My phone number is 555-0134", "We use PostgreSQL 14"])
+    asked = []
+
+    def confirm(refused):
+        asked.append(refused)
+        return agrees
+
+    for arguments in (
+        {"action": "remove", "old_text": "phone number"},
+        {"action": "replace", "old_text": "PostgreSQL", "content": "We use MySQL 8"},
+    ):
+        answer = tools.call("memory", arguments, memory=memory, confirm=confirm)
+        assert (answer.get("error", {}).get("type") == "not_allowed") is not agrees
+    assert [(refused.action, refused.texts) for refused in asked] == [
+        ("remove", ("My phone number is 555-0134",)), ("replace", ("We use PostgreSQL 14",)),
+    ]  # fmt: skip
+    assert asked[1].fields == {"old_text": "PostgreSQL", "text": "We use MySQL 8"}
+    assert "the word of the user" in asked[0].reason
+    assert said(memory) == (["We use MySQL 8"] if agrees else ["My phone number is 555-0134", "We use PostgreSQL 14"])
+
+
+def test_what_needs_no_leave_asks_nobody_and_a_lower_door_stays_lower(memory):
+    def confirm(refused):
+        raise AssertionError(refused)
+
+    tools.call("memory", {"action": "write", "text": "The kiln is on"}, memory=memory, confirm=confirm)
+    removed = tools.call("memory", {"action": "remove", "old_text": "kiln"}, memory=memory, confirm=confirm)
+    assert removed["outcome"] == "removed"
+    memory.remember("The kiln is off")
+    with speaking_as("web"):
+        refused = tools.call("memory", {"action": "remove", "old_text": "kiln"}, memory=memory, confirm=lambda _: True)
+    assert refused["error"]["type"] == "not_allowed"
+
+
 def test_a_tool_updates_what_a_tool_said_and_gives_no_standing_instruction(memory):
     for text in ("The office is in Rome.", "The office moved to Milan.", STRANGER):
         tools.call("memory", {"action": "write", "text": text}, memory=memory)
