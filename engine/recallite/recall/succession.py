@@ -165,8 +165,7 @@ def put_in_order(
 ) -> Answer:  # fmt: skip
     """The answer with each head directly before what it replaced, and the later of two that contradict first.
 
-    An old one goes before its successor if it answers, and the successor, which surely replaced it or was a hit by
-    itself, does not by far.
+    An old one goes before a successor that did not surely replace it if it answers, and the successor by far does not.
     """
     ranked = len(answer.row_ids) - answer.brought
     sure = dict(zip(answer.row_ids[:ranked], answer.confidence, strict=False))
@@ -175,7 +174,7 @@ def put_in_order(
         order = _grouped(order, successions.heads, successions.steps)
         for row_id in [row_id for row_id in order if row_id in successions.heads]:
             head = successions.heads[row_id][0]
-            if _answers_instead(row_id, head, sure, successions):
+            if row_id not in successions.certain and _outdoes(sure[row_id], sure[head]):
                 _move_before(order, row_id, head)
     for old, new in successions.announced:
         if old in sure and new in sure and order.index(new) < order.index(old):
@@ -193,12 +192,6 @@ def put_in_order(
     columns: list[list[Any]] = [[column[rank] for rank in ranks] for column in answer[:6]]
     columns[1] = answer.scores
     return Answer._make((*columns, *answer[6:]))
-
-
-def _answers_instead(old: int, head: int, sure: Mapping[int, float], successions: Successions) -> bool:
-    if old in successions.certain:
-        return False
-    return _outdoes(sure[old], 0.0 if head in successions.brought else sure[head])
 
 
 def _outdoes(one: float, other: float) -> bool:

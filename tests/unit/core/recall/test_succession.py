@@ -55,10 +55,10 @@ def test_a_successor_is_found_by_what_it_replaced(museum):
 def test_a_wrong_supersession_costs_a_line(museum):
     memory, records = museum
     replace_by_rule(memory, records[FEE], records[RAISED])
-    for options in ({"limit": 3}, {"relevant": True}):
-        hits = memory.recall("How much does the library card cost?", **options)
-        assert texts(hits)[:2] == [FEE, RAISED], options
-        assert hits[0].superseded_by == (hits[1].id,)
+    assert {*texts(memory.recall("How much does the library card cost?", limit=3))[:2]} == {FEE, RAISED}
+    hits = memory.recall("How much does the library card cost?", relevant=True)
+    assert texts(hits) == [FEE, RAISED]  # the reader says which of them answers
+    assert hits[0].superseded_by == (hits[1].id,)
     assert FEE in texts(memory.list(limit=None))
     assert memory.count() == len(records)
 
