@@ -435,6 +435,8 @@ def _another_value(new: Property, old: Property, several: frozenset[str], *, eve
     timed = slot.role == "time" and new.told and kind[0] == "typed" and kind[1] <= other_kind[1]
     if kind != other_kind and not timed:
         return None
+    if slot.role == "time" and len(kind[1]) > 1 and not (ours.change or ours.corrected):
+        return None  # "at 8 on Mondays", "at 10 on Fridays now": of other days
     if event or done:
         once = (
             event and ours.past and old.relation in lx.LASTING and old.relation == new.relation and kind[0] != "plain"
@@ -494,7 +496,7 @@ def _lasts(clause: Clause) -> bool:
 def _may_be_several(new: Property, slot: _Slot, several: frozenset[str], relation: str, *, typed: bool) -> bool:
     """Whether the relation may hold of several values at a time: what one likes, speaks, or a caller says so."""
     open_to = several.intersection((relation, new.relation))
-    return bool(open_to) and (not open_to <= SEVERAL or (slot.role == "" and not typed))
+    return bool(open_to) and (not open_to <= SEVERAL or (slot.role in ("", "with") and not typed))
 
 
 def _is_single(new: Property, old: Property, slot: _Slot, kind: str, relation: str) -> bool | None:

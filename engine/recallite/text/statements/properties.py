@@ -90,6 +90,9 @@ def _property(clause: Clause) -> Property:
         relation, roles[""] = "use", roles.pop("in")
     if relation == "go" and "to" not in roles and "" in roles:
         roles["to"] = roles.pop("")  # "not going to the gym"
+    named_twice = [word.key for i, word in enumerate(head) if word.weight and word.key in [w.key for w in head[:i]]]
+    if named_twice:  # "my boss's boss"
+        subject |= {f"{key} of {key}" for key in named_twice}
     if clause.opening:
         roles["opening"] = clause.opening
     first = head[0].text if head else ""

@@ -97,6 +97,9 @@ def test_what_may_be_of_another_or_is_not_read_is_not_certain(old: str, new: str
         ("Ivo works at Fenwick", "Ivo works in Graz now"),
         ("In Prague we stay at the Hotel Adria", "In Cracow we stay at the Hotel Polonia now"),
         ("Warehouse: parcel 1 is on shelf 4", "Warehouse: parcel 2 is on shelf 7"),
+        ("My boss is Karen", "My boss's boss is Ahmed now"),
+        ("The clinic opens at 8 on Mondays", "The clinic opens at 10 on Fridays now"),
+        ("The fee for members is 10 euros", "The fee for guests is 15 euros now"),
         # what moved is nothing else now, and what it was changed from is named
         ("The tenant is Swiss", "The tenant moved to Swansea"),
         ("The indexer uses Kafka", "The indexer was moved to Helsinki"),
