@@ -6,7 +6,6 @@ The annotation of a field holds the description that models see, and the check o
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from inspect import cleandoc
@@ -266,7 +265,11 @@ class ToolFault(Exception):
         if failure.field is None or failure.field not in given:
             return self
         field = given[failure.field]
-        message = re.sub(rf"\b{failure.field}\b", field, failure.message, count=1)
+        words = failure.message.split(" ")
+        named = next((i for i, word in enumerate(words) if word.strip(".,:;'") == failure.field), None)
+        if named is not None:
+            words[named] = words[named].replace(failure.field, field)
+        message = " ".join(words)
         return ToolFault(failure.type, field, message, failure.allowed, failure.candidates)
 
 

@@ -454,7 +454,9 @@ def _another_value(new: Property, old: Property, several: frozenset[str], *, eve
         open_to = relation in USES and relation != "be" and kind[0] == "named" and not by_form
         return Finding("supersedes", VALUE, not open_to or new.subject != ours.subject or len(new.roles) > 1)
     if by_form:
-        return Finding("supersedes", BY_FORM, relation == "be" or relation in lx.EXCLUSIVE or relation in USES)
+        # Of what `key: value` is said, only its surroundings tell.
+        sole = not ours.assigned and (relation == "be" or relation in lx.EXCLUSIVE or relation in USES)
+        return Finding("supersedes", BY_FORM, sole)
     return None
 
 

@@ -33,8 +33,8 @@ _DIMENSIONS = {
 }  # fmt: skip
 _RUNS = lx.stems("use run be")
 _HOURS = frozenset(("noon", "midnight", "morning", "afternoon", "evening", "night"))
-# Nobody can tell of which: "a friend of mine", "some of the tests".
-_INDEFINITE = frozenset(("a", "an", "some", "another", "one", "any", "many", "most"))
+# Nobody can tell of which: "a friend of mine", "some of the tests", "this file".
+_UNNAMED = frozenset(("a", "an", "some", "another", "one", "any", "many", "most", "this", "that", "these", "those"))
 
 
 class Property(Struct, frozen=True, gc=False):
@@ -138,10 +138,10 @@ def is_named(words: Words) -> bool:
 
 
 def is_of_one_subject(new: Property, old: Property) -> bool:
-    """Whether the subjects have the same names, numbers and owners."""
-    if new.subject <= lx.UNRESOLVED:
+    """Whether the subjects have the same names, numbers and owners; "this file" is another one in another text."""
+    if not new.subject.isdisjoint(lx.UNRESOLVED):
         return False
-    if any(one.clause.head and one.clause.head[0].text in _INDEFINITE for one in (new, old)):
+    if any(one.clause.head and one.clause.head[0].text in _UNNAMED for one in (new, old)):
         return False
     # "The dentist appointment", "my dentist appointment".
     return new.subject == old.subject or (new.subject ^ old.subject == {"i"} and len(new.subject & old.subject) > 0)
