@@ -41,7 +41,15 @@ from recallite.recall.confidence import (
 from recallite.recall.query import Queries, read_question
 from recallite.recall.request import ANSWER_CONFIDENCE, ANSWER_SHARE, Request
 from recallite.recall.slots import lacks, only_asks, slot_of
-from recallite.recall.succession import NONE, Relations, Successions, giving_way, kept_with_successors, put_in_order
+from recallite.recall.succession import (
+    NONE,
+    Relations,
+    Successions,
+    giving_way,
+    kept_with_successors,
+    put_in_order,
+    told_at,
+)
 from recallite.store.transaction import Reader
 from recallite.store.values import CHUNK_KIND, Found, Sought, stated_at
 from recallite.text.questions import asked_value
@@ -80,8 +88,10 @@ def assess_by_text(
             weigh_by_letters([text] if whole else queries.texts, answer, records)
         if whole:
             answer, parts, read, lacking = _assess(text, answer, records, request, weights, embedder, by_vector)
+        if relations.in_order:
+            answer = newest_of_equals(answer, records)
         if successions is not NONE or relations.contradictions:
-            answer = put_in_order(answer, successions, records, relations.contradictions)
+            answer = put_in_order(answer, successions, records, relations.contradictions, read)
         left = answer
         if cuts or len(answer.row_ids) > request.limit:
             left = _cut(text, answer, records, request, parts, read, successions)
@@ -338,6 +348,44 @@ def newest_first(question: str, answer: Answer, records: Mapping[int, Found]) ->
     raised = [before > rank for rank, before in enumerate(order)]
     reasons = [bits | CHANGE_BIT * up for bits, up in zip(answer.reasons, raised, strict=True)]
     return answer._replace(reasons=reasons)
+
+
+# Of statements that answer a question about as surely, the newer goes first: no rule knows every way to say that
+# something changed. Without rules, the newer one is first for 59 of 176 changes of `benchmarks.truth` (dev), with this
+# share for 142; of 356 questions about what still holds, the wrong one goes first for 38 instead of 13, and follows the
+# right one. On the vocabulary that nothing was chosen on it is 126 instead of 53, and 32 instead of 10. With .9 it was
+# 123 and 21, with .8 156 and 75.
+_EQUALS, _EQUAL_SHARE, _LONGEST_STATEMENT = 5, 0.86, 200
+_TOLD_ONCE = frozenset(("episode", "procedure", CHUNK_KIND))
+
+
+def newest_of_equals(answer: Answer, records: Mapping[int, Found]) -> Answer:
+    """The answer with the statements among the first hits that answer as surely as the best from new to old."""
+    ranked, sure = len(answer.row_ids) - answer.brought, answer.confidence
+    if ranked < 2 or sure[0] < ANSWER_CONFIDENCE:
+        return answer
+    near = [rank for rank in range(min(_EQUALS, ranked)) if sure[rank] >= _EQUAL_SHARE * sure[0]]
+    stated = {rank: records[row_id] for rank in near if (row_id := answer.row_ids[rank]) in records}
+    stated = {rank: record for rank, record in stated.items() if _states(record)}
+    if 0 not in stated or len(stated) < 2:
+        return answer
+    about = {
+        rank: (record.kind, record.scope, record.context, record.authority, whose(record.metadata))
+        for rank, record in stated.items()
+    }
+    equals = [rank for rank in stated if about[rank] == about[0]]
+    newest = sorted(equals, key=lambda rank: told_at(stated[rank]), reverse=True)
+    if newest == equals:
+        return answer
+    order = [*range(len(answer.row_ids))]
+    for rank, newer in zip(equals, newest, strict=True):
+        order[rank] = newer
+    return _reordered(answer, order)
+
+
+def _states(record: Found) -> bool:
+    """Whether a record is a short statement, and no turn of a transcript, passage or event."""
+    return record.position is None and record.kind not in _TOLD_ONCE and len(record.text) <= _LONGEST_STATEMENT
 
 
 # Hits of a lower authority follow what a higher one says of the same thing, however often they say it. The kernel

@@ -234,7 +234,7 @@ def fetch_and_assess(opened: Opened, queries: Queries, answers: Sequence[Answer]
             contradictions += opened.reader.links.contradictions(sorted(brought)) if brought else []
     row_ids = [row_id for answer in answers for row_id in (*answer.row_ids, *answer.successors) if row_id >= 0]
     records = opened.reader.records.fetch(row_ids) if row_ids else {}
-    relations = Relations(successions, contradictions if in_order else ())
+    relations = Relations(successions, contradictions if in_order else (), in_order)
     return Assessed(
         assess_by_text(queries, answers, records, request, opened.embedder_name, relations), records, contradictions
     )

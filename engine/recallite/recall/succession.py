@@ -7,7 +7,7 @@ line and no answer. Two that contradict each other are put in this order too, th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -44,6 +44,7 @@ class Relations(NamedTuple):
 
     successions: Sequence[Successions]
     contradictions: Sequence[tuple[int, int, str]]
+    in_order: bool
 
 
 def bring_successors(
@@ -161,11 +162,12 @@ def bring_contradictions(opened: Opened, answer: Answer, contradictions: Sequenc
 
 def put_in_order(
     answer: Answer, successions: Successions, records: Mapping[int, Found],
-    contradictions: Sequence[tuple[int, int, str]],
+    contradictions: Sequence[tuple[int, int, str]], read: Set[int],
 ) -> Answer:  # fmt: skip
     """The answer with each head directly before what it replaced, and the later of two that contradict first.
 
-    An old one goes before a successor that did not surely replace it if it answers, and the successor by far does not.
+    An old one goes before a successor that did not surely replace it if both were `read`, it answers, and the successor
+    by far does not.
     """
     ranked = len(answer.row_ids) - answer.brought
     sure = dict(zip(answer.row_ids[:ranked], answer.confidence, strict=False))
@@ -174,16 +176,18 @@ def put_in_order(
         order = _grouped(order, successions.heads, successions.steps)
         for row_id in [row_id for row_id in order if row_id in successions.heads]:
             head = successions.heads[row_id][0]
-            if row_id not in successions.certain and _outdoes(sure[row_id], sure[head]):
+            unsure = row_id not in successions.certain and {row_id, head} <= read
+            if unsure and _outdoes(sure[row_id], sure[head]):
                 _move_before(order, row_id, head)
     for old, new in successions.announced:
         if old in sure and new in sure and order.index(new) < order.index(old):
             _move_before(order, old, new)
     for one, other, _ in contradictions:
         if one in sure and other in sure and one in records and other in records:
-            older, newer = sorted((one, other), key=lambda row_id: _told(records[row_id]))
+            older, newer = sorted((one, other), key=lambda row_id: told_at(records[row_id]))
             leads = order.index(newer) < order.index(older)
-            if not leads and not _outdoes(sure[older], sure[newer]) and _told(records[older]) < _told(records[newer]):
+            later = told_at(records[older]) < told_at(records[newer])
+            if later and not leads and not _outdoes(sure[older], sure[newer]):
                 _move_before(order, newer, older)
     if order == answer.row_ids[:ranked]:
         return answer
@@ -204,7 +208,8 @@ def _move_before(order: list[int], row_id: int, other: int) -> None:
     order.insert(order.index(other), row_id)
 
 
-def _told(record: Found) -> tuple[int, int]:
+def told_at(record: Found) -> tuple[int, int]:
+    """The order in which records count: by authority, then by when they were told, in microseconds."""
     moment = stated_at(record.created_at, record.created_at, record.valid_from, resolved=record.valid_resolved)
     return record.authority, moment
 

@@ -602,7 +602,7 @@ def _aligned(new: Property, old: Property) -> tuple[dict[str, Words] | None, dic
     for some, others in ((ours, theirs), (theirs, ours)):  # "is 8", "is at 8:30"
         bare = "" in some and "time" not in some and lx.CLOCK in [word.kind for word in others.get("time", ())]
         if bare and all(word.kind == lx.NUMBER and not word.unit for word in some[""]):
-            some["time"] = some.pop("")
+            some["time"] = tuple([replace(word, kind=lx.CLOCK) for word in some.pop("")])
     if one.change and new.relation == "be":
         # "Went up to 5", "was moved to Friday": the value of whatever role is of its kind.
         values = [role for role in ours if role != "time"] or [*ours]

@@ -344,8 +344,8 @@ def test_any_option_of_the_profile_can_be_set(run, remember):
 
 
 def test_recall_in_order_of_time(run, remember):
-    for month in (3, 1, 2):
-        remember(f"Porto in month {month}", "--valid-from", f"2024-0{month}-01T00:00:00Z")
+    for month, name in ((3, "March"), (1, "January"), (2, "February")):
+        remember(f"Porto in {name}, trip {month}", "--valid-from", f"2024-0{month}-01T00:00:00Z")
     asked = run("recall", "Porto", "--diversify-by", "time")
     assert [line.rpartition(" ")[2] for line in asked.out.splitlines()] == ["1", "2", "3"]
     assert "in order of time, not of score" in asked.err

@@ -23,15 +23,16 @@ def test_a_supersession_is_read_from_the_feed(memory):
     memory.recall("statement")
     loads = memory._engine.index.loads
     memory.supersede(old, new)
-    assert old not in {hit.id for hit in memory.recall("statement", limit=100)}
+    (hit,) = (hit for hit in memory.recall("statement", limit=100) if hit.superseded_by)
+    assert (hit.id, hit.superseded_by) == (old, (new,))
     memory.restore(old)
-    assert old in {hit.id for hit in memory.recall("statement", limit=100)}
+    assert not any(hit.superseded_by for hit in memory.recall("statement", limit=100))
     assert memory._engine.index.loads == loads
 
 
 def test_without_supersessions_nothing_is_masked_and_nothing_is_asked(memory, monkeypatch):
     asked = []
-    for name in ("formers", "successors", "lapses", "undone"):
+    for name in ("formers", "successors", "lapses", "undone", "ahead"):
         monkeypatch.setattr(Supersessions, name, lambda *_, name=name: asked.append(name))
     assert len(memory.recall("statement", limit=100)) == 50
     assert asked == []
@@ -66,7 +67,7 @@ def test_a_snapshot_of_the_index_keeps_it(tmp_path, monkeypatch):
         memory.supersede(ids[0], ids[1])
         memory.recall("statement")
     with Memory(tmp_path / "agent.db", settings=PLAIN) as memory:
-        assert ids[0] not in {hit.id for hit in memory.recall("statement", limit=100)}
+        assert [hit.id for hit in memory.recall("statement", limit=100) if hit.superseded_by] == [ids[0]]
         assert memory._engine.index.origin == "snapshot"
         assert [
             hit.text for hit in memory.recall("statement", filter=Filter(since="2026-05-20", until="2026-05-21"))
@@ -84,8 +85,9 @@ def test_what_recall_asks_walks_no_table(memory):
         supersessions = reader.supersessions
         assert supersessions.lapses() == supersessions.undone(0) == supersessions.undone(0, 0) == []
         assert len(supersessions.formers([1, 50], 0)) == len(supersessions.successors([1, 49])) == 1
+        assert len(supersessions.ahead([1, 49], 0)) == 1
         reader.connection.exec_trace = None
         for sql, bindings in asked:
             steps = [row[3] for row in reader.connection.execute(f"EXPLAIN QUERY PLAN {sql}", bindings)]
-            assert not [step for step in steps if step.startswith("SCAN") and "carray" not in step], steps
-    assert len(asked) == 5
+            assert not [step for step in steps if step.startswith("SCAN ") and step.split()[1] not in ("carray", "ahead")], steps
+    assert len(asked) == 6
