@@ -7,9 +7,9 @@ Output:
 
     night 1: 3 new episodes, 2 facts, 0 pruned, 0 expired
     night 2: 1 new episodes, 1 facts, 0 pruned, 1 expired
-    What holds: Billing runs on port 8085
+    What holds: Billing now runs on port 8085
     Known before: Billing runs on port 8080
-    The backup answers: Billing runs on port 8085
+    The backup answers: Billing now runs on port 8085
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def main() -> None:
         log("lunch was late", event_type="observation", agent="ada")
         print("night 1:", nightly(memory, Path(folder) / "monday.db"))
 
-        log(f"moved billing; {MARK}Billing runs on port 8085", event_type="task-completed", agent="ada")
+        log(f"moved billing; {MARK}Billing now runs on port 8085", event_type="task-completed", agent="ada")
         memory.remember("Bo is at the dentist", expires_at=timedelta(microseconds=1))
         print("night 2:", nightly(memory, Path(folder) / "tuesday.db"))
 

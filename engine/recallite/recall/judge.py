@@ -55,7 +55,7 @@ from recallite.store.values import CHUNK_KIND, Found, Sought, stated_at
 from recallite.text.questions import asked_value
 from recallite.text.standing import whose
 from recallite.text.statements import Pair, judge_all, statement_of
-from recallite.text.statements.keys import record_keys
+from recallite.text.statements.keys import over_of, record_keys
 from recallite.text.words import ASKED_APART, QUESTION_TERMS, STOP_TERMS, query_terms, tokenize
 
 # Statements less than an hour apart count as simultaneous.
@@ -229,6 +229,12 @@ def _reordered(answer: Answer, ranks: Sequence[int]) -> Answer:
     return Answer._make((*columns, *answer[6:]))._replace(scores=answer.scores)
 
 
+def _raised(answer: Answer, order: Sequence[int]) -> Answer:
+    """The answer with the reason "change" for hits that were put before others, given the ranks that they had."""
+    raised = [before > rank for rank, before in enumerate(order)]
+    return answer._replace(reasons=[bits | CHANGE_BIT * up for bits, up in zip(answer.reasons, raised, strict=True)])
+
+
 def _signals(queries: Queries, request: Request) -> str:
     """The one of `SIGNAL_SETS` that the questions of a request have."""
     if queries.vectors is None:
@@ -344,10 +350,7 @@ def newest_first(question: str, answer: Answer, records: Mapping[int, Found]) ->
     order = [*range(len(row_ids))]
     for rank, newer in zip(alike, sorted(alike, key=told, reverse=True), strict=True):
         order[rank] = newer
-    answer = _reordered(answer, order)
-    raised = [before > rank for rank, before in enumerate(order)]
-    reasons = [bits | CHANGE_BIT * up for bits, up in zip(answer.reasons, raised, strict=True)]
-    return answer._replace(reasons=reasons)
+    return _raised(_reordered(answer, order), order)
 
 
 # Of statements that answer a question about as surely, the newer goes first: no rule knows every way to say that
@@ -362,7 +365,7 @@ _TOLD_ONCE = frozenset(("episode", "procedure", CHUNK_KIND))
 def newest_of_equals(text: str, answer: Answer, records: Mapping[int, Found]) -> Answer:
     """The answer with the statements among the first hits that answer as surely as the best from new to old."""
     ranked, sure = len(answer.row_ids) - answer.brought, answer.confidence
-    if ranked < 2 or sure[0] < ANSWER_CONFIDENCE:
+    if ranked < 2 or sure[0] < ANSWER_CONFIDENCE or not text.rstrip().endswith("?"):
         return answer
     near = [rank for rank in range(min(_EQUALS, ranked)) if sure[rank] >= _EQUAL_SHARE * sure[0]]
     stated = {rank: records[row_id] for rank in near if (row_id := answer.row_ids[rank]) in records}
@@ -376,13 +379,15 @@ def newest_of_equals(text: str, answer: Answer, records: Mapping[int, Found]) ->
     terms = {rank: _terms_of(record) for rank, record in stated.items()}
     asked = terms[0].intersection(read_question(text).words) - QUESTION_TERMS
     equals = [rank for rank in stated if about[rank] == about[0] and asked <= terms[rank]]
+    if len(equals) < 2 or any(over_of(statement_of(stated[rank].text, stated[rank].context)) for rank in equals):
+        return answer  # what says itself that it is over is in its place
     newest = sorted(equals, key=lambda rank: told_at(stated[rank]), reverse=True)
     if newest == equals:
         return answer
     order = [*range(len(answer.row_ids))]
     for rank, newer in zip(equals, newest, strict=True):
         order[rank] = newer
-    return _reordered(answer, order)
+    return _raised(_reordered(answer, order), order)
 
 
 def _states(record: Found) -> bool:

@@ -166,8 +166,8 @@ def put_in_order(
 ) -> Answer:  # fmt: skip
     """The answer with each head directly before what it replaced, and the later of two that contradict first.
 
-    An old one goes before a successor that did not surely replace it if both were `read`, it answers, and the successor
-    by far does not.
+    An old one goes before a successor that did not surely replace it, or before what contradicts it, if both were
+    `read`, it answers, and the other by far does not.
     """
     ranked = len(answer.row_ids) - answer.brought
     sure = dict(zip(answer.row_ids[:ranked], answer.confidence, strict=False))
@@ -187,7 +187,7 @@ def put_in_order(
             older, newer = sorted((one, other), key=lambda row_id: told_at(records[row_id]))
             leads = order.index(newer) < order.index(older)
             later = told_at(records[older]) < told_at(records[newer])
-            if later and not leads and not _outdoes(sure[older], sure[newer]):
+            if later and not leads and not ({one, other} <= read and _outdoes(sure[older], sure[newer])):
                 _move_before(order, newer, older)
     if order == answer.row_ids[:ranked]:
         return answer

@@ -89,8 +89,8 @@ _STATEMENTS = """
 _UNMARKED = """
 540|/mira/work|Mira's desk at Northgate Maps is on the fourth floor.
 120|/mira/work|Mira's desk at Northgate Maps is on the second floor.
-300|/mira/home|The garden house is painted green.
-80|/mira/home|The garden house is painted blue.
+300|/mira/home|The garden house is locked at night.
+80|/mira/home|The garden house is not locked at night.
 210|/mira/home|The neighbours' dog is called Fado.
 209|/mira/home|The neighbours' dog is called Fado.
 180|/mira/travel|Mira's bicycle is locked behind the house.

@@ -329,7 +329,7 @@ def test_a_review_merges_edits_and_skips(open_at, site):
     expect(page.locator(".done")).to_contain_text("superseded")
     kept = site.memory.list(where={"text": {"contains": "called Fado"}})
     assert len(kept) == 1
-    contradiction = page.locator(".finding", has_text="garden house is painted")
+    contradiction = page.locator(".finding", has_text="garden house is locked")
     contradiction.get_by_role("button", name="Both hold").click()
     expect(page.locator(".done").nth(1)).to_contain_text("linked")
     bicycle = page.locator(".finding", has_text="bicycle is locked")

@@ -535,6 +535,8 @@ def _is_single(new: Property, old: Property, slot: _Slot, kind: str, relation: s
             return None
         closer = bool(after) and new.clause.definite and old.clause.definite  # "on the Basic plan"
         return (new.sole and old.sole) or closer
+    if number and role == "":
+        return None  # "writes page 4", "has room 5": of several
     if relation in lx.EXCLUSIVE and relation not in USES and role in ("", "in", "for", "with", "to", "by"):
         return True
     if new.clause.nouns and new.clause.definite and old.clause.definite:

@@ -11,6 +11,7 @@ from hashlib import blake2b
 
 from msgspec import Struct
 
+from recallite.system.numerics import kernels
 from recallite.text.statements import lexicon as lx
 from recallite.text.statements.clause import Clause
 from recallite.text.statements.instructions import instruction_keys
@@ -18,8 +19,9 @@ from recallite.text.statements.lexicon import SEVERAL
 from recallite.text.statements.statement import Statement, statement_of
 from recallite.text.statements.statement_words import ALIKE, Word
 from recallite.text.words import text_key
-from recallite_kernels.arguments import DENIED, ENDED, OVER
 
+# Of the kernels as the engine sees them, whose errors are ours.
+DENIED, ENDED, OVER = kernels.arguments.DENIED, kernels.arguments.ENDED, kernels.arguments.OVER
 MAX_KEYS = 8
 MAX_FRAMES = 3
 # In bits: "work" has 5, "dentist" 12. LoCoMo's turns meet 7 others that share a key (median).

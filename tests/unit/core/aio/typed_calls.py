@@ -11,7 +11,7 @@ from recallite.agents.sessions import AsyncSession, AsyncSessions, Session, Sess
 from recallite.agents.tiers import Procedure
 from recallite.agents.working import Added, AsyncWorking, Working, WorkingItem
 from recallite.documents.document import Ingested
-from recallite.model.records import Hits, Record
+from recallite.model.records import Hits, Record, Records
 from recallite_notes.search import SearchResults
 
 
@@ -31,7 +31,7 @@ async def awaited(memory: AsyncMemory, workspace: AsyncWorkspace) -> None:
         ),
         Hits,
     )
-    assert_type(await memory.list(filter=Filter(kinds=["note"], where={"topic": "t"})), list[Record])
+    assert_type(await memory.list(filter=Filter(kinds=["note"], where={"topic": "t"})), Records)
     assert_type(await memory.scoped("/a").get("id"), Record)
     assert_type(memory.sessions, AsyncSessions)
     assert_type(await memory.sessions.list(), list[SessionInfo])

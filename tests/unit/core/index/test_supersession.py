@@ -89,5 +89,7 @@ def test_what_recall_asks_walks_no_table(memory):
         reader.connection.exec_trace = None
         for sql, bindings in asked:
             steps = [row[3] for row in reader.connection.execute(f"EXPLAIN QUERY PLAN {sql}", bindings)]
-            assert not [step for step in steps if step.startswith("SCAN ") and step.split()[1] not in ("carray", "ahead")], steps
+            assert not [
+                step for step in steps if step.startswith("SCAN ") and step.split()[1] not in ("carray", "ahead")
+            ], steps
     assert len(asked) == 6

