@@ -139,8 +139,8 @@ def is_named(words: Words) -> bool:
 
 def is_of_one_subject(new: Property, old: Property) -> bool:
     """Whether the subjects have the same names, numbers and owners; "this file" is another one in another text."""
-    if not new.subject.isdisjoint(lx.UNRESOLVED):
-        return False
+    if not new.subject or not new.subject.isdisjoint(lx.UNRESOLVED):
+        return False  # a command has none
     if any(one.clause.head and one.clause.head[0].text in _UNNAMED for one in (new, old)):
         return False
     # "The dentist appointment", "my dentist appointment".

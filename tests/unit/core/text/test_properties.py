@@ -86,6 +86,8 @@ def test_an_assignment_supersedes_without_certainty(old: str, new: str) -> None:
     ("old", "new"),
     [
         ("This page was moved to the wiki", "This page was moved to the archive"),
+        ("Close 2", "Close 3"),
+        ("Turn 4 said by Ann", "Turn 5 said by Ann"),
         ("His rent is 900 euros", "His rent is 950 euros now"),
     ],
 )
