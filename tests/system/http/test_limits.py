@@ -276,12 +276,20 @@ def test_bodies_have_one_budget(on_disk):
 
 
 def test_a_body_has_a_least_rate(on_disk):
-    with serving(on_disk, limits=Limits(max_wait_seconds=0.3)) as address, connected(address) as connection:
-        connection.sendall(HEAD + b"Content-Length: 100000\r\n\r\n")
-        with suppress(OSError):
-            while not _answered(connection):  # each piece comes in time
-                connection.sendall(b" ")
-        assert answer(connection).startswith(b"HTTP/1.1 408")
+    def sent(address):
+        with connected(address) as connection:
+            connection.sendall(HEAD + b"Content-Length: 100000\r\n\r\n")
+            with suppress(OSError):
+                while not _answered(connection):  # each piece comes in time
+                    connection.sendall(b" ")
+            try:
+                return answer(connection)
+            except ConnectionResetError:  # by a piece that met the closed end, which drops the answer
+                return b""
+
+    with serving(on_disk, limits=Limits(max_wait_seconds=0.3)) as address:
+        answers = (sent(address) for _ in range(5))
+        assert next(filter(None, answers), b"").startswith(b"HTTP/1.1 408")
 
 
 def test_large_questions_leave_threads_for_small_ones(on_disk, monkeypatch):
