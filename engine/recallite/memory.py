@@ -74,7 +74,7 @@ USE = {
     "backup": "store.backup", "verify": "store.verify", "export": "transfer.export", "import_": "transfer.import_",
     "explain": "review.explain", "context": "bootstrap",
 }  # fmt: skip
-"""What users of mem0, Chroma and LangChain type first, and methods of namespaces, with where they are."""
+"""Names that users of mem0, Chroma and LangChain type first, and methods of namespaces, with where they are."""
 
 NAMESPACES = {
     "store": "recallite.upkeep:MemoryStore", "review": "recallite.review.memory_review:MemoryReview",

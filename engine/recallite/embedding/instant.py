@@ -145,7 +145,7 @@ class InstantEmbedder:
         return [len(self._table.words.ids(text)) for text in texts]
 
     def unread(self, texts: Sequence[str]) -> list[Unread | None]:
-        """What of each text is in a script that the vocabulary has no words of; None for texts that are read."""
+        """The script of each text that the vocabulary has no words of; None for texts that are read."""
         return list(map(self._table.scripts.unread, texts))
 
     def _pool(self, rows: list[list[int]]) -> NDArray[np.float32]:

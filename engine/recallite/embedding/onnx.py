@@ -334,7 +334,7 @@ class OnnxEmbedder:
         return [len(ids) for ids in self._ids.encode(texts)]
 
     def unread(self, texts: Sequence[str]) -> list[Unread | None]:
-        """What of each text is in a script that the vocabulary has no words of; None for texts that are read."""
+        """The script of each text that the vocabulary has no words of; None for texts that are read."""
         return list(map(self._scripts.unread, texts))
 
     def _engine(self) -> Runtime:

@@ -105,7 +105,7 @@ class ScriptReader(Protocol):
     """
 
     def unread(self, texts: Sequence[str]) -> list[Unread | None]:
-        """What of each text is not read; None for texts that are read throughout."""
+        """The script of each text that is not read; None for texts that are read throughout."""
         ...
 
 

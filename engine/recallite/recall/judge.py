@@ -360,12 +360,13 @@ def newest_first(question: str, answer: Answer, records: Mapping[int, Found]) ->
 # and 24, with .8 157 and 67.
 _EQUALS, _EQUAL_SHARE, _LONGEST_STATEMENT = 5, 0.9, 200
 _TOLD_ONCE = frozenset(("episode", "procedure", CHUNK_KIND))
+_ASKS = ("?", "？", "؟", ";", "፧")
 
 
 def newest_of_equals(text: str, answer: Answer, records: Mapping[int, Found]) -> Answer:
     """The answer with the statements among the first hits that answer as surely as the best from new to old."""
     ranked, sure = len(answer.row_ids) - answer.brought, answer.confidence
-    if ranked < 2 or sure[0] < ANSWER_CONFIDENCE or not text.rstrip().endswith("?"):
+    if ranked < 2 or sure[0] < ANSWER_CONFIDENCE or not text.rstrip().endswith(_ASKS):
         return answer
     near = [rank for rank in range(min(_EQUALS, ranked)) if sure[rank] >= _EQUAL_SHARE * sure[0]]
     stated = {rank: records[row_id] for rank in near if (row_id := answer.row_ids[rank]) in records}

@@ -1,4 +1,4 @@
-"""What replaced a hit goes before it: nothing that is superseded is hidden, it is put in its order.
+"""Successions among hits: nothing that is superseded is hidden, it goes after what superseded it.
 
 What matches a superseded memory brings what holds instead of it, its successor, which takes the better place of both,
 with the old one directly after it. So a successor is found by its predecessor's words, and a wrong supersession costs a
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Successions(NamedTuple):
-    """What holds instead of superseded hits, by row ids.
+    """The successors of superseded hits, by row ids.
 
     `heads` are the last successors of each old one; `certain` are the old ones that surely hold no longer; `brought`
     are heads that are hits only since an old one is. `steps` is how many times each old one was replaced since.
@@ -140,15 +140,16 @@ def _descending(scores: Sequence[float], ranked: int) -> list[float]:
 def bring_contradictions(opened: Opened, answer: Answer, contradictions: Sequence[tuple[int, int, str]]) -> Answer:
     """The answer with what contradicts its hits, each directly after the first that it contradicts."""
     ranked, mask = len(answer.row_ids) - answer.brought, opened.view.graph.mask
-    known, after = set(answer.row_ids), dict[int, list[int]]()
-    for one, other, _ in contradictions:
-        (row,) = opened.memory_index.table.rows_of(np.array([other], dtype=np.int64)).tolist()
-        if other not in known and row >= 0 and (not len(mask) or mask[row]):
-            after.setdefault(one, []).append(other)
+    rank_of = {row_id: rank for rank, row_id in enumerate(answer.row_ids)}
     brought = dict[int, int]()
-    for rank, row_id in enumerate(answer.row_ids[:ranked]):
-        for other in after.get(row_id, ()):
-            brought.setdefault(other, rank)
+    for one, other, _ in contradictions:
+        rank = rank_of.get(one, ranked)
+        if other not in rank_of and rank < brought.get(other, ranked):
+            brought[other] = rank
+    rows = opened.memory_index.table.rows_of(np.array(sorted(brought), dtype=np.int64))
+    for other, row in zip(sorted(brought), rows.tolist(), strict=True):
+        if row < 0 or (len(mask) and not mask[row]):
+            del brought[other]
     if not brought:
         return answer
     ranks = [*sorted([*range(ranked), *brought.values()]), *range(ranked, len(answer.row_ids))]

@@ -140,7 +140,7 @@ class DocumentAccess(Struct, frozen=True):
 
 
 class Refused(NamedTuple):
-    """What a model asked for, and may not do by itself: the action with its fields, and the texts of higher authorities
+    """A call of a model that needs the user's consent: the action with its fields, and the texts of higher authorities
     that it would change or forget.
     """
 

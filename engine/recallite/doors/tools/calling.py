@@ -269,7 +269,7 @@ def _carried_out(action: Action, call: Call) -> Any:
 
 
 def _refused_of(action: Action, call: Call, reason: str) -> Refused:
-    """What an action would do that its authority may not, as the user is asked."""
+    """The question to the user about an action that its authority may not take."""
     fields = {name: value for name, value in msgspec.to_builtins(action).items() if name in properties(type(action))}
     ids = [id for id in (fields.get("id"), *(fields.get("supersedes") or ())) if id is not None]
     named: dict[str, Any] = {"id": {"in": ids}}

@@ -42,7 +42,7 @@ from recallite.text.statements.statement_words import Word
 from recallite.text.words import text_key
 
 # How sure verdicts are that supersede with certainty, that supersede, and that contradict. On the 6,755 pairs that
-# `benchmarks.training.statements` judges more are right than the first two say, and .73 of the contradictions.
+# `benchmarks.training.statements` judges more are right than the first two say, and .70 of the contradictions.
 _CERTAIN, _SURE, _OPEN = 0.95, 0.85, 0.7
 # The most clauses of a text that replaces another.
 _MOST_REPLACING = 3
