@@ -38,7 +38,7 @@ _UNNAMED = frozenset(("a", "an", "some", "another", "one", "any", "many", "most"
 
 
 class Property(Struct, frozen=True, gc=False):
-    """What a clause says of its subject.
+    """A property of a subject, as a clause states it.
 
     - `subject`: the stems of what is spoken of
     - `relation`: the stem of the verb; "be" for what is, is called or has the value
