@@ -6,8 +6,7 @@ statement is remembered, then the new one, with their contexts and times, and wh
 it, else "independent".
 
 "precision" is the share of pairs marked as superseded that are, "recall" the share of the superseded pairs that were
-marked; the same of contradictions. "rules alone" asks `recallite.text.statements.judge` with the two texts and
-their contexts, without vectors or a store, at the least confidence of the default policy.
+marked; the same of contradictions.
 """
 
 from __future__ import annotations
@@ -19,36 +18,32 @@ from typing import Any
 from benchmarks.quality import checkout
 from benchmarks.quality.result import OpenMemory, Progress
 from recallite import Memory
-from recallite.model.settings import WritePolicy
-from recallite.text.statements import judge, statement_of
 
 __all__ = ["TABLE", "evaluate", "read"]
 
 TABLE = Path(__file__).with_name("pairs.jsonl")
 SUPERSEDED, CONTRADICTING = "superseded", "contradicting"
-_TOLD = {"supersedes": SUPERSEDED, "contradicts": CONTRADICTING, "same": "one", "independent": "independent"}
+_OUTCOMES = (SUPERSEDED, CONTRADICTING, "one", "independent")
 
 
 def evaluate(data: Path, open_memory: OpenMemory, on_progress: Progress) -> dict[str, Any]:
-    """Precision and recall of both outcomes, through the public API and of the rules alone, and confusion tables."""
+    """Precision and recall of both outcomes, and the confusion table."""
     pairs = read()
-    confusion: dict[str, Counter[tuple[str, str]]] = {"written": Counter(), "rules alone": Counter()}
+    confusion: Counter[tuple[str, str]] = Counter()
     for done, pair in enumerate(pairs, 1):
         with open_memory() as memory:
-            confusion["written"][pair["expected"], _written(memory, pair)] += 1
-            confusion["rules alone"][pair["expected"], _judged(pair)] += 1
+            confusion[pair["expected"], _written(memory, pair)] += 1
         on_progress(done, len(pairs))
     figures = {
-        f"{outcome}, {way}: {name}" if way != "written" else f"{outcome}: {name}": value
+        f"{outcome}: {name}": value
         for outcome in (SUPERSEDED, CONTRADICTING)
-        for way, counts in confusion.items()
-        for name, value in _figures(counts, outcome).items()
+        for name, value in _figures(confusion, outcome).items()
     }
     return {
         "questions": len(pairs),
         "records": 2 * len(pairs),
         "figures": {"default": figures},
-        "confusion": {way: _table(counts) for way, counts in confusion.items()},
+        "confusion": {"written": _table(confusion)},
         "seconds": {},
     }
 
@@ -70,15 +65,6 @@ def _written(memory: Memory, pair: dict[str, Any]) -> str:
     return CONTRADICTING if old.id in {contradiction.id for contradiction in new.contradictions} else "independent"
 
 
-def _judged(pair: dict[str, Any]) -> str:
-    old, new = (statement_of(pair[side], pair.get(f"{side}_context")) for side in ("old", "new"))
-    verdict = judge(new, old, later=True)
-    policy = WritePolicy()
-    least = {"supersedes": policy.supersede_confidence, "contradicts": policy.contradict_confidence}
-    enough = verdict.confidence >= (least.get(verdict.outcome) or 0.0)
-    return _TOLD[verdict.outcome] if enough else "independent"
-
-
 def _figures(counts: Counter[tuple[str, str]], outcome: str) -> dict[str, float]:
     marked = sum(count for (_, seen), count in counts.items() if seen == outcome)
     expected = sum(count for (wanted, _), count in counts.items() if wanted == outcome)
@@ -88,4 +74,4 @@ def _figures(counts: Counter[tuple[str, str]], outcome: str) -> dict[str, float]
 
 def _table(counts: Counter[tuple[str, str]]) -> dict[str, dict[str, int]]:
     expected = dict.fromkeys(wanted for wanted, _ in counts)
-    return {wanted: {seen: counts[wanted, seen] for seen in _TOLD.values()} for wanted in expected}
+    return {wanted: {seen: counts[wanted, seen] for seen in _OUTCOMES} for wanted in expected}
