@@ -64,4 +64,4 @@ from recallite_kernels.view import hits as hits
 from recallite_kernels.view import workspace as workspace
 from recallite_kernels.words import count_words as count_words
 from recallite_kernels.words import distinct_chunks as distinct_chunks
-from recallite_kernels.words import find_strings as find_strings
+from recallite_kernels.words import sum_ngrams as sum_ngrams

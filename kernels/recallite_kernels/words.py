@@ -1,4 +1,4 @@
-"""Words of texts: what stands between separators, which strings a text has, and how often each word occurs.
+"""Words of texts: what stands between separators, how often each word occurs, and the weights of n-grams.
 
 Texts are bytes behind one another: text i is texts[offsets[i]:offsets[i + 1]], uint8 (t,) with int64 (n + 1,).
 """
@@ -6,14 +6,17 @@ Texts are bytes behind one another: text i is texts[offsets[i]:offsets[i + 1]], 
 from __future__ import annotations
 
 from recallite_kernels import contract, dispatch
-from recallite_kernels.contract import I32, I64, U8, U64, KernelError, array
+from recallite_kernels.contract import I8, I32, I64, U8, KernelError, array
 
 SEPARATOR = 32
 """The byte that `folds` has for what stands between two chunks."""
 MOST, TAG_ONLY, NAME = 63, 64, 128
 """The greatest count of a word's byte, and its flags."""
-MOST_STRING_BYTES = 4096
-"""The most bytes of all strings that are looked for together."""
+FIRST, FACTOR = 1, 0x9E3779B97F4A7C15
+"""The hash of no characters, and what it is multiplied by with each; the latter is 2 ** 64 by the golden ratio."""
+MOST_CHARACTERS = 16
+"""The most characters of an n-gram."""
+_MOST_ROWS = 2**24
 _MOST_STATES = 2**31 - 1
 
 
@@ -30,19 +33,22 @@ def distinct_chunks(texts: U8, offsets: I64, folds: U8) -> tuple[U8, I32, I64]:
     return dispatch.active.distinct_chunks(texts, offsets, folds)
 
 
-def find_strings(texts: U8, offsets: I64, strings: U8, string_offsets: I64, marks: U64) -> U64:
-    """Return the marks of all strings that each text has, combined by "or": uint64 (n,).
+def sum_ngrams(characters: I32, offsets: I64, weights: I8, shortest: int, longest: int) -> I64:
+    """Return the sums of the weights of all n-grams of characters that each text has: int64 (n, classes).
 
-    String j is strings[string_offsets[j]:string_offsets[j + 1]] and has marks[j], uint64 (s,); all strings together
-    have at most `MOST_STRING_BYTES`. By Aho and Corasick (1975), in one pass over the texts.
+    Text i is characters[offsets[i]:offsets[i + 1]], int32 (t,). An n-gram of `shortest` to `longest` characters has the
+    row of `weights`, int8 (2 ** bits, classes) with 1 to 24 bits, that its hash names: the upper bits of h, which begins
+    as `FIRST` and becomes (h ^ character) * `FACTOR` mod 2 ** 64 with each (multiplicative hashing: Knuth, TAOCP 6.4).
     """
-    check_texts(texts, offsets)
-    array("strings", strings, contract.u8, None)
-    if strings.shape[0] > MOST_STRING_BYTES:
-        raise KernelError(f"strings: {strings.shape[0]} bytes; wanted at most {MOST_STRING_BYTES}")
-    contract.offsets("string_offsets", string_offsets, strings.shape[0])
-    array("marks", marks, contract.u64, string_offsets.shape[0] - 1)
-    return dispatch.active.find_strings(texts, offsets, strings, string_offsets, marks)
+    array("characters", characters, contract.i32, None)
+    contract.offsets("offsets", offsets, characters.shape[0])
+    array("weights", weights, contract.i8, None, None)
+    rows = weights.shape[0]
+    if rows & (rows - 1) or not 2 <= rows <= _MOST_ROWS:
+        raise KernelError(f"weights: {rows} rows; wanted a power of two from 2 to {_MOST_ROWS}")
+    longest = contract.whole("longest", longest, 1, MOST_CHARACTERS)
+    shortest = contract.whole("shortest", shortest, 1, longest)
+    return dispatch.active.sum_ngrams(characters, offsets, weights, shortest, longest)
 
 
 def count_words(

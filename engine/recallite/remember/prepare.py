@@ -33,7 +33,7 @@ from recallite.store.values import CHUNK_KIND, Row
 from recallite.system.messages import fault_text, shown
 from recallite.text.dates.stated import Interval, stated_interval
 from recallite.text.reading import Reading, read_texts
-from recallite.text.standing import standing_of
+from recallite.text.standing import standing_of_each
 from recallite.text.words import content_hash
 
 _FIELDS = NewRecord.__struct_fields__
@@ -171,9 +171,9 @@ def prepare_all(
         raise InvalidInput("a vector is given with indexed=False, which recall leaves out: leave one of them out")
     if not exported:
         _read_times(rows, rows.reading, arguments["created_at"], policy)
-    for i in np.flatnonzero(rows.reading.may_be_standing).tolist():
-        if not rows.authority[i]:
-            rows.standing[i] = standing_of(rows.kind[i], texts[i], contexts[i])
+    users = [i for i, rank in enumerate(rows.authority) if not rank]
+    for i, name in zip(users, standing_of_each([(rows.kind[i], texts[i], contexts[i]) for i in users]), strict=True):
+        rows.standing[i] = name
     return rows
 
 

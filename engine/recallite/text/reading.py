@@ -13,14 +13,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from recallite.system.numerics import kernels
-from recallite.text import standing
 from recallite.text.dates.languages import DOTTED_CENTURIES, time_terms
 from recallite.text.dates.stated import LONGEST_TEXT
 from recallite.text.patterns import lazily
@@ -83,7 +82,6 @@ def name_terms(name: str) -> tuple[str, ...]:
 
 
 _FOLDS = np.frombuffer(ASCII_FOLDS, np.uint8)
-_DOTTED = 1 << 63
 _FEWEST = 16
 """Fewer texts are read one by one: 30 us each, where the kernels take 230 us and 13 us for each."""
 
@@ -93,15 +91,13 @@ class Reading(NamedTuple):
 
     Text i has the words vocabulary[p] for p in indices[offsets[i]:offsets[i + 1]], each once, in order of first
     occurrence, with `counts` as `word_counts` has them: indices int32 (m,), counts uint8 (m,), offsets int64
-    (n + 1,). `may_be_standing` and `may_have_dates` bool (n,) are False only where `standing_of` and `stated_interval`
-    find nothing.
+    (n + 1,). `may_have_dates` bool (n,) is False only where `stated_interval` finds nothing.
     """
 
     vocabulary: Sequence[str]
     indices: NDArray[np.int32]
     counts: NDArray[np.uint8]
     offsets: NDArray[np.int64]
-    may_be_standing: NDArray[np.bool_]
     may_have_dates: NDArray[np.bool_]
 
     def words(self, text: int) -> list[str]:
@@ -151,21 +147,17 @@ def read_texts(
     indices, counts, offsets = kernels.count_words(
         entries, ends, words, _ends_of(map(len, terms), len(terms)), flags, len(vocabulary)
     )
-    data, data_offsets = _bytes_of(texts)
-    marks = kernels.find_strings(np.frombuffer(data.tobytes().lower(), np.uint8), data_offsets, *_gate_strings())
     lengths = np.fromiter(map(len, texts), np.int64, len(texts))
     timely = np.zeros(len(vocabulary), np.bool_)
     timely[[vocabulary[term] for term in time_terms() if term in vocabulary]] = True
     passed = np.concatenate([[0], np.cumsum(timely[indices])])
-    named = (passed[offsets[1:]] > passed[offsets[:-1]]) | (marks & np.uint64(_DOTTED) != 0)
-    return Reading(
-        [*vocabulary], indices, counts, offsets,
-        standing.may_be_standing(marks) & (lengths <= standing.MOST_CHARS), named & (lengths <= LONGEST_TEXT),
-    )  # fmt: skip
+    named = (passed[offsets[1:]] > passed[offsets[:-1]])
+    named |= [any(map(text.__contains__, DOTTED_CENTURIES)) for text in texts]
+    return Reading([*vocabulary], indices, counts, offsets, named & (lengths <= LONGEST_TEXT))
 
 
 def _read_few(texts: Sequence[str], contexts: Iterable[str | None], tags: Iterable[Collection[str]]) -> Reading:
-    """Read a few texts one by one; each may be standing and may have dates."""
+    """Read a few texts one by one; each may have dates."""
     vocabulary: dict[str, int] = {}
     indices: list[int] = []
     counts: list[int] = []
@@ -175,9 +167,8 @@ def _read_few(texts: Sequence[str], contexts: Iterable[str | None], tags: Iterab
         indices += [vocabulary.setdefault(word, len(vocabulary)) for word in counted]
         counts += counted.values()
         ends.append(len(indices))
-    unknown = np.ones(len(texts), np.bool_)
     arrays = np.array(indices, np.int32), np.array(counts, np.uint8), np.array(ends, np.int64)
-    return Reading([*vocabulary], *arrays, unknown, unknown)
+    return Reading([*vocabulary], *arrays, np.ones(len(texts), np.bool_))
 
 
 # Words of tags, or of a context that is a name, which are not read in the chunks of a text: its index, and their flag.
@@ -198,13 +189,6 @@ def _with_lists(
     entries = np.insert(entries, ends[owners + 1], np.array(added, np.int32))
     ends = ends + np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=len(ends) - 1))])
     return entries, ends, flags
-
-
-@cache
-def _gate_strings() -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.uint64]]:
-    """The strings of `standing.gate_strings` and of dotted years, with their marks."""
-    marks = {**standing.gate_strings(), **dict.fromkeys(DOTTED_CENTURIES, _DOTTED)}
-    return *_bytes_of([*marks]), np.array([*marks.values()], np.uint64)
 
 
 def _bytes_of(texts: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:

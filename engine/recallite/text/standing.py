@@ -1,21 +1,25 @@
 """What a text is to those who read it later: a standing wish, an instruction to the model, of one time, of one person.
 
 Standing instructions and preferences are what a person wants from now on, not once: "Always format dates as ISO", "call
-me Bob", "I prefer tea". A verb that tells how to do something has to follow "always", so that "Always here for you" and
-"Never give up!" are neither. Rules for English, which prefer precision to recall.
+me Bob", "I prefer tea". A logistic regression on n-grams of characters tells the sentences that are, in the languages
+that it was trained on (`benchmarks/training/standing.py`), and prefers precision to recall.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal
+from functools import cache
+from itertools import chain, islice, pairwise
+from math import exp
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from recallite.text.patterns import lazily, read_tables, word_set
-from recallite.text.words import STOP_WORDS
+from recallite.system.numerics import kernels
+from recallite.text.patterns import lazily, word_set
+from recallite.text.words import STOP_WORDS, normalized
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,105 +34,20 @@ ANSWERING = frozenset(("assistant", "ai", "model", "bot", "chatbot", "system", "
 _OTHER_KINDS = frozenset(("chunk", "episode", "procedure"))
 # A longer text is a document, of which one sentence may be an instruction to someone else.
 MOST_CHARS = 1_000
-# What is done in one way or another: what follows "always" in an instruction.
-_TABLES = read_tables(__file__)
-VERBS = word_set(_TABLES["done"])
-_VERB = r"([a-z]+)"
-# The start of a sentence, past words that only lead in.
-_START = (
-    r"(?:\A|[.!?;\n]\s{0,3})"
-    r"(?:(?:and|also|but|so|oh|ok|okay|hey|hi|just|btw|by the way|note|reminder)[,:]?\s){0,2}(?:please,?\s)?"
+# What is quoted is read as so many of this character.
+_MASK = "\x04"
+_MASKS = re.compile(f"{_MASK}+")
+_QUOTE_MARKS = ('"', "`", ">", "\u201c", "\u201e", "\u00ab", "\u300c")
+_QUOTED = lazily(
+    r"```.*?(?:```|\Z)|`[^`\n]{1,400}`|\"[^\"\n]{1,400}\"|[“„][^“”\n]{1,400}[“”]|«[^»\n]{1,400}»|「[^」\n]{1,400}」"
+    r"|^ {0,3}>[^\n]*$",
+    re.DOTALL | re.MULTILINE,
 )
-_NO_NAME = (
-    r"(?!(?:back|later|when|if|at|on|in|tomorrow|tonight|today|now|asap|again|before|after|once|an?|the|any|some|or|and|to"
-    r"|crazy|old|maybe|by|this|next|every|with|for|monday|tuesday|wednesday|thursday|friday|saturday|sunday)\b)"
-)
-LANGUAGES = word_set(_TABLES["languages"])
-_LANGUAGE = rf"(?:{'|'.join(sorted(LANGUAGES))}|bullet points|plain text|markdown|json|full sentences|one sentence)"
-_MODAL = (
-    r"(?:please |always |never |just |(?:you )?(?:should|must|will|are to) |make sure to |(?:don['’]t|do not) ){0,3}"
-)
-_INSTRUCTION = lazily(
-    _START
-    + "(?:"
-    + "|".join(
-        (
-            rf"(?:always|never(?: ever)?) {_VERB}\b(?! (?:you|up|me wrong|my best)\b)",
-            rf"(?:from now on|going forward|from here on|in (?:the )?future|from today on|henceforth)[, ] ?"
-            rf"(?:i(?: want|['’]d like) you to )?{_MODAL}{_VERB}\b",
-            r"(?:whenever|every time|each time|any time|if|when) i (?:ask|request|want|mention|say|talk)\b"
-            rf"[^.!?\n]{{3,120}}, {_MODAL}{_VERB}\b",
-            r"(?:do not|don['’]t) (?:ever )?use \w+",
-            rf"(?:do not|don['’]t) ever {_VERB}\b",
-            r"(?:(?:do not|don['’]t) )?(?:call|phone|ring|text|email|message|contact|wake|disturb) me"
-            r" (?:before|after|between|during|on weekends|at (?:work|night|weekends|home))\b",
-            rf"(?:you (?:can|may) |just )?call me {_NO_NAME}[a-z][\w'’-]*"
-            r"(?: from now on| instead|, (?:and )?not \w+)?\s?(?:\Z|[.,;!\n])",
-            r"(?:address|refer to) me (?:as|by|with)\b",
-            rf"(?:answer|reply|respond|write|speak|talk)(?: to me)?(?: only)? in {_LANGUAGE}\b",
-            r"use (?:the )?(?:metric|imperial|si|iso|british|american|24[- ]hour|12[- ]hour|celsius|fahrenheit)\b",
-            r"(?:you (?:should|must)|make sure(?: that)?(?: you| to)?) (?:always|never)"
-            rf" {_VERB}\b",
-            r"i(?:['’]d)?(?: would)? (?:want|like|need|expect) you to (?:always|never)\b",
-            rf"{_VERB} [^.!?;\n]{{1,150}} (?:from (?:now|here|today) on|going forward|henceforth|in (?:the )?future)"
-            r"\s?(?:\Z|[.!;\n])",
-        )
-    )
-    + ")",
-    re.IGNORECASE,
-)
-# These are standing only where they are asked for with "please" and tell a manner.
-_PLEASE = lazily(
-    r"(?i)\bplease (?:(?:do not|don['’]t) (?:ever )?)?(?:avoid|stop"
-    r"|use (?:a |an |the )?\w+ (?:format|style|units?|tone|notation)"
-    r"|keep (?:it|your|all|answers|replies|responses|things|explanations|messages|summaries)(?: \w+)?"
-    r" (?:short|brief|concise|simple|formal|informal))\b"
-)
-_PREFERENCE = lazily(
-    # What a match begins with is looked at before what stands before it.
-    r"(?=[im])(?:"
-    r"(?<!do )(?<!should )(?<!would )(?<!if )(?<!what )(?<!which )(?<!whether )(?<!why )(?<!think )(?<!said )(?<!did )"
-    r"\bi(?:['’]d| would)?(?: (?:really|strongly|generally|usually|always|much|also|still|definitely|personally|tend to"
-    r"|typically|mostly|often)){0,2} (?:prefer|['’]?d rather|would rather)\b(?!red\b)"
-    r"|\bmy (?:(?:strong|clear|personal|general) )?(?:preference (?:is|for)|preferred \w+(?: \w+)? (?:is|are))\b"
-    r"|\bi (?:don['’]t|do not|really don['’]t) like (?:it|being|to be)\b (?:when|\w+ed|called|interrupted)"
-    r"|\bi (?:hate|can['’]t stand|dislike) (?:it when|being \w+ed)\b"
-    r"|\bi (?:always )?(?:like|take|drink|want) my (?:coffee|tea|steak|eggs|answers|replies|reports|summaries|code"
-    r"|meetings) \w+)",
-    re.IGNORECASE,
-)
-# Characters that match an ASCII letter where case is ignored.
-_VARIANTS = "\u0130\u0131\u017f\u212a"
-# Every text without them that a pattern takes has one of its cues, and one of the words that go with it: most texts are
-# told apart by them in a fiftieth of the time.
-_INSTRUCTING: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("always", ()), ("never", ()), ("future", ()), ("henceforth", ()), ("going forward", ()),
-    ("from ", ("from now", "from here", "from today")),
-    (" i ", ("when i ", "if i ", "time i ", "whenever i ")),
-    ("t ever ", ()),
-    (" use ", ("t use ", "ever use ")),
-    ("use ", ("metric", "imperial", "si", "iso", "british", "american", "24", "12", "celsius", "fahrenheit")),
-    (" me ", (
-        "call me ", "phone me ", "ring me ", "text me ", "email me ", "message me ", "contact me ", "wake me ",
-        "disturb me ", "address me ", "refer to me ",
-    )),
-    (" in ", (
-        "answer in ", "reply in ", "respond in ", "write in ", "speak in ", "talk in ", "to me in ", "only in ",
-    )),
-)  # fmt: skip
-_PREFERRING: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("prefer", ()), ("rather", ()), (" like ", ("t like it", "t like being", "t like to be", "like my ")),
-    ("hate ", ()), ("t stand ", ()), ("dislike ", ()), (" my ", ("take my ", "drink my ", "want my ")),
-)  # fmt: skip
-# If something is quoted, the rest may have a cue that the whole text does not have.
-_QUOTES = ('"', "`", ">", "\u201c")
-_QUOTED = lazily(r"```.*?(?:```|\Z)|\"[^\"\n]{1,400}\"|“[^”\n]{1,400}”|^ {0,3}>[^\n]*$", re.DOTALL | re.MULTILINE)
-_QUESTION = lazily(r"(?:\A|(?<=[.!?\n]))[^.!?\n]*+\?")
 # The end of a sentence or a line. "Dr. Okafor" and "e.g. this" go on, and so does a long line that is continued in
 # small letters.
 _END = lazily(
     r"(?<!\n\d)(?<![\s.(][A-Z])(?<![\s.(][A-Z][a-z])(?<!\bMrs)(?<!\b[ei]\.[eg])[.!?;]+[\"”')]*(?:\s+|\Z)"
-    r"|(?<![^\n]{60})\n\s*|\n\s*(?=[^a-z\s])"
+    r"|[。！？；]+[」』”）]*\s*|(?<![^\n]{60})\n\s*|\n\s*(?=[^a-z\s])"
 )
 _ITEM = lazily(r"\s*(?:[-*+•]|\(?\d{1,2}[.)])\s")
 _TITLE = lazily(r"\s*#{1,6}\s|[^\n]*:\W*\Z")
@@ -142,7 +61,43 @@ _WORD = re.compile(r"[^\W\d_](?:[\w'’-]*\w)?")
 _PRONOUNS = frozenset(("it", "its", "they", "them", "their", "he", "him", "his", "she", "her", "there", "so"))
 _POINTING = frozenset(("this", "that", "these", "those", "such"))
 _LEADING = frozenset(("always", "never", "please", "ever", "going", "forward", "henceforth", "future", "today"))
-_EVERY_SECOND = np.uint64(0x5555_5555_5555_5555)
+
+
+class _Model(NamedTuple):
+    """The weights of n-grams, int8 (2 ** bits, classes), and the scale and the bias of each class, float64 (classes,)."""
+
+    weights: NDArray[np.int8]
+    scales: NDArray[np.float64]
+    biases: NDArray[np.float64]
+
+
+PATH = Path(__file__).with_suffix(".npz")
+SHORTEST, LONGEST = 2, 5
+"""The characters of an n-gram."""
+CLASSES = ("other", "task", "preference", "instruction", "lasting")
+"""What a sentence is; a task is asked for once, and what is lasting says so, as "from now on"."""
+# The least chance of a standing sentence.
+_LEAST = 0.5
+
+
+class _Judged(NamedTuple):
+    """What a sentence is: a task for once, a standing instruction or preference, one that says it `lasts`, or none."""
+
+    task: bool
+    standing: Standing | None
+    lasts: bool
+
+    @classmethod
+    def of(cls, other: float, task: float, preference: float, instruction: float, lasting: float) -> _Judged:
+        """A sentence by the odds of what it may be."""
+        asked = instruction + lasting
+        least = _LEAST * (other + task + preference + asked)
+        name: Standing = "preference" if preference > asked else "instruction"
+        return cls(
+            task=task > max(other, preference + asked),
+            standing=name if preference + asked >= least else None,
+            lasts=asked >= least and lasting >= instruction,
+        )
 
 
 def standing_of(kind: str, text: str, context: str | None = None) -> Standing | None:
@@ -150,23 +105,85 @@ def standing_of(kind: str, text: str, context: str | None = None) -> Standing | 
 
     What an assistant says, what is quoted, questions, and texts that address the model are none.
     """
-    if len(text) > MOST_CHARS or kind in _OTHER_KINDS or (context or "").strip().lower() in ANSWERING:
-        return None
-    instructing = preferring = asking = True
-    unquoted = _QUOTED.sub(" ", text) if any(map(text.__contains__, _QUOTES)) else text
-    if text.isascii() or not any(map(text.__contains__, _VARIANTS)):
-        lower = unquoted.lower()
-        instructing, preferring, asking = _has(lower, _INSTRUCTING), _has(lower, _PREFERRING), "please" in lower
-        if not (instructing or preferring or asking):
-            return None
-    stated = _QUESTION.sub(" ", unquoted) if "?" in unquoted else unquoted
-    # The verb of an instruction, if it has one to check, has to tell how to do something.
-    instructs = instructing and any(
-        match.lastindex is None or match[match.lastindex].lower() in VERBS for match in _INSTRUCTION.finditer(stated)
-    )
-    if instructs or (asking and _PLEASE.search(stated)):
-        return None if addresses_model(text) else "instruction"
-    return "preference" if preferring and _PREFERENCE.search(unquoted) else None
+    return standing_of_each([(kind, text, context)])[0]
+
+
+def standing_of_each(records: Sequence[tuple[str, str, str | None]]) -> list[Standing | None]:
+    """Classify records as `standing_of` does."""
+    read = [
+        [] if len(text) > MOST_CHARS or kind in _OTHER_KINDS or (context or "").strip().lower() in ANSWERING
+        else _sentences(text)[0]
+        for kind, text, context in records
+    ]  # fmt: skip
+    judged = iter(_judged([*chain.from_iterable(read)]))
+    named: list[Standing | None] = []
+    for (_, text, _), sentences in zip(records, read, strict=True):
+        name = _combined([*islice(judged, len(sentences))])
+        named.append(None if name == "instruction" and addresses_model(text) else name)
+    return named
+
+
+def _combined(sentences: Sequence[_Judged]) -> Standing | None:
+    """What a text is by its sentences; what follows a task is about it, unless it lasts: "from now on"."""
+    tasks = [place for place, one in enumerate(sentences) if one.task]
+    first_task = tasks[0] if tasks else len(sentences)
+    names = {
+        one.standing
+        for place, one in enumerate(sentences)
+        if place < first_task or one.lasts or one.standing == "preference"
+    }
+    return next((name for name in STANDING if name in names), None)
+
+
+def _sentences(text: str) -> tuple[list[str], list[tuple[int, int]]]:
+    """The sentences of a text without what they quote, and where each begins and ends."""
+    if any(map(text.__contains__, _QUOTE_MARKS)):
+        text = _QUOTED.sub(lambda quoted: _MASK * len(quoted[0]), text)
+    ends = [match.end() for match in _END.finditer(text)]
+    bounds = [(begin, end) for begin, end in pairwise([0, *ends, len(text)]) if _WORD.search(text, begin, end)]
+    return [text[begin:end] for begin, end in bounds], bounds
+
+
+def characters_of(sentences: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """The characters of sentences as the model reads them, int32 (t,), and int64 (n + 1,) offsets.
+
+    Case, white space, the mark of an item and the form of an apostrophe make no difference; a character stands for the
+    begin of each, another for its end.
+    """
+    read = [f"\x02{_plain(sentence)}\x03" for sentence in sentences]
+    offsets = np.zeros(len(read) + 1, np.int64)
+    np.cumsum(np.fromiter(map(len, read), np.int64, len(read)), out=offsets[1:])
+    return np.frombuffer("".join(read).encode("utf-32-le", "surrogatepass"), np.int32), offsets
+
+
+def _plain(sentence: str) -> str:
+    item = _ITEM.match(sentence)
+    plain = " ".join(_MASKS.sub(_MASK, sentence[item.end() if item else 0 :]).split())
+    return plain.lower() if plain.isascii() else normalized("NFKC", plain).casefold().replace("’", "'")
+
+
+def sizes_of(offsets: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The square root of the number of n-grams of each sentence: float64 (n,)."""
+    lengths = np.diff(offsets)
+    sizes: NDArray[np.float64] = np.sqrt(sum(np.maximum(lengths - n + 1, 0) for n in range(SHORTEST, LONGEST + 1)))
+    return np.maximum(sizes, 1.0)
+
+
+def _judged(sentences: Sequence[str]) -> list[_Judged]:
+    """What each sentence is."""
+    if not sentences:
+        return []
+    characters, offsets = characters_of(sentences)
+    model = _model()
+    sums = kernels.sum_ngrams(characters, offsets, model.weights, SHORTEST, LONGEST)
+    odds = (sums * model.scales / sizes_of(offsets)[:, None] + model.biases).tolist()
+    return [_Judged.of(*(exp(value - max(one)) for value in one)) for one in odds]
+
+
+@cache
+def _model() -> _Model:
+    with np.load(PATH) as file:
+        return _Model(*(file[name] for name in _Model._fields))
 
 
 def standing_part(text: str) -> str:
@@ -175,11 +192,8 @@ def standing_part(text: str) -> str:
     The rest was asked for once, or is no wish at all: "Set up the tests. Never run the slow ones unasked." What is left
     out between two sentences is shown by an ellipsis.
     """
-    masked = _QUOTED.sub(lambda quoted: "x" * len(quoted[0]), text)
-    ends = [match.end() for match in _END.finditer(masked)]
-    bounds = [(begin, end) for begin, end in pairwise([0, *ends, len(text)]) if text[begin:end].strip()]
-    parts = [masked[begin:end] for begin, end in bounds]
-    needed = {i for i, part in enumerate(parts) if standing_of("", part.strip()) is not None}
+    parts, bounds = _sentences(text)
+    needed = {i for i, one in enumerate(_judged(parts)) if one.standing is not None}
     for i in sorted(needed):
         needed |= _needed_before(parts, i) | _needed_after(parts, i)
     runs: list[tuple[int, int]] = []
@@ -231,38 +245,6 @@ def _refers(part: str, before: str) -> bool:
             return True
         named += word not in STOP_WORDS and word not in _LEADING
         previous = word
-    return False
-
-
-def gate_strings() -> dict[str, int]:
-    """Return strings in lower case, each with a mark, a power of two, by which `may_be_standing` decides."""
-    strings = dict.fromkeys(("please", *_QUOTES, *_VARIANTS), 1)
-    pairs = 0
-    for cue, words in (*_INSTRUCTING, *_PREFERRING):
-        if all(cue.strip() in word for word in words):
-            strings |= dict.fromkeys(words or (cue,), 1)
-        else:
-            strings |= {cue: 2 << 2 * pairs, **dict.fromkeys(words, 4 << 2 * pairs)}
-            pairs += 1
-    return strings
-
-
-def may_be_standing(marks: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Whether texts with these marks of `gate_strings`, combined by "or", may be standing; False is certain."""
-    firsts = (marks >> np.uint64(1)) & _EVERY_SECOND
-    candidates: NDArray[np.bool_] = (marks & np.uint64(1) != 0) | (firsts & (marks >> np.uint64(2)) != 0)
-    return candidates
-
-
-def _has(lower: str, cues: tuple[tuple[str, tuple[str, ...]], ...]) -> bool:
-    """Whether a text has one of the cues, and one of the words that go with it."""
-    for cue, words in cues:
-        if cue in lower:
-            if not words:
-                return True
-            for word in words:
-                if word in lower:
-                    return True
     return False
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from recallite_kernels.contract import I32, I64, U8, U64
+from recallite_kernels.contract import I8, I32, I64, U8
 from recallite_kernels.numba_backend import _jit
 from recallite_kernels.numba_backend._jit import exact, kernel
-from recallite_kernels.words import MOST, NAME, SEPARATOR, TAG_ONLY
+from recallite_kernels.words import FACTOR, FIRST, MOST, NAME, SEPARATOR, TAG_ONLY
 
 _COMMA, _STOP = 44, 46
 _FEWEST_SLOTS = 1 << 10
@@ -105,68 +105,26 @@ def number_of(
     return count
 
 
-def find_strings(texts: U8, offsets: I64, strings: U8, string_offsets: I64, marks: U64) -> U64:
-    states = len(strings) + 1
-    classes, state_marks = np.zeros(256, np.int64), np.zeros(states, np.uint64)
-    classes[np.unique(strings)] = np.arange(1, len(np.unique(strings)) + 1)
-    steps = np.full((states, int(classes.max()) + 1), -1, np.int64)
-    out = np.empty(len(offsets) - 1, np.uint64)
-    spare = np.empty((2, states), np.int64)
-    _find_strings.call(texts, offsets, strings, string_offsets, marks, classes, steps, state_marks, spare, out)
+def sum_ngrams(characters: I32, offsets: I64, weights: I8, shortest: int, longest: int) -> I64:
+    out = np.zeros((len(offsets) - 1, weights.shape[1]), np.int64)
+    _sum_ngrams.call(characters, offsets, weights, 65 - len(weights).bit_length(), shortest, longest, out)
     return out
 
 
-@kernel(
-    _jit.U8_1, _jit.I64_1, _jit.U8_1, _jit.I64_1, _jit.U64_1, _jit.I64_1, _jit.OUT_I64_2, _jit.OUT_U64, _jit.OUT_I64_2,
-    _jit.OUT_U64,
-)  # fmt: skip
-def _find_strings(
-    texts: Any, offsets: Any, strings: Any, string_offsets: Any, marks: Any, classes: Any, steps: Any, state_marks: Any,
-    spare: Any, out: Any,
-) -> None:  # fmt: skip
-    states = 1
-    for string in range(marks.shape[0]):
-        state = 0
-        for at in range(string_offsets[string], string_offsets[string + 1]):
-            kind = classes[strings[at]]
-            if steps[state, kind] < 0:
-                steps[state, kind] = states
-                states += 1
-            state = steps[state, kind]
-        state_marks[state] |= marks[string]
-    link(steps, state_marks, spare[0], spare[1])
+@kernel(_jit.I32_1, _jit.I64_1, _jit.I8_2, _jit.I64, _jit.I64, _jit.I64, _jit.OUT_I64_2)
+def _sum_ngrams(
+    characters: Any, offsets: Any, weights: Any, drop: Any, shortest: Any, longest: Any, out: Any
+) -> None:
     for text in range(out.shape[0]):
-        state, mark = 0, state_marks[0]
-        for at in range(np.uintp(offsets[text]), np.uintp(offsets[text + 1])):
-            state = steps[np.uintp(state), np.uintp(classes[np.uintp(texts[at])])]
-            mark |= state_marks[np.uintp(state)]
-        out[text] = mark
-
-
-@exact
-def link(steps: Any, state_marks: Any, queue: Any, ends: Any) -> None:
-    """Turn a tree of strings into an automaton that goes on from the longest suffix read with which a string begins."""
-    head, tail = 0, 0
-    ends[0] = 0
-    for kind in range(steps.shape[1]):
-        if steps[0, kind] < 0:
-            steps[0, kind] = 0
-        else:
-            ends[steps[0, kind]] = 0
-            queue[tail] = steps[0, kind]
-            tail += 1
-    while head < tail:
-        state = queue[head]
-        head += 1
-        state_marks[state] |= state_marks[ends[state]]
-        for kind in range(steps.shape[1]):
-            after = steps[ends[state], kind]
-            if steps[state, kind] < 0:
-                steps[state, kind] = after
-            else:
-                ends[steps[state, kind]] = after
-                queue[tail] = steps[state, kind]
-                tail += 1
+        stop = offsets[text + 1]
+        for begin in range(offsets[text], stop):
+            code = np.uint64(FIRST)
+            for at in range(begin, min(begin + longest, stop)):
+                code = (code ^ np.uint64(characters[np.uintp(at)])) * np.uint64(FACTOR)
+                if at - begin + 1 >= shortest:
+                    row = np.uintp(code >> np.uint64(drop))
+                    for kind in range(out.shape[1]):
+                        out[text, kind] += weights[row, kind]
 
 
 def count_words(

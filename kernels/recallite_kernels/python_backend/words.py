@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from recallite_kernels.contract import I32, I64, U8, U64
-from recallite_kernels.words import MOST, NAME, TAG_ONLY
+from recallite_kernels.contract import I8, I32, I64, U8
+from recallite_kernels.words import FACTOR, FIRST, MOST, NAME, TAG_ONLY
 
 
 def distinct_chunks(texts: U8, offsets: I64, folds: U8) -> tuple[U8, I32, I64]:
@@ -23,22 +23,20 @@ def distinct_chunks(texts: U8, offsets: I64, folds: U8) -> tuple[U8, I32, I64]:
     return np.frombuffer(joined, np.uint8), np.array(listed, np.int32), np.array(ends, np.int64)
 
 
-def find_strings(texts: U8, offsets: I64, strings: U8, string_offsets: I64, marks: U64) -> U64:
-    whole, every = texts.tobytes(), strings.tobytes()
-    out = np.zeros(len(offsets) - 1, np.uint64)
-    for (start, stop), mark in zip(pairwise(string_offsets.tolist()), marks, strict=True):
-        if start == stop:
-            out |= mark
-            continue
-        string, places = every[start:stop], []
-        place = whole.find(string)
-        while place >= 0:
-            places.append(place)
-            place = whole.find(string, place + 1)
-        if places:
-            begins = np.array(places)
-            rows = np.searchsorted(offsets, begins, side="right") - 1
-            out[rows[begins + len(string) <= offsets[rows + 1]]] |= mark
+def sum_ngrams(characters: I32, offsets: I64, weights: I8, shortest: int, longest: int) -> I64:
+    drop = np.uint64(65 - len(weights).bit_length())
+    ends = np.repeat(offsets[1:], np.diff(offsets))
+    units, places = characters.astype(np.uint64), np.arange(len(characters))
+    codes = np.full(len(characters), FIRST, np.uint64)
+    out = np.zeros((len(offsets) - 1, weights.shape[1]), np.int64)
+    for size in range(1, longest + 1):
+        codes = (codes[: max(len(characters) - size + 1, 0)] ^ units[size - 1 :]) * np.uint64(FACTOR)
+        if size >= shortest:
+            whole = (places + size <= ends)[: len(codes)]
+            sums = np.zeros((len(characters) + 1, weights.shape[1]), np.int64)
+            np.cumsum(weights[codes >> drop] * whole[:, None], axis=0, out=sums[1 : len(codes) + 1])
+            sums[len(codes) + 1 :] = sums[len(codes)]
+            out += sums[offsets[1:]] - sums[offsets[:-1]]
     return out
 
 

@@ -487,13 +487,16 @@ def distinct_chunks(texts, folds):
     return [byte for chunk in known for byte in [*chunk, 32]], numbers, offsets
 
 
-def find_strings(texts, strings, marks):
-    found = []
+def sum_ngrams(texts, weights, shortest, longest):
+    bits, found = len(weights).bit_length() - 1, []
     for text in texts:
-        own = 0
-        for string, mark in zip(strings, marks, strict=True):
-            if any(text[at : at + len(string)] == string for at in range(len(text) + 1)):
-                own |= mark
+        own = [0] * len(weights[0])
+        for size in range(shortest, longest + 1):
+            for begin in range(len(text) - size + 1):
+                code = 1
+                for character in text[begin : begin + size]:
+                    code = (code ^ character % 2**64) * 0x9E3779B97F4A7C15 % 2**64
+                own = [a + b for a, b in zip(own, weights[code >> 64 - bits], strict=True)]
         found.append(own)
     return found
 

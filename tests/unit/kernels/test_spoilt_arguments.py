@@ -95,11 +95,11 @@ def some_texts(generator):
     return texts, np.sort([0, 60, *generator.integers(0, 61, 4)])
 
 
-def sought(generator):
+def weighed(generator):
     texts, offsets = some_texts(generator)
     return {
-        "texts": texts, "offsets": offsets, "strings": np.frombuffer(b"ababab, ", np.uint8).copy(),
-        "string_offsets": np.array([0, 2, 5, 6, 6, 8]), "marks": (1 << np.arange(5)).astype(np.uint64),
+        "characters": texts.astype(np.int32), "offsets": offsets,
+        "weights": generator.integers(-127, 128, (16, 3)).astype(np.int8), "shortest": 2, "longest": 5,
     }  # fmt: skip
 
 
@@ -153,7 +153,7 @@ CASES: dict[str, Any] = {
         **dict(zip(("texts", "offsets"), some_texts(generator), strict=True)),
         "folds": np.frombuffer(bytes(range(256)).lower(), np.uint8).copy(),
     },
-    "find_strings": sought,
+    "sum_ngrams": weighed,
     "count_words": counted,
     "pack_ascending": ascending,
     "unpack_ascending": packed,

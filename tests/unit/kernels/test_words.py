@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 import recallite_kernels as kernels
 from recallite_kernels import KernelError
-from recallite_kernels.words import MOST_STRING_BYTES
 from tests.unit.kernels import oracle
 from tests.unit.kernels.cases import holds, rng, seeds
 
@@ -58,23 +57,35 @@ def test_more_distinct_chunks_than_texts_of_this_length_have():
     assert numbers.tolist() == [*range(5000)]
 
 
-@holds(texts=texts_of, strings=st.lists(_pieces.map(b"".join), max_size=5))
-def test_find_strings_is_the_definition(texts, strings):
-    marks = (1 << np.arange(len(strings)) % 3).astype(np.uint64)
-    found = kernels.find_strings(*behind(texts), *behind(strings), marks)
-    assert found.dtype == np.uint64
-    assert found.tolist() == oracle.find_strings(texts, strings, marks.tolist())
+@holds(
+    texts=st.lists(st.lists(st.integers(-(2**31), 2**31 - 1), max_size=9), max_size=5), seed=seeds,
+    rows=st.sampled_from([2, 16, 1024]), classes=st.integers(0, 3), sizes=st.sampled_from([(1, 1), (2, 5), (3, 16)]),
+)  # fmt: skip
+def test_sum_ngrams_is_the_definition(texts, seed, rows, classes, sizes):
+    weights = rng(seed).integers(-128, 128, (rows, classes)).astype(np.int8)
+    sums = kernels.sum_ngrams(*lists(*texts), weights, *sizes)
+    assert (sums.dtype, sums.shape) == (np.int64, (len(texts), classes))
+    assert sums.tolist() == oracle.sum_ngrams(texts, weights.tolist(), *sizes)
 
 
-def test_a_string_is_not_found_across_two_texts():
-    found = kernels.find_strings(*behind([b"xab", b"cab", b"abc"]), *behind([b"abc"]), np.array([4], np.uint64))
-    assert found.tolist() == [0, 0, 4]
+def test_an_ngram_is_of_one_text():
+    weights = np.ones((4, 1), np.int8)
+    assert kernels.sum_ngrams(*lists([1, 2, 3], [], [4, 5]), weights, 2, 2).tolist() == [[2], [0], [1]]
 
 
-def test_too_many_strings_are_refused():
-    strings = behind([bytes(MOST_STRING_BYTES + 1)])
-    with pytest.raises(KernelError, match="strings: 4097 bytes; wanted at most 4096"):
-        kernels.find_strings(*behind([b"a"]), *strings, np.ones(1, np.uint64))
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"weights": np.zeros((3, 1), np.int8)}, "weights: 3 rows; wanted a power of two from 2 to 16777216"),
+        ({"longest": 17}, "longest: 17; wanted from 1 to 16"),
+        ({"shortest": 6}, "shortest: 6; wanted from 1 to 5"),
+    ],
+)
+def test_weights_and_sizes_that_do_not_fit_are_refused(changed, message):
+    characters, offsets = lists([1, 2, 3])
+    fitting = {"weights": np.zeros((4, 1), np.int8), "shortest": 2, "longest": 5}
+    with pytest.raises(KernelError, match=message):
+        kernels.sum_ngrams(characters, offsets, **{**fitting, **changed})
 
 
 @holds(seed=seeds, records=st.integers(0, 5), entries=st.integers(1, 6), vocabulary=st.sampled_from([1, 4, 30]))

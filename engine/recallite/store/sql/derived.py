@@ -22,7 +22,7 @@ from recallite.store.sql.repository import IN_ARRAY, TAGS_SQL, Repository, json_
 from recallite.store.values import CHUNK_KIND, Sought, SoughtText, StatementCandidate
 from recallite.system.numerics import kernels
 from recallite.text.reading import Reading
-from recallite.text.standing import Standing, standing_of
+from recallite.text.standing import Standing, standing_of_each
 from recallite.text.statements import MAX_FRAMES, frames_of, statement_of
 from recallite.text.statements.keys import record_keys
 
@@ -499,7 +499,7 @@ class StandingRecords(Repository):
             f"SELECT id, kind, text, context FROM record WHERE indexed AND authority = 0 AND id {IN_ARRAY}",
             (self._id_array(ids),),
         )
-        self.put((row_id, standing_of(*fields)) for row_id, *fields in rows)
+        self.put(zip([row[0] for row in rows], standing_of_each([row[1:] for row in rows]), strict=True))
 
     def copy(self, row_id: int, to_id: int) -> None:
         """Give a record the mark of another."""

@@ -20,7 +20,7 @@ from recallite.store.sql.vectors import VECTOR_BYTES
 from recallite.store.store import Progress
 from recallite.store.transaction import Writer
 from recallite.text.reading import read_texts
-from recallite.text.standing import standing_of
+from recallite.text.standing import standing_of_each
 from recallite.text.words import content_hash
 
 _SHOWN = 5
@@ -165,11 +165,12 @@ def _words(tx: Writer, total: int, on_progress: Progress | None) -> Iterator[Pro
     while block := list(islice(stream, _BLOCK)):
         readable = [row for row in block if isinstance(row[1], str) and isinstance(row[2], str | None)]
         edited += [row[0] for row in block if not (isinstance(row[1], str) and isinstance(row[2], str | None))]
-        for row, words in zip(readable, _expected(readable, numbers), strict=True):
-            public_id, text, context, stored_hash, terms, counts, _, kind, standing, may_stand, indexed = row
+        names = standing_of_each([(row[7], row[1], row[2]) for row in readable])
+        for row, words, name in zip(readable, _expected(readable, numbers), names, strict=True):
+            public_id, text, context, stored_hash, terms, counts, _, _, standing, may_stand, indexed = row
             if content_hash(text, context) != stored_hash:
                 edited.append(public_id)
-            if (standing_of(kind, text, context) if may_stand else None) != standing:
+            if (name if may_stand else None) != standing:
                 misjudged.append(public_id)
             if not indexed:
                 wrong += [public_id] * (terms is not None)

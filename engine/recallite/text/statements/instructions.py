@@ -17,14 +17,17 @@ from typing import Any, Protocol, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from recallite.text.patterns import lazily, read_tables
-from recallite.text.standing import LANGUAGES, MOST_CHARS, VERBS, standing_of, whose
+from recallite.text.patterns import lazily, read_tables, word_set
+from recallite.text.standing import MOST_CHARS, standing_of, whose
 from recallite.text.statements import lexicon as lx
 from recallite.text.statements.statement import Verdict, statement_of
 from recallite.text.statements.statement_words import Word, read_words
 from recallite.text.words import STOP_WORDS, stem_of
 
 _TABLES = read_tables(__file__)
+# What is done in one way or another.
+VERBS = word_set(_TABLES["done"])
+LANGUAGES = word_set(_TABLES["languages"])
 # What tells that an instruction lasts, beside those which `standing_of` finds.
 _LASTING = lazily(
     r"\b(?:always|never|no longer|any ?more|from (?:now|today|here) on|going forward|in (?:the )?future|henceforth"

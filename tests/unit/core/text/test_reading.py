@@ -9,9 +9,7 @@ from hypothesis import strategies as st
 
 from recallite.text.dates.stated import stated_interval
 from recallite.text.reading import read_texts, word_counts, written_words
-from recallite.text.standing import standing_of
 from tests.limits import examples
-from tests.unit.core.text.test_standing import INSTRUCTIONS, PREFERENCES
 
 properties = settings(derandomize=True, max_examples=examples(60), deadline=None)
 NOW = 1_700_000_000_000_000
@@ -53,16 +51,7 @@ def test_what_a_text_cannot_be_it_is_not(batch):
     said, contexts, _ = zip(*batch, strict=True)
     reading = read_texts(said, contexts)
     for place, text in enumerate(said):
-        assert reading.may_be_standing[place] or standing_of("memory", text) is None
         assert reading.may_have_dates[place] or stated_interval(text, reading.words(place), NOW) is None
-
-
-def test_what_is_standing_may_be_and_most_of_the_rest_may_not():
-    said = [*INSTRUCTIONS, *PREFERENCES]
-    cased = [form(text) for text in said for form in (str, str.upper, str.title)]
-    assert read_texts(cased).may_be_standing.all()
-    plain = ["The train leaves at nine.", "Anna bought three apples", "So it rains"] * 8
-    assert not read_texts(plain).may_be_standing.any()
 
 
 @pytest.mark.parametrize(
@@ -83,7 +72,6 @@ def test_a_few_texts_and_many_have_the_same_words():
         read_texts(said * 16, ["Anna", None] * 16, [("a tag",), ()] * 16),
     )
     assert [bytes_of(few, place) for place in (0, 1)] == [bytes_of(many, place) for place in (0, 1)]
-    assert few.may_be_standing.all()
     assert few.may_have_dates.all()
 
 
