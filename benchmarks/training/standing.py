@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 import re
 import unicodedata
@@ -34,16 +33,25 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).with_name("standing")
 
-_BITS = int(os.environ.get("BITS",13))
-_SENTENCES_PER_PATTERN = int(os.environ.get("SP",24))
-_EPOCHS, _BATCH, _RATE, _DECAY = int(os.environ.get("EP",14)), 256, float(os.environ.get("RATE",.5)), float(os.environ.get("DECAY",1e-6))
-_FOUND, _FOUND_WEIGHT = int(os.environ.get("FOUND",40000)), float(os.environ.get("FW",.06))
+_BITS = 14
+_SENTENCES_PER_PATTERN = 24
+_EPOCHS, _BATCH, _RATE, _DECAY = (
+    14,
+    256,
+    0.5,
+    1e-6,
+)
+_FOUND, _FOUND_WEIGHT = 30000, 0.05
 # Those of the other sentences that the first weights find standing are trained with, but for what probably is.
-_HARD, _MOST_CHANCE, _HARD_WEIGHT = float(os.environ.get("HARD",.2)), float(os.environ.get("MC",.97)), float(os.environ.get("HW",.5))
+_HARD, _MOST_CHANCE, _HARD_WEIGHT = (
+    0.2,
+    0.9,
+    0.3,
+)
 # Of oos-eval: they ask for what lasts.
 _LASTING_INTENTS = frozenset(("change_user_name", "change_language", "change_accent", "change_ai_name", "change_speed"))
 _TEXT = re.compile("^# text = (.*)$", re.MULTILINE)
-_ROUNDS = int(os.environ.get("ROUNDS",2))
+_ROUNDS = 2
 _SLOT = re.compile(r"\{([^{}]*)\}")
 _MOST_OF_A_LIST = 4  # how often a list counts among alternatives
 
@@ -240,17 +248,13 @@ def weighed(sentences: Sequence[Sentence], rows: Rows, kinds: NDArray[np.int64])
         chances = odds[:, 2:].sum(axis=1) / odds.sum(axis=1)
         counts[others[(chances >= _HARD) & (chances < _MOST_CHANCE)]] = _HARD_WEIGHT
         print(f"{(chances >= _HARD).sum()} of {len(others)} hard, {(chances >= _MOST_CHANCE).sum()} left out")
-        if os.environ.get("SHOW"):
-            for at in others[chances>=.9][:int(os.environ["SHOW"])]: print("    ", sentences[at].text[:140])
     return counts
 
 
 def write(weights: NDArray[np.float64], path: Path) -> None:
     """Write the weights as int8, with a scale for each class."""
     scales = np.abs(weights[:-1]).max(axis=0) / 127
-    np.savez_compressed(
-        path, weights=np.rint(weights[:-1] / scales).astype(np.int8), scales=scales, biases=weights[-1]
-    )
+    np.savez_compressed(path, weights=np.rint(weights[:-1] / scales).astype(np.int8), scales=scales, biases=weights[-1])
 
 
 def main() -> None:

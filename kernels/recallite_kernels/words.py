@@ -36,9 +36,10 @@ def distinct_chunks(texts: U8, offsets: I64, folds: U8) -> tuple[U8, I32, I64]:
 def sum_ngrams(characters: I32, offsets: I64, weights: I8, shortest: int, longest: int) -> I64:
     """Return the sums of the weights of all n-grams of characters that each text has: int64 (n, classes).
 
-    Text i is characters[offsets[i]:offsets[i + 1]], int32 (t,). An n-gram of `shortest` to `longest` characters has the
-    row of `weights`, int8 (2 ** bits, classes) with 1 to 24 bits, that its hash names: the upper bits of h, which begins
-    as `FIRST` and becomes (h ^ character) * `FACTOR` mod 2 ** 64 with each (multiplicative hashing: Knuth, TAOCP 6.4).
+    Text i is characters[offsets[i]:offsets[i + 1]], int32 (t,). An n-gram of `shortest` to `longest` characters has
+    the row of `weights`, int8 (2 ** bits, classes) with 1 to 24 bits, that its hash names: the upper bits of h, which
+    begins as `FIRST` and becomes (h ^ character) * `FACTOR` mod 2 ** 64 with each: multiplicative hashing (Knuth, TAOCP
+    6.4).
     """
     array("characters", characters, contract.i32, None)
     contract.offsets("offsets", offsets, characters.shape[0])

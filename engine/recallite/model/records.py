@@ -174,7 +174,7 @@ class Record(Plain, frozen=True, kw_only=True):
     more than once has the number as `occurrences`, and all times as `occurred_at`, oldest first.
 
     `authority` is whose word it is; a lower one supersedes none of a higher one. `standing` says that the text is a
-    standing instruction or preference of the user, as rules for English have it.
+    standing instruction or preference of the user, as a model of ten languages has it.
 
     `expires_after` is how long it lives from when it was stored or renewed last; None: `expires_at` stays. One that is
     not `indexed` is in no recall.

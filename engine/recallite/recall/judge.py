@@ -12,8 +12,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence, Set
 from difflib import SequenceMatcher
 from functools import lru_cache, partial
-from itertools import zip_longest
-from math import exp
+from itertools import compress, zip_longest
+from math import exp, log2
 
 from msgspec import structs
 
@@ -32,6 +32,7 @@ from recallite.recall.confidence import (
     Name,
     TextWeights,
     find_gaps,
+    is_fitted_for,
     lack_of_confidence,
     names_of,
     read_hits,
@@ -56,7 +57,7 @@ from recallite.text.questions import asked_value
 from recallite.text.standing import whose
 from recallite.text.statements import Pair, judge_all, statement_of
 from recallite.text.statements.keys import over_of, record_keys
-from recallite.text.words import ASKED_APART, QUESTION_TERMS, STOP_TERMS, query_terms, tokenize
+from recallite.text.words import ASKED_APART, QUESTION_TERMS, STOP_TERMS, is_english, query_terms, tokenize
 
 # Statements less than an hour apart count as simultaneous.
 _AT_ONCE_US = 3_600_000_000
@@ -71,6 +72,10 @@ _LETTER_WEIGHT = 2.0
 # With nothing everywhere 2 of 23 unrelated questions in Hindi were answered, with half none; in Chinese 28 of 31 kept
 # their answer with nothing, 26 with half.
 _ASKING_SHARE = 0.5
+# The words of all of LoCoMo's questions tell 21 bits or more, by their frequency; of "add a test for this" they do 14.
+_FEWEST_BITS = 15.0
+_POINTING = frozenset(tokenize("it this that these those them here"))
+_PERSONAL = frozenset(tokenize("i me my mine we us our"))
 
 
 def assess_by_text(
@@ -84,8 +89,10 @@ def assess_by_text(
     assessed = []
     for text, answer, successions in zip(queries.texts, answers, relations.successions, strict=False):
         parts, read, lacking = frozenset[int](), frozenset[int](), None
-        if queries.unread is not None:
+        if queries.unread is not None or _is_foreign(text, embedder):
             weigh_by_letters([text] if whole else queries.texts, answer, records)
+        if request.relevant and _says_little(text):
+            answer.confidence[:] = [0.0] * len(answer.confidence)
         if whole:
             answer, parts, read, lacking = _assess(text, answer, records, request, weights, embedder, by_vector)
         if relations.in_order:
@@ -153,6 +160,28 @@ def weigh_by_letters(questions: Sequence[str], answer: Answer, records: Mapping[
                 answer.confidence[rank] = sure * odds / (sure * odds + 1 - sure) if sure < 1 else odds
 
 
+@lru_cache(maxsize=1024)
+def _is_foreign(question: str, embedder: str | None) -> bool:
+    """Whether a model made for English is asked in another language: most letters are of words that are not English.
+
+    Names are not, either, but a text that has them keeps its confidence.
+    """
+    if embedder is None or not is_fitted_for(embedder):
+        return False
+    words = read_question(question).words
+    return 2 * sum(map(len, filter(is_english, words))) < sum(map(len, words))
+
+
+@lru_cache(maxsize=1024)
+def _says_little(question: str) -> bool:
+    """Whether a question points at what is at hand and says hardly more: "fix it", "why did that fail?"."""
+    read = read_question(question)
+    if _POINTING.isdisjoint(read.terms) or not _PERSONAL.isdisjoint(read.terms):
+        return False
+    bits = -sum(map(log2, compress(read.shares, read.roles)))
+    return bits < _FEWEST_BITS
+
+
 def _share_of_letters(words: Sequence[str], written: Set[str]) -> float:
     letters = sum(map(_letters, words))
     return sum(_letters(word) for word in words if word in written) / letters if letters else 0.0
@@ -171,8 +200,10 @@ def assess_one(
 ) -> tuple[float, float]:  # fmt: skip
     """The confidence of a record as `assess_by_text` adjusts it alone, and the least that it needs; without parts."""
     alone = Answer([0], [0.0], [confidence], [0], [[]], [-1], 0, (), None, missing)
-    if queries.unread is not None:
+    if queries.unread is not None or _is_foreign(queries.texts[0], embedder):
         weigh_by_letters(queries.texts[:1], alone, {0: record})
+    if request.relevant and _says_little(queries.texts[0]):
+        alone.confidence[0] = 0.0
     weights, by_vector = text_weights(embedder, _signals(queries, request)), queries.vectors is not None
     answer, _, read, _ = _assess(queries.texts[0], alone, {0: record}, request, weights, embedder, by_vector)
     least = request.profile.min_confidence
@@ -287,7 +318,7 @@ def _cut(
             ranks.append(rank)
     if successions.heads:
         ranks = kept_with_successors(answer, ranks, successions, relevant=request.relevant)
-    standing = [rank for rank in range(ranked, len(sure)) if sure[rank] >= least]
+    standing = [rank for rank in range(ranked, len(sure)) if sure[rank] >= floor]
     brought = min(len(standing), max(request.limit - len(ranks), request.limit // _STANDING_SHARE))
     ranks = [*giving_way(answer, ranks, successions, request.limit - brought), *standing[:brought]]
     if len(ranks) == len(sure):

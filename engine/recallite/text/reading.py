@@ -151,7 +151,7 @@ def read_texts(
     timely = np.zeros(len(vocabulary), np.bool_)
     timely[[vocabulary[term] for term in time_terms() if term in vocabulary]] = True
     passed = np.concatenate([[0], np.cumsum(timely[indices])])
-    named = (passed[offsets[1:]] > passed[offsets[:-1]])
+    named = passed[offsets[1:]] > passed[offsets[:-1]]
     named |= [any(map(text.__contains__, DOTTED_CENTURIES)) for text in texts]
     return Reading([*vocabulary], indices, counts, offsets, named & (lengths <= LONGEST_TEXT))
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
-from itertools import chain, islice, pairwise
-from math import exp
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -64,7 +63,7 @@ _LEADING = frozenset(("always", "never", "please", "ever", "going", "forward", "
 
 
 class _Model(NamedTuple):
-    """The weights of n-grams, int8 (2 ** bits, classes), and the scale and the bias of each class, float64 (classes,)."""
+    """The weights of n-grams, int8 (2 ** bits, classes), with a scale and a bias of each class, float64 (classes,)."""
 
     weights: NDArray[np.int8]
     scales: NDArray[np.float64]
@@ -76,8 +75,8 @@ SHORTEST, LONGEST = 2, 5
 """The characters of an n-gram."""
 CLASSES = ("other", "task", "preference", "instruction", "lasting")
 """What a sentence is; a task is asked for once, and what is lasting says so, as "from now on"."""
-# The least chance of a standing sentence.
-_LEAST = 0.5
+# The least chance of a standing sentence, and of one that asks for something once.
+_LEAST, _LEAST_TASK = 0.6, 0.7
 
 
 class _Judged(NamedTuple):
@@ -86,18 +85,6 @@ class _Judged(NamedTuple):
     task: bool
     standing: Standing | None
     lasts: bool
-
-    @classmethod
-    def of(cls, other: float, task: float, preference: float, instruction: float, lasting: float) -> _Judged:
-        """A sentence by the odds of what it may be."""
-        asked = instruction + lasting
-        least = _LEAST * (other + task + preference + asked)
-        name: Standing = "preference" if preference > asked else "instruction"
-        return cls(
-            task=task > max(other, preference + asked),
-            standing=name if preference + asked >= least else None,
-            lasts=asked >= least and lasting >= instruction,
-        )
 
 
 def standing_of(kind: str, text: str, context: str | None = None) -> Standing | None:
@@ -109,30 +96,25 @@ def standing_of(kind: str, text: str, context: str | None = None) -> Standing | 
 
 
 def standing_of_each(records: Sequence[tuple[str, str, str | None]]) -> list[Standing | None]:
-    """Classify records as `standing_of` does."""
-    read = [
-        [] if len(text) > MOST_CHARS or kind in _OTHER_KINDS or (context or "").strip().lower() in ANSWERING
-        else _sentences(text)[0]
-        for kind, text, context in records
-    ]  # fmt: skip
-    judged = iter(_judged([*chain.from_iterable(read)]))
+    """Classify records as `standing_of` does; what follows a task is about it, unless it lasts: "from now on"."""
+    sentences: list[str] = []
+    ends = []
+    for kind, text, context in records:
+        if len(text) <= MOST_CHARS and kind not in _OTHER_KINDS and (context or "").strip().lower() not in ANSWERING:
+            sentences += _sentences(text)[0]
+        ends.append(len(sentences))
+    judged = _judged(sentences)
     named: list[Standing | None] = []
-    for (_, text, _), sentences in zip(records, read, strict=True):
-        name = _combined([*islice(judged, len(sentences))])
-        named.append(None if name == "instruction" and addresses_model(text) else name)
+    for begin, end in pairwise([0, *ends]):
+        beside_task, found = False, None
+        for one in judged[begin:end]:
+            if one.standing == "preference":
+                found = found or one.standing
+            elif one.standing is not None and (one.lasts or not beside_task):
+                found = one.standing
+            beside_task = beside_task or one.task
+        named.append(None if found == "instruction" and addresses_model(records[len(named)][1]) else found)
     return named
-
-
-def _combined(sentences: Sequence[_Judged]) -> Standing | None:
-    """What a text is by its sentences; what follows a task is about it, unless it lasts: "from now on"."""
-    tasks = [place for place, one in enumerate(sentences) if one.task]
-    first_task = tasks[0] if tasks else len(sentences)
-    names = {
-        one.standing
-        for place, one in enumerate(sentences)
-        if place < first_task or one.lasts or one.standing == "preference"
-    }
-    return next((name for name in STANDING if name in names), None)
 
 
 def _sentences(text: str) -> tuple[list[str], list[tuple[int, int]]]:
@@ -176,8 +158,16 @@ def _judged(sentences: Sequence[str]) -> list[_Judged]:
     characters, offsets = characters_of(sentences)
     model = _model()
     sums = kernels.sum_ngrams(characters, offsets, model.weights, SHORTEST, LONGEST)
-    odds = (sums * model.scales / sizes_of(offsets)[:, None] + model.biases).tolist()
-    return [_Judged.of(*(exp(value - max(one)) for value in one)) for one in odds]
+    odds = sums * model.scales / sizes_of(offsets)[:, None] + model.biases
+    chances = np.exp(odds - odds.max(axis=1, keepdims=True))
+    chances /= chances.sum(axis=1, keepdims=True)
+    judged = []
+    for _, task, preference, instruction, lasting in chances.tolist():
+        asked = instruction + lasting
+        name: Standing = "preference" if preference > asked else "instruction"
+        standing = name if preference + asked >= _LEAST else None
+        judged.append(_Judged(task >= _LEAST_TASK, standing, asked >= _LEAST and lasting >= instruction))
+    return judged
 
 
 @cache

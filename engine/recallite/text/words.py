@@ -398,6 +398,11 @@ def share_of(term: str) -> float:
     return shares.get(term, least)
 
 
+def is_english(term: str) -> bool:
+    """Whether a term is among the words of `PATH`, which are English, or a function word."""
+    return term in _shares()[0] or term in STOP_TERMS
+
+
 @cache
 def _shares() -> tuple[dict[str, float], float]:
     shares: dict[str, float] = {}

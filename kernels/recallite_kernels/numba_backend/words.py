@@ -112,9 +112,7 @@ def sum_ngrams(characters: I32, offsets: I64, weights: I8, shortest: int, longes
 
 
 @kernel(_jit.I32_1, _jit.I64_1, _jit.I8_2, _jit.I64, _jit.I64, _jit.I64, _jit.OUT_I64_2)
-def _sum_ngrams(
-    characters: Any, offsets: Any, weights: Any, drop: Any, shortest: Any, longest: Any, out: Any
-) -> None:
+def _sum_ngrams(characters: Any, offsets: Any, weights: Any, drop: Any, shortest: Any, longest: Any, out: Any) -> None:
     for text in range(out.shape[0]):
         stop = offsets[text + 1]
         for begin in range(offsets[text], stop):

@@ -234,7 +234,7 @@ def test_bootstrap_has_a_section_of_its_own(memory):
 
 
 def test_bootstrap_quotes_only_what_lasts(memory):
-    whole = "Paint the fence. Never use a brush on plaster. Then water the roses."
+    whole = "The fence is done. Never use a brush on plaster. Then water the roses."
     stored = memory.remember(whole)
     ready = memory.bootstrap(None, "Decorate the hall")
     assert '"Never use a brush on plaster."' in ready.text
