@@ -171,8 +171,9 @@ def prepare_all(
         raise InvalidInput("a vector is given with indexed=False, which recall leaves out: leave one of them out")
     if not exported:
         _read_times(rows, rows.reading, arguments["created_at"], policy)
-    users = [i for i, rank in enumerate(rows.authority) if not rank]
-    for i, name in zip(users, standing_of_each([(rows.kind[i], texts[i], contexts[i]) for i in users]), strict=True):
+    of_user = [*map(not_, rows.authority)]
+    named = standing_of_each([*compress(zip(rows.kind, texts, contexts, strict=True), of_user)])
+    for i, name in zip(compress(range(count), of_user), named, strict=True):
         rows.standing[i] = name
     return rows
 

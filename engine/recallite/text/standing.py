@@ -48,6 +48,7 @@ _END = lazily(
     r"(?<!\n\d)(?<![\s.(][A-Z])(?<![\s.(][A-Z][a-z])(?<!\bMrs)(?<!\b[ei]\.[eg])[.!?;]+[\"”')]*(?:\s+|\Z)"
     r"|[。！？；]+[」』”）]*\s*|(?<![^\n]{60})\n\s*|\n\s*(?=[^a-z\s])"
 )
+_END_OF = re.Match.end
 _ITEM = lazily(r"\s*(?:[-*+•]|\(?\d{1,2}[.)])\s")
 _TITLE = lazily(r"\s*#{1,6}\s|[^\n]*:\W*\Z")
 # What begins so limits or explains the sentence before it.
@@ -121,9 +122,14 @@ def _sentences(text: str) -> tuple[list[str], list[tuple[int, int]]]:
     """The sentences of a text without what they quote, and where each begins and ends."""
     if any(map(text.__contains__, _QUOTE_MARKS)):
         text = _QUOTED.sub(lambda quoted: _MASK * len(quoted[0]), text)
-    ends = [match.end() for match in _END.finditer(text)]
-    bounds = [(begin, end) for begin, end in pairwise([0, *ends, len(text)]) if _WORD.search(text, begin, end)]
-    return [text[begin:end] for begin, end in bounds], bounds
+    sentences, bounds, begin = [], [], 0
+    ends = map(_END_OF, _END.finditer(text))
+    for end in (*ends, len(text)):
+        if _WORD.search(text, begin, end):
+            sentences.append(text[begin:end])
+            bounds.append((begin, end))
+        begin = end
+    return sentences, bounds
 
 
 def characters_of(sentences: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
@@ -146,9 +152,9 @@ def _plain(sentence: str) -> str:
 
 def sizes_of(offsets: NDArray[np.int64]) -> NDArray[np.float64]:
     """The square root of the number of n-grams of each sentence: float64 (n,)."""
-    lengths = np.diff(offsets)
-    sizes: NDArray[np.float64] = np.sqrt(sum(np.maximum(lengths - n + 1, 0) for n in range(SHORTEST, LONGEST + 1)))
-    return np.maximum(sizes, 1.0)
+    counts = np.maximum(np.diff(offsets)[:, None] - np.arange(SHORTEST - 1, LONGEST), 0).sum(axis=1)
+    sizes: NDArray[np.float64] = np.sqrt(np.maximum(counts, 1))
+    return sizes
 
 
 def _judged(sentences: Sequence[str]) -> list[_Judged]:

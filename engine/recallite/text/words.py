@@ -398,9 +398,10 @@ def share_of(term: str) -> float:
     return shares.get(term, least)
 
 
-def is_english(term: str) -> bool:
-    """Whether a term is among the words of `PATH`, which are English, or a function word."""
-    return term in _shares()[0] or term in STOP_TERMS
+@cache
+def english_terms() -> frozenset[str]:
+    """The words of `PATH`, which are English, and function words."""
+    return STOP_TERMS.union(_shares()[0])
 
 
 @cache
