@@ -54,6 +54,10 @@ class E5File:
     scales: NDArray[np.float16]
     weights: dict[str, NDArray[Any]]
 
+    def words(self) -> NDArray[np.float32]:
+        """The word embeddings of the pieces."""
+        return _floats(self.codes, self.scales)[: len(self.pieces)]
+
 
 class _Cursor:
     def __init__(self, content: memoryview) -> None:
