@@ -76,7 +76,7 @@ def model_path(spec: str | os.PathLike[str] | None) -> Path:
             ) from None
         return Path(spec)
     names = {name.lower(): name for name in recallite_models.NAMES}
-    if spec == _MULTILINGUAL and find_spec("recallite_multilingual") is None:
+    if isinstance(spec, str) and spec.lower() == _MULTILINGUAL and find_spec("recallite_multilingual") is None:
         raise EmbedderError("the multilingual model is not installed: pip install 'recallite[multilingual]'", "missing")
     if spec is None or spec == "default":
         return recallite_models.path(recallite_models.DEFAULT)
