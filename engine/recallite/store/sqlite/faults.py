@@ -114,7 +114,7 @@ def as_store_error(
             return StoreClosed(f"{path} was closed: open a new Memory")
         case apsw.SQLError() if "no such module: vec0" in str(fault):
             return StoreError(
-                f"{path} has a table for search in SQL that needs sqlite-vec: pip install sqlite-vec, or remove the table "
+                f"{path} has a table for search in SQL that needs sqlite-vec: install sqlite-vec, or remove the table "
                 f"with recallite --db {path} rebuild, without sql_search; nothing was changed"
             )
         case _:

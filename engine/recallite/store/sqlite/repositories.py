@@ -270,6 +270,8 @@ _SOUND = (
 class SqliteVectors(Vectors):
     """The tables of vectors on a connection with sqlite-vec; without it, or for float16, Vectors does the work."""
 
+    _tx: SqliteTransaction
+
     def _activate(self, embedder: EmbedderRow) -> None:
         super()._activate(embedder)
         follow_embedder(self._tx.connection)

@@ -181,7 +181,7 @@ def test_without_sqlite_vec_a_write_says_what_it_needs_and_a_rebuild_removes_it(
         memory.remember(NewRecord("east", vector=[1, 0]))
     monkeypatch.setattr(connections, "_load_sqlite_vec", lambda _: None)
     with Memory(path, settings=PLAIN) as memory:
-        with pytest.raises(StoreError, match="pip install sqlite-vec, or remove the table"):
+        with pytest.raises(StoreError, match="install sqlite-vec, or remove the table"):
             memory.remember(NewRecord("west", vector=[-1, 0]))
         assert [hit.text for hit in memory.recall("east")] == ["east"]
         memory.store.rebuild()
