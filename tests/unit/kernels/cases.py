@@ -168,12 +168,12 @@ def plain(group):
 
 def graph(generator, n, links, allowed=None):
     """Chains within sources, some cut; lists of links, some of them removed."""
-    sources = generator.choice(np.array([-1, 0, 3, 64, 2**20, 2**31 - 1], np.int32), n)
+    sources = generator.choice(np.array([-(2**31), -2, -1, 0, 3, 64, 2**20, 2**31 - 1], np.int32), n)
     previous, following = np.full(n, -1, np.int32), np.full(n, -1, np.int32)
     order = generator.permutation(n)
     order = order[np.argsort(sources[order], kind="stable")]
     for before, after in pairwise(order):
-        if sources[before] == sources[after] >= 0 and generator.random() < 0.9:
+        if sources[before] == sources[after] != -1 and generator.random() < 0.9:
             following[before], previous[after] = after, before
     links = links if n else 0
     heads, nexts = np.full(n, -1, np.int32), np.empty(links, np.int32)
