@@ -223,11 +223,12 @@ def assert_ranked(rows, scores, truth, allowed, k, least=None):
         candidates = [i for i in candidates if truth[i] > least]
     assert len(rows) == len(scores) == min(k, len(candidates))
     assert len(set(rows.tolist())) == len(rows)
-    assert set(rows.tolist()) <= set(candidates)
+    held = set(candidates)
+    assert set(rows.tolist()) <= held
     for row, score in zip(rows, scores, strict=True):
         assert abs(score - truth[row]) <= TOLERANCE * max(1.0, abs(truth[row]))
     for i in range(len(rows) - 1):
         assert scores[i] > scores[i + 1] or (scores[i] == scores[i + 1] and rows[i] < rows[i + 1])
-    best = oracle.ranked(truth, [i in set(candidates) for i in range(len(truth))], k)
+    best = oracle.ranked(truth, [i in held for i in range(len(truth))], k)
     for got, wanted in zip(rows, best, strict=True):
         assert got == wanted or abs(truth[got] - truth[wanted]) <= TOLERANCE * max(1.0, abs(truth[wanted]))
