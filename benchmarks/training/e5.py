@@ -10,6 +10,7 @@ import hashlib
 import struct
 import zipfile
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +94,7 @@ def parse(file: bytes) -> E5File:
     offsets = cursor.array("<u4", count + 1).tolist()
     scores = cursor.array("<f4", count)
     text = cursor.array(np.uint8, text_bytes).tobytes()
-    pieces = [text[begin:end].decode() for begin, end in zip(offsets, offsets[1:], strict=False)]
+    pieces = [text[begin:end].decode() for begin, end in pairwise(offsets)]
     mapped, _ = cursor.take("iI")
     normal = {}
     for _ in range(mapped):
@@ -105,7 +106,7 @@ def parse(file: bytes) -> E5File:
     for _ in range(tensors):
         (length,) = cursor.take("H")
         name = cursor.take(f"{length}s")[0].decode()
-        in_blocks, values, offset, size = cursor.take("BIQQ")
+        in_blocks, _, offset, size = cursor.take("BIQQ")
         content = cursor.content[offset : offset + size]
         if name == "emb.word":
             codes, scales = _blocks(content, width)

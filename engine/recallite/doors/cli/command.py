@@ -170,8 +170,9 @@ def open_memory(
 ) -> Iterator[Memory]:  # fmt: skip
     """The memory that --db names, bound to a scope if one is given.
 
-    Its settings are those of --settings, but for an `embedder` that is given. Unless it is `lasting`, no kernels are compiled. What a `dry_run` would create
-    is kept in memory. Raises InvalidInput where the file is missing, unless `create`: a typing error makes no store.
+    Its settings are those of --settings, but for an `embedder` that is given. Unless it is `lasting`, no kernels are
+    compiled. What a `dry_run` would create is kept in memory. Raises InvalidInput where the file is missing, unless
+    `create`: a typing error makes no store.
     """
     from msgspec import structs
 

