@@ -123,7 +123,8 @@ def parts(rows: NDArray[np.float32]) -> NDArray[np.float64]:
 
 def nearest(points: NDArray[np.float64], vectors: NDArray[np.float64]) -> NDArray[np.uint8]:
     """The number of the vector that is nearest to each point: exact, as the values have few bits."""
-    return (2 * points @ vectors.T - (vectors * vectors).sum(axis=1)).argmax(axis=1).astype(np.uint8)
+    numbers: NDArray[np.uint8] = (2 * points @ vectors.T - (vectors**2).sum(axis=1)).argmax(axis=1).astype(np.uint8)
+    return numbers
 
 
 def encode(rows: NDArray[np.float32]) -> NDArray[np.uint8]:

