@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import AsyncIterator, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
@@ -19,13 +19,12 @@ from recallite.embedding.protocol import Embedder
 from recallite.errors import InvalidInput
 from recallite.model.configuration import Section, declared
 from recallite.remote.language_model import LanguageModel
-from recallite.store.transaction import ReadOnlySql
 from recallite.system.messages import shown
 from recallite_notes import config as own
 from recallite_notes.async_workspace import AsyncWorkspace
 from recallite_notes.config import WorkspaceConfig
 from recallite_notes.note_files import FileInfo, IndexResult, StoreStatus
-from recallite_notes.search import RawSearchRow, SearchResult, check_strategy
+from recallite_notes.search import RawSearchRow, SearchResult
 from recallite_notes.workspace import Workspace
 
 __all__ = [
@@ -189,60 +188,6 @@ class _ProvidedEmbedder:
         return np.asarray(vectors / np.where(norms > 0, norms, 1.0), np.float32)
 
 
-class _Rows:
-    """The rows of a statement, to be iterated, awaited or entered, as aiosqlite's cursor; nothing waits."""
-
-    def __init__(self, rows: Iterable[Sequence[Any]]) -> None:
-        self._rows = iter(rows)
-
-    def __iter__(self) -> Iterator[Sequence[Any]]:
-        return self._rows
-
-    def __await__(self) -> Generator[None, None, Self]:
-        yield from ()
-        return self
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *exception: object) -> None:
-        pass
-
-    async def __aiter__(self) -> AsyncIterator[Sequence[Any]]:
-        for row in self._rows:
-            yield row
-
-    async def fetchone(self) -> Sequence[Any] | None:
-        """The next row; None after the last."""
-        return next(self._rows, None)
-
-    async def fetchall(self) -> list[Sequence[Any]]:
-        """All rows that are left."""
-        return [*self._rows]
-
-
-class _AwaitedSql:
-    """SQL whose `execute` may be awaited."""
-
-    def __init__(self, sql: ReadOnlySql) -> None:
-        self._sql = sql
-
-    def execute(self, statement: str, bindings: Any = ()) -> _Rows:
-        """Run a statement, and return its rows as tuples."""
-        return _Rows(self._sql.execute(statement, bindings))
-
-
-class _AwaitedStrategy:
-    """A strategy whose `db.execute` may be awaited, as memweave's is."""
-
-    def __init__(self, strategy: Any) -> None:
-        self._strategy = strategy
-
-    def search(self, db: ReadOnlySql, *arguments: Any, **named: Any) -> Any:
-        """What the strategy returns."""
-        return self._strategy.search(_AwaitedSql(db), *arguments, **named)
-
-
 class MemWeave(AsyncWorkspace):
     """`AsyncWorkspace` with memweave's arguments. The configuration is read when it is opened."""
 
@@ -270,10 +215,6 @@ class MemWeave(AsyncWorkspace):
         if self._provider is not None:
             embedder = _ProvidedEmbedder(self._provider, self._extensions.finish)
         return super()._made(given, config, embedder, language_model)
-
-    def register_strategy(self, name: str, strategy: object) -> None:
-        """Register a strategy as `Workspace.register_strategy`; its `db.execute` may be awaited."""
-        super().register_strategy(check_strategy(name, strategy), _AwaitedStrategy(strategy))
 
     @property
     def config(self) -> Any:

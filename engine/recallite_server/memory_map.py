@@ -262,25 +262,26 @@ def clusters_of(points: NDArray[np.float32]) -> NDArray[np.int32]:
 def cluster_names(texts: Sequence[str], clusters: NDArray[np.int32]) -> list[str]:
     """Return the three words that tell each cluster from the others: class TF-IDF (Grootendorst 2022).
 
-    A text counts a word once. Of each word the cluster is named that has the greatest share of its texts with it. A
+    A text counts a word once. A word names the cluster with the greatest share of texts that have it, and no other. A
     cluster without such words has an empty name.
     """
     counts = [Counter[str]() for _ in range(int(clusters.max(initial=-1)) + 1)]
     for text, cluster in zip(texts, clusters.tolist(), strict=True):
         if cluster >= 0:
             counts[cluster].update(set(_WORD.findall(text.lower())) - STOP_WORDS)
-    sizes = np.bincount(clusters[clusters >= 0], minlength=len(counts))
+    sizes: list[int] = np.bincount(clusters[clusters >= 0], minlength=len(counts)).tolist()
     everywhere = sum(counts, Counter[str]())
     average = everywhere.total() / max(len(counts), 1)
-    owner = {
-        word: max(range(len(counts)), key=lambda at: (counts[at][word] / max(sizes[at], 1), -at)) for word in everywhere
-    }
+    owner: dict[str, tuple[float, int]] = {}
+    for at, words in enumerate(counts):
+        for word, count in words.items():
+            owner[word] = max(owner.get(word, (0.0, 0)), (count / sizes[at], -at))
 
     def rank(words: Counter[str], word: str) -> tuple[float, str]:
         return -words[word] * math.log1p(average / everywhere[word]), word
 
     return [
-        ", ".join(sorted((word for word in words if owner[word] == at), key=partial(rank, words))[:_NAME_WORDS])
+        ", ".join(sorted((word for word in words if owner[word][1] == -at), key=partial(rank, words))[:_NAME_WORDS])
         for at, words in enumerate(counts)
     ]
 

@@ -365,20 +365,24 @@ class Detection:
             replaces = verdict.outcome == "supersedes"
             if before is None or (replaces and before[2].outcome not in ("supersedes", "same")):
                 found[ends] = compared, other, verdict
-        least = {ends: self._cosine_of_topic(*each) for ends, each in found.items()}
-        related = [ends for ends, each in found.items() if each[2].outcome != "independent" or least[ends] is not None]
+        least: dict[tuple[str, str], float | None] = {}
+        if self._policy.merge_strategy != "append":  # the latest of a topic is wanted
+            least = {ends: self._cosine_of_topic(*each) for ends, each in found.items()}
+        related = [
+            ends for ends, each in found.items() if each[2].outcome != "independent" or least.get(ends) is not None
+        ]
         cosines = self._cosines([(found[ends][0].row, found[ends][1]) for ends in related])
         for ends, cosine in zip(related, cosines, strict=True):
             compared, other, verdict = found[ends]
             if verdict.outcome == "independent":
-                if cosine is None or cosine < (least[ends] or 0.0):
+                if cosine is None or cosine < (least.get(ends) or 0.0):
                     continue
                 verdict = ONE_TOPIC
             compared.relations += (Relation(other, verdict, cosine),)
 
     def _cosine_of_topic(self, compared: _Compared, other: Known, verdict: Verdict) -> float | None:
-        """From which cosine on two are of one topic, of which the policy wants the latest."""
-        if self._policy.merge_strategy == "append" or verdict.outcome != "independent":
+        """The least cosine at which two that hold beside each other are of one topic."""
+        if verdict.outcome != "independent":
             return None
         old, new = sorted((compared.row, other), key=lambda known: self.claim(known, compared.times).told_at)
         return cosine_of_one_topic(_statement(new), _statement(old), self._several)
