@@ -6,8 +6,8 @@ import { announce, h } from "./dom.js";
 
 const COMMANDS = [
   ["Claude Code, Codex and others remember by themselves", "recallite connect claude-code"],
-  ["what you have elsewhere", "recallite import --help"],
-  ["at the command line", 'recallite remember "Ada is on call for billing"'],
+  ["What you have elsewhere", "recallite import --help"],
+  ["At the command line", 'recallite remember "Ada is on call for billing"'],
 ];
 
 export function emptyMemory(canWrite, done) {
