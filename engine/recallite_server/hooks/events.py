@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from recallite.system.folders import open_regular
 from recallite.text.frames import Typed, typed
 from recallite_server.hooks.projects import Project, project_of
 
@@ -17,6 +20,7 @@ EVENTS = ("session-start", "prompt", "tool", "turn")
 TRANSCRIPTS = ("claude-code", "codex")
 """The hosts whose transcripts are read; others give their turns with the event."""
 _MOST_CHARS = 100_000
+_MOST_END_BYTES = 1 << 20
 _FIELDS = {"copilot-cli": "additionalContext", "cursor": "additional_context", "opencode": "additional_context"}
 
 
@@ -72,9 +76,26 @@ class Event(NamedTuple):
         return cls(
             host=host, session=text("session_id", "conversation_id"), folder=folder,
             project=project_of(folder, shared), transcript=text("transcript_path") if host in TRANSCRIPTS else "",
-            typed=typed([text("prompt")], escapes=host == "gemini-cli"), response=text("prompt_response", "text"),
+            typed=typed([text("prompt")], escapes=host == "gemini-cli"),
+            response=text("prompt_response", "text", "last_assistant_message") or _last_said(host, payload),
             cause=text("source", "hook_event_name"), moment=text("generation_id", "timestamp"),
         )  # fmt: skip
+
+
+def _last_said(host: str, payload: Mapping[str, Any]) -> str:
+    """The answer to the last prompt in the transcript of a host that gives it with no event, when its turn ends."""
+    if host != "copilot-cli" or payload.get("hook_event_name") != "Stop":
+        return ""
+    with suppress(OSError, TypeError), open_regular(payload.get("transcript_path", "")) as stream:
+        stream.seek(max(0, os.fstat(stream.fileno()).st_size - _MOST_END_BYTES))
+        for line in reversed(stream.read().splitlines()):
+            with suppress(ValueError, KeyError, TypeError):
+                entry = json.loads(line)
+                if entry["type"] == "user.message":
+                    break
+                if entry["type"] == "assistant.message" and (said := entry["data"]["content"]):
+                    return str(said)[:_MOST_CHARS]
+    return ""
 
 
 def answer(

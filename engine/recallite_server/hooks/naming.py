@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from recallite.text.patterns import lazily, word_set
@@ -125,7 +126,7 @@ def names_command(text: str, command: Sequence[str]) -> bool:
     # The value of an option may stand before it.
     places = [i for i, word in enumerate(rest) if not word.startswith("-")]
     follow = {rest[i] for i in places[:1]} | {
-        rest[i] for before, i in zip(places, places[1:], strict=False) if before and rest[before - 1].startswith("-")
+        rest[i] for before, i in pairwise(places) if before and rest[before - 1].startswith("-")
     }
     has_subcommand = any(not _ARGUMENT.search(word) for word in follow)
     for code in _CODE.finditer(text):
@@ -216,11 +217,11 @@ def sentences_naming(text: str, names: Callable[[str], bool], said_by: str | Non
     `said_by` is who said it in a session, if it is a turn of one. Of a person's turns what was asked for once says
     nothing of the thing, nor do questions; of an assistant's neither does what it reports to have done.
     """
-    found = []
-    for sentence in _SENTENCE.split(text):
-        if names(sentence) and not (said_by and (_asks(sentence) or (said_by == "assistant" and _reports(sentence)))):
-            found.append(sentence.strip())
-    return found
+    return [
+        sentence.strip()
+        for sentence in _SENTENCE.split(text)
+        if names(sentence) and not (said_by and (_asks(sentence) or (said_by == "assistant" and _reports(sentence))))
+    ]
 
 
 def _asks(sentence: str) -> bool:
@@ -232,7 +233,9 @@ def _asks(sentence: str) -> bool:
     if words[0].text in lx.MODALS and len(words) > 1 and words[1].text in ("you", "us", "we"):
         return True
     word = words[0]
-    return word.text in VERBS or (word.stem in lx.VERBS and word.text == word.base and not word.text.endswith(("s", "ed")))
+    return word.text in VERBS or (
+        word.stem in lx.VERBS and word.text == word.base and not word.text.endswith(("s", "ed"))
+    )
 
 
 def _reports(sentence: str) -> bool:

@@ -137,14 +137,16 @@ def test_what_a_host_has_put_into_a_prompt_is_nobodys_instruction(memory, host, 
 @pytest.mark.parametrize(
     ("host", "event", "output"),
     [
-        ("codex", "prompt", {"hookSpecificOutput": {"hookEventName": "UserPromptSubmit", "additionalContext": "x"}}),
-        ("gemini-cli", "prompt", {"hookSpecificOutput": {"hookEventName": "BeforeAgent", "additionalContext": "x"}}),
-        ("cursor", "session-start", {"additional_context": "x"}),
+        ("codex", "UserPromptSubmit",
+         {"hookSpecificOutput": {"hookEventName": "UserPromptSubmit", "additionalContext": "x"}}),
+        ("gemini-cli", "AfterTool", {"hookSpecificOutput": {"hookEventName": "AfterTool", "additionalContext": "x"}}),
+        ("cursor", "sessionStart", {"additional_context": "x"}),
+        ("copilot-cli", "PreToolUse", {"additionalContext": "x"}),
     ],
-)
+)  # fmt: skip
 def test_each_host_takes_its_answer_in_its_own_form(host, event, output):
-    assert json.loads(output_of("x", event, host)) == output
-    assert output_of("", event, host) == b""
+    assert json.loads(output_of("x", {"hook_event_name": event}, host)) == output
+    assert output_of("", {"hook_event_name": event}, host) == b""
 
 
 # A stand-in for the command: it answers with the event, and notes what it was given.
