@@ -39,7 +39,8 @@ _NO_CODES = word_set("ERROR ERRORS EXIT_CODE")
 _FAILED = lazily(r"(?i)\bexit(?:ed with)? (?:code|status):? (?!0\b)-?\d+")
 _FEWEST_SAID = 3
 _SENTENCE = lazily(r"(?<=[.!?])\s+|\n+")
-_BULLET = lazily(r"^[\s*•>#-]*(?:[^:]{1,80}:\s)?")
+_BULLET, _LABEL = lazily(r"^[\s*•>#-]+"), lazily(r"^[^:]{1,80}:\s")
+_FUNCTION_WORDS = (STOP_WORDS | lx.PREPOSITIONS | lx.CONJUNCTIONS | lx.MODALS) - {"up", "down"}
 _POLITE = word_set("please also and now then ok okay so just next first")
 _REPORTS = word_set("i i've i'll i'm we've let let's done")
 
@@ -147,7 +148,7 @@ def _is_said(after: str, rest: Sequence[str], follow: set[str]) -> bool:
     """Whether the words after a program's name are those of its command, as far as they go."""
     found, expected = False, [*rest]
     for said in after.split()[:12]:
-        word = said.rstrip(_ENDS)
+        word = said if said in expected else said.rstrip(_ENDS)
         if word in expected:
             found = found or word in follow or not follow
             expected = expected[expected.index(word) + 1 :]
@@ -166,8 +167,7 @@ def _is_prose(word: str) -> bool:
     return (
         read is None
         or not word.isascii()
-        or (lower in STOP_WORDS and lower not in ("up", "down"))
-        or read.text in lx.MODALS
+        or (lower in _FUNCTION_WORDS)
         or (read.text.endswith(("s", "ed")) and read.text != stem_of(read.text) and read.stem in lx.VERBS)
     )
 
@@ -185,7 +185,7 @@ def names_error(text: str, error: str) -> bool:
     said = text.split()
     keys = [*map(_key, said)]
     for line in error.splitlines():
-        words = line.split()
+        words = [word for word in line.split() if _key(word)]
         if len(words) >= _FEWEST_SAID and _is_message(said, keys, words):
             return True
     return False
@@ -211,38 +211,47 @@ def _key(word: str) -> str:
     return word.strip("\"'`“”‘’()[]{}<>.,;:!?*")
 
 
-def sentences_naming(text: str, names: Callable[[str], bool], said_by: str | None) -> list[str]:
+def sentences_naming(
+    text: str, names: Callable[[str], bool], said_by: str | None, program: str = ""
+) -> list[str]:  # fmt: skip
     """The sentences of a memory that name something and say what holds of it.
 
-    `said_by` is who said it in a session, if it is a turn of one. Of a person's turns what was asked for once says
-    nothing of the thing, nor do questions; of an assistant's neither does what it reports to have done.
+    `said_by` is who said it in a session, if it is a turn of one. What was asked for once says nothing of the thing,
+    nor do questions, nor what an assistant reports to have done. A `program` may have the name of a verb.
     """
     return [
         sentence.strip()
         for sentence in _SENTENCE.split(text)
-        if names(sentence) and not (said_by and (_asks(sentence) or (said_by == "assistant" and _reports(sentence))))
+        if names(sentence)
+        and not (said_by and (_asks(sentence, program) or (said_by == "assistant" and _reports(sentence))))
     ]
 
 
-def _asks(sentence: str) -> bool:
+def _asks(sentence: str, program: str) -> bool:
+    """Whether a sentence is a question, or asks for something once."""
     if sentence.rstrip().endswith("?"):
         return True
     words = _opening(sentence)
     if not words or instructions_of(sentence):
         return False
-    if words[0].text in lx.MODALS and len(words) > 1 and words[1].text in ("you", "us", "we"):
+    word, following = words[0], [word.text for word in words[1:]]
+    if word.text in lx.MODALS and following[:1] in (["you"], ["us"], ["we"]):
         return True
-    word = words[0]
+    if word.text == program and any(map(_is_prose, following[1:])):  # "make deploy without a tag fails"
+        return False
     return word.text in VERBS or (
         word.stem in lx.VERBS and word.text == word.base and not word.text.endswith(("s", "ed"))
     )
 
 
 def _reports(sentence: str) -> bool:
-    words = _opening(_BULLET.sub("", sentence))
-    if not words:
-        return False
-    return words[0].text in _REPORTS or words[0].text in lx.SPEAKERS or words[0].text.endswith("ed")
+    """Whether a sentence, or what it says after a label, begins with who has done something or with what was done."""
+    bare = _BULLET.sub("", sentence)
+    openings = [_opening(bare), _opening(_LABEL.sub("", bare))]
+    return any(
+        words[0].text in _REPORTS or words[0].text in lx.SPEAKERS or words[0].text.endswith("ed")
+        for words in filter(None, openings)
+    )
 
 
 def _opening(sentence: str) -> list[Word]:

@@ -24,6 +24,7 @@ from recallite_server.hooks.naming import (
     names_command,
     names_error,
     names_file,
+    program_of,
     sentences_naming,
 )
 from recallite_server.hooks.projects import namesakes, root_of
@@ -68,7 +69,7 @@ class ToolUse(NamedTuple):
         if not isinstance(error, str):
             response = payload.get("tool_response", payload.get("tool_result"))
             error = "\n".join(_failures(response if isinstance(response, dict) else {"output": response}))
-        return cls(tuple(files[:_MOST_FILES]), command, error)
+        return cls(tuple(path for path in files[:_MOST_FILES] if "\0" not in path), command, error)
 
 
 def _failures(response: Mapping[str, Any]) -> Iterator[str]:
@@ -78,10 +79,11 @@ def _failures(response: Mapping[str, Any]) -> Iterator[str]:
 
 
 class _Subject(NamedTuple):
-    """What memories are looked for: by these words, and whether a text names it."""
+    """What memories are looked for: by these words, whether a text names it, and the program of a command."""
 
     query: str
     names: Callable[[str], bool]
+    program: str = ""
 
 
 def about_tool(memory: Memory, event: Event, use: ToolUse) -> str:
@@ -100,8 +102,9 @@ def about_tool(memory: Memory, event: Event, use: ToolUse) -> str:
         for hit in hits:
             is_new = hit.id not in before.ids and hit.metadata.get("session") != event.session
             if is_new and hit.kind != "chunk" and not hit.superseded_by:
-                turn_of = hit.metadata.get("role")
-                if parts := sentences_naming(hit.text, subject.names, turn_of if isinstance(turn_of, str) else None):
+                role = hit.metadata.get("role")
+                turn_of = role if isinstance(role, str) else None
+                if parts := sentences_naming(hit.text, subject.names, turn_of, subject.program):
                     found.setdefault(hit.id, (hit, hit.text if turn_of is None else " … ".join(parts)))
     best = sorted(found.values(), key=_rank)[:_MOST]
     lines = {hit.id: line_of(hit, text, **_changes(hit, root, use.files)) for hit, text in best}
@@ -123,7 +126,7 @@ def _subjects(folder: str, root: Path, use: ToolUse) -> Iterator[_Subject]:
         yield _Subject(" ".join(file.whole.split("/")[-2:]), _naming(names_file, file, partial(namesakes, root)))
     for command in commands_of(use.command):
         if len(command) > 1 or len(command[0]) > 1:
-            yield _Subject(" ".join(command[:6]), _naming(names_command, command))
+            yield _Subject(" ".join(command[:6]), _naming(names_command, command), program_of(command[0]))
         if "/" in command[0] or "." in command[0]:  # a script
             file = _file(folder, root, command[0])
             yield _Subject(file.name, _naming(names_file, file, partial(namesakes, root)))
