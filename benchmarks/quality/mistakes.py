@@ -62,8 +62,8 @@ def evaluate(part: str) -> tuple[dict[str, float], list[str]]:
                 wrong.append(f"not alone: {call}: {text}")
     useless = sum(line.startswith("shown for") for line in wrong) / len(data["quiet"])
     return {
-        "repeated mistakes": len(shown), "shown": fmean(shown), "beside": sum(beside), "other calls": len(data["quiet"]),
-        "useless": useless, "milliseconds": 1_000 * median(seconds),
+        "repeated mistakes": len(shown), "shown": fmean(shown), "beside": sum(beside),
+        "other calls": len(data["quiet"]), "useless": useless, "milliseconds": 1_000 * median(seconds),
     }, wrong  # fmt: skip
 
 

@@ -142,7 +142,8 @@ def test_of_a_folder_without_git_the_files_are_looked_at(memory, tmp_path):
 def test_documents_and_former_values_are_not_shown(memory, project):
     remember(memory, project, "The config is in src/tax.py", id="old")
     memory.update("old", text="The config is in src/fees.py")
-    memory.knowledge.ingest_text("src/tax.py is long", "notes.md", scope=project_of(str(project)).scope)
+    (project / "notes.md").write_text("# Notes\n\nsrc/tax.py is long")
+    memory.knowledge.ingest([project / "notes.md"], scope=project_of(str(project)).scope)
     assert edits(memory, project) == ""
 
 
