@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from datetime import UTC, datetime, timedelta
@@ -12,6 +13,7 @@ from benchmarks.quality.mistakes import evaluate
 from recallite import Memory, Settings
 from recallite_server.hooks.events import answer
 from recallite_server.hooks.projects import project_of
+from recallite_server.warm.quick import quick_start
 from tests.system.doors.hooking import Session, repository, shown, texts
 
 TOLD = "src/tax.py must round half even, or the audit fails"
@@ -157,6 +159,25 @@ def test_a_tool_writes_nothing_and_is_answered_while_another_process_writes(memo
     finally:
         other.execute("ROLLBACK")
         other.close()
+
+
+def test_the_resident_process_answers_a_tool_or_nobody_does(warm, project, monkeypatch):
+    call = {"session_id": "s2", "cwd": str(project), "hook_event_name": "PreToolUse", "tool_name": "Edit",
+            "tool_input": {"file_path": str(project / "src" / "tax.py")}}  # fmt: skip
+
+    def ran():
+        words = [*quick_start(), "--db", warm.path, "hook", "tool", "--patience", "60"]
+        return subprocess.run(words, input=json.dumps(call).encode(), capture_output=True, check=True).stdout
+
+    with Memory(warm.path, settings=Settings(embedder="none")) as memory:
+        remember(memory, project, TOLD)
+    monkeypatch.setenv("RECALLITE_WARM", "0")
+    assert ran() == b""
+    monkeypatch.delenv("RECALLITE_WARM")
+    warm.start()
+    output = json.loads(ran())["hookSpecificOutput"]
+    assert (output["hookEventName"], texts(output["additionalContext"])) == ("PreToolUse", [TOLD])
+    assert ran() == b""
 
 
 def test_text_of_a_tool_shown_becomes_nobodys_word(memory, project):
