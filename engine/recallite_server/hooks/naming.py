@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
+from functools import lru_cache
+from itertools import islice, pairwise
 from typing import NamedTuple
 
 from recallite.text.patterns import lazily, word_set
@@ -20,6 +21,7 @@ from recallite.text.statements.statement_words import Word, read_words
 from recallite.text.words import STOP_WORDS, stem_of
 
 _MOST_COMMANDS, _MOST_COMMAND_CHARS, _MOST_ERROR_CHARS = 8, 4_000, 4_000
+_MOST_CODES, _MOST_SAID_CHARS = 20, 300
 # A name may stand in a path; neither goes on as a longer name.
 _BEFORE, _AFTER = r"(?<![\w.-])", r"(?![\w-]|\.\w)"
 _DIRECTORIES = lazily(r"(?:[\w.~@+:-]*[/\\])+\Z")
@@ -130,7 +132,7 @@ def names_command(text: str, command: Sequence[str]) -> bool:
         rest[i] for before, i in pairwise(places) if before and rest[before - 1].startswith("-")
     }
     has_subcommand = any(not _ARGUMENT.search(word) for word in follow)
-    for code in _CODE.finditer(text):
+    for code in islice(_CODE.finditer(text), _MOST_CODES):
         for said in commands_of(code[code.lastindex or 0]):
             if program_of(said[0]).lower() != program.lower():
                 continue
@@ -139,7 +141,7 @@ def names_command(text: str, command: Sequence[str]) -> bool:
                 return True
     plain = _CODE.sub(lambda code: " " * len(code[0]), text)
     return any(
-        _is_said(plain[match.end() :], rest, follow if words else set())
+        _is_said(plain[match.end() : match.end() + _MOST_SAID_CHARS], rest, follow if words else set())
         for match in re.finditer(rf"(?i)(?<![\w./-]){re.escape(program)}(?=\s)", plain)
     )
 
@@ -163,7 +165,7 @@ def _is_said(after: str, rest: Sequence[str], follow: set[str]) -> bool:
 
 def _is_prose(word: str) -> bool:
     """Whether a word goes on a sentence, not a command."""
-    (read, *_), lower = read_words(word) or [None], word.lower()
+    read, lower = next(iter(read_words(word)), None), word.lower()
     return (
         read is None
         or not word.isascii()
@@ -184,11 +186,18 @@ def names_error(text: str, error: str) -> bool:
         return True
     said = text.split()
     keys = [*map(_key, said)]
+    lines = _lines_by_end(error)
+    return any(_is_message(said, keys, words) for end in {*keys} & lines.keys() for words in lines[end])
+
+
+@lru_cache(maxsize=8)
+def _lines_by_end(error: str) -> dict[str, list[list[str]]]:
+    """The words of each line of an error, by the last of them."""
+    lines: dict[str, list[list[str]]] = {}
     for line in error.splitlines():
-        words = [word for word in line.split() if _key(word)]
-        if len(words) >= _FEWEST_SAID and _is_message(said, keys, words):
-            return True
-    return False
+        if words := [word for word in line.split() if _key(word)]:
+            lines.setdefault(_key(words[-1]), []).append(words)
+    return lines
 
 
 def _is_message(said: Sequence[str], keys: Sequence[str], words: Sequence[str]) -> bool:
@@ -199,9 +208,11 @@ def _is_message(said: Sequence[str], keys: Sequence[str], words: Sequence[str]) 
         part = line[begin:]
         if len(part) < _FEWEST_SAID or all(key.lower() in STOP_WORDS for key in part):
             continue
-        for i in range(len(keys) - len(part) + 1):
-            if keys[i : i + len(part)] == part and not (
-                i and said[i - 1].endswith(":") and begin and _key(words[begin - 1]) != keys[i - 1]
+        for i, key in enumerate(keys):
+            if (
+                key == part[0]
+                and keys[i : i + len(part)] == part
+                and not (i and said[i - 1].endswith(":") and begin and _key(words[begin - 1]) != keys[i - 1])
             ):
                 return True
     return False

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from recallite.model.records import Hit
 
 _MOST, _TOKENS = 2, 400
-_MOST_FILES, _CANDIDATES, _QUERY_CHARS = 5, 50, 300
+_MOST_FILES, _CANDIDATES, _QUERY_CHARS, _READ_CHARS = 5, 50, 300, 10_000
 _FILE_FIELDS = word_set("filepath path notebookpath absolutepath targetfile")
 _COMMAND_FIELDS = ("command", "cmd")
 _RESPONSE_FIELDS = ("error", "llmContent", "textResultForLlm", "text_result_for_llm", "output", "stderr")
@@ -58,7 +58,7 @@ class ToolUse(NamedTuple):
             with suppress(ValueError):
                 given = json.loads(given)
         fields = given if isinstance(given, dict) else {"command": given}
-        command = next((fields[name] for name in _COMMAND_FIELDS if isinstance(fields.get(name), str)), "")
+        command = next((str(fields[name]) for name in _COMMAND_FIELDS if isinstance(fields.get(name), str)), "")
         files = [
             value for name, value in fields.items()
             if name.replace("_", "").lower() in _FILE_FIELDS and isinstance(value, str) and value
@@ -104,7 +104,7 @@ def about_tool(memory: Memory, event: Event, use: ToolUse) -> str:
             if is_new and hit.kind != "chunk" and not hit.superseded_by:
                 role = hit.metadata.get("role")
                 turn_of = role if isinstance(role, str) else None
-                if parts := sentences_naming(hit.text, subject.names, turn_of, subject.program):
+                if parts := sentences_naming(hit.text[:_READ_CHARS], subject.names, turn_of, subject.program):
                     found.setdefault(hit.id, (hit, hit.text if turn_of is None else " … ".join(parts)))
     best = sorted(found.values(), key=_rank)[:_MOST]
     lines = {hit.id: line_of(hit, text, **_changes(hit, root, use.files)) for hit, text in best}
@@ -147,9 +147,9 @@ def _file(folder: str, root: Path, path: str) -> NamedFile:
 
 def _changes(hit: Hit, root: Path, files: Sequence[str]) -> dict[str, Mapping[str, str]]:
     """The days on which files that a memory names have changed since it was told."""
-    told, changed = hit.valid_from or hit.created_at, {}
+    told, changed = hit.valid_from or hit.created_at, dict[str, str]()
     names = {os.path.basename(path): path for path in files}
-    for named in dict.fromkeys(match[0] for match in _PATH.finditer(hit.text)):
+    for named in dict.fromkeys(match[0] for match in _PATH.finditer(hit.text[:_READ_CHARS])):
         path = os.path.realpath(root / names.get(os.path.basename(named), named))
         if len(changed) < _MOST_FILES and Path(path).is_relative_to(root):
             with suppress(OSError, ValueError):
