@@ -181,23 +181,22 @@ def failure_of(response: str) -> str:
 
 def names_error(text: str, error: str) -> bool:
     """Whether a text names an error: by a code, or by its message, whole where either of the two ends."""
-    error = error[:_MOST_ERROR_CHARS]
-    if ({*_ERROR_CODE.findall(text)} & {*_ERROR_CODE.findall(error)}) - _NO_CODES:
+    codes, lines = _read_error(error[:_MOST_ERROR_CHARS])
+    if codes and not codes.isdisjoint(_ERROR_CODE.findall(text)):
         return True
     said = text.split()
     keys = [*map(_key, said)]
-    lines = _lines_by_end(error)
     return any(_is_message(said, keys, words) for end in {*keys} & lines.keys() for words in lines[end])
 
 
 @lru_cache(maxsize=8)
-def _lines_by_end(error: str) -> dict[str, list[list[str]]]:
-    """The words of each line of an error, by the last of them."""
+def _read_error(error: str) -> tuple[frozenset[str], dict[str, list[list[str]]]]:
+    """The codes of an error, and the words of each of its lines, by the last of them."""
     lines: dict[str, list[list[str]]] = {}
     for line in error.splitlines():
         if words := [word for word in line.split() if _key(word)]:
             lines.setdefault(_key(words[-1]), []).append(words)
-    return lines
+    return frozenset(_ERROR_CODE.findall(error)) - _NO_CODES, lines
 
 
 def _is_message(said: Sequence[str], keys: Sequence[str], words: Sequence[str]) -> bool:
