@@ -65,7 +65,7 @@ def names_file(text: str, file: NamedFile, namesakes: Callable[[str], int]) -> b
     `namesakes` says of how many files there a path is the end.
     """
     for match in re.finditer(f"{_BEFORE}{re.escape(file.name)}{_AFTER}", text):
-        before = _DIRECTORIES.search(text[: match.start()].split()[-1] if match.start() else "")
+        before = _DIRECTORIES.search(text[max(0, match.start() - _MOST_SAID_CHARS) : match.start()])
         path = (before[0] if before else "").replace("\\", "/").removeprefix("./") + file.name
         if path == file.name and not re.search(r"[.\W_A-Z]", path) and text[match.start() - 1 : match.start()] != "`":
             continue  # a word like any other
