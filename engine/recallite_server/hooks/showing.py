@@ -155,10 +155,11 @@ def line_of(record: Record | Hit, text: str, **marks: Sequence[str] | Mapping[st
     if isinstance(record, Hit):
         marks |= {"contradicts": record.contradicts}
     text = " ".join(text.split())
+    time, when = ("said", record.created_at) if record.valid_from is None else ("holds_from", record.valid_from)
     source = record.source if isinstance(record.source, str | None) else record.source.id
     return json.dumps(
         {
-            "id": record.id, "date": f"{record.valid_from or record.created_at:%Y-%m-%d}",
+            "id": record.id, time: f"{when:%Y-%m-%d}",
             "said_by": said_by(record.authority, source), **{name: value for name, value in marks.items() if value},
             "text": text if len(text) <= _TEXT_CHARS else text[: _TEXT_CHARS - 1] + "…",
         },
