@@ -23,7 +23,8 @@ FILE = NamedFile("src/billing.py", "/p/src/billing.py")
         ("`billing.py`'s total", 1, True), ("/p/src/billing.py.", 2, True), ("the p/src/billing.py file", 2, True),
         ("./src/billing.py", 2, True), ("billing.py.", 1, True), (r"src\billing.py", 2, True),
         ("old/billing.py", 1, False), ("billing.pyc", 1, False), ("my-billing.py", 1, False),
-        ("  billing.py", 1, True), ("old/ billing.py", 1, True), ("https://x.org/billing.py", 1, False), ("billing is slow", 1, False),
+        ("  billing.py", 1, True), ("old/ billing.py", 1, True),
+        ("https://x.org/billing.py", 1, False), ("billing is slow", 1, False),
     ],
 )  # fmt: skip
 def test_a_file_is_named_by_its_path_or_an_end_that_only_it_has(text, namesakes, named):
