@@ -1,7 +1,7 @@
 """Trains the weights that tell standing instructions and preferences from other sentences.
 
-    python -m benchmarks.training.standing              # writes engine/recallite/text/standing.npz
-    python -m benchmarks.training.standing --folds 4    # writes nothing: each pattern judged by weights without it
+    python -m benchmarks.training.standing --repositories DIR              # writes recallite/text/standing.npz
+    python -m benchmarks.training.standing --repositories DIR --folds 4    # each pattern judged by weights without it
 
 The sentences are made of the patterns in `standing/`, a file for each language, which were written for this and have no
 sentence of a test or of another set (Apache-2.0, ours). `[class]` begins the patterns of a class, `{a|b}` is one of
@@ -35,19 +35,10 @@ FOLDER = Path(__file__).with_name("standing")
 
 _BITS = 14
 _SENTENCES_PER_PATTERN = 24
-_EPOCHS, _BATCH, _RATE, _DECAY = (
-    14,
-    256,
-    0.5,
-    1e-6,
-)
-_FOUND, _FOUND_WEIGHT = 30000, 0.05
+_EPOCHS, _BATCH, _RATE, _DECAY = 14, 256, 0.5, 1e-6
+_FOUND, _FOUND_WEIGHT = 30_000, 0.05
 # Those of the other sentences that the first weights find standing are trained with, but for what probably is.
-_HARD, _MOST_CHANCE, _HARD_WEIGHT = (
-    0.2,
-    0.9,
-    0.3,
-)
+_HARD, _MOST_CHANCE, _HARD_WEIGHT = 0.2, 0.9, 0.3
 # Of oos-eval: they ask for what lasts.
 _LASTING_INTENTS = frozenset(("change_user_name", "change_language", "change_accent", "change_ai_name", "change_speed"))
 _TEXT = re.compile("^# text = (.*)$", re.MULTILINE)
