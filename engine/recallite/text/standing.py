@@ -175,19 +175,29 @@ def standing_part(text: str) -> str:
     The rest was asked for once, or is no wish at all: "Set up the tests. Never run the slow ones unasked." What is left
     out between two sentences is shown by an ellipsis.
     """
-    masked = _QUOTED.sub(lambda quoted: "x" * len(quoted[0]), text)
-    ends = [match.end() for match in _END.finditer(masked)]
-    bounds = [(begin, end) for begin, end in pairwise([0, *ends, len(text)]) if text[begin:end].strip()]
+    bounds, masked = sentence_bounds(text)
     parts = [masked[begin:end] for begin, end in bounds]
     needed = {i for i, part in enumerate(parts) if standing_of("", part.strip()) is not None}
     for i in sorted(needed):
         needed |= _needed_before(parts, i) | _needed_after(parts, i)
+    return joined(text, [bounds[i] for i in sorted(needed)]) or text
+
+
+def sentence_bounds(text: str) -> tuple[list[tuple[int, int]], str]:
+    """Where the sentences of a text begin and end, and the text with "x" for what is quoted."""
+    masked = _QUOTED.sub(lambda quoted: "x" * len(quoted[0]), text)
+    ends = [match.end() for match in _END.finditer(masked)]
+    return [(begin, end) for begin, end in pairwise([0, *ends, len(text)]) if text[begin:end].strip()], masked
+
+
+def joined(text: str, bounds: Sequence[tuple[int, int]]) -> str:
+    """Sentences of a text, with an ellipsis for what is left out between two."""
     runs: list[tuple[int, int]] = []
-    for begin, end in (bounds[i] for i in sorted(needed)):
+    for begin, end in bounds:
         if runs and runs[-1][1] == begin:
             begin = runs.pop()[0]
         runs.append((begin, end))
-    return " … ".join(text[begin:end].strip() for begin, end in runs) or text
+    return " … ".join(text[begin:end].strip() for begin, end in runs)
 
 
 def _needed_before(parts: Sequence[str], i: int) -> set[int]:
