@@ -77,8 +77,9 @@ class Service:
         return self._engine.embedder.count_tokens
 
     def _recall(self, agent: str | None, kind: str, query: str, limit: int, options: RecallOptions) -> Hits:
-        """Recall records of one kind from the scope of an agent and below."""
-        request = build_request(self._scope(agent), self._engine.settings.profile, limit=limit, **options)
+        """Recall records of one kind from the scope of an agent and below, and without one from those only read."""
+        shared = self._handle.shared if agent is None else ()
+        request = build_request(self._scope(agent), self._engine.settings.profile, shared, limit=limit, **options)
         if "kinds" in options or request.filter.kinds not in (None, (kind,)):
             raise InvalidInput(f"search has no option 'kinds': it is {kind!r} here; recall takes any")
         request = structs.replace(request, filter=request.filter.replaced(kinds=(kind,)))

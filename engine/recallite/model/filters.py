@@ -302,8 +302,10 @@ class Filter:
     as_of: int | None
     valid_at: int | None
     include_superseded: bool
-    # `scopes` are absolute; scopes in `where` are relative to the scope of the handle, this one.
+    # `scopes` are absolute; scopes in `where` are relative to the scope of the handle, this one. What the handle reads
+    # beside it is in `shared`.
     base: str
+    shared: tuple[str, ...]
 
     def __init__(self, **fields: Unpack[FilterFields]) -> None:
         if unknown := [name for name in fields if name not in FIELD_NAMES]:
@@ -324,14 +326,19 @@ class Filter:
             **times,
             include_superseded=checks.check_flag(fields.get("include_superseded") or False, "include_superseded"),
             base="/",
+            shared=(),
         )
 
-    def within(self, base: str) -> Filter:
-        """The filter for a handle bound to the scope `base`, which admits nothing outside."""
+    def within(self, base: str, shared: tuple[str, ...] = ()) -> Filter:
+        """The filter for a handle bound to the scope `base`, which admits nothing outside.
+
+        Without a scope of its own it also admits the `shared` ones, absolute paths.
+        """
         if base == "/" and "/" not in self.scopes:
             return self
         joined = dict.fromkeys(checks.join_scopes(base, scope) or "/" for scope in self.scopes or ("/",))
-        return self.replaced(scopes=() if "/" in joined else tuple(joined), base=base)
+        admitted = (*joined, *(() if self.scopes else shared))
+        return self.replaced(scopes=() if "/" in admitted else admitted, base=base, shared=shared)
 
     def replaced(self, **changes: Any) -> Filter:
         """A copy with some attributes changed."""
@@ -365,8 +372,15 @@ class Filter:
             object.__setattr__(self, name, value)
 
 
-def bound_filter(base: str, filter_: Filter | None, fields: Mapping[str, Any], *, takes_as_of: bool = True) -> Filter:
-    """The filter given to a handle bound to `base`, as a value or by its fields."""
+def bound_filter(
+    base: str,
+    filter_: Filter | None,
+    fields: Mapping[str, Any],
+    *,
+    takes_as_of: bool = True,
+    shared: tuple[str, ...] = (),
+) -> Filter:
+    """The filter given to a handle bound to `base` that also reads the `shared` scopes, as a value or by its fields."""
     if filter_ is None:
         filter_ = Filter(**fields)
     elif not isinstance(filter_, Filter):
@@ -375,7 +389,7 @@ def bound_filter(base: str, filter_: Filter | None, fields: Mapping[str, Any], *
         raise InvalidInput(f"filter and {named[0]} are both given: put {named[0]} into the Filter")
     if filter_.as_of is not None and not takes_as_of:
         raise InvalidInput("as_of is for recall, explain, list and count: this works on the current records")
-    return filter_.within(base)
+    return filter_.within(base, shared)
 
 
 def _restricts(where: Expression | None) -> bool:

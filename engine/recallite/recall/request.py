@@ -125,8 +125,8 @@ def _adapt_profile(profile: str | Profile, mode: str, names: tuple[str, ...], *v
 
 
 @lru_cache(maxsize=64)
-def _unfiltered(base: str) -> Filter:
-    return bound_filter(base, None, {})
+def _unfiltered(base: str, shared: tuple[str, ...]) -> Filter:
+    return bound_filter(base, None, {}, shared=shared)
 
 
 def unknown_argument(method: str, name: str) -> InvalidInput:
@@ -137,6 +137,7 @@ def unknown_argument(method: str, name: str) -> InvalidInput:
 def build_request(
     base: str,
     default_profile: str | Profile,
+    shared: tuple[str, ...] = (),
     /,
     *,
     limit: int | None = None,
@@ -154,7 +155,7 @@ def build_request(
     token_budget: int | None = None,
     purpose: str = "use",
 ) -> Request:
-    """Check the arguments of `recall`."""
+    """Check the arguments of `recall`, of a handle bound to `base` that reads the `shared` scopes too."""
     mode = checks.check_choice(mode, "mode", ("hybrid", "vector", "keyword"))
     choices: dict[str, Any] = {}
     if isinstance(profile, Mapping):
@@ -180,7 +181,7 @@ def build_request(
     narrowed = narrowed or filter is not None or as_of is not None or valid_at is not None
     return Request(
         profile=ranking,
-        filter=bound_filter(base, filter, fields) if narrowed else _unfiltered(base),
+        filter=bound_filter(base, filter, fields, shared=shared) if narrowed else _unfiltered(base, shared),
         mode=mode,  # type: ignore[arg-type]
         limit=limit,
         now=checks.now_us(),

@@ -382,6 +382,7 @@ class AccessTokenRow(NamedTuple):
     public_id: str
     name: str | None
     scope: str
+    reads: str
     read_only: bool
     authority: int
     created_at: int

@@ -87,7 +87,8 @@ def briefing(memory: Memory, event: Event) -> str:
         for record, earlier in sorted(in_force(standing), key=lambda part: _is_superseded(part[0]))
     }
     sections = [
-        (_INSTRUCTIONS, told), (_OPEN, _lines(ends)), (_ABOUT, {record.id: _line(record, part) for record, part in facts}),
+        (_INSTRUCTIONS, told), (_OPEN, _lines(ends)),
+        (_ABOUT, {record.id: _line(record, part) for record, part in facts}),
     ]  # fmt: skip
     text, shown = _fitted(memory, sections, _BRIEFING_TOKENS)
     if shown or event.cause in _ANEW:

@@ -223,9 +223,10 @@ class Conditions(ABC):
             return Condition(f"{column} IN ({_NAMED[field]} {condition})", (bound,))
         if field == "scope" and base != "/":
             relative = (
-                "(SELECT coalesce(nullif(substr(path, CAST(? AS INTEGER)), ''), '/') FROM scope WHERE id = r.scope_id)"
+                "(SELECT CASE WHEN path = ? THEN '/' WHEN path >= ? AND path < ? THEN substr(path, CAST(? AS INTEGER)) "
+                "ELSE '/' || path END FROM scope WHERE id = r.scope_id)"
             )
-            return self.by_value(field, relative, (len(base) + 1,), operator, value)
+            return self.by_value(field, relative, (base, f"{base}/", f"{base}0", len(base) + 1), operator, value)
         if value is None and operator == "eq":
             return Condition(f"{column} IS NULL")
         return self.by_value(field, _NAMES.get(field, column), (), operator, value)

@@ -372,13 +372,14 @@ TABLES = (
         chunks, created_at, updated_at INTEGER NOT NULL
         INDEX document_hash (content_hash)
     """),
-    # Access tokens of `recallite serve`. Only the SHA-256 of a token is stored; each is confined to a scope.
+    # Access tokens of `recallite serve`. Only the SHA-256 of a token is stored; each is confined to a scope, and to
+    # further ones that it only reads (JSON).
     table("access_token", """
         id SERIAL
         public_id TEXT NOT NULL UNIQUE
         name TEXT
         hash BLOB NOT NULL UNIQUE
-        scope TEXT NOT NULL
+        scope, reads TEXT NOT NULL
         read_only FLAG DEFAULT false
         authority INTEGER NOT NULL DEFAULT 0 CHECK (authority BETWEEN -4 AND 0)
         created_at INTEGER NOT NULL

@@ -241,7 +241,7 @@ def test_an_agent_without_memories_is_told_how_many_are_elsewhere(either):
 def test_of_turns_it_has_what_they_state_once_each(memory):
     turns = [
         ("user", "The minimum Python version is 3.11"), ("user", "Which line length do we use?"),
-        ("assistant", "The line length is 100. I sorted the imports."), ("user", "The minimum Python version is 3.12 now"),
+        ("assistant", "The line length is 100. I sorted them."), ("user", "The minimum Python version is 3.12 now"),
         ("user", "Sort the imports"), ("assistant", "Sorted. The line length is 100."),
         ("assistant", "The minimum Python version is 3.14"),
     ]  # fmt: skip
