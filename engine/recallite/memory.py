@@ -440,8 +440,8 @@ class Memory:
         """
         request = build_request(
             self._scope, self._engine.settings.profile, self._shared, limit=limit, mode=mode, profile=profile,
-            relevant=relevant, scope=scope, kinds=kinds, tags=tags, where=where, as_of=as_of, valid_at=valid_at, filter=filter,
-            diversify_by=diversify_by, token_budget=token_budget, purpose=purpose,
+            relevant=relevant, scope=scope, kinds=kinds, tags=tags, where=where, as_of=as_of, valid_at=valid_at,
+            filter=filter, diversify_by=diversify_by, token_budget=token_budget, purpose=purpose,
         )  # fmt: skip
         return self._recall([query], None if vector is None else [vector], request)[0]
 

@@ -98,7 +98,8 @@ def print_tokens(tokens: Sequence[Token]) -> None:
         ("id", "name", "scope", "reads", "may", "as", "expires"),
         [
             (entry.id, entry.name or "", entry.scope, " ".join(entry.reads),
-             "read" if entry.read_only else "read, write", entry.authority, "expired" if entry.expired else stamp(entry.expires_at) or "never")
+             "read" if entry.read_only else "read, write", entry.authority,
+             "expired" if entry.expired else stamp(entry.expires_at) or "never")
             for entry in tokens
         ],
     )  # fmt: skip

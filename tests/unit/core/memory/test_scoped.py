@@ -219,7 +219,7 @@ def test_a_handle_recalls_its_scope_and_those_that_it_reads(shared):
     assert [hit.id for hit in handle.recall("apple", where={"scope": {"contains": "//handbook"}})] == [shared.handbook]
     assert handle.get(shared.handbook).scope == "//handbook/money"
     assert [*handle.get([shared.handbook, shared.theirs, shared.own])] == [shared.handbook, shared.own]
-    assert [hit.id for hit in handle.semantic.search("apple refunds")][0] == shared.handbook
+    assert next(hit.id for hit in handle.semantic.search("apple refunds")) == shared.handbook
     shared.knowledge.ingest(b"Apple invoices are due in May", name="pay.md", scope="/handbook")
     (passage,) = handle.knowledge.search("Apple invoices", 1)
     assert (passage.scope, passage.metadata["document"][:4]) == ("//handbook", "doc_")
