@@ -383,7 +383,7 @@ class Memory:
         selected = bound_filter(self._scope, filter, {}, takes_as_of=False)
         if selected.blanks:
             raise InvalidInput(f"{selected.blanks[0]} is empty: leave it out, or forget would take all the rest")
-        if filter.replaced(include_superseded=False) == Filter():
+        if filter.replaced(include_superseded=False, sessions=False) == Filter():
             raise InvalidInput("forget needs an id, a scope or a filter that is not empty; scope='/' is everything")
         chained = checks.check_flag(chain, "chain")
         return change.forget(self._engine, [], selected, base=self._scope, receipt=receipt, chain=chained)
@@ -418,6 +418,7 @@ class Memory:
         relevant: bool = False,
         scope: str | Sequence[str] | None = None,
         kinds: str | Sequence[str] | None = None,
+        sessions: bool = False,
         tags: Sequence[str] | None = None,
         where: Mapping[str, Any] | None = None,
         as_of: date | str | None = None,
@@ -428,6 +429,9 @@ class Memory:
         purpose: Purpose = "use",
     ) -> Hits:
         """The memories that answer `query`, any text of at most 100,000 characters; best first.
+
+        With `sessions` the messages of sessions are found too; such a hit has the kind "session_message", the session
+        as `source.id`, its place there as `source.position` and the role as `context`.
 
         Returns at most `limit` hits; None takes the profile's limit. `vector` is the query's float32 (dimension,);
         with it the query is not embedded here. `RecallOptions` lists the other arguments. `profile` changes how the
@@ -440,8 +444,8 @@ class Memory:
         """
         request = build_request(
             self._scope, self._engine.settings.profile, self._shared, limit=limit, mode=mode, profile=profile,
-            relevant=relevant, scope=scope, kinds=kinds, tags=tags, where=where, as_of=as_of, valid_at=valid_at,
-            filter=filter, diversify_by=diversify_by, token_budget=token_budget, purpose=purpose,
+            relevant=relevant, scope=scope, kinds=kinds, sessions=sessions, tags=tags, where=where, as_of=as_of,
+            valid_at=valid_at, filter=filter, diversify_by=diversify_by, token_budget=token_budget, purpose=purpose,
         )  # fmt: skip
         return self._recall([query], None if vector is None else [vector], request)[0]
 

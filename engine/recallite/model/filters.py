@@ -254,6 +254,10 @@ Versions: TypeAlias = Literal["current", "open", "expired", "closed", "any"]
 open ones that have expired, those that a later text has replaced, or any."""
 
 
+MESSAGE_KIND = "session_message"
+"""The kind of the messages of sessions, which sessions alone write; a filter leaves them out unless it names them."""
+
+
 class FilterFields(TypedDict, total=False):
     """The keyword arguments of a filter; a record has to satisfy all that are given.
 
@@ -261,6 +265,7 @@ class FilterFields(TypedDict, total=False):
     - where: {field: {operator: value}}, e.g. {"importance": {"gte": 0.5}, "or": [{"topic": "a"}, {"topic": "b"}]};
       a bare value is compared with "eq"
     - kinds: one of these kinds; tags: any of these tags
+    - sessions: also the messages of sessions (kind "session_message"), which are left out otherwise
     - since, until: what overlaps these times, both included: from valid_from, else created_at, to valid_until
     - as_of: the state of the store at that time
     - valid_at: what held at that time, superseded since or not: from valid_from, else created_at, until valid_until if
@@ -280,6 +285,7 @@ class FilterFields(TypedDict, total=False):
     as_of: date | str | None
     valid_at: date | str | None
     include_superseded: bool
+    sessions: bool
 
 
 FIELD_NAMES = FilterFields.__annotations__
@@ -302,6 +308,7 @@ class Filter:
     as_of: int | None
     valid_at: int | None
     include_superseded: bool
+    sessions: bool
     # `scopes` are absolute; scopes in `where` are relative to the scope of the handle, this one. What the handle reads
     # beside it is in `shared`.
     base: str
@@ -317,6 +324,9 @@ class Filter:
             kinds = tuple(checks.check_name(kind, "a kind") for kind in checks.as_list(stated, "kinds"))
         elif where is not None:
             kinds, where = _kinds_in(where)
+        sessions = checks.check_flag(fields.get("sessions") or False, "sessions") or MESSAGE_KIND in (kinds or ())
+        if sessions and kinds:
+            kinds = tuple(dict.fromkeys((*kinds, MESSAGE_KIND)))
         tags = fields.get("tags")
         self._set(
             scopes=_scopes(fields.get("scope")),
@@ -325,6 +335,7 @@ class Filter:
             where=where,
             **times,
             include_superseded=checks.check_flag(fields.get("include_superseded") or False, "include_superseded"),
+            sessions=sessions,
             base="/",
             shared=(),
         )
@@ -364,7 +375,14 @@ class Filter:
         if not self.tags and not _restricts(self.where):
             return None
         return self.replaced(
-            scopes=(), kinds=None, since=None, until=None, as_of=None, valid_at=None, include_superseded=True
+            scopes=(),
+            kinds=None,
+            since=None,
+            until=None,
+            as_of=None,
+            valid_at=None,
+            include_superseded=True,
+            sessions=True,
         )
 
     def _set(self, **attributes: Any) -> None:

@@ -344,7 +344,8 @@ def _view_under(
             standing = np.flatnonzero(index.table.standing if mask is None else index.table.standing * mask)
         if request.about_past and superseded:
             chains = index.cached("chains", None, partial(_chains, index, reader))
-        statistics = index.corpus_statistics(_statistics_scopes(reader, request))
+        kinds = () if filter_.sessions else index.table.kinds_of_memories
+        statistics = index.corpus_statistics(_statistics_scopes(reader, request), kinds)
         return view_of(index, mask, statistics, standing, chains)
 
     key = filter_, with_standing, expired, succeeded, request.about_past, request.profile.superseded
@@ -389,7 +390,7 @@ def _select_rows(
         hidden=_superseded_rows(index, reader, request, lapsed),
         as_of=filter_.as_of,
         scopes=tuple(reader.scopes.within(filter_.scopes)) if filter_.scopes else None,
-        kinds=filter_.kinds or (),
+        kinds=filter_.kinds or (() if filter_.sessions else index.table.kinds_of_memories),
         since=filter_.since,
         until=filter_.until,
         valid_at=filter_.valid_at,

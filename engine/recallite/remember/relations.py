@@ -18,7 +18,7 @@ from recallite.engine import Engine
 from recallite.errors import Conflict, InvalidInput, NotFound, RecalliteError
 from recallite.model import checks
 from recallite.model.authority import Authority, authority_of, is_lower, rank_of, speaker
-from recallite.model.filters import Filter
+from recallite.model.filters import MESSAGE_KIND, Filter
 from recallite.model.records import Link, Reached, Record
 from recallite.model.reports import UndonePair
 from recallite.remember.prepare import check_ids, check_order
@@ -150,6 +150,7 @@ def on_one_subject(topics: tuple[str | None, str | None], one: Mapping[str, Any]
 KINDS_THAT_LAST = {
     "episode": "an episode, which happened",
     CHUNK_KIND: "a chunk of a document: change the document and ingest it again",
+    MESSAGE_KIND: "a message of a session, which is kept as it was said",
     "procedure": "a procedure: procedures.save makes a new version",
 }
 """Kinds of which nothing supersedes anything."""

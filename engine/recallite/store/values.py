@@ -571,18 +571,6 @@ class SessionRow(NamedTuple):
     updated_at: Moment
 
 
-class FoundMessage(NamedTuple):
-    """A message that a search found; a higher score is better."""
-
-    session: str
-    scope: str
-    position: int
-    role: str | None
-    content: str
-    created_at: Moment
-    score: float
-
-
 class SnapshotRow(NamedTuple):
     """A snapshot as it is stored: lists are JSON."""
 

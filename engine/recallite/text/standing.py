@@ -27,7 +27,7 @@ STANDING: tuple[Standing, ...] = ("instruction", "preference")
 # Contexts that name who answers, not who asks.
 ANSWERING = frozenset(("assistant", "ai", "model", "bot", "chatbot", "system", "tool", "developer", "function"))
 # Kinds of records that no person has said.
-_OTHER_KINDS = frozenset(("chunk", "episode", "procedure"))
+_OTHER_KINDS = frozenset(("chunk", "episode", "procedure", "session_message"))
 # A longer text is a document, of which one sentence may be an instruction to someone else.
 MOST_CHARS = 1_000
 # What is done in one way or another: what follows "always" in an instruction.

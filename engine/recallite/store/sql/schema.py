@@ -289,7 +289,9 @@ TABLES = (
         INDEX synced_number (number)
         INDEX synced_diverged (diverged) WHERE diverged IS NOT NULL
     """),
-    # Conversations. A message is a row: appending is one small insert, and two processes can append.
+    # Conversations. A message is a row: appending is one small insert, and two processes can append. Its text is a
+    # record, by which it is found: of kind "session_message", with its role as context, the session as source and its
+    # position. One without text has none.
     table("session", """
         id SERIAL
         scope_id INTEGER NOT NULL REFERENCES scope(id)
@@ -302,10 +304,11 @@ TABLES = (
         id SERIAL
         session_id INTEGER NOT NULL REFERENCES session(id) ON DELETE CASCADE
         position INTEGER NOT NULL
-        role TEXT
-        content, message TEXT NOT NULL
+        record_id INTEGER REFERENCES record(id) ON DELETE CASCADE
+        message TEXT NOT NULL
         created_at INTEGER NOT NULL
         UNIQUE (session_id, position)
+        INDEX session_message_record (record_id) WHERE record_id IS NOT NULL
     """),
     table("session_snapshot", """
         id SERIAL
