@@ -295,7 +295,7 @@ class Session(SnapshotService):
         engine, most = self._engine, self._engine.settings.max_text_chars
         new = [
             NewRecord(
-                message.content.replace("\x00", " ")[:most], context=message.role, source=self.id,
+                message.content[:most], context=message.role, source=self.id,
                 created_at=checks.to_datetime(min(now, checks.now_us())),
             )
             for message in messages
