@@ -35,6 +35,8 @@ from recallite.system.messages import shown
 
 # Messages contain pictures and files as base64.
 MAX_MESSAGE_BYTES = 32_000_000
+# Embedding this much takes some 0.1 s.
+_EMBEDDED_CHARS = 16_000
 
 
 class Checked(NamedTuple):
@@ -289,8 +291,9 @@ class Session(SnapshotService):
     def _records(self, messages: Sequence[Checked], now: int) -> tuple[RowColumns, Identity | None]:
         """Return the records of messages with a text, by which they are found, embedded.
 
-        A message is stored whatever the embedder does: where it fails, the record waits for its vector. Of a text
-        longer than a memory may be, the beginning is searched.
+        A message is stored whatever the embedder does: where it fails, the record waits for its vector. A long text, as
+        tools return, is found by all its words and by the meaning of its beginning; of one longer than a memory may be,
+        only the beginning is searched.
         """
         engine, most = self._engine, self._engine.settings.max_text_chars
         new = [
@@ -306,7 +309,9 @@ class Session(SnapshotService):
         identity = None
         with suppress(EmbedderMismatch):
             identity = identity_for(engine, None)
+        rows.text, texts = [text[:_EMBEDDED_CHARS] for text in rows.text], rows.text
         embed_rows(engine.embedder, rows, [None] * len(new), identity)
+        rows.text = texts
         rows.copy_decisions_to_columns()
         return rows, identity
 
