@@ -122,7 +122,8 @@ class RecalliteProvider(MemoryProvider):
         scoped = memory.scoped(self._scope)
         spoken = NewRecord(cleaned(user_content or ""), context="user", source=name or None)
         remembered = [spoken] if spoken.text.strip() else []
-        with scoped.transaction(embed=remembered):
+        embed = [*remembered, *(NewRecord(message["content"], context=message["role"]) for message in turn)]
+        with scoped.transaction(embed=embed):
             if turn and name:
                 scoped.sessions.open(name, provider="hermes").extend(turn)
             for record in remembered:
