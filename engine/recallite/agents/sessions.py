@@ -77,6 +77,12 @@ def plain_text(content: object) -> str:
     return ""
 
 
+def to_embed(messages: Iterable[Mapping[str, Any]]) -> list[NewRecord]:
+    """Return the texts of messages as `Memory.transaction(embed=...)` takes them, to append the messages inside it."""
+    texts = [(plain_text(message.get("content")), message.get("role")) for message in messages]
+    return [NewRecord(text[:_EMBEDDED_CHARS], context=role) for text, role in texts if text.strip()]
+
+
 def decoded(session: str, position: int, text: bytes) -> dict[str, Any]:
     """Return a stored message as it was given. Raises StoreCorrupt if it cannot be read."""
     try:
