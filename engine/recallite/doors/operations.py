@@ -481,7 +481,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "Embed memories with the configured embedder.\n\nMoves the store to another embedder, or embeds memories that "
         "have no vector. Can be interrupted and resumed.",
         group="store", effect="writes",
-        command=Command(show="# embedded", json="embedded", bar=("embedding", "memories")),
+        command=Command(run=_COMMANDS + "reembed"),
     ),
     Operation(
         "store.rekey",

@@ -187,6 +187,9 @@ class Profile(Section, frozen=True, kw_only=True, cache_hash=True):
     - rerank_depth: Best candidates that are reranked.
     - learned_ranking: Put the best 20 in the order of a trained forest, if the embedder is the default one and the
       store has token codes. None is on where every weight of the ranking is that of the profile `default`.
+    - reading: How many of the first hits a small model reads together with the question, to put them in order and say
+      how sure they are: the default embedder's, in English. None is five for `relevant=True` and otherwise 0. A hit
+      takes 1.5 ms; of five, LoCoMo's MRR is .676 instead of .632.
     - long_query_chars: A question of at least this many characters is also split into sub-queries; None never splits.
     - standing_instructions: Most standing instructions and preferences ("always ...", "I prefer ...") that recall
       brings after the hits that rank; 0 brings none.
@@ -225,6 +228,7 @@ class Profile(Section, frozen=True, kw_only=True, cache_hash=True):
     rerank_weight: NonNegative = 1.0
     rerank_depth: int = 50
     learned_ranking: bool | None = None
+    reading: Annotated[int | None, Setting(minimum=0, maximum=20)] = None
     long_query_chars: Annotated[int | None, Setting(minimum=2)] = None
     standing_instructions: Annotated[int, Setting(minimum=0)] = 3
     superseded: Literal["after_current", "omit", "as_ranked"] = "after_current"
@@ -347,9 +351,9 @@ class Warm(Section, frozen=True, kw_only=True):
 class Settings(Section, frozen=True, kw_only=True):
     """Settings of an engine. Every field has a measured or safe default.
 
-    - embedder: `default`, `instant` (token vectors, no network), `none` (keyword search, or vectors that the caller
-      gives), a folder with an ONNX model, or a model over HTTP with its provider (`ollama/nomic-embed-text`,
-      `voyage/voyage-3`). None is the environment's, else `default`.
+    - embedder: `default`, `multilingual` (other languages; an extra), `instant` (token vectors, no network), `none`
+      (keyword search, or vectors that the caller gives), a folder with an ONNX model, or a model over HTTP with its
+      provider (`ollama/nomic-embed-text`, `voyage/voyage-3`). None is the environment's, else `default`.
     - durability: `full` survives power loss once `remember` returns; `normal` survives a killed process.
     - profile: Profile of a recall that names none: its name, or a table with `name` and changes.
     - busy_timeout_ms: How long a write waits for another process's lock.

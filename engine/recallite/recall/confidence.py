@@ -204,7 +204,7 @@ def read_hits(
     records: Mapping[int, Found],
     embedder: str | None,
 ) -> list[float]:
-    """The confidences of hits, computed again for the first by reading their texts."""
+    """The confidences of hits, computed again for those in `records` by reading their texts."""
     completed, weights = [*confidence], load_reading_weights()
     if embedder != weights.embedder or not _ASKS.search(question):
         return completed
@@ -212,7 +212,7 @@ def read_hits(
 
     if (reader := load_reader()) is None:
         return completed
-    ranks = [rank for rank, row_id in enumerate(row_ids[:MOST_READ]) if row_id in records]
+    ranks = [rank for rank, row_id in enumerate(row_ids) if row_id in records]
     read = [records[row_ids[rank]] for rank in ranks]
     texts = [f"{header(record.context)}{record.text}" for record in read]  # as they are embedded
     for rank, logit in zip(ranks, reader.answers(question, texts), strict=True):

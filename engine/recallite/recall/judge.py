@@ -123,9 +123,10 @@ def _assess(
             sure[rank] = adjust_confidence(sure[rank], record, without, weights, 0.0 if name is None else name.added)
             lacking = lacking and without
     better_known = {rank for rank, name in enumerate(names) if name is not None}
-    if request.relevant and by_vector:
+    most = request.profile.reading
+    if by_vector and (most := MOST_READ * request.relevant if most is None else most):
         # The reader sees no tags: what is found by its name is as sure as it was.
-        named = zip_longest(answer.row_ids[:MOST_READ], names[:MOST_READ])
+        named = zip_longest(answer.row_ids[:most], names[:most])
         unnamed = {row_id: records[row_id] for row_id, name in named if not name and row_id in records}
         before, sure[:] = [*sure], read_hits(text, answer.row_ids, sure, unnamed, embedder)
         changed = {rank for rank, confidence in enumerate(before) if sure[rank] != confidence}

@@ -22,7 +22,7 @@ _PLAIN = {
     "neighbor_boost": 0.0, "half_life_days": 0.0, "importance_weight": 0.0, "mmr_lambda": None, "min_score": 0.0,
     "min_confidence": 0.0, "rerank_weight": 0.0, "speaker_weight": 0.0, "date_weight": 0.0, "composition": "product",
     "keyword_fallback": False, "long_query_chars": None, "adaptive": False, "standing_instructions": 0,
-    "superseded": "as_ranked", "hops": 0,
+    "superseded": "as_ranked", "hops": 0, "reading": None,
 }  # fmt: skip
 _PARAMETERS = {"query", "limit", "vector"}
 MAX_LIMIT = 10_000

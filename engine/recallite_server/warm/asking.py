@@ -37,7 +37,7 @@ KEYS = "OPENAI"
 """The beginning of variables that a process forgets unless it needs them: callers with other keys may share it."""
 _SHARED = ("RECALLITE", "EMBEDDING", "TZ")
 _MODELS = ("EMBEDDING_PROVIDER", "RECALLITE_LLM_MODEL", "RECALLITE_LLM_BASE_URL")
-_LOCAL_EMBEDDERS = ("", "default", "instant", "none")
+_LOCAL_EMBEDDERS = ("", "default", "instant", "multilingual", "none")
 _OF_A_CALL = ("RECALLITE_DB", "RECALLITE_SETTINGS", "RECALLITE_MCP_TOKEN", "RECALLITE_DEBUG", "RECALLITE_WARM")
 ALIVE_SECONDS = 1.0
 """The time that a process has to answer: a healthy one takes a millisecond, a stopped one never does."""

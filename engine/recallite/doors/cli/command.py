@@ -166,12 +166,13 @@ Yes = Annotated[bool, flag("Do not ask for confirmation.", "--yes", "-y")]
 @contextmanager
 def open_memory(
     context: click.Context, scope: str | None = None, *, create: bool = False, lasting: bool = False,
-    dry_run: bool = False,
+    dry_run: bool = False, embedder: str | None = None,
 ) -> Iterator[Memory]:  # fmt: skip
     """The memory that --db names, bound to a scope if one is given.
 
-    Its settings are those of --settings. Unless it is `lasting`, no kernels are compiled. What a `dry_run` would create
-    is kept in memory. Raises InvalidInput where the file is missing, unless `create`: a typing error makes no store.
+    Its settings are those of --settings, but for an `embedder` that is given. Unless it is `lasting`, no kernels are
+    compiled. What a `dry_run` would create is kept in memory. Raises InvalidInput where the file is missing, unless
+    `create`: a typing error makes no store.
     """
     from msgspec import structs
 
@@ -186,7 +187,7 @@ def open_memory(
         )
     if dry_run and not store_exists(path):
         path = ":memory:"
-    with Memory(path, settings=settings) as memory:
+    with Memory(path, settings=settings, embedder=embedder) as memory:
         if not lasting:  # a command that ends at once starts no compiler
             memory._engine.tuning = structs.replace(memory._engine.tuning, compile_kernels=False)
         yield memory if scope is None else memory.scoped(scope)

@@ -672,6 +672,26 @@ def rekey(
     return new is not None
 
 
+def _print_embedded(embedded: int) -> None:
+    click.echo(f"{embedded} embedded")
+
+
+@prints(_print_embedded, json=named("embedded"))
+def reembed(
+    context: click.Context,
+    to: Annotated[str | None, option("MODEL", "The embedder to move to. Default: the configured one.")] = None,
+) -> int:
+    """Embed memories with the configured embedder, or with another.
+
+    Moves the store to another embedder, or embeds memories that have no vector. Can be interrupted and resumed.
+    """
+    with open_memory(context, embedder=to) as memory, progress("embedding", "memories") as report:
+        embedded = memory.store.reembed(on_progress=report)
+    if to is not None:
+        hint(f"open the store with this embedder from now on: RECALLITE_EMBEDDER={to}, or Settings(embedder={to!r})")
+    return embedded
+
+
 def _print_warmup(done: dict[str, Any]) -> None:
     print_rows(("seconds", ""), [(f"{value:.3f}", name) for name, value in done["seconds"].items()])
     hint(f"kernels: {done['kernels']}")

@@ -104,6 +104,16 @@ def test_without_an_embedder_reembed_is_exit_4(run, remember):
     assert json.loads(done.err)["error"]["reason"] == "missing"
 
 
+def test_reembed_moves_a_store_to_the_embedder_that_it_names(run, remember):
+    remember("Der Server steht in Frankfurt")
+    assert run("reembed", "--to", "nothing-of-this-name").code == 2
+    moved = run("reembed", "--to", "instant")
+    assert (moved.code, moved.out) == (0, "1 embedded\n")
+    assert "RECALLITE_EMBEDDER=instant" in moved.err
+    assert run("stats", "--json").json["embedder"] == "instant"
+    assert run("reembed", "--to", "instant", "--json").json == {"embedded": 0}
+
+
 def test_a_model_that_is_not_there_is_exit_4(run, remember, monkeypatch, tmp_path):
     remember("one")
     monkeypatch.setenv("RECALLITE_EMBEDDER", str(tmp_path))

@@ -66,7 +66,8 @@ def test_what_is_no_embedder_is_refused(what: object) -> None:
 
 def test_an_unknown_name_lists_the_choices() -> None:
     with pytest.raises(
-        InvalidInput, match=r"use one of default, none, all-MiniLM-L6-v2, instant, recallite-minilm; the.*voyage"
+        InvalidInput,
+        match=r"use one of default, none, all-MiniLM-L6-v2, instant, multilingual, recallite-minilm; the.*voyage",
     ):
         load("gpt-embedding")
 

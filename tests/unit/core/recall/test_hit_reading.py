@@ -66,12 +66,25 @@ def test_what_is_longer_than_the_reader_was_trained_on_keeps_its_confidence(read
     assert sure[0] == 0.5 < sure[1]
 
 
-def test_only_the_first_hits_are_read_and_only_with_the_embedder_of_the_fit():
-    keys = list(range(MOST_READ + 1))
-    records = {key: Text(FACTS[0]) for key in keys}
-    sure = read_hits("Where does the user work?", keys, [0.3] * len(keys), records, load_reading_weights().embedder)
-    assert min(sure[:MOST_READ]) > 0.3 == sure[MOST_READ]
-    assert read_hits("Where does the user work?", keys, [0.3] * len(keys), records, "another") == [0.3] * len(keys)
+def test_hits_are_read_only_with_the_embedder_of_the_fit():
+    records = {0: Text(FACTS[0])}
+    assert (
+        read_hits("Where does the user work?", [0, 1], [0.3, 0.3], records, load_reading_weights().embedder)[1] == 0.3
+    )
+    assert read_hits("Where does the user work?", [0], [0.3], records, "another") == [0.3]
+
+
+def test_as_many_hits_are_read_as_the_profile_says_and_five_for_what_answers(facts):
+    question = "Where does the user work?"
+
+    def sure(**options):
+        return {hit.text: hit.confidence for hit in facts.recall(question, **options)}
+
+    plain, relevant = sure(), sure(relevant=True)
+    assert sure(profile={"reading": 0}) == plain != sure(profile={"reading": MOST_READ})
+    assert relevant.items() <= sure(profile={"reading": MOST_READ}).items()
+    assert sure(relevant=True, profile={"reading": 0}).items() <= plain.items()
+    assert sum(plain[text] != read for text, read in sure(profile={"reading": 2}).items()) == 2
 
 
 def test_what_asks_nothing_is_not_read():

@@ -354,7 +354,7 @@ def test_weights_of_the_sum_are_refused_where_the_score_is_a_product(memory, pro
 def test_choices_of_other_systems_are_not_those_of_the_default_profile(memory):
     with pytest.raises(InvalidInput, match="'semantic_weight': profiles of other systems have it: give profile="):
         ask(memory, "default", semantic_weight=0.4)
-    assert len(Profile.__struct_fields__) == 25
+    assert len(Profile.__struct_fields__) == 26
 
 
 def test_the_settings_profile_says_how_recall_and_writing_go():
