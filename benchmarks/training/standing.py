@@ -25,7 +25,7 @@ import numpy as np
 from benchmarks.training import data
 from benchmarks.training.data import used_by
 from benchmarks.training.readings import written_stores
-from recallite.text.standing import CLASSES, LONGEST, PATH, SHORTEST, _sentences, characters_of, sizes_of
+from recallite.text.standing import CLASSES, LONGEST, PATH, SHORTEST, characters_of, sentences_of, sizes_of
 from recallite_kernels.words import FACTOR, FIRST
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def read(path: Path) -> tuple[dict[str, list[str]], list[tuple[int, str]]]:
     return lists, patterns
 
 
-def sentences_of(path: Path, seed: int = 1) -> list[Sentence]:
+def made_of(path: Path, seed: int = 1) -> list[Sentence]:
     """The sentences of a language: some of each pattern, without the full stop, with a lead or without accents too."""
     lists, patterns = read(path)
     chosen = random.Random(f"{path.stem} {seed}")
@@ -126,7 +126,7 @@ def found(repositories: Path) -> list[Sentence]:
     for path in sorted(FOLDER.with_name("changes").glob("*.jsonl")):
         pairs = map(json.loads, path.read_text("utf-8").splitlines())
         texts |= dict.fromkeys(chain.from_iterable((pair["old"], pair["new"]) for pair in pairs))
-    sentences = dict.fromkeys(chain.from_iterable(_sentences(text)[0] for text in texts))
+    sentences = dict.fromkeys(chain.from_iterable(sentences_of(text)[0] for text in texts))
     chosen = random.Random(1)
     return [Sentence(_begin(text, chosen), None, ("found", place), 0.0) for place, text in enumerate(sentences)]
 
@@ -167,7 +167,9 @@ class Rows(NamedTuple):
 
 def rows_of(texts: Sequence[str]) -> Rows:
     """The n-grams of sentences as `recallite_kernels.sum_ngrams` reads them."""
-    characters, offsets = characters_of([_sentences(f"{text}\u2028")[0][0] if '"' in text else text for text in texts])
+    characters, offsets = characters_of(
+        [sentences_of(f"{text}\u2028")[0][0] if '"' in text else text for text in texts]
+    )
     units, ends = characters.astype(np.uint64), np.repeat(offsets[1:], np.diff(offsets))
     owners = np.repeat(np.arange(len(texts)), np.diff(offsets))
     codes = np.full(len(units), FIRST, np.uint64)
@@ -190,7 +192,8 @@ def odds_of(rows: Rows, weights: NDArray[np.float64], sentences: NDArray[np.int6
     odds = np.stack(
         [np.bincount(owners, values * weights[slots, kind], len(sentences)) for kind in range(weights.shape[1])], axis=1
     )
-    return odds + weights[-1]
+    biased: NDArray[np.float64] = odds + weights[-1]
+    return biased
 
 
 def train(rows: Rows, kinds: NDArray[np.int64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -256,7 +259,7 @@ def main() -> None:
     parser.add_argument("--folds", type=int, default=0, metavar="N")
     arguments = parser.parse_args()
     folds = arguments.folds
-    sentences = [one for path in sorted(FOLDER.glob("*.txt")) for one in sentences_of(path)]
+    sentences = [one for path in sorted(FOLDER.glob("*.txt")) for one in made_of(path)]
     sentences += found(arguments.repositories)
     rows, kinds = rows_of([one.text for one in sentences]), np.array([_kind(one) for one in sentences])
     if not folds:

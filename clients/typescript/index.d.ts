@@ -67,6 +67,7 @@ export interface ForgetRequest {
   as_of?: string | null
   valid_at?: string | null
   include_superseded?: boolean
+  sessions?: boolean
 }
 
 export interface TouchRequest {
@@ -92,6 +93,7 @@ export interface RecallRequest {
   relevant?: boolean
   scope?: string | Array<string> | null
   kinds?: string | Array<string> | null
+  sessions?: boolean
   tags?: Array<string> | null
   where?: { [name: string]: unknown } | null
   as_of?: string | null
@@ -111,6 +113,7 @@ export interface RecallManyRequest {
   relevant?: boolean
   scope?: string | Array<string> | null
   kinds?: string | Array<string> | null
+  sessions?: boolean
   tags?: Array<string> | null
   where?: { [name: string]: unknown } | null
   as_of?: string | null
@@ -131,6 +134,7 @@ export interface ReviewExplainRequest {
   relevant?: boolean
   scope?: string | Array<string> | null
   kinds?: string | Array<string> | null
+  sessions?: boolean
   tags?: Array<string> | null
   where?: { [name: string]: unknown } | null
   as_of?: string | null
@@ -177,6 +181,7 @@ export interface SessionsSearchRequest {
   query: string
   agent?: string | null
   limit?: number
+  relevant?: boolean
 }
 
 export interface SessionsCleanupRequest {
@@ -215,6 +220,7 @@ export interface KnowledgeSearchRequest {
   relevant?: boolean
   scope?: string | Array<string> | null
   kinds?: string | Array<string> | null
+  sessions?: boolean
   tags?: Array<string> | null
   where?: { [name: string]: unknown } | null
   as_of?: string | null
@@ -234,6 +240,7 @@ export interface KnowledgeContextRequest {
   relevant?: boolean
   scope?: string | Array<string> | null
   kinds?: string | Array<string> | null
+  sessions?: boolean
   tags?: Array<string> | null
   where?: { [name: string]: unknown } | null
   as_of?: string | null
@@ -256,6 +263,7 @@ export interface ReviewAuditRequest {
   as_of?: string | null
   valid_at?: string | null
   include_superseded?: boolean
+  sessions?: boolean
 }
 
 export interface MemoryRecord {
@@ -462,6 +470,7 @@ export interface MessageHit {
   content: string
   created_at: string
   score: number
+  confidence: number
 }
 
 export interface Snapshot {
@@ -607,7 +616,7 @@ export class Client {
   /** Store memories, and print their ids. */
   remember(fields: RememberRequest): Promise<MemoryRecord>
   /** Show memories in order, filtered as recall filters. */
-  list(fields?: { order?: string; limit?: number | null; offset?: number; scope?: Array<string> | null; where?: { [name: string]: unknown } | null; kinds?: Array<string> | null; tags?: Array<string> | null; since?: string | null; until?: string | null; as_of?: string | null; valid_at?: string | null; include_superseded?: boolean }): Promise<RecordsAnswer>
+  list(fields?: { order?: string; limit?: number | null; offset?: number; scope?: Array<string> | null; where?: { [name: string]: unknown } | null; kinds?: Array<string> | null; tags?: Array<string> | null; since?: string | null; until?: string | null; as_of?: string | null; valid_at?: string | null; include_superseded?: boolean; sessions?: boolean }): Promise<RecordsAnswer>
   /** Store memories, each a text or the fields of a `NewRecord`, all or none; returns their ids. */
   rememberMany(fields: RememberManyRequest): Promise<Array<string>>
   /** Show memories. */
@@ -619,7 +628,7 @@ export class Client {
   /** The memories with these ids, in their order; those that are not visible here are absent. */
   getMany(fields: GetManyRequest): Promise<Array<MemoryRecord>>
   /** Count memories, filtered as recall filters. */
-  count(fields?: { scope?: Array<string> | null; where?: { [name: string]: unknown } | null; kinds?: Array<string> | null; tags?: Array<string> | null; since?: string | null; until?: string | null; as_of?: string | null; valid_at?: string | null; include_superseded?: boolean }): Promise<number>
+  count(fields?: { scope?: Array<string> | null; where?: { [name: string]: unknown } | null; kinds?: Array<string> | null; tags?: Array<string> | null; since?: string | null; until?: string | null; as_of?: string | null; valid_at?: string | null; include_superseded?: boolean; sessions?: boolean }): Promise<number>
   /** Purge memories by id or by filter. */
   forget(fields?: ForgetRequest): Promise<Forgotten>
   /** Let memories live longer, or expire at another time. */
@@ -660,7 +669,7 @@ export class Client {
   sessionsOpen(fields?: SessionsOpenRequest): Promise<OpenedSession>
   /** The existing session with this id. */
   sessionsGet(fields: { id: string; agent?: string | null }): Promise<OpenedSession>
-  /** Find messages by their words, best first. */
+  /** Find messages by meaning and words, best first. */
   sessionsSearch(fields: SessionsSearchRequest): Promise<Array<MessageHit>>
   /** Remove sessions that were not used for a time. */
   sessionsCleanup(fields: SessionsCleanupRequest): Promise<number>
@@ -691,11 +700,11 @@ export class Client {
   /** Find memories that should not be there, with a remedy. */
   reviewAudit(fields?: ReviewAuditRequest): Promise<Audit>
   /** Write memories as JSON lines, CSV or text. */
-  transferExport(fields?: { format?: string; vectors?: boolean; scope?: Array<string> | null; where?: { [name: string]: unknown } | null; kinds?: Array<string> | null; tags?: Array<string> | null; since?: string | null; until?: string | null; as_of?: string | null; valid_at?: string | null; include_superseded?: boolean }): Promise<string>
+  transferExport(fields?: { format?: string; vectors?: boolean; scope?: Array<string> | null; where?: { [name: string]: unknown } | null; kinds?: Array<string> | null; tags?: Array<string> | null; since?: string | null; until?: string | null; as_of?: string | null; valid_at?: string | null; include_superseded?: boolean; sessions?: boolean }): Promise<string>
   /** Read memories, all or none; those whose id exists are skipped. */
   transferImport(fields: { format?: string; scope?: string; data: string | Blob | Uint8Array }): Promise<Imported>
   /** The numbers of memories by day or month. */
-  timeline(fields?: { bucket?: "day" | "week" | "month"; scope?: Array<string> | null; where?: { [name: string]: unknown } | null; kinds?: Array<string> | null; tags?: Array<string> | null; since?: string | null; until?: string | null; as_of?: string | null; valid_at?: string | null; include_superseded?: boolean }): Promise<Array<TimelineBucket>>
+  timeline(fields?: { bucket?: "day" | "week" | "month"; scope?: Array<string> | null; where?: { [name: string]: unknown } | null; kinds?: Array<string> | null; tags?: Array<string> | null; since?: string | null; until?: string | null; as_of?: string | null; valid_at?: string | null; include_superseded?: boolean; sessions?: boolean }): Promise<Array<TimelineBucket>>
   /** Differences by words between each version of a memory and the one before it. */
   diffs(fields: { id: string }): Promise<Array<VersionDiff>>
 }

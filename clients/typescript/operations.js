@@ -2,13 +2,13 @@
 // By method: verb, path, names of the query, and the kind of the body.
 export const OPERATIONS = {
   remember: ["POST", "/v1/memories", [], "json"],
-  list: ["GET", "/v1/memories", ["order", "limit", "offset", "scope", "where", "kinds", "tags", "since", "until", "as_of", "valid_at", "include_superseded"], ""],
+  list: ["GET", "/v1/memories", ["order", "limit", "offset", "scope", "where", "kinds", "tags", "since", "until", "as_of", "valid_at", "include_superseded", "sessions"], ""],
   rememberMany: ["POST", "/v1/memories/batch", [], "json"],
   get: ["GET", "/v1/memories/{id}", [], ""],
   update: ["PATCH", "/v1/memories/{id}", [], "json"],
   forgetOne: ["DELETE", "/v1/memories/{id}", ["chain"], ""],
   getMany: ["POST", "/v1/memories/get", [], "json"],
-  count: ["GET", "/v1/count", ["scope", "where", "kinds", "tags", "since", "until", "as_of", "valid_at", "include_superseded"], ""],
+  count: ["GET", "/v1/count", ["scope", "where", "kinds", "tags", "since", "until", "as_of", "valid_at", "include_superseded", "sessions"], ""],
   forget: ["POST", "/v1/memories/forget", [], "json"],
   touch: ["POST", "/v1/memories/touch", [], "json"],
   storePurgeExpired: ["POST", "/v1/memories/purge-expired", [], "json"],
@@ -44,8 +44,8 @@ export const OPERATIONS = {
   knowledgeDelete: ["DELETE", "/v1/documents/{id}", ["scope"], ""],
   storeStats: ["GET", "/v1/stats", [], ""],
   reviewAudit: ["POST", "/v1/audit", [], "json"],
-  transferExport: ["GET", "/v1/export", ["format", "vectors", "scope", "where", "kinds", "tags", "since", "until", "as_of", "valid_at", "include_superseded"], "text"],
+  transferExport: ["GET", "/v1/export", ["format", "vectors", "scope", "where", "kinds", "tags", "since", "until", "as_of", "valid_at", "include_superseded", "sessions"], "text"],
   transferImport: ["POST", "/v1/import", ["format", "scope"], "bytes"],
-  timeline: ["GET", "/v1/timeline", ["bucket", "scope", "where", "kinds", "tags", "since", "until", "as_of", "valid_at", "include_superseded"], ""],
+  timeline: ["GET", "/v1/timeline", ["bucket", "scope", "where", "kinds", "tags", "since", "until", "as_of", "valid_at", "include_superseded", "sessions"], ""],
   diffs: ["GET", "/v1/memories/{id}/diffs", [], ""],
 }

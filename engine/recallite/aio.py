@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from importlib import import_module
 from inspect import isfunction
@@ -119,10 +119,10 @@ class AsyncMemory(AsyncHandle[Memory]):
         """
         return self._in_one_thread(lambda memory: memory.transaction(embed=embed))
 
-    def scoped(self, scope: str) -> AsyncMemory:
+    def scoped(self, scope: str, *, reads: str | Sequence[str] = ()) -> AsyncMemory:
         """The memory bound to a scope; open it first. The handle shares the threads and does not close them."""
         handle = object.__new__(type(self))
-        handle._twin = self._now().scoped(scope)
+        handle._twin = self._now().scoped(scope, reads=reads)
         handle._executor = self._executor
         handle._owner = False
         return handle

@@ -156,18 +156,23 @@ class Memory:
             raise
         self._bind(engine, engine.store.confined_to or "/", owner=True)
 
-    def _bind(self, engine: Engine, scope: str, *, owner: bool) -> None:
-        self._engine, self._scope, self._owner = engine, scope, owner
+    def _bind(self, engine: Engine, scope: str, *, owner: bool, shared: tuple[str, ...] = ()) -> None:
+        self._engine, self._scope, self._owner, self._shared = engine, scope, owner, shared
 
-    def scoped(self, scope: str) -> Memory:
+    def scoped(self, scope: str, *, reads: str | Sequence[str] = ()) -> Memory:
         """A handle bound to a scope: it cannot read or write anything outside.
 
-        Its scopes are relative: `/x` of `scoped("/a")` is `/a/x` in the file.
+        Its scopes are relative: `/x` of `scoped("/a")` is `/a/x` in the file. `reads` are further scopes of this handle
+        that `recall`, `get`, searches of the tiers and of `knowledge`, and `bootstrap` read too; nothing is written
+        there. What is found in `/handbook` has the scope `//handbook`; `recall(scope="/")` reads the handle's own
+        scope alone. A handle bound to a scope of this one reads that scope alone.
         """
         if not isinstance(scope, str):  # None would give access to everything
             raise InvalidInput(f"scope is {shown(scope)}: give the path of a scope, such as '/agents/ada'")
         handle = object.__new__(type(self))
-        handle._bind(self._engine, checks.join_scopes(self._scope, scope) or "/", owner=False)
+        own = checks.join_scopes(self._scope, scope) or "/"
+        also = dict.fromkeys(checks.join_scopes(self._scope, path) or "/" for path in checks.as_list(reads, "reads"))
+        handle._bind(self._engine, own, owner=False, shared=() if own == "/" else tuple(also))
         return handle
 
     if not TYPE_CHECKING:  # the attributes of the class say which services have types
@@ -378,7 +383,7 @@ class Memory:
         selected = bound_filter(self._scope, filter, {}, takes_as_of=False)
         if selected.blanks:
             raise InvalidInput(f"{selected.blanks[0]} is empty: leave it out, or forget would take all the rest")
-        if filter.replaced(include_superseded=False) == Filter():
+        if filter.replaced(include_superseded=False, sessions=False) == Filter():
             raise InvalidInput("forget needs an id, a scope or a filter that is not empty; scope='/' is everything")
         chained = checks.check_flag(chain, "chain")
         return change.forget(self._engine, [], selected, base=self._scope, receipt=receipt, chain=chained)
@@ -413,6 +418,7 @@ class Memory:
         relevant: bool = False,
         scope: str | Sequence[str] | None = None,
         kinds: str | Sequence[str] | None = None,
+        sessions: bool = False,
         tags: Sequence[str] | None = None,
         where: Mapping[str, Any] | None = None,
         as_of: date | str | None = None,
@@ -424,6 +430,9 @@ class Memory:
     ) -> Hits:
         """The memories that answer `query`, any text of at most 100,000 characters; best first.
 
+        With `sessions` the messages of sessions are found too; such a hit has the kind "session_message", the session
+        as `source.id`, its place there as `source.position` and the role as `context`.
+
         Returns at most `limit` hits; None takes the profile's limit. `vector` is the query's float32 (dimension,);
         with it the query is not embedded here. `RecallOptions` lists the other arguments. `profile` changes how the
         hits are ranked, for this call; `filter` takes fields beyond those that are arguments.
@@ -434,9 +443,9 @@ class Memory:
         Raises InvalidInput for a bad option.
         """
         request = build_request(
-            self._scope, self._engine.settings.profile, limit=limit, mode=mode, profile=profile, relevant=relevant,
-            scope=scope, kinds=kinds, tags=tags, where=where, as_of=as_of, valid_at=valid_at, filter=filter,
-            diversify_by=diversify_by, token_budget=token_budget, purpose=purpose,
+            self._scope, self._engine.settings.profile, self._shared, limit=limit, mode=mode, profile=profile,
+            relevant=relevant, scope=scope, kinds=kinds, sessions=sessions, tags=tags, where=where, as_of=as_of,
+            valid_at=valid_at, filter=filter, diversify_by=diversify_by, token_budget=token_budget, purpose=purpose,
         )  # fmt: skip
         return self._recall([query], None if vector is None else [vector], request)[0]
 
@@ -453,7 +462,7 @@ class Memory:
 
         Queries with sub-queries are recalled one at a time.
         """
-        request = build_request(self._scope, self._engine.settings.profile, limit=limit, **options)
+        request = build_request(self._scope, self._engine.settings.profile, self._shared, limit=limit, **options)
         return self._recall(checks.as_list(queries, "queries", single=False), vectors, request)
 
     def _recall(self, queries: list[str], vectors: Sequence[object] | None, request: Request) -> list[Hits]:
@@ -499,10 +508,10 @@ class Memory:
         """
         with self._engine.store.read() as reader:
             if not isinstance(id, str) and isinstance(id, Iterable):
-                row_ids = relations.find_row_ids(reader, checks.as_list(id, "ids"), self._scope)
+                row_ids = relations.find_row_ids(reader, checks.as_list(id, "ids"), self._scope, *self._shared)
                 records = reader.records.by_row_ids([*row_ids.values()])
                 return {name: self._seen(records[row_id]) for name, row_id in row_ids.items()}
-            return self._seen(reader.records.get(relations.find_row_id(reader, id, self._scope)))
+            return self._seen(reader.records.get(relations.find_row_id(reader, id, self._scope, *self._shared)))
 
     def list(
         self,

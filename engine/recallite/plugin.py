@@ -55,9 +55,11 @@ class EngineHandle:
     `core` is the engine itself; what is not a method here may change with any version.
     """
 
-    def __init__(self, core: Engine, scope: str, *, owner: bool = False) -> None:
+    def __init__(self, core: Engine, scope: str, *, owner: bool = False, shared: tuple[str, ...] = ()) -> None:
         self.core = core
         self.scope = scope
+        self.shared = shared
+        """Further scopes that the handle only reads, absolute paths."""
         self._owner = owner
 
     @property
@@ -141,4 +143,4 @@ class EngineHandle:
 
 def engine_of(memory: Memory) -> EngineHandle:
     """The engine of a memory, within its scope."""
-    return EngineHandle(memory._engine, memory._scope, owner=memory._owner)
+    return EngineHandle(memory._engine, memory._scope, owner=memory._owner, shared=memory._shared)

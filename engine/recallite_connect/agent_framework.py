@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from recallite.agents.sessions import to_embed
 from recallite.memory import Memory
 from recallite.model.checks import check_count, check_name, check_scope
 from recallite_connect.common import (
@@ -86,9 +87,9 @@ class RecalliteHistoryProvider(OnMemory, HistoryProvider):
         return [message for message in messages if not message.additional_properties.get("_excluded", False)]
 
     def _save(self, session_id: str | None, messages: list[Message]) -> None:
-        with self.memory.transaction():
-            session = self._sessions.open(_named(session_id), provider="agent-framework")
-            session.extend(cleaned_json([_stored(message.to_dict()) for message in messages]))
+        stored = cleaned_json([_stored(message.to_dict()) for message in messages])
+        with self.memory.transaction(embed=to_embed(stored)):
+            self._sessions.open(_named(session_id), provider="agent-framework").extend(stored)
 
 
 class RecalliteContextProvider(OnMemory, ContextProvider):

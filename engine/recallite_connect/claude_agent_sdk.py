@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, TypeVar
 
-from recallite.agents.sessions import SessionInfo, plain_text
+from recallite.agents.sessions import SessionInfo, plain_text, to_embed
 from recallite.errors import InvalidInput
 from recallite.memory import Memory
 from recallite.model.records import NewRecord, Record
@@ -90,11 +90,12 @@ class RecalliteSessionStore(OnMemory, SessionStore):
         """Append entries, fold the summary, and return when the session began. Raises _Stale if it is not as known."""
         project, name = _place(key)
         memory = self._project(project)
-        with memory.transaction():
+        messages = [*map(_message_of, cleaned_json(entries))]
+        with memory.transaction(embed=to_embed(messages)):
             session = memory.sessions.open(name, provider="claude")
             if known.created_at not in (None, session.created_at):
                 raise _Stale
-            if session.extend(map(_message_of, cleaned_json(entries))) != known.end:
+            if session.extend(messages) != known.end:
                 raise _Stale
             if key.get("subpath"):
                 return session.created_at

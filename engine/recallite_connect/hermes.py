@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from recallite.agents.sessions import to_embed
 from recallite.doors import tools
 from recallite.errors import InvalidInput, RecalliteError
 from recallite.memory import Memory
@@ -122,7 +123,7 @@ class RecalliteProvider(MemoryProvider):
         scoped = memory.scoped(self._scope)
         spoken = NewRecord(cleaned(user_content or ""), context="user", source=name or None)
         remembered = [spoken] if spoken.text.strip() else []
-        with scoped.transaction(embed=remembered):
+        with scoped.transaction(embed=[*remembered, *to_embed(turn)]):
             if turn and name:
                 scoped.sessions.open(name, provider="hermes").extend(turn)
             for record in remembered:

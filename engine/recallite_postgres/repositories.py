@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from hashlib import blake2b
@@ -28,7 +27,7 @@ from recallite.store.sql.meta import IndexSnapshot
 from recallite.store.sql.records import Records
 from recallite.store.sql.repository import IN_ARRAY, ORDERS, Condition, Conditions
 from recallite.store.sql.schema import TABLES
-from recallite.store.sql.services import Sessions, bm25
+from recallite.store.sql.services import Sessions
 from recallite.store.sql.vectors import EmbeddingCache, PackedVectors, Vectors, pack
 from recallite.store.values import (
     Change,
@@ -44,7 +43,6 @@ from recallite.store.values import (
 )
 from recallite.system.folders import is_of_user
 from recallite.system.messages import shown
-from recallite.text.words import tokenize
 
 if TYPE_CHECKING:
     from recallite_postgres.store import PostgresStore, PostgresTransaction
@@ -151,7 +149,7 @@ def _json_is(field: str, value: Any, path: tuple[Any, ...] = ()) -> Condition:
     return Condition(f"({_number(wrapped)} = ?::float8)", (*path * 3, float(value)))
 
 
-# Records, words of messages, words of records, vectors.
+# Records, messages, words of records, vectors.
 
 # As a join with the array, a table without statistics was read whole.
 BY_TEXT = "SELECT id, text_key FROM record WHERE text_key = ANY (?) AND recorded_until IS NULL"
@@ -190,34 +188,10 @@ class PostgresRecords(Records):
             self._note_tags([row_id])
 
 
-_FROM = "FROM session_words w JOIN session_message m ON m.id = w.message_id JOIN session s ON s.id = m.session_id"
-
-
 class PostgresSessions(Sessions):
-    """The tables of sessions, with `session_words`."""
+    """The tables of sessions."""
 
     _message_bytes = "convert_to(m.message, 'UTF8')"
-
-    def rebuild_words(self) -> None:
-        """Fill the empty table with the words of all messages."""
-        for message_id, content in self._rows("SELECT id, content FROM session_message"):
-            self._put_words(message_id, tokenize(content))
-
-    def _ranked(self, words: Sequence[str], part: Condition | None) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        condition, values = ("true", ()) if part is None else (part.sql, part.values)
-        records, total = self._execute(
-            f"SELECT count(*), CAST(coalesce(sum(cardinality(w.words)), 0) AS BIGINT) {_FROM} WHERE {condition}", values
-        ).fetchone()
-        messages = self._rows(
-            f"SELECT m.id, w.words {_FROM} WHERE w.words && ? AND {condition} ORDER BY m.id", ([*words], *values)
-        )
-        counters = [Counter(row[1]) for row in messages]
-        counts = [np.array([counter[word] for counter in counters], dtype=np.float64) for word in words]
-        lengths = np.array([len(row[1]) for row in messages], dtype=np.float64)
-        return np.array([row[0] for row in messages], dtype=np.int64), bm25(counts, lengths, records, total)
-
-    def _put_words(self, message_id: int, words: Sequence[str]) -> None:
-        self._execute("INSERT INTO session_words VALUES (?, ?)", (message_id, [*words]))
 
 
 class ConfinedLexicon(Lexicon):
@@ -684,9 +658,6 @@ class PostgresErasure(Erasure):
     def _has_snapshot(self) -> bool:
         path = self._tx.snapshot.path
         return path is not None and os.path.exists(path)
-
-    def _in_a_message(self, word: str) -> bool:
-        return bool(self._execute("SELECT EXISTS (SELECT 1 FROM session_words WHERE words @> ?)", ([word],)).get)
 
     def _searched(self) -> Iterator[tuple[str, str, str]]:
         columns = self._rows(

@@ -60,12 +60,6 @@ TABLES = (
         key, record_id INTEGER NOT NULL
         PRIMARY KEY (key, record_id)
     """, derived=True),
-    # The words of `content`, tokenised and stemmed like those of records, as often as they occur.
-    table("session_words", """
-        message_id INTEGER PRIMARY KEY REFERENCES session_message(id) ON DELETE CASCADE
-        words TEXT[] COLLATE "C" NOT NULL
-        INDEX session_words_found USING gin (words)
-    """, derived=True),
     # Which role is confined to which scope. What is below the scope is from `below` up to `beyond`, which is excluded.
     table("tenant", """
         role TEXT PRIMARY KEY
@@ -199,6 +193,11 @@ RULES: dict[str, Rule] = {
         _SEEN["record"],
         writes=f"{_SEEN['record']} AND {_issued('record')} AND (record.source_id IS NULL "
         "OR EXISTS (SELECT FROM source o WHERE o.id = record.source_id AND o.scope_id = record.scope_id))",
+    ),
+    "session_message": Rule(
+        "EXISTS (SELECT FROM session o WHERE o.id = session_message.session_id)",
+        writes="EXISTS (SELECT FROM session o WHERE o.id = session_message.session_id) AND (session_message.record_id "
+        "IS NULL OR EXISTS (SELECT FROM record o WHERE o.id = session_message.record_id))",
     ),
     "statement_key": Rule("EXISTS (SELECT FROM record o WHERE o.id = statement_key.record_id)"),
     "record_tag": Rule(

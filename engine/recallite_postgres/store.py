@@ -207,9 +207,6 @@ _CHECKS = {
         "SELECT r.public_id FROM record r JOIN record_tag p ON p.record_id = r.id WHERE NOT EXISTS "
         "(SELECT 1 FROM scope_tag g WHERE g.tag_id = p.tag_id AND g.scope_id = r.scope_id)"
     ),
-    "message without words, or words without message": (
-        "SELECT 'message ' || id FROM session_message WHERE id NOT IN (SELECT message_id FROM session_words)"
-    ),
 }
 # `term` keeps its rows: `drop_unused` removes those that no record has.
 _DERIVED = [table.name for table in TABLES if table.derived and table.name != "term"]
@@ -409,7 +406,6 @@ class PostgresStore(Store):
             for table in _DERIVED:
                 writer.connection.execute(f"DELETE FROM {table}")
             maintenance.rebuild(writer, on_progress)
-            writer.sessions.rebuild_words()
             writer.connection.execute(
                 "INSERT INTO scope_tag (tag_id, scope_id) SELECT DISTINCT p.tag_id, r.scope_id FROM record_tag p "
                 "JOIN record r ON r.id = p.record_id"

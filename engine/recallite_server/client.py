@@ -12,7 +12,7 @@ from __future__ import annotations
 import builtins
 import inspect
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
@@ -312,8 +312,13 @@ class Client(_Surface):
         )  # fmt: skip
         self._scope, self._owner = checks.check_scope(scope), True
 
-    def scoped(self, scope: str) -> Client:
-        """A handle bound to a scope, as `Memory.scoped`. It shares the connections and does not close them."""
+    def scoped(self, scope: str, *, reads: str | Sequence[str] = ()) -> Client:
+        """A handle bound to a scope, as `Memory.scoped`. It shares the connections and does not close them.
+
+        Further scopes that are read come with the token: with `reads` InvalidInput is raised.
+        """
+        if reads:
+            raise InvalidInput(f"reads is {shown(reads)}: the token says it (`recallite token create --reads`)")
         handle = object.__new__(type(self))
         handle._url, handle._http, handle._owner = self._url, self._http, False
         handle._scope = checks.join_scopes(self._scope, scope) or "/"
@@ -557,10 +562,10 @@ class AsyncClient(_AsyncSurface):
         self._client = Client(url, token=token, scope=scope, timeout_seconds=timeout_seconds)
         AsyncHandle.__init__(self, lambda: self._client, threads=MOST_REQUESTS)
 
-    def scoped(self, scope: str) -> AsyncClient:
+    def scoped(self, scope: str, *, reads: str | Sequence[str] = ()) -> AsyncClient:
         """A handle bound to a scope; open the client first. It shares the connections and does not close them."""
         handle = object.__new__(type(self))
-        handle._client = handle._twin = self._now().scoped(scope)  # type: ignore[assignment]
+        handle._client = handle._twin = self._now().scoped(scope, reads=reads)  # type: ignore[assignment]
         handle._executor, handle._owner = self._executor, False
         return handle
 

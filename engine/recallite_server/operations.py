@@ -22,6 +22,7 @@ OPERATIONS = OperationSet(
                 "token create", _SHOW + "print_secret", create=True,
                 arguments={
                     "scope": Argument("It reaches this scope and those below it.", "/A/B"),
+                    "reads": Argument("It also recalls what is here; repeat for more.", "/A/B", "--reads"),
                     "read_only": Argument("It can change nothing."),
                     "authority": Argument("As whom it writes at most: user, agent, tool, document or web.", "WHO"),
                     "expires_after": Argument(

@@ -91,7 +91,7 @@ CALLS = (
     Call("sessions.open", ("name",), "agent:agent provider:name", 4),
     Call("sessions.get", ("name",), "agent:agent", 2),
     Call("sessions.list", (), "agent:agent limit:count", 2),
-    Call("sessions.search", ("query",), "agent:agent limit:count", 4),
+    Call("sessions.search", ("query",), "agent:agent limit:count relevant:flag", 4),
     Call("sessions.cleanup", ("time",), "agent:agent", 1),
     Call("consolidator.cycles", ("agent",), "limit:count", 1),
     Call("knowledge.search", ("query",), "limit:count where:where", 2),

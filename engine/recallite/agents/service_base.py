@@ -10,6 +10,7 @@ from msgspec import Struct, structs
 
 from recallite.errors import InvalidInput, RecalliteError
 from recallite.model import checks
+from recallite.model.filters import MESSAGE_KIND
 from recallite.model.records import Hits, as_seen
 from recallite.plugin import EngineHandle
 from recallite.recall.pipeline import recall_queries
@@ -77,11 +78,12 @@ class Service:
         return self._engine.embedder.count_tokens
 
     def _recall(self, agent: str | None, kind: str, query: str, limit: int, options: RecallOptions) -> Hits:
-        """Recall records of one kind from the scope of an agent and below."""
-        request = build_request(self._scope(agent), self._engine.settings.profile, limit=limit, **options)
+        """Recall records of one kind from the scope of an agent and below, and without one from those only read."""
+        shared = self._handle.shared if agent is None else ()
+        request = build_request(self._scope(agent), self._engine.settings.profile, shared, limit=limit, **options)
         if "kinds" in options or request.filter.kinds not in (None, (kind,)):
             raise InvalidInput(f"search has no option 'kinds': it is {kind!r} here; recall takes any")
-        request = structs.replace(request, filter=request.filter.replaced(kinds=(kind,)))
+        request = structs.replace(request, filter=request.filter.replaced(kinds=(kind,), sessions=kind == MESSAGE_KIND))
         with kernel_errors():
             hits = recall_queries(self._engine, [query], None, request)[0]
         hits[:] = [as_seen(hit, self._base) for hit in hits]

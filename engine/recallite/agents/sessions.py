@@ -10,25 +10,33 @@ import builtins
 import json
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any, ClassVar, NamedTuple, TypedDict, Unpack
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from recallite.agents.service_base import Service
-from recallite.errors import InvalidInput, NotFound, StoreCorrupt
+from recallite.embedding.handle import Identity
+from recallite.errors import EmbedderMismatch, InvalidInput, NotFound, StoreCorrupt
 from recallite.model import checks
+from recallite.model.filters import MESSAGE_KIND
+from recallite.model.records import NewRecord
 from recallite.model.settings import WritePolicy
 from recallite.plugin import EngineHandle
-from recallite.remember.prepare import uuid7
+from recallite.remember.embed import embed_rows, identity_for, insert_rows
+from recallite.remember.prepare import Arguments, prepare_all, uuid7
+from recallite.remember.write import embed_some_pending
+from recallite.store.columns import RowColumns
 from recallite.store.transaction import Reader, Writer
 from recallite.store.values import SessionRow, SnapshotRow, stored_json
 from recallite.system.asynchrony import AsyncService, awaited, awaited_service
 from recallite.system.messages import shown
-from recallite.text.words import STOP_TERMS, query_terms, tokenize
 
 # Messages contain pictures and files as base64.
 MAX_MESSAGE_BYTES = 32_000_000
+# Embedding this much takes some 0.1 s.
+_EMBEDDED_CHARS = 16_000
 
 
 class Checked(NamedTuple):
@@ -67,6 +75,12 @@ def plain_text(content: object) -> str:
     if isinstance(content, Sequence):
         return "\n".join(filter(None, map(plain_text, content)))
     return ""
+
+
+def to_embed(messages: Iterable[Mapping[str, Any]]) -> list[NewRecord]:
+    """Return the texts of messages as `Memory.transaction(embed=...)` takes them, to append the messages inside it."""
+    texts = [(plain_text(message.get("content")), message.get("role")) for message in messages]
+    return [NewRecord(text[:_EMBEDDED_CHARS], context=role) for text, role in texts if text.strip()]
 
 
 def decoded(session: str, position: int, text: bytes) -> dict[str, Any]:
@@ -200,7 +214,7 @@ class SessionInfo(Struct, frozen=True, kw_only=True):
 
 
 class MessageHit(Struct, frozen=True, kw_only=True):
-    """A message that a search found; `score` is its BM25, higher is better, and compares within one search."""
+    """A message that a search found; `score` and `confidence` are those of a `Hit`."""
 
     session: str
     agent: str | None = None
@@ -210,6 +224,7 @@ class MessageHit(Struct, frozen=True, kw_only=True):
     content: str
     created_at: datetime
     score: float
+    confidence: float
 
 
 class Session(SnapshotService):
@@ -266,11 +281,45 @@ class Session(SnapshotService):
     def extend(self, messages: Iterable[Mapping[str, Any]], *, created_at: datetime | str | None = None) -> int:
         """Store several messages at the end, all or none; returns the position of the first."""
         checked = check_messages(messages, self._engine.settings.write_policy)
-        moment = checks.check_time(created_at, "created_at")
-        rows = [(*message, tokenize(message.content)) for message in checked]
+        now = checks.time_or(created_at, "created_at", checks.now_us())
+        with_text = [i for i, message in enumerate(checked) if message.content.strip()]
+        rows, identity = self._records([checked[i] for i in with_text], now)
         with self._engine.atomic([self._opened.scope]) as writer:
-            now = checks.now_us() if moment is None else moment
-            return writer.sessions.append(self._row_id(writer), rows, now)
+            session = self._row_id(writer)
+            first = writer.sessions.next_position(session)
+            rows.position = [first + i for i in with_text]
+            ids = dict(zip(with_text, insert_rows(writer, rows, identity), strict=True))
+            stored = [(message.text, ids.get(i)) for i, message in enumerate(checked)]
+            writer.sessions.append(session, first, stored, now)
+        embed_some_pending(self._engine, rows)
+        return first
+
+    def _records(self, messages: Sequence[Checked], now: int) -> tuple[RowColumns, Identity | None]:
+        """Return the records of messages with a text, by which they are found, embedded.
+
+        A message is stored whatever the embedder does: where it fails, the record waits for its vector. A long text, as
+        tools return, is found by all its words and by the meaning of its beginning; of one longer than a memory may be,
+        only the beginning is searched.
+        """
+        engine, most = self._engine, self._engine.settings.max_text_chars
+        new = [
+            NewRecord(
+                message.content[:most], context=message.role, source=self.id,
+                created_at=checks.to_datetime(min(now, checks.now_us())),
+            )
+            for message in messages
+        ]  # fmt: skip
+        policy = structs.replace(engine.settings.write_policy, redact=None)  # they are redacted already
+        rows = prepare_all(Arguments(new), base=self._opened.scope, max_text_chars=most, policy=policy)
+        rows.kind, rows.standing = [MESSAGE_KIND] * len(new), [None] * len(new)
+        identity = None
+        with suppress(EmbedderMismatch):
+            identity = identity_for(engine, None)
+        rows.text, texts = [text[:_EMBEDDED_CHARS] for text in rows.text], rows.text
+        embed_rows(engine.embedder, rows, [None] * len(new), identity)
+        rows.text = texts
+        rows.copy_decisions_to_columns()
+        return rows, identity
 
     def messages(self, *, limit: int | None = None, skip_damaged: bool = False) -> builtins.list[dict[str, Any]]:
         """Return the messages in order, as they were given; with `limit`, the last of them.
@@ -420,14 +469,24 @@ class Sessions(Service):
             rows = reader.sessions.in_scope(self._scope(agent), limit=most)
         return [self._to_public(SessionInfo, row, id=row.name) for row in rows]
 
-    def search(self, query: str, *, agent: str | None = None, limit: int = 10) -> builtins.list[MessageHit]:
-        """Return messages with words of `query`, by BM25, best first; any text up to 100,000 characters will do."""
-        terms = query_terms(checks.check_query(query))
-        words = [word for word in terms if word not in STOP_TERMS] or terms
-        count = checks.check_count(limit, "limit")
-        with self._engine.store.read() as reader:
-            hits = reader.sessions.search(self._scope(agent), words, count)
-        return [self._to_public(MessageHit, hit) for hit in hits]
+    def search(
+        self, query: str, *, agent: str | None = None, limit: int = 10, relevant: bool = False
+    ) -> builtins.list[MessageHit]:
+        """Return messages that answer `query`, by meaning and words, best first, as `recall` finds memories.
+
+        The limit is filled; with `relevant` what does not answer is left out. `recall(sessions=True)` finds memories
+        and messages together.
+        """
+        hits = self._recall(agent, MESSAGE_KIND, query, limit, {"relevant": relevant, "scope": "/"})
+        return [
+            MessageHit(
+                session=hit.source.id, agent=self._agent_of(checks.join_scopes(self._base, hit.scope) or "/"),
+                scope=hit.scope, position=hit.source.position, role=hit.context, content=hit.text,
+                created_at=hit.created_at, score=hit.score, confidence=hit.confidence,
+            )
+            for hit in hits
+            if hit.source is not None and hit.source.position is not None
+        ]  # fmt: skip
 
     def cleanup(self, older_than: timedelta, *, agent: str | None = None) -> int:
         """Remove the sessions not used for longer than this and return their number."""

@@ -53,6 +53,7 @@ ARGUMENTS: dict[str, Argument] = {
     "as_of": Argument("What the store knew at this time, or at the end of this day.", "TIME"),
     "valid_at": Argument("What held at this time, superseded since or not.", "TIME"),
     "include_superseded": Argument("Also what others have superseded."),
+    "sessions": Argument("Also the messages of sessions."),
     "agent": Argument("The agent; without it, the scope's own.", "NAME"),
     "limit": Argument("The most to show.", flags="--limit,-n"),
     "offset": Argument("The number to leave out first."),

@@ -234,10 +234,15 @@ OPERATIONS: tuple[Operation, ...] = (
         group="sessions", http="GET /sessions/{id}", call=_CALLS + "get_session",
     ),
     Operation(
-        "sessions.search", "Find messages by their words, best first.",
+        "sessions.search", "Find messages by meaning and words, best first.",
         group="sessions", http="POST /sessions/search",
-        tool=Tool("session", about="find messages of any session by their words"),
-        command=Command("sessions search", "score session position role content", fails="empty", within=True),
+        tool=Tool(
+            "session", about="find messages of any session by meaning and words",
+            arguments={"query": REQUIRED, "agent": None, "limit": 10, "relevant": True},
+        ),
+        command=Command(
+            "sessions search", "confidence:.2f session position role content", fails="empty", within=True
+        ),
     ),
     Operation(
         "sessions.cleanup", "Remove sessions that were not used for a time. Unless --yes is given it asks first.",

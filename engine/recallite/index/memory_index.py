@@ -95,24 +95,29 @@ class MemoryIndex:
                 for array in part.growables().values():
                     array.keep_in(folder)
 
-    def corpus_statistics(self, scopes: tuple[int, ...] | None) -> CorpusStatistics:
-        """The statistics of the current records in these scopes, None for all; cached until the index changes."""
+    def corpus_statistics(self, scopes: tuple[int, ...] | None, kinds: tuple[str, ...] = ()) -> CorpusStatistics:
+        """The statistics of the current records in these scopes, None for all, and of these kinds, () for all.
+
+        They are cached until the index changes.
+        """
 
         def count() -> CorpusStatistics:
             table, versions_mask, all_open = self.table, None, self.table.all_open
             if not all_open:
-                versions_mask = partial(table.mask, RowFilter(now=0, scopes=scopes), closed=True)
-            if scopes is None:
+                versions_mask = partial(table.mask, RowFilter(now=0, scopes=scopes, kinds=kinds), closed=True)
+            if scopes is None and not kinds:
                 mask = None if all_open else table.open
                 return CorpusStatistics(table.open_rows, self.words.live_words, mask, versions_mask)
-            mask = self._scope_mask(scopes)
+            mask = self._scope_mask(scopes, kinds)
             words = float(self.words.lengths[mask.view(np.bool_)].sum(dtype=np.float64))
             return CorpusStatistics(int(np.count_nonzero(mask)), words, mask, versions_mask)
 
-        return self.cached("statistics", scopes, count)
+        return self.cached("statistics", (scopes, kinds), count)
 
-    def _scope_mask(self, scopes: tuple[int, ...] | None) -> NDArray[np.uint8]:
-        return self.cached("scopes", scopes, lambda: self.table.mask(RowFilter(now=0, scopes=scopes)))
+    def _scope_mask(self, scopes: tuple[int, ...] | None, kinds: tuple[str, ...] = ()) -> NDArray[np.uint8]:
+        return self.cached(
+            "scopes", (scopes, kinds), lambda: self.table.mask(RowFilter(now=0, scopes=scopes, kinds=kinds))
+        )
 
     def listing(self, key: Hashable, read_ids: Callable[[], Sequence[int]]) -> NDArray[np.uint8]:
         """1 for the rows of the records that `read_ids` returns, cached by `key` until the index changes."""

@@ -18,6 +18,7 @@ from recallite.index.growable import (
     check_within,
     filled,
 )
+from recallite.model.filters import MESSAGE_KIND
 from recallite.store.values import NEVER, Columns
 from recallite.text.standing import Standing
 from recallite.text.statements.keys import MAX_FRAMES
@@ -118,6 +119,13 @@ class RecordTable(IndexPart):
     def positions(self) -> NarrowColumn:
         """Positions by row; NEVER for none."""
         return self._positions
+
+    @property
+    def kinds_of_memories(self) -> tuple[str, ...]:
+        """The kinds but that of the messages of sessions; () for a table without any message."""
+        if MESSAGE_KIND not in self._kind_numbers:
+            return ()
+        return tuple(kind for kind in self._kind_numbers if kind != MESSAGE_KIND) or ("memory",)
 
     @property
     def all_open(self) -> bool:

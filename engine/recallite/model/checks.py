@@ -225,6 +225,11 @@ def join_scopes(base: str, scope: str | None) -> str | None:
     return base + check_scope(scope)
 
 
+def is_shared(seen: str) -> bool:
+    """Whether a scope, as a handle shows it, is one that the handle only reads; no scope that is given looks so."""
+    return seen.startswith("//")
+
+
 def check_agent(agent: object) -> str:
     """An agent id: one segment of a scope."""
     name = check_name(agent, "agent")

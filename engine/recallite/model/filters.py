@@ -254,6 +254,10 @@ Versions: TypeAlias = Literal["current", "open", "expired", "closed", "any"]
 open ones that have expired, those that a later text has replaced, or any."""
 
 
+MESSAGE_KIND = "session_message"
+"""The kind of the messages of sessions, which sessions alone write; a filter leaves them out unless it names them."""
+
+
 class FilterFields(TypedDict, total=False):
     """The keyword arguments of a filter; a record has to satisfy all that are given.
 
@@ -261,6 +265,7 @@ class FilterFields(TypedDict, total=False):
     - where: {field: {operator: value}}, e.g. {"importance": {"gte": 0.5}, "or": [{"topic": "a"}, {"topic": "b"}]};
       a bare value is compared with "eq"
     - kinds: one of these kinds; tags: any of these tags
+    - sessions: also the messages of sessions (kind "session_message"), which are left out otherwise
     - since, until: what overlaps these times, both included: from valid_from, else created_at, to valid_until
     - as_of: the state of the store at that time
     - valid_at: what held at that time, superseded since or not: from valid_from, else created_at, until valid_until if
@@ -280,6 +285,7 @@ class FilterFields(TypedDict, total=False):
     as_of: date | str | None
     valid_at: date | str | None
     include_superseded: bool
+    sessions: bool
 
 
 FIELD_NAMES = FilterFields.__annotations__
@@ -302,8 +308,11 @@ class Filter:
     as_of: int | None
     valid_at: int | None
     include_superseded: bool
-    # `scopes` are absolute; scopes in `where` are relative to the scope of the handle, this one.
+    sessions: bool
+    # `scopes` are absolute; scopes in `where` are relative to the scope of the handle, this one. What the handle reads
+    # beside it is in `shared`.
     base: str
+    shared: tuple[str, ...]
 
     def __init__(self, **fields: Unpack[FilterFields]) -> None:
         if unknown := [name for name in fields if name not in FIELD_NAMES]:
@@ -315,6 +324,9 @@ class Filter:
             kinds = tuple(checks.check_name(kind, "a kind") for kind in checks.as_list(stated, "kinds"))
         elif where is not None:
             kinds, where = _kinds_in(where)
+        sessions = checks.check_flag(fields.get("sessions") or False, "sessions") or MESSAGE_KIND in (kinds or ())
+        if sessions and kinds:
+            kinds = tuple(dict.fromkeys((*kinds, MESSAGE_KIND)))
         tags = fields.get("tags")
         self._set(
             scopes=_scopes(fields.get("scope")),
@@ -323,15 +335,21 @@ class Filter:
             where=where,
             **times,
             include_superseded=checks.check_flag(fields.get("include_superseded") or False, "include_superseded"),
+            sessions=sessions,
             base="/",
+            shared=(),
         )
 
-    def within(self, base: str) -> Filter:
-        """The filter for a handle bound to the scope `base`, which admits nothing outside."""
+    def within(self, base: str, shared: tuple[str, ...] = ()) -> Filter:
+        """The filter for a handle bound to the scope `base`, which admits nothing outside.
+
+        Without a scope of its own it also admits the `shared` ones, absolute paths.
+        """
         if base == "/" and "/" not in self.scopes:
             return self
         joined = dict.fromkeys(checks.join_scopes(base, scope) or "/" for scope in self.scopes or ("/",))
-        return self.replaced(scopes=() if "/" in joined else tuple(joined), base=base)
+        admitted = (*joined, *(() if self.scopes else shared))
+        return self.replaced(scopes=() if "/" in admitted else admitted, base=base, shared=shared)
 
     def replaced(self, **changes: Any) -> Filter:
         """A copy with some attributes changed."""
@@ -357,7 +375,14 @@ class Filter:
         if not self.tags and not _restricts(self.where):
             return None
         return self.replaced(
-            scopes=(), kinds=None, since=None, until=None, as_of=None, valid_at=None, include_superseded=True
+            scopes=(),
+            kinds=None,
+            since=None,
+            until=None,
+            as_of=None,
+            valid_at=None,
+            include_superseded=True,
+            sessions=True,
         )
 
     def _set(self, **attributes: Any) -> None:
@@ -365,8 +390,15 @@ class Filter:
             object.__setattr__(self, name, value)
 
 
-def bound_filter(base: str, filter_: Filter | None, fields: Mapping[str, Any], *, takes_as_of: bool = True) -> Filter:
-    """The filter given to a handle bound to `base`, as a value or by its fields."""
+def bound_filter(
+    base: str,
+    filter_: Filter | None,
+    fields: Mapping[str, Any],
+    *,
+    takes_as_of: bool = True,
+    shared: tuple[str, ...] = (),
+) -> Filter:
+    """The filter given to a handle bound to `base` that also reads the `shared` scopes, as a value or by its fields."""
     if filter_ is None:
         filter_ = Filter(**fields)
     elif not isinstance(filter_, Filter):
@@ -375,7 +407,7 @@ def bound_filter(base: str, filter_: Filter | None, fields: Mapping[str, Any], *
         raise InvalidInput(f"filter and {named[0]} are both given: put {named[0]} into the Filter")
     if filter_.as_of is not None and not takes_as_of:
         raise InvalidInput("as_of is for recall, explain, list and count: this works on the current records")
-    return filter_.within(base)
+    return filter_.within(base, shared)
 
 
 def _restricts(where: Expression | None) -> bool:

@@ -397,5 +397,11 @@ RecordOrHit = TypeVar("RecordOrHit", Record, Hit)
 
 
 def as_seen(value: RecordOrHit, base: str) -> RecordOrHit:
-    """A record or hit with its scope relative to `base`, as a handle bound to it shows it."""
-    return value if base == "/" else structs.replace(value, scope=value.scope.removeprefix(base) or "/")
+    """A record or hit with its scope relative to `base`, as a handle bound to it shows it.
+
+    One of another scope, which the handle only reads, has the path from the root with a second slash: "//handbook".
+    """
+    if base == "/":
+        return value
+    own = value.scope == base or value.scope.startswith(f"{base}/")
+    return structs.replace(value, scope=value.scope.removeprefix(base) or "/" if own else f"/{value.scope}")

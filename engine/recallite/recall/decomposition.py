@@ -127,7 +127,9 @@ def _merged(parts: list[str]) -> list[str]:
 def _by_model(engine: Engine, text: str, request: Request) -> SubQueries:
     assert engine.language_model is not None
     with engine.store.read() as reader:
-        paths = reader.scopes.inhabited(request.filter.scopes, _MOST_SCOPES)
+        # Scopes that are only read have no name by which the model could choose them.
+        shared = request.filter.shared
+        paths = [] if shared else reader.scopes.inhabited(request.filter.scopes, _MOST_SCOPES)
     base = request.filter.base.rstrip("/")
     known = [path.removeprefix(base) or "/" for path in paths]
     data = {"question": text, "scopes": known}

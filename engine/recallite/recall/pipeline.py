@@ -29,9 +29,9 @@ from recallite.errors import StoreUnavailable
 from recallite.index.memory_index import MemoryIndex, view_of
 from recallite.index.table import RowFilter
 from recallite.index.vectors import shortlist_size
-from recallite.model.checks import check_query
+from recallite.model.checks import check_query, is_shared
 from recallite.model.filters import Filter, Versions
-from recallite.model.records import Hits
+from recallite.model.records import Hit, Hits, as_seen
 from recallite.model.settings import DEFAULT, Profile
 from recallite.recall.answer import (
     SHOWN,
@@ -126,7 +126,7 @@ def _follow_steps(engine: Engine, question: str, hits: Hits, request: Request) -
     follow(question, hits, request, recall_steps)
     hits.stages = {**hits.stages, "hops": (perf_counter() - began) * 1e3}
     if request.counted:
-        engine.accesses.add([hit.id for hit in hits if hit.id not in before])
+        _count_accesses(engine, [hit for hit in hits if hit.id not in before], request)
 
 
 def _recall_split_long(
@@ -172,8 +172,15 @@ def _recall_in_transaction(
         hits.stages = {"embed": embed_ms, **hits.stages}
         hits.sub_queries, hits.scopes = sub.queries, sub.scopes
     if request.counted:
-        engine.accesses.add([hit.id for hits in recalled for hit in hits])
+        _count_accesses(engine, [hit for hits in recalled for hit in hits], request)
     return recalled
+
+
+def _count_accesses(engine: Engine, hits: Sequence[Hit], request: Request) -> None:
+    """Count accesses of what the handle may write."""
+    filter_ = request.filter
+    own = hits if not filter_.shared else [hit for hit in hits if not is_shared(as_seen(hit, filter_.base).scope)]
+    engine.accesses.add([hit.id for hit in own])
 
 
 def embed_queries(
@@ -307,7 +314,7 @@ class Opened(NamedTuple):
 
 def open_view(engine: Engine, reader: Reader, queries: Queries, request: Request) -> Opened:
     """The index at this read transaction's commit, under the request's filter."""
-    index = engine.index_within(request.filter.base)
+    index = engine.index_within("/" if request.filter.shared else request.filter.base)
     index.hold(reader)
     try:
         embedder = index.cached("embedder", None, reader.vectors.active_embedder)
@@ -337,7 +344,8 @@ def _view_under(
             standing = np.flatnonzero(index.table.standing if mask is None else index.table.standing * mask)
         if request.about_past and superseded:
             chains = index.cached("chains", None, partial(_chains, index, reader))
-        statistics = index.corpus_statistics(_statistics_scopes(reader, request))
+        kinds = () if filter_.sessions else index.table.kinds_of_memories
+        statistics = index.corpus_statistics(_statistics_scopes(reader, request), kinds)
         return view_of(index, mask, statistics, standing, chains)
 
     key = filter_, with_standing, expired, succeeded, request.about_past, request.profile.superseded
@@ -382,7 +390,7 @@ def _select_rows(
         hidden=_superseded_rows(index, reader, request, lapsed),
         as_of=filter_.as_of,
         scopes=tuple(reader.scopes.within(filter_.scopes)) if filter_.scopes else None,
-        kinds=filter_.kinds or (),
+        kinds=filter_.kinds or (() if filter_.sessions else index.table.kinds_of_memories),
         since=filter_.since,
         until=filter_.until,
         valid_at=filter_.valid_at,
@@ -431,8 +439,8 @@ def _chains(index: MemoryIndex, reader: Reader) -> NDArray[np.int64]:
 
 def _statistics_scopes(reader: Reader, request: Request) -> tuple[int, ...] | None:
     """The scopes that the IDF of words is taken from: all of the handle's, whatever the filter; None is every scope."""
-    base = request.filter.base
-    return None if base == "/" else tuple(reader.scopes.within((base,)))
+    base, shared = request.filter.base, request.filter.shared
+    return None if base == "/" or "/" in shared else tuple(reader.scopes.within((base, *shared)))
 
 
 # The kernel: called for some questions, and the hits that it found as columns.

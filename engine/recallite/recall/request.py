@@ -42,7 +42,8 @@ class RecallOptions(TypedDict, total=False):
       profile's `min_confidence`, if it is more), and those that are less than half as sure as the best; nothing is left
       if nothing answers. Of one to three words that do not ask, every hit that has all of them stays; a question about
       a whole story is not cut
-    - scope, kinds, tags, where, as_of, valid_at: fields of a filter
+    - scope, kinds, sessions, tags, where, as_of, valid_at: fields of a filter; with `sessions` the messages of sessions
+      are found too
     - filter: a `Filter`, in place of its fields; it has further ones: `since`, `until`, `include_superseded`
     - diversify_by: "time" or "source" for hits that cover the relevant periods or sources, in order of time and not of
       score; in place of MMR. "one_per_source" for the best hit of each source, in order of score, and
@@ -57,6 +58,7 @@ class RecallOptions(TypedDict, total=False):
     relevant: bool
     scope: str | Sequence[str] | None
     kinds: str | Sequence[str] | None
+    sessions: bool
     tags: Sequence[str] | None
     where: Mapping[str, Any] | None
     as_of: date | str | None
@@ -125,8 +127,8 @@ def _adapt_profile(profile: str | Profile, mode: str, names: tuple[str, ...], *v
 
 
 @lru_cache(maxsize=64)
-def _unfiltered(base: str) -> Filter:
-    return bound_filter(base, None, {})
+def _unfiltered(base: str, shared: tuple[str, ...]) -> Filter:
+    return bound_filter(base, None, {}, shared=shared)
 
 
 def unknown_argument(method: str, name: str) -> InvalidInput:
@@ -137,6 +139,7 @@ def unknown_argument(method: str, name: str) -> InvalidInput:
 def build_request(
     base: str,
     default_profile: str | Profile,
+    shared: tuple[str, ...] = (),
     /,
     *,
     limit: int | None = None,
@@ -145,6 +148,7 @@ def build_request(
     relevant: bool = False,
     scope: str | Sequence[str] | None = None,
     kinds: str | Sequence[str] | None = None,
+    sessions: bool = False,
     tags: Sequence[str] | None = None,
     where: Mapping[str, Any] | None = None,
     as_of: date | str | None = None,
@@ -154,7 +158,7 @@ def build_request(
     token_budget: int | None = None,
     purpose: str = "use",
 ) -> Request:
-    """Check the arguments of `recall`."""
+    """Check the arguments of `recall`, of a handle bound to `base` that reads the `shared` scopes too."""
     mode = checks.check_choice(mode, "mode", ("hybrid", "vector", "keyword"))
     choices: dict[str, Any] = {}
     if isinstance(profile, Mapping):
@@ -175,12 +179,21 @@ def build_request(
         limit = ranking.limit
     if checks.check_count(limit, "limit") > MAX_LIMIT:
         raise InvalidInput(f"limit is {limit:,}: at most {MAX_LIMIT:,}; use list() to walk through a store")
-    fields = {"scope": scope, "kinds": kinds, "tags": tags, "where": where, "as_of": as_of, "valid_at": valid_at}
+    fields: dict[str, Any] = {
+        "scope": scope,
+        "kinds": kinds,
+        "tags": tags,
+        "where": where,
+        "as_of": as_of,
+        "valid_at": valid_at,
+    }
     narrowed = scope is not None or kinds is not None or tags is not None or where is not None
-    narrowed = narrowed or filter is not None or as_of is not None or valid_at is not None
+    if sessions:
+        fields["sessions"] = sessions
+    narrowed = narrowed or bool(sessions) or filter is not None or as_of is not None or valid_at is not None
     return Request(
         profile=ranking,
-        filter=bound_filter(base, filter, fields) if narrowed else _unfiltered(base),
+        filter=bound_filter(base, filter, fields, shared=shared) if narrowed else _unfiltered(base, shared),
         mode=mode,  # type: ignore[arg-type]
         limit=limit,
         now=checks.now_us(),

@@ -13,7 +13,7 @@ from recallite.engine import Engine
 from recallite.errors import Conflict, InvalidInput, RecalliteError
 from recallite.model import checks
 from recallite.model.authority import authority_of, rank_of
-from recallite.model.filters import Filter
+from recallite.model.filters import MESSAGE_KIND, Filter
 from recallite.model.records import Changes, OnExisting, Outcome, Record
 from recallite.model.reports import Forgotten
 from recallite.model.settings import WritePolicy
@@ -50,6 +50,8 @@ _REPLACED = (
     "valid_until", "valid_resolved", "expires_at", "expires_after",
 )  # fmt: skip
 _PROCEDURE = "procedure"
+# What may be changed of a message of a session.
+_OF_MESSAGES = {"tags", "importance", "pinned", "metadata", "expires_at", "renew"}
 _OF_CHUNKS = ("text", "context", "vector", "kind", "scope", "source", "position", "metadata")
 _OF_PROCEDURES = ("text", "context", "vector", "kind", "scope", "metadata")
 
@@ -117,6 +119,12 @@ def check_owned(record: Record, changed: Collection[str]) -> None:
         raise InvalidInput(
             f"{record.id} is a chunk of {shown(record.source)}, whose {of_chunk[0]} comes from that document: "
             "change the document and ingest or index it again"
+        )
+    of_message = sorted({*changed} - _OF_MESSAGES) if record.kind == MESSAGE_KIND else []
+    if of_message:
+        raise InvalidInput(
+            f"{record.id} is a message of the session {shown(record.source)}, whose {of_message[0]} cannot be changed: "
+            "remember what is true now, or forget the message"
         )
     refused = [name for name in changed if name in _OF_PROCEDURES] if record.kind == _PROCEDURE else []
     if refused:

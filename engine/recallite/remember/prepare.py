@@ -26,6 +26,7 @@ from recallite.errors import InvalidInput, InvalidItem, RecalliteError
 from recallite.model import checks
 from recallite.model.authority import at_most, authority_of, ranks_of, speaker
 from recallite.model.checks import check_metadata, check_name, check_time, join_scopes, now_us, to_datetime
+from recallite.model.filters import MESSAGE_KIND
 from recallite.model.records import NewRecord, Record
 from recallite.model.settings import WritePolicy
 from recallite.store.columns import RowColumns
@@ -160,6 +161,8 @@ def prepare_all(
         "expires_at": [moment for moment, _ in expiries],
         "expires_after": [life for _, life in expiries],
     }
+    if MESSAGE_KIND in columns["kind"]:
+        raise InvalidInput(f"kind is {MESSAGE_KIND!r}, which messages of sessions have: use sessions.open(id).append")
     rows = RowColumns(**columns)
     rows.reading = read_texts(texts, contexts if any(contexts) else None, rows.tags if any(rows.tags) else None)
     rows.authority = ranks_of(at_most(policy.authority, speaker()), rows.kind, rows.source, rows.context)

@@ -18,7 +18,7 @@ from recallite.engine import Engine
 from recallite.errors import Conflict, InvalidInput, NotFound, RecalliteError
 from recallite.model import checks
 from recallite.model.authority import Authority, authority_of, is_lower, rank_of, speaker
-from recallite.model.filters import Filter
+from recallite.model.filters import MESSAGE_KIND, Filter
 from recallite.model.records import Link, Reached, Record
 from recallite.model.reports import UndonePair
 from recallite.remember.prepare import check_ids, check_order
@@ -150,6 +150,7 @@ def on_one_subject(topics: tuple[str | None, str | None], one: Mapping[str, Any]
 KINDS_THAT_LAST = {
     "episode": "an episode, which happened",
     CHUNK_KIND: "a chunk of a document: change the document and ingest it again",
+    MESSAGE_KIND: "a message of a session, which is kept as it was said",
     "procedure": "a procedure: procedures.save makes a new version",
 }
 """Kinds of which nothing supersedes anything."""
@@ -165,19 +166,24 @@ class RowRefused(RecalliteError):
         self.row, self.error = row, error
 
 
-def find_row_id(reader: Reader, public_id: object, base: str) -> int:
+def find_row_id(reader: Reader, public_id: object, base: str, *shared: str) -> int:
     """Find the row id of a current record that a handle bound to `base` may see; NotFound otherwise."""
-    ids = find_row_ids(reader, [public_id], base)
+    ids = find_row_ids(reader, [public_id], base, *shared)
     if ids:
         return ids[checks.plain_str(str(public_id))]
     where = "" if base == "/" else " in this scope"
     raise NotFound(f"no memory {shown(public_id)}{where}: it was never stored, was forgotten, or is elsewhere")
 
 
-def find_row_ids(reader: Reader, public_ids: Sequence[object], base: str) -> dict[str, int]:
-    """Find the row ids of the current records that a handle bound to `base` may see, by id, in this order."""
+def find_row_ids(reader: Reader, public_ids: Sequence[object], base: str, *shared: str) -> dict[str, int]:
+    """Find the row ids of the current records that a handle bound to `base` may see, by id, in this order.
+
+    It also sees those of the `shared` scopes.
+    """
     names = dict.fromkeys(checks.plain_str(public_id) for public_id in public_ids if _may_be_id(public_id))
-    ids = reader.records.find_ids([*names], base)
+    ids: dict[str, int] = {}
+    for scope in (base, *shared):
+        ids |= reader.records.find_ids([*names], scope)
     return {name: ids[name] for name in names if name in ids}
 
 

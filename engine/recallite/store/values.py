@@ -382,6 +382,7 @@ class AccessTokenRow(NamedTuple):
     public_id: str
     name: str | None
     scope: str
+    reads: str
     read_only: bool
     authority: int
     created_at: int
@@ -568,18 +569,6 @@ class SessionRow(NamedTuple):
     messages: int
     created_at: Moment
     updated_at: Moment
-
-
-class FoundMessage(NamedTuple):
-    """A message that a search found; a higher score is better."""
-
-    session: str
-    scope: str
-    position: int
-    role: str | None
-    content: str
-    created_at: Moment
-    score: float
 
 
 class SnapshotRow(NamedTuple):

@@ -30,7 +30,7 @@ STANDING: tuple[Standing, ...] = ("instruction", "preference")
 # Contexts that name who answers, not who asks.
 ANSWERING = frozenset(("assistant", "ai", "model", "bot", "chatbot", "system", "tool", "developer", "function"))
 # Kinds of records that no person has said.
-_OTHER_KINDS = frozenset(("chunk", "episode", "procedure"))
+_OTHER_KINDS = frozenset(("chunk", "episode", "procedure", "session_message"))
 # A longer text is a document, of which one sentence may be an instruction to someone else.
 MOST_CHARS = 1_000
 # What is quoted is read as so many of this character.
@@ -49,6 +49,7 @@ _END = lazily(
     r"|[。！？；]+[」』”）]*\s*|(?<![^\n]{60})\n\s*|\n\s*(?=[^a-z\s])"
 )
 _END_OF = re.Match.end
+_SAID = re.compile(r"\w")
 _ITEM = lazily(r"\s*(?:[-*+•]|\(?\d{1,2}[.)])\s")
 _TITLE = lazily(r"\s*#{1,6}\s|[^\n]*:\W*\Z")
 # What begins so limits or explains the sentence before it.
@@ -102,12 +103,13 @@ def standing_of_each(records: Sequence[tuple[str, str, str | None]]) -> list[Sta
     ends = []
     for kind, text, context in records:
         if len(text) <= MOST_CHARS and kind not in _OTHER_KINDS and (context or "").strip().lower() not in ANSWERING:
-            sentences += _sentences(text)[0]
+            sentences += sentences_of(text)[0]
         ends.append(len(sentences))
     judged = _judged(sentences)
     named: list[Standing | None] = []
     for begin, end in pairwise([0, *ends]):
-        beside_task, found = False, None
+        beside_task = False
+        found: Standing | None = None
         for one in judged[begin:end]:
             if one.standing == "preference":
                 found = found or one.standing
@@ -118,14 +120,14 @@ def standing_of_each(records: Sequence[tuple[str, str, str | None]]) -> list[Sta
     return named
 
 
-def _sentences(text: str) -> tuple[list[str], list[tuple[int, int]]]:
+def sentences_of(text: str) -> tuple[list[str], list[tuple[int, int]]]:
     """The sentences of a text without what they quote, and where each begins and ends."""
     if any(map(text.__contains__, _QUOTE_MARKS)):
         text = _QUOTED.sub(lambda quoted: _MASK * len(quoted[0]), text)
     sentences, bounds, begin = [], [], 0
     ends = map(_END_OF, _END.finditer(text))
     for end in (*ends, len(text)):
-        if _WORD.search(text, begin, end):
+        if _SAID.search(text, begin, end):
             sentences.append(text[begin:end])
             bounds.append((begin, end))
         begin = end
@@ -188,16 +190,21 @@ def standing_part(text: str) -> str:
     The rest was asked for once, or is no wish at all: "Set up the tests. Never run the slow ones unasked." What is left
     out between two sentences is shown by an ellipsis.
     """
-    parts, bounds = _sentences(text)
+    parts, bounds = sentences_of(text)
     needed = {i for i, one in enumerate(_judged(parts)) if one.standing is not None}
     for i in sorted(needed):
         needed |= _needed_before(parts, i) | _needed_after(parts, i)
+    return joined(text, [bounds[i] for i in sorted(needed)]) or text
+
+
+def joined(text: str, bounds: Sequence[tuple[int, int]]) -> str:
+    """Sentences of a text, with an ellipsis for what is left out between two."""
     runs: list[tuple[int, int]] = []
-    for begin, end in (bounds[i] for i in sorted(needed)):
+    for begin, end in bounds:
         if runs and runs[-1][1] == begin:
             begin = runs.pop()[0]
         runs.append((begin, end))
-    return " … ".join(text[begin:end].strip() for begin, end in runs) or text
+    return " … ".join(text[begin:end].strip() for begin, end in runs)
 
 
 def _needed_before(parts: Sequence[str], i: int) -> set[int]:

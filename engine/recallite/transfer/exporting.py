@@ -12,6 +12,7 @@ from typing import IO, Any
 import msgspec
 
 from recallite.engine import Engine
+from recallite.errors import InvalidInput
 from recallite.model.filters import Filter
 from recallite.model.records import Link, Record
 from recallite.remember.pending import catch_up
@@ -50,6 +51,8 @@ def export(
     `on_progress(done, total)` counts memories.
     """
     line_format = format_of(target, format)
+    if filter.sessions:
+        raise InvalidInput("messages of sessions are in no export: leave sessions out, or use store.backup or copy")
     with ExitStack() as opened:
         stream = opened.enter_context(writing(target, store=engine.store.path))
         catch_up(engine)  # a file says what superseded what, not what waits to be compared

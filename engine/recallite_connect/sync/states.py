@@ -26,7 +26,7 @@ from recallite.errors import EmbedderError, InvalidInput
 from recallite.model import checks
 from recallite.model.authority import Authority, rank_of
 from recallite.model.checks import EARLIEST_US, LATEST_US, check_time
-from recallite.model.filters import Filter
+from recallite.model.filters import MESSAGE_KIND, Filter
 from recallite.model.records import Link
 from recallite.remember.change import version_row
 from recallite.remember.embed import embed_rows, embedder_of, identity_for
@@ -316,7 +316,7 @@ def _memories(versions: Iterator[Version]) -> Iterator[Item]:
     for public_id, group in groupby(versions, key=lambda version: version.record.id):
         listed = [*group]
         record = listed[-1].record
-        if record.kind == CHUNK_KIND:
+        if record.kind in (CHUNK_KIND, MESSAGE_KIND):
             continue
         texts = [_text(version) for version in listed]
         name = ("memory", public_id)
@@ -652,8 +652,10 @@ def _check_memory(item: Item, fields: MemoryFields, made_by: Embedder | None, ma
     for name in ("kind", "topic", "source"):
         if (value := getattr(fields, name)) is not None:
             checks.check_name(value, name)
-    if fields.kind == CHUNK_KIND or not item.texts:
-        raise InvalidInput(f"{item.name[1]} is a chunk of a document, or has no text: devices exchange neither")
+    if fields.kind in (CHUNK_KIND, MESSAGE_KIND) or not item.texts:
+        raise InvalidInput(
+            f"{item.name[1]} is a chunk of a document, a message of a session or has no text: devices exchange none"
+        )
     for key, text in item.texts.items():
         checks.check_text(text.text, max_text_chars)
         if key != text.key:

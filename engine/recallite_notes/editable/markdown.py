@@ -40,7 +40,7 @@ from msgspec import Struct, structs
 from recallite.errors import InvalidInput
 from recallite.model.authority import implied_authority
 from recallite.model.checks import check_name, check_time, join_scopes, optional_datetime
-from recallite.model.filters import Filter
+from recallite.model.filters import MESSAGE_KIND, Filter
 from recallite.model.records import Record
 from recallite.store.transaction import Reader
 from recallite.store.values import CHUNK_KIND
@@ -303,9 +303,9 @@ def _fields(comment: str) -> Fields:
         check_name(link.target, "a link's target")
     for entry in fields.superseded_by:
         check_name(entry.new, "superseded_by")
-    if fields.kind == CHUNK_KIND:
+    if fields.kind in (CHUNK_KIND, MESSAGE_KIND):
         # An export writes no chunks, and would remove the file that holds one.
-        raise InvalidInput(f"kind is {fields.kind!r}, a passage of a document, not a memory: give another kind")
+        raise InvalidInput(f"kind is {fields.kind!r}, of a document or session, not a memory: give another kind")
     return fields
 
 

@@ -88,16 +88,18 @@ def _run(context: click.Context, *, create: bool, port: int, max_upload_mib: int
 def print_secret(token: Token) -> None:
     """Print the secret of a token, which is shown once."""
     echo(token.secret)
-    hint(f"token {token.id} for {token.scope}: it is shown this once, the store keeps its hash")
+    also = f", reading {', '.join(token.reads)}" if token.reads else ""
+    hint(f"token {token.id} for {token.scope}{also}: it is shown this once, the store keeps its hash")
 
 
 def print_tokens(tokens: Sequence[Token]) -> None:
     """Print tokens and what they allow."""
     print_rows(
-        ("id", "name", "scope", "may", "as", "expires"),
+        ("id", "name", "scope", "reads", "may", "as", "expires"),
         [
-            (entry.id, entry.name or "", entry.scope, "read" if entry.read_only else "read, write",
-             entry.authority, "expired" if entry.expired else stamp(entry.expires_at) or "never")
+            (entry.id, entry.name or "", entry.scope, " ".join(entry.reads),
+             "read" if entry.read_only else "read, write", entry.authority,
+             "expired" if entry.expired else stamp(entry.expires_at) or "never")
             for entry in tokens
         ],
     )  # fmt: skip

@@ -14,9 +14,8 @@ from itertools import islice, pairwise
 from typing import NamedTuple
 
 from recallite.text.patterns import lazily, word_set
-from recallite.text.standing import VERBS
 from recallite.text.statements import lexicon as lx
-from recallite.text.statements.instructions import instructions_of
+from recallite.text.statements.instructions import VERBS, instructions_of
 from recallite.text.statements.statement_words import Word, read_words
 from recallite.text.words import STOP_WORDS, stem_of
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from recallite.agents.known import known
 from recallite.model.authority import said_by
 from recallite.model.records import Hit, Record
 from recallite.text.junk import is_junk
@@ -79,16 +80,17 @@ def briefing(memory: Memory, event: Event) -> str:
         scope=scope, where={"standing": {"in": ["instruction", "preference"]}, "authority": "user"}, limit=_STANDING
     )
     turns = memory.list(scope=event.project.scope, where={"source": {"contains": f"{event.host}/"}}, limit=_MOST_TURNS)
-    turn_ids = {record.id for record in turns}
-    others = memory.list(scope=scope, where={"kind": {"ne": "chunk"}}, limit=_FACTS + len(turn_ids) + len(standing))
-    known = turn_ids | {record.id for record in standing}
-    facts = sorted([record for record in others if record.id not in known][:_FACTS], key=_is_superseded)
+    ends = _open_ends(turns, event.session)
+    others = memory.list(scope=scope, where={"kind": {"ne": "chunk"}}, limit=_FACTS + len(turns) + len(standing))
+    shown_above = {record.id: record for record in (*standing, *ends)}
+    facts = known([record for record in others if record.id not in shown_above], _FACTS, told=shown_above.values())
     told = {  # each instruction that holds and each preference, without the rest of its text
         record.id: line_of(record, standing_part(record.text), may_contradict=[other.id for other in earlier])
         for record, earlier in sorted(in_force(standing), key=lambda part: _is_superseded(part[0]))
     }
     sections = [
-        (_INSTRUCTIONS, told), (_OPEN, _lines(_open_ends(turns, event.session))), (_ABOUT, _lines(facts)),
+        (_INSTRUCTIONS, told), (_OPEN, _lines(ends)),
+        (_ABOUT, {record.id: line_of(record, part) for record, part in facts}),
     ]  # fmt: skip
     text, shown = fitted(memory, sections, _BRIEFING_TOKENS)
     if shown or event.cause in _ANEW:

@@ -6,10 +6,11 @@ import builtins
 import hashlib
 import secrets
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+import msgspec
 from msgspec import structs
 
 from recallite.errors import AccessDenied, InvalidInput, NotFound, StoreError
@@ -17,7 +18,7 @@ from recallite.model import checks
 from recallite.model.authority import Authority, authority_of, check_authority, rank_of
 from recallite.model.records import Plain
 from recallite.plugin import engine_of
-from recallite.store.values import AccessTokenRow
+from recallite.store.values import AccessTokenRow, stored_json
 from recallite.system.messages import shown
 
 if TYPE_CHECKING:
@@ -31,9 +32,13 @@ GRANTED = "recallite.granted"
 
 
 class Grant(Plain, frozen=True, kw_only=True):
-    """Rights of a request: to read, and unless `read_only` to write, within `scope`, as the word of `authority`."""
+    """Rights of a request: to read, and unless `read_only` to write, within `scope`, as the word of `authority`.
+
+    It also recalls what is in the scopes `reads`: see `Memory.scoped`.
+    """
 
     scope: str = "/"
+    reads: tuple[str, ...] = ()
     read_only: bool = False
     authority: Authority = "user"
 
@@ -49,7 +54,7 @@ class Token(Grant, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         """Represent it without the secret."""
-        return f"Token(id={self.id!r}, scope={self.scope!r}, read_only={self.read_only})"
+        return f"Token(id={self.id!r}, scope={self.scope!r}, reads={self.reads!r}, read_only={self.read_only})"
 
     @property
     def expired(self) -> bool:
@@ -69,6 +74,7 @@ class Tokens:
         self,
         *,
         scope: str = "/",
+        reads: Sequence[str] = (),
         read_only: bool = False,
         authority: Authority = "user",
         expires_after: timedelta | None = None,
@@ -76,6 +82,7 @@ class Tokens:
     ) -> Token:
         """Make a token for a scope; its `secret` is shown this once. Without `expires_after` it lasts until revoked.
 
+        It also recalls what is in the scopes `reads`, and changes nothing there: a handbook that several tenants share.
         What is written with it is the word of `authority` at most.
 
         Raises InvalidInput for a malformed scope and a time that is not positive.
@@ -87,7 +94,7 @@ class Tokens:
             expires_at = None if expires_after is None else now + expires_after // timedelta(microseconds=1)
             row = AccessTokenRow(
                 uuid.uuid4().hex[:12], None if name is None else checks.check_name(name, "name"),
-                checks.check_scope(scope), checks.check_flag(read_only, "read_only"),
+                checks.check_scope(scope), _checked_reads(scope, reads), checks.check_flag(read_only, "read_only"),
                 rank_of(check_authority(authority, "authority")), now, expires_at,
             )  # fmt: skip
             token = _shown(row)
@@ -127,7 +134,9 @@ class Tokens:
             raise AccessDenied("the token is not known here: it was revoked, or is of another store")
         if row.expires_at is not None and row.expires_at <= checks.now_us():
             raise AccessDenied("the token has expired: have a new one made with `recallite token create`")
-        return Grant(scope=row.scope, read_only=bool(row.read_only), authority=authority_of(row.authority))
+        return Grant(
+            scope=row.scope, reads=_reads(row), read_only=bool(row.read_only), authority=authority_of(row.authority)
+        )
 
     def _check_owner(self) -> None:
         """Raise StoreError for a tenant of a server, who sees no tokens."""
@@ -143,9 +152,22 @@ def _hash(secret: str) -> bytes:
     return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).digest()
 
 
+def _checked_reads(scope: str, reads: Sequence[str]) -> str:
+    paths = dict.fromkeys(map(checks.check_scope, checks.as_list(reads, "reads")))
+    if paths and scope == "/":
+        raise InvalidInput("reads is given with the scope /, which has every other: give the scope that is written to")
+    if "/" in paths:
+        raise InvalidInput("reads has the scope /, which is everything: name the scopes that the token may read")
+    return msgspec.json.encode([*paths]).decode()
+
+
+def _reads(row: AccessTokenRow) -> tuple[str, ...]:
+    return stored_json(row.reads, f"token {row.public_id}", tuple[str, ...])
+
+
 def _shown(row: AccessTokenRow) -> Token:
     return Token(
-        id=row.public_id, name=row.name, scope=row.scope, read_only=bool(row.read_only),
+        id=row.public_id, name=row.name, scope=row.scope, reads=_reads(row), read_only=bool(row.read_only),
         authority=authority_of(row.authority), created_at=checks.to_datetime(row.created_at),
         expires_at=checks.optional_datetime(row.expires_at),
     )  # fmt: skip

@@ -231,7 +231,7 @@ class RecallBatcher:
         # A language model may be asked about a long query, for which the others shall not wait.
         if "vector" in options or engine_of(memory).core.language_model is not None:
             return await self._run(lambda: memory.recall(query, **options))  # type: ignore[no-any-return]
-        key = repr((scope, sorted(options.items())))
+        key = repr((scope, engine_of(memory).shared, sorted(options.items())))
         answered = asyncio.get_running_loop().create_future()
         self._waiting.append(_Waiting(memory, query, options, key, answered, copy_context()))
         if self._working is None or self._working.done():

@@ -191,7 +191,7 @@ class Access:
         Raises InvalidInput for a malformed scope in the header.
         """
         grant: Grant = request.scope[GRANT]
-        memory = self._memory if grant.scope == "/" else self._memory.scoped(grant.scope)
+        memory = self._memory if grant.scope == "/" else self._memory.scoped(grant.scope, reads=grant.reads)
         narrowed = request.headers.get(SCOPE_HEADER, "/")
         if not narrowed.isascii():
             raise Refused(422, f"{SCOPE_HEADER} is not ASCII: percent-encode it, as UTF-8")

@@ -178,6 +178,24 @@ def test_a_briefing_has_facts_and_where_the_last_sessions_stopped(memory, projec
     assert [record["superseded_by"] for record in last] == [[new]]
 
 
+def test_a_briefing_has_what_turns_state_once_and_the_current_first(memory, project):
+    memory.remember("The line length is 100", scope=project_of(str(project)).scope)
+    Session(memory, project, "s1").has("The minimum Python version is 3.11", "Noted.", "Why does it fail?", "It waits.")
+    Session(memory, project, "s2").has(
+        "Our line length is 100. Fix the parser",
+        "Fixed.",
+        "The minimum Python version is 3.12 now. Update the CI.",
+        "Ok.",
+    )
+    Session(memory, project, "s3").has("minimum is 3.12 now", "Ok.", "Sort the imports", "Sorted.")
+    Session(memory, project, "s4").has("Explain the lexer", "It reads words.")
+    about = Session(memory, project, "s5").fires("SessionStart").partition("Known about this project")[2]
+    assert texts(about) == [
+        "minimum is 3.12 now", "The minimum Python version is 3.12 now.", "Our line length is 100.",
+    ]  # fmt: skip
+    assert {memory["said_by"] for memory in shown(about)} == {"user"}
+
+
 def test_a_briefing_keeps_to_its_tokens(memory, project):
     scope = project_of(str(project)).scope
     for number in range(40):

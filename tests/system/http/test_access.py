@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import httpx2
@@ -180,6 +181,44 @@ def test_a_closed_store_is_told_with_and_without_a_token(ask, on_disk):
     secret = Tokens(on_disk).create().secret
     on_disk.close()
     assert status(ask(secret).get("/v1/count")) == (503, "StoreClosed")
+
+
+def test_a_token_recalls_what_it_shares_and_leaks_nothing_else(ask, on_disk):
+    """Two tenants with a handbook, asked at once: batches of recalls mix no rights."""
+    book = on_disk.remember("refunds take 14 days", scope="/handbook").id
+    for name in "abc":
+        on_disk.remember(f"refunds of tenant {name}", scope=f"/tenants/{name}")
+    tokens = Tokens(on_disk)
+    shares = ask(tokens.create(scope="/tenants/a", reads=["/handbook"]).secret)
+    other = ask(tokens.create(scope="/tenants/a", reads=["/tenants/c"]).secret)
+    alone = ask(tokens.create(scope="/tenants/a").secret)
+    expected = {
+        shares: ["refunds of tenant a", "refunds take 14 days"], alone: ["refunds of tenant a"],
+        other: ["refunds of tenant a", "refunds of tenant c"],
+    }  # fmt: skip
+    with ThreadPoolExecutor(16) as threads:
+        asked = [client for _ in range(20) for client in expected]
+        answers = threads.map(lambda client: client.post("/v1/recall", json={"query": "refunds"}).json()["hits"], asked)
+        for client, hits in zip(asked, answers, strict=True):
+            assert sorted(hit["text"] for hit in hits) == expected[client]
+    assert {hit["scope"] for hit in shares.post("/v1/recall", json={"query": "refunds"}).json()["hits"]} == {
+        "/", "//handbook",
+    }  # fmt: skip
+    assert shares.get(f"/v1/memories/{book}").json()["text"] == "refunds take 14 days"
+    assert shares.post("/v1/memories", json={"text": "new"}).status_code == 201
+    for answer in (
+        shares.patch(f"/v1/memories/{book}", json={"text": "x"}), shares.delete(f"/v1/memories/{book}"),
+        shares.post("/v1/memories", json={"text": "x", "scope": "//handbook"}), alone.get(f"/v1/memories/{book}"),
+        shares.get(f"/v1/memories/{book}", headers={"Recallite-Scope": "/x"}),
+    ):  # fmt: skip
+        assert answer.status_code in (404, 422)
+    assert "14 days" not in shares.get("/v1/export").text + shares.get("/v1/memories").text
+    assert [record.scope for record in on_disk.list(limit=1)] == ["/tenants/a"]
+    assert on_disk.get(book).text == "refunds take 14 days"
+    with pytest.raises(InvalidInput, match="reads"):
+        tokens.create(scope="/a", reads=["/"])
+    with pytest.raises(InvalidInput, match="reads"):
+        tokens.create(reads=["/a"])
 
 
 def test_the_header_narrows_and_never_widens(ask, on_disk):

@@ -36,7 +36,8 @@ def calls(url, secret, *asked, mode="auto"):
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 def test_tools_read_and_write_within_the_scope_of_the_token(on_disk, mode):
     on_disk.remember("Bob drives a van", scope="/bob")
-    secret = Tokens(on_disk).create(scope="/ada").secret
+    on_disk.remember("Tea is served at four", scope="/handbook")
+    secret = Tokens(on_disk).create(scope="/ada", reads=["/handbook"]).secret
     with serving(on_disk, tokens_required=True) as url:
         names, written, found = calls(
             url,
@@ -47,7 +48,9 @@ def test_tools_read_and_write_within_the_scope_of_the_token(on_disk, mode):
         )
     assert {"recall", "remember", "forget"} <= names
     assert not written.is_error
-    assert [each["text"] for each in found.structured_content["results"]] == ["Ada likes green tea"]
+    assert {each["text"] for each in found.structured_content["results"]} == {
+        "Ada likes green tea", "Tea is served at four",
+    }  # fmt: skip
     assert [each.scope for each in on_disk.list(limit=1)] == ["/ada"]
 
 

@@ -82,7 +82,20 @@ def test_a_store_is_inspected_with_a_token_of_its_own(path):
 
 def test_a_token_is_made_listed_and_revoked(path, monkeypatch, capsys):
     monkeypatch.setenv("RECALLITE_EMBEDDER", "none")
-    create = ["create", "--scope", "/a", "--read-only", "--expires", "30d", "--name", "x"]
+    create = [
+        "create",
+        "--scope",
+        "/a",
+        "--read-only",
+        "--expires",
+        "30d",
+        "--name",
+        "x",
+        "--reads",
+        "/h",
+        "--reads",
+        "/i",
+    ]
     assert run(["--db", path, "token", *create]) == 0
     printed = capsys.readouterr()
     secret = printed.out.strip()
@@ -90,7 +103,7 @@ def test_a_token_is_made_listed_and_revoked(path, monkeypatch, capsys):
     assert secret not in printed.err
     assert run(["--db", path, "token", "list", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
-    assert [(each["scope"], each["read_only"], each["name"]) for each in listed] == [("/a", True, "x")]
+    assert [(each["scope"], each["reads"], each["name"]) for each in listed] == [("/a", ["/h", "/i"], "x")]
     assert listed[0]["secret"] is None
     with running("--db", path, "serve", "--port", "0", "--require-tokens") as (url, _):
         asked = {"headers": {"Authorization": f"Bearer {secret}"}, "trust_env": False}

@@ -35,7 +35,7 @@ row = connection.execute(
 ).fetchone()
 print(row)
 for name, kind in connection.execute("SELECT name, type FROM sqlite_schema WHERE type IN ('table', 'view')").fetchall():
-    if not name.startswith(("session_fts", "sqlite_")):
+    if not name.startswith("sqlite_"):
         connection.execute(f"SELECT * FROM {name}").fetchall()
 print(connection.execute("SELECT count(*) FROM memories").fetchone())
 """,

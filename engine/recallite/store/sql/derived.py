@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from recallite.errors import StoreCorrupt
 from recallite.model.authority import LOWEST_RANK
+from recallite.model.filters import MESSAGE_KIND
 from recallite.store.sql.repository import IN_ARRAY, TAGS_SQL, Repository, json_list
 from recallite.store.values import CHUNK_KIND, Sought, SoughtText, StatementCandidate
 from recallite.system.numerics import kernels
@@ -165,7 +166,7 @@ class Lexicon(Repository):
 # Statements: their keys and frames.
 
 # What happened, what a file says and how to do something is not superseded by a later text.
-WITHOUT_STATEMENTS = (CHUNK_KIND, "episode", "procedure")
+WITHOUT_STATEMENTS = (CHUNK_KIND, MESSAGE_KIND, "episode", "procedure")
 # The further times at which a record was remembered, as JSON.
 _REPEATED_SQL = json_list("again.at", "again.at", "occurrence again WHERE again.record_id = r.id")
 _KEY = Struct("<q")

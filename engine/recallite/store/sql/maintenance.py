@@ -16,10 +16,12 @@ import numpy as np
 
 from recallite.errors import InvalidInput, StoreError
 from recallite.model.checks import now_us, to_datetime
+from recallite.model.filters import MESSAGE_KIND
 from recallite.model.reports import ErasureReceipt
 from recallite.store.sql.derived import numbers_in
 from recallite.store.sql.repository import IN_ARRAY, INSIDE, TAGS_SQL, Repository, within
 from recallite.store.sql.schema import TABLES, Table
+from recallite.store.sql.services import LOST_MESSAGES
 from recallite.store.sql.vectors import VECTOR_BYTES
 from recallite.store.store import Progress
 from recallite.store.values import CopyMark, Erased, read_rows, stored_json
@@ -44,9 +46,13 @@ class _Text(NamedTuple):
 def rebuild(tx: Writer, on_progress: Progress | None = None) -> None:
     """Make words and hashes from the records anew. Unsound vectors are removed, the others kept as the settings say.
 
+    So are messages whose record is missing, and records of messages that are missing.
+
     The database has emptied the derived tables before, and filled the tables that it alone has.
     """
     tx.connection.execute("INSERT INTO kind (name) SELECT DISTINCT kind FROM record")
+    tx.connection.execute("UPDATE session_message SET record_id = NULL WHERE record_id NOT IN (SELECT id FROM record)")
+    tx.records.delete([row[0] for row in tx.connection.execute(LOST_MESSAGES.format("id")).fetchall()])
     tx.supersessions.rebuild()
     tx.uncompared.mend()
     open_epoch(tx)
@@ -181,6 +187,7 @@ _VECTORS = (
 )
 _BESIDE = (
     "SELECT text FROM occurrence WHERE record_id IN (SELECT value FROM carray(?1))",
+    "SELECT message FROM session_message WHERE record_id IN (SELECT value FROM carray(?1))",
     *(
         f"SELECT reason FROM {table} WHERE {old} IN (SELECT value FROM carray(?1)) OR {new} IN "
         "(SELECT value FROM carray(?1))"
@@ -213,8 +220,10 @@ class Erasure(Repository):
         """Note what is stored of these open records and, for whole scopes, of their services."""
         if self._tx.began is not None:  # before anything is deleted
             raise InvalidInput(INSIDE)
+        ids = tuple(self._tx.records.public_ids(row_ids))
+        row_ids = [*row_ids, *self._messages_in(scopes)]
         traces = self._traces(row_ids, scopes)
-        traces.ids = tuple(self._tx.records.public_ids(row_ids))
+        traces.ids = ids
         traces.rows = self._rows_by_table()
         traces.had_snapshot = self._has_snapshot()
         self._tx.synced.forget_names(traces.ids)
@@ -223,6 +232,18 @@ class Erasure(Repository):
             (self._id_array(self._with_versions(row_ids)),),
         )
         return traces
+
+    def _messages_in(self, scopes: Iterable[str]) -> list[int]:
+        """The records of the messages of sessions in whole scopes."""
+        return [
+            row_id
+            for condition, bound in map(within, scopes)
+            for row_id in self._column(
+                f"SELECT id FROM record WHERE kind = '{MESSAGE_KIND}' AND recorded_until IS NULL AND scope_id IN "
+                f"(SELECT id FROM scope WHERE {condition})",
+                bound,
+            )
+        ]
 
     def finish(self, erased: Erased) -> None:
         """Remove what the deletion has left unused, and count what is gone."""
@@ -236,8 +257,7 @@ class Erasure(Repository):
         for (table, column), names in erased.names.items():
             left = self._column(f"SELECT {column} FROM {table} WHERE {column} {IN_ARRAY}", (self._array([*names]),))
             for name in names.difference(left):
-                # A word that is in a message of a session is still there.
-                if len(name.encode()) >= LEAST_BYTES and not (table == "term" and self._in_a_message(name)):
+                if len(name.encode()) >= LEAST_BYTES:
                     _add(erased, name)
         now = self._rows_by_table()
         erased.rows = {table: rows - now[table] for table, rows in erased.rows.items() if rows != now[table]}
@@ -282,8 +302,7 @@ class Erasure(Repository):
                 f"SELECT {', '.join(names)} FROM {table} WHERE {inside}" for table, names in _OF_SCOPES.items()
             ]
             statements.append(
-                "SELECT content, message FROM session_message WHERE session_id IN "
-                f"(SELECT id FROM session WHERE {inside})"
+                f"SELECT message FROM session_message WHERE session_id IN (SELECT id FROM session WHERE {inside})"
             )
             statements.append(
                 f"SELECT title, d.metadata, o.name FROM document d JOIN source o ON o.id = d.source_id WHERE o.{inside}"
@@ -311,10 +330,6 @@ class Erasure(Repository):
     @abstractmethod
     def _tables(self) -> list[str]:
         """The tables in which rows are counted."""
-
-    @abstractmethod
-    def _in_a_message(self, word: str) -> bool:
-        """Whether a message of a session has a word."""
 
 
 def receipt(
@@ -379,8 +394,9 @@ def _scoped(table: Table) -> str | None:
     """The condition on the rows of a scope that follows from what rows belong to."""
     if "scope_id" in table.columns:
         return _SCOPED
-    records = table.references_to("record")
-    return _of(*(f"{table.name}.{column}" for column in records)) if records else _ELSEWHERE[table.name]
+    if table.name in _ELSEWHERE:
+        return _ELSEWHERE[table.name]
+    return _of(*(f"{table.name}.{column}" for column in table.references_to("record")))
 
 
 # The conditions for other tables; None: a copy of a scope leaves the table out.
@@ -478,7 +494,6 @@ class Copying(Repository):
     def clear(self, *, access_tokens: bool) -> None:
         """Remove all rows of the tables that a copy writes to."""
         self._tx.snapshot.discard()
-        self._tx.sessions.drop_all_words()
         self._tx.statements.clear()
         for table in reversed(self.tables("/", access_tokens=access_tokens)):
             self._execute(f"DELETE FROM {table} WHERE {_META if table == 'meta' else 'true'}")
@@ -490,10 +505,7 @@ class Copying(Repository):
         if not rows:
             return
         self._insert_many(table, ", ".join(columns), rows)
-        if table == "session_message":
-            id, content = columns.index("id"), columns.index("content")
-            self._tx.sessions.add_words([(row[id], row[content]) for row in rows])
-        elif table == "statement":
+        if table == "statement":
             self._tx.statements.list_keys([row[columns.index("record_id")] for row in rows])
 
     def finish(self, last_ids: dict[str, int]) -> None:

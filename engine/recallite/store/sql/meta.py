@@ -205,7 +205,7 @@ class Scopes(Repository):
 
 # Access tokens.
 
-_FIELDS = "public_id, name, scope, read_only, authority, created_at, expires_at"
+_FIELDS = "public_id, name, scope, reads, read_only, authority, created_at, expires_at"
 
 
 class AccessTokens(Repository):
@@ -222,7 +222,7 @@ class AccessTokens(Repository):
 
     def add(self, row: AccessTokenRow, hash: bytes) -> None:
         """Add a token."""
-        self._execute(f"INSERT INTO access_token ({_FIELDS}, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*row, hash))
+        self._execute(f"INSERT INTO access_token ({_FIELDS}, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", (*row, hash))
 
     def remove(self, public_id: str) -> bool:
         """Remove a token; False if there is none with this id."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
 
-from recallite.model.filters import And, Comparison, Expression, Filter, Not, Versions, metadata_keys
+from recallite.model.filters import MESSAGE_KIND, And, Comparison, Expression, Filter, Not, Versions, metadata_keys
 from recallite.store.values import CHUNK_KIND
 
 if TYPE_CHECKING:
@@ -166,6 +166,8 @@ class Conditions(ABC):
             parts.append(self.in_scopes(filter.scopes))
         if filter.kinds:
             parts.append(self._compile(Comparison("kind", "in", filter.kinds), filter.base))
+        elif not filter.sessions:
+            parts.append(Condition(f"r.kind <> '{MESSAGE_KIND}'"))
         if filter.since is not None:
             parts.append(Condition("coalesce(r.valid_until - 1, r.valid_from, r.created_at) >= ?", (filter.since,)))
         if filter.until is not None:
@@ -223,9 +225,10 @@ class Conditions(ABC):
             return Condition(f"{column} IN ({_NAMED[field]} {condition})", (bound,))
         if field == "scope" and base != "/":
             relative = (
-                "(SELECT coalesce(nullif(substr(path, CAST(? AS INTEGER)), ''), '/') FROM scope WHERE id = r.scope_id)"
+                "(SELECT CASE WHEN path = ? THEN '/' WHEN path >= ? AND path < ? THEN substr(path, CAST(? AS INTEGER)) "
+                "ELSE '/' || path END FROM scope WHERE id = r.scope_id)"
             )
-            return self.by_value(field, relative, (len(base) + 1,), operator, value)
+            return self.by_value(field, relative, (base, f"{base}/", f"{base}0", len(base) + 1), operator, value)
         if value is None and operator == "eq":
             return Condition(f"{column} IS NULL")
         return self.by_value(field, _NAMES.get(field, column), (), operator, value)

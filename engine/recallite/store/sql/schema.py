@@ -289,7 +289,9 @@ TABLES = (
         INDEX synced_number (number)
         INDEX synced_diverged (diverged) WHERE diverged IS NOT NULL
     """),
-    # Conversations. A message is a row: appending is one small insert, and two processes can append.
+    # Conversations. A message is a row: appending is one small insert, and two processes can append. Its text is a
+    # record, by which it is found: of kind "session_message", with its role as context, the session as source and its
+    # position. One without text has none.
     table("session", """
         id SERIAL
         scope_id INTEGER NOT NULL REFERENCES scope(id)
@@ -302,10 +304,11 @@ TABLES = (
         id SERIAL
         session_id INTEGER NOT NULL REFERENCES session(id) ON DELETE CASCADE
         position INTEGER NOT NULL
-        role TEXT
-        content, message TEXT NOT NULL
+        record_id INTEGER REFERENCES record(id) ON DELETE CASCADE
+        message TEXT NOT NULL
         created_at INTEGER NOT NULL
         UNIQUE (session_id, position)
+        INDEX session_message_record (record_id) WHERE record_id IS NOT NULL
     """),
     table("session_snapshot", """
         id SERIAL
@@ -372,13 +375,14 @@ TABLES = (
         chunks, created_at, updated_at INTEGER NOT NULL
         INDEX document_hash (content_hash)
     """),
-    # Access tokens of `recallite serve`. Only the SHA-256 of a token is stored; each is confined to a scope.
+    # Access tokens of `recallite serve`. Only the SHA-256 of a token is stored; each is confined to a scope, and to
+    # further ones that it only reads (JSON).
     table("access_token", """
         id SERIAL
         public_id TEXT NOT NULL UNIQUE
         name TEXT
         hash BLOB NOT NULL UNIQUE
-        scope TEXT NOT NULL
+        scope, reads TEXT NOT NULL
         read_only FLAG DEFAULT false
         authority INTEGER NOT NULL DEFAULT 0 CHECK (authority BETWEEN -4 AND 0)
         created_at INTEGER NOT NULL

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import math
-from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
+from recallite.model.filters import MESSAGE_KIND
 from recallite.model.settings import Consolidation
-from recallite.store.sql.repository import IN_ARRAY, NO_LIMIT, TAGS_SQL, Condition, Repository, columns_sql, within
+from recallite.store.sql.repository import IN_ARRAY, NO_LIMIT, TAGS_SQL, Repository, columns_sql, within
 from recallite.store.sql.schema import columns_of
 from recallite.store.values import (
     CHUNK_KIND,
     Chunk,
     CycleRow,
     DocumentRow,
-    FoundMessage,
     Recovery,
     SessionRow,
     SnapshotRow,
@@ -27,7 +23,6 @@ from recallite.store.values import (
     read_row,
     read_rows,
 )
-from recallite.text.words import tokenize
 
 _SELECT = (
     f"SELECT {columns_sql(DocumentRow._fields, of='d')} FROM document d JOIN source o ON o.id = d.source_id "
@@ -153,15 +148,17 @@ def _one(rows: Any) -> DocumentRow | None:
 
 # Sessions, their messages and snapshots.
 
-# FTS5's parameters of BM25.
-_K1, _B = 1.2, 0.75
-_LEAST_IDF = 1e-6
-
 SESSION_UPDATED = (
     "coalesce((SELECT m.created_at FROM session_message m WHERE m.session_id = s.id ORDER BY m.position DESC LIMIT 1), "
     "s.created_at)"
 )
 """The time when the session `s` was last used, as SQL."""
+
+LOST_MESSAGES = (
+    f"SELECT r.{{}} FROM record r WHERE r.kind = '{MESSAGE_KIND}' AND r.recorded_until IS NULL "
+    "AND NOT EXISTS (SELECT 1 FROM session_message m WHERE m.record_id = r.id)"
+)
+"""Statement for a column of the records of messages that are missing."""
 
 _SESSION = (
     "SELECT s.id, s.name, p.path, s.provider, (SELECT count(*) FROM session_message m WHERE m.session_id = s.id), "
@@ -174,25 +171,8 @@ _SNAPSHOT = (
 )
 
 
-def bm25(
-    counts: Iterable[NDArray[np.float64]], lengths: NDArray[np.float64], messages: int, words: int
-) -> NDArray[np.float64]:
-    """The BM25 of texts of these lengths, higher is better: `counts` say how often each has each word sought.
-
-    They are among `messages` texts with `words` words in all. Over a whole table the scores equal FTS5's
-    `bm25()` to the last bit.
-    """
-    scores = np.zeros(len(lengths))
-    for count in counts if len(lengths) else ():
-        holders = int(np.count_nonzero(count))
-        idf = math.log((messages - holders + 0.5) / (holders + 0.5))
-        weight = idf if idf > 0 else _LEAST_IDF
-        scores += weight * ((count * (_K1 + 1.0)) / (count + _K1 * (1 - _B + _B * lengths / (words / messages))))
-    return scores
-
-
 class Sessions(Repository):
-    """The tables of sessions; how words are kept and searched is each database's own."""
+    """The tables of sessions; the texts of their messages are records."""
 
     # SQL for the bytes of the text `m.message`.
     _message_bytes: str
@@ -238,28 +218,31 @@ class Sessions(Repository):
             (*bound, NO_LIMIT if moment is None else moment),
         )
 
-    def append(
-        self, session_id: int, rows: Sequence[tuple[str | None, str, str, Sequence[str]]], created_at: int
-    ) -> int:
-        """Append messages (role, content, message as JSON, words of the content); returns the first's position."""
-        position: int = self._execute(
+    def next_position(self, session_id: int) -> int:
+        """The position of the message that is appended next."""
+        return self._number(
             "SELECT coalesce(max(position) + 1, 0) FROM session_message WHERE session_id = ?", (session_id,)
-        ).get
-        for i, (role, content, message, words) in enumerate(rows, position):
-            message_id: int = self._execute(
-                "INSERT INTO session_message (session_id, position, role, content, message, created_at) "
-                "VALUES (?, ?, ?, ?, ?, ?) RETURNING id",
-                (session_id, i, role, content, message, created_at),
-            ).get
-            self._put_words(message_id, words)
-        return position
+        )
+
+    def append(self, session_id: int, position: int, rows: Sequence[tuple[str, int | None]], created_at: int) -> None:
+        """Append messages (JSON, the row id of the record of its text) from a position on."""
+        self._insert_many(
+            "session_message",
+            "session_id, position, message, record_id, created_at",
+            [(session_id, i, *row, created_at) for i, row in enumerate(rows, position)],
+        )
 
     def remove_from(self, session_id: int, position: int) -> int:
         """Purge the messages of a session from this position on; returns how many."""
-        condition = "session_id = ? AND position >= ?"
-        self._drop_words(condition, (session_id, position))
-        self._execute(f"DELETE FROM session_message WHERE {condition}", (session_id, position))
-        return self._connection.changes()
+        condition, bound = "session_id = ? AND position >= ?", (session_id, position)
+        removed = self._number(f"SELECT count(*) FROM session_message WHERE {condition}", bound)
+        self._delete_messages(condition, bound)
+        return removed
+
+    def _delete_messages(self, condition: str, bound: tuple[Any, ...]) -> None:
+        where = f"FROM session_message WHERE {condition}"
+        self._tx.records.delete(self._column(f"SELECT record_id {where} AND record_id IS NOT NULL", bound))
+        self._execute(f"DELETE {where}", bound)  # those without text; the others went with their records
 
     def messages(
         self, session_id: int, *, limit: int | None = None, before: int | None = None
@@ -278,25 +261,9 @@ class Sessions(Repository):
         return list(reversed(rows))
 
     def delete(self, session_ids: Sequence[int]) -> None:
-        """Purge sessions with their messages and words."""
-        self._drop_words(f"session_id {IN_ARRAY}", (self._id_array(session_ids),))
+        """Purge sessions with their messages."""
+        self._delete_messages(f"session_id {IN_ARRAY}", (self._id_array(session_ids),))
         self._execute(f"DELETE FROM session WHERE id {IN_ARRAY}", (self._id_array(session_ids),))
-
-    def search(self, scope: str, words: Sequence[str], limit: int) -> list[FoundMessage]:
-        """The messages of a scope and its descendants with any of `words`, by BM25 within that scope, best first."""
-        condition, bound = within(scope)
-        part = None if scope == "/" else Condition(f"s.scope_id IN (SELECT id FROM scope WHERE {condition})", bound)
-        matching, scores = self._ranked(words, part)
-        best = np.lexsort((-matching, -scores))[:limit]
-        rows = self._rows(
-            "SELECT m.id, s.name, p.path, m.position, m.role, m.content, m.created_at FROM session_message m JOIN "
-            f"session s ON s.id = m.session_id JOIN scope p ON p.id = s.scope_id WHERE m.id {IN_ARRAY}",
-            (self._id_array(matching[best]),),
-        )
-        messages = {row_id: message for row_id, *message in rows}
-        ranked = zip(matching[best].tolist(), scores[best].tolist(), strict=True)
-        found = [(*messages[row_id], score) for row_id, score in ranked if row_id in messages]
-        return read_rows(found, FoundMessage, "a message of session")
 
     def put_snapshot(self, row: SnapshotRow) -> None:
         """Store a snapshot."""
@@ -311,26 +278,6 @@ class Sessions(Repository):
         condition, bound = within(scope)
         rows = self._rows(f"{_SNAPSHOT} WHERE {condition} ORDER BY t.ended_at DESC, t.id DESC LIMIT ?", (*bound, limit))
         return read_rows(rows, SnapshotRow, "snapshot")
-
-    def add_words(self, messages: Sequence[tuple[int, str]]) -> None:
-        """Keep the words of messages, given as row id and content."""
-        for message_id, content in messages:
-            self._put_words(message_id, tokenize(content))
-
-    def drop_all_words(self) -> None:
-        """Drop the words of all messages, before they are deleted."""
-        self._drop_words("true", ())
-
-    @abstractmethod
-    def _ranked(self, words: Sequence[str], part: Condition | None) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """The messages with any of `words` where `part` is true (None: all), ascending, and their BM25."""
-
-    @abstractmethod
-    def _put_words(self, message_id: int, words: Sequence[str]) -> None:
-        """Keep the words of a message."""
-
-    def _drop_words(self, condition: str, values: tuple[Any, ...]) -> None:
-        """Drop the words of the messages that a condition chooses before they are deleted, if they do not follow."""
 
 
 # The tiers' own tables: consolidation cycles, experience, uses of procedures, working memories.

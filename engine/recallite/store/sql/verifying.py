@@ -16,6 +16,7 @@ from recallite.model.reports import Problem, Verification
 from recallite.store.sql.derived import Stated, key_array, packed_lists, stored_form
 from recallite.store.sql.relations import DERIVED_SQL
 from recallite.store.sql.repository import TAGS_SQL
+from recallite.store.sql.services import LOST_MESSAGES
 from recallite.store.sql.vectors import VECTOR_BYTES
 from recallite.store.store import Progress
 from recallite.store.transaction import Writer
@@ -61,6 +62,7 @@ _CHECKS = {
         "UNION ALL SELECT 'record ' || l.source_id FROM link l WHERE l.type = 'supersedes' AND NOT EXISTS (SELECT 1 "
         "FROM supersession x WHERE x.new_id = l.source_id AND x.old_id = l.target_id AND x.known_until IS NULL)"
     ),
+    "text of a message that is missing": LOST_MESSAGES.format("public_id"),
     "record whose kind has no number": "SELECT public_id FROM record WHERE kind NOT IN (SELECT name FROM kind)",
 }
 
@@ -166,11 +168,11 @@ def _words(tx: Writer, total: int, on_progress: Progress | None) -> Iterator[Pro
         readable = [row for row in block if isinstance(row[1], str) and isinstance(row[2], str | None)]
         edited += [row[0] for row in block if not (isinstance(row[1], str) and isinstance(row[2], str | None))]
         names = standing_of_each([(row[7], row[1], row[2]) for row in readable])
-        for row, words, name in zip(readable, _expected(readable, numbers), names, strict=True):
+        for row, words, judged in zip(readable, _expected(readable, numbers), names, strict=True):
             public_id, text, context, stored_hash, terms, counts, _, _, standing, may_stand, indexed = row
             if content_hash(text, context) != stored_hash:
                 edited.append(public_id)
-            if (name if may_stand else None) != standing:
+            if (judged if may_stand else None) != standing:
                 misjudged.append(public_id)
             if not indexed:
                 wrong += [public_id] * (terms is not None)

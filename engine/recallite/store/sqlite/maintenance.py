@@ -25,12 +25,11 @@ from recallite.store.sqlite.encryption import Key
 from recallite.store.sqlite.faults import as_store_error, reading_failed
 from recallite.store.sqlite.held_files import mark_file
 from recallite.store.sqlite.repositories import TEXT_KEYS
-from recallite.store.sqlite.schema import DERIVED, MESSAGE_WORDS
+from recallite.store.sqlite.schema import DERIVED
 from recallite.store.sqlite.sql_search import (
     SEARCH_TABLES,
     create_search,
     drop_search,
-    drop_table,
     merge_words,
     search_problems,
 )
@@ -46,10 +45,6 @@ if TYPE_CHECKING:
 # Checks of what SQLite alone keeps, and of the file itself.
 
 _CHECKS = {
-    "message without words, or words without message": (
-        "SELECT 'message ' || id FROM session_message WHERE id NOT IN (SELECT id FROM session_fts_docsize) "
-        "UNION ALL SELECT 'message ' || id FROM session_fts_docsize WHERE id NOT IN (SELECT id FROM session_message)"
-    ),
     "token codes that are no bytes": (
         "SELECT 'vector ' || vector_id FROM token_code WHERE typeof(codes) != 'blob' AND length(codes) % 8 = 0"
     ),
@@ -81,9 +76,6 @@ def _problem_of(fault: Exception) -> Problem | None:
 
 def _integrity(tx: SqliteTransaction) -> Iterator[Problem]:
     findings: list[str] = []
-    # FTS5's own check uses the segments that this connection last read, and reports those that another connection has
-    # merged since as damage; a query reads them again.
-    tx.connection.execute("SELECT rowid FROM session_fts WHERE session_fts MATCH ? LIMIT 1", ('"nothing"',)).fetchall()
     try:
         # extend keeps the rows before an error.
         findings.extend(str(row[0]) for row in tx.connection.execute("PRAGMA integrity_check(20)"))
@@ -116,16 +108,13 @@ def rebuild(tx: SqliteTransaction, on_progress: Progress | None = None, *, sql_s
     """Make words and hashes from the records anew, and with `sql_search` its tables. Unsound vectors are removed."""
     # The derived tables, whole or broken, are dropped and created as the schema has them.
     tx.connection.execute("REINDEX").fetchall()
-    drop_table(tx.connection, "session_fts")
     drop_search(tx.connection)
-    tx.connection.execute(MESSAGE_WORDS)
     for table, create in DERIVED.items():
         tx.connection.execute(f"DROP TABLE IF EXISTS {table}")
         tx.connection.execute(create).fetchall()
     tx.connection.execute("DELETE FROM token_code WHERE typeof(codes) != 'blob'")
     maintenance.rebuild(tx, on_progress)
     tx.records.list_texts()
-    tx.sessions.rebuild_words()
     if sql_search:
         create_search(tx.connection)
 
@@ -133,7 +122,6 @@ def rebuild(tx: SqliteTransaction, on_progress: Progress | None = None, *, sql_s
 def drop_unused(tx: SqliteTransaction) -> None:
     """Drop words and tags that no record has, and merge FTS5's segments, which keep what was deleted until then."""
     maintenance.drop_unused(tx)
-    tx.connection.execute("INSERT INTO session_fts (session_fts) VALUES ('optimize')")
     merge_words(tx.connection)
 
 
@@ -141,7 +129,7 @@ def drop_unused(tx: SqliteTransaction) -> None:
 # searched as bytes, not by queries: free pages, the slack of a page, a WAL and the index snapshot count too.
 
 # Internal tables of SQLite's modules.
-_SHADOWS = ("session_fts_", "sqlite_", *SEARCH_TABLES)
+_SHADOWS = ("sqlite_", *SEARCH_TABLES)
 
 
 class SqliteErasure(Erasure):
@@ -160,13 +148,8 @@ class SqliteErasure(Erasure):
         return [
             name
             for name in self._column("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
-            if not name.startswith(_SHADOWS) and name not in ("session_fts", "feed", "meta")
+            if not name.startswith(_SHADOWS) and name not in ("feed", "meta")
         ]
-
-    def _in_a_message(self, word: str) -> bool:
-        quoted = '"' + word.replace('"', '""') + '"'
-        rows = self._execute("SELECT 1 FROM session_fts WHERE session_fts MATCH ? LIMIT 1", (quoted,))
-        return rows.fetchone() is not None
 
     def _searched(self) -> Iterator[tuple[str, str, str]]:
         columns = self._rows(

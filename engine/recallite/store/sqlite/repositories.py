@@ -8,7 +8,6 @@ from contextlib import contextmanager, suppress
 from types import NoneType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import apsw
 import msgspec
 import numpy as np
 
@@ -20,13 +19,13 @@ from recallite.store.sql.maintenance import COPIED, CopiedRow, Copying
 from recallite.store.sql.meta import IndexSnapshot
 from recallite.store.sql.records import Records
 from recallite.store.sql.repository import IN_ARRAY, NO_LIMIT, ORDERS, Condition, Conditions
-from recallite.store.sql.services import Sessions, bm25
+from recallite.store.sql.services import Sessions
 from recallite.store.sql.vectors import PackedVectors, Vectors
 from recallite.store.sqlite.connection import CACHE_KIB, id_array, part_of_snapshot, snapshot_of
 from recallite.store.sqlite.key_lists import KeyLists
 from recallite.store.sqlite.sql_search import follow_embedder
 from recallite.store.values import Change, Columns, Commit, EmbedderRow, Operation, Row, TermBlock, read_rows
-from recallite.text.words import KEY_BYTES, tokenize
+from recallite.text.words import KEY_BYTES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -130,77 +129,7 @@ class SqliteRecords(Records):
         super()._insert_rows(ids, rows, scopes, sources)
 
 
-# BM25 over a part of a table: FTS5's formula with the statistics of that part. `bm25()` uses statistics of the whole
-# table, so its scores reveal what is in other scopes. Over the whole table the scores equal `bm25()` to the last
-# bit.
-
-
-class FullTextTable(NamedTuple):
-    """An FTS5 table of one column, the tables that its rowids refer to, and their id column as conditions name it."""
-
-    name: str
-    source: str
-    row_id: str
-
-
-def bm25_within(
-    connection: apsw.Connection, table: FullTextTable, words: Sequence[str], part: Condition | None
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The rows with any of `words` where `part` is true (None: all), ascending, and their BM25; higher is better."""
-    if part is None:
-        joined, condition, values = "", "", ()
-        # FTS5 keeps both in its "averages" record.
-        block = connection.execute(f"SELECT block FROM {table.name}_data WHERE id = 1").get
-        records, total = (*_varints(block or b""), 0, 0)[:2]
-    else:
-        joined, values = f"JOIN {table.source}", part.values
-        condition = f"AND {table.row_id} = {{}} AND ({part.sql})"
-        sizes: Any = connection.execute(
-            f"SELECT z.sz, count(*) FROM {table.name}_docsize z {joined} WHERE 1 {condition.format('z.id')} "
-            "GROUP BY z.sz",
-            values,
-        ).fetchall()
-        records = sum(count for _, count in sizes)
-        total = sum(_varints(size)[0] * count for size, count in sizes)
-    connection.execute(
-        f"CREATE VIRTUAL TABLE IF NOT EXISTS temp.{table.name}_places USING fts5vocab(main, {table.name}, 'instance')"
-    )
-    holders = [
-        np.array(
-            connection.execute(
-                f"SELECT v.doc, count(*) FROM temp.{table.name}_places v {joined} "
-                f"WHERE v.term = ? {condition.format('v.doc')} GROUP BY v.doc",
-                (word, *values),
-            ).fetchall(),
-            dtype=np.int64,
-        ).reshape(-1, 2)
-        for word in words
-    ]
-    rows = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *(pairs[:, 0] for pairs in holders)]))
-    counts = np.zeros((len(words), len(rows)))
-    for count, pairs in zip(counts, holders, strict=True):
-        count[np.searchsorted(rows, pairs[:, 0])] = pairs[:, 1]
-    return rows, bm25(counts, _lengths(connection, table, rows), records, total)
-
-
-def _varints(blob: bytes) -> list[int]:
-    """SQLite's variable-length integers: seven bits a byte, the high bit set on all but the last."""
-    numbers, value = [], 0
-    for byte in blob:
-        value = (value << 7) | (byte & 0x7F)
-        if not byte & 0x80:
-            numbers.append(value)
-            value = 0
-    return numbers
-
-
-def _lengths(connection: apsw.Connection, table: FullTextTable, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The number of words in each of these rows."""
-    sizes = dict(connection.execute(f"SELECT id, sz FROM {table.name}_docsize WHERE id {IN_ARRAY}", (id_array(rows),)))
-    return np.array([_varints(sizes[row])[0] for row in rows.tolist()], dtype=np.float64)
-
-
-# Keys of statements, words of messages, vectors, the index snapshot.
+# Keys of statements, messages, vectors, the index snapshot.
 
 
 class SqliteStatements(Statements):
@@ -226,37 +155,10 @@ class SqliteStatements(Statements):
         return self._lists.newest(keys, NEWEST_OF_A_KEY) if keys else {}
 
 
-_MESSAGES = FullTextTable("session_fts", "session_message m JOIN session s ON s.id = m.session_id", "m.id")
-
-
-class _Message(NamedTuple):
-    id: int
-    content: str
-
-
 class SqliteSessions(Sessions):
-    """The tables of sessions, with `session_fts`."""
+    """The tables of sessions."""
 
-    _tx: SqliteTransaction
     _message_bytes = "CAST(m.message AS BLOB)"
-
-    def rebuild_words(self) -> None:
-        """Fill the empty full-text table with the words of all messages."""
-        rows = read_rows(self._execute("SELECT id, content FROM session_message"), _Message, "message")
-        self._insert_many(
-            "session_fts", "rowid, words", [(row_id, " ".join(tokenize(content))) for row_id, content in rows]
-        )
-
-    def _ranked(self, words: Sequence[str], part: Condition | None) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        return bm25_within(self._tx.connection, _MESSAGES, words, part)
-
-    def _put_words(self, message_id: int, words: Sequence[str]) -> None:
-        self._execute("INSERT INTO session_fts (rowid, words) VALUES (?, ?)", (message_id, " ".join(words)))
-
-    def _drop_words(self, condition: str, values: tuple[Any, ...]) -> None:
-        self._execute(
-            f"DELETE FROM session_fts WHERE rowid IN (SELECT id FROM session_message WHERE {condition})", values
-        )
 
 
 # Whether a vector is of this many bytes, finite and of unit length: its distance from the origin. The CASE: sqlite-vec

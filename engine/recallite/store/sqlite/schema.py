@@ -42,7 +42,7 @@ SELECT r.public_id AS id, r.text AS content, r.kind, s.path AS scope, r.context,
   JOIN scope s ON s.id = r.scope_id
   LEFT JOIN source o ON o.id = r.source_id
   LEFT JOIN access a ON a.record_id = r.id
- WHERE r.recorded_until IS NULL AND r.kind != 'chunk';  -- chunks have a view of their own
+ WHERE r.recorded_until IS NULL AND r.kind NOT IN ('chunk', 'session_message');  -- which have views of their own
 
 -- With sqlite-vec loaded, of vectors that are kept as float32:
 -- SELECT text, vec_distance_cosine(vector, :query) AS distance ... ORDER BY distance LIMIT 5.
@@ -180,10 +180,6 @@ _TABLES = (
     # All open records by the first 8 bytes of their hash, which do not depend on case, spaces or quote marks.
     *_key_lists("text"),
 )
-# The words of messages, tokenised and stemmed as for records.
-MESSAGE_WORDS = (
-    "CREATE VIRTUAL TABLE session_fts USING fts5(words, content='', contentless_delete=1, tokenize='ascii');"
-)
 # For programs that change a kind.
 _TRIGGER = """
 CREATE TRIGGER record_kind AFTER UPDATE OF kind ON record
@@ -199,7 +195,7 @@ def _create_sql(table: Table) -> str:
 
 DERIVED = {table.name: _create_sql(table) for table in _TABLES if table.derived}
 """The statements that create the tables which `rebuild` makes anew, by name."""
-SCHEMA = "".join([*map(_create_sql, _TABLES), MESSAGE_WORDS, _TRIGGER, VIEWS])
+SCHEMA = "".join([*map(_create_sql, _TABLES), _TRIGGER, VIEWS])
 """The statements that make a new file."""
 MIGRATIONS: tuple[str, ...] = ()
 """The statements that bring a file of each released schema, from 1 on, to the next."""

@@ -12,6 +12,7 @@ from hashlib import blake2b
 from msgspec import Struct
 
 from recallite.system.numerics import kernels
+from recallite.text.standing import joined, sentences_of
 from recallite.text.statements import lexicon as lx
 from recallite.text.statements.clause import Clause
 from recallite.text.statements.instructions import instruction_keys
@@ -208,3 +209,35 @@ def record_keys(text: str, context: str | None) -> RecordKeys:
     short = len(statement.words) <= _MOST_STORED_WORDS
     findable = short or (statement.whole and len(statement.clauses) <= _MOST_STORED_CLAUSES)
     return RecordKeys(sought, sought if findable else (of_text, *of_instructions))
+
+
+# What is known by a text: the part that states something, and what tells it from other texts.
+
+_MOST_READ = 2_000
+
+
+def stated_part(text: str, context: str | None = None) -> str:
+    """The sentences of a text that say what is so; empty if it only asks, wants something done or tells how it went.
+
+    What "I" did or see says nothing of the matter, unless one value holds at a time: "I work at Acme".
+    """
+    text = text[:_MOST_READ]
+    _, bounds = sentences_of(text)
+    return joined(text, [(begin, end) for begin, end in bounds if _states(text[begin:end].strip(), context)])
+
+
+def _states(sentence: str, context: str | None) -> bool:
+    statement = statement_of(sentence, context, much=True)
+    if statement.question:
+        return False
+    own = lx.UNRESOLVED | {statement.speaker, "i"}
+    for clause in statement.clauses:
+        doubtful = clause.command or clause.unreal or not (clause.chunks or clause.passive)
+        if not doubtful and (clause.subject - own or any(True for _ in _slots(clause, SEVERAL))):
+            return True
+    return False
+
+
+def things_of(text: str, context: str | None = None) -> tuple[tuple[object, int], ...]:
+    """What a text gives values, each with its value; if there is nothing, its words stand for themselves."""
+    return frames_of(statement_of(text, context, much=True), turn=True) or ((text_key(text), 0),)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from recallite.errors import InvalidInput
@@ -237,6 +239,22 @@ def test_an_agent_without_memories_is_told_how_many_are_elsewhere(either):
     empty = either.bootstrap("ada", "plan the week")
     assert (empty.text, empty.elsewhere) == ("", 2)
     assert [either.bootstrap(agent, "plan the week").elsewhere for agent in (None, "tom")] == [0, 0]
+
+
+def test_of_turns_it_has_what_they_state_once_each(memory):
+    turns = [
+        ("user", "The minimum Python version is 3.11"), ("user", "Which line length do we use?"),
+        ("assistant", "The line length is 100. I sorted them."), ("user", "The minimum Python version is 3.12 now"),
+        ("user", "Sort the imports"), ("assistant", "Sorted. The line length is 100."),
+        ("assistant", "The minimum Python version is 3.14"),
+    ]  # fmt: skip
+    for place, (role, text) in enumerate(turns):
+        memory.remember(NewRecord(text, id=f"turn-{place}", context=role, source="chat/1", position=place))
+    ready = memory.bootstrap(None, "Plan the party")
+    told = ready.text.partition("## Recent knowledge")[2]
+    assert re.findall(r': "([^"]*)"\n', told) == [  # the user's word is not replaced by the assistant's
+        "The minimum Python version is 3.14", "The line length is 100.", "The minimum Python version is 3.12 now",
+    ]  # fmt: skip
 
 
 def test_a_date_says_whether_it_was_said_or_holds_then(memory):

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import uuid
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
-from recallite import Memory
-from recallite.errors import InvalidInput, NotFound, StoreCorrupt
+from recallite import Memory, NewRecord, Settings
+from recallite.errors import EmbedderError, InvalidInput, NotFound, StoreCorrupt
 from tests.raising import raises
-from tests.unit.core.memory.support import PLAIN, raw, state
+from tests.unit.core.memory.support import PLAIN, raw, scored, state
 
 MESSAGES = [
     {"role": "system", "content": "Be brief"},
@@ -92,8 +94,8 @@ def test_session_search_is_by_keyword_with_stems_and_cjk(memory):
     def found(query, **options):
         return [hit.content for hit in memory.sessions.search(query, **options)]
 
-    assert sorted(found("deployed")) == ["The Deployment failed: x", "We were deploying on Friday"]
-    assert found("天気") == ["東京の天気は晴れです"]
+    assert sorted(found("deployed", limit=2)) == ["The Deployment failed: x", "We were deploying on Friday"]
+    assert found("天気", relevant=True) == ["東京の天気は晴れです"]
     assert found("the friday failure nothing", limit=2) != []
     hit = memory.sessions.search("天気")[0]
     assert (hit.session, hit.position, hit.role) == ("s", 1, "user")
@@ -112,7 +114,7 @@ def test_any_text_is_a_valid_query(memory, query):
 
 def test_parts_are_searched_and_tool_calls_kept(memory):
     memory.sessions.open("s").extend(MESSAGES)
-    assert [hit.position for hit in memory.sessions.search("three")] == [3]
+    assert memory.sessions.search("three")[0].position == 3
 
 
 def test_the_last_message_is_popped_and_all_are_cleared(memory):
@@ -144,7 +146,7 @@ def test_items_of_a_run_need_no_role(memory):
     session = memory.sessions.open("s")
     session.extend(items)
     assert session.messages() == items
-    assert [hit.role for hit in memory.sessions.search("nobody")] == [None]
+    assert memory.sessions.search("nobody")[0].role is None
     assert session.pop() == items[-1]
     assert session.end(snapshot=True).messages == tuple(items[:-1])
 
@@ -257,16 +259,123 @@ def test_bad_input_to_sessions_is_refused(memory, call, message):
     assert (state(memory), memory.sessions.list()) == before
 
 
-def test_rebuild_makes_the_words_of_messages_again(path):
+def test_verify_and_rebuild_keep_messages_and_their_records_together(path):
     with Memory(path, settings=PLAIN) as memory:
-        memory.sessions.open("s").extend(MESSAGES)
+        for name in "ab":
+            memory.sessions.open(name).extend(MESSAGES)
     other = raw(path)
-    other.execute("INSERT INTO session_fts (session_fts) VALUES ('delete-all')")
+    other.execute("DELETE FROM session_message WHERE session_id = 1 AND position = 3")
+    other.execute("PRAGMA foreign_keys = OFF")
+    other.execute("DELETE FROM record WHERE id = (SELECT record_id FROM session_message WHERE id = 7)")
     other.close()
     with Memory(path, settings=PLAIN) as memory:
-        (problem,) = memory.store.verify().problems
-        assert (problem.name, problem.count) == ("message without words, or words without message", 5)
+        problems = {problem.name: problem.count for problem in memory.store.verify().problems}
+        assert problems["text of a message that is missing"] == 1
+        assert "row that refers to a missing one" in problems
         assert memory.store.rebuild().problems == ()
-        assert [hit.position for hit in memory.sessions.search("risks")] == [3, 1]
+        assert sorted((hit.session, hit.position) for hit in memory.sessions.search("risks", limit=2)) == [
+            ("a", 1), ("b", 3),
+        ]  # fmt: skip
+        assert memory.sessions.get("b").messages() == MESSAGES
         memory.store.vacuum()
         assert memory.store.verify().problems == ()
+
+
+def test_what_is_meant_is_found_with_and_beside_memories(path):
+    memory = Memory(path)
+    fact = memory.remember("Reimbursements are paid within 14 days").id
+    plain = scored(memory.recall("When do I get my money back?"))
+    session = memory.sessions.open("call-7", agent="ada")
+    session.append("user", "Can I get a refund for my parcel?")
+    session.append({"role": "assistant", "content": None, "tool_calls": [{"id": "1"}]})
+    session.append({"role": "user", "content": [{"type": "text", "text": "The plants need water"}, {"type": "image"}]})
+    (hit, *_) = memory.sessions.search("reimbursement", relevant=True)
+    assert (hit.session, hit.agent, hit.scope, hit.position, hit.role) == ("call-7", "ada", "/agents/ada", 0, "user")
+    assert hit.content == "Can I get a refund for my parcel?"
+    assert memory.sessions.search("reimbursement", agent="bob") == []
+    both = memory.recall("Who wants their money back?", sessions=True)
+    assert {hit.kind for hit in both[:2]} == {"memory", "session_message"}
+    (found,) = (hit for hit in memory.recall("refund parcel", kinds="session_message", limit=1))
+    assert (found.source.id, found.source.position, found.context, found.authority) == ("call-7", 0, "user", "user")
+    assert memory.recall("refund parcel", kinds="memory", sessions=True, limit=1)[0].id == found.id
+    # Without the word for it, a memory is recalled as if there were no sessions: score and confidence too.
+    assert scored(memory.recall("When do I get my money back?")) == plain
+    assert [record.id for record in memory.list()] == [fact]
+    assert (memory.count(), memory.count(sessions=True), memory.tags(), len(memory.scopes())) == (1, 3, [], 1)
+    memory.close()
+
+
+def test_messages_are_forgotten_with_what_holds_them_and_hold_what_is_forgotten(path):
+    with Memory(path) as memory:
+        session = memory.sessions.open("s", agent="ada")
+        things = ("door", "roof", "fence", "gate")
+        session.extend([{"role": "user", "content": f"the {thing} is blue"} for thing in things])
+        session.append({"role": "tool", "content": None})
+        door, *_ = memory.recall("door", sessions=True)
+        assert memory.forget(door.id, receipt=True).receipt.complete
+        assert [message["content"] for message in session.messages()] == [
+            "the roof is blue", "the fence is blue", "the gate is blue", None,
+        ]  # fmt: skip
+        for changes in ({"text": "red"}, {"source": "other"}, {"kind": "memory"}, {"scope": "/"}, {"position": 7}):
+            with pytest.raises(InvalidInput, match="message of the session"):
+                memory.update(memory.recall("roof", sessions=True)[0].id, **changes)
+        with pytest.raises(InvalidInput, match="sessions"):
+            memory.remember("made up", kind="session_message")
+        with pytest.raises(InvalidInput, match="message of a session"):
+            memory.supersede(memory.recall("roof", sessions=True)[0].id, memory.remember("red").id)
+        assert session.pop() == {"role": "tool", "content": None}
+        assert session.pop()["content"] == "the gate is blue"
+        assert "the gate is blue" not in [hit.content for hit in memory.sessions.search("gate")]
+        memory.transfer.export(path + ".jsonl")
+        assert "roof" not in Path(path + ".jsonl").read_text()
+        memory.store.backup(path + ".copy")
+        with Memory(path + ".copy") as copy:
+            assert copy.sessions.search("roof")[0].content == "the roof is blue"
+            assert copy.store.verify().ok
+        receipt = memory.forget(scope="/agents/ada", receipt=True).receipt
+        assert (receipt.complete, memory.count(sessions=True)) == (True, 1)
+        assert memory.store.verify().ok
+
+
+def test_a_message_is_stored_whatever_the_embedder_does(path):
+    class Other:
+        name, dimension, fingerprint = "other", 4, "other:1"
+
+        def embed(self, texts):
+            raise EmbedderError("down")
+
+    with Memory(path) as memory:
+        memory.remember("a vector of the bundled model")
+    for embedder in (Other(), "instant", "none"):
+        with Memory(path, embedder=embedder) as memory:
+            memory.sessions.open("s").append("user", "the boiler hums")
+    with Memory(path) as memory:
+        assert [hit.content for hit in memory.sessions.search("boiler")] == ["the boiler hums"] * 3
+        memory.store.reembed()
+        assert memory.store.stats().pending == 0
+        assert memory.store.verify().ok
+
+
+def test_a_long_message_is_kept_whole_and_found_by_its_words(path):
+    with Memory(path, settings=Settings(max_text_chars=50_000)) as memory:
+        told = "line of a log " * 2_000 + "zanzibar " + "line of a log " * 4_000
+        memory.sessions.open("s").append("tool", told)
+        memory.sessions.get("s").append("user", "What does it say?")
+        assert memory.sessions.get("s").messages()[0]["content"] == told
+        hit = memory.sessions.search("zanzibar", limit=1)[0]
+        assert (hit.position, len(hit.content)) == (0, 50_000)
+        assert len(memory.vectors([memory.list(kinds="session_message", order="oldest")[0].id]).popitem()[1]) < 40
+
+
+def test_what_is_said_in_a_transaction_or_by_another_process_is_found_at_once(path):
+    with Memory(path, settings=PLAIN) as one, Memory(path, settings=PLAIN) as two:
+        one.recall("warm", sessions=True)
+        two.sessions.open("s").append("user", "the boiler hums")
+        assert one.sessions.search("boiler")[0].content == "the boiler hums"
+        with one.transaction(embed=[NewRecord("and leaks", context="user")]):
+            one.sessions.get("s").append("user", "and leaks")
+        assert two.sessions.search("leaks", limit=1)[0].position == 1
+        with contextlib.suppress(ZeroDivisionError), one.transaction():
+            one.sessions.get("s").append("user", "never said")
+            raise ZeroDivisionError
+        assert len(two.sessions.get("s").messages()) == two.count(kinds="session_message") == 2

@@ -74,7 +74,7 @@ def test_what_others_hold_of_it_is_named(path):
         session.append("user", "I heard that Zaphod moved to 7 Quuxington Road last week")
         receipt = memory.forget(id, receipt=True).receipt
     assert receipt.complete
-    assert receipt.elsewhere == {"session_message.content": 1, "session_message.message": 1}
+    assert receipt.elsewhere == {"record.text": 1, "session_message.message": 1}
 
 
 def test_a_reader_of_an_older_state_makes_it_incomplete(path):

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from recallite import Memory
 from recallite.errors import NotFound, RecalliteError
 from recallite.model.records import NewRecord
 from recallite.recall.request import recall_arguments
@@ -194,3 +195,63 @@ def test_a_handle_says_where_it_is(both):
     assert "/app" in repr(both.handle)
     assert both.handle.path == both.path
     assert both.handle.settings == both.settings
+
+
+# ── scopes that are only read ──────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def shared(memory):
+    """Tenants with a handbook that both read."""
+    memory.handbook = memory.remember("apple refunds take 14 days", scope="/handbook/money").id
+    memory.theirs = memory.remember("apple of tenant b", scope="/tenants/b").id
+    memory.near = memory.remember("apple of a scope like it", scope="/handbooks").id
+    memory.handle = memory.scoped("/tenants/a", reads="/handbook")
+    memory.own = memory.handle.remember("apple of tenant a", scope="/x").id
+    return memory
+
+
+def test_a_handle_recalls_its_scope_and_those_that_it_reads(shared):
+    handle = shared.handle
+    for hits in (handle.recall("apple", limit=50), *handle.recall_many(["apple"], limit=50)):
+        assert {hit.id: hit.scope for hit in hits} == {shared.own: "/x", shared.handbook: "//handbook/money"}
+    assert [hit.id for hit in handle.recall("apple", scope="/", limit=50)] == [shared.own]
+    assert [hit.id for hit in handle.recall("apple", where={"scope": {"contains": "//handbook"}})] == [shared.handbook]
+    assert handle.get(shared.handbook).scope == "//handbook/money"
+    assert [*handle.get([shared.handbook, shared.theirs, shared.own])] == [shared.handbook, shared.own]
+    assert next(hit.id for hit in handle.semantic.search("apple refunds")) == shared.handbook
+    shared.knowledge.ingest(b"Apple invoices are due in May", name="pay.md", scope="/handbook")
+    (passage,) = handle.knowledge.search("Apple invoices", 1)
+    assert (passage.scope, passage.metadata["document"][:4]) == ("//handbook", "doc_")
+    assert "refunds" in handle.bootstrap(None, "apple refunds").text
+
+
+def test_what_is_only_read_is_not_written_and_nothing_else_is_seen(shared):
+    handle, before = shared.handle, state(shared)
+    for call in (
+        lambda: handle.forget(shared.handbook), lambda: handle.update(shared.handbook, text="pear"),
+        lambda: handle.supersede(shared.handbook, shared.own), lambda: handle.link(shared.own, shared.handbook),
+        lambda: handle.remember("pear", scope="//handbook"), lambda: handle.recall("apple", scope="//tenants/b"),
+        lambda: handle.recall("apple", scope="/tenants/b/../.."), lambda: handle.get(shared.theirs),
+        lambda: handle.scoped("/x").get(shared.handbook), lambda: handle.scoped("//handbook"),
+    ):  # fmt: skip
+        with pytest.raises(RecalliteError):
+            call()
+    with pytest.raises(TypeError):
+        handle.review.explain("apple", shared.theirs, shared=("/",))
+    handle.forget(where={"text": {"contains": "refunds"}})
+    assert [hit.id for hit in handle.scoped("/", reads="/handbook").recall("apple", limit=50)] == [shared.own]
+    assert [hit.id for hit in handle.scoped("/x").recall("apple", limit=50)] == [shared.own]
+    assert [record.id for record in handle.list()] == [shared.own]
+    assert state(shared) == before
+    handle.recall("apple")
+    assert (shared.get(shared.handbook).access_count, shared.get(shared.own).access_count > 0) == (0, True)
+
+
+def test_answers_are_those_of_a_file_with_these_scopes_alone(shared):
+    alone = Memory(":memory:", settings=shared.settings)
+    alone.remember("apple refunds take 14 days", scope="/handbook/money")
+    alone.remember("apple of tenant a", scope="/tenants/a/x")
+    found = [[(hit.text, round(hit.score, 5), round(hit.confidence, 5)) for hit in each.recall("apple refunds")]
+             for each in (alone, shared.handle)]  # fmt: skip
+    assert found[0] == found[1]

@@ -16,9 +16,9 @@ def test_a_memory_has_few_methods():
     assert len(methods) <= 24, methods
 
 
-def test_recall_names_its_sixteen_arguments():
+def test_recall_names_its_seventeen_arguments():
     arguments = [*inspect.signature(Memory.recall).parameters.values()][1:]
-    assert len(arguments) == 16
+    assert len(arguments) == 17
     assert all(argument.kind is not inspect.Parameter.VAR_KEYWORD for argument in arguments)
     assert {argument.name for argument in arguments} == {"query", "limit", "vector", *RecallOptions.__annotations__}
 

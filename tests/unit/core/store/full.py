@@ -35,7 +35,9 @@ def fill(path: str, folder, notes: int = 120) -> None:
             embedder = writer.vectors.active_embedder()
             writer.vectors.add_refusals(embedder.id, {old: "too long"})
             writer.embedding_cache.keep(embedder, {b"h" * 32: Parts((unit(1, embedder.dimension).tobytes(),))}, None)
-            writer.access_tokens.add(AccessTokenRow("t1", "phone", "/team", True, 0, NOW, None), b"s" * 32)
+            writer.access_tokens.add(
+                AccessTokenRow("t1", "phone", "/team", '["/handbook"]', True, 0, NOW, None), b"s" * 32
+            )
             writer.meta.put_identity("identity-of-this-store")
 
 

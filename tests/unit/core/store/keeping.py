@@ -24,7 +24,7 @@ STORES = Path(__file__).with_name("stores")
 def tables(database: apsw.Connection) -> list[str]:
     """The tables of a store, without those that SQLite itself makes."""
     names = database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
-    return [name for (name,) in names if not name.startswith(("sqlite_", "session_fts_"))]
+    return [name for (name,) in names if not name.startswith("sqlite_")]
 
 
 def make(path: Path, folder: Path) -> None:

@@ -110,7 +110,7 @@ def test_everything_derived_can_be_deleted_and_comes_back(stored):
         history = [(version.text, version.recorded_from, version.recorded_until) for version in memory.history(ids[1])]
     diverge(
         stored,
-        "DROP TABLE session_fts; DROP TABLE record_terms; DROP TABLE term; DELETE FROM feed",
+        "DROP TABLE record_terms; DROP TABLE term; DELETE FROM feed",
     )
     with Memory(stored, settings=PLAIN) as memory:
         assert not memory.store.verify().ok
@@ -215,14 +215,3 @@ def test_a_text_that_is_none_stops_a_rebuild_and_is_named(stored):
         with pytest.raises(StoreCorrupt, match="record 3: text is not what was stored"):
             memory.store.rebuild()
         assert memory.count() > 1
-
-
-def test_a_message_that_is_none_stops_a_rebuild_and_is_named(stored):
-    with Memory(stored, settings=PLAIN) as memory:
-        memory.sessions.open("talk").append("user", "hello")
-    diverge(stored, "UPDATE session_message SET content = x'ff'")
-    with (
-        Memory(stored, settings=PLAIN) as memory,
-        pytest.raises(StoreCorrupt, match="message 1: content is not what was stored"),
-    ):
-        memory.store.rebuild()

@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from recallite.model.checks import is_address
+from recallite.model.filters import MESSAGE_KIND, Filter
 from recallite.model.settings import Consolidation
 from recallite.store.values import CycleRow, SnapshotRow
-from recallite.text.words import tokenize
 from tests.unit.core.store.contract.support import EMBEDDER, NOW, parts, row, vector
 
 DOCUMENT = {
@@ -73,26 +73,29 @@ def test_a_document_without_some_of_its_chunks_is_cut_anew_and_without_all_is_go
 
 def test_sessions_are_appended_read_searched_and_purged(store):
     def said(text):
-        return ("user", text, msgspec.json.encode({"text": text}).decode(), tokenize(text))
+        (row_id,) = writer.records.insert([row(text, text, kind=MESSAGE_KIND, scope="/a")], None)
+        return msgspec.json.encode({"text": text}).decode(), row_id
 
     with store.atomic() as writer:
         writer.sessions.create("/a", "s1", None, NOW)
         session = writer.sessions.find_id("/a", "s1")
-        assert writer.sessions.append(session, [said("tea in the morning"), said("coffee")], NOW) == 0
-        assert writer.sessions.append(session, [said("more tea")], NOW + 1) == 2
+        writer.sessions.append(session, 0, [said("tea in the morning"), said("coffee")], NOW)
+        assert writer.sessions.next_position(session) == 2
+        writer.sessions.append(session, 2, [said("more tea"), ("{}", None)], NOW + 1)
         writer.sessions.set_provider(session, "local")
         found = writer.sessions.find("/a", "s1")
-        assert (found.provider, found.messages, found.updated_at) == ("local", 3, NOW + 1)
-        assert [position for position, _ in writer.sessions.messages(session, limit=2)] == [1, 2]
-        hits = writer.sessions.search("/a", tokenize("tea"), 5)
-        assert [(hit.position, hit.content) for hit in hits] == [(2, "more tea"), (0, "tea in the morning")]
-        assert writer.sessions.search("/b", tokenize("tea"), 5) == []
+        assert (found.provider, found.messages, found.updated_at) == ("local", 4, NOW + 1)
+        assert [position for position, _ in writer.sessions.messages(session, limit=2)] == [2, 3]
+        assert writer.records.count(Filter(kinds=MESSAGE_KIND), NOW) == 3
+        assert writer.records.count(Filter(), NOW) == 0
+        assert writer.sessions.remove_from(session, 2) == 2
+        assert writer.records.count(Filter(sessions=True), NOW) == 2
         assert [each.name for each in writer.sessions.in_scope("/", limit=1)] == ["s1"]
         assert writer.sessions.unused_since("/", NOW) == []
         assert writer.sessions.unused_since("/", None) == [session]
         writer.sessions.delete([session])
         assert writer.sessions.find("/a", "s1") is None
-        assert writer.sessions.search("/", tokenize("tea"), 5) == []
+        assert writer.records.count(Filter(sessions=True), NOW) == 0
 
 
 def test_snapshots_come_newest_first(store):
