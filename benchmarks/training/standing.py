@@ -223,7 +223,7 @@ def train(rows: Rows, kinds: NDArray[np.int64], counts: NDArray[np.float64]) -> 
             squares += gradient**2
             weights -= _RATE * gradient / np.sqrt(squares)
         if epoch >= _EPOCHS // 2:
-            mean += weights
+            mean = mean + weights
             averaged += 1
     return mean / averaged
 
