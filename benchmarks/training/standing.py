@@ -218,10 +218,10 @@ def train(rows: Rows, kinds: NDArray[np.int64], counts: NDArray[np.float64]) -> 
             gradient = np.stack(
                 [np.bincount(slots, values * errors[owners, kind], shape[0]) for kind in range(shape[1])], axis=1
             )
+            gradient = gradient + _DECAY * weights
             gradient[-1] = errors.sum(axis=0)
-            gradient[:-1] += _DECAY * weights[:-1]
-            squares += gradient**2
-            weights -= _RATE * gradient / np.sqrt(squares)
+            squares = squares + gradient**2
+            weights = weights - _RATE * gradient / np.sqrt(squares)
         if epoch >= _EPOCHS // 2:
             mean = mean + weights
             averaged += 1
