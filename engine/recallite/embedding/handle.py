@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from recallite.embedding.protocol import Embedded
     from recallite.embedding.tokens import Measure
+    from recallite.recall.cohort import Cohort
     from recallite.store.values import Parts
 
 
@@ -115,6 +116,7 @@ class EmbedderHandle:
         self._measure: Measure | None = None
         self._fails = False
         self._ahead = _Ahead()
+        self.cohort: Cohort | None = None
 
     @property
     def enabled(self) -> bool:

@@ -23,20 +23,18 @@ from recallite.model.filters import And, Comparison
 from recallite.model.match_reasons import CHANGE_BIT
 from recallite.model.records import Hit, Hits
 from recallite.recall.answer import Answer
+from recallite.recall.calibration import SIGNAL_SETS, TextWeights, text_weights
 from recallite.recall.confidence import (
     MOST_READ,
-    SIGNAL_SETS,
     SURE_IF_READ,
     SUREST_BY_NAME,
     Missing,
     Name,
-    TextWeights,
     find_gaps,
     lack_of_confidence,
     names_of,
     read_hits,
     surest_of_each,
-    text_weights,
 )
 from recallite.recall.query import Queries, read_question
 from recallite.recall.request import ANSWER_CONFIDENCE, ANSWER_SHARE, Request

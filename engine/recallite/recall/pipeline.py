@@ -44,7 +44,9 @@ from recallite.recall.answer import (
     in_time_order,
     load_hits,
 )
-from recallite.recall.confidence import Missing, find_gaps, is_fitted_for, join_gaps, least_confidence
+from recallite.recall.calibration import BY_COHORT, is_fitted_for, least_confidence, normalised_weight
+from recallite.recall.cohort import vectors_of
+from recallite.recall.confidence import Missing, find_gaps, join_gaps
 from recallite.recall.decomposition import HITS_OF_STEP, SubQueries, decompose, follow
 from recallite.recall.judge import assess_by_text, has_lower, newest_first, put_higher_first
 from recallite.recall.plan import SIGNALS, PlanKey, plan_key, plan_of, with_clock
@@ -289,7 +291,8 @@ _NOTHING_LAPSED = _NO_ROWS, (0, 0)
 class Opened(NamedTuple):
     """A view of the index at the reader's commit; the index is held until its end.
 
-    `embedder_name` is the name of the embedder of its vectors, None without vectors.
+    `embedder_name` is the name of the embedder of its vectors, None without vectors, and `BY_COHORT` of one that no
+    weights were fitted for.
     """
 
     reader: Reader
@@ -317,7 +320,8 @@ def open_view(engine: Engine, reader: Reader, queries: Queries, request: Request
     except BaseException:
         index.lock.release_reading()
         raise
-    return Opened(reader, index, view, None if embedder is None else embedder.name, superseded)
+    name = None if embedder is None else embedder.name if queries.cohort is None else BY_COHORT
+    return Opened(reader, index, view, name, superseded)
 
 
 def _view_under(
@@ -492,6 +496,7 @@ def _answer(
         best = work.order[: min(plan.changes, hits.figures[0, _CANDIDATES])]
         if opened.memory_index.read_waiting_frames(opened.reader, work.rows[best]):
             hits, work = call(opened.view, plan, questions)
+    weigh_by_cohort(opened, queries, request, hits, shared=bool(plan.shared))
     answers = _read(opened, queries.texts, request, plan, questions, hits, work)
     for i, figure in enumerate(hits.figures[: len(answers)].tolist()):
         if figure[_MORE] and figure[_AVAILABLE] < request.limit:
@@ -500,6 +505,23 @@ def _answer(
             arrays = questions if key.shared else _arrays(opened, again, request, wider)
             (answers[i],) = _answer(opened, again, request, wider, arrays)
     return answers
+
+
+def weigh_by_cohort(
+    opened: Opened, queries: Queries, request: Request, hits: kernels.Hits, *, shared: bool
+) -> None:  # fmt: skip
+    """Add to the confidence of hits what their cosines say beside those of the cohort."""
+    if queries.cohort is None or queries.vectors is None:
+        return
+    weight = normalised_weight("meaning" if request.mode == "vector" else "vectors")
+    for i, vector in enumerate(queries.vectors):
+        figure = hits.figures[0 if shared else i]
+        count = int(figure[_HITS] + figure[_BROUGHT])
+        texts = vectors_of(opened.view.vectors, hits.rows[0 if shared else i, :count], vector)
+        added = weight * queries.cohort.normalised(vector, texts) * texts.any(axis=1)
+        sure = hits.confidence[i, :count]
+        hits.confidence[i, :count] = sure / (sure + (1 - sure) * np.exp(-added))
+        hits.sure[i] = max(hits.confidence[i, : int(figure[_HITS])], default=-1.0)
 
 
 def call(view: kernels.View, plan: kernels.Plan, batch: QuestionArrays) -> tuple[kernels.Hits, kernels.Workspace]:

@@ -22,6 +22,7 @@ from recallite.embedding.protocol import QueryTokens
 from recallite.engine import Engine
 from recallite.errors import EmbedderError, EmbedderMismatch, InvalidInput
 from recallite.model.checks import check_vector
+from recallite.recall.cohort import Cohort, cohort_of
 from recallite.recall.request import Request
 from recallite.store.transaction import Reader
 from recallite.store.values import EmbedderRow
@@ -42,6 +43,7 @@ class Queries(NamedTuple):
 
     `tokens` are there where the store has token codes for reranking. `fingerprint` is the embedder's that made the
     vectors, None where the caller gave them. `unread` says that the embedder does not read the script of the first.
+    `cohort` is there if no weights were fitted for the embedder.
     """
 
     texts: list[str]
@@ -50,6 +52,7 @@ class Queries(NamedTuple):
     fingerprint: str | None = None
     gap: str | None = None
     unread: str | None = None
+    cohort: Cohort | None = None
 
     def part(self, start: int, stop: int) -> Queries:
         """Some of them."""
@@ -96,6 +99,9 @@ def prepare_queries(
         (unread,) = engine.embedder.unread(texts[:1], _READ_SHARE)
         if unread is not None and request.mode != "vector":
             return Queries(texts, None, unread=f"{unread}: keywords alone were searched; another model may read it")
+        cohort = cohort_of(engine, active)
+        if cohort is not None and not cohort.separates and request.mode != "vector":
+            return Queries(texts, None)
         embedded = engine.embedder.queries(texts, tokens=by_tokens)
         engine.embedder.worked()
     except EmbedderMismatch:
@@ -106,7 +112,7 @@ def prepare_queries(
         engine.embedder.failed(failure, "recall is by keywords")
         return Queries(texts, None, gap=f"meaning was not searched: {failure}")
     tokens = [query.tokens for query in embedded] if by_tokens else None
-    return Queries(texts, [query.vector for query in embedded], tokens, fingerprint)
+    return Queries(texts, [query.vector for query in embedded], tokens, fingerprint, cohort=cohort)
 
 
 def by_reading(engine: Engine, queries: Sequence[str], request: Request) -> list[list[int]]:
@@ -405,6 +411,8 @@ def question_arrays(
     vectors = np.empty((len(texts), 0), dtype=np.float32)
     if by_vector and queries.vectors is not None:
         vectors = queries.vectors[0][None] if len(texts) == 1 else np.stack(queries.vectors)
+        if queries.cohort is not None:
+            vectors = queries.cohort.searched(vectors)
     codes, token_offsets, token_words, token_word_offsets, width = _tokens(texts, queries.tokens, words)
     asking = kernels.Asking(
         vectors=vectors, numbers=np.array([numbers.get(word, _UNKNOWN) for word in flat], dtype=np.int32),
