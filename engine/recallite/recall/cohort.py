@@ -47,6 +47,7 @@ class Cohort(NamedTuple):
     answers: NDArray[np.float32]
     shift: NDArray[np.float32]
     scale: float
+    deviation: float
     first: float
 
     @property
@@ -59,19 +60,19 @@ class Cohort(NamedTuple):
         return (np.float32(self.scale) * (vector - self.shift)).astype(np.float32)
 
     def normalised(self, question: NDArray[np.float32], texts: NDArray[np.float32]) -> NDArray[np.float64]:
-        """The cosines of a question with texts, in deviations from those that either has with the cohort."""
+        """The cosines of a question with texts, in deviations from the nearest that either has in the cohort."""
         cosines = (texts @ question).astype(np.float64)
         of_question, of_texts = _nearest(question[None] @ self.answers.T), _nearest(texts @ self.questions.T)
-        sides = [(cosines - mean) / deviation for mean, deviation in (of_question, of_texts)]
-        normalised: NDArray[np.float64] = (sides[0] + sides[1]) / 2
+        sides = [(cosines - mean) / (deviation + self.deviation) for mean, deviation in (of_question, of_texts)]
+        normalised: NDArray[np.float64] = sides[0] + sides[1]
         return normalised
 
 
-def _nearest(cosines: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _nearest(cosines: NDArray[np.floating]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The mean and the standard deviation of the greatest of each row."""
     least = max(cosines.shape[1] - _NEAREST, 0)
     nearest = np.partition(cosines.astype(np.float64), least, axis=1)[:, least:]
-    return nearest.mean(axis=1), np.maximum(nearest.std(axis=1), 1e-3)
+    return nearest.mean(axis=1), nearest.std(axis=1)
 
 
 def measured(questions: NDArray[np.float32], answers: NDArray[np.float32]) -> Cohort:
@@ -83,7 +84,13 @@ def measured(questions: NDArray[np.float32], answers: NDArray[np.float32]) -> Co
     # The mean question has the same product with every text: taken off, what has nothing in common is `_FAR`.
     share = max(1 - _FAR / (scale * far), 0.0) if far > 0 else 0.0
     first = float((cosines.argmax(axis=1) == np.arange(every)).mean())
-    return Cohort(questions, answers, (share * questions.mean(axis=0)).astype(np.float32), float(scale), first)
+    others = np.where(np.eye(every, dtype=np.bool_), -1.0, cosines)
+    # The mean of a text's own deviation and of this one counts. With its own alone the ROC AUC of LoCoMo's questions is
+    # .61 to .69 instead of .72 to .77, with one for all that of short notes with multilingual-e5-small .90 instead of
+    # .91, and 64 % instead of 72 % are kept where 5 % of unrelated ones are.
+    deviation = max(float(np.median(_nearest(others)[1])), 1e-3)
+    shift = (share * questions.mean(axis=0)).astype(np.float32)
+    return Cohort(questions, answers, shift, float(scale), deviation, first)
 
 
 @cache

@@ -23,7 +23,7 @@ from recallite.model.filters import And, Comparison
 from recallite.model.match_reasons import CHANGE_BIT
 from recallite.model.records import Hit, Hits
 from recallite.recall.answer import Answer
-from recallite.recall.calibration import SIGNAL_SETS, TextWeights, text_weights
+from recallite.recall.calibration import BY_COHORT, SIGNAL_SETS, TextWeights, text_weights
 from recallite.recall.confidence import (
     MOST_READ,
     SURE_IF_READ,
@@ -128,6 +128,10 @@ def _assess(
         before, sure[:] = [*sure], read_hits(text, answer.row_ids, sure, unnamed, embedder)
         changed = {rank for rank, confidence in enumerate(before) if sure[rank] != confidence}
         read, better_known = frozenset(answer.row_ids[rank] for rank in changed), better_known | changed
+    if embedder == BY_COHORT:
+        # A transcript's turns are known by those around them, which confidence does not weigh: they keep their order.
+        ranks = enumerate(answer.row_ids)
+        better_known |= {rank for rank, id in ranks if id in records and records[id].position is None}
     if better_known and request.diversify_by is None:
         parts = surest_of_each(answer, names)
         answer = surest_first(answer, better_known, records)

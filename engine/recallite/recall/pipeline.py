@@ -450,6 +450,8 @@ _WIDENINGS = 4
 _MEMORIES_CACHED = 4
 # How many hits have their text read where a least confidence may drop some of them.
 _READ = 10
+# How many hits are put in the order of their confidence, if they are compared with the cohort.
+_COMPARED = 30
 # How many more hits there are where superseded ones may give way.
 _MORE_IF_SUPERSEDED = 20
 # With room for fewer rows that a weighted sum brings, all would be measured twice.
@@ -466,8 +468,9 @@ def answer_all(opened: Opened, queries: Queries, request: Request, *, decomposed
     plain = profile.mmr_lambda is None and not request.one_per_source and request.diversify_by is None
     if plain and opened.any_superseded and profile.superseded == "after_current":
         request = structs.replace(request, limit=request.limit + min(request.limit, _MORE_IF_SUPERSEDED))
-    if plain and profile.min_confidence > 0 and request.limit < _READ:
-        request = structs.replace(request, limit=_READ)
+    least = _COMPARED if queries.cohort is not None else _READ if profile.min_confidence > 0 else 0
+    if plain and request.limit < least:
+        request = structs.replace(request, limit=least)
     count = len(queries.texts)
     if decomposed or count == 1:
         size = count
