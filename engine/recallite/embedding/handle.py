@@ -116,6 +116,8 @@ class EmbedderHandle:
         self._measure: Measure | None = None
         self._fails = False
         self._ahead = _Ahead()
+        # Its cohort, once a recall has measured it; None if weights of confidence were fitted for it.
+        self.measured = False
         self.cohort: Cohort | None = None
 
     @property

@@ -128,7 +128,7 @@ def _assess(
         before, sure[:] = [*sure], read_hits(text, answer.row_ids, sure, unnamed, embedder)
         changed = {rank for rank, confidence in enumerate(before) if sure[rank] != confidence}
         read, better_known = frozenset(answer.row_ids[rank] for rank in changed), better_known | changed
-    if embedder == BY_COHORT:
+    if embedder == BY_COHORT and request.mode != "vector":
         # A transcript's turns are known by those around them, which confidence does not weigh: they keep their order.
         ranks = enumerate(answer.row_ids)
         better_known |= {rank for rank, id in ranks if id in records and records[id].position is None}

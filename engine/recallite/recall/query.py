@@ -22,7 +22,8 @@ from recallite.embedding.protocol import QueryTokens
 from recallite.engine import Engine
 from recallite.errors import EmbedderError, EmbedderMismatch, InvalidInput
 from recallite.model.checks import check_vector
-from recallite.recall.cohort import Cohort, cohort_of
+from recallite.model.settings import DEFAULT
+from recallite.recall.cohort import Cohort, measure_embedder
 from recallite.recall.request import Request
 from recallite.store.transaction import Reader
 from recallite.store.values import EmbedderRow
@@ -99,10 +100,13 @@ def prepare_queries(
         (unread,) = engine.embedder.unread(texts[:1], _READ_SHARE)
         if unread is not None and request.mode != "vector":
             return Queries(texts, None, unread=f"{unread}: keywords alone were searched; another model may read it")
-        cohort = cohort_of(engine, active)
+        embedded = engine.embedder.queries(texts, tokens=by_tokens)
+        if not engine.embedder.measured:
+            measure_embedder(engine, active)
+        # Profiles of other systems rank by the cosine as it is.
+        cohort = engine.embedder.cohort if request.profile.name == DEFAULT.name else None
         if cohort is not None and not cohort.separates and request.mode != "vector":
             return Queries(texts, None)
-        embedded = engine.embedder.queries(texts, tokens=by_tokens)
         engine.embedder.worked()
     except EmbedderMismatch:
         raise
@@ -411,7 +415,7 @@ def question_arrays(
     vectors = np.empty((len(texts), 0), dtype=np.float32)
     if by_vector and queries.vectors is not None:
         vectors = queries.vectors[0][None] if len(texts) == 1 else np.stack(queries.vectors)
-        if queries.cohort is not None:
+        if queries.cohort is not None and request.mode != "vector":
             vectors = queries.cohort.searched(vectors)
     codes, token_offsets, token_words, token_word_offsets, width = _tokens(texts, queries.tokens, words)
     asking = kernels.Asking(
