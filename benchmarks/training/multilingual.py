@@ -59,7 +59,9 @@ def kept_pieces(model: E5File) -> NDArray[np.bool_]:
     worth = np.exp(model.scores.astype(np.float64))
     worth[[*range(SPECIALS), -1]] = 0
     worth /= worth.sum()
-    scripts = np.array([next((script_of(letter) for letter in piece if letter.isalpha()), "") for piece in model.pieces])
+    scripts = np.array(
+        [next((script_of(letter) for letter in piece if letter.isalpha()), "") for piece in model.pieces]
+    )
     for script in sorted(set(scripts.tolist()) - {""}):
         of_script = scripts == script
         worth[of_script] *= 1 + _OF_SCRIPT / worth[of_script].sum()

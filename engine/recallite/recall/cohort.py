@@ -94,6 +94,16 @@ def measured(questions: NDArray[np.float32], answers: NDArray[np.float32]) -> Co
     return Cohort(questions, answers, shift, float(scale), deviation, first)
 
 
+def notes_on(embedder: str | None, cohort: Cohort | None) -> list[str]:
+    """What a store with the vectors of this embedder, by name, goes without, in words."""
+    if is_fitted_for(embedder):
+        return []
+    notes = [f"{embedder} is none of the bundled models: hits are not read, nor ordered by the learned ranking"]
+    if cohort is not None and not cohort.separates:
+        notes.append(f"{embedder} gives questions and their answers no nearer vectors: recall is by keywords")
+    return notes
+
+
 @cache
 def sentences() -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The questions and the answers."""
@@ -112,6 +122,8 @@ def measure_embedder(engine: Engine, active: EmbedderRow) -> None:
             handle.cohort = measured(*(_kept(engine, active) or _embedded(engine, active)))
     except EmbedderError as failure:
         _log.warning("%s embeds no cohort, so that its cosines count as the default model's: %s", active.name, failure)
+    for note in notes_on(active.name, handle.cohort):
+        _log.info(note)
     handle.measured = True
 
 
