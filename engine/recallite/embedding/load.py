@@ -40,7 +40,7 @@ def load(spec: object = None, *, queries_first: bool = False, prefixes: Prefixes
             from recallite.embedding.onnx import OnnxEmbedder
 
             return OnnxEmbedder(folder, queries_first=queries_first, prefixes=prefixes)
-        return Prefixed(load(spec, queries_first=queries_first), prefixes)
+        return cast(Embedder, Prefixed(load(spec, queries_first=queries_first), prefixes))
     if isinstance(spec, str):
         spec = named_embedder(spec)
     if isinstance(spec, str) and (name := _registered(spec)) is not None:

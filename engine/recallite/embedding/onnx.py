@@ -248,8 +248,8 @@ class OnnxEmbedder:
         self._process = os.getpid()
         self._runtime = engine = runtime(self._folder, queries_first=queries_first)
         self._ids, self._scripts = TokenIds(engine.tokenizer), Scripts(engine.tokenizer)
-        prefixes = self._ids.encode([prefix.strip() for prefix in self._folder.prefixes])
-        self._query_prefix, self._document_prefix = prefixes
+        before = self._ids.encode([prefix.strip() for prefix in self._folder.prefixes])
+        self._query_prefix, self._document_prefix = before
         self._sentence = "sentence_embedding" if "sentence_embedding" in engine.outputs else None
         self._tokens = next((name for name in _TOKEN_OUTPUTS if name in engine.outputs), None)
         unknown = engine.inputs - {"input_ids", "attention_mask", "token_type_ids"}
@@ -261,7 +261,7 @@ class OnnxEmbedder:
                 "token_embeddings, last_hidden_state",
                 "invalid_model",
             )
-        if self.max_tokens <= self._ids.specials + max(map(len, prefixes)):
+        if self.max_tokens <= self._ids.specials + max(map(len, before)):
             raise EmbedderError(
                 f"{self._folder.model.parent} allows {self.max_tokens} tokens: there is no room for text",
                 "invalid_model",
