@@ -146,9 +146,9 @@ def _embedded(engine: Engine, active: EmbedderRow) -> tuple[NDArray[np.float32],
     answers = np.asarray(embedded.vectors[first_parts], np.float32)
     parts = Parts(tuple(row.tobytes() for row in (*questions, *answers)), ())
     try:
-        with engine.store.atomic() as writer:
+        with engine.store.atomic(wait=False) as writer:
             writer.embedding_cache.keep(active, {_key(): parts}, None)
-    except RecalliteError:  # read-only, or locked: the next process embeds it again
+    except RecalliteError:  # read-only, or another process writes: the next one embeds it again
         _log.debug("the cohort of %s is not kept", active.name)
     return questions, answers
 
