@@ -37,12 +37,21 @@ _NEAREST = 12
 # The share of the cohort's questions that are nearer to their answer than to any other: below it vectors tell nothing.
 # Random vectors have .005, words hashed to 64 components .08, bundled models .9.
 _LEAST_FIRST = 0.03
+# How much nearer its answer is to a question than the nearest other, in deviations of all others: 2.2 with
+# multilingual-e5-small, 1.1 with all-MiniLM-L6-v2, 0.7 with token vectors. In the order of confidence SciFact's nDCG@10
+# is .889 instead of .878 with the first, .925 instead of .873, and .799 instead of .866 (100 claims, 200 abstracts).
+_LEAST_MARGIN = 1.0
 _BATCH = 64
 _log = logger(__name__)
 
 
 class Cohort(NamedTuple):
-    """An embedder's unit vectors of the questions and of their answers, both float32 (n, dimension)."""
+    """An embedder's unit vectors of questions and of their answers, both float32 (n, dimension), and measures of it.
+
+    - shift, scale: what makes the vector that is searched of a question's
+    - deviation: the usual one of the nearest answers of a question
+    - first: the share of questions that are nearest to their own answer; margin: how much nearer, in deviations
+    """
 
     questions: NDArray[np.float32]
     answers: NDArray[np.float32]
@@ -50,11 +59,17 @@ class Cohort(NamedTuple):
     scale: float
     deviation: float
     first: float
+    margin: float
 
     @property
     def separates(self) -> bool:
         """Whether the embedder tells near from far."""
         return self.first >= _LEAST_FIRST
+
+    @property
+    def orders(self) -> bool:
+        """Whether the embedder tells them so well that hits are put in the order of their confidence."""
+        return self.margin >= _LEAST_MARGIN
 
     def searched(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
         """The vector that is searched for a question's: its products are on the scale of the default's cosines."""
@@ -91,7 +106,9 @@ def measured(questions: NDArray[np.float32], answers: NDArray[np.float32]) -> Co
     # .91, and 64 % instead of 72 % are kept where 5 % of unrelated ones are.
     deviation = max(float(np.median(_nearest(others)[1])), 1e-3)
     shift = (share * questions.mean(axis=0)).astype(np.float32)
-    return Cohort(questions, answers, shift, float(scale), deviation, first)
+    spread = max(float(cosines[~np.eye(every, dtype=np.bool_)].std()), 1e-6)
+    margin = float(np.median(near - others.max(axis=1))) / spread
+    return Cohort(questions, answers, shift, float(scale), deviation, first, margin)
 
 
 def notes_on(embedder: str | None, cohort: Cohort | None) -> list[str]:
