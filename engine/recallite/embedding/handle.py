@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from recallite.embedding.cohort import Cohort
     from recallite.embedding.protocol import Embedded
     from recallite.embedding.tokens import Measure
-    from recallite.recall.cohort import Cohort
     from recallite.store.values import Parts
 
 

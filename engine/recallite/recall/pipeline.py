@@ -45,10 +45,10 @@ from recallite.recall.answer import (
     load_hits,
 )
 from recallite.recall.calibration import BY_COHORT, is_fitted_for, least_confidence, normalised_weight
-from recallite.recall.cohort import vectors_of
 from recallite.recall.confidence import Missing, find_gaps, join_gaps
 from recallite.recall.decomposition import HITS_OF_STEP, SubQueries, decompose, follow
 from recallite.recall.judge import assess_by_text, has_lower, newest_first, put_higher_first
+from recallite.recall.normalisation import vectors_of
 from recallite.recall.plan import SIGNALS, PlanKey, plan_key, plan_of, with_clock
 from recallite.recall.query import (
     Queries,

@@ -18,12 +18,13 @@ import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
+from recallite.embedding.cohort import Cohort
 from recallite.embedding.protocol import QueryTokens
 from recallite.engine import Engine
 from recallite.errors import EmbedderError, EmbedderMismatch, InvalidInput
 from recallite.model.checks import check_vector
 from recallite.model.settings import DEFAULT
-from recallite.recall.cohort import Cohort, measure_embedder
+from recallite.recall.normalisation import measure_embedder
 from recallite.recall.request import Request
 from recallite.store.transaction import Reader
 from recallite.store.values import EmbedderRow
