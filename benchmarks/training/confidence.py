@@ -271,7 +271,7 @@ def main() -> None:
     made: dict[str, Any] = {
         "made_by": "python -m benchmarks.training.confidence",
         "data": {name: sources()[name]["licence"] for name in DATA},
-        "embedders": {}, "words": {}, "figures": {},
+        "embedders": {}, "words": {}, "cohort": json.loads(FILE.read_text("utf-8"))["cohort"], "figures": {},
     }  # fmt: skip
     for name in EMBEDDERS:
         inner = load(name)
