@@ -16,6 +16,7 @@ from msgspec import structs
 
 from recallite.embedding.handle import EmbedderHandle, Identity
 from recallite.embedding.load import bundled_name
+from recallite.embedding.prefixed import Prefixes
 from recallite.errors import EmbedderMismatch, InvalidInput, RecalliteError, StoreError
 from recallite.index.memory_index import MemoryIndex
 from recallite.index.snapshot import SnapshotManager
@@ -94,8 +95,9 @@ class Engine:
         self.comparing = Background("comparing memories")
         self.consolidating = Background("extracting facts from episodes")
         self.embedder = EmbedderHandle(
-            spec, query_cache_size=self.tuning.query_cache_size, token_codes=settings.token_codes
-        )
+            spec, query_cache_size=self.tuning.query_cache_size, token_codes=settings.token_codes,
+            prefixes=Prefixes(settings.query_prefix or "", settings.document_prefix or ""),
+        )  # fmt: skip
         _log.info("opened %s%s", self.store.path, " (encrypted)" if self.store.encrypted else "")
 
     def _forget_what_was_read(self) -> None:
