@@ -73,6 +73,17 @@ def test_few_are_compared_at_once(memory):
     assert relations(memory)[0] == {PAIRS[0]}
 
 
+def test_what_a_policy_does_not_compare_does_not_wait(memory):
+    alone = WritePolicy(supersede_confidence=None, contradict_confidence=None, duplicates="store")
+    old, new = PAIRS[0]
+    paused(memory).remember_many(dated([old, *unrelated(), old]), policy=alone)
+    assert memory.store.stats().to_compare == 0 == memory.store.catch_up()
+    assert relations(memory) == (set(), set())
+    memory.remember(new)  # finds both by their statements
+    assert memory.store.stats().superseded == 2
+    assert memory.store.verify().problems == ()
+
+
 def test_a_repeated_text_is_counted_at_once(memory):
     paused(memory).remember("Shelf 3 of the cellar holds 21 jars of plum jam")
     ids = memory.remember_many([*unrelated(), "shelf 5 of the cellar holds 35 jars of plum jam."])
