@@ -38,6 +38,8 @@ _FRAMES_AT_ONCE = 8192
 # This many values are cached, and more while they are small: masks of a hundred scopes in 100,000 records.
 _VALUES_CACHED = 16
 _BYTES_CACHED = 32 * 2**20
+# Records that changed since a listing was read in whole; so many are read one by one in 2 ms.
+_TOUCHED_KEPT = 1000
 # Values that the addition of current records does not change: the embedder, and what supersedes what.
 _OUTLIVE_ADDITION = frozenset(("embedder", "lapses", "chains", "rows"))
 
@@ -74,6 +76,8 @@ class MemoryIndex:
         # Called in a load from the store when all words are read.
         self.before_inverting: Callable[[], object] = lambda: None
         self._snapshots = snapshots
+        # The ids of the records that each change had, since listings were dropped.
+        self._touched: list[set[int]] = []
         # What was computed since the last change, with its bytes: resolved filters, statistics, listings.
         self._values: dict[tuple[str, Hashable], tuple[Any, int]] = {}
         self._value_bytes = 0
@@ -86,6 +90,7 @@ class MemoryIndex:
         self.graph = RecordGraph(self.table)
         self.vectors: VectorIndex | None = None
         self.tokens = TokenIndex()
+        self._touched = []
         self._keep_in_folder()
 
     def _keep_in_folder(self) -> None:
@@ -114,9 +119,23 @@ class MemoryIndex:
     def _scope_mask(self, scopes: tuple[int, ...] | None) -> NDArray[np.uint8]:
         return self.cached("scopes", scopes, lambda: self.table.mask(RowFilter(now=0, scopes=scopes)))
 
-    def listing(self, key: Hashable, read_ids: Callable[[], Sequence[int]]) -> NDArray[np.uint8]:
-        """1 for the rows of the records that `read_ids` returns, cached by `key` until the index changes."""
-        return self.cached("listing", key, lambda: self.table.listing(read_ids()))
+    def listing(self, key: Hashable, read_ids: Callable[[Sequence[int] | None], Sequence[int]]) -> NDArray[np.uint8]:
+        """1 for the rows of the records that `read_ids` returns, among some ids or (None) of all; cached by `key`.
+
+        After a change only the changed records are read again.
+        """
+        seen = len(self._touched)
+        listed: NDArray[np.uint8]
+        listed, before = self.cached("listing", key, lambda: (self.table.listing(read_ids(None)), seen))
+        if before == seen:
+            return listed
+        ids = sorted(set().union(*self._touched[before:]))
+        grown = np.zeros(len(self.table), dtype=np.uint8)
+        grown[: len(listed)] = listed
+        grown[self.table.known_rows(ids)] = 0
+        grown[self.table.known_rows(read_ids(ids))] = 1
+        self._cache(("listing", key), (grown, seen))
+        return grown
 
     def rows(self, key: Hashable, read_ids: Callable[[], Sequence[int]]) -> NDArray[np.int64]:
         """The rows, ascending, of the records that `read_ids` returns, cached by `key` until the index changes."""
@@ -150,22 +169,27 @@ class MemoryIndex:
         if entry is not None:
             return entry[0]  # type: ignore[no-any-return]
         value = make()
+        self._cache((kind, key), value)
+        return value
+
+    def _cache(self, key: tuple[str, Hashable], value: Any) -> None:
         # The masks of statistics are cached by themselves.
         arrays = value if isinstance(value, tuple) else (value,)
-        size = sum([array.nbytes for array in arrays if isinstance(array, np.ndarray)])
+        size, values = sum([array.nbytes for array in arrays if isinstance(array, np.ndarray)]), self._values
         with self._values_lock:  # recalls share the index: another thread may add while the oldest is being found
+            self._value_bytes -= values.pop(key, (None, 0))[1]
             while len(values) >= _VALUES_CACHED and self._value_bytes + size > _BYTES_CACHED:
                 self._value_bytes -= values.pop(next(iter(values)))[1]
             self._value_bytes += size
-            values[kind, key] = value, size
-        return value
+            values[key] = value, size
 
     def _drop_values(self, *, only_added: bool) -> None:
         """Drop cached values that do not outlive a change; `only_added`: it only added current records."""
         self._values = {
             key: entry
             for key, entry in self._values.items()
-            if only_added and (key[0] in _OUTLIVE_ADDITION or (key[0] == "selection" and entry[0] is None))
+            if (key[0] == "listing" and self._touched)
+            or (only_added and (key[0] in _OUTLIVE_ADDITION or (key[0] == "selection" and entry[0] is None)))
         }
         self._value_bytes = sum(size for _, size in self._values.values())
 
@@ -280,6 +304,7 @@ class MemoryIndex:
         for _, part in self._parts():
             part.check(len(self.table), 0 if self.vectors is None else len(self.vectors))
         self._keep_in_folder()
+        self._drop_values(only_added=False)  # views of the arrays before
         self.commit = saved.header.commit
 
     def _parts(self) -> list[tuple[str, IndexPart]]:
@@ -345,6 +370,9 @@ class MemoryIndex:
         # The feed tells which records to ask for, the store what is there: a change that is told twice does no harm.
         new = touched["insert"] | touched["text"] | touched["delete"]
         gone = self._held(new) if new and min(new) <= self.table.last_id else set()
+        self._touched.append(touched["update"] | new)
+        if sum(map(len, self._touched)) > _TOUCHED_KEPT:
+            self._touched = []
         self.changed += sum(map(len, touched.values()))
         limit = max(1000, len(self.table) // 2)
         if len(new - touched["delete"]) > limit or self.table.dead_rows + len(gone) > limit:
@@ -384,6 +412,7 @@ class MemoryIndex:
             return
         ids = columns.ids.tolist()
         rows = self.table.append(columns)
+        self.table.order_tags()
         self._read_frames(reader, columns.ids)
         self.words.append(aligned(reader.blocks.terms(ids), columns.ids), self.table.open[rows])
         self.words.invert()

@@ -212,7 +212,7 @@ class SnapshotManager:
 # Layout: 8 bytes of magic, the header's length and CRC-32 (uint32 each), the header as JSON, then sections at multiples
 # of 4096, each followed by room to append (a hole in the file).
 
-_MAGIC = b"RcIndex\x08"
+_MAGIC = b"RcIndex\x09"
 _PREFIX = struct.Struct("<8sII")
 _PAGE = 4096
 # An unfinished file this old belongs to a process that was killed.

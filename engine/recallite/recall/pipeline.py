@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from recallite.engine import Engine
 from recallite.errors import StoreUnavailable
+from recallite.index.conditions import met_conditions
 from recallite.index.memory_index import MemoryIndex, view_of
 from recallite.index.table import RowFilter
 from recallite.index.vectors import shortlist_size
@@ -375,8 +376,9 @@ def _select_rows(
     condition_mask, rest = None, filter_.unindexed
     if rest is not None:
         versions: Versions = "open" if filter_.as_of is None else "any"
-        read_ids = partial(reader.records.matching_ids, rest, request.now, versions=versions)
-        condition_mask = index.listing((rest, versions), read_ids)
+        condition_mask = index.cached(
+            "conditions", (rest, versions), lambda: met_conditions(index, reader, rest, request.now, versions)
+        )
     visible = RowFilter(
         now=request.now,
         hidden=_superseded_rows(index, reader, request, lapsed),
