@@ -130,8 +130,8 @@ FILTERS = [
 
 
 @pytest.mark.parametrize("as_they_came", [0, 4096])
-@settings(max_examples=examples(40), deadline=None, derandomize=True)
-@given(sequence=st.lists(changes, min_size=4, max_size=30))
+@settings(max_examples=examples(100), deadline=None, derandomize=True)
+@given(sequence=st.lists(changes, min_size=10, max_size=30))
 def test_conditions_after_any_sequence_of_changes(as_they_came, sequence):
     """The index tells the rows that meet tags and other conditions as SQL does, after each change."""
     ids: list[str] = []
@@ -140,8 +140,6 @@ def test_conditions_after_any_sequence_of_changes(as_they_came, sequence):
         patch.setattr(table, "_TAGS_AS_THEY_CAME", as_they_came)
         for seed, change in enumerate(sequence):
             apply(memory, ids, seed, change)
-            if seed % 3:
-                continue
             index = memory._engine.index
             with memory._engine.store.read() as reader, index.current(reader):
                 for chosen in FILTERS:
