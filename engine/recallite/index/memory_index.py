@@ -12,7 +12,6 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from operator import itemgetter
 from typing import Any, TypeVar
 
@@ -23,7 +22,7 @@ from numpy.typing import NDArray
 from recallite.errors import InvalidInput
 from recallite.index.graph import RecordGraph
 from recallite.index.growable import IndexPart
-from recallite.index.lexical import CorpusStatistics, LexicalIndex
+from recallite.index.lexical import CorpusStatistics, LexicalIndex, TermCounts
 from recallite.index.loading import aligned, load
 from recallite.index.snapshot import UNFIT, Snapshot, SnapshotManager
 from recallite.index.table import INSTRUCTION, RecordTable, RowFilter
@@ -40,8 +39,8 @@ _VALUES_CACHED = 16
 _BYTES_CACHED = 32 * 2**20
 # Records that changed since a listing was read in whole; so many are read one by one in 2 ms.
 _TOUCHED_KEPT = 1000
-# Values that the addition of current records does not change: the embedder, and what supersedes what.
-_OUTLIVE_ADDITION = frozenset(("embedder", "lapses", "chains", "rows"))
+# Values that the addition of current records does not change: the embedder, what supersedes what, counts of old terms.
+_OUTLIVE_ADDITION = frozenset(("embedder", "lapses", "chains", "rows", "counts"))
 
 Value = TypeVar("Value")
 
@@ -106,13 +105,18 @@ class MemoryIndex:
         def count() -> CorpusStatistics:
             table, versions_mask, all_open = self.table, None, self.table.all_open
             if not all_open:
-                versions_mask = partial(table.mask, RowFilter(now=0, scopes=scopes), closed=True)
+                versions_mask = table.mask(RowFilter(now=0, scopes=scopes), closed=True)
             if scopes is None:
-                mask = None if all_open else table.open
-                return CorpusStatistics(table.open_rows, self.words.live_words, mask, versions_mask)
-            mask = self._scope_mask(scopes)
-            words = float(self.words.lengths[mask.view(np.bool_)].sum(dtype=np.float64))
-            return CorpusStatistics(int(np.count_nonzero(mask)), words, mask, versions_mask)
+                if all_open:
+                    return CorpusStatistics(table.open_rows, self.words.live_words)
+                mask, records, words = table.open, table.open_rows, self.words.live_words
+            else:
+                mask = self._scope_mask(scopes)
+                records = int(np.count_nonzero(mask))
+                words = float(self.words.lengths[mask.view(np.bool_)].sum(dtype=np.float64))
+            with self._values_lock:
+                counts = self._values.setdefault(("counts", scopes), (TermCounts(), 0))[0].of(self.words)
+            return CorpusStatistics(records, words, counts, mask, versions_mask)
 
         return self.cached("statistics", scopes, count)
 
@@ -547,7 +551,7 @@ def view_of(
     return kernels.View(
         kernels.Terms(
             terms, words.starts, words.segments, words.rows, words.counts, words.lengths, statistics.average_length,
-            float(statistics.records), *statistics.frequencies(terms),
+            float(statistics.records), *statistics.frequencies,
         ),
         _vectors(index, mask),
         kernels.Graph(graph.previous, graph.next, table.sources, *graph.links, _NO_MASK if mask is None else mask),
@@ -569,9 +573,12 @@ def _vectors(index: MemoryIndex, mask: NDArray[np.uint8] | None) -> kernels.Vect
     if visible <= kernels.SCAN_ALL or visible * _SPARSE < n:
         indices = np.arange(n, dtype=np.int64) if admitted is None else np.flatnonzero(admitted)
     else:
-        lanes = np.zeros(len(sketches) * kernels.LANES, dtype=np.uint8)
-        lanes[:n] = 1 if admitted is None else admitted
-        masks = np.packbits(lanes, bitorder="little").view(np.uint16)
+        masks = np.full(len(sketches), 2**kernels.LANES - 1, dtype=np.uint16)
+        if n % kernels.LANES:
+            masks[-1] = 2 ** (n % kernels.LANES) - 1
+        if admitted is not None:
+            packed = np.packbits(admitted, bitorder="little")
+            masks.view(np.uint8)[: len(packed)] = packed
     return kernels.Vectors(
         sketches, masks, indices, visible, *vectors.parts_by_row, vectors.owners_by_vector, vectors.codes,
         vectors.scales, vectors.residuals, index.tokens.starts, index.tokens.codes,

@@ -111,6 +111,8 @@ class RecordTable(IndexPart):
         self._moved: dict[int, int] = {}
         # The rows with an end of their valid time, found once between two changes.
         self._lasting: NDArray[np.int64] | None = None
+        # The rows of standing instructions and preferences.
+        self._standing_rows: NDArray[np.int64] | None = None
         self.dead_rows = 0
         self.open_rows = 0
         # The tags of records by number, with their rows: the first ones in the order of numbers, others as they came.
@@ -145,7 +147,7 @@ class RecordTable(IndexPart):
         self._moved = dict(saved["moved"].array.tolist())
         self._kind_numbers = json.decode(saved["kind_numbers"].array.tobytes())
         self.open_rows = int(self.open.sum())
-        self._lasting = None
+        self._lasting = self._standing_rows = None
         self.dead_rows = len(self) - int(self._present.array.sum())
 
     def check(self, rows: int, vectors: int) -> None:
@@ -236,9 +238,19 @@ class RecordTable(IndexPart):
 
     def put_standing(self, named: Mapping[int, Standing], ids: Sequence[int] | None = None) -> None:
         """Set which of the records `ids`, all if None, are standing instructions and preferences, as `named` says."""
-        self.standing[... if ids is None else self.known_rows(ids)] = 0
+        rows = ... if ids is None else self.known_rows(ids)
+        if named or self.standing[rows].any():
+            self._standing_rows = None
+        self.standing[rows] = 0
         for kind, value in _STANDING.items():
             self.standing[self.known_rows([row_id for row_id, name in named.items() if name == kind])] = value
+
+    @property
+    def standing_rows(self) -> NDArray[np.int64]:
+        """The rows of standing instructions and preferences, deleted ones too, ascending."""
+        if self._standing_rows is None:
+            self._standing_rows = np.flatnonzero(self.standing != 0)
+        return self._standing_rows
 
     def tombstone(self, ids: Sequence[int]) -> None:
         """Mark the rows of these records as deleted."""

@@ -335,7 +335,9 @@ def _view_under(
         mask = _select_rows(index, reader, request, lapsed)
         standing, chains = _NO_ROWS, _NO_CHAINS
         if with_standing:
-            standing = np.flatnonzero(index.table.standing if mask is None else index.table.standing * mask)
+            standing = index.table.standing_rows
+            if mask is not None:
+                standing = standing[mask[standing] == 1]
         if request.about_past and superseded:
             chains = index.cached("chains", None, partial(_chains, index, reader))
         statistics = index.corpus_statistics(_statistics_scopes(reader, request))
@@ -446,6 +448,7 @@ _HITS, _BROUGHT, _CANDIDATES, _AVAILABLE, _MORE = kernels.FIGURES
 # How often the shortlist grows by a factor of 4 before it grows with its own size.
 _WIDENINGS = 4
 _MEMORIES_CACHED = 4
+_SPARE_ROWS = 1024
 # How many hits have their text read where a least confidence may drop some of them.
 _READ = 10
 # How many more hits there are where superseded ones may give way.
@@ -551,7 +554,10 @@ def _memory(
         work = kernels.workspace(view, plan, questions, longest, tokens, room)
         memory = memories[key] = work, kernels.hits(plan, work, questions, words, longest)
     elif len(memory[0].scratch) != rows:  # records were added: one array has a place for each, the other eighty stay
-        memory = memories[key] = memory[0]._replace(scratch=np.zeros(rows, dtype=np.float32)), memory[1]
+        room = memory[0].scratch.base
+        if room is None or len(room) < rows:
+            room = np.zeros(rows + rows // 8 + _SPARE_ROWS, dtype=np.float32)
+        memory = memories[key] = memory[0]._replace(scratch=room[:rows]), memory[1]
     return memory
 
 
