@@ -132,7 +132,7 @@ class SnapshotManager:
             self._last_before = reader.records.last_id()
 
     def is_worth_loading(self, index: MemoryIndex) -> bool:
-        """Whether this process has stored many records and not loaded the index, which another one would load slowly."""
+        """Whether this process has stored many records and not loaded the index: another one would load it slowly."""
         if index.commit is not None or self._last_before is None or not self._writes:
             return False
         return self._store.size() - self._last_before >= _SMALLEST
