@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from recallite.index.memory_index import MemoryIndex
 
 _INDEXED = frozenset(("tags", "source", "kind"))
+# What changes in many records at a time, of which the feed does not name each.
+_UNNAMED = frozenset(("importance", "embedding_state"))
 
 
 def met_conditions(
@@ -25,9 +27,13 @@ def met_conditions(
 
     def by_store(expression: Expression) -> NDArray[np.uint8]:
         asked = conditions.replaced(tags=None, where=expression)
-        return index.listing(
-            (asked, versions), lambda among: reader.records.matching_ids(asked, now, versions=versions, among=among)
-        )
+
+        def read_ids(among: Sequence[int] | None) -> list[int]:
+            return reader.records.matching_ids(asked, now, versions=versions, among=among)
+
+        if _UNNAMED.isdisjoint(_fields(expression)):
+            return index.listing((asked, versions), read_ids)
+        return index.table.listing(read_ids(None))
 
     parts = [] if conditions.where is None else [conditions.where]
     if conditions.tags:
@@ -61,6 +67,12 @@ def _is_indexed(expression: Expression) -> bool:
         return any(map(_is_indexed, expression.parts))
     is_name = expression.operator in ("eq", "in") and all(isinstance(name, str) for name in _names(expression))
     return expression.field in _INDEXED and is_name
+
+
+def _fields(expression: Expression) -> set[str]:
+    if isinstance(expression, Comparison):
+        return {expression.field}
+    return set().union(*map(_fields, (expression.part,) if isinstance(expression, Not) else expression.parts))
 
 
 def _names(compared: Comparison) -> tuple[object, ...]:

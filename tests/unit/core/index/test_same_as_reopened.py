@@ -122,7 +122,8 @@ FILTERS = [
         {"tags": ["red", "blue"], "where": {"metadata.k": {"ne": 1}, "topic": "fruit"}},
         {"where": {"or": [{"source": "s"}, {"kind": "note"}, {"tags": {"nin": ["red"]}, "topic": "tea"}]}},
         {"where": {"not": {"source": {"in": ["s", "t"]}, "kind": {"in": ["memory", "episode"]}}}},
-        {"where": {"or": [{"importance": {"gt": 0.5}}, {"text": {"contains": "apple"}}, {"not": {"kind": "memory"}}]}},
+        {"where": {"importance": {"gt": 0.5}}},
+        {"where": {"or": [{"topic": "fruit"}, {"text": {"contains": "apple"}}, {"not": {"kind": "memory"}}]}},
         {"where": {"scope": {"in": ["/a", "/ab"]}}},
         {"where": {"source": None}},
     )
