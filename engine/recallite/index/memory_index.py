@@ -69,14 +69,14 @@ class MemoryIndex:
         # The first and last row ids of records that wait to be compared, and so have no frames in the store; and the
         # records that a recall has read the frames of.
         self.waiting: list[tuple[int, int]] = []
-        self._frames_read: set[int] = set()
+        self._frames_read: set[int]
         # Whether a recall has read it since it was last updated.
         self.recalled = False
         # Called in a load from the store when all words are read.
         self.before_inverting: Callable[[], object] = lambda: None
         self._snapshots = snapshots
         # The ids of the records that each change had, since listings were dropped.
-        self._touched: list[set[int]] = []
+        self._touched: list[set[int]]
         # What was computed since the last change, with its bytes: resolved filters, statistics, listings.
         self._values: dict[tuple[str, Hashable], tuple[Any, int]] = {}
         self._value_bytes = 0
@@ -89,7 +89,7 @@ class MemoryIndex:
         self.graph = RecordGraph(self.table)
         self.vectors: VectorIndex | None = None
         self.tokens = TokenIndex()
-        self._touched = []
+        self._touched, self._frames_read = [], set()
         self._keep_in_folder()
 
     def _keep_in_folder(self) -> None:
@@ -272,7 +272,7 @@ class MemoryIndex:
             if changes is None or not self._apply(reader, changes):
                 self._load(reader)
                 others = None
-            self.waiting, self._frames_read = reader.uncompared.ranges(), set()
+            self.waiting = reader.uncompared.ranges()
             self.commit = reader.changes.commit()
         except BaseException:  # a lost server, for instance: half of a change is no index
             self._reset()
@@ -375,6 +375,7 @@ class MemoryIndex:
         new = touched["insert"] | touched["text"] | touched["delete"]
         gone = self._held(new) if new and min(new) <= self.table.last_id else set()
         self._touched.append(touched["update"] | new)
+        self._frames_read -= touched["update"] | touched["frames"] | new
         if sum(map(len, self._touched)) > _TOUCHED_KEPT:
             self._touched = []
         self.changed += sum(map(len, touched.values()))
