@@ -20,6 +20,7 @@ from benchmarks.quality import (
     fact_consolidation,
     first_tries,
     junk,
+    languages,
     left_out,
     locomo,
     longmemeval,
@@ -50,6 +51,7 @@ SETS: dict[str, Evaluation] = {
     "left_out": left_out.evaluate,
     "named": named.evaluate,
     "scripts": scripts.evaluate,
+    "languages": languages.evaluate,
     "precision": precision_bench.evaluate,
     "facts": fact_consolidation.evaluate,
     "beam_updates": updates.of_beam,
@@ -112,13 +114,14 @@ def evaluate(
 
 
 def _folders(options: argparse.Namespace) -> dict[str, Path]:
-    """The folder of each set that is named, or that has one."""
+    """The folder of each set that is named, or that has one; of `languages` the file."""
     named = {
         "beam": options.beam,
         "beam_updates": options.beam,
         "realtalk": options.realtalk,
         "facts": options.facts,
         "precision": options.precision,
+        "languages": languages.TABLES[options.part],
         **dict.fromkeys(_OWN, Path()),
     }
     folders = {name: named.get(name, options.data) for name in SETS}
@@ -136,6 +139,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, default=RESULTS, help="where to save the result as JSON")
     parser.add_argument("--embedder", help="an embedder's name, or a folder with an ONNX model (the default model)")
     parser.add_argument("--cache", type=Path, help="folder that keeps embeddings between runs")
+    parser.add_argument(
+        "--part", choices=list(languages.TABLES), default="dev", help="of languages: choose on dev, report on held"
+    )
     parser.add_argument("--no-codes", action="store_true", help="without codes of tokens: nothing is reranked")
     parser.add_argument("--render", action="store_true", help="print the saved result as Markdown and run nothing")
     options = parser.parse_args()

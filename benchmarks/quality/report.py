@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from benchmarks.quality import truth_tables
+from benchmarks.quality import languages, truth_tables
 from benchmarks.quality.columns import COLUMNS
 from benchmarks.saving import NotMeasured
 from benchmarks.tables import table
@@ -24,6 +24,7 @@ TITLES = {
     "left_out": "Left out, facts on a topic",
     "named": "Named, stores with tags",
     "scripts": "Scripts, ten that the model does not read",
+    "languages": "Languages, ten stores",
     "precision": "PrecisionMemBench",
     **truth_tables.TITLES,
 }
@@ -47,6 +48,7 @@ _MAIN = {
     "left_out": ("answered", "first", "hits", "refused", "ROC AUC"),
     "named": ("exact", "precision", "recall", "refused", "first"),
     "scripts": ("kept", "first", "refused", "quiet"),
+    "languages": languages.METRICS,
 }
 _BY_CATEGORY = {"locomo": "LoCoMo by category, default", "beam": "BEAM by type of question, default"}
 _LEFT = ("category", "set", "metric", "expected", "language", "grain", "class")
@@ -109,6 +111,13 @@ def _categories(run: dict[str, Any]) -> Iterator[truth_tables.Table]:
         ]
         if rows:
             yield title, ("category", "questions", *metrics), rows
+    if by_language := run["sets"].get("languages", {}).get("categories"):
+        for column, stores in (("default", "a store each"), ("mixed", "one store of all")):
+            figures = {name: one["figures"][column] for name, one in by_language.items()}
+            figures["all"] = run["sets"]["languages"]["figures"][column]
+            metrics = [name for name in languages.METRICS if name in figures["all"]]
+            rows = [(name, *(f"{one[metric]:.2f}" for metric in metrics)) for name, one in figures.items()]
+            yield f"Languages, {run['sets']['languages']['part']}, {stores}", ("language", *metrics), rows
     if stories := run["sets"].get("beam", {}).get("whole_story"):
         columns = list(next(iter(stories.values()))["figures"])
         rows = [

@@ -76,7 +76,7 @@ class Engine:
             spec = named_embedder(spec)
         self.store = store or open_store(
             path, busy_timeout_ms=settings.busy_timeout_ms, durability=settings.durability,
-            vector_type=settings.vectors, fts=settings.fts5, key=key,
+            vector_type=settings.vectors, sql_search=settings.sql_search, key=key,
         )  # fmt: skip
         self._snapshots = SnapshotManager(
             self.store, enabled=settings.index_snapshot, low_memory=self.tuning.low_memory

@@ -69,8 +69,9 @@ class Postings(NamedTuple):
 class Graph(NamedTuple):
     """Chains, links and sources by row; an empty mask allows every row.
 
-    previous and following int32 (n,) are the rows before and after in the same source; sources int32 (n,); -1 for
-    none. Links are linked lists: heads int32 (n,), empty without links, is the index of a row's first link, nexts int32
+    previous and following int32 (n,) are the rows before and after in the same source, -1 for none; sources int32
+    (n,), -1 for none, and below that a run of rows that spreads as a source does, and is none where hits are grouped.
+    Links are linked lists: heads int32 (n,), empty without links, is the index of a row's first link, nexts int32
     (e,) that of the next one, -1 for none; targets int32 (e,) is the linked row, -1 for a removed link; strengths
     float32 (e,).
     """

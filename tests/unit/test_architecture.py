@@ -6,7 +6,7 @@ import ast
 import inspect
 import re
 import sys
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 import pytest
@@ -53,16 +53,24 @@ def wing_of(file: Path) -> str:
     return rest[0].removesuffix(".py") if package == "recallite" else package
 
 
-TREES = {file: ast.parse(file.read_text(encoding="utf-8")) for file in FILES}
+@cache
+def trees() -> dict[Path, ast.Module]:
+    return {file: ast.parse(file.read_text(encoding="utf-8")) for file in FILES}
 
 
+@cache
+def nodes(tree: ast.AST) -> list[ast.AST]:
+    return [*ast.walk(tree)]
+
+
+@cache
 def imported(tree: ast.AST) -> list[tuple[str, int, bool]]:
     """Every module that a file imports, with the line and whether it is inside a function or for types.
 
     Also those that it names in a text: for `import_module`, `Deferred`, or as "module:function".
     """
     found = [(text.partition(":")[0], line, True) for text, line in strings(tree) if text.partition(":")[0] in MODULES]
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Import):
             found += [(alias.name, node.lineno, node.col_offset > 0) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -72,18 +80,19 @@ def imported(tree: ast.AST) -> list[tuple[str, int, bool]]:
     return found
 
 
+@cache
 def strings(tree: ast.AST) -> list[tuple[str, int]]:
     """Every string of a file that is no docstring."""
     documented = {
         id(node.body[0].value)
-        for node in ast.walk(tree)
+        for node in nodes(tree)
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
         and node.body
         and isinstance(node.body[0], ast.Expr)
     }
     return [
         (node.value, node.lineno)
-        for node in ast.walk(tree)
+        for node in nodes(tree)
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documented
     ]
 
@@ -96,7 +105,7 @@ STORES = ("store", "recallite_postgres")
 def test_imports_point_down():
     floors = {wing: number for number, wing in enumerate(WINGS)}
     wrong = []
-    for file, tree in TREES.items():
+    for file, tree in trees().items():
         package, wing, name = file.relative_to(ENGINE).parts[0], wing_of(file), file.relative_to(ENGINE).as_posix()
         for module, line, lazy in imported(tree):
             other, _, rest = module.partition(".")
@@ -130,7 +139,7 @@ def test_names_of_files_tell_them_apart():
 def test_no_second_sqlite_in_the_process():
     assert not {
         f"{file.relative_to(ENGINE)}:{line}"
-        for file, tree in TREES.items()
+        for file, tree in trees().items()
         for name, line, _ in imported(tree)
         if name.split(".")[0] == "sqlite3"
     }
@@ -139,12 +148,12 @@ def test_no_second_sqlite_in_the_process():
 def test_sql_lives_in_the_store():
     """Elsewhere there is no statement; conditions are written in store/sql/repository.py."""
     wrong = []
-    for file, tree in TREES.items():
+    for file, tree in trees().items():
         if wing_of(file) not in STORES:
             wrong += [f"{file.relative_to(ENGINE)}:{line}: {text}" for text, line in strings(tree) if SQL.search(text)]
             wrong += [
                 f"{file.relative_to(ENGINE)}:{node.lineno}: Condition"
-                for node in ast.walk(tree)
+                for node in nodes(tree)
                 if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Condition"
             ]
     assert wrong == []
@@ -154,7 +163,7 @@ def test_only_the_store_knows_its_database():
     """Elsewhere there is no driver of one, no statement, no file beside one and no module of one kind of store."""
     wrong = []
     beside = re.compile(r"(?<!\bllama)-(journal|wal|shm|index)\b")  # llama-index is a framework
-    for file, tree in TREES.items():
+    for file, tree in trees().items():
         name = str(file.relative_to(ENGINE))
         modules = {module for module, _, _ in imported(tree)}
         packages = {module.split(".")[0] for module in modules}
@@ -163,7 +172,7 @@ def test_only_the_store_knows_its_database():
             continue
         if name not in FACES:
             wrong += [f"{name}: {module}" for module in modules if module.startswith(DATABASES)]
-        calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and hasattr(node.func, "attr")]
+        calls = [node for node in nodes(tree) if isinstance(node, ast.Call) and hasattr(node.func, "attr")]
         wrong += [
             f"{name}:{node.lineno}: {node.func.attr}"
             for node in calls
@@ -184,7 +193,7 @@ def of_one_system(tree: ast.AST) -> list[tuple[str, int]]:
     shown = re.compile(r"/(proc|sys|dev)/")
     found = [(name, line) for name, line, _ in imported(tree) if name.split(".")[0] in modules]
     found += [(text, line) for text, line in strings(tree) if shown.match(text)]
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Attribute):
             module, names = node.value, [node.attr]
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("getattr", "hasattr"):
@@ -206,7 +215,7 @@ def of_one_system(tree: ast.AST) -> list[tuple[str, int]]:
 def test_what_not_every_system_has_lives_in_system():
     """`system/`, and one module of the kernels, have the other branch for it: for Windows, and for macOS."""
     kernels = {file: ast.parse(file.read_text(encoding="utf-8")) for file in KERNELS.rglob("*.py")}
-    elsewhere = {file: tree for file, tree in TREES.items() if wing_of(file) != "system"}
+    elsewhere = {file: tree for file, tree in trees().items() if wing_of(file) != "system"}
     elsewhere |= {file: tree for file, tree in kernels.items() if file != KERNELS / "_system.py"}
     wrong = [f"{file}:{line}: {what}" for file, tree in elsewhere.items() for what, line in of_one_system(tree)]
     assert not wrong, "\n".join(wrong)
@@ -262,7 +271,7 @@ def test_what_is_public_is_documented():
     promises = {name.split(".")[1] for name in promised()}
     dialects = ("recallite/store/transaction.py", "recallite/store/sqlite/", "recallite_postgres/")
     bare = []
-    for file, tree in TREES.items():
+    for file, tree in trees().items():
         name = str(file.relative_to(ENGINE))
         bare += [f"{name}: {what}" for what in undocumented(tree, promises if name.startswith(dialects) else set())]
     assert bare == []
@@ -271,7 +280,7 @@ def test_what_is_public_is_documented():
 def undocumented(tree: ast.Module, elsewhere: set[str]) -> list[str]:
     """What is public in a file and has no docstring; methods named in `elsewhere` are documented there."""
     bare = [] if ast.get_docstring(tree) or not tree.body else ["the module"]
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
             if not ast.get_docstring(node):
                 bare.append(node.name)

@@ -7,9 +7,9 @@ from importlib import import_module
 
 from benchmarks.memory_systems.system import System
 
-__all__ = ["OURS", "SYSTEMS", "Entry"]
+__all__ = ["OURS", "SYSTEMS", "TEXT_ALONE", "Entry"]
 
-OURS = "recallite"
+OURS, TEXT_ALONE = "recallite", "recallite, text alone"
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,9 @@ _OPENAI = "text-embedding-3-small"
 
 SYSTEMS = {
     OURS: Entry("recallite_memory:RecalliteMemory", "recallite", "recallite-minilm", "default", "`recall`, no options"),
+    TEXT_ALONE: Entry(
+        "recallite_memory:TextAlone", "recallite", "recallite-minilm", "default", "the same, with no field but the text"
+    ),
     "mem0": Entry("mem0_memory:Mem0", "mem0ai", _OPENAI, None, "`add(infer=False)`, `search`; Qdrant in a folder"),
     "MemPalace": Entry(
         "mempalace_drawers:MemPalace", "mempalace", _MINILM, _MINILM, "a drawer a turn; `search_memories`"

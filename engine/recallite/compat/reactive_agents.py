@@ -14,7 +14,7 @@ _TIERS = {"1": "standard", "2": "enhanced"}
 
 
 def settings(tier: str = "enhanced", *, embedder: str | None = None, **fields: Any) -> Settings:
-    """Settings of a tier, "standard" without an embedder or "enhanced"; once they were called "1" and "2"."""
+    """Settings of a tier, both with search in SQL: "standard" without an embedder or "enhanced", once "1" and "2"."""
     if tier in _TIERS:
         named = _TIERS[tier]
         warnings.warn(f"tier {tier!r} is deprecated: use tier={named!r}", DeprecationWarning, stacklevel=2)
@@ -23,7 +23,7 @@ def settings(tier: str = "enhanced", *, embedder: str | None = None, **fields: A
         if embedder not in (None, "none"):
             raise InvalidInput(f"tier 'standard' loads no embedder, but embedder is {shown(embedder)}: leave one out")
         embedder = "none"
-    return Settings(embedder=embedder, **fields)
+    return Settings(embedder=embedder, **{"sql_search": True, **fields})
 
 
 def consolidation(

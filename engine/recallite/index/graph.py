@@ -14,7 +14,7 @@ from recallite.index.table import RecordTable
 
 
 class RecordGraph(IndexPart):
-    """Neighbours by row. The members of a source are chained by position (none: last), then by row id.
+    """Neighbours by row. The members of a source, or of a run, are chained by position (none: last), then by row id.
 
     Closed versions are in no chain.
     """
@@ -46,7 +46,7 @@ class RecordGraph(IndexPart):
     def load(self) -> None:
         """Chain all rows of the table at once."""
         table = self._table
-        members = np.flatnonzero((table.sources >= 0) & (table.open == 1))
+        members = np.flatnonzero((table.sources != -1) & (table.open == 1))
         sources, positions, ids = table.sources, table.positions.array, table.ids
         if len(members) < len(table):
             sources, positions, ids = sources[members], positions[members], ids[members]
@@ -81,7 +81,7 @@ class RecordGraph(IndexPart):
         """Insert rows that are in no chain into the chains of their sources."""
         table = self._table
         for row in rows:
-            if table.sources[row] < 0 or not table.open[row]:
+            if table.sources[row] == -1 or not table.open[row]:
                 continue
             members, key = self._members(int(table.sources[row])), self._key(row)
             i = bisect_left(members, key)
@@ -96,7 +96,7 @@ class RecordGraph(IndexPart):
         self._note_begins()
         for row in rows:
             source = int(self._table.sources[row])
-            if source < 0:
+            if source == -1:
                 continue
             members, key = self._members(source), self._key(row)
             i = bisect_left(members, key)
@@ -150,7 +150,7 @@ class RecordGraph(IndexPart):
         if self._began is None:
             chained = len(self.previous)
             sources, current = self._table.sources[:chained], self._table.open[:chained] == 1
-            rows = np.flatnonzero((self.previous < 0) & (sources >= 0) & current)
+            rows = np.flatnonzero((self.previous < 0) & (sources != -1) & current)
             order = np.argsort(sources[rows])
             self._began = sources[rows[order]], rows[order]
 

@@ -66,7 +66,7 @@ class RecordTable(IndexPart):
     # By row; times are in microseconds.
     ids: NDArray[np.int64] = filled("_ids")
     scopes: NDArray[np.int32] = filled("_scopes")
-    sources: NDArray[np.int32] = filled("_sources")  # -1 for none
+    sources: NDArray[np.int32] = filled("_sources")  # -1 for none, below it the run of a scope
     positioned: NDArray[np.uint8] = filled("_positioned")  # 1 with a position in the source, as a turn of a transcript
     # What each row states: things and their values, (rows, MAX_FRAMES, 2), 0 for none.
     frames: NDArray[np.uint32] = filled("_frames")

@@ -359,9 +359,9 @@ class Settings(Section, frozen=True, kw_only=True):
     - vectors: How the vectors of a new store are kept. `float16` takes half of the space, 0.8 KB less of a memory with
       384 components, and changes cosines by less than 0.001. A store of the other type refuses to be written; `rebuild`
       converts it, to `float16` for good.
-    - fts5: Keep an FTS5 table of the texts in the file, for full-text search in SQL; recall does not use it. A store
-      gets it when it is opened so, and keeps it until `rebuild` without this setting. A write puts four more pages into
-      the WAL for it.
+    - sql_search: Keep an FTS5 table of the texts and a vec0 table of the vectors in the file, for search in SQL by any
+      program; recall uses neither. A store gets them when it is opened so, and keeps them until `rebuild` without this
+      setting. A write puts ten more pages into the WAL for them.
     - write: What writing does to similar records. None is what the profile implies: `reeve` keeps the latest memory of
       a topic, `hermes` recognises recalled text and reports contradictions without superseding anything.
     - consolidation: Consolidate episodes automatically after `threshold` new ones of an agent; None does not.
@@ -377,7 +377,7 @@ class Settings(Section, frozen=True, kw_only=True):
     key_file: Annotated[str | None, Setting(environment="RECALLITE_KEY_FILE")] = None
     token_codes: bool = True
     vectors: Literal["float32", "float16"] = "float32"
-    fts5: bool = False
+    sql_search: bool = False
     write: WritePolicy | None = None
     consolidation: Consolidation | None = None
     warm: Warm | None = None

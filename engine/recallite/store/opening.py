@@ -59,20 +59,20 @@ class Scheme(Protocol):
 
 
 def open_store(
-    path: str | os.PathLike[str], *, key: str | None = None, fts: bool = False, **options: Unpack[StoreOptions]
+    path: str | os.PathLike[str], *, key: str | None = None, sql_search: bool = False, **options: Unpack[StoreOptions]
 ) -> Store:
     """The store at `path`, created if it does not exist: a SQLite file, ':memory:', or an address.
 
-    A file gets an FTS5 table with `fts`. Raises StoreError for an unfinished copy, unless `unfinished`.
+    With `sql_search` a file gets its tables. Raises StoreError for an unfinished copy, unless `unfinished`.
     """
     if not is_address(path):
         _refuse_other_schemes(path)
-        return SqliteStore(path, key=key, fts=fts, **options)
+        return SqliteStore(path, key=key, sql_search=sql_search, **options)
     scheme, address = _scheme(path)
     if key is not None:
         raise InvalidInput(f"key encrypts a file, and {scheme.shown(address)} is none: leave key out")
-    if fts:
-        raise InvalidInput(f"fts5 makes a table in a file, and {scheme.shown(address)} is none: leave fts5 out")
+    if sql_search:
+        raise InvalidInput(f"sql_search makes tables in a file, and {scheme.shown(address)} is none: leave it out")
     return scheme.open(address, **options)
 
 

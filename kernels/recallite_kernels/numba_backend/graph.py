@@ -81,7 +81,7 @@ def best_of_sources(rows: Any, scores: Any, sources: Any, scratch: Any, best_thr
     slots[:] = -1
     for i in range(rows.shape[0]):
         source = np.int64(sources[rows[i]])
-        if source < 0:
+        if source == -1:
             continue
         slot = slot_of(slots, source)
         if slots[slot] == -1:
@@ -93,7 +93,7 @@ def best_of_sources(rows: Any, scores: Any, sources: Any, scratch: Any, best_thr
                 score, best[slot, rank] = best[slot, rank], score
     for i in range(rows.shape[0]):
         best_three[i] = 0.0
-        if sources[rows[i]] >= 0:
+        if sources[rows[i]] != -1:
             slot = slot_of(slots, np.int64(sources[rows[i]]))
             best_three[i] = best[slot, 0] + best[slot, 1] + best[slot, 2]
 

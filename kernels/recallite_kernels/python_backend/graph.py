@@ -83,7 +83,7 @@ def _best_three(scores: F64, sources: I32) -> F64:
     totals = ranked.take(first)
     for step in (1, 2):
         totals = totals + np.where(first + step < ends, ranked.take(first + step), 0.0)
-    totals[grouped.take(first) < 0] = 0
+    totals[grouped.take(first) == -1] = 0
     out = np.empty(len(scores))
     out[order] = totals.repeat(ends - first)
     return out

@@ -15,6 +15,7 @@ from benchmarks.quality import (
     confidence,
     dates,
     fact_consolidation,
+    languages,
     locomo,
     longmemeval,
     precision_bench,
@@ -235,3 +236,42 @@ def test_codes_that_are_made_otherwise_are_not_taken_from_the_cache(tmp_path):
     first.embed_document_tokens(["hello"], [None])
     first.flush()
     assert cached(Coded(4), tmp_path).embed_document_tokens(["hello"], [None])[1] == [b"1111"]
+
+
+def test_the_parts_of_the_languages_are_alike_and_share_no_text():
+    parts = {part: languages.read(path) for part, path in languages.TABLES.items()}
+    counts = {
+        "told": 11, "asked": 7, "named": 6, "unrelated": 5, "left_out": 3, "prompts": 7, "standing": 8,
+        "not_standing": 10,
+    }  # fmt: skip
+    expected = dict.fromkeys(("de", "en", "es", "fr", "it", "ja", "ko", "pt", "ru", "zh"), counts)
+    seen: list[str] = []
+    for stores in parts.values():
+        assert {name: {kind: len(texts) for kind, texts in one.items()} for name, one in stores.items()} == expected
+        for store in stores.values():
+            seen += [text for texts in store.values() for text in texts]
+            seen += [*store["asked"].values(), *store["named"].values()]
+    assert len(seen) == len(set(seen)) == 2 * 10 * (57 + 13)
+
+
+@pytest.mark.parametrize("part", ["dev", "held"])
+def test_languages_count_what_is_found_added_and_taken_for_standing(tmp_path, part):
+    path = tmp_path / f"languages_{part}.toml"
+    path.write_text("""
+        [en]
+        told = ["The kettle whistles"]
+        unrelated = []
+        left_out = ["Where is the kettle?"]
+        prompts = ["go on"]
+        standing = ["Never push to main.", "A violin."]
+        not_standing = ["Push it to main."]
+        asked = { "Who owns the boat?" = "Zoe paid for the sloop" }
+        named = { "What about Xanthippe's quokka?" = "Xanthippe's quokka bit Ada" }
+    """)
+    result = languages.evaluate(path, open_memory, ignore)
+    figures = result["categories"]["en"]["figures"]
+    assert (result["part"], "missed" in result, result["records"]) == (part, part == "dev", 6)
+    assert (figures["default"]["missed"], figures["default"]["wrong"]) == (0.5, 0.0)
+    for column in ("default", "mixed"):
+        assert (figures[column]["named first"], figures[column]["prompts"]) == (1.0, 0.0)
+        assert set(figures[column]) >= {"first", "kept", "named kept", "left out", "shown"}

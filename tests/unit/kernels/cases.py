@@ -168,12 +168,12 @@ def plain(group):
 
 def graph(generator, n, links, allowed=None):
     """Chains within sources, some cut; lists of links, some of them removed."""
-    sources = generator.choice(np.array([-1, 0, 3, 64, 2**20, 2**31 - 1], np.int32), n)
+    sources = generator.choice(np.array([-(2**31), -2, -1, 0, 3, 64, 2**20, 2**31 - 1], np.int32), n)
     previous, following = np.full(n, -1, np.int32), np.full(n, -1, np.int32)
     order = generator.permutation(n)
     order = order[np.argsort(sources[order], kind="stable")]
     for before, after in pairwise(order):
-        if sources[before] == sources[after] >= 0 and generator.random() < 0.9:
+        if sources[before] == sources[after] != -1 and generator.random() < 0.9:
             following[before], previous[after] = after, before
     links = links if n else 0
     heads, nexts = np.full(n, -1, np.int32), np.empty(links, np.int32)
@@ -223,11 +223,12 @@ def assert_ranked(rows, scores, truth, allowed, k, least=None):
         candidates = [i for i in candidates if truth[i] > least]
     assert len(rows) == len(scores) == min(k, len(candidates))
     assert len(set(rows.tolist())) == len(rows)
-    assert set(rows.tolist()) <= set(candidates)
+    held = set(candidates)
+    assert set(rows.tolist()) <= held
     for row, score in zip(rows, scores, strict=True):
         assert abs(score - truth[row]) <= TOLERANCE * max(1.0, abs(truth[row]))
     for i in range(len(rows) - 1):
         assert scores[i] > scores[i + 1] or (scores[i] == scores[i + 1] and rows[i] < rows[i + 1])
-    best = oracle.ranked(truth, [i in set(candidates) for i in range(len(truth))], k)
+    best = oracle.ranked(truth, [i in held for i in range(len(truth))], k)
     for got, wanted in zip(rows, best, strict=True):
         assert got == wanted or abs(truth[got] - truth[wanted]) <= TOLERANCE * max(1.0, abs(truth[wanted]))

@@ -365,7 +365,7 @@ def spread_activation(rows, scores, graph, near, far):
         source = graph.sources[row]
         members = sorted((score_of[other] for other in rows if graph.sources[other] == source), reverse=True)
         # From Python 3.12 on sum() compensates; the definition adds from the best down.
-        best_three = reduce(add, members[:3], 0.0) if source >= 0 else 0.0
+        best_three = 0.0 if source == -1 else reduce(add, members[:3], 0.0)
         out.append((max(reached), max(linked), best_three, min(3, 1 + neighbours)))
     return out
 

@@ -27,9 +27,14 @@ from recallite.store.values import (
     runs_of,
 )
 
+# "Ada: The ferry was late" without a source is taken for a turn of a conversation: such texts of a scope are a run, in
+# the order in which they were written. Of LoCoMo's turns as nothing but text .892 of the answers are among twenty hits
+# instead of .820.
+_TURN = "r.kind = 'memory' AND substr(r.text, 1, 26) LIKE '_%: %'"
+
 COLUMNS = {
     "ids": "r.id",
-    "sources": "coalesce(r.source_id, -1)",
+    "sources": f"coalesce(r.source_id, CASE WHEN {_TURN} THEN -2 - r.scope_id ELSE -1 END)",
     "positions": f"coalesce(r.position, {NEVER})",
     "created_at": "r.created_at",
     "moments": "coalesce(r.valid_from, r.created_at)",

@@ -149,7 +149,7 @@ class Vectors(Repository):
         active = self.active_embedder()
         if active is None:
             row = self.add_embedder(fingerprint=fingerprint, name=name, dimension=dimension)
-            self._execute("UPDATE embedder SET active = (id = ?)", (row.id,))
+            self._activate(row)
             return row
         if active.fingerprint != fingerprint:
             raise EmbedderMismatch(
@@ -163,6 +163,10 @@ class Vectors(Repository):
                 f"vectors={active.vector_type!r}, or run rebuild, which converts them"
             )
         return active
+
+    def _activate(self, embedder: EmbedderRow) -> None:
+        """Make an embedder the active one."""
+        self._execute("UPDATE embedder SET active = (id = ?)", (embedder.id,))
 
     def none_left(self) -> bool:
         """Whether the store holds no vector."""
@@ -221,7 +225,7 @@ class Vectors(Repository):
 
     def switch_to(self, embedder: EmbedderRow) -> None:
         """Make `embedder`, which has embedded or refused every record, the active one; `drop` then drops the others."""
-        self._execute("UPDATE embedder SET active = (id = ?)", (embedder.id,))
+        self._activate(embedder)
         self._tx.changes.append("reload", 0)
         self._execute("UPDATE record SET embedding_state = 'embedded' WHERE indexed AND embedding_state != 'embedded'")
         self.mark_refused()
@@ -245,7 +249,7 @@ class Vectors(Repository):
         """Make `embedder` the active one and drop all others; records without its vectors wait."""
         self._execute("DELETE FROM vector WHERE embedder_id != ?", (embedder.id,))
         self.drop([], embedder)
-        self._execute("UPDATE embedder SET active = true")
+        self._activate(embedder)
         self._tx.changes.append("reload", 0)
         self._execute(
             "UPDATE record AS r SET embedding_state = 'pending' WHERE embedding_state IN ('embedded', 'refused') "

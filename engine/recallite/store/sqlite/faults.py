@@ -112,6 +112,11 @@ def as_store_error(
             )
         case apsw.ConnectionClosedError() | apsw.CursorClosedError():
             return StoreClosed(f"{path} was closed: open a new Memory")
+        case apsw.SQLError() if "no such module: vec0" in str(fault):
+            return StoreError(
+                f"{path} has a table for search in SQL that needs sqlite-vec: install sqlite-vec, or remove the table "
+                f"with recallite --db {path} rebuild, without sql_search; nothing was changed"
+            )
         case _:
             return StoreError(f"{path}: {type(fault).__name__}: {fault}")
 

@@ -24,15 +24,16 @@ from recallite.store.sqlite.connection import MEMORY, RawDatabase, files_of, res
 from recallite.store.sqlite.encryption import Key
 from recallite.store.sqlite.faults import as_store_error, reading_failed
 from recallite.store.sqlite.held_files import mark_file
-from recallite.store.sqlite.repositories import (
-    FULL_TEXT_NAMES,
-    TEXT_KEYS,
-    create_full_text,
-    drop_beside_full_text,
-    full_text_problems,
-    merge_full_text,
-)
+from recallite.store.sqlite.repositories import TEXT_KEYS
 from recallite.store.sqlite.schema import DERIVED, MESSAGE_WORDS
+from recallite.store.sqlite.sql_search import (
+    SEARCH_TABLES,
+    create_search,
+    drop_search,
+    drop_table,
+    merge_words,
+    search_problems,
+)
 from recallite.store.store import Progress
 from recallite.store.values import Erased
 from recallite.system.files import Part, sync_folder, unfinished
@@ -60,7 +61,7 @@ def verify(tx: SqliteTransaction, on_progress: Progress | None = None) -> Verifi
     return verifying.verify(
         tx,
         _CHECKS,
-        (partial(_integrity, tx), partial(_texts, tx), partial(full_text_problems, tx.connection)),
+        (partial(_integrity, tx), partial(_texts, tx), partial(search_problems, tx.connection)),
         _problem_of,
         on_progress,
     )
@@ -111,51 +112,36 @@ def _texts(tx: SqliteTransaction) -> Iterator[Problem]:
 # Deriving everything from the records again, in tables that are created anew: repair never asks a broken index.
 
 
-def rebuild(tx: SqliteTransaction, on_progress: Progress | None = None, *, fts: bool = False) -> None:
-    """Make words and hashes from the records anew, and with `fts` the FTS5 table. Unsound vectors are removed."""
+def rebuild(tx: SqliteTransaction, on_progress: Progress | None = None, *, sql_search: bool = False) -> None:
+    """Make words and hashes from the records anew, and with `sql_search` its tables. Unsound vectors are removed."""
     # The derived tables, whole or broken, are dropped and created as the schema has them.
     tx.connection.execute("REINDEX").fetchall()
-    _drop(tx, "session_fts")
-    drop_beside_full_text(tx.connection)
-    _drop(tx, "memories_fts")
+    drop_table(tx.connection, "session_fts")
+    drop_search(tx.connection)
     tx.connection.execute(MESSAGE_WORDS)
     for table, create in DERIVED.items():
         tx.connection.execute(f"DROP TABLE IF EXISTS {table}")
         tx.connection.execute(create).fetchall()
-    if fts:
-        create_full_text(tx.connection)
     tx.connection.execute("DELETE FROM token_code WHERE typeof(codes) != 'blob'")
     maintenance.rebuild(tx, on_progress)
     tx.records.list_texts()
     tx.sessions.rebuild_words()
+    if sql_search:
+        create_search(tx.connection)
 
 
 def drop_unused(tx: SqliteTransaction) -> None:
     """Drop words and tags that no record has, and merge FTS5's segments, which keep what was deleted until then."""
     maintenance.drop_unused(tx)
     tx.connection.execute("INSERT INTO session_fts (session_fts) VALUES ('optimize')")
-    merge_full_text(tx.connection)
-
-
-def _drop(tx: SqliteTransaction, table: str) -> None:
-    """Drop a virtual table even when its module cannot open it."""
-    try:
-        tx.connection.execute(f"DROP TABLE IF EXISTS {table}")
-    except apsw.Error:
-        for (shadow,) in tx.connection.execute(
-            "SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE ? || '\\_%' ESCAPE '\\'", (table,)
-        ).fetchall():
-            tx.connection.execute(f'DROP TABLE "{shadow}"')
-        tx.connection.execute("PRAGMA writable_schema = ON").fetchall()
-        tx.connection.execute("DELETE FROM sqlite_schema WHERE name = ?", (table,))
-        tx.connection.execute("PRAGMA writable_schema = RESET").fetchall()
+    merge_words(tx.connection)
 
 
 # Proof of an erasure: what was stored of some records, and whether any of its bytes are left in the files. Files are
 # searched as bytes, not by queries: free pages, the slack of a page, a WAL and the index snapshot count too.
 
 # Internal tables of SQLite's modules.
-_SHADOWS = ("session_fts_", "sqlite_", *FULL_TEXT_NAMES)
+_SHADOWS = ("session_fts_", "sqlite_", *SEARCH_TABLES)
 
 
 class SqliteErasure(Erasure):

@@ -13,7 +13,6 @@ import msgspec
 import numpy as np
 
 from recallite.errors import StoreCorrupt
-from recallite.model.reports import Problem
 from recallite.store.columns import RowColumns
 from recallite.store.sql.blocks import COLUMNS, ROWS_A_BLOCK, Blocks, Changes, Table, packed_rows, term_block
 from recallite.store.sql.derived import NEWEST_OF_A_KEY, KeysOf, Statements
@@ -23,9 +22,9 @@ from recallite.store.sql.records import Records
 from recallite.store.sql.repository import IN_ARRAY, NO_LIMIT, ORDERS, Condition, Conditions
 from recallite.store.sql.services import Sessions, bm25
 from recallite.store.sql.vectors import PackedVectors, Vectors
-from recallite.store.sql.verifying import found
 from recallite.store.sqlite.connection import CACHE_KIB, id_array, part_of_snapshot, snapshot_of
 from recallite.store.sqlite.key_lists import KeyLists
+from recallite.store.sqlite.sql_search import follow_embedder
 from recallite.store.values import Change, Columns, Commit, EmbedderRow, Operation, Row, TermBlock, read_rows
 from recallite.text.words import KEY_BYTES, tokenize
 
@@ -201,73 +200,6 @@ def _lengths(connection: apsw.Connection, table: FullTextTable, rows: NDArray[np
     return np.array([_varints(sizes[row])[0] for row in rows.tolist()], dtype=np.float64)
 
 
-# Full-text search in SQL, for people and other programs: `memories_fts`, an FTS5 table over the texts of all records.
-# Recall does not use it. Its content is the table `record`, from which triggers keep it whoever writes.
-
-_OPEN = "recorded_until IS NULL"
-_REMOVE = "INSERT INTO memories_fts (memories_fts, rowid, content) SELECT 'delete', old.id, old.text WHERE old."
-_ADD = "INSERT INTO memories_fts (rowid, content) SELECT new.id, new.text WHERE new."
-_CREATE = f"""
-CREATE VIEW memories_fts_content AS SELECT id, text AS content FROM record WHERE {_OPEN};
-CREATE VIRTUAL TABLE memories_fts USING fts5(
-    content, content='memories_fts_content', content_rowid='id', tokenize='porter unicode61 remove_diacritics 2'
-);
-CREATE TRIGGER memories_fts_insert AFTER INSERT ON record BEGIN {_ADD}{_OPEN}; END;
-CREATE TRIGGER memories_fts_delete AFTER DELETE ON record BEGIN {_REMOVE}{_OPEN}; END;
-CREATE TRIGGER memories_fts_update AFTER UPDATE OF text, recorded_until ON record BEGIN
-    {_REMOVE}{_OPEN};
-    {_ADD}{_OPEN};
-END;
--- SELECT content FROM memory_search WHERE query MATCH 'mysql OR postgres' ORDER BY rank
-CREATE VIEW memory_search AS
-SELECT f.memories_fts AS query, f.rank, r.public_id AS id, f.content, r.kind, s.path AS scope,
-       r.held_until IS NULL AS current
-  FROM memories_fts f JOIN record r ON r.id = f.rowid JOIN scope s ON s.id = r.scope_id;
-"""
-_DROP = """
-DROP VIEW IF EXISTS memory_search;
-DROP TRIGGER IF EXISTS memories_fts_insert;
-DROP TRIGGER IF EXISTS memories_fts_delete;
-DROP TRIGGER IF EXISTS memories_fts_update;
-DROP VIEW IF EXISTS memories_fts_content;
-"""
-FULL_TEXT_NAMES = ("memories_fts", "memories_fts_")
-"""The table, and what the names of its parts begin with."""
-
-
-def has_full_text(connection: apsw.Connection) -> bool:
-    """Whether a store has the table."""
-    name = "SELECT count(*) FROM sqlite_schema WHERE name = 'memories_fts'"
-    return bool(connection.execute(name).get)
-
-
-def create_full_text(connection: apsw.Connection) -> None:
-    """Make the table of all texts."""
-    connection.execute(_CREATE).fetchall()
-    connection.execute("INSERT INTO memories_fts (memories_fts) VALUES ('rebuild')")
-
-
-def drop_beside_full_text(connection: apsw.Connection) -> None:
-    """Drop what belongs to the table, which its caller drops."""
-    connection.execute(_DROP).fetchall()
-
-
-def merge_full_text(connection: apsw.Connection) -> None:
-    """Merge the segments, which keep what was deleted until then."""
-    if has_full_text(connection):
-        connection.execute("INSERT INTO memories_fts (memories_fts) VALUES ('optimize')")
-
-
-def full_text_problems(connection: apsw.Connection) -> Iterator[Problem]:
-    """Compare the table, if there is one, with the records."""
-    if has_full_text(connection):
-        rows = connection.execute(
-            f"SELECT id FROM record WHERE {_OPEN} EXCEPT SELECT id FROM memories_fts_docsize UNION ALL SELECT * FROM "
-            f"(SELECT id FROM memories_fts_docsize EXCEPT SELECT id FROM record WHERE {_OPEN})"
-        )
-        yield from found("record that SQL does not find by its words", [f"record {row_id}" for (row_id,) in rows])
-
-
 # Keys of statements, words of messages, vectors, the index snapshot.
 
 
@@ -337,6 +269,12 @@ _SOUND = (
 
 class SqliteVectors(Vectors):
     """The tables of vectors on a connection with sqlite-vec; without it, or for float16, Vectors does the work."""
+
+    _tx: SqliteTransaction
+
+    def _activate(self, embedder: EmbedderRow) -> None:
+        super()._activate(embedder)
+        follow_embedder(self._tx.connection)
 
     def cosines(self, embedder: EmbedderRow, query: NDArray[np.float32], ids: Sequence[int]) -> NDArray[np.float32]:
         if embedder.vector_type != "float32":  # sqlite-vec reads no other

@@ -32,8 +32,8 @@ from recallite.store.sqlite.encryption import Key, remove_unfinished, replace_fi
 from recallite.store.sqlite.faults import is_unwritable, only_readable, reading_failed, removed, translated
 from recallite.store.sqlite.held_files import HeldFiles, all_copied, aside_of, leave
 from recallite.store.sqlite.maintenance import backup, drop_unused, prove, rebuild, verify
-from recallite.store.sqlite.repositories import create_full_text, has_full_text
 from recallite.store.sqlite.schema import SCHEMA_VERSION
+from recallite.store.sqlite.sql_search import create_search, has_table
 from recallite.store.sqlite.transaction import Reading, SqliteTransaction
 from recallite.store.store import COMPARING, Progress, Store
 from recallite.store.values import Erased
@@ -65,7 +65,7 @@ class SqliteStore(Store):
         vector_type: str = "float32",
         key: str | None = None,
         unfinished: bool = False,
-        fts: bool = False,
+        sql_search: bool = False,
     ) -> None:
         super().__init__()
         self.path = resolve(path)
@@ -73,7 +73,7 @@ class SqliteStore(Store):
         made = None if key is None else Key(key)
         self.key = None if self.in_memory else made
         self._busy_timeout_ms, self._durability, self._vector_type = busy_timeout_ms, durability, vector_type
-        self._fts = fts
+        self._sql_search = sql_search
         self._lock = threading.RLock()
         self._numbers = WordNumbers()
         self._idle: list[SqliteTransaction] = []
@@ -99,12 +99,12 @@ class SqliteStore(Store):
             self.snapshot_path = snapshot_of(self._database)
             for work in _TOLD:  # removes the file of a process that was killed at it
                 self.is_done_elsewhere(work)
-        if fts and not self.read_only:
+        if sql_search and not self.read_only:
             with self._read_as_writer() as reader:
-                lacks = not has_full_text(reader.connection)
+                lacks = not has_table(reader.connection, "memories_fts")
             if lacks:
                 with self.atomic() as writer:
-                    create_full_text(writer.connection)
+                    create_search(writer.connection)
 
     @property
     def encrypted(self) -> bool:
@@ -500,7 +500,7 @@ class SqliteStore(Store):
 
     def rebuild(self, on_progress: Progress | None = None) -> None:
         with giving_way(), self.atomic() as writer:
-            rebuild(writer, on_progress, fts=self._fts)
+            rebuild(writer, on_progress, sql_search=self._sql_search)
 
     def vacuum(self) -> int:
         self.check_outside()

@@ -13,13 +13,13 @@ from recallite.model.settings import Consolidation
 @pytest.mark.parametrize(("old", "tier", "embedder"), [("1", "standard", "none"), ("2", "enhanced", None)])
 def test_numbered_tiers_work_with_a_deprecation_warning(old, tier, embedder):
     with pytest.warns(DeprecationWarning, match=f"tier '{old}' is deprecated: use tier='{tier}'"):
-        assert reactive_agents.settings(tier=old) == Settings(embedder=embedder)
+        assert reactive_agents.settings(tier=old) == Settings(embedder=embedder, sql_search=True)
 
 
 def test_named_tiers_work_without_a_warning(recwarn):
-    plain = Settings(embedder="none", durability="normal")
+    plain = Settings(embedder="none", durability="normal", sql_search=True)
     assert reactive_agents.settings(tier="standard", durability="normal") == plain
-    assert reactive_agents.settings() == Settings()
+    assert reactive_agents.settings() == Settings(sql_search=True)
     assert [str(each.message) for each in recwarn] == []
     with pytest.raises(InvalidInput, match="tier is '3'"):
         reactive_agents.settings(tier="3")

@@ -20,8 +20,9 @@ from tests.unit.core.index.support import told
 from tests.unit.core.memory.support import PLAIN, scored, unit
 
 WORDS = ["apple", "berry", "cherry", "date", "elder", "fig", "grape"]
-# They leave frames, are a standing preference and a standing instruction, and have no words.
-STATING = ["I live in Berlin.", "My favourite fruit is the apple.", "I prefer tea.", "Always reply in French.", "!!!"]
+# They leave frames, are a standing preference and a standing instruction, have no words, and are of a conversation.
+STATING = ["I live in Berlin.", "My favourite fruit is the apple.", "I prefer tea.", "Always reply in French.", "!!!",
+           "Ada: apple berry", "Bo: cherry"]  # fmt: skip
 places = st.integers(0, 30)
 texts = st.one_of(st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join), st.sampled_from(STATING))
 changes = st.one_of(

@@ -148,12 +148,12 @@ def test_where_no_thread_is_left_work_waits_for_the_next_call(monkeypatch):
     ids=["io", "io told as malformed", "malformed"],
 )
 @pytest.mark.parametrize(
-    ("where", "name"), [(held_files, "_last_fed"), (sqlite_store, "has_full_text")], ids=["files", "fts5"]
+    ("where", "name"), [(held_files, "_last_fed"), (sqlite_store, "has_table")], ids=["files", "sql_search"]
 )
 def test_what_fails_as_a_store_is_opened_is_an_error_of_ours(
     path, monkeypatch, kind, extended, unreadable, told, where, name
 ):
-    settings = Settings(embedder="none", fts5=True)
+    settings = Settings(embedder="none", sql_search=True)
     with Memory(path, settings=settings) as memory:
         memory.remember("kept words")
     with monkeypatch.context() as patch:
