@@ -52,10 +52,11 @@ def _meeting(
     if isinstance(expression, Comparison):
         return _named(expression, index, reader)
     if isinstance(expression, Not):
-        return _meeting(expression.part, index, reader, by_store) ^ 1
+        others: NDArray[np.uint8] = _meeting(expression.part, index, reader, by_store) ^ np.uint8(1)
+        return others
     masks = [_meeting(part, index, reader, by_store) for part in expression.parts if _is_indexed(part)]
-    if others := tuple(part for part in expression.parts if not _is_indexed(part)):
-        masks.append(by_store(type(expression)(others)))
+    if unindexed := tuple(part for part in expression.parts if not _is_indexed(part)):
+        masks.append(by_store(type(expression)(unindexed)))
     return reduce(np.bitwise_and if isinstance(expression, And) else np.bitwise_or, masks)
 
 

@@ -554,10 +554,10 @@ def _memory(
         work = kernels.workspace(view, plan, questions, longest, tokens, room)
         memory = memories[key] = work, kernels.hits(plan, work, questions, words, longest)
     elif len(memory[0].scratch) != rows:  # records were added: one array has a place for each, the other eighty stay
-        room = memory[0].scratch.base
-        if room is None or len(room) < rows:
-            room = np.zeros(rows + rows // 8 + _SPARE_ROWS, dtype=np.float32)
-        memory = memories[key] = memory[0]._replace(scratch=room[:rows]), memory[1]
+        scratch = memory[0].scratch.base
+        if scratch is None or len(scratch) < rows:
+            scratch = np.zeros(rows + rows // 8 + _SPARE_ROWS, dtype=np.float32)
+        memory = memories[key] = memory[0]._replace(scratch=scratch[:rows]), memory[1]
     return memory
 
 
