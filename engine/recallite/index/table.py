@@ -321,7 +321,7 @@ class RecordTable(IndexPart):
 
     def of_sources(self, numbers: Sequence[int]) -> NDArray[np.uint8]:
         """1 for the rows of these sources."""
-        return _among(self.sources + 1, [number + 1 for number in numbers])
+        return _among(np.maximum(self.sources, -1) + 1, [number + 1 for number in numbers])
 
     def listing(self, ids: Sequence[int]) -> NDArray[np.uint8]:
         """1 for the rows of these records."""
