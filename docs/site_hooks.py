@@ -99,13 +99,20 @@ def operations() -> str:
 
     lines = []
     for group, title in GROUPS.items():
-        lines += [f"## {title}", "", "| Python | HTTP | command | tools | what it does |", "|---|---|---|---|---|"]
+        lines += [
+            f"## {title}",
+            "",
+            "| Python | HTTP | TypeScript | command | tools | what it does |",
+            "|---|---|---|---|---|---|",
+        ]
         for operation in every_operation():
             if operation.group == group:
                 path = f"`{operation.method} {PREFIX}{operation.path}`" if operation.path else ""
+                camel = re.sub(r"_(\w)", lambda match: match[1].upper(), operation.id)
+                method = f"`{camel}`" if operation.path else ""
                 tool = "" if operation.tool is None else f"`{operation.tool.name}`" + ", MCP" * operation.mcp
                 command = f"`{operation.words}`" if operation.words else ""
-                lines.append(f"| `{operation.python}` | {path} | {command} | {tool} | {operation.summary} |")
+                lines.append(f"| `{operation.python}` | {path} | {method} | {command} | {tool} | {operation.summary} |")
         lines.append("")
     return "\n".join(lines)
 

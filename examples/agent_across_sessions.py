@@ -48,7 +48,7 @@ def scripted_answer(message: str, memory: Memory) -> str:
     if not message.endswith("?"):
         memory.remember(message)
         return "Noted."
-    hits = memory.recall(message, limit=1, profile={"min_confidence": 0.3})
+    hits = memory.recall(message, relevant=True)
     return hits[0].text if hits else "I don't know that."
 
 

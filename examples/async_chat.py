@@ -40,7 +40,7 @@ async def chat(memory: AsyncMemory, user: str) -> list[str]:
     transcript = []
     for message in CHATS[user]:
         if message.endswith("?"):
-            hits = await user_memory.recall(message, limit=1, profile={"min_confidence": 0.5})
+            hits = await user_memory.recall(message, relevant=True)
             reply = f"You said: {hits[0].text}" if hits else "I don't know that."
         else:
             await user_memory.remember(message, source="today")

@@ -49,9 +49,9 @@ def use(address: str, ada: Token, bo: Token, dashboard: Token) -> None:
         memory.remember("The staging cluster moved to Oslo", scope="/team", tags=["infrastructure"])
         memory.remember("Deploys are frozen from December 20", scope="/team")
         note = memory.remember("Ask Bo about the failed backup before Friday", scope="/people/ada")
-        print("Ada's agent finds:", memory.recall("Where is staging?", limit=1)[0].text)
+        print("Ada's agent finds:", memory.recall("Where is staging?", relevant=True)[0].text)
     with Client(address, token=bo.secret) as memory:
-        print("Bo's agent finds:", memory.recall("Where is staging?", limit=1)[0].text)
+        print("Bo's agent finds:", memory.recall("Where is staging?", relevant=True)[0].text)
         try:
             memory.get(note.id)
         except NotFound as refused:

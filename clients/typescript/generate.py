@@ -1,4 +1,7 @@
-"""Write `operations.js` and `index.d.ts` from the OpenAPI of the server: python clients/typescript/generate.py."""
+"""Write `operations.js`, `index.d.ts` and the table of methods in `README.md` from the OpenAPI of the server.
+
+Run it by `python clients/typescript/generate.py`.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,12 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from recallite_server.http.requests import description
 
 FOLDER = Path(__file__).parent
+_TABLE = "## Methods\n"
 _HEAD = "// Written by generate.py from the OpenAPI of the server: do not edit.\n"
 _SCALARS = {
     "string": "string", "integer": "number", "number": "number", "boolean": "boolean", "null": "null",
@@ -48,19 +52,30 @@ def files() -> dict[str, str]:
     """The text of each generated file, by its name."""
     specification = description()
     operations = [*_operations(specification)]
-    rows = "".join(f"  {name}: {json.dumps(row)},\n" for name, row, _ in operations)
+    rows = "".join(f"  {operation.name}: {json.dumps(operation.request)},\n" for operation in operations)
     schemas = specification["components"]["schemas"]
     interfaces = "".join(_interface(name, schema) for name, schema in schemas.items() if name != "Error")
-    methods = "".join(declaration for _, _, declaration in operations)
+    methods = "".join(operation.declaration for operation in operations)
+    table = "".join(operation.table_row for operation in operations)
+    before = (FOLDER / "README.md").read_text(encoding="utf-8").partition(_TABLE)[0]
     return {
+        "README.md": f"{before}{_TABLE}\n| method | fields | what it does |\n|---|---|---|\n{table}",
         "operations.js": f"{_HEAD}// By method: verb, path, names of the query, and the kind of the body.\n"
         f"export const OPERATIONS = {{\n{rows}}}\n",
         "index.d.ts": f"{_HEAD}{interfaces}{_CLIENT}{methods}}}\n",
     }
 
 
-def _operations(specification: dict[str, Any]) -> Iterator[tuple[str, list[Any], str]]:
-    """The method of each operation: its name, what it requests, and its declaration."""
+class _Method(NamedTuple):
+    """The method of an operation: its name, what it requests, its declaration, and its row in the table."""
+
+    name: str
+    request: list[Any]
+    declaration: str
+    table_row: str
+
+
+def _operations(specification: dict[str, Any]) -> Iterator[_Method]:
     for path, verbs in specification["paths"].items():
         for verb, operation in verbs.items():
             name = re.sub(r"_(\w)", lambda match: match[1].upper(), operation["operationId"])
@@ -71,20 +86,26 @@ def _operations(specification: dict[str, Any]) -> Iterator[tuple[str, list[Any],
             fields |= {_optional(entry["name"], entry["required"]): _type(entry["schema"]) for entry in query}
             if body == "bytes":
                 fields["data"] = "string | Blob | Uint8Array"
+            names = [*fields]
             parts = [f"{{ {'; '.join(f'{field}: {kind}' for field, kind in fields.items())} }}"] if fields else []
             needed = any(not field.endswith("?") for field in fields)
             if body == "json":
                 schema = content["application/json"]["schema"]
                 (reference,) = [one["$ref"] for one in schema.get("anyOf", [schema]) if "$ref" in one]
                 parts.append(_type({"$ref": reference}))
-                needed |= bool(specification["components"]["schemas"][parts[-1]].get("required"))
+                model = specification["components"]["schemas"][parts[-1]]
+                needed |= bool(model.get("required"))
+                names += [_optional(field, field in model.get("required", ())) for field in model["properties"]]
             (success,) = [answer for status, answer in operation["responses"].items() if status != "default"]
             text = "*/*" in success["content"]
             result = "string" if text else _type(success["content"]["application/json"]["schema"])
             row = [verb.upper(), path, [entry["name"] for entry in query], "text" if text else body]
             fields_type = " & ".join(parts)
             argument = f"fields{'' if needed else '?'}: {fields_type}" if fields_type else ""
-            yield name, row, f"  /** {operation['summary']} */\n  {name}({argument}): Promise<{result}>\n"
+            yield _Method(
+                name, row, f"  /** {operation['summary']} */\n  {name}({argument}): Promise<{result}>\n",
+                f"| `{name}` | {', '.join(f'`{field}`' for field in names)} | {operation['summary']} |\n",
+            )  # fmt: skip
 
 
 def _interface(name: str, schema: dict[str, Any]) -> str:

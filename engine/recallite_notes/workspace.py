@@ -194,8 +194,8 @@ class Workspace:
     def register_strategy(self, name: str, strategy: object) -> None:
         """Have `search(strategy=name)` call an object's `search(db, query, query_vec, model, limit, *, source_filter)`.
 
-        It returns a list of RawSearchRow, or an awaitable of one. `db.execute(sql, bindings)` reads, in a read
-        transaction; the view `chunks` has the text of the files. `query_vec` is a list of float, or None.
+        It returns a list of RawSearchRow, or an awaitable of one. `db.execute(sql, bindings)`, awaited or not, reads in
+        a read transaction; the view `chunks` has the text of the files. `query_vec` is a list of float, or None.
         """
         self._extensions.add_strategy(name, strategy)
 

@@ -48,9 +48,10 @@ class MapPoints(Struct, frozen=True, kw_only=True, eq=False):
 
     scope, kind and source are int32 (n,): indices of the lists of names `scopes`, `kinds` and `sources`; a source of -1
     is none. Chunks of documents have the kind "chunk". `cluster` is an index of `clusters`, groups of points that lie
-    together, which are named by the words that tell them apart; -1 if there are fewer than 12 points. `total` counts
-    the memories that the filter matches. Those without a vector have no point, nor have those outside the sample, if
-    `sampled`.
+    together, which are named by the words that tell them apart; -1 if there are fewer than 12 points. `superseded` are
+    the places of points that another supersedes though they may still hold. `total` counts the memories that the filter
+    matches. Those without a vector have no point, nor have those outside the sample, if `sampled`. `left_out` counts
+    the memories that others have surely replaced.
     """
 
     ids: list[str]
@@ -64,7 +65,9 @@ class MapPoints(Struct, frozen=True, kw_only=True, eq=False):
     sources: list[str]
     cluster: NDArray[np.int32]
     clusters: list[str]
+    superseded: list[int]
     total: int
+    left_out: int
     sampled: bool = False
 
     def __len__(self) -> int:
@@ -118,7 +121,8 @@ class MemoryMap:
         with engine.read() as reader:
             plane = self._plane(reader, engine)
             labels = reader.overview.labels(bound, now_us())
-        return _points(labels, plane, engine.scope)
+            left_out = reader.records.count_replaced(bound, now_us())
+        return _points(labels, plane, engine.scope, left_out)
 
     def _plane(self, reader: Reader, engine: EngineHandle) -> _Plane:
         commit = reader.changes.commit()
@@ -206,7 +210,7 @@ def _within_unit_square(coordinates: NDArray[np.float32]) -> NDArray[np.float32]
     return scaled
 
 
-def _points(labels: Labels, plane: _Plane, base: str) -> MapPoints:
+def _points(labels: Labels, plane: _Plane, base: str, left_out: int) -> MapPoints:
     _, rows, indices = np.intersect1d(labels.ids, plane.ids, assume_unique=True, return_indices=True)
     scope, scopes = _numbered(labels.scopes[rows], labels.scope_names)
     source, sources = _numbered(labels.sources[rows], labels.source_names)
@@ -217,7 +221,9 @@ def _points(labels: Labels, plane: _Plane, base: str) -> MapPoints:
         x=plane.coordinates[indices, 0], y=plane.coordinates[indices, 1],
         scope=scope, scopes=[name.removeprefix(prefix) or "/" for name in scopes],
         kind=kind.astype(np.int32), kinds=kinds.tolist(), source=source, sources=sources,
-        cluster=plane.clusters[indices], clusters=plane.names, total=len(labels.ids), sampled=plane.sampled,
+        cluster=plane.clusters[indices], clusters=plane.names,
+        superseded=np.flatnonzero(labels.superseded[rows]).tolist(), total=len(labels.ids), left_out=left_out,
+        sampled=plane.sampled,
     )  # fmt: skip
 
 
@@ -256,20 +262,28 @@ def clusters_of(points: NDArray[np.float32]) -> NDArray[np.int32]:
 def cluster_names(texts: Sequence[str], clusters: NDArray[np.int32]) -> list[str]:
     """Return the three words that tell each cluster from the others: class TF-IDF (Grootendorst 2022).
 
-    A text counts a word once; words of most clusters come last. A cluster without words has an empty name.
+    A text counts a word once. A word names the cluster with the greatest share of texts that have it, and no other. A
+    cluster without such words has an empty name.
     """
     counts = [Counter[str]() for _ in range(int(clusters.max(initial=-1)) + 1)]
     for text, cluster in zip(texts, clusters.tolist(), strict=True):
         if cluster >= 0:
             counts[cluster].update(set(_WORD.findall(text.lower())) - STOP_WORDS)
+    sizes: list[int] = np.bincount(clusters[clusters >= 0], minlength=len(counts)).tolist()
     everywhere = sum(counts, Counter[str]())
     average = everywhere.total() / max(len(counts), 1)
-    spread = Counter(word for words in counts for word in words)
+    owner: dict[str, tuple[float, int]] = {}
+    for at, words in enumerate(counts):
+        for word, count in words.items():
+            owner[word] = max(owner.get(word, (0.0, 0)), (count / sizes[at], -at))
 
-    def rank(words: Counter[str], word: str) -> tuple[bool, float, str]:
-        return 2 * spread[word] > len(counts), -words[word] * math.log1p(average / everywhere[word]), word
+    def rank(words: Counter[str], word: str) -> tuple[float, str]:
+        return -words[word] * math.log1p(average / everywhere[word]), word
 
-    return [", ".join(sorted(words, key=partial(rank, words))[:_NAME_WORDS]) for words in counts]
+    return [
+        ", ".join(sorted((word for word in words if owner[word][1] == -at), key=partial(rank, words))[:_NAME_WORDS])
+        for at, words in enumerate(counts)
+    ]
 
 
 def _squares(points: NDArray[np.float32], centres: NDArray[np.floating]) -> NDArray[np.float64]:

@@ -291,7 +291,18 @@ def _knowledge(record: Record | Hit, part: str | None = None, note: str = "") ->
     if record.authority != "user":
         source = record.source.id if isinstance(record.source, SourceRef) else record.source
         mark += f", said by: {_quoted(said_by(record.authority, source))}"
-    return f"- {(record.valid_from or record.created_at):%Y-%m-%d}{mark}: {_with_context(record.context, str(text))}"
+    return f"- {_when(record)}{mark}: {_with_context(record.context, str(text))}"
+
+
+def _when(record: Record | Hit) -> str:
+    """When a record holds, else when it was said."""
+    since, until = record.valid_from, record.valid_until
+    last = None if until is None else until - timedelta(microseconds=1)
+    if since is None:
+        return f"said {record.created_at:%Y-%m-%d}" if last is None else f"until {last:%Y-%m-%d}"
+    if last is None:
+        return f"from {since:%Y-%m-%d}"
+    return f"on {since:%Y-%m-%d}" if since.date() >= last.date() else f"from {since:%Y-%m-%d} to {last:%Y-%m-%d}"
 
 
 def _change(change: Change) -> str:
@@ -302,7 +313,7 @@ def _change(change: Change) -> str:
     marked = [
         text if old.held_until else f"{text}, which may still hold" for text, old in zip(was, change.was, strict=True)
     ]
-    return f"- {change.changed_at:%Y-%m-%d}: {now} (before: {'; '.join(marked)})"
+    return f"- since {change.changed_at:%Y-%m-%d}: {now} (before: {'; '.join(marked)})"
 
 
 def _passage(hit: Hit) -> str:

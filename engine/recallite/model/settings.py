@@ -53,7 +53,8 @@ class WritePolicy(Section, frozen=True, kw_only=True):
       given.
     - merge_strategy: For records of one topic: `append` keeps all, `latest` stores the new text as the next version,
       `replace` does so and purges the old text unless the record is pinned. Of several records the last changed is
-      taken.
+      taken. Without a topic, `latest` and `replace` supersede what has changed, also where only the cosine tells that
+      two values are of a kind ('prefers vim', 'prefers emacs'), and `replace` purges what a text surely says has.
     - topic_cosine: Without a given topic, the nearest record with at least this cosine shares the topic, unless the
       texts differ in numbers, dates, units, versions, negations, names, identifiers or subject: 'I take the bus'
       replaces 'I take the train', but 'MySQL 8.4' does not replace 'MySQL 8.0'. Not for texts that are embedded in
@@ -90,6 +91,11 @@ class WritePolicy(Section, frozen=True, kw_only=True):
     junk: Literal["store", "skip"] = "store"
     redact: Literal["secrets"] | None = None
     authority: Annotated[Authority | SourceAuthorities, Setting(check=check_authorities)] = "user"
+
+    @property
+    def compares_later(self) -> bool:
+        """Whether many texts are compared in the background; what may be purged is compared at once."""
+        return self.compare == "later" and self.merge_strategy != "replace"
 
     @property
     def compares(self) -> bool:

@@ -38,6 +38,7 @@ from recallite.text.statements import (
     Pair,
     Statement,
     Verdict,
+    cosine_of_one_topic,
     judge,
     judge_all,
     may_relate,
@@ -62,6 +63,10 @@ _AT_ONCE = 256
 
 Verdicts: TypeAlias = dict[Hashable, Verdict]
 """Verdicts on pairs, which depend on nothing but the pair and the policy."""
+
+
+ONE_TOPIC = Verdict("supersedes", 0.85, "one topic")
+"""The verdict on two statements of one topic, of which the policy keeps the latest."""
 
 
 class Relation(NamedTuple):
@@ -360,10 +365,27 @@ class Detection:
             replaces = verdict.outcome == "supersedes"
             if before is None or (replaces and before[2].outcome not in ("supersedes", "same")):
                 found[ends] = compared, other, verdict
-        related = [each for each in found.values() if each[2].outcome != "independent"]
-        cosines = self._cosines([(compared.row, other) for compared, other, _ in related])
-        for (compared, other, verdict), cosine in zip(related, cosines, strict=True):
+        least: dict[tuple[str, str], float | None] = {}
+        if self._policy.merge_strategy != "append":  # the latest of a topic is wanted
+            least = {ends: self._cosine_of_topic(*each) for ends, each in found.items()}
+        related = [
+            ends for ends, each in found.items() if each[2].outcome != "independent" or least.get(ends) is not None
+        ]
+        cosines = self._cosines([(found[ends][0].row, found[ends][1]) for ends in related])
+        for ends, cosine in zip(related, cosines, strict=True):
+            compared, other, verdict = found[ends]
+            if verdict.outcome == "independent":
+                if cosine is None or cosine < (least.get(ends) or 0.0):
+                    continue
+                verdict = ONE_TOPIC
             compared.relations += (Relation(other, verdict, cosine),)
+
+    def _cosine_of_topic(self, compared: _Compared, other: Known, verdict: Verdict) -> float | None:
+        """The least cosine at which two that hold beside each other are of one topic."""
+        if verdict.outcome != "independent":
+            return None
+        old, new = sorted((compared.row, other), key=lambda known: self.claim(known, compared.times).told_at)
+        return cosine_of_one_topic(_statement(new), _statement(old), self._several)
 
     def _find_said_before(self, near: Sequence[tuple[_Compared, Known, object]]) -> None:
         """Add the times at which records before each row had the same text, superseded ones among them."""
@@ -437,6 +459,16 @@ class Detection:
         if policy.contradict_confidence is not None and verdict.confidence >= policy.contradict_confidence:
             effects.append("contradicted")
         return effects
+
+
+def holds_instead_from(new: Known, old: Known, again: int = 0) -> int:
+    """The time from which one record holds instead of another; `again`: said again then.
+
+    A future date in its text is when the change happens. If the old text names a date too, a date replaces a date: "The
+    exam is on 5 May", not on the 4th. What is said again holds from then on.
+    """
+    dated = new.valid_resolved and not old.valid_resolved
+    return max(begins_at(new), begins_at(old), again, (new.valid_from or 0) if dated else 0)
 
 
 def _is_same(known: Known, other: Known) -> bool:
@@ -590,19 +622,13 @@ class Effects:
             )  # fmt: skip
 
     def _supersede(self) -> None:
-        """Store the supersessions, each with the time from which the new record holds instead of the old one.
-
-        A future date in its text is when the change happens. If the old text names a date too, a date replaces a date:
-        "The exam is on 5 May", not on the 4th. What is said again holds from then on.
-        """
+        """Store the supersessions."""
         rows = []
         for old, new, relation, again in self._superseded:
-            holds_from = max(begins_at(new), begins_at(old), again)
-            if new.valid_resolved and not old.valid_resolved:
-                holds_from = max(holds_from, new.valid_from or 0)
             known_from = max(new.recorded_from, old.recorded_from, again)
             verdict, ids = relation.verdict, (self._row_id(old), self._row_id(new))
             certain = verdict.certain or verdict.outcome == "same"
+            holds_from = holds_instead_from(new, old, again)
             row = Supersession(*ids, holds_from, known_from, None, verdict.reason, verdict.confidence, certain)
             rows.append(row._replace(by_rule=True))
         self._writer.supersessions.put(rows)

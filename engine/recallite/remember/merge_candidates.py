@@ -24,9 +24,10 @@ from recallite.model.filters import Filter
 from recallite.model.match_reasons import MATCH_REASONS
 from recallite.model.records import Record
 from recallite.model.settings import WritePolicy
+from recallite.remember.relations import Known
 from recallite.store.columns import RowColumns
 from recallite.store.transaction import Reader
-from recallite.store.values import Commit, CurrentRecord, Row
+from recallite.store.values import Commit, CurrentRecord, Row, StatementCandidate
 from recallite.system.numerics import kernel_errors, kernels
 from recallite.text.patterns import lazily
 from recallite.text.quotes import Claim, Quotation
@@ -158,6 +159,12 @@ class MergeCandidates:
             if same_topic(one, other):
                 return record, match.cosine
         return None, None
+
+    def of(self, known: Known) -> CandidateRecord | None:
+        """The candidate that a record is, a stored one or a row of the batch."""
+        if isinstance(known, StatementCandidate):
+            return next(map(self._add, self._reader.records.current([known.row_id], self._now)), None)
+        return next((record for record in self._by_row if record and record.public_id == known.public_id), None)
 
     def takes_text_of(self, candidate: CandidateRecord, i: int, row: Row) -> None:
         """Record that a record now has the text of this row."""

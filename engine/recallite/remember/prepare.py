@@ -34,6 +34,7 @@ from recallite.system.messages import fault_text, shown
 from recallite.text.dates.stated import Interval, stated_interval
 from recallite.text.reading import Reading, read_texts
 from recallite.text.standing import standing_of
+from recallite.text.statements import statement_of
 from recallite.text.words import content_hash
 
 _FIELDS = NewRecord.__struct_fields__
@@ -259,14 +260,22 @@ def read_times(
 ) -> Interval | None:
     """Return the time that a text is about, seen from `written_us` at an offset from UTC.
 
-    None if none is clear or none is looked for.
+    None if none is clear or none is looked for. What is to come bounds its own clause: a text with another one, which
+    names no time, holds from when it was written.
     """
     if not policy.resolve_dates or kind in _UNDATED:
         return None
     stated = stated_interval(text, words, written_us + offset_us)
-    if stated is None or not offset_us:
-        return stated
-    return Interval(stated.at - offset_us, None if stated.until is None else stated.until - offset_us)
+    if stated is None:
+        return None
+    at, until = stated.at - offset_us, None if stated.until is None else stated.until - offset_us
+    return Interval(written_us if at > written_us and _states_more(text) else at, until)
+
+
+def _states_more(text: str) -> bool:
+    """Whether a clause of a text names a time, and another does not."""
+    statement = statement_of(text)
+    return statement.whole and len({"time" in dict(clause.chunks) for clause in statement.clauses}) == 2
 
 
 # Fields that have rules of their own.

@@ -27,7 +27,15 @@ from recallite.model.checks import check_vectors, now_us, to_datetime
 from recallite.model.records import Contradiction, Link, NewRecord, OnExisting, Outcome, Record
 from recallite.model.settings import WritePolicy
 from recallite.remember.change import replace_record
-from recallite.remember.detection import NOTHING, Detected, Detection, Effects, Relation, TextDetection
+from recallite.remember.detection import (
+    NOTHING,
+    Detected,
+    Detection,
+    Effects,
+    Relation,
+    TextDetection,
+    holds_instead_from,
+)
 from recallite.remember.embed import (
     EmbeddedText,
     check_embedded,
@@ -57,6 +65,7 @@ from recallite.system.messages import shown
 from recallite.system.telemetry import traced
 from recallite.text.junk import is_junk
 from recallite.text.quotes import Quotation
+from recallite.text.statements import BY_FORM
 
 # How many pending records are embedded after each write once the embedder works again.
 _PENDING_A_WRITE = 32
@@ -121,7 +130,7 @@ def remember_batches(
     stream, max_chars = iter(items), engine.settings.max_text_chars
     while batch := list(islice(stream, batch_size)):
         # The batches of one call are compared alike, whatever is left for the last one.
-        later = policy.compare == "later" and (len(batch) >= MANY or bool(ids))
+        later = policy.compares_later and (len(batch) >= MANY or bool(ids))
         if later:
             engine.start_kernels(len(batch))
         rows, vectors = prepare_batch(batch, len(ids), base=base, max_text_chars=max_chars, policy=policy)
@@ -396,6 +405,9 @@ class _Batch:
         detected = NOTHING if merges and row.topic is not None else self._detection.compared(i)
         if detected.same is not None:
             return self._repeat(row, detected, detected.same)
+        if topic is None and self._policy.merge_strategy == "replace":
+            topic, cosine = self._said_to_have_changed(row, detected)
+            merges = topic is not None
         if topic is not None and merges:
             return self._connected(self._merge(topic, i, row), topic, matches)._replace(cosine=cosine)
         if topic is not None and row.topic is None:
@@ -403,6 +415,15 @@ class _Batch:
         created = self._create(i, row)
         self.effects.add(row, detected)
         return self._connected("created", created, matches)._replace(detected=detected)
+
+    def _said_to_have_changed(self, row: Row, detected: Detected) -> tuple[CandidateRecord | None, float | None]:
+        """The only record that a row surely supersedes from now on and says so, and their cosine."""
+        if row.topic is not None or row.named or len(detected.superseded) != 1 or detected.successors:
+            return None, None
+        other, verdict, cosine = detected.superseded[0]
+        if not verdict.certain or verdict.reason == BY_FORM or holds_instead_from(row, other) > self._now:
+            return None, None
+        return self._candidates.of(other), cosine
 
     def _replace(self, row_id: int, i: int, row: Row) -> _Written:
         """Give the record that has the id of a row already what the row has."""

@@ -119,7 +119,7 @@ def disconnect(
 @prints(lambda _: None)
 def hook(
     context: click.Context,
-    event: Annotated[str, argument("EVENT", "session-start, prompt or turn.")],
+    event: Annotated[str, argument("EVENT", "session-start, prompt, tool or turn.")],
     host: Annotated[str, option("NAME", "The host that calls.")] = "claude-code",
     scope: Shared = None,
     patience: Annotated[float, option("SECONDS", "How long the host waits.")] = running.PATIENCE_SECONDS,
@@ -138,7 +138,7 @@ def hook(
         with _opened(context, _LONGEST_SECONDS if stores else 0.0) as memory:
             memory._engine.comparing.stop()  # it is left to processes that stay
             text = answer(memory, event, host, payload, scope, memories=memories, patience_seconds=_LONGEST_SECONDS)
-            tell(output_of(text, event, host))  # before the store is closed
+            tell(output_of(text, payload, host))  # before the store is closed
             if event == "session-start" and KeptTurns(memory).names():
                 shared = [] if scope is None else ["--scope", scope]
                 words = [*store_arguments(context), "hook", "turn", "--host", host, *shared, "--wait"]

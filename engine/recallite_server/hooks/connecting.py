@@ -28,16 +28,18 @@ _Edit = Callable[[dict[str, Any]], None]
 
 
 class Hooked(NamedTuple):
-    """A host with hooks: the file of a user and within a project, and our event for each of the host's.
+    """A host with hooks: the file of a user and within a project, and our events for each of the host's.
 
-    Its handlers are in groups, unless they are `flat`. `timeout` is in the unit of the host. If it does not start
-    servers `in_folder`, that of the project, it gets one only with a scope. With `script` the file is a plugin that is
-    wholly ours. `trust` says what a person has to do before the host runs them.
+    Its handlers are in groups, unless they are `flat`. `tools` are those that our event of a tool is for. `timeout` is
+    in the unit of the host. If it does not start servers `in_folder`, that of the project, it gets one only with a
+    scope. With `script` the file is a plugin that is wholly ours. `trust` says what a person has to do before the host
+    runs them.
     """
 
     file: Callable[[], Path]
     project: str
     events: Mapping[str, str]
+    tools: str = ""
     flat: bool = False
     timeout: int = _TIMEOUT_SECONDS
     in_folder: bool = True
@@ -53,26 +55,45 @@ HOOKED: dict[str, Hooked] = {
     # https://code.claude.com/docs/en/hooks
     "claude-code": Hooked(
         _home("CLAUDE_CONFIG_DIR", ".claude", "settings.json"), ".claude/settings.local.json",
-        {"SessionStart": "session-start", "UserPromptSubmit": "prompt", "Stop": "turn", "PreCompact": "turn",
-         "SessionEnd": "turn"},
+        {"SessionStart": "session-start", "UserPromptSubmit": "prompt", "PreToolUse": "tool",
+         "PostToolUseFailure": "tool", "Stop": "turn", "PreCompact": "turn", "SessionEnd": "turn"},
+        tools="Bash|Read|Edit|MultiEdit|Write|NotebookEdit",
     ),
     # https://developers.openai.com/codex/hooks
     "codex": Hooked(
         _home("CODEX_HOME", ".codex", "hooks.json"), ".codex/hooks.json",
-        {"SessionStart": "session-start", "UserPromptSubmit": "prompt", "Stop": "turn", "PreCompact": "turn"},
+        {"SessionStart": "session-start", "UserPromptSubmit": "prompt", "PreToolUse": "tool", "Stop": "turn",
+         "PreCompact": "turn"},
+        tools="Bash|apply_patch",
         trust="Codex runs these hooks only once you trust them: type /hooks there",
     ),
-    # https://github.com/google-gemini/gemini-cli/blob/main/docs/hooks/reference.md
+    # https://github.com/google-gemini/gemini-cli/blob/main/docs/hooks/reference.md: only what follows a tool adds to it
     "gemini-cli": Hooked(
         _home("", ".gemini", "settings.json"), ".gemini/settings.json",
-        {"SessionStart": "session-start", "BeforeAgent": "prompt", "AfterAgent": "turn"},
+        {"SessionStart": "session-start", "BeforeAgent": "prompt", "AfterTool": "tool", "AfterAgent": "turn"},
+        tools="run_shell_command|read_file|replace|write_file",
         timeout=1000 * _TIMEOUT_SECONDS,
     ),
-    # https://cursor.com/docs/agent/hooks: a prompt's hook cannot add to it
+    # https://github.com/QwenLM/qwen-code/blob/main/docs/users/features/hooks.md
+    "qwen-code": Hooked(
+        _home("", ".qwen", "settings.json"), ".qwen/settings.json",
+        {"SessionStart": "session-start", "UserPromptSubmit": "prompt turn", "PostToolUse": "tool", "Stop": "turn"},
+        tools="run_shell_command|read_file|edit|write_file",
+        timeout=1000 * _TIMEOUT_SECONDS,
+    ),
+    # https://docs.github.com/en/copilot/reference/copilot-cli-reference/cli-hooks-reference
+    "copilot-cli": Hooked(
+        _home("COPILOT_HOME", ".copilot", "hooks/recallite.json"), ".github/copilot/settings.local.json",
+        {"SessionStart": "session-start", "UserPromptSubmit": "prompt turn", "PreToolUse": "tool",
+         "PostToolUseFailure": "tool", "Stop": "turn"},
+        tools="Bash|Read|Edit|Write",
+    ),
+    # https://cursor.com/docs/agent/hooks: a prompt's hook cannot add to it, nor can one before a tool
     "cursor": Hooked(
         _home("", ".cursor", "hooks.json"), ".cursor/hooks.json",
-        {"sessionStart": "session-start", "beforeSubmitPrompt": "turn", "afterAgentResponse": "turn"},
-        flat=True, in_folder=False,
+        {"sessionStart": "session-start", "beforeSubmitPrompt": "turn", "postToolUse": "tool",
+         "afterAgentResponse": "turn"},
+        tools="Shell|Read|Write", flat=True, in_folder=False,
     ),
     "opencode": Hooked(
         lambda: HOSTS["opencode"].file().parent / "plugins" / "recallite.js", ".opencode/plugins/recallite.js",
@@ -96,7 +117,10 @@ def connected(
     shared += ["--memories"] if memories else []
     words = [*quick_start(), *arguments, "hook"]
     shell = subprocess.list2cmdline if sys.platform == "win32" else shlex.join
-    commands = {event: shell([*words, ours, "--host", name, *shared]) for event, ours in hooked.events.items()}
+    commands = {
+        event: [shell([*words, our, "--host", name, *shared]) for our in ours.split()]
+        for event, ours in hooked.events.items()
+    }
     if scope is None and project is not None:
         scope = project_of(str(project)).scope
     server = None
@@ -133,15 +157,15 @@ def program_of(command: str) -> str:
 
 
 def _changes(
-    name: str, project: Path | None, server: Mapping[str, Any] | None, commands: Mapping[str, str]
+    name: str, project: Path | None, server: Mapping[str, Any] | None, commands: Mapping[str, Sequence[str]]
 ) -> list[FileChange]:
     host, hooked = HOSTS[name], HOOKED[name]
-    handlers: dict[str, Any] = {
-        event: {"command": command, "timeout": hooked.timeout}
-        if hooked.flat
-        else {"hooks": [{"type": "command", "command": command, "timeout": hooked.timeout}]}
-        for event, command in commands.items()
-    }
+    handlers: dict[str, Any] = {}
+    for event, ours in commands.items():
+        matcher = {"matcher": hooked.tools} if hooked.events[event] == "tool" else {}
+        listed = [{"command": command, "timeout": hooked.timeout} for command in ours]
+        hooks = {"hooks": [{"type": "command", **handler} for handler in listed]}
+        handlers[event] = {**matcher, **(listed[0] if hooked.flat else hooks)}
     edits: dict[Path, list[_Edit]] = {}
     changes = []
     if project is not None and host.project is None:
@@ -150,9 +174,9 @@ def _changes(
         changes.append(configured(host, project, server))
     else:
         edits[path] = [lambda configuration: put_server(path, configuration, host.key, server)]
-    hooks = _file(name, project)
+    place = _file(name, project)
     if not hooked.script:
-        edits.setdefault(hooks, []).append(lambda configuration: _put_hooks(hooks, configuration, hooked, handlers))
+        edits.setdefault(place, []).append(lambda configuration: _put_hooks(place, configuration, hooked, handlers))
     for path, together in edits.items():
         changes.append(edited(path, _all(together)))
     return [change for change in changes if change.before is not None or change.after]
@@ -276,6 +300,8 @@ function hook(event, payload) {
   })
 }
 
+const TOOLS = ["bash", "read", "edit", "multiedit", "write", "patch", "apply_patch"]
+
 function said(parts) {
   const own = parts.filter((part) => part.type === "text" && !part.synthetic && !part.ignored)
   return own.map((part) => part.text).join("\\n")
@@ -329,6 +355,13 @@ export const Recallite = async ({ client, directory }) => {
       const session = sessions.get(sessionID)
       if (!session?.shown || isOther(model, session.model) || (await isOfHiddenAgent(system))) return
       system.push(...session.shown.filter(Boolean))
+    },
+    "tool.execute.after": async ({ tool, sessionID, args }, output) => {
+      if (!sessions.get(sessionID)?.shown || !TOOLS.includes(tool) || typeof output.output !== "string") return
+      const tool_input = { ...args, command: args?.command ?? args?.patchText }
+      const error = output.metadata?.exit ? output.output : undefined
+      const text = await asks("tool", sessionID, { tool_name: tool, tool_input, error })
+      if (text) output.output += `\\n\\n${text}`
     },
     event: async ({ event }) => {
       const id = event.properties?.sessionID

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from recallite.system.folders import open_regular
 from recallite.text.frames import Typed, typed
 from recallite_server.hooks.projects import Project, project_of
 
 if TYPE_CHECKING:
     from recallite.memory import Memory
 
-EVENTS = ("session-start", "prompt", "turn")
-"""The events: a session begins or begins again, a prompt is sent, turns are over."""
+EVENTS = ("session-start", "prompt", "tool", "turn")
+"""The events: a session begins or begins again, a prompt is sent, a tool is used, turns are over."""
 TRANSCRIPTS = ("claude-code", "codex")
 """The hosts whose transcripts are read; others give their turns with the event."""
 _MOST_CHARS = 100_000
-_NAMES = {
-    "claude-code": {"session-start": "SessionStart", "prompt": "UserPromptSubmit"},
-    "codex": {"session-start": "SessionStart", "prompt": "UserPromptSubmit"},
-    "gemini-cli": {"session-start": "SessionStart", "prompt": "BeforeAgent"},
-}
+_MOST_END_BYTES = 1 << 20
+_FIELDS = {"copilot-cli": "additionalContext", "cursor": "additional_context", "opencode": "additional_context"}
 
 
 def payload_of(text: bytes, folder: str, current: str) -> dict[str, Any]:
@@ -36,13 +36,12 @@ def payload_of(text: bytes, folder: str, current: str) -> dict[str, Any]:
     return {**texts, "cwd": folder or value.get("cwd") or current}  # a session may change its own
 
 
-def output_of(text: str, event: str, host: str) -> bytes:
+def output_of(text: str, payload: Mapping[str, Any], host: str) -> bytes:
     """The output of a hook with this text, as the host takes it."""
     if not text:
         return b""
-    output: dict[str, Any] = {"additional_context": text}
-    if host in _NAMES:
-        output = {"hookSpecificOutput": {"hookEventName": _NAMES[host].get(event, event), "additionalContext": text}}
+    output: dict[str, Any] = {"hookEventName": payload.get("hook_event_name"), "additionalContext": text}
+    output = {_FIELDS[host]: text} if host in _FIELDS else {"hookSpecificOutput": output}
     return json.dumps(output).encode() + b"\n"
 
 
@@ -77,9 +76,26 @@ class Event(NamedTuple):
         return cls(
             host=host, session=text("session_id", "conversation_id"), folder=folder,
             project=project_of(folder, shared), transcript=text("transcript_path") if host in TRANSCRIPTS else "",
-            typed=typed([text("prompt")], escapes=host == "gemini-cli"), response=text("prompt_response", "text"),
+            typed=typed([text("prompt")], escapes=host == "gemini-cli"),
+            response=text("prompt_response", "text", "last_assistant_message") or _last_said(host, payload),
             cause=text("source", "hook_event_name"), moment=text("generation_id", "timestamp"),
         )  # fmt: skip
+
+
+def _last_said(host: str, payload: Mapping[str, Any]) -> str:
+    """The answer to the last prompt in the transcript of a host that gives it with no event, when its turn ends."""
+    if host != "copilot-cli" or payload.get("hook_event_name") != "Stop":
+        return ""
+    with suppress(OSError, TypeError), open_regular(payload.get("transcript_path", "")) as stream:
+        stream.seek(max(0, os.fstat(stream.fileno()).st_size - _MOST_END_BYTES))
+        for line in reversed(stream.read().splitlines()):
+            with suppress(ValueError, KeyError, TypeError):
+                entry = json.loads(line)
+                if entry["type"] == "user.message":
+                    break
+                if entry["type"] == "assistant.message" and (said := entry["data"]["content"]):
+                    return str(said)[:_MOST_CHARS]
+    return ""
 
 
 def answer(
@@ -90,13 +106,17 @@ def answer(
 
     Only turns write: if the store is locked they are tried for so long, and then left for a later event.
     """
-    from recallite_server.hooks.showing import briefing, relevant_cut
-
     happened = Event.of(host, payload, shared)
     if event == "turn":
         from recallite_server.hooks.turns import take_turns
 
         take_turns(memory, happened, patience_seconds, memories=memories)
         return ""
+    if event == "tool":
+        from recallite_server.hooks.tools import ToolUse, about_tool
+
+        return about_tool(memory, happened, ToolUse.of(payload))
+    from recallite_server.hooks.showing import briefing, relevant_cut
+
     answers: dict[str, Callable[[Memory, Event], str]] = {"session-start": briefing, "prompt": relevant_cut}
     return answers[event](memory, happened)

@@ -6,7 +6,9 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from hashlib import blake2b
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,6 +26,7 @@ _SECTION = re.compile(r'\s*\[remote\s+"(.*)"\]')
 _URL = re.compile(r"\s*url\s*=\s*(\S.*)")
 _USUAL_PORTS = {"ssh": "22", "https": "443", "http": "80", "git": "9418"}
 _UNNAMED = re.compile(r"[^a-z0-9._-]+")
+_MOST_INDEX_BYTES, _MOST_WALKED = 64 << 20, 2_000
 _first_commits: dict[tuple[str, int], str | None] = {}
 
 
@@ -66,6 +69,26 @@ def files_of(folder: str, names: Sequence[str]) -> list[Path]:
         real for path, real in paths
         if real.is_file() and real.is_relative_to(root) and (real.suffix == path.suffix)
     ]  # fmt: skip
+
+
+def root_of(folder: str) -> Path:
+    """The root of the repository that a folder is in; without one, the folder itself."""
+    return _repository(folder)[0]
+
+
+def namesakes(root: Path, path: str) -> int:
+    """The number of files of a project whose path ends so: those of Git's index, or, without one, a few of its folder.
+
+    Of a folder with too many files, more than one.
+    """
+    git = _git_folder(root)
+    with suppress(OSError):
+        if git is not None:
+            index = read_regular(git / "index", _MOST_INDEX_BYTES)
+            return index.count(os.fsencode(f"/{path}\0")) + (root / path).is_file()
+    files = (Path(folder, name).as_posix() for folder, _, names in os.walk(root) for name in names)
+    some = [*islice(files, _MOST_WALKED)]
+    return sum(f"/{file}".endswith(f"/{path}") for file in some) if len(some) < _MOST_WALKED else 2
 
 
 def scope_named(scope: str) -> str:

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 HOOKS_PATH = "/hooks"
 """The path of a hook's request to the resident process."""
-PATIENCE_SECONDS = 1.5
+PATIENCE_SECONDS, TOOL_PATIENCE_SECONDS = 1.5, 0.3
+"""How long a host waits for a hook, and for one of a tool, of which a session has hundreds."""
 WAIT_SECONDS = 120.0
 _BEGAN = time.monotonic() - time.process_time()
 # Starting Python and ending it take a part of the patience: on a busy machine 0.1 s.
@@ -40,7 +41,7 @@ def left_of(words: Sequence[str]) -> list[str]:
     """The words that the full command line has to run; none if the resident process has answered them.
 
     What takes longer than the host waits is not answered: this process ends. A turn is stored all the same, by a
-    process of its own.
+    process of its own. A tool's hook is answered by the resident process or not at all.
     """
     began, call = time.monotonic(), None
     try:
@@ -53,6 +54,8 @@ def left_of(words: Sequence[str]) -> list[str]:
                 return []
     except Unanswered:
         pass
+    if call is not None and call.texts == ["tool"]:
+        return []
     # A process that hangs is not asked again.
     left = ["--no-warm", *words] if time.monotonic() - began >= ALIVE_SECONDS else [*words]
     if call is None or call.options.get("wait") or call.texts != ["turn"]:
@@ -78,7 +81,8 @@ def run(words: Sequence[str]) -> None:
 
 def _seconds_left(call: Call) -> float:
     """The time until this process has to end."""
-    patience: float = WAIT_SECONDS if call.options.get("wait") else call.options.get("patience", PATIENCE_SECONDS)
+    usual = TOOL_PATIENCE_SECONDS if call.texts == ["tool"] else PATIENCE_SECONDS
+    patience: float = WAIT_SECONDS if call.options.get("wait") else call.options.get("patience", usual)
     return _BEGAN + patience - min(_RESERVE_SECONDS, _RESERVE_SHARE * patience) - time.monotonic()
 
 

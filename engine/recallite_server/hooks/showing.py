@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -32,7 +32,9 @@ _INSTRUCTIONS = "The user asked for this in earlier sessions; it holds unless th
 _ABOUT = "Known about this project, newest first:"
 _OPEN = "Where the last sessions stopped:"
 _RELEVANT = "Memories that may answer this prompt:"
-TITLES = (_INSTRUCTIONS, _ABOUT, _OPEN, _RELEVANT)
+NAMING = "Memories that name what this tool touches:"
+"""The line before what `about_tool` quotes."""
+TITLES = (_INSTRUCTIONS, _ABOUT, _OPEN, _RELEVANT, NAMING)
 """The lines before quoted memories."""
 
 
@@ -53,7 +55,7 @@ def relevant_cut(memory: Memory, event: Event) -> str:
         if len(records) < _MOST and hit.metadata.get("session") != event.session:
             both: list[Record | Hit] = [hit, *_conclusion(memory, hit, event)]
             records |= {record.id: record for record in both if record.id not in before.ids}
-    text, shown = _fitted(memory, [(_RELEVANT, _lines([*records.values()][:_MOST]))], _PROMPT_TOKENS)
+    text, shown = fitted(memory, [(_RELEVANT, _lines([*records.values()][:_MOST]))], _PROMPT_TOKENS)
     if shown:
         before.add(shown)
     return text
@@ -82,13 +84,13 @@ def briefing(memory: Memory, event: Event) -> str:
     known = turn_ids | {record.id for record in standing}
     facts = sorted([record for record in others if record.id not in known][:_FACTS], key=_is_superseded)
     told = {  # each instruction that holds and each preference, without the rest of its text
-        record.id: _line(record, standing_part(record.text), may_contradict=[other.id for other in earlier])
+        record.id: line_of(record, standing_part(record.text), may_contradict=[other.id for other in earlier])
         for record, earlier in sorted(in_force(standing), key=lambda part: _is_superseded(part[0]))
     }
     sections = [
         (_INSTRUCTIONS, told), (_OPEN, _lines(_open_ends(turns, event.session))), (_ABOUT, _lines(facts)),
     ]  # fmt: skip
-    text, shown = _fitted(memory, sections, _BRIEFING_TOKENS)
+    text, shown = fitted(memory, sections, _BRIEFING_TOKENS)
     if shown or event.cause in _ANEW:
         before.add(shown, anew=event.cause in _ANEW)
     return text
@@ -104,7 +106,7 @@ def _open_ends(turns: Sequence[Record], session: str) -> list[Record]:
     return [record for records in ends[:_SESSIONS] for record in records]
 
 
-def _fitted(memory: Memory, sections: Iterable[tuple[str, dict[str, str]]], tokens: int) -> tuple[str, list[str]]:
+def fitted(memory: Memory, sections: Iterable[tuple[str, dict[str, str]]], tokens: int) -> tuple[str, list[str]]:
     """The text of as many records as fit into the tokens, and their ids. Each section first has an equal share.
 
     A section has a line for each id.
@@ -140,22 +142,24 @@ def _text(sections: Sequence[tuple[str, list[str], list[str]]], counts: Sequence
 
 
 def _lines(records: Iterable[Record | Hit]) -> dict[str, str]:
-    return {record.id: _line(record, record.text) for record in records}
+    return {record.id: line_of(record, record.text) for record in records}
 
 
 def _is_superseded(record: Record) -> bool:
     return bool(record.superseded_by)
 
 
-def _line(record: Record | Hit, text: str, **marks: Sequence[str]) -> str:
+def line_of(record: Record | Hit, text: str, **marks: Sequence[str] | Mapping[str, str]) -> str:
+    """The line of a memory: its id, date and author, what marks it, and its text."""
     marks |= {"superseded_by": record.superseded_by}
     if isinstance(record, Hit):
         marks |= {"contradicts": record.contradicts}
     text = " ".join(text.split())
+    time, when = ("said", record.created_at) if record.valid_from is None else ("holds_from", record.valid_from)
     source = record.source if isinstance(record.source, str | None) else record.source.id
     return json.dumps(
         {
-            "id": record.id, "date": f"{record.valid_from or record.created_at:%Y-%m-%d}",
+            "id": record.id, time: f"{when:%Y-%m-%d}",
             "said_by": said_by(record.authority, source), **{name: value for name, value in marks.items() if value},
             "text": text if len(text) <= _TEXT_CHARS else text[: _TEXT_CHARS - 1] + "…",
         },

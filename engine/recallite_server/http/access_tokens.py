@@ -27,7 +27,7 @@ PREFIX = "rct_"
 """Beginning of every token, so that scanners for secrets can recognise one."""
 _RANDOM_BYTES = 32
 GRANTED = "recallite.granted"
-"""Key, in the scope of ASGI, of the memory of a request in the Model Context Protocol, and whether it is only read."""
+"""Key, in the scope of ASGI, of the memory of a request in the Model Context Protocol, and of what it may do there."""
 
 
 class Grant(Plain, frozen=True, kw_only=True):

@@ -50,6 +50,7 @@ from recallite_server.http.request_checks import (
     without_folders,
 )
 from recallite_server.http.requests import description, fields_of, values_of
+from recallite_server.http.server_paths import name_of, without_server_paths
 from recallite_server.memory_map import MemoryMap
 
 if TYPE_CHECKING:
@@ -162,12 +163,13 @@ class MemoryApi:
         extra = {"body": await request.body()} if operation.raw else {}
         large = is_large(request.scope)
         if operation.name == "recall" and self._recalls is not None and not large:
-            return json_response((await self._recalls.recall(memory, scope, values.pop("query"), values)).fields())
+            hits = (await self._recalls.recall(memory, scope, values.pop("query"), values)).fields()
+            return json_response(seen_by(grant, hits))
 
         def work() -> Response:
             result = operation.apply(memory, values, **extra)
             is_new = getattr(result, "outcome", "created") not in ("duplicate", "skipped")
-            return json_response(without_folders(result), operation.status if is_new else 200)
+            return json_response(seen_by(grant, without_folders(result)), operation.status if is_new else 200)
 
         return await self._in_thread(work, large=large)
 
@@ -194,6 +196,11 @@ class MemoryApi:
             raise Refused(403, "metrics are of the whole store: the token is for a scope", error=AccessDenied)
         text = await self._in_thread(lambda: self._metrics.text(self._memory))
         return Response(text, media_type=CONTENT_TYPE_LATEST)
+
+
+def seen_by(grant: Grant, result: Any) -> Any:
+    """A result as a client sees it: one of a single scope is not told where documents are on this machine."""
+    return result if grant.scope == "/" else without_server_paths(result)
 
 
 MAX_QUERIES = 64
@@ -387,8 +394,15 @@ def routes(access: Access, map: MemoryMap, in_thread: InThread[Response]) -> Ite
         return json_response({"read_only": grant.read_only, "scope": scope, "version": __version__})
 
     async def points(request: Request) -> Response:
-        memory, _, _ = access.memory(request)
-        return await in_thread(lambda: json_response(map.points(memory).to_dict()))
+        memory, _, grant = access.memory(request)
+
+        def work() -> Response:
+            shown = map.points(memory).to_dict()
+            return json_response(
+                shown if grant.scope == "/" else shown | {"sources": [name_of(source) for source in shown["sources"]]}
+            )
+
+        return await in_thread(work)
 
     yield Route("/", part)
     yield Route("/page/{name}", part)
@@ -469,4 +483,4 @@ class MemoryProtocol:
         await self._running.wait()
         if self._manager is None:
             raise Refused(503, "the server's log says why it does not answer the protocol", error=ServerError)
-        await self._manager.handle_request({**scope, GRANTED: (memory, grant.read_only)}, receive, send)
+        await self._manager.handle_request({**scope, GRANTED: (memory, grant)}, receive, send)

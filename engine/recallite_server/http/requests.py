@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from functools import cache, reduce
 from inspect import Parameter
@@ -83,6 +83,10 @@ async def values_of(operation: Operation, request: Request) -> dict[str, Any]:
     values = await _body(request) if operation.in_body else dict(_query(operation, request))
     if not isinstance(values, dict):
         raise InvalidInput(f"the body is {shown(values)}: give a JSON object")
+    if "content" not in operation.fields:
+        values = _with_own_name(values, "text" if "text" in operation.fields else "query", operation.fields)
+    if isinstance(items := values.get("items"), list):
+        values["items"] = [_with_own_name(item, "text", {"text"}) for item in items]
     try:
         fields = structs.asdict(msgspec.convert(values, request_type(operation), strict=operation.in_body))
     except msgspec.ValidationError as fault:
@@ -99,6 +103,15 @@ async def values_of(operation: Operation, request: Request) -> dict[str, Any]:
     if ID in operation.path:
         fields["id"] = unquote(request.path_params["id"], errors="surrogateescape")
     return fields
+
+
+def _with_own_name(values: Any, name: str, fields: Container[str]) -> Any:
+    """An object with our name of what other systems call `content`: a text, or the question of a recall."""
+    if not isinstance(values, dict) or values.get("content") is None or name not in fields:
+        return values
+    if values.get(name) is not None:
+        raise WrongField("content", [name])
+    return {name if key == "content" else key: value for key, value in values.items() if key != name}
 
 
 async def _body(request: Request) -> Any:

@@ -30,20 +30,21 @@ NAME = "recallite"
 # The header of our table, or of one within it, below the key of a host's servers.
 _HEADER = re.compile(rf"\s*\[\s*([\w-]+)\s*\.\s*{NAME}\s*[.\]]")
 _MOST_BYTES = 1 << 26  # Claude Code keeps all projects in one file
-_FOLDERS = (".claude", ".codex", ".cursor", ".gemini", ".opencode", ".vscode")
+_FOLDERS = (".claude", ".codex", ".copilot", ".cursor", ".gemini", ".opencode", ".qwen", ".vscode")
+_WITHIN = {".copilot": "hooks", ".github": "copilot", ".opencode": "plugins"}
 
 
 class Host(NamedTuple):
     """A host: the key of its servers, its own file for a person, and the file within a project, if it reads one.
 
-    An entry may name its type, and have the command and its arguments `in_list`.
+    An entry may have `fixed` fields, and the command and its arguments `in_list`.
     """
 
     title: str
     key: str
     file: Callable[[], Path]
     project: str | None = None
-    typed: bool = False
+    fixed: Mapping[str, Any] = {}
     in_list: bool = False
 
 
@@ -68,6 +69,10 @@ def _opencode() -> Path:
     return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "opencode" / "opencode.json"
 
 
+def _copilot() -> Path:
+    return Path(os.environ.get("COPILOT_HOME") or Path.home() / ".copilot")
+
+
 HOSTS: dict[str, Host] = {
     "claude-desktop": Host(
         "Claude Desktop", "mcpServers", _in_application_data("Claude", "claude_desktop_config.json")
@@ -75,12 +80,24 @@ HOSTS: dict[str, Host] = {
     "claude-code": Host("Claude Code", "mcpServers", _in_home(".claude.json"), ".mcp.json"),
     "cursor": Host("Cursor", "mcpServers", _in_home(".cursor", "mcp.json"), ".cursor/mcp.json"),
     "vscode": Host(
-        "VS Code", "servers", _in_application_data("Code", "User", "mcp.json"), ".vscode/mcp.json", typed=True
+        "VS Code",
+        "servers",
+        _in_application_data("Code", "User", "mcp.json"),
+        ".vscode/mcp.json",
+        fixed={"type": "stdio"},
     ),
     "codex": Host(
         "Codex", "mcp_servers", lambda: Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex") / "config.toml"
     ),
     "gemini-cli": Host("Gemini CLI", "mcpServers", _in_home(".gemini", "settings.json"), ".gemini/settings.json"),
+    "qwen-code": Host("Qwen Code", "mcpServers", _in_home(".qwen", "settings.json"), ".qwen/settings.json"),
+    "copilot-cli": Host(
+        "Copilot CLI",
+        "mcpServers",
+        lambda: _copilot() / "mcp-config.json",
+        ".github/mcp.json",
+        fixed={"type": "local", "tools": ["*"]},
+    ),
     "opencode": Host("OpenCode", "mcp", _opencode, "opencode.json", in_list=True),
 }
 """The hosts that can be configured, by the name on the command line."""
@@ -109,8 +126,7 @@ def entry(host: Host, arguments: Sequence[str]) -> dict[str, Any]:
     program, *words = [*quick_start(), *arguments]
     if host.in_list:
         return {"type": "local", "command": [program, *words], "enabled": True}
-    transport = {"type": "stdio"} if host.typed else {}
-    return {**transport, "command": program, "args": words}
+    return {**host.fixed, "command": program, "args": words}
 
 
 def configured(host: Host, project: Path | None, wanted: Mapping[str, Any] | None) -> FileChange:
@@ -240,7 +256,7 @@ def _is_of_host(folder: Path) -> bool:
     return (
         folder.name in _FOLDERS
         or folder in (of_opencode, of_opencode / "plugins")
-        or (folder.name == "plugins" and folder.parent.name == ".opencode")
+        or folder.name == _WITHIN.get(folder.parent.name)
     )
 
 

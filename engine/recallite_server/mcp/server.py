@@ -41,7 +41,8 @@ from recallite.model.authority import Authority, check_authority
 from recallite.model.checks import check_scope, is_loopback
 from recallite.system.telemetry import logger
 from recallite.text.quotes import NOTICE, escaped, harmless, quoted
-from recallite_server.http.access_tokens import GRANTED
+from recallite_server.http.access_tokens import GRANTED, Grant
+from recallite_server.http.server_paths import without_server_paths
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -129,6 +130,10 @@ class MemoryServer:
         """The tools that a request may call: the same for all."""
         return self._tools
 
+    def seen(self, _: Context, result: Any) -> Any:
+        """A result as a request sees it."""
+        return result
+
     @asynccontextmanager
     async def _lifespan(self, _: Server[None]) -> AsyncIterator[None]:
         try:
@@ -166,7 +171,7 @@ class MemoryServer:
                 confirm if asks else None,
             )  # fmt: skip
             result = execute(tool.tool, {**arguments, "action": tool.name}, call, fixed=False)
-            return {name: harmless(value) for name, value in result.items()}
+            return {name: harmless(value) for name, value in self.seen(context, result).items()}
 
         try:
             result = await self._in_thread(context, answer)
@@ -243,7 +248,8 @@ class MemoryServer:
             raise MCPError(types.INVALID_PARAMS, "the one prompt is bootstrap: it takes task, and agent if you like")
 
         def markdown() -> str:
-            return str(self.memory_for(context).bootstrap(agent, task, self._token_budget))
+            text = str(self.memory_for(context).bootstrap(agent, task, self._token_budget))
+            return str(self.seen(context, text))
 
         try:
             text = await self._in_thread(context, markdown)
@@ -271,13 +277,16 @@ class _GrantedServer(MemoryServer):
         return _granted(context)[0]
 
     def tools_for(self, context: Context) -> dict[str, ServerTool]:
-        return self._read_only if _granted(context)[1] else self._tools
+        return self._read_only if _granted(context)[1].read_only else self._tools
+
+    def seen(self, context: Context, result: Any) -> Any:
+        return result if _granted(context)[1].scope == "/" else without_server_paths(result)
 
 
-def _granted(context: Context) -> tuple[Memory, bool]:
-    """The memory of a request, and whether it is only read."""
+def _granted(context: Context) -> tuple[Memory, Grant]:
+    """The memory of a request, and what it may do."""
     assert context.request is not None
-    granted: tuple[Memory, bool] = context.request.scope[GRANTED]
+    granted: tuple[Memory, Grant] = context.request.scope[GRANTED]
     return granted
 
 

@@ -272,7 +272,7 @@ _RECALL: dict[str, Option] = {
     "--relevant": ("relevant", bool), "--scope": ("scope", str),
     "--kind": ("kinds", list), "--tag": ("tags", list), "--as-of": ("as_of", str), "--valid-at": ("valid_at", str),
     "--diversify-by": ("diversify_by", str), "--token-budget": ("token_budget", int), "--since": ("since", str),
-    "--until": ("until", str), "--include-superseded": ("include_superseded", bool), **_JSON,
+    "--until": ("until", str), "--include-superseded": ("include_superseded", bool), "--all": ("all", bool), **_JSON,
 }  # fmt: skip
 _REMEMBER: dict[str, Option] = {
     "--on-existing": ("on_existing", str), "--importance": ("importance", float), "--pinned": ("pinned", bool),

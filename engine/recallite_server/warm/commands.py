@@ -85,6 +85,7 @@ def _may_start_for(call: Call) -> bool:
 def _recall(call: Call) -> Callable[[], int]:
     """Ask for hits; the function prints them and returns the exit code."""
     options = call.options
+    whole = options.pop("all", False)
     if any(name in options for name in _FILTER_ALONE):
         options["filter"] = {name: options.pop(name) for name in _IN_FILTER if name in options}
     body = json.dumps({**options, "query": call.text}).encode()
@@ -101,13 +102,15 @@ def _recall(call: Call) -> Callable[[], int]:
         from recallite.doors.cli.output import hint, print_encoded
         from recallite.doors.cli.printers import print_hits
 
-        if call.as_json:
+        if call.as_json and "relevant" in options:
+            print_encoded(encoded)
+        elif call.as_json:
             end = json.JSONDecoder().raw_decode(encoded, len(_BEFORE_HITS))[1]
             print_encoded(encoded[len(_BEFORE_HITS) : end])
         elif empty:
             hint("the store is empty")
         else:
-            print_hits(hits, many=False, explained=False)
+            print_hits(hits, many=False, explained=False, whole=whole)
         return 0 if hits else 1
 
     return show

@@ -13,9 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _START = (
-    "import os, site, sys; package = sys.argv.pop(1); "
-    "sys.path.append(os.path.dirname(package)) if os.path.isdir(package) else site.main(); "
-    "from recallite_server.warm.quick import main; main()"
+    "import os, site, sys; package = sys.argv.pop(1); os.path.isdir(package) or site.main(); "
+    "sys.path.append(os.path.dirname(package)); from recallite_server.warm.quick import main; main()"
 )
 
 

@@ -290,25 +290,24 @@ async def _answer_hook(
 
     event, host, shared, memories, folder, current = fields.split("\0")
 
-    def text() -> str:
+    def output() -> bytes:
         payload = payload_of(body, folder, current)
         if event == "turn":
             from recallite_server.hooks.turns import keep_turns
 
             keep_turns(store.memory, Event.of(host, payload, shared or None), memories=bool(memories))
-            return ""
-        return answer(store.memory, event, host, payload, shared or None)
+            return b""
+        return output_of(answer(store.memory, event, host, payload, shared or None), payload, host)
 
     response = Response(b"")
     try:
-        shown_text = await anyio.to_thread.run_sync(text, limiter=limiter)
-        response = Response(output_of(shown_text, event, host))
+        response = Response(await anyio.to_thread.run_sync(output, limiter=limiter))
     except Exception as fault:
         _log.warning("a hook failed", exc_info=fault)
         if event == "turn":
             response = error_json(503, StoreError("the turns are not kept"))
     await response(scope, receive, send)
-    if event != "prompt":
+    if event not in ("prompt", "tool"):
         from recallite_server.hooks.turns import store_turns
 
         await anyio.to_thread.run_sync(store_turns, store.memory, WAIT_SECONDS)

@@ -1,7 +1,8 @@
 """Sessions of other hosts: each tells of the same events in its own way, and takes its answer in its own form.
 
-Codex 0.171 and Gemini CLI 0.61: as recorded from the npm packages @openai/codex and @google/gemini-cli, in sessions
-with a stand-in for the model; Codex's transcript as in the tests of its importer. Cursor:
+Codex 0.171, Gemini CLI 0.61, Qwen Code 0.15 and Copilot CLI 1.0: as recorded from the npm packages @openai/codex,
+@google/gemini-cli, @qwen-code/qwen-code and @github/copilot, in sessions with a stand-in for the model; Codex's
+transcript as in the tests of its importer. Cursor:
 https://cursor.com/docs/agent/hooks. OpenCode: types of the npm packages @opencode-ai/plugin 1.18 and @opencode-ai/sdk.
 """
 
@@ -75,6 +76,42 @@ def gemini_cli(project, session):
     }  # fmt: skip
 
 
+def qwen_code(project, session):
+    base = {
+        "session_id": session, "transcript_path": str(project.parent / "chats" / f"{session}.jsonl"),
+        "cwd": str(project), "timestamp": "2026-04-01T10:00:00.000Z",
+    }  # fmt: skip
+    said = {**base, "hook_event_name": "UserPromptSubmit"}
+    return {
+        "session-start": [{**base, "hook_event_name": "SessionStart", "source": "startup"}],
+        "prompt": [{**said, "prompt": "Which staging host?"}],
+        "turn": [
+            {**said, "prompt": FACT},
+            {**said, "prompt": ""},  # of a result of a tool
+            {**base, "hook_event_name": "Stop", "stop_hook_active": True, "last_assistant_message": CONCLUSION},
+        ],
+    }  # fmt: skip
+
+
+def copilot_cli(project, session):
+    transcript = project.parent / f"{session}-events.jsonl"
+    lines = [
+        ("assistant.message", "An earlier answer"), ("user.message", FACT), ("assistant.message", ""),
+        ("tool.execution_complete", "ibis"), ("assistant.message", CONCLUSION), ("assistant.turn_end", None),
+    ]  # fmt: skip
+    transcript.write_text(
+        "".join(json.dumps({"type": kind, "data": {"content": text}}) + "\n" for kind, text in lines) + "{"
+    )
+    base = {"session_id": session, "timestamp": "2026-04-01T10:00:00.000Z", "cwd": str(project)}
+    said = {**base, "hook_event_name": "UserPromptSubmit"}
+    ends = {"hook_event_name": "Stop", "stop_reason": "end_turn", "transcript_path": str(transcript)}
+    return {
+        "session-start": [{**base, "hook_event_name": "SessionStart", "source": "new", "initial_prompt": FACT}],
+        "prompt": [{**said, "prompt": "Which staging host?"}],
+        "turn": [{**said, "prompt": FACT}, {**base, **ends, "stop_hook_active": False}],
+    }  # fmt: skip
+
+
 def cursor(project, session):
     base = {
         "conversation_id": session, "generation_id": "g1", "model": "auto", "cursor_version": "2.4.21",
@@ -89,7 +126,9 @@ def cursor(project, session):
     }  # fmt: skip
 
 
-HOSTS = {"codex": codex, "gemini-cli": gemini_cli, "cursor": cursor}
+HOSTS = {
+    "codex": codex, "gemini-cli": gemini_cli, "qwen-code": qwen_code, "copilot-cli": copilot_cli, "cursor": cursor,
+}  # fmt: skip
 FIRST, NEXT = "0f6c0c1e-2a51-4a3e-9d8b-5d1f4c2f9a10", "0f6c0c1e-2a51-4a3e-9d8b-5d1f4c2f9a11"
 
 
@@ -137,14 +176,16 @@ def test_what_a_host_has_put_into_a_prompt_is_nobodys_instruction(memory, host, 
 @pytest.mark.parametrize(
     ("host", "event", "output"),
     [
-        ("codex", "prompt", {"hookSpecificOutput": {"hookEventName": "UserPromptSubmit", "additionalContext": "x"}}),
-        ("gemini-cli", "prompt", {"hookSpecificOutput": {"hookEventName": "BeforeAgent", "additionalContext": "x"}}),
-        ("cursor", "session-start", {"additional_context": "x"}),
+        ("codex", "UserPromptSubmit",
+         {"hookSpecificOutput": {"hookEventName": "UserPromptSubmit", "additionalContext": "x"}}),
+        ("gemini-cli", "AfterTool", {"hookSpecificOutput": {"hookEventName": "AfterTool", "additionalContext": "x"}}),
+        ("cursor", "sessionStart", {"additional_context": "x"}),
+        ("copilot-cli", "PreToolUse", {"additionalContext": "x"}),
     ],
-)
+)  # fmt: skip
 def test_each_host_takes_its_answer_in_its_own_form(host, event, output):
-    assert json.loads(output_of("x", event, host)) == output
-    assert output_of("", event, host) == b""
+    assert json.loads(output_of("x", {"hook_event_name": event}, host)) == output
+    assert output_of("", {"hook_event_name": event}, host) == b""
 
 
 # A stand-in for the command: it answers with the event, and notes what it was given.
@@ -195,7 +236,16 @@ const others = [
   await shown("s1", large, "Name this conversation.\\nIn few words."), await shown("unknown"),
 ]
 await fires("session.compacted", "s1")
-console.log(JSON.stringify([before, await shown("s1"), await shown("sub"), others]))
+const used = async (tool, id, args, exit) => {
+  const output = { title: "", output: "Printed.", metadata: { exit } }
+  await plugin["tool.execute.after"]({ tool, sessionID: id, callID: "c", args }, output)
+  return output.output
+}
+const tools = [
+  await used("bash", "s1", { command: "make" }, 2), await used("edit", "s1", { filePath: "a.py" }),
+  await used("glob", "s1", { pattern: "a" }), await used("bash", "sub", { command: "make" }),
+]
+console.log(JSON.stringify([before, await shown("s1"), await shown("sub"), others, tools]))
 """
 
 
@@ -211,6 +261,7 @@ def test_the_plugin_of_opencode_calls_the_hooks(tmp_path):
     assert ran.stderr == ""
     assert json.loads(ran.stdout) == [
         ["session-start startup", "prompt Hello"], ["session-start compact"], [], [[], [], [], []],
+        ["Printed.\n\ntool None", "Printed.\n\ntool None", "Printed.", "Printed."],
     ]  # fmt: skip
     calls = []
     for event, options, payload in map(json.loads, (tmp_path / "calls").read_text().splitlines()):
@@ -223,4 +274,5 @@ def test_the_plugin_of_opencode_calls_the_hooks(tmp_path):
         ("turn", "s2", "/review the parser", "Done.", "m1"),
         ("prompt", "s2", "Thanks"), ("turn", "s2", "Thanks", "Done.", "m1"),
         ("session-start", "s1", "compact"),
+        ("tool", "s1", "bash", {"command": "make"}, "Printed."), ("tool", "s1", "edit", {"filePath": "a.py"}),
     ]  # fmt: skip

@@ -126,6 +126,37 @@ def test_no_request_reaches_past_the_scope_of_its_token(ask, on_disk):
     assert len(on_disk.scoped("/users/bob").sessions.get("talk").messages()) == 1
 
 
+def test_a_token_of_a_scope_is_told_no_paths_of_the_server(ask, on_disk, tmp_path):
+    """Every operation about a document that was read from a folder; an export is asked for as a whole."""
+    folder = tmp_path / "kept-here"
+    folder.mkdir()
+    (folder / "tea.md").write_text("# Tea\n\nAda likes green tea")
+    on_disk.knowledge.ingest([folder / "tea.md"], scope="/users/ada")
+    document = on_disk.knowledge.list(scope="/users/ada")[0].id
+    chunk = on_disk.list(kinds="chunk", scope="/users/ada")[0].id
+    tokens = Tokens(on_disk)
+    client, owner = ask(tokens.create(scope="/users/ada").secret), ask(tokens.create().secret)
+    given = {"query": "green tea", "queries": ["green tea"], "task": "green tea", "agent": None, "ids": [chunk],
+             "id": chunk}  # fmt: skip
+    read = [operation for operation in served() if operation.reads and operation.returns is not bytes]
+    told = []
+    for operation in read:
+        fields = {name: value for name, value in given.items() if name in operation.fields}
+        path = "/v1" + operation.path.replace("{id}", document if "documents" in operation.path else chunk)
+        query = {name: value for name, value in fields.items() if value is not None and "{id}" not in operation.path}
+        sent = {"json": fields} if operation.in_body else {"params": query}
+        answer = client.request(operation.method, path, **sent)
+        assert "kept-here" not in answer.text, operation.name
+        told += [operation.name] if "tea.md" in answer.text else []
+    assert {"recall", "recall_many", "get", "list", "bootstrap", "knowledge.search", "knowledge.context",
+            "knowledge.list", "knowledge.get"} <= {*told}  # fmt: skip
+    assert "kept-here" not in client.get("/v1/map").text
+    assert owner.get("/v1/documents").json()[0]["source"] == str(folder / "tea.md")
+    assert str(folder) in client.get("/v1/export").text
+    own = client.post("/v1/memories", json={"text": "Mine", "source": "/my/notes.md"}).json()["id"]
+    assert client.get(f"/v1/memories/{own}").json()["source"] == "/my/notes.md"
+
+
 def test_names_of_a_proxy_need_tokens(on_disk):
     from recallite_server.http.running import serve
 

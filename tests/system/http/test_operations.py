@@ -66,6 +66,25 @@ def test_a_memory_from_its_writing_to_its_end(http):
     assert http.get(path).status_code == 404
 
 
+def test_content_is_another_name_of_text_and_query(http):
+    record = http.post("/v1/memories", json={"content": "Ada likes green tea"}).json()
+    assert record["text"] == "Ada likes green tea"
+    assert http.post("/v1/recall", json={"content": "green tea"}).json()["hits"][0]["id"] == record["id"]
+    assert (
+        http.patch(f"/v1/memories/{record['id']}", json={"content": "Ada likes tea"}).json()["text"] == "Ada likes tea"
+    )
+    ids = http.post("/v1/memories/batch", json={"items": [{"content": "Bo cycles"}, "Cy swims"]}).json()
+    assert [http.get(f"/v1/memories/{id}").json()["text"] for id in ids] == ["Bo cycles", "Cy swims"]
+    for path, body in (
+        ("memories", {"content": "a", "text": "b"}),
+        ("recall", {"content": "a", "query": "b"}),
+        ("memories/batch", {"items": [{"content": "a", "text": "b"}]}),
+    ):
+        refused = http.post(f"/v1/{path}", json=body)
+        assert (refused.status_code, refused.json()["error"]["field"]) == (422, "content")
+    assert http.post("/v1/memories/get", json={"content": "a"}).json()["error"]["field"] == "content"
+
+
 def test_an_id_may_be_any_text(http):
     for id in ("a/b", "50%", "?q=1#x", "ä ö", "count", "history", "..", "%2F"):
         made = http.post("/v1/memories", json={"text": f"the memory {id}", "id": id}).json()

@@ -160,7 +160,7 @@ def test_why_a_memory_is_no_hit_is_explained(open_at, site):
     page.get_by_label("Id of the memory, or words of its text").fill("allergic peanuts")
     page.get_by_role("button", name="Explain").click()
     page.get_by_role("button", name="Mira is allergic to peanuts.").click()
-    told = site.memory.review.explain("tomatoes in the greenhouse", site.ids["peanuts"], limit=10)
+    told = site.memory.review.explain("tomatoes in the greenhouse", site.ids["peanuts"], limit=10, relevant=True)
     assert not told.returned
     expect(page.locator(".verdict")).to_contain_text(told.reason)
     expect(page.locator(".explanation .bar-row").first).to_contain_text(f"rank {told.ranks['cosine']}")
@@ -399,6 +399,60 @@ def test_the_points_of_the_map_are_memories(open_at, site):
     expect(page.locator(".memory-text")).to_have_text(found)
 
 
+def test_the_map_shows_what_may_still_hold_and_counts_what_it_leaves_out(open_at, site):
+    ids = [remember(site, text) for text in ("The kiln is at 900 degrees", "The kiln is at 1000 degrees now")]
+    supersede_by_rule(site.memory, remember(site, "The barn is locked"), remember(site, "The barn is open to guests"))
+    points = MemoryMap(site.memory).points()
+    assert ids[0] not in points.ids
+    page = open_at("/map")
+    side = page.locator(".map-main")
+    expect(side).to_contain_text(f"{len(points.superseded)} superseded that may still hold: hollow points")
+    told = "1 replaced memory is" if points.left_out == 1 else f"{points.left_out} replaced memories are"
+    expect(side).to_contain_text(f"{told} left out")
+
+
+def test_an_empty_memory_says_what_to_type_and_takes_the_first_memory(browser, tmp_path):
+    with Memory(tmp_path / "new.db") as memory:
+        tokens = Tokens(memory, temporary={FULL: Grant(), READER: Grant(read_only=True)})
+        with serving(memory, tokens=tokens, tokens_required=True) as address:
+            for token in (READER, FULL):
+                tab = Tab(browser.new_context(), f"{address}/")
+                page = tab.page
+                page.goto(f"{address}/#token={token}&/search")
+                expect(page.locator(".empty")).to_contain_text("This memory is empty")
+                expect(page.locator(".empty")).to_contain_text("recallite connect claude-code")
+                expect(page.get_by_label("Something to remember")).to_have_count(int(token == FULL))
+            for view in ("timeline", "map"):
+                show(page, f"#/{view}")
+                page.get_by_role("link", name="Add the first memory").click()
+            page.get_by_label("Something to remember").fill("The barn is locked at night")
+            page.get_by_role("button", name="Remember").click()
+            expect(page.locator(".line .text-link")).to_have_text("The barn is locked at night")
+            page.get_by_label("Search the memory").press_sequentially("Is the barn locked?")
+            expect(page.locator(".hit .text-link")).to_have_text("The barn is locked at night")
+            assert [record.text for record in memory.list()] == ["The barn is locked at night"]
+            assert tab.faults == []
+
+
+def test_a_memory_has_one_confidence(open_at, site):
+    question = "What is Mira allergic to?"
+    page = open_at()
+    page.get_by_label("Search the memory").press_sequentially(question)
+    expect(page.locator("#announce")).to_contain_text("for What is Mira")
+    answers = site.memory.recall(question, purpose="explain", relevant=True)
+    page.locator(".weak summary").click()
+    expect(page.locator(".weak .hit").first).to_be_visible()
+    assert page.locator(".weak .confidence").count() == 0
+    for id in (answers[0].id, site.memory.recall(question)[len(answers)].id):
+        page.get_by_label("Id of the memory, or words of its text").fill(id)
+        page.get_by_role("button", name="Explain").click()
+        told = site.memory.review.explain(question, id, relevant=True)
+        expect(page.locator(".explanation")).to_contain_text(f"confidence {round(100 * told.confidence)} %")
+    assert told.confidence != answers[0].confidence
+    explained = site.memory.review.explain(question, answers[0].id, relevant=True)
+    assert explained.confidence == answers[0].confidence
+
+
 def hovered(page):
     """Moves over the map until a point is under the pointer, and returns the text that is shown."""
     box = page.locator("canvas.map").bounding_box()
@@ -423,7 +477,7 @@ def test_a_map_of_100_000_points_draws_moves_and_finds(open_at, site):
         "y": [min(max(chosen.gauss(0.5, 0.16), 0), 1) for _ in range(count)],
         "scope": [i % 30 for i in range(count)], "scopes": [f"/user/{i}" for i in range(30)],
         "source": [-1] * count, "sources": [], "kind": [0] * count, "kinds": ["memory"],
-        "cluster": [-1] * count, "clusters": [],
+        "cluster": [-1] * count, "clusters": [], "superseded": [0, 7], "left_out": 0,
     }  # fmt: skip
     page = open_at("/search")
     page.route("**/v1/map", lambda route: route.fulfill(json=answer))

@@ -152,3 +152,37 @@ def test_a_half_life_of_0_is_no_decay(tmp_path):
             for options in ({}, {"decay_half_life_days": 0}, {"temporal_decay": False}, {"decay_half_life_days": 30})
         ]
     assert scores[0] == scores[1] == scores[2] > 0.3 > scores[3]
+
+
+@pytest.mark.parametrize("way", ["awaited", "entered", "iterated", "rows", "one"])
+def test_a_strategy_reads_as_with_aiosqlite_or_plainly(tmp_path, way):
+    class LongestFirst:
+        async def search(self, db, query, query_vec, model, limit, *, source_filter=None):
+            sql = "SELECT id, source, start_line, end_line, content FROM chunks ORDER BY length(content) DESC LIMIT ?"
+            match way:
+                case "awaited":
+                    rows = await (await db.execute(sql, (limit,))).fetchall()
+                case "entered":
+                    async with db.execute(sql, (limit,)) as cursor:
+                        rows = [row async for row in cursor]
+                case "iterated":
+                    rows = [row async for row in await db.execute(sql, (limit,))]
+                case "rows":
+                    rows = db.execute(sql, (limit,))
+                case _:
+                    cursor = await db.execute(sql, (limit,))
+                    rows = [await cursor.fetchone(), await cursor.fetchone()]
+                    assert await cursor.fetchone() is None
+            return [
+                memweave.RawSearchRow(id, path, "memory", *lines, text, score=0.9) for id, path, *lines, text in rows
+            ]
+
+    async def main():
+        async with MemWeave(MemoryConfig(workspace_dir=tmp_path), embedder="none") as memory:
+            memory.register_strategy("longest", LongestFirst())
+            return [result.path for result in await memory.search("anything", strategy="longest")]
+
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory" / "short.md").write_text("Tea.")
+    (tmp_path / "memory" / "long.md").write_text("The office is in Turin.")
+    assert sorted(asyncio.run(main())) == ["memory/long.md", "memory/short.md"]

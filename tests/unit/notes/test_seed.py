@@ -176,7 +176,8 @@ def test_a_custom_strategy_runs_on_the_callers_loop():
         ) -> list[RawSearchRow]:  # fmt: skip
             self.loop = asyncio.get_running_loop()
             await asyncio.sleep(0)
-            rows = db.execute("SELECT id, source, start_line, end_line, content FROM chunks").fetchall()
+            cursor = await db.execute("SELECT id, source, start_line, end_line, content FROM chunks")
+            rows = await cursor.fetchall()
             return [RawSearchRow(id, path, "memory", a, b, text, score=0.9) for id, path, a, b, text in rows]
 
     class Shout:

@@ -34,5 +34,19 @@ def test_points_at_one_place_are_one_cluster():
 def test_a_name_is_of_words_that_the_other_clusters_lack():
     texts = ["Mira feeds the goats", "The goats of Mira", "Mira rents a tractor", "A tractor for Mira", "12 34"]
     names = cluster_names(texts, np.array([0, 0, 1, 1, 2], np.int32))
-    assert names == ["goats, feeds, mira", "tractor, rents, mira", ""]
+    assert names == ["goats, feeds, mira", "tractor, rents", ""]
     assert cluster_names(texts, np.full(5, -1, np.int32)) == []
+
+
+def test_no_word_names_two_clusters():
+    texts = [
+        "billing deploy",
+        "billing deploy",
+        "billing service",
+        "service billing",
+        "deploy service",
+        "service deploy",
+    ]
+    names = [name.split(", ") for name in cluster_names(texts, np.array([0, 0, 1, 1, 2, 2], np.int32))]
+    words = [word for name in names for word in name if word]
+    assert len({*words}) == len(words) == 3

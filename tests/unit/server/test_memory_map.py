@@ -187,3 +187,15 @@ def test_vectors_that_are_all_the_same_stand_in_the_middle(memory):
     memory.remember_many({"text": f"text {number}", "vector": unit(1)} for number in range(5))
     points = MemoryMap(memory).points()
     assert {*points.x.tolist(), *points.y.tolist()} == {0.5}
+
+
+def test_what_may_still_hold_is_marked_and_what_was_surely_replaced_is_counted(memory):
+    memory.remember("Dana lives in Oslo")
+    memory.remember("Dana lives in Bergen now")
+    jenkins = memory.remember("We use Jenkins").id
+    assert memory.remember("We use GitHub Actions now").supersedes == (jenkins,)
+    points = MemoryMap(memory).points()
+    assert [points.ids[place] for place in points.superseded] == [jenkins]
+    assert (points.left_out, points.total) == (1, 3)
+    everything = MemoryMap(memory).points(include_superseded=True)
+    assert (everything.left_out, everything.total, len(everything.superseded)) == (0, 4, 1)

@@ -286,13 +286,14 @@ class Answers(NamedTuple):
     many: bool
     explained: bool
     empty: bool
+    relevant: bool
+    whole: bool
 
 
 def _answers_json(answers: Answers) -> object:
-    """The hits of one question; with --explain, or of many questions, an object a question."""
-    names = "evidence_gaps sub_queries scopes diversify_by left_out stages"
-    objects = [{"query": hits.query, "hits": list(hits), **attributes(hits, names)} for hits in answers.hits]
-    return objects if answers.many else objects[0] if answers.explained else answers.hits[0]
+    """The hits of one question; an object a question where there are many, or more than hits is asked for."""
+    objects = [hits.fields() for hits in answers.hits]
+    return objects if answers.many else objects[0] if answers.explained or answers.relevant else answers.hits[0]
 
 
 def _print_answers(answers: Answers) -> None:
@@ -300,7 +301,7 @@ def _print_answers(answers: Answers) -> None:
         hint("the store is empty")
         return
     for hits in answers.hits:
-        print_hits(hits, many=answers.many, explained=answers.explained)
+        print_hits(hits, many=answers.many, explained=answers.explained, whole=answers.whole)
 
 
 @prints(_print_answers, json=_answers_json, fails=lambda answers: not any(answers.hits), operation="recall")
@@ -311,12 +312,14 @@ def recall(
     ] = None,
     file: Annotated[str | None, option("FILE", "A file with a question on each line; - is standard input.")] = None,
     explain: Annotated[bool, flag("Show signals, and the time each stage took.", "--explain")] = False,
+    whole: Annotated[bool, flag("Show the weaker hits on a terminal too, and whole texts.", "--all")] = False,
     overrides: Overrides = None,
     **fields: Any,
 ) -> Answers:
     """Find the memories that answer a question, best first.
 
-    With --json: the hits of one question, an array; with --explain or many questions, an object a question.
+    With --json: the hits of one question, an array; with --relevant, --explain or many questions, an object a question,
+    with its gaps.
     """
     fields = recall_fields({**fields, "purpose": "explain"} if explain else fields, overrides)
     if query is not None and file is not None:
@@ -328,7 +331,8 @@ def recall(
             raise InvalidInput("--vector goes with one query as an argument")
         else:
             hits = memory.recall_many(stdin_lines(file), **fields)
-        return Answers(hits, query is None, explain, not any(hits) and memory.count() == 0)
+        empty = not any(hits) and memory.count() == 0
+        return Answers(hits, query is None, explain, empty, bool(fields.get("relevant")), whole)
 
 
 @prints(print_explanation, operation="review.explain", without=("purpose",))

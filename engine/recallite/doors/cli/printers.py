@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 
 _BAR_CELLS = 8
+# Of each text, if not all is wanted.
+_LINES = 3
 _CHART_CELLS = 32
 # What a person calls a signal.
 _SIGNALS = {
@@ -61,11 +63,14 @@ _LEAST_PART = 0.1
 _NO_RERANKING = ("rerank", 0)
 
 
-def print_hits(hits: Hits, *, many: bool, explained: bool) -> None:
-    """The hits of one question, best first; `many` says that it is one of several questions."""
+def print_hits(hits: Hits, *, many: bool, explained: bool, whole: bool = False) -> None:
+    """The hits of one question, best first; `many` says that it is one of several questions.
+
+    A terminal gets three lines of each text, and what is weak beside the best is counted, unless they are `whole`.
+    """
     terminal = console()
     if terminal is not None:
-        _draw_hits(terminal, hits, many=many, explained=explained)
+        _draw_hits(terminal, hits, many=many, explained=explained, whole=whole or explained)
     else:
         rows = []
         for hit in hits:
@@ -137,10 +142,11 @@ def print_explanation(account: Explanation) -> None:
     print_rows(("signal", "value", "rank"), rows)
 
 
-def _draw_hits(terminal: Console, hits: Hits, *, many: bool, explained: bool) -> None:
+def _draw_hits(terminal: Console, hits: Hits, *, many: bool, explained: bool, whole: bool) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from recallite.recall.request import ANSWER_SHARE
     from recallite.recall.snippets import highlight
 
     if many:
@@ -148,8 +154,14 @@ def _draw_hits(terminal: Console, hits: Hits, *, many: bool, explained: bool) ->
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
+    least = 0.0 if whole else ANSWER_SHARE * max((hit.confidence for hit in hits), default=0.0)
+    room = _LINES * max(terminal.width - _BAR_CELLS - 8, 20)
     for hit, id in zip(hits, short_ids([hit.id for hit in hits]), strict=True):
+        if hit.confidence < least:
+            continue
         text = _text(hit)
+        if not whole:
+            text = _few_lines(text, hits.query, room)
         cell = marked(text, highlight(text, hits.query))
         source = "" if hit.source is None else f"  {one_line(hit.source.path or hit.source.id)}"
         for line in changes(hit):
@@ -159,6 +171,19 @@ def _draw_hits(terminal: Console, hits: Hits, *, many: bool, explained: bool) ->
             cell.append(f"\n{reasons(hit, hits.query)}\n{_figures(hit.signals)}", "dim")
         table.add_row(Text(f"{hit.confidence:.2f} ").append(_bar(hit.confidence, _BAR_CELLS), "green"), cell)
     terminal.print(table)
+    if weaker := sum(hit.confidence < least for hit in hits):
+        hint(f"{weaker:,} weaker: --all shows {'it' if weaker == 1 else 'them'}")
+
+
+def _few_lines(text: str, query: str, chars: int) -> str:
+    """A text, or so many of its lines and characters around what matches, with marks where it is cut."""
+    from recallite.recall.snippets import cut_snippet
+
+    whole = part = text.strip()
+    room = chars - 4
+    while len(part) > chars or (part.count("\n") >= _LINES and room > 1):
+        part, room = cut_snippet(text, query, room).text, room * 3 // 4
+    return "… " * (not whole.startswith(part)) + part + " …" * (not whole.endswith(part))
 
 
 def _figures(signals: dict[str, float]) -> str:

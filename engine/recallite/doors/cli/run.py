@@ -13,6 +13,7 @@ import traceback
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import pairwise
 from typing import Any, TextIO
 
 import click
@@ -267,7 +268,7 @@ def ended(fault: Exception | KeyboardInterrupt, words: list[str]) -> int:
         _drop_stdout()
         return 0
     if isinstance(fault, KeyboardInterrupt | click.Abort):
-        fail("Interrupted", "stopped; what is stored stays, and an import run again goes on", as_json=as_json)
+        fail("Interrupted", _left(words, asked=isinstance(fault, click.Abort)), as_json=as_json)
         return _INTERRUPTED
     if isinstance(fault, OSError):
         _drop_stdout()
@@ -285,6 +286,20 @@ def ended(fault: Exception | KeyboardInterrupt, words: list[str]) -> int:
         message = f"{message} (a bug in Recallite: RECALLITE_DEBUG=1 prints the traceback)"
     fail(name, message, reason=getattr(fault, "reason", None), as_json=as_json)
     return code
+
+
+def _left(words: list[str], *, asked: bool) -> str:
+    """What an interrupted command has left; `asked`: it was interrupted at a question of its own."""
+    if asked:
+        return "nothing was done: the question was not answered"
+    texts = (word for before, word in pairwise(("", *words)) if before not in ("--db", "--settings"))
+    name = next((word for word in texts if not word.startswith("-")), "")
+    if name in ("serve", "inspect", "mcp"):
+        return "the server has ended; what was written is stored"
+    effects = {operation.effect for operation in OPERATIONS if operation.words.partition(" ")[0] == name}
+    if effects == {"reads"}:
+        return "stopped before it answered; the store is as it was"
+    return "stopped; what is stored stays, and an import run again goes on"
 
 
 def exit_code(fault: Exception) -> int:

@@ -234,7 +234,11 @@ class SearchKnowledge(Action, frozen=True, kw_only=True, tag="search"):
             FoundPassage(
                 id=hit.id, text=hit.text, source="" if hit.source is None else _name(hit.source.id), score=hit.score,
                 confidence=hit.confidence,
-                metadata={name: value for name, value in hit.metadata.items() if name not in _LEFT_OUT},
+                metadata={
+                    name: _name(value) if name == "path" else value
+                    for name, value in hit.metadata.items()
+                    if name not in _LEFT_OUT
+                },
                 document_id=hit.metadata.get("document"), scope=call.scope_of(hit.scope),
             )
             for hit in hits

@@ -171,7 +171,7 @@ def keys_of_words(words: Sequence[Word]) -> list[str]:
 
 # Values.
 
-PLAIN = ("plain", frozenset[str]())
+PLAIN, NAMED = ("plain", frozenset[str]()), ("named", frozenset[str]())
 
 
 def kind_of(words: Words) -> tuple[str, frozenset[str]] | None:
@@ -181,7 +181,7 @@ def kind_of(words: Words) -> tuple[str, frozenset[str]] | None:
     if any(word.text in lx.NEGATIONS for word in words):
         return None
     if all(word.kind in lx.NAMED or (word.kind == lx.NUMBER and not word.unit) for word in words):
-        return "named", frozenset()
+        return NAMED
     return PLAIN if all(word.kind == lx.WORD for word in words) else None
 
 

@@ -12,7 +12,7 @@ export function empty(title, ...more) {
     "div",
     { class: "empty" },
     h("p", { class: "empty-title" }, title),
-    more.map((each) => h("p", {}, each)),
+    more.map((each) => (typeof each === "string" ? h("p", {}, each) : each)),
   );
 }
 

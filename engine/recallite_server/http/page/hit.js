@@ -90,11 +90,15 @@ function superseded(memory) {
   return `superseded${rule}, ${memory.held_until ? `held until ${day(memory.held_until)}` : "may still hold"}`;
 }
 
+function heldOf(former) {
+  return former.held_until ? `held ${day(former.held_from)} to ${day(former.held_until)}` : "which may still hold";
+}
+
 // How many memories a list leaves out because others have surely replaced them.
 export function replacedNote(count) {
   if (count === 0) return null;
   const told = count === 1 ? "1 replaced memory is" : `${count.toLocaleString("en")} replaced memories are`;
-  return h("p", { class: "hint" }, `${told} left out: “Include superseded” shows them.`);
+  return h("p", { class: "hint" }, `${told} left out: “Include superseded” in the search shows them.`);
 }
 
 export function row(memory, extra = null) {
@@ -137,7 +141,8 @@ export function signalBars(signals, scale, { ranks = {}, only = null, withRanks 
   );
 }
 
-export function hit(found, place, scale, query) {
+// `read`: whether its text was read, so that its confidence is that of an answer.
+export function hit(found, place, scale, query, read = true) {
   const scores = h("div", { class: "scores", id: `scores-${place}`, hidden: true });
   const toggle = h(
     "button",
@@ -178,7 +183,7 @@ export function hit(found, place, scale, query) {
         h(
           "p",
           { class: "why" },
-          h("span", { class: "muted" }, `Replaces, held ${day(former.held_from)} to ${day(former.held_until)}: `),
+          h("span", { class: "muted" }, `Replaces, ${heldOf(former)}: `),
           h("a", { href: toMemory(former.id), class: "stored", dir: "auto" }, short(former.text, 120)),
         ),
       ),
@@ -186,7 +191,7 @@ export function hit(found, place, scale, query) {
     h(
       "div",
       { class: "hit-side" },
-      h(
+      read && h(
         "div",
         { class: "confidence" },
         h("span", {}, "Confidence"),

@@ -1,54 +1,13 @@
 // Points on a canvas: zoom, pan and the point under the pointer, for 100,000 points in a frame.
 // Points lie sorted by the cells of a grid, so that drawing and searching touch what is near only.
 
-const CELLS = 256;
+import { CELLS, disc, pixel } from "./map-points.js";
+
 // Coordinates have four decimals.
 const MOST_ZOOM = 64;
 const PICK_PX = 12;
 // Up to so many points in view are drawn as smooth discs.
 const FINE_POINTS = 3000;
-
-export function sortedPoints(x, y) {
-  const count = x.length;
-  const cell = new Uint32Array(count);
-  const starts = new Uint32Array(CELLS * CELLS + 1);
-  const at = (value) => Math.min(CELLS - 1, Math.max(0, Math.floor(value * CELLS)));
-  for (let i = 0; i < count; i += 1) {
-    cell[i] = at(y[i]) * CELLS + at(x[i]);
-    starts[cell[i] + 1] += 1;
-  }
-  for (let i = 0; i < CELLS * CELLS; i += 1) starts[i + 1] += starts[i];
-  const next = starts.slice();
-  const points = {
-    count,
-    starts,
-    original: new Uint32Array(count),
-    x: new Float32Array(count),
-    y: new Float32Array(count),
-  };
-  for (let i = 0; i < count; i += 1) {
-    const place = next[cell[i]];
-    next[cell[i]] += 1;
-    points.original[place] = i;
-    points.x[place] = x[i];
-    points.y[place] = y[i];
-  }
-  return points;
-}
-
-// Half widths of the rows of a disc, from its top to its bottom.
-function disc(radius) {
-  const reach = Math.ceil(radius);
-  const rows = new Int32Array(2 * reach + 1);
-  for (let dy = -reach; dy <= reach; dy += 1)
-    rows[dy + reach] = Math.floor(Math.sqrt(Math.max(0, (radius + 0.3) ** 2 - dy * dy)));
-  return rows;
-}
-
-function pixel(colour) {
-  const value = Number.parseInt(colour.slice(1), 16);
-  return (0xff000000 | ((value & 0xff) << 16) | (value & 0xff00) | (value >> 16)) >>> 0;
-}
 
 export class PointMap {
   // `look` is {colours: ["#rrggbb" of each category], under: a category or -1, background, mark, labels: [{text, x, y}]}; `on` has hover(place), pick(place), moved().
@@ -59,6 +18,7 @@ export class PointMap {
     this.category = new Uint8Array(points.count);
     this.hidden = new Uint8Array(256);
     this.marked = [];
+    this.hollows = [];
     this.hovered = -1;
     this.zoom = 1;
     this.centre = [0.5, 0.5];
@@ -89,10 +49,22 @@ export class PointMap {
     this.draw();
   }
 
-  mark(places) {
+  sorted(places) {
     const wanted = new Set(places);
-    this.marked = [];
-    for (let i = 0; i < this.points.count; i += 1) if (wanted.has(this.points.original[i])) this.marked.push(i);
+    const found = [];
+    if (wanted.size)
+      for (let i = 0; i < this.points.count; i += 1) if (wanted.has(this.points.original[i])) found.push(i);
+    return found;
+  }
+
+  mark(places) {
+    this.marked = this.sorted(places);
+    this.draw();
+  }
+
+  // Points that are drawn hollow.
+  hollow(places) {
+    this.hollows = this.sorted(places);
     this.draw();
   }
 
@@ -159,6 +131,7 @@ export class PointMap {
     this.radius = this.ratio * Math.min(5, Math.max(1, 90 / Math.sqrt(visible + 1) + Math.log2(this.zoom) * 0.35));
     if (visible <= FINE_POINTS) this.drawFine(left, top, right, bottom);
     else this.drawPixels(left, top, right, bottom);
+    this.holes();
     this.rings();
     this.names();
     this.drawn_ms = performance.now() - began;
@@ -238,6 +211,19 @@ export class PointMap {
         }
       }
     });
+  }
+
+  holes() {
+    const { context, radius, category, hidden } = this;
+    context.fillStyle = this.look.background;
+    context.beginPath();
+    for (const place of this.hollows) {
+      if (hidden[category[place]]) continue;
+      const [px, py] = this.toPixel(place);
+      context.moveTo(px + radius / 2, py);
+      context.arc(px, py, radius / 2, 0, 2 * Math.PI);
+    }
+    context.fill();
   }
 
   rings() {

@@ -4,8 +4,9 @@ import { get, ofMemory, post } from "./api.js";
 import { empty, faultLine, field, load, movable } from "./components.js";
 import { announce, debounced, h, replace, short } from "./dom.js";
 import { day, memories, number } from "./format.js";
-import { list } from "./hit.js";
-import { PointMap, sortedPoints } from "./map-canvas.js";
+import { list, replacedNote } from "./hit.js";
+import { PointMap } from "./map-canvas.js";
+import { sortedPoints } from "./map-points.js";
 import { go, link, note, toMemory } from "./router.js";
 
 export const TITLE = "Map";
@@ -106,7 +107,7 @@ function middles({ x, y, cluster, clusters }) {
 }
 
 function pointMap({ signal, route }, data) {
-  if (data.total === 0) return empty("This memory is empty", "What an agent remembers will be a point here.");
+  if (data.total === 0) return empty("This memory is empty", h("a", { href: "#/search" }, "Add the first memory"));
   if (data.ids.length === 0)
     return empty("Nothing to draw", "No memory has a vector: this store has no embedder, and searches by keyword.");
   const choices = data.clusters.length ? BY : BY.slice(1);
@@ -155,6 +156,7 @@ function pointMap({ signal, route }, data) {
     },
   });
   signal.addEventListener("abort", () => drawn.close());
+  drawn.hollow(data.superseded);
 
   function paint() {
     const dark = isDark();
@@ -276,8 +278,10 @@ function pointMap({ signal, route }, data) {
             memories(data.ids.length),
             data.sampled && `, an even sample of ${number(data.total)}`,
             !data.sampled && data.total > data.ids.length && `; ${number(data.total - data.ids.length)} have no vector`,
+            data.superseded.length > 0 && `; ${number(data.superseded.length)} superseded that may still hold: hollow points`,
           ),
         ),
+        replacedNote(data.left_out),
       ),
       h(
         "div",

@@ -90,7 +90,7 @@ function whyForm(memory, { signal }) {
       submit: (event) => {
         event.preventDefault();
         const query = input.value.trim();
-        if (query) load(box, () => post("v1/explain", { query, id: memory.id }, signal), (told) => explanation(told), { signal });
+        if (query) load(box, () => post("v1/explain", { query, id: memory.id, relevant: true }, signal), (told) => explanation(told), { signal });
       },
     },
     input,

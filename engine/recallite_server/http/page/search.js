@@ -6,6 +6,7 @@ import { announce, debounced, h, replace } from "./dom.js";
 import { counted, fromQuery, inForce, panel, toFields, toQuery } from "./filters.js";
 import { memories, milliseconds, plural } from "./format.js";
 import { hit, list, replacedNote, scaleOf } from "./hit.js";
+import { emptyMemory } from "./memory-add.js";
 import { link, note } from "./router.js";
 import { shared } from "./shared.js";
 import { whyNot } from "./why.js";
@@ -21,7 +22,7 @@ const ORDERS = [
   ["importance", "Most important"],
 ];
 
-export function show({ root, route, signal }) {
+export function show({ root, route, signal, canWrite }) {
   const filter = fromQuery(route.query);
   const asked = {
     query: route.query.get("q") ?? "",
@@ -92,14 +93,15 @@ export function show({ root, route, signal }) {
     replace(below, whyNot({ query, filter, limit: asked.limit, followed, hits: (nearest ?? answers).hits, signal }));
     if (nearest?.hits.length === 0) return empty("Nothing was found", "Other words may help, or fewer filters.");
     const ids = new Set(answers.hits.map((each) => each.id));
-    const ranked = (hits, from = 0) => {
+    // The weaker ones were not read: their confidence would be another than that of the same memory as an answer.
+    const ranked = (hits, from = 0, read = true) => {
       const scale = scaleOf(hits.map((each) => each.signals));
-      return h("ol", { class: "hits" }, hits.map((each, place) => hit(each, from + place, scale, query)));
+      return h("ol", { class: "hits" }, hits.map((each, place) => hit(each, from + place, scale, query, read)));
     };
     const weaker = ({ hits }) => {
       const others = hits.filter((each) => !ids.has(each.id));
       if (others.length === 0) return h("p", { class: "hint" }, "There are no others.");
-      return [ranked(others, ids.size), hits.length >= asked.limit && moreHits()];
+      return [ranked(others, ids.size, false), hits.length >= asked.limit && moreHits()];
     };
     const box = h("div", {}, nearest && weaker(nearest));
     const fold = h(
@@ -153,7 +155,7 @@ export function show({ root, route, signal }) {
     announce(memories(count));
     if (count === 0) {
       if (counted(filter)) return empty("No memory matches these filters", "Clear a filter to see more.");
-      return empty("This memory is empty", "What an agent remembers will be listed here.");
+      return emptyMemory(canWrite, run);
     }
     const order = h(
       "select",

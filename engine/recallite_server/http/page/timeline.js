@@ -60,7 +60,7 @@ export function show({ root, route, signal }) {
         if (found.length === 0) {
           replace(period);
           if (counted(filter)) return empty("No memory matches these filters", "Clear a filter to see more.");
-          return empty("This memory is empty", "What an agent remembers will be counted here by month.");
+          return empty("This memory is empty", h("a", { href: "#/search" }, "Add the first memory"));
         }
         return [inForce(filter), columns(filled(found, bucket), bucket, at, pick)];
       },

@@ -17,7 +17,7 @@ export function whyNot({ query, filter, limit, followed, hits, signal }) {
   input.addEventListener("input", () => Object.assign(followed, { text: input.value, explained: false }));
 
   async function explain(id) {
-    const told = await post("v1/explain", { query, id, limit, filter: toFields(filter) }, signal);
+    const told = await post("v1/explain", { query, id, limit, relevant: true, filter: toFields(filter) }, signal);
     const { text } = await get(ofMemory(id), {}, signal);
     replace(out, explanation(told, text, hits));
     input.value = id;
@@ -92,7 +92,6 @@ export function explanation(told, text = "", hits = []) {
       { class: "meta" },
       text && h("a", { href: toMemory(told.id) }, "Open the memory"),
       told.confidence !== null && h("span", {}, `confidence ${percent(told.confidence)}`),
-      told.score !== null && h("span", {}, `score ${figure(told.score)}`),
     ),
     Object.keys(told.signals).length > 0 &&
       h("div", {}, h("h3", {}, "Scores"), signalBars(told.signals, scale, { ranks: told.ranks })),

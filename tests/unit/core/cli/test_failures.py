@@ -222,6 +222,33 @@ def test_a_defect_is_one_line_and_a_traceback_on_demand(run, empty, monkeypatch)
     assert "Traceback" in run("scopes").err
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("recall", "one"), "stopped before it answered; the store is as it was"),
+        (("remember", "one"), "stopped; what is stored stays, and an import run again goes on"),
+        (("serve", "--port", "0"), "the server has ended; what was written is stored"),
+    ],
+)
+def test_an_interrupted_command_says_what_it_has_left(run, empty, monkeypatch, words, said):
+    def interrupt(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("recallite.doors.cli.command.open_memory", interrupt)
+    for module in ("recallite.doors.cli.commands", "recallite_server.commands.serve"):
+        monkeypatch.setattr(f"{module}.open_memory", interrupt)
+    assert run(*words) == (130, "", f"recallite: Interrupted: {said}\n")
+
+
+def test_a_question_that_was_not_answered_does_nothing(run, empty):
+    for text in ("one", "two"):
+        run("remember", text)
+    done = run("forget", "--scope", "/", terminal=True)
+    assert done.code == 130
+    assert done.err.endswith("recallite: Interrupted: nothing was done: the question was not answered\n")
+    assert run("count").out == "2\n"
+
+
 def test_the_log_is_shown_on_demand(run, empty, monkeypatch):
     plain = run("recall", "nothing")
     assert "recallite." not in plain.err

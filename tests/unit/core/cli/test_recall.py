@@ -252,6 +252,47 @@ def test_a_terminal_gets_hits_with_readable_scores_and_reasons_in_words(run, sto
     assert "soup�[31m" in run("recall", "canteen").out
 
 
+def test_a_terminal_gets_three_lines_of_a_text_around_the_match_unless_it_wants_all(run, remember, monkeypatch):
+    long = f"{'Before that. ' * 60}The printer is in room 12. {'After that. ' * 60}"
+    remember(long)
+    remember("one\ntwo\nthree\nfour zebras")
+    use_terminal(monkeypatch)
+    shown = run("recall", "Which room is the printer in?", "-n", 1).out
+    printer = " ".join(re.sub(r"\x1b\[[0-9;]*m", "", shown).split())
+    assert "printer is in room 12" in printer
+    assert shown.count("\n") == 4
+    assert printer.count("…") == 2
+    assert run("recall", "Which room is the printer in?", "-n", 1, "--all").out.count("Before that.") > 40
+    zebras = run("recall", "zebras", "-n", 1).out
+    assert "zebras" in zebras
+    assert "one" not in zebras
+
+
+def test_a_terminal_gets_the_number_of_what_is_weak_beside_the_best(run, remember, monkeypatch):
+    best = remember("The printer is in room 12")
+    for n in range(3):
+        remember(f"Some paper of colour {n} is in the printer hall")
+    hits = run("recall", "Which room is the printer in?", "--json").json
+    weak = [hit for hit in hits if hit["confidence"] < hits[0]["confidence"] / 2]
+    assert hits[0]["id"] == best
+    assert weak
+    use_terminal(monkeypatch)
+    done = run("recall", "Which room is the printer in?")
+    assert (done.out.count("score"), done.err) == (
+        len(hits) - len(weak),
+        f"{len(weak)} weaker: --all shows {'it' if len(weak) == 1 else 'them'}\n",
+    )
+    whole = run("recall", "Which room is the printer in?", "--all")
+    assert (whole.out.count("score"), whole.err) == (len(hits), "")
+
+
+def test_relevant_keeps_the_gaps_in_json(run, stored):
+    done = run("recall", "Who feeds the zebra?", "--relevant", "--json")
+    assert (done.code, done.json["hits"]) == (1, [])
+    assert done.json["evidence_gaps"]
+    assert done.json["query"] == "Who feeds the zebra?"
+
+
 def test_a_terminal_gets_an_explanation_in_sentences_with_a_chart(run, stored, monkeypatch):
     use_terminal(monkeypatch)
     shown = run("explain", "which database?", stored["mysql"][-8:]).out

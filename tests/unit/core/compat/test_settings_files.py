@@ -74,29 +74,74 @@ def test_reeve_merge_strategy_is_read_as_printed(load, strategy):
     assert (len({*ids}), len(versions)) == {"append": (2, 1), "latest": (1, 2), "replace": (1, 1)}[strategy]
 
 
+# An old and a new statement, a question, and whether the change is certain and said.
+CHANGES = [
+    ("Our dentist is Dr. Lem", "Our dentist is Dr. Ito now", "Who is our dentist?", True),
+    ("Dana lives in Oslo", "Dana lives in Bergen now", "Where does Dana live?", True),
+    ("The rent is 900 euros", "The rent is 950 euros", "How much is the rent?", False),
+    ("We use Jenkins", "We use GitHub Actions now", "What do we use for CI?", False),
+    ("User prefers vim", "User prefers emacs now", "Which editor does the user prefer?", False),
+    ("User prefers dark mode", "User prefers light mode", "Which mode does the user prefer?", False),
+]
+
+
 @pytest.mark.parametrize("strategy", ["latest", "append", "replace"])
 @pytest.mark.parametrize(
-    ("old", "new", "question"),
+    ("told", "old", "new", "question", "certain"),
+    [("one by one", *change) for change in CHANGES] + [("many", *change) for change in CHANGES[1::3]],
+)
+def test_reeve_without_a_topic_the_merge_strategy_decides_what_becomes_of_a_change(
+    load, strategy, told, old, new, question, certain
+):
+    settings = load("reeve.json", REEVE_MERGE.replace('"latest"  //', f'"{strategy}"  //'))
+    fillers = [f"Shelf {n} holds box {n}" for n in range(80)] if told == "many" else []
+    items = [NewRecord(old, created_at=datetime.now(UTC) - timedelta(days=10)), *fillers, new]
+    with Memory(":memory:", settings=settings) as memory:
+        ids = [memory.remember(item).id for item in items] if told == "one by one" else memory.remember_many(items)
+        memory.store.catch_up()
+        hits = [hit.text for hit in memory.recall(question, limit=100) if hit.text in (old, new)]
+        found = tools.call("memory", {"action": "search", "query": question}, memory=memory)["results"]
+        versions = [record.text for record in memory.history(ids[-1])]
+        former = memory.get(ids[0])
+    if strategy == "append":
+        assert {*hits} == {old, new}
+        assert former.superseded_by == ()
+    elif strategy == "replace" and certain:
+        assert (hits, versions, ids[0]) == ([new], [new], ids[-1])
+    else:
+        assert (hits, versions) == ([new, old], [old, new])
+        assert former.superseded_by == (ids[-1],)
+    if strategy != "append":
+        assert found[0]["text"] == new
+
+
+@pytest.mark.parametrize("strategy", ["latest", "replace"])
+@pytest.mark.parametrize(
+    ("old", "new"),
     [
-        ("Our dentist is Dr. Lem", "Our dentist is Dr. Ito now", "Who is our dentist?"),
-        ("Dana lives in Oslo", "Dana lives in Bergen now", "Where does Dana live?"),
-        ("The retrospective is on Monday", "The retrospective is on Tuesday", "When is the retrospective?"),
+        ("User prefers tea", "User prefers window seats"),
+        ("User prefers dark mode", "User prefers concise answers"),
+        ("The team prefers squash merges", "The team prefers async standups"),
+        ("User prefers vim", "Ada prefers emacs now"),
+        ("Dana owns a boat", "Dana owns a motorbike now"),
+        ("User likes tea", "User likes coffee"),
     ],
 )
-def test_reeve_without_a_topic_what_changed_is_recalled_by_the_merge_strategy(load, strategy, old, new, question):
+def test_reeve_what_holds_beside_another_is_no_change(load, strategy, old, new):
     settings = load("reeve.json", REEVE_MERGE.replace('"latest"  //', f'"{strategy}"  //'))
     with Memory(":memory:", settings=settings) as memory:
-        before = memory.remember(NewRecord(old, created_at=datetime.now(UTC) - timedelta(days=10)))
-        after = memory.remember(new)
-        hits = memory.recall(question)
-        found = tools.call("memory", {"action": "search", "query": question}, memory=memory)["results"]
-        former = memory.get(before.id)
-    if strategy == "append":
-        assert {hit.text for hit in hits} == {old, new}
-        assert after.supersedes == former.superseded_by == ()
-    else:
-        assert hits[0].text == found[0]["text"] == new
-        assert former.superseded_by == (after.id,)
+        memory.remember(old)
+        assert memory.remember(new).supersedes == ()
+        assert {record.text for record in memory.list()} == {old, new}
+
+
+def test_replace_purges_nothing_before_the_change_happens(load):
+    settings = load("reeve.json", REEVE_MERGE.replace('"latest"  //', '"replace"  //'))
+    with Memory(":memory:", settings=settings) as memory:
+        memory.remember("The office is in Turin")
+        later = (datetime.now(UTC) + timedelta(days=40)).date().isoformat()
+        memory.remember(f"The office moves to Milan on {later}")
+        assert "The office is in Turin" in [record.text for record in memory.list()]
 
 
 def test_what_a_merge_strategy_implies_can_be_set_otherwise(load):

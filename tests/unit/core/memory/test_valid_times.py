@@ -92,3 +92,22 @@ def test_a_past_that_was_told_later_supersedes_what_was_told_before(memory):
     new = memory.remember(NewRecord("Dana moved to Bergen last month", created_at=THURSDAY, supersedes=old.id))
     assert new.valid_from == day(1, 7)
     assert memory.get(old.id).superseded_by == (new.id,)
+
+
+@pytest.mark.parametrize(
+    ("text", "holds"),
+    [
+        ("Ada works at Acme and flies to Oslo on 3 March 2090", True),
+        ("The office is in Turin; it moves to Milan on 3 March 2090", True),
+        ("I'm vegetarian. The party is on 3 March 2090.", True),
+        ("The exam is on 3 March 2090", False),
+        ("The office moves to Milan on 3 March 2090", False),
+    ],
+)
+def test_a_time_to_come_bounds_its_own_clause(memory, text, holds):
+    record = memory.remember(text)
+    assert record.valid_resolved
+    assert record.valid_until == datetime(2090, 3, 4, tzinfo=UTC)
+    assert [each.text for each in memory.list(valid_at="now")] == [text] * holds
+    assert [each.text for each in memory.list(valid_at="2090-03-03")] == [text]
+    assert [each.text for each in memory.list(since="2090-03-01", until="2090-03-31")] == [text]

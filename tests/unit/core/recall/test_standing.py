@@ -257,10 +257,10 @@ def test_bootstrap_has_the_later_of_two_instructions_or_both_marked(memory):
     ready = memory.bootstrap(None, "Write the report")
     section = ready.text.split("## ")[1].splitlines()[1:]
     assert section[:4] == [
-        '- 2026-03-05: "Always add footnotes"',
-        '- 2026-03-04, may contradict what was asked on 2026-03-01: "Use markers for posters from now on"',
-        '- 2026-03-01: "Always use crayons for posters"',
-        '- 2026-03-03: "Always check spelling before sending"',
+        '- said 2026-03-05: "Always add footnotes"',
+        '- said 2026-03-04, may contradict what was asked on 2026-03-01: "Use markers for posters from now on"',
+        '- said 2026-03-01: "Always use crayons for posters"',
+        '- said 2026-03-03: "Always check spelling before sending"',
     ]
 
 
