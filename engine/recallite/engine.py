@@ -123,6 +123,7 @@ class Engine:
                 nullcontext() if step is None else giving_way(rests=step.rests),
                 self.store.atomic(locks=locks) as writer,
             ):
+                self._snapshots.before_write(writer)
                 writer.records.touch(accesses)  # before what is read here and returned
                 nested = self.store.nested
                 with nullcontext() if step is None else step.turn():
@@ -277,6 +278,8 @@ class Engine:
                 # Not worth waiting for: if another process is writing, the counts are lost.
                 with suppress(StoreError), self.store.atomic(wait=False) as writer:
                     writer.records.touch(accesses)
+            if self._snapshots.is_worth_loading(self.index):
+                self.start_kernels(2)
             self._snapshots.close(self.index)
             _log.info("closes %s", self.store.path)
         self.store.close()

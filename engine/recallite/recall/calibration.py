@@ -66,6 +66,7 @@ def load_calibration() -> Calibration:
     return msgspec.json.decode(FILE.read_bytes(), type=Calibration)
 
 
+@lru_cache(maxsize=16)
 def evidence_weights(embedder: str | None) -> NDArray[np.float64]:
     """The weight of each kind of evidence and, as the last, the bias, for each of `SIGNAL_SETS`."""
     names = (*kernels.EVIDENCE._fields, "bias")

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from recallite.engine import Engine
 from recallite.errors import StoreUnavailable
+from recallite.index.conditions import met_conditions
 from recallite.index.memory_index import MemoryIndex, view_of
 from recallite.index.table import RowFilter
 from recallite.index.vectors import shortlist_size
@@ -345,7 +346,9 @@ def _view_under(
         mask = _select_rows(index, reader, request, lapsed)
         standing, chains = _NO_ROWS, _NO_CHAINS
         if with_standing:
-            standing = np.flatnonzero(index.table.standing if mask is None else index.table.standing * mask)
+            standing = index.table.standing_rows
+            if mask is not None:
+                standing = standing[mask[standing] == 1]
         if request.about_past and superseded:
             chains = index.cached("chains", None, partial(_chains, index, reader))
         kinds = () if filter_.sessions else index.table.kinds_of_memories
@@ -387,8 +390,9 @@ def _select_rows(
     condition_mask, rest = None, filter_.unindexed
     if rest is not None:
         versions: Versions = "open" if filter_.as_of is None else "any"
-        read_ids = partial(reader.records.matching_ids, rest, request.now, versions=versions)
-        condition_mask = index.listing((rest, versions), read_ids)
+        condition_mask = index.cached(
+            "conditions", (rest, versions), lambda: met_conditions(index, reader, rest, request.now, versions)
+        )
     visible = RowFilter(
         now=request.now,
         hidden=_superseded_rows(index, reader, request, lapsed),
@@ -456,6 +460,7 @@ _HITS, _BROUGHT, _CANDIDATES, _AVAILABLE, _MORE = kernels.FIGURES
 # How often the shortlist grows by a factor of 4 before it grows with its own size.
 _WIDENINGS = 4
 _MEMORIES_CACHED = 4
+_SPARE_ROWS = 1024
 # How many hits have their text read where a least confidence may drop some of them.
 _READ = 10
 # How many hits are put in the order of their confidence, if they are compared with the cohort.
@@ -582,7 +587,10 @@ def _memory(
         work = kernels.workspace(view, plan, questions, longest, tokens, room)
         memory = memories[key] = work, kernels.hits(plan, work, questions, words, longest)
     elif len(memory[0].scratch) != rows:  # records were added: one array has a place for each, the other eighty stay
-        memory = memories[key] = memory[0]._replace(scratch=np.zeros(rows, dtype=np.float32)), memory[1]
+        scratch = memory[0].scratch.base
+        if scratch is None or len(scratch) < rows:
+            scratch = np.zeros(rows + rows // 8 + _SPARE_ROWS, dtype=np.float32)
+        memory = memories[key] = memory[0]._replace(scratch=scratch[:rows]), memory[1]
     return memory
 
 

@@ -137,6 +137,7 @@ def with_clock(plan: kernels.Plan, clock_us: int) -> kernels.Plan:
     return _as_plan((*plan[:_PARAMETERS], timed, *plan[_PARAMETERS + 1 :]))
 
 
+@lru_cache(maxsize=16)
 def _rank_parameters(profile: Profile) -> kernels.RankParameters:
     """The options of the same name, except those below; the clock is 0."""
     same = {
