@@ -25,7 +25,7 @@ from benchmarks.training.measuring import measure_queries
 from benchmarks.training.questions import NOTES, Variant, variants
 from recallite import Memory, Settings
 from recallite.embedding import load
-from recallite.recall.confidence import FILE, TextWeights
+from recallite.recall.calibration import FILE, TextWeights
 from recallite.recall.request import build_request, recall_arguments
 from recallite.recall.slots import lacks, only_asks, slot_of
 from recallite_kernels import EVIDENCE
@@ -271,7 +271,7 @@ def main() -> None:
     made: dict[str, Any] = {
         "made_by": "python -m benchmarks.training.confidence",
         "data": {name: sources()[name]["licence"] for name in DATA},
-        "embedders": {}, "words": {}, "figures": {},
+        "embedders": {}, "words": {}, "cohort": json.loads(FILE.read_text("utf-8"))["cohort"], "figures": {},
     }  # fmt: skip
     for name in EMBEDDERS:
         inner = load(name)

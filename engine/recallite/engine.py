@@ -16,6 +16,7 @@ from msgspec import structs
 
 from recallite.embedding.handle import EmbedderHandle, Identity
 from recallite.embedding.load import bundled_name
+from recallite.embedding.prefixed import Prefixes
 from recallite.errors import EmbedderMismatch, InvalidInput, RecalliteError, StoreError
 from recallite.index.memory_index import MemoryIndex
 from recallite.index.snapshot import SnapshotManager
@@ -94,8 +95,9 @@ class Engine:
         self.comparing = Background("comparing memories")
         self.consolidating = Background("extracting facts from episodes")
         self.embedder = EmbedderHandle(
-            spec, query_cache_size=self.tuning.query_cache_size, token_codes=settings.token_codes
-        )
+            spec, query_cache_size=self.tuning.query_cache_size, token_codes=settings.token_codes,
+            prefixes=Prefixes(settings.query_prefix or "", settings.document_prefix or ""),
+        )  # fmt: skip
         _log.info("opened %s%s", self.store.path, " (encrypted)" if self.store.encrypted else "")
 
     def _forget_what_was_read(self) -> None:
@@ -121,6 +123,7 @@ class Engine:
                 nullcontext() if step is None else giving_way(rests=step.rests),
                 self.store.atomic(locks=locks) as writer,
             ):
+                self._snapshots.before_write(writer)
                 writer.records.touch(accesses)  # before what is read here and returned
                 nested = self.store.nested
                 with nullcontext() if step is None else step.turn():
@@ -275,6 +278,8 @@ class Engine:
                 # Not worth waiting for: if another process is writing, the counts are lost.
                 with suppress(StoreError), self.store.atomic(wait=False) as writer:
                     writer.records.touch(accesses)
+            if self._snapshots.is_worth_loading(self.index):
+                self.start_kernels(2)
             self._snapshots.close(self.index)
             _log.info("closes %s", self.store.path)
         self.store.close()

@@ -10,6 +10,7 @@ from recallite.engine import Namespace
 from recallite.errors import EmbedderError
 from recallite.model import checks
 from recallite.model.reports import Forgotten, Stats, Verification
+from recallite.recall.normalisation import notes_on
 from recallite.store.store import Progress
 from recallite.system import numerics
 from recallite.system.asynchrony import AsyncService, awaited
@@ -38,6 +39,7 @@ class MemoryStore(Namespace):
             unreadable = reader.uncompared.unreadable() if self._scope == "/" else []
         kernels = numerics.kernels.status()
         notes = [] if engine.embedder.failure is None else [engine.embedder.failure]
+        notes += notes_on(figures["embedder"], engine.embedder.cohort)
         ids_by_reason: dict[str, list[str]] = {}
         for public_id, _, reason in refused:
             ids_by_reason.setdefault(reason, []).append(public_id)

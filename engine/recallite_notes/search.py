@@ -21,7 +21,7 @@ from recallite.model.checks import check_query, now_us
 from recallite.model.configuration import Section, declared
 from recallite.model.records import Hit, Plain
 from recallite.model.settings import Profile
-from recallite.recall.confidence import is_fitted_for, least_confidence
+from recallite.recall.calibration import is_fitted_for, least_confidence
 from recallite.recall.pipeline import recall_queries
 from recallite.recall.query import query_words
 from recallite.recall.request import MAX_LIMIT, Request, build_request

@@ -283,16 +283,16 @@ class PostgresBlocks(Blocks):
         return f"r.scope_id IN (SELECT id FROM scope WHERE path = '{path}' OR (path >= '{path}/' AND path < '{path}0'))"
 
     def columns(self, ids: Sequence[int]) -> Columns:
-        listed = ",".join(map(str, ids))
-        return self._columns(f"{_SELECT} r.id = ANY('{{{listed}}}'::bigint[]) AND {self._inside()} ORDER BY r.id")
+        return self._columns(f"= ANY('{{{','.join(map(str, ids))}}}'::bigint[])")
 
     def column_range(self, bounds: tuple[int, int]) -> Columns:
-        within = f"r.id > {bounds[0]} AND r.id <= {bounds[1]} AND {self._inside()}"
-        return self._columns(f"{_SELECT} {within} ORDER BY r.id")
+        return self._columns(f"BETWEEN {bounds[0] + 1} AND {bounds[1]}")
 
-    def _columns(self, query: str) -> Columns:
+    def _columns(self, chosen: str) -> Columns:
+        """The columns of the records that a condition on their ids chooses."""
         packed_rows: bytes | None = self._execute(
-            f"SELECT string_agg(record_send(found.row), ''::bytea) FROM ({query}) found"
+            "SELECT string_agg(record_send(found.row), ''::bytea) FROM "
+            f"({_SELECT} r.id {chosen} AND {self._inside()} ORDER BY r.id) found"
         ).get
         rows = np.frombuffer(packed_rows or b"", dtype=_ROW)
         fields: dict[str, NDArray[Any]] = {
@@ -301,7 +301,13 @@ class PostgresBlocks(Blocks):
         # Rounded as in SQLite.
         packed = (fields["importance"] / _IMPORTANCE_UNIT + 0.5).astype(np.int64)
         fields["importance"] = (packed * _IMPORTANCE_UNIT).astype(np.float32)
-        return Columns(**fields, kind_numbers=dict(self._execute("SELECT name, id FROM kind")))
+        tagged: bytes | None = self._execute(
+            "SELECT string_agg(int8send(found.record_id) || int8send(found.tag_id), ''::bytea) FROM "
+            f"(SELECT t.record_id, t.tag_id FROM record_tag t WHERE t.record_id {chosen} ORDER BY t.record_id) found"
+        ).get
+        owners, tags = np.frombuffer(tagged or b"", dtype=">i8").astype(np.int64).reshape(-1, 2).T
+        kinds = dict(self._execute("SELECT name, id FROM kind"))
+        return Columns(**fields, kind_numbers=kinds, tagged=owners, tags=tags.astype(np.int32))
 
     def ranges(self, table: Table) -> list[tuple[int, int]]:
         source = {"columns": "record t", "terms": "record_terms t", "vectors": "vector t"}[table]

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
+from recallite.embedding.prefixed import NO_PREFIXES, Prefixes
 from recallite.embedding.protocol import (
     Embedder,
     QueryTokens,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from recallite.embedding.cohort import Cohort
     from recallite.embedding.protocol import Embedded
     from recallite.embedding.tokens import Measure
     from recallite.store.values import Parts
@@ -101,10 +103,13 @@ class EmbedderHandle:
     """Loads the embedder that `spec` names when it is first needed.
 
     `spec` is an object with the `Embedder` protocol, or what `embedding.load` takes; "none" means keyword only.
-    With `stores_codes`, as the settings say, documents also get the codes of their tokens.
+    With `stores_codes`, as the settings say, documents also get the codes of their tokens. `prefixes` go before texts.
     """
 
-    def __init__(self, spec: object, *, query_cache_size: int, token_codes: bool = False) -> None:
+    def __init__(
+        self, spec: object, *, query_cache_size: int, token_codes: bool = False, prefixes: Prefixes = NO_PREFIXES
+    ) -> None:
+        self.prefixes = prefixes
         self.stores_codes = token_codes
         self.spec = spec
         self._query_cache_size = query_cache_size
@@ -115,6 +120,9 @@ class EmbedderHandle:
         self._measure: Measure | None = None
         self._fails = False
         self._ahead = _Ahead()
+        # Its cohort, once a recall has measured it; None if weights of confidence were fitted for it.
+        self.measured = False
+        self.cohort: Cohort | None = None
 
     @property
     def enabled(self) -> bool:
@@ -151,7 +159,7 @@ class EmbedderHandle:
                 from recallite.embedding.load import load
 
                 try:
-                    self._embedder = load(self.spec, queries_first=queries_first)
+                    self._embedder = load(self.spec, queries_first=queries_first, prefixes=self.prefixes)
                 except RecalliteError as failure:
                     if self._failure is None:  # nothing was embedded yet: the message quotes no text
                         _log.warning("embedder cannot be loaded: %s", failure)

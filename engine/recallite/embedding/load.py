@@ -14,6 +14,7 @@ from typing import Any, Literal, cast
 
 from msgspec import structs
 
+from recallite.embedding.prefixed import NO_PREFIXES, Prefixed, Prefixes
 from recallite.embedding.protocol import Embedder
 from recallite.errors import EmbedderError, InvalidInput, RecalliteError
 from recallite.model.environment import ModelAddress, named_embedder
@@ -23,17 +24,23 @@ from recallite.system.messages import shown
 _INSTANT, _MULTILINGUAL = "instant", "multilingual"
 
 
-def load(spec: object = None, *, queries_first: bool = False) -> Embedder:
+def load(spec: object = None, *, queries_first: bool = False, prefixes: Prefixes = NO_PREFIXES) -> Embedder:
     """The embedder that `spec` means.
 
     None or "default" is the bundled model; a name that a package registers in the group `recallite.embedders`, as the
     bundled models are; a folder with an ONNX sentence-embedding model; a model over HTTP by its provider and name, or
     as a `ModelAddress`, to which no request is sent yet; or an object with the `Embedder` protocol, which is checked
     and returned.
-    `queries_first` means that the first call will embed a single query.
+    `queries_first` means that the first call will embed a single query. `prefixes` go before the texts.
     Raises InvalidInput for an unknown name or an object that is no embedder, EmbedderError for a folder that
     cannot be used, or if onnxruntime or tokenizers is not installed.
     """
+    if any(prefixes):
+        if isinstance(spec, (str, os.PathLike)) and (folder := Path(spec).expanduser()).is_dir():
+            from recallite.embedding.onnx import OnnxEmbedder
+
+            return OnnxEmbedder(folder, queries_first=queries_first, prefixes=prefixes)
+        return cast(Embedder, Prefixed(load(spec, queries_first=queries_first), prefixes))
     if isinstance(spec, str):
         spec = named_embedder(spec)
     if isinstance(spec, str) and (name := _registered(spec)) is not None:
@@ -165,7 +172,7 @@ class ModelFolder:
     quantisation: str
     sha256: str | None
     checksums: dict[Path, str]
-    prefixes: tuple[str, str] = ("", "")
+    prefixes: Prefixes = NO_PREFIXES
 
 
 def sha256(path: Path) -> str:
@@ -231,7 +238,7 @@ def _from_manifest(path: Path, manifest: dict[str, Any]) -> ModelFolder:
         quantisation=str(manifest["quantisation"]),
         sha256=str(manifest["sha256"]),
         checksums={folder / name: str(entry["sha256"]) for name, entry in files.items()},
-        prefixes=(str(prefixes.get("query", "")), str(prefixes.get("document", ""))),
+        prefixes=_prefixes(prefixes),
     )
 
 
@@ -252,7 +259,12 @@ def _from_files(folder: Path) -> ModelFolder:
         quantisation="as-given",
         sha256=None,
         checksums={},
+        prefixes=_prefixes(_optional(folder / "config_sentence_transformers.json").get("prompts") or {}),
     )
+
+
+def _prefixes(prompts: dict[str, Any]) -> Prefixes:
+    return Prefixes(str(prompts.get("query") or ""), str(prompts.get("document") or prompts.get("passage") or ""))
 
 
 def _max_tokens(folder: Path) -> int:

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recallite.embedding.load import ModelFolder, read_folder, verified_sha256
+from recallite.embedding.prefixed import Prefixes
 from recallite.embedding.protocol import (
     OVERLAP_TOKENS,
     Embedded,
@@ -231,18 +233,23 @@ class OnnxEmbedder:
 
     `dimension` and `max_tokens` (special tokens included) are the model's. Thread-safe; engines that use the same model
     file share one session; a forked child gets its own. `queries_first` means that the first call will embed a single
-    query. Raises EmbedderError for an unusable folder, or if onnxruntime or tokenizers is not installed.
+    query; `prefixes` are used in place of the folder's own. Raises EmbedderError for an unusable folder, or if
+    onnxruntime or tokenizers is not installed.
     """
 
-    def __init__(self, folder: str | os.PathLike[str], *, queries_first: bool = False) -> None:
+    def __init__(
+        self, folder: str | os.PathLike[str], *, queries_first: bool = False, prefixes: Prefixes | None = None
+    ) -> None:
         self._folder = read_folder(Path(folder))
+        if prefixes is not None:
+            self._folder = replace(self._folder, prefixes=prefixes)
         self.name = self._folder.name
         self.max_tokens = self._folder.max_tokens
         self._process = os.getpid()
         self._runtime = engine = runtime(self._folder, queries_first=queries_first)
         self._ids, self._scripts = TokenIds(engine.tokenizer), Scripts(engine.tokenizer)
-        prefixes = self._ids.encode([prefix.strip() for prefix in self._folder.prefixes])
-        self._query_prefix, self._document_prefix = prefixes
+        before = self._ids.encode([prefix.strip() for prefix in self._folder.prefixes])
+        self._query_prefix, self._document_prefix = before
         self._sentence = "sentence_embedding" if "sentence_embedding" in engine.outputs else None
         self._tokens = next((name for name in _TOKEN_OUTPUTS if name in engine.outputs), None)
         unknown = engine.inputs - {"input_ids", "attention_mask", "token_type_ids"}
@@ -254,7 +261,7 @@ class OnnxEmbedder:
                 "token_embeddings, last_hidden_state",
                 "invalid_model",
             )
-        if self.max_tokens <= self._ids.specials + max(map(len, prefixes)):
+        if self.max_tokens <= self._ids.specials + max(map(len, before)):
             raise EmbedderError(
                 f"{self._folder.model.parent} allows {self.max_tokens} tokens: there is no room for text",
                 "invalid_model",

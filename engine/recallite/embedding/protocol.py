@@ -167,18 +167,30 @@ def embed_documents(
     Uses the embedder's own `embed_documents` if it has one; otherwise splits texts by characters, four per token of
     its `max_tokens` (256 without that attribute). Raises EmbedderError.
     """
-    import numpy as np
-
     check_contexts(texts, contexts)
     if isinstance(embedder, DocumentEmbedder):
         with _faults_of(embedder):
             return embedder.embed_documents(texts, contexts, on_progress)
+    return embed_in_parts(embedder, texts, contexts, on_progress)
+
+
+def embed_in_parts(
+    embedder: Embedder,
+    texts: Sequence[str],
+    contexts: Sequence[str | None],
+    on_progress: Progress | None = None,
+    *,
+    prefix: str = "",
+) -> Embedded:
+    """Embed texts in parts that are split by characters, each with its context, and a prefix before all."""
+    import numpy as np
+
     room = max(int(getattr(embedder, "max_tokens", _DEFAULT_MAX_TOKENS)), 8) * _CHARS_PER_TOKEN
     parts: list[str] = []
     owners: list[int] = []
     for owner, (text, context) in enumerate(zip(texts, contexts, strict=True)):
-        head = header(context)[: room // 4]
-        body = room - len(head)
+        head = prefix + header(context)[: room // 4]
+        body = max(room - len(head), room // 2)
         pieces = split(text, body, min(OVERLAP_TOKENS * _CHARS_PER_TOKEN, body // 4))
         parts += [head + piece for piece in pieces]
         owners += [owner] * len(pieces)

@@ -8,7 +8,7 @@ Scores are computed per query, so an appended index and a rebuilt one give the s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -58,6 +58,8 @@ class LexicalIndex(IndexPart):
         self._tail_segment = False
         # Words of all rows that count in the statistics.
         self.live_words = 0.0
+        # How often the segments before the last have changed.
+        self.sealings = 1
 
     def __len__(self) -> int:
         return len(self._lengths)
@@ -88,6 +90,11 @@ class LexicalIndex(IndexPart):
             begins[starts] = True
         if end != len(postings) or not ((postings[1:] > postings[:-1]) | begins[1:-1]).all():
             raise ValueError("postings of a word are not in the order of their rows")
+
+    @property
+    def sealed_terms(self) -> int:
+        """The number of terms in all segments but the tail's."""
+        return int(self.segments[-2]) if self._tail_segment else len(self.terms)
 
     def _terms_of(self, segment: int) -> NDArray[np.int32]:
         return self.terms[self.segments[segment] : self.segments[segment + 1]]
@@ -152,6 +159,7 @@ class LexicalIndex(IndexPart):
             return
         self._tail_segment = False
         self._sealed = len(self._rows)
+        self.sealings += 1
         self._clear_tail()
         while len(self._segments) > 2:
             (older, middle), (_, younger) = (self._bounds(len(self._segments) - 1 - back) for back in (2, 1))
@@ -225,31 +233,44 @@ class CorpusStatistics:
     """The number of records of a scope, their length, and for each word the number of records that contain it.
 
     A handle weighs words only by records that it may see: otherwise its scores and confidence would reveal what other
-    scopes contain. `open_mask` is 1 for the rows of current records, and `held_mask` returns 1 for closed versions too;
-    None where every row of the index is current and in the scope.
+    scopes contain. `frequencies` are the last fields of `kernels.Terms`, by which the kernel counts the records with
+    each term: nothing where every row of the index is current and in the scope, else `counts`, `open_mask`, which is 1
+    for the rows of current records, and `held_mask`, which is 1 for closed versions too.
     """
 
     def __init__(
         self,
         records: int,
         words: float,
-        open_mask: NDArray[np.uint8] | None = None,
-        held_mask: Callable[[], NDArray[np.uint8]] | None = None,
+        counts: NDArray[np.int64] = _NOTHING,
+        open_mask: NDArray[np.uint8] = _EVERY_ROW,
+        held_mask: NDArray[np.uint8] | None = None,
     ) -> None:
         self.records, self.words = records, words
-        self._open_mask, self._held_mask = open_mask, held_mask
-        # Counting postings under a mask takes as long as scoring them, and queries repeat words.
-        self._counted: NDArray[np.int64] | None = None
+        self.frequencies = counts, open_mask, _EVERY_ROW if held_mask is None else held_mask
 
     @property
     def average_length(self) -> float:
         """Words of the average record."""
         return self.words / self.records if self.records and self.words > 0 else 1.0
 
-    def frequencies(self, terms: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.uint8]]:
-        """The last fields of `kernels.Terms`, by which the kernel counts the records with each term."""
-        if self._open_mask is None:
-            return _NOTHING, _EVERY_ROW, _EVERY_ROW
-        if self._counted is None:
-            self._counted = np.full(len(terms), kernels.UNCOUNTED, dtype=np.int64)
-        return self._counted, self._open_mask, _EVERY_ROW if self._held_mask is None else self._held_mask()
+
+class TermCounts:
+    """For each term of each segment, the number of its rows in a corpus, as kernels have counted it.
+
+    Counting postings under a mask takes as long as scoring them, and queries repeat words. While records are only
+    added, what was counted in the segments before the last holds.
+    """
+
+    def __init__(self) -> None:
+        self._counts = Growable(np.int64)
+        self._of = 0, 0
+
+    def of(self, words: LexicalIndex) -> NDArray[np.int64]:
+        """The counts for an index that has grown, or not."""
+        now = words.sealings, len(words)
+        if now != self._of:
+            self._counts.truncate(words.sealed_terms if now[0] == self._of[0] else 0)
+            self._counts.extend_with(kernels.UNCOUNTED, len(words.terms) - len(self._counts))
+            self._of = now
+        return self._counts.array

@@ -79,6 +79,7 @@ def _columns(ranges: Sequence[Range], index: MemoryIndex, others: Sequence[Range
             index.vectors.add_rows(len(index.table))
         for queue in others:
             queue.open()
+        index.table.order_tags()
         index.graph.load()
 
     return RangeQueue(ranges, read, append, finish)

@@ -12,7 +12,6 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from operator import itemgetter
 from typing import Any, TypeVar
 
@@ -23,7 +22,7 @@ from numpy.typing import NDArray
 from recallite.errors import InvalidInput
 from recallite.index.graph import RecordGraph
 from recallite.index.growable import IndexPart
-from recallite.index.lexical import CorpusStatistics, LexicalIndex
+from recallite.index.lexical import CorpusStatistics, LexicalIndex, TermCounts
 from recallite.index.loading import aligned, load
 from recallite.index.snapshot import UNFIT, Snapshot, SnapshotManager
 from recallite.index.table import INSTRUCTION, RecordTable, RowFilter
@@ -38,8 +37,10 @@ _FRAMES_AT_ONCE = 8192
 # This many values are cached, and more while they are small: masks of a hundred scopes in 100,000 records.
 _VALUES_CACHED = 16
 _BYTES_CACHED = 32 * 2**20
-# Values that the addition of current records does not change: the embedder, and what supersedes what.
-_OUTLIVE_ADDITION = frozenset(("embedder", "lapses", "chains", "rows"))
+# Records that changed since a listing was read in whole; so many are read one by one in 2 ms.
+_TOUCHED_KEPT = 1000
+# Values that the addition of current records does not change: the embedder, what supersedes what, counts of old terms.
+_OUTLIVE_ADDITION = frozenset(("embedder", "lapses", "chains", "rows", "counts"))
 
 Value = TypeVar("Value")
 
@@ -68,12 +69,14 @@ class MemoryIndex:
         # The first and last row ids of records that wait to be compared, and so have no frames in the store; and the
         # records that a recall has read the frames of.
         self.waiting: list[tuple[int, int]] = []
-        self._frames_read: set[int] = set()
+        self._frames_read: set[int]
         # Whether a recall has read it since it was last updated.
         self.recalled = False
         # Called in a load from the store when all words are read.
         self.before_inverting: Callable[[], object] = lambda: None
         self._snapshots = snapshots
+        # The ids of the records that each change had, since listings were dropped.
+        self._touched: list[set[int]]
         # What was computed since the last change, with its bytes: resolved filters, statistics, listings.
         self._values: dict[tuple[str, Hashable], tuple[Any, int]] = {}
         self._value_bytes = 0
@@ -86,6 +89,7 @@ class MemoryIndex:
         self.graph = RecordGraph(self.table)
         self.vectors: VectorIndex | None = None
         self.tokens = TokenIndex()
+        self._touched, self._frames_read = [], set()
         self._keep_in_folder()
 
     def _keep_in_folder(self) -> None:
@@ -104,13 +108,18 @@ class MemoryIndex:
         def count() -> CorpusStatistics:
             table, versions_mask, all_open = self.table, None, self.table.all_open
             if not all_open:
-                versions_mask = partial(table.mask, RowFilter(now=0, scopes=scopes, kinds=kinds), closed=True)
+                versions_mask = table.mask(RowFilter(now=0, scopes=scopes, kinds=kinds), closed=True)
             if scopes is None and not kinds:
-                mask = None if all_open else table.open
-                return CorpusStatistics(table.open_rows, self.words.live_words, mask, versions_mask)
-            mask = self._scope_mask(scopes, kinds)
-            words = float(self.words.lengths[mask.view(np.bool_)].sum(dtype=np.float64))
-            return CorpusStatistics(int(np.count_nonzero(mask)), words, mask, versions_mask)
+                if all_open:
+                    return CorpusStatistics(table.open_rows, self.words.live_words)
+                mask, records, words = table.open, table.open_rows, self.words.live_words
+            else:
+                mask = self._scope_mask(scopes, kinds)
+                records = int(np.count_nonzero(mask))
+                words = float(self.words.lengths[mask.view(np.bool_)].sum(dtype=np.float64))
+            with self._values_lock:
+                counts = self._values.setdefault(("counts", (scopes, kinds)), (TermCounts(), 0))[0].of(self.words)
+            return CorpusStatistics(records, words, counts, mask, versions_mask)
 
         return self.cached("statistics", (scopes, kinds), count)
 
@@ -119,9 +128,23 @@ class MemoryIndex:
             "scopes", (scopes, kinds), lambda: self.table.mask(RowFilter(now=0, scopes=scopes, kinds=kinds))
         )
 
-    def listing(self, key: Hashable, read_ids: Callable[[], Sequence[int]]) -> NDArray[np.uint8]:
-        """1 for the rows of the records that `read_ids` returns, cached by `key` until the index changes."""
-        return self.cached("listing", key, lambda: self.table.listing(read_ids()))
+    def listing(self, key: Hashable, read_ids: Callable[[Sequence[int] | None], Sequence[int]]) -> NDArray[np.uint8]:
+        """1 for the rows of the records that `read_ids` returns, among some ids or (None) of all; cached by `key`.
+
+        After a change only the changed records are read again.
+        """
+        seen = len(self._touched)
+        listed: NDArray[np.uint8]
+        listed, before = self.cached("listing", key, lambda: (self.table.listing(read_ids(None)), seen))
+        if before == seen:
+            return listed
+        ids = sorted(set().union(*self._touched[before:]))
+        grown = np.zeros(len(self.table), dtype=np.uint8)
+        grown[: len(listed)] = listed
+        grown[self.table.known_rows(ids)] = 0
+        grown[self.table.known_rows(read_ids(ids))] = 1
+        self._cache(("listing", key), (grown, seen))
+        return grown
 
     def rows(self, key: Hashable, read_ids: Callable[[], Sequence[int]]) -> NDArray[np.int64]:
         """The rows, ascending, of the records that `read_ids` returns, cached by `key` until the index changes."""
@@ -155,22 +178,27 @@ class MemoryIndex:
         if entry is not None:
             return entry[0]  # type: ignore[no-any-return]
         value = make()
+        self._cache((kind, key), value)
+        return value
+
+    def _cache(self, key: tuple[str, Hashable], value: Any) -> None:
         # The masks of statistics are cached by themselves.
         arrays = value if isinstance(value, tuple) else (value,)
-        size = sum([array.nbytes for array in arrays if isinstance(array, np.ndarray)])
+        size, values = sum([array.nbytes for array in arrays if isinstance(array, np.ndarray)]), self._values
         with self._values_lock:  # recalls share the index: another thread may add while the oldest is being found
+            self._value_bytes -= values.pop(key, (None, 0))[1]
             while len(values) >= _VALUES_CACHED and self._value_bytes + size > _BYTES_CACHED:
                 self._value_bytes -= values.pop(next(iter(values)))[1]
             self._value_bytes += size
-            values[kind, key] = value, size
-        return value
+            values[key] = value, size
 
     def _drop_values(self, *, only_added: bool) -> None:
         """Drop cached values that do not outlive a change; `only_added`: it only added current records."""
         self._values = {
             key: entry
             for key, entry in self._values.items()
-            if only_added and (key[0] in _OUTLIVE_ADDITION or (key[0] == "selection" and entry[0] is None))
+            if (key[0] == "listing" and self._touched)
+            or (only_added and (key[0] in _OUTLIVE_ADDITION or (key[0] == "selection" and entry[0] is None)))
         }
         self._value_bytes = sum(size for _, size in self._values.values())
 
@@ -249,7 +277,7 @@ class MemoryIndex:
             if changes is None or not self._apply(reader, changes):
                 self._load(reader)
                 others = None
-            self.waiting, self._frames_read = reader.uncompared.ranges(), set()
+            self.waiting = reader.uncompared.ranges()
             self.commit = reader.changes.commit()
         except BaseException:  # a lost server, for instance: half of a change is no index
             self._reset()
@@ -285,6 +313,7 @@ class MemoryIndex:
         for _, part in self._parts():
             part.check(len(self.table), 0 if self.vectors is None else len(self.vectors))
         self._keep_in_folder()
+        self._drop_values(only_added=False)  # views of the arrays before
         self.commit = saved.header.commit
 
     def _parts(self) -> list[tuple[str, IndexPart]]:
@@ -350,6 +379,10 @@ class MemoryIndex:
         # The feed tells which records to ask for, the store what is there: a change that is told twice does no harm.
         new = touched["insert"] | touched["text"] | touched["delete"]
         gone = self._held(new) if new and min(new) <= self.table.last_id else set()
+        self._touched.append(touched["update"] | new)
+        self._frames_read -= touched["update"] | touched["frames"] | new
+        if sum(map(len, self._touched)) > _TOUCHED_KEPT:
+            self._touched = []
         self.changed += sum(map(len, touched.values()))
         limit = max(1000, len(self.table) // 2)
         if len(new - touched["delete"]) > limit or self.table.dead_rows + len(gone) > limit:
@@ -389,6 +422,7 @@ class MemoryIndex:
             return
         ids = columns.ids.tolist()
         rows = self.table.append(columns)
+        self.table.order_tags()
         self._read_frames(reader, columns.ids)
         self.words.append(aligned(reader.blocks.terms(ids), columns.ids), self.table.open[rows])
         self.words.invert()
@@ -523,7 +557,7 @@ def view_of(
     return kernels.View(
         kernels.Terms(
             terms, words.starts, words.segments, words.rows, words.counts, words.lengths, statistics.average_length,
-            float(statistics.records), *statistics.frequencies(terms),
+            float(statistics.records), *statistics.frequencies,
         ),
         _vectors(index, mask),
         kernels.Graph(graph.previous, graph.next, table.sources, *graph.links, _NO_MASK if mask is None else mask),
@@ -545,9 +579,12 @@ def _vectors(index: MemoryIndex, mask: NDArray[np.uint8] | None) -> kernels.Vect
     if visible <= kernels.SCAN_ALL or visible * _SPARSE < n:
         indices = np.arange(n, dtype=np.int64) if admitted is None else np.flatnonzero(admitted)
     else:
-        lanes = np.zeros(len(sketches) * kernels.LANES, dtype=np.uint8)
-        lanes[:n] = 1 if admitted is None else admitted
-        masks = np.packbits(lanes, bitorder="little").view(np.uint16)
+        masks = np.full(len(sketches), 2**kernels.LANES - 1, dtype=np.uint16)
+        if n % kernels.LANES:
+            masks[-1] = 2 ** (n % kernels.LANES) - 1
+        if admitted is not None:
+            packed = np.packbits(admitted, bitorder="little")
+            masks.view(np.uint8)[: len(packed)] = packed
     return kernels.Vectors(
         sketches, masks, indices, visible, *vectors.parts_by_row, vectors.owners_by_vector, vectors.codes,
         vectors.scales, vectors.residuals, index.tokens.starts, index.tokens.codes,

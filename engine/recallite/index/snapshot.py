@@ -52,8 +52,8 @@ class SnapshotManager:
     """Reads and writes the index snapshot of one open store.
 
     A snapshot is written after a load from the store, by a background thread that blocks no recall, and at close where
-    much has changed. A failed write loses nothing: the file is derived. Once it is written, the index moves onto it and
-    gives its memory back. With `low_memory`, arrays grow in files.
+    much has changed or this process has stored many records. A failed write loses nothing: the file is derived. Once it
+    is written, the index moves onto it and gives its memory back. With `low_memory`, arrays grow in files.
     """
 
     def __init__(self, store: Store, *, enabled: bool, low_memory: bool) -> None:
@@ -62,6 +62,9 @@ class SnapshotManager:
         self.folder = os.path.dirname(self._path) if low_memory and self._path and not store.read_only else None
         """The folder for arrays that grow in files instead of taking memory; None lets them grow in memory."""
         self._thread: threading.Thread | None = None
+        self._closing = False
+        # The last row id before the first write of this process.
+        self._last_before: int | None = None
 
     @property
     def _enabled(self) -> bool:
@@ -116,16 +119,33 @@ class SnapshotManager:
 
     def loaded(self, index: MemoryIndex) -> None:
         """Write a snapshot in the background, if the index is large enough."""
-        if self._writes and len(index.table) >= _SMALLEST and (self._thread is None or not self._thread.is_alive()):
+        busy = self._closing or (self._thread is not None and self._thread.is_alive())
+        if self._writes and len(index.table) >= _SMALLEST and not busy:
             self._thread = threading.Thread(
                 target=self._save_and_move, args=(index,), name="recallite-snapshot", daemon=True
             )
             self._thread.start()
 
+    def before_write(self, reader: Reader) -> None:
+        """Note how many records there were before this process wrote any."""
+        if self._last_before is None and self._writes:
+            self._last_before = reader.records.last_id()
+
+    def is_worth_loading(self, index: MemoryIndex) -> bool:
+        """Whether this process has stored many records and not loaded the index: another one would load it slowly."""
+        if index.commit is not None or self._last_before is None or not self._writes:
+            return False
+        return self._store.size() - self._last_before >= _SMALLEST
+
     def close(self, index: MemoryIndex) -> None:
         """Wait for a snapshot that is being written; write one if the index has changed much since the last."""
+        self._closing = True
         if self._thread is not None:
             self._thread.join()
+        with suppress(RecalliteError, RuntimeError):  # the process ends, and its thread pool takes no more tasks
+            if self.is_worth_loading(index):
+                with self._store.read() as reader:
+                    index.catch_up(reader)
         if self._writes and self._behind(index):
             self._save(index)
 
@@ -212,7 +232,7 @@ class SnapshotManager:
 # Layout: 8 bytes of magic, the header's length and CRC-32 (uint32 each), the header as JSON, then sections at multiples
 # of 4096, each followed by room to append (a hole in the file).
 
-_MAGIC = b"RcIndex\x08"
+_MAGIC = b"RcIndex\x09"
 _PREFIX = struct.Struct("<8sII")
 _PAGE = 4096
 # An unfinished file this old belongs to a process that was killed.

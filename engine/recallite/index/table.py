@@ -56,11 +56,14 @@ _DENSE = ("scopes", "kinds", "sources", "positions", "created_at", "moments", "m
           "authorities")  # fmt: skip
 # Columns that few records have a value of: of a million records they would take 40 MB.
 _SPARSE = ("recorded_until", "expires_at", "superseded_at", "held_until")
+# Up to this many are looked through, which takes 5 us.
+_TAGS_AS_THEY_CAME = 4096
 
 
 class RecordTable(IndexPart):
     """Rows are appended, and deleted by a tombstone; they never move. `rows_of` finds the live row of a record."""
 
+    _numbers = ("_tags_in_order",)
     # By row; times are in microseconds.
     ids: NDArray[np.int64] = filled("_ids")
     scopes: NDArray[np.int32] = filled("_scopes")
@@ -109,8 +112,14 @@ class RecordTable(IndexPart):
         self._moved: dict[int, int] = {}
         # The rows with an end of their valid time, found once between two changes.
         self._lasting: NDArray[np.int64] | None = None
+        # The rows of standing instructions and preferences.
+        self._standing_rows: NDArray[np.int64] | None = None
         self.dead_rows = 0
         self.open_rows = 0
+        # The tags of records by number, with their rows: the first ones in the order of numbers, others as they came.
+        self._tags = Growable(np.int32)
+        self._tagged = Growable(np.int32)
+        self._tags_in_order = 0
 
     def __len__(self) -> int:
         return len(self._ids)
@@ -146,7 +155,7 @@ class RecordTable(IndexPart):
         self._moved = dict(saved["moved"].array.tolist())
         self._kind_numbers = json.decode(saved["kind_numbers"].array.tobytes())
         self.open_rows = int(self.open.sum())
-        self._lasting = None
+        self._lasting = self._standing_rows = None
         self.dead_rows = len(self) - int(self._present.array.sum())
 
     def check(self, rows: int, vectors: int) -> None:
@@ -157,6 +166,11 @@ class RecordTable(IndexPart):
         check_within(np.array([*self._moved.values()], dtype=np.int64), 0, rows)
         for name in (*_SPARSE, "recorded_from"):
             getattr(self, f"_{name}").check(rows)
+        check_lengths(len(self._tags), self._tagged.array)
+        check_within(self._tagged.array, 0, rows)
+        in_order = self._tags.array[: self._tags_in_order]
+        if len(in_order) != self._tags_in_order or (in_order[1:] < in_order[:-1]).any():
+            raise ValueError("tags are not in order")
 
     def append(self, columns: Columns) -> NDArray[np.int64]:
         """Append records, ascending by row id; returns their rows."""
@@ -178,12 +192,37 @@ class RecordTable(IndexPart):
         self._open.extend(opened)
         self.open_rows += int(opened.sum())
         self._lasting = None
+        if len(columns.tags):
+            owners = columns.ids.searchsorted(columns.tagged)
+            known = columns.ids.take(owners, mode="clip") == columns.tagged
+            self._tags.extend(columns.tags[known])
+            self._tagged.extend(first + owners[known])
         return rows
+
+    def order_tags(self) -> None:
+        """Order the tags of new rows by number, when there are many."""
+        if len(self._tags) - self._tags_in_order > max(_TAGS_AS_THEY_CAME, self._tags_in_order // 8):
+            order = np.argsort(self._tags.array, kind="stable")
+            for column in (self._tags, self._tagged):
+                column.array[:] = column.array[order]
+            self._tags_in_order = len(order)
+
+    def with_tags(self, numbers: Sequence[int]) -> NDArray[np.uint8]:
+        """1 for the rows that have any of these tags."""
+        mask, wanted = np.zeros(len(self), dtype=np.uint8), np.sort(np.array(numbers, dtype=np.int32))
+        tags, rows, count = self._tags.array, self._tagged.array, self._tags_in_order
+        bounds = (tags[:count].searchsorted(wanted, side).tolist() for side in ("left", "right"))
+        for start, stop in zip(*bounds, strict=True):
+            mask[rows[start:stop]] = 1
+        if len(wanted):
+            found = wanted.take(wanted.searchsorted(tags[count:]), mode="clip") == tags[count:]
+            mask[rows[count:][found]] = 1
+        return mask
 
     def reserve(self, rows: int) -> None:
         """Reserve capacity for this many rows."""
         for name, column in self.growables().items():
-            if column is not self._keys and "." not in name:  # sparse columns have one
+            if column not in (self._keys, self._tags, self._tagged) and "." not in name:  # sparse columns have one
                 column.reserve(rows)
 
     def overwrite(self, columns: Columns) -> None:
@@ -207,9 +246,19 @@ class RecordTable(IndexPart):
 
     def put_standing(self, named: Mapping[int, Standing], ids: Sequence[int] | None = None) -> None:
         """Set which of the records `ids`, all if None, are standing instructions and preferences, as `named` says."""
-        self.standing[... if ids is None else self.known_rows(ids)] = 0
+        rows = ... if ids is None else self.known_rows(ids)
+        if named or self.standing[rows].any():
+            self._standing_rows = None
+        self.standing[rows] = 0
         for kind, value in _STANDING.items():
             self.standing[self.known_rows([row_id for row_id, name in named.items() if name == kind])] = value
+
+    @property
+    def standing_rows(self) -> NDArray[np.int64]:
+        """The rows of standing instructions and preferences, deleted ones too, ascending."""
+        if self._standing_rows is None:
+            self._standing_rows = np.flatnonzero(self.standing != 0)
+        return self._standing_rows
 
     def tombstone(self, ids: Sequence[int]) -> None:
         """Mark the rows of these records as deleted."""
@@ -255,8 +304,7 @@ class RecordTable(IndexPart):
         if row_filter.scopes is not None:
             mask &= _among(self.scopes, row_filter.scopes)
         if row_filter.kinds:
-            numbers = [self._kind_numbers[kind] for kind in row_filter.kinds if kind in self._kind_numbers]
-            mask &= _among(self._kinds.array, numbers)
+            mask &= self.of_kinds(row_filter.kinds)
         if row_filter.since is not None:
             since = self.moments >= row_filter.since
             lasting = self._lasting_rows()
@@ -274,6 +322,14 @@ class RecordTable(IndexPart):
         if row_filter.hidden is not None:
             mask[row_filter.hidden] = 0
         return mask
+
+    def of_kinds(self, kinds: Sequence[str]) -> NDArray[np.uint8]:
+        """1 for the rows of these kinds."""
+        return _among(self._kinds.array, [self._kind_numbers[kind] for kind in kinds if kind in self._kind_numbers])
+
+    def of_sources(self, numbers: Sequence[int]) -> NDArray[np.uint8]:
+        """1 for the rows of these sources."""
+        return _among(np.maximum(self.sources, -1) + 1, [number + 1 for number in numbers])
 
     def listing(self, ids: Sequence[int]) -> NDArray[np.uint8]:
         """1 for the rows of these records."""

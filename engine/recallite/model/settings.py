@@ -354,6 +354,9 @@ class Settings(Section, frozen=True, kw_only=True):
     - embedder: `default`, `multilingual` (other languages; an extra), `instant` (token vectors, no network), `none`
       (keyword search, or vectors that the caller gives), a folder with an ONNX model, or a model over HTTP with its
       provider (`ollama/nomic-embed-text`, `voyage/voyage-3`). None is the environment's, else `default`.
+    - query_prefix: What the embedder's model wants before a query, as `query: `; with a folder in place of what its
+      `config_sentence_transformers.json` says.
+    - document_prefix: The same before a memory or a part of a document, as `passage: `.
     - durability: `full` survives power loss once `remember` returns; `normal` survives a killed process.
     - profile: Profile of a recall that names none: its name, or a table with `name` and changes.
     - busy_timeout_ms: How long a write waits for another process's lock.
@@ -379,6 +382,8 @@ class Settings(Section, frozen=True, kw_only=True):
     """
 
     embedder: Annotated[str | None, Setting(environment="RECALLITE_EMBEDDER")] = None
+    query_prefix: str | None = None
+    document_prefix: str | None = None
     durability: Literal["full", "normal"] = "full"
     profile: Annotated[str | Profile, Setting(check=_check_profile)] = "default"
     busy_timeout_ms: Annotated[int, Setting(minimum=0, maximum=2**31 - 1)] = 10_000

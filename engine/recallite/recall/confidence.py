@@ -14,13 +14,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from math import exp, inf, log
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
-import numpy as np
 
 from recallite.embedding.protocol import header
 from recallite.recall.query import is_time_word, read_question
@@ -31,84 +30,9 @@ from recallite.text.reading import ROLES, name_terms
 from recallite.text.words import QUESTION_TERMS, tokenize
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from recallite.recall.answer import Answer
     from recallite.recall.request import Request
     from recallite.store.values import Found
-
-
-FILE = Path(__file__).with_suffix(".json")
-"""The weights, by embedder and set of signals, and how they were made."""
-SIGNAL_SETS = ("tokens", "vectors", "meaning", "words")
-"""Words with vectors and token codes; words with vectors; vectors alone; words alone."""
-# Chosen on 20 notes and 80 questions of our own: with 100 the only note of a folder was not found by its rarest word.
-_FITTED_FROM = 30
-
-
-class TextWeights(NamedTuple):
-    """Weights added to the logit of a hit if its text has no value of the kind asked for, or only asks.
-
-    For a turn of a transcript less is taken: another turn may have the value.
-    """
-
-    lacking: float
-    turn_lacking: float
-    asking: float
-
-
-class Calibration(msgspec.Struct):
-    """The file of weights: what each kind of evidence and each kind of text adds, and the bias, by name.
-
-    `embedders` are by embedder, where the first serves any other one, and by set of signals.
-    """
-
-    embedders: dict[str, dict[str, dict[str, float]]]
-    words: dict[str, float]
-
-    def weights(self, embedder: str | None, signals: str) -> dict[str, float]:
-        """The weights by name, for an embedder, by name, and one of `SIGNAL_SETS`."""
-        if signals == "words":
-            return self.words
-        by_signals = self.embedders.get(embedder or "") or next(iter(self.embedders.values()))
-        return by_signals.get(signals, by_signals["vectors"])
-
-
-@cache
-def load_calibration() -> Calibration:
-    """The calibration that ships."""
-    return msgspec.json.decode(FILE.read_bytes(), type=Calibration)
-
-
-def evidence_weights(embedder: str | None) -> NDArray[np.float64]:
-    """The weight of each kind of evidence and, as the last, the bias, for each of `SIGNAL_SETS`."""
-    names = (*kernels.EVIDENCE._fields, "bias")
-    by_set = [load_calibration().weights(embedder, signals) for signals in SIGNAL_SETS]
-    return np.array([[weights.get(name, 0.0) for name in names] for weights in by_set])
-
-
-@lru_cache(maxsize=16)
-def text_weights(embedder: str | None, signals: str) -> TextWeights:
-    """The weights of what a text tells, for an embedder, by name, and one of `SIGNAL_SETS`."""
-    weights = load_calibration().weights(embedder, signals)
-    return TextWeights(*(weights.get(kind, 0.0) for kind in TextWeights._fields))
-
-
-def least_confidence(least: float, embedder: str | None, signals: str, records: int) -> float:
-    """The confidence that says as much in a store with this number of records as `least` in the stores of the fit.
-
-    Ranked without tokens, the only record of a store had .13 whatever was asked: the weights are extrapolated there.
-    """
-    if records >= _FITTED_FROM or not 0 < least < 1:
-        return least
-    weight = load_calibration().weights(embedder, signals).get("records", 0.0)
-    odds = log(least / (1 - least)) - weight * log(_FITTED_FROM / max(records, 1))
-    return 1 / (1 + exp(-odds))
-
-
-def is_fitted_for(embedder: str | None) -> bool:
-    """Whether the weights know an embedder's cosines; without one there are none."""
-    return embedder is None or embedder in load_calibration().embedders
 
 
 # Names that a question has whole: of a hit's tags, and its context. "Is the Worcester 30i all right?" is about a memory

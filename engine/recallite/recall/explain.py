@@ -138,6 +138,7 @@ def _watch(
     view = opened.view._replace(standing=np.array([row]), instructions=np.ones(1, dtype=np.uint8))
     batch = question_arrays(opened.reader, opened.memory_index.generation, queries, request, key.by_vector)
     hits, work = pipeline.call(view, wide_plan, batch)
+    pipeline.weigh_by_cohort(opened, queries, request, hits, shared=decomposed)
     count = hits.figures[0, kernels.FIGURES.hits] + hits.figures[0, kernels.FIGURES.brought]
     (rank,) = np.flatnonzero(hits.rows[0, :count] == row)[:1].tolist() or (-1,)
     trace = answer.trace

@@ -23,21 +23,19 @@ from recallite.model.filters import And, Comparison
 from recallite.model.match_reasons import CHANGE_BIT
 from recallite.model.records import Hit, Hits
 from recallite.recall.answer import Answer
+from recallite.recall.calibration import SIGNAL_SETS, TextWeights, text_weights
 from recallite.recall.confidence import (
     MOST_READ,
-    SIGNAL_SETS,
     SURE_IF_READ,
     SUREST_BY_NAME,
     Missing,
     Name,
-    TextWeights,
     find_gaps,
     is_fitted_for,
     lack_of_confidence,
     names_of,
     read_hits,
     surest_of_each,
-    text_weights,
 )
 from recallite.recall.query import Queries, read_question
 from recallite.recall.request import ANSWER_CONFIDENCE, ANSWER_SHARE, Request
@@ -88,6 +86,7 @@ def assess_by_text(
     cuts = request.relevant or request.profile.min_confidence > 0
     whole, by_vector = len(answers) == len(queries.texts), queries.vectors is not None
     weights = text_weights(embedder, _signals(queries, request))
+    by_confidence = queries.cohort is not None and queries.cohort.orders and request.mode != "vector"
     assessed = []
     for text, answer, successions in zip(queries.texts, answers, relations.successions, strict=False):
         parts, read, lacking = frozenset[int](), frozenset[int](), None
@@ -96,7 +95,9 @@ def assess_by_text(
         if request.relevant and _says_little(text):
             answer.confidence[:] = [0.0] * len(answer.confidence)
         if whole:
-            answer, parts, read, lacking = _assess(text, answer, records, request, weights, embedder, by_vector)
+            answer, parts, read, lacking = _assess(
+                text, answer, records, request, weights, embedder, by_vector, by_confidence
+            )
         if relations.in_order:
             answer = newest_of_equals(text, answer, records)
         if successions is not NONE or relations.contradictions:
@@ -110,7 +111,7 @@ def assess_by_text(
 
 def _assess(
     text: str, answer: Answer, records: Mapping[int, Found], request: Request, weights: TextWeights,
-    embedder: str | None, by_vector: bool,
+    embedder: str | None, by_vector: bool, by_confidence: bool,
 ) -> tuple[Answer, frozenset[int], frozenset[int], str | None]:  # fmt: skip
     """The answer assessed by texts, with the row ids of its hits that answer a part of the question, and were read.
 
@@ -140,6 +141,10 @@ def _assess(
         before, sure[:] = [*sure], read_hits(text, answer.row_ids, sure, unnamed, embedder)
         changed = {rank for rank, confidence in enumerate(before) if sure[rank] != confidence}
         read, better_known = frozenset(answer.row_ids[rank] for rank in changed), better_known | changed
+    if by_confidence:
+        # A transcript's turns are known by those around them, which confidence does not weigh: they keep their order.
+        ranks = enumerate(answer.row_ids)
+        better_known |= {rank for rank, id in ranks if id in records and records[id].position is None}
     if better_known and request.diversify_by is None:
         parts = surest_of_each(answer, names)
         answer = surest_first(answer, better_known, records)
@@ -205,7 +210,7 @@ def assess_one(
     if request.relevant and _says_little(queries.texts[0]):
         alone.confidence[0] = 0.0
     weights, by_vector = text_weights(embedder, _signals(queries, request)), queries.vectors is not None
-    answer, _, read, _ = _assess(queries.texts[0], alone, {0: record}, request, weights, embedder, by_vector)
+    answer, _, read, _ = _assess(queries.texts[0], alone, {0: record}, request, weights, embedder, by_vector, False)
     least = request.profile.min_confidence
     return answer.confidence[0], max(least, SURE_IF_READ) if read else least
 

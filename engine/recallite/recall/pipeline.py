@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from recallite.engine import Engine
 from recallite.errors import StoreUnavailable
+from recallite.index.conditions import met_conditions
 from recallite.index.memory_index import MemoryIndex, view_of
 from recallite.index.table import RowFilter
 from recallite.index.vectors import shortlist_size
@@ -44,9 +45,11 @@ from recallite.recall.answer import (
     in_time_order,
     load_hits,
 )
-from recallite.recall.confidence import Missing, find_gaps, is_fitted_for, join_gaps, least_confidence
+from recallite.recall.calibration import BY_COHORT, is_fitted_for, least_confidence, normalised_weight
+from recallite.recall.confidence import Missing, find_gaps, join_gaps
 from recallite.recall.decomposition import HITS_OF_STEP, SubQueries, decompose, follow
 from recallite.recall.judge import assess_by_text, has_lower, newest_first, put_higher_first
+from recallite.recall.normalisation import vectors_of
 from recallite.recall.plan import SIGNALS, PlanKey, plan_key, plan_of, with_clock
 from recallite.recall.query import (
     Queries,
@@ -296,7 +299,8 @@ _NOTHING_LAPSED = _NO_ROWS, (0, 0)
 class Opened(NamedTuple):
     """A view of the index at the reader's commit; the index is held until its end.
 
-    `embedder_name` is the name of the embedder of its vectors, None without vectors.
+    `embedder_name` is the name of the embedder of its vectors, None without vectors, and `BY_COHORT` of one that no
+    weights were fitted for.
     """
 
     reader: Reader
@@ -324,7 +328,8 @@ def open_view(engine: Engine, reader: Reader, queries: Queries, request: Request
     except BaseException:
         index.lock.release_reading()
         raise
-    return Opened(reader, index, view, None if embedder is None else embedder.name, superseded)
+    name = None if embedder is None else embedder.name if queries.cohort is None else BY_COHORT
+    return Opened(reader, index, view, name, superseded)
 
 
 def _view_under(
@@ -341,7 +346,9 @@ def _view_under(
         mask = _select_rows(index, reader, request, lapsed)
         standing, chains = _NO_ROWS, _NO_CHAINS
         if with_standing:
-            standing = np.flatnonzero(index.table.standing if mask is None else index.table.standing * mask)
+            standing = index.table.standing_rows
+            if mask is not None:
+                standing = standing[mask[standing] == 1]
         if request.about_past and superseded:
             chains = index.cached("chains", None, partial(_chains, index, reader))
         kinds = () if filter_.sessions else index.table.kinds_of_memories
@@ -383,8 +390,9 @@ def _select_rows(
     condition_mask, rest = None, filter_.unindexed
     if rest is not None:
         versions: Versions = "open" if filter_.as_of is None else "any"
-        read_ids = partial(reader.records.matching_ids, rest, request.now, versions=versions)
-        condition_mask = index.listing((rest, versions), read_ids)
+        condition_mask = index.cached(
+            "conditions", (rest, versions), lambda: met_conditions(index, reader, rest, request.now, versions)
+        )
     visible = RowFilter(
         now=request.now,
         hidden=_superseded_rows(index, reader, request, lapsed),
@@ -452,8 +460,11 @@ _HITS, _BROUGHT, _CANDIDATES, _AVAILABLE, _MORE = kernels.FIGURES
 # How often the shortlist grows by a factor of 4 before it grows with its own size.
 _WIDENINGS = 4
 _MEMORIES_CACHED = 4
+_SPARE_ROWS = 1024
 # How many hits have their text read where a least confidence may drop some of them.
 _READ = 10
+# How many hits are put in the order of their confidence, if they are compared with the cohort.
+_COMPARED = 30
 # How many more hits there are where superseded ones may give way.
 _MORE_IF_SUPERSEDED = 20
 # With room for fewer rows that a weighted sum brings, all would be measured twice.
@@ -470,8 +481,9 @@ def answer_all(opened: Opened, queries: Queries, request: Request, *, decomposed
     plain = profile.mmr_lambda is None and not request.one_per_source and request.diversify_by is None
     if plain and opened.any_superseded and profile.superseded == "after_current":
         request = structs.replace(request, limit=request.limit + min(request.limit, _MORE_IF_SUPERSEDED))
-    if plain and profile.min_confidence > 0 and request.limit < _READ:
-        request = structs.replace(request, limit=_READ)
+    least = _COMPARED if queries.cohort is not None else _READ if profile.min_confidence > 0 else 0
+    if plain and request.limit < least:
+        request = structs.replace(request, limit=least)
     count = len(queries.texts)
     if decomposed or count == 1:
         size = count
@@ -500,6 +512,7 @@ def _answer(
         best = work.order[: min(plan.changes, hits.figures[0, _CANDIDATES])]
         if opened.memory_index.read_waiting_frames(opened.reader, work.rows[best]):
             hits, work = call(opened.view, plan, questions)
+    weigh_by_cohort(opened, queries, request, hits, shared=bool(plan.shared))
     answers = _read(opened, queries.texts, request, plan, questions, hits, work)
     for i, figure in enumerate(hits.figures[: len(answers)].tolist()):
         if figure[_MORE] and figure[_AVAILABLE] < request.limit:
@@ -508,6 +521,23 @@ def _answer(
             arrays = questions if key.shared else _arrays(opened, again, request, wider)
             (answers[i],) = _answer(opened, again, request, wider, arrays)
     return answers
+
+
+def weigh_by_cohort(
+    opened: Opened, queries: Queries, request: Request, hits: kernels.Hits, *, shared: bool
+) -> None:  # fmt: skip
+    """Add to the confidence of hits what their cosines say beside those of the cohort."""
+    if queries.cohort is None or queries.vectors is None:
+        return
+    weight = normalised_weight("meaning" if request.mode == "vector" else "vectors")
+    for i, vector in enumerate(queries.vectors):
+        figure = hits.figures[0 if shared else i]
+        count = int(figure[_HITS] + figure[_BROUGHT])
+        texts = vectors_of(opened.view.vectors, hits.rows[0 if shared else i, :count], vector)
+        added = weight * queries.cohort.normalised(vector, texts) * texts.any(axis=1)
+        sure = hits.confidence[i, :count]
+        hits.confidence[i, :count] = sure / (sure + (1 - sure) * np.exp(-added))
+        hits.sure[i] = max(hits.confidence[i, : int(figure[_HITS])], default=-1.0)
 
 
 def call(view: kernels.View, plan: kernels.Plan, batch: QuestionArrays) -> tuple[kernels.Hits, kernels.Workspace]:
@@ -557,7 +587,10 @@ def _memory(
         work = kernels.workspace(view, plan, questions, longest, tokens, room)
         memory = memories[key] = work, kernels.hits(plan, work, questions, words, longest)
     elif len(memory[0].scratch) != rows:  # records were added: one array has a place for each, the other eighty stay
-        memory = memories[key] = memory[0]._replace(scratch=np.zeros(rows, dtype=np.float32)), memory[1]
+        scratch = memory[0].scratch.base
+        if scratch is None or len(scratch) < rows:
+            scratch = np.zeros(rows + rows // 8 + _SPARE_ROWS, dtype=np.float32)
+        memory = memories[key] = memory[0]._replace(scratch=scratch[:rows]), memory[1]
     return memory
 
 

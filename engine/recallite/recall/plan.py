@@ -11,7 +11,8 @@ import numpy as np
 
 from recallite.index.lexical import K1, B
 from recallite.index.vectors import ALIKE, shortlist_size
-from recallite.recall.confidence import evidence_weights, least_before
+from recallite.recall.calibration import BY_COHORT, evidence_weights
+from recallite.recall.confidence import least_before
 from recallite.system.numerics import kernels
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ _MMR_POOL, _MMR_LEAST = 4, 32
 # Hits that are spread are chosen among this many times the limit.
 _SPREAD_POOL = 8
 NO_LIMIT = 2**31
+# A least confidence that every candidate has.
+_ANY = 1e-12
 NO_TREES = kernels.Forest(np.empty((0, 1), np.uint8), np.empty((0, 1)), np.empty((0, 2)))
 SIGNALS = kernels.SIGNALS
 _CLOCK, _PARAMETERS = kernels.RankParameters._fields.index("clock"), kernels.Plan._fields.index("parameters")
@@ -111,7 +114,7 @@ def plan_of(profile: Profile, key: PlanKey) -> kernels.Plan:
         marked=int(key.marked), omit=int(profile.superseded == "omit" and not key.about_past),
         grouped=int(key.grouped and not diverse), least=least,
         least_of=SIGNALS.score if profile.formula.min_score_of == "score" else SIGNALS.spread,
-        least_confidence=least_before(profile.min_confidence),
+        least_confidence=_least_weighed(profile, key.embedder),
         ranked=int(profile.fusion == "rrf" and profile.formula.composition == "product"), shared=int(key.shared),
         limit=NO_LIMIT if key.diversify_by or (diverse and key.grouped) else pool,
         final=key.limit, k1=K1, b=B,
@@ -121,6 +124,12 @@ def plan_of(profile: Profile, key: PlanKey) -> kernels.Plan:
     )  # fmt: skip
 
 
+def _least_weighed(profile: Profile, embedder: str | None) -> float:
+    """The confidence below which a candidate is dropped before hits are compared with the cohort, or read."""
+    least = least_before(profile.min_confidence)
+    return _ANY if embedder == BY_COHORT and least > 0 else least
+
+
 def with_clock(plan: kernels.Plan, clock_us: int) -> kernels.Plan:
     """The plan at a moment that ages are measured from."""
     parameters = plan.parameters
@@ -128,6 +137,7 @@ def with_clock(plan: kernels.Plan, clock_us: int) -> kernels.Plan:
     return _as_plan((*plan[:_PARAMETERS], timed, *plan[_PARAMETERS + 1 :]))
 
 
+@lru_cache(maxsize=16)
 def _rank_parameters(profile: Profile) -> kernels.RankParameters:
     """The options of the same name, except those below; the clock is 0."""
     same = {

@@ -18,10 +18,13 @@ import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
+from recallite.embedding.cohort import Cohort
 from recallite.embedding.protocol import QueryTokens
 from recallite.engine import Engine
 from recallite.errors import EmbedderError, EmbedderMismatch, InvalidInput
 from recallite.model.checks import check_vector
+from recallite.model.settings import DEFAULT
+from recallite.recall.normalisation import measure_embedder
 from recallite.recall.request import Request
 from recallite.store.transaction import Reader
 from recallite.store.values import EmbedderRow
@@ -42,6 +45,7 @@ class Queries(NamedTuple):
 
     `tokens` are there where the store has token codes for reranking. `fingerprint` is the embedder's that made the
     vectors, None where the caller gave them. `unread` says that the embedder does not read the script of the first.
+    `cohort` is there if no weights were fitted for the embedder.
     """
 
     texts: list[str]
@@ -50,6 +54,7 @@ class Queries(NamedTuple):
     fingerprint: str | None = None
     gap: str | None = None
     unread: str | None = None
+    cohort: Cohort | None = None
 
     def part(self, start: int, stop: int) -> Queries:
         """Some of them."""
@@ -97,6 +102,12 @@ def prepare_queries(
         if unread is not None and request.mode != "vector":
             return Queries(texts, None, unread=f"{unread}: keywords alone were searched; another model may read it")
         embedded = engine.embedder.queries(texts, tokens=by_tokens)
+        if not engine.embedder.measured:
+            measure_embedder(engine, active)
+        # Profiles of other systems rank by the cosine as it is.
+        cohort = engine.embedder.cohort if request.profile.name == DEFAULT.name else None
+        if cohort is not None and not cohort.separates and request.mode != "vector":
+            return Queries(texts, None)
         engine.embedder.worked()
     except EmbedderMismatch:
         raise
@@ -106,7 +117,7 @@ def prepare_queries(
         engine.embedder.failed(failure, "recall is by keywords")
         return Queries(texts, None, gap=f"meaning was not searched: {failure}")
     tokens = [query.tokens for query in embedded] if by_tokens else None
-    return Queries(texts, [query.vector for query in embedded], tokens, fingerprint)
+    return Queries(texts, [query.vector for query in embedded], tokens, fingerprint, cohort=cohort)
 
 
 def by_reading(engine: Engine, queries: Sequence[str], request: Request) -> list[list[int]]:
@@ -405,6 +416,8 @@ def question_arrays(
     vectors = np.empty((len(texts), 0), dtype=np.float32)
     if by_vector and queries.vectors is not None:
         vectors = queries.vectors[0][None] if len(texts) == 1 else np.stack(queries.vectors)
+        if queries.cohort is not None and request.mode != "vector":
+            vectors = queries.cohort.searched(vectors)
     codes, token_offsets, token_words, token_word_offsets, width = _tokens(texts, queries.tokens, words)
     asking = kernels.Asking(
         vectors=vectors, numbers=np.array([numbers.get(word, _UNKNOWN) for word in flat], dtype=np.int32),

@@ -207,8 +207,13 @@ def policy_json(policy: WritePolicy) -> str:
     return msgspec.json.encode(structs.replace(policy, redact=None).to_dict()).decode()
 
 
-def comparing_policies(policy: WritePolicy) -> Callable[[bool], str]:
-    """Return the encoded policy as a function of whether the caller chose a row's id: that row repeats no other."""
+def comparing_policies(policy: WritePolicy) -> Callable[[bool], str] | None:
+    """Return the encoded policy as a function of whether the caller chose a row's id: that row repeats no other.
+
+    None for a policy that compares nothing: its records wait for nothing.
+    """
+    if not policy.compares:
+        return None
     policies = policy_json(policy), policy_json(structs.replace(policy, duplicates="store"))
     return policies.__getitem__
 
@@ -329,10 +334,10 @@ def compare_changed(engine: Engine, writer: Writer, row_ids: Sequence[int]) -> N
     They stay records of their own. Superseded ones are not compared, and ones that already wait are in their turn; many
     at a time join the wait.
     """
-    row_ids = writer.uncompared.without(row_ids)
+    policy = structs.replace(engine.settings.write_policy, duplicates="store")
+    row_ids = writer.uncompared.without(row_ids) if policy.compares else ()
     if not row_ids:
         return
-    policy = structs.replace(engine.settings.write_policy, duplicates="store")
     if len(row_ids) >= MANY:
         writer.uncompared.add(row_ids, policy_json(policy))
         writer.statements.derive(row_ids)

@@ -148,7 +148,7 @@ def remember_batches(
             if bad is None:
                 raise
             raise InvalidItem(len(ids) + bad, len(ids), reason) from reason
-        engine.may_have_uncompared = engine.may_have_uncompared or later
+        engine.may_have_uncompared = engine.may_have_uncompared or (later and policy.compares)
         embed_some_pending(engine, stored)
         by_index = dict(zip(indices, written, strict=True))
         ids += [by_index.get(i, "") for i in range(len(rows))]

@@ -239,7 +239,8 @@ class Columns(NamedTuple):
 
     `kind_numbers` gives the number of every kind of the store; positions, moments_until, recorded_until, expires_at,
     superseded_at and held_until are NEVER for none. `resolved` is 1 where the valid time was found in the text,
-    `authorities` are the ranks of who said it without their sign.
+    `authorities` are the ranks of who said it without their sign. `tags` are the numbers of the tags of all records,
+    and `tagged` the records that have them, ascending; there may be others among these.
     """
 
     ids: NDArray[np.int64]
@@ -259,6 +260,8 @@ class Columns(NamedTuple):
     resolved: NDArray[np.uint8]
     authorities: NDArray[np.uint8]
     kind_numbers: dict[str, int]
+    tagged: NDArray[np.int64]
+    tags: NDArray[np.int32]
 
 
 class TermBlock(NamedTuple):

@@ -136,6 +136,14 @@ class Scopes(Repository):
             ids.update({(scope_id, name): source_id for name, source_id in rows})
         return ids
 
+    def sources_named(self, names: Sequence[str]) -> list[int]:
+        """The ids of the sources with these names, of all scopes."""
+        return self._column(f"SELECT id FROM source WHERE name {IN_ARRAY}", (self._array(names),))
+
+    def tags_named(self, names: Sequence[str]) -> list[int]:
+        """The ids of the tags with these names."""
+        return self._column(f"SELECT id FROM tag WHERE name {IN_ARRAY}", (self._array(names),))
+
     def within(self, scopes: Sequence[str]) -> list[int]:
         """The ids of these scopes and their descendants, each once."""
         return self._column(f"SELECT DISTINCT s.id FROM {WITHIN} ORDER BY s.id", (self._array(scopes),))

@@ -275,9 +275,17 @@ class RecordReader(Repository):
             )
         )
 
-    def matching_ids(self, filter: Filter, now: int, *, versions: Versions = "current") -> list[int]:
-        """Row ids of the records that a filter admits, ascending."""
-        return self._ids(self._tx.conditions.matching(filter, now, versions))
+    def matching_ids(
+        self, filter: Filter, now: int, *, versions: Versions = "current", among: Sequence[int] | None = None
+    ) -> list[int]:
+        """Row ids of the records that a filter admits, ascending; only ids in `among`, unless it is None."""
+        condition = self._tx.conditions.matching(filter, now, versions)
+        if among is None:
+            return self._ids(condition)
+        return self._column(
+            f"SELECT r.id FROM carray(?) c CROSS JOIN record r ON r.id = c.value WHERE {condition.sql} ORDER BY r.id",
+            (self._id_array(among), *condition.values),
+        )
 
     def same_text(self, scope: str, kind: str, content_hash: bytes) -> list[int]:
         """Row ids of open records, superseded or not, of this kind and text in exactly this scope."""

@@ -133,30 +133,21 @@ class Records(RecordReader):
         )
 
     def replace_tags(self, tagged: Sequence[tuple[int, tuple[str, ...]]]) -> list[int]:
-        """Give records other tags; returns the ones that have other words now."""
-        self._execute_many("DELETE FROM record_tag WHERE record_id = ?", [(row_id,) for row_id, _ in tagged])
-        self.put_tags(tagged)
-        return self._put_words([row_id for row_id, _ in tagged])
-
-    def _put_words(self, ids: Sequence[int]) -> list[int]:
-        """Derive the words of records again from what is stored; returns the ones that have other words now."""
-        before = self._term_lists(ids)
+        """Give records other tags, which are words too; returns the ones that had others."""
         rows = self._rows(
-            f"SELECT r.id, r.text, r.context, {TAGS_SQL} FROM record r WHERE r.indexed AND r.id {IN_ARRAY}",
-            (self._id_array(ids),),
+            f"SELECT r.id, {TAGS_SQL}, r.text, r.context, r.indexed FROM record r WHERE r.id {IN_ARRAY}",
+            (self._id_array([row_id for row_id, _ in tagged]),),
         )
+        given = dict(tagged)
+        changed = [row for row in rows if tuple(msgspec.json.decode(row[1])) != given[row[0]]]
+        self._execute_many("DELETE FROM record_tag WHERE record_id = ?", [(row[0],) for row in changed])
+        self.put_tags([(row[0], given[row[0]]) for row in changed])
+        ids = [row[0] for row in changed]
         self._tx.lexicon.drop(ids)
-        if rows:
-            indexed, texts, contexts, tags = zip(*rows, strict=True)
-            self._tx.lexicon.put_reading(indexed, read_texts(texts, contexts, [*map(msgspec.json.decode, tags)]))
-        after = self._term_lists(ids)
-        return [row_id for row_id in ids if before.get(row_id) != after.get(row_id)]
-
-    def _term_lists(self, ids: Sequence[int]) -> dict[int, tuple[bytes, bytes]]:
-        rows = self._rows(
-            f"SELECT record_id, terms, counts FROM record_terms WHERE record_id {IN_ARRAY}", (self._id_array(ids),)
-        )
-        return {row_id: (terms, counts) for row_id, terms, counts in rows}
+        if indexed := [row for row in changed if row[4]]:
+            read_ids, _, texts, contexts, _ = zip(*indexed, strict=True)
+            self._tx.lexicon.put_reading(read_ids, read_texts(texts, contexts, [given[row_id] for row_id in read_ids]))
+        return ids
 
     def change_text(self, row_id: int, row: Row, embedder: EmbedderRow | None, *, keep_version: bool = True) -> None:
         """Replace the text of a record. The old one becomes a closed version with a row id of its own, or is purged."""

@@ -106,6 +106,8 @@ class Documents(Repository):
     def rename_source(self, document: DocumentRow, source: str) -> None:
         """Rename the source of a document; no other source of the scope may have the name."""
         self._execute("UPDATE source SET name = ? WHERE id = ?", (source, document.source_id))
+        moved = self._column("SELECT id FROM record WHERE source_id = ? ORDER BY id", (document.source_id,))
+        self._tx.changes.append_ids("update", moved)
 
     def delete(self, rows: Iterable[DocumentRow]) -> int:
         """Purge documents with their chunks; returns how many chunks."""

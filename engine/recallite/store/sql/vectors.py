@@ -68,6 +68,8 @@ _WITHOUT = (
     "r.indexed AND NOT EXISTS (SELECT 1 FROM vector v WHERE v.record_id = r.id AND v.embedder_id = ?1) "
     "AND NOT EXISTS (SELECT 1 FROM refusal f WHERE f.record_id = r.id AND f.embedder_id = ?1)"
 )
+# The first condition is that of an index.
+_REFUSED = "r.embedding_state != 'embedded' AND r.embedding_state = 'refused' AND r.recorded_until IS NULL"
 _WAITS = "embedding_state != 'embedded' AND embedding_state != 'refused' AND indexed"
 _LACKS = "NOT EXISTS (SELECT 1 FROM token_code c WHERE c.vector_id = v.id)"
 _EMBEDDER = "id, fingerprint, name, dimension, vector_type"
@@ -381,8 +383,7 @@ class Vectors(Repository):
     def count_refused(self, scope: str) -> int:
         """The number of open records of a scope and its descendants that the active embedder refused."""
         visible = self._tx.conditions.in_scopes([scope])
-        refused = "r.embedding_state = 'refused' AND r.recorded_until IS NULL"
-        return self._number(f"SELECT count(*) FROM record r WHERE {refused} AND {visible.sql}", visible.values)
+        return self._number(f"SELECT count(*) FROM record r WHERE {_REFUSED} AND {visible.sql}", visible.values)
 
     def refused(self, scope: str, limit: int) -> list[tuple[str, str | None, str]]:
         """(id, source, reason) of the first open records of a scope that the active embedder refused."""
@@ -390,7 +391,7 @@ class Vectors(Repository):
         return self._rows(
             "SELECT r.public_id, o.name, f.reason FROM refusal f JOIN embedder e ON e.id = f.embedder_id AND e.active "
             "JOIN record r ON r.id = f.record_id LEFT JOIN source o ON o.id = r.source_id "
-            f"WHERE r.embedding_state = 'refused' AND r.recorded_until IS NULL AND {visible.sql} ORDER BY r.id LIMIT ?",
+            f"WHERE {_REFUSED} AND {visible.sql} ORDER BY r.id LIMIT ?",
             (*visible.values, limit),
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -212,35 +213,45 @@ def figures(tx: Writer, scope: str) -> dict[str, Any]:
         number: int = tx.connection.execute(f"SELECT count(*) FROM {sql}", values).get
         return number
 
-    def records(condition: str) -> int:
-        return count(f"record r WHERE {condition} AND {visible.sql}", *visible.values)
+    def within(column: str) -> str:
+        return f"WHERE {column} IN {seen}" if visible.values else ""
 
-    kinds: Any = tx.connection.execute(
-        f"SELECT r.kind, count(*) FROM record r WHERE r.recorded_until IS NULL AND {visible.sql} GROUP BY r.kind",
+    # In the order of an index: grouped by kind alone, ten million rows are sorted.
+    kinds: Counter[str] = Counter()
+    records = superseded = closed = 0
+    for kind, opened, replaced, every in tx.connection.execute(
+        "SELECT r.kind, count(*) FILTER (WHERE r.recorded_until IS NULL), "
+        "count(*) FILTER (WHERE r.recorded_until IS NULL AND r.held_until IS NOT NULL), count(*) "
+        f"FROM record r WHERE {visible.sql} GROUP BY r.scope_id, r.kind",
         visible.values,
-    )
+    ):
+        kinds[kind] += opened
+        records, superseded, closed = records + opened, superseded + replaced, closed + every - opened
     of_scope = f" JOIN vector v ON v.id = c.vector_id WHERE v.record_id IN {seen}" if visible.values else ""
     codes, bytes_of_codes = tx.connection.execute(
         f"SELECT count(*), sum(length(c.codes)) FROM token_code c{of_scope}", visible.values
     ).fetchone()
     return {
         "path": tx.path,
-        "records": records("r.recorded_until IS NULL"),
-        "superseded": records("r.recorded_until IS NULL AND r.held_until IS NOT NULL"),
-        "versions": records("r.recorded_until IS NOT NULL"),
+        "records": records,
+        "superseded": superseded,
+        "versions": closed,
         "to_compare": tx.uncompared.count() if scope == "/" else None,
-        "pending": records("r.embedding_state = 'pending'"),
+        "pending": count(
+            f"record r WHERE r.embedding_state != 'embedded' AND r.embedding_state = 'pending' AND {visible.sql}",
+            *visible.values,
+        ),
         "refused": tx.vectors.count_refused(scope),
-        "vectors": count(f"vector WHERE record_id IN {seen}", *visible.values),
+        "vectors": count(f"vector {within('record_id')}", *visible.values),
         "token_codes": codes,
         "token_code_bytes": int(bytes_of_codes or 0),
-        "links": count(f"link WHERE source_id IN {seen}", *visible.values),
+        "links": count(f"link {within('source_id')}", *visible.values),
         "sources": count(
             f"(SELECT DISTINCT r.source_id FROM record r WHERE r.source_id IS NOT NULL AND {visible.sql})",
             *visible.values,
         ),
         "terms": tx.lexicon.size() if scope == "/" else None,
-        "kinds": dict(kinds),
+        "kinds": {kind: number for kind, number in sorted(kinds.items(), key=str) if number},
         "services": tx.scopes.service_counts(scope),
         "sequence": tx.changes.last() if scope == "/" else None,
         "embedder": None if embedder is None else embedder.name,

@@ -17,8 +17,8 @@ from recallite.text.statements.properties import USES, Words, keys_of_words, pro
 from recallite.text.statements.statement import Statement, statement_of
 from recallite.text.words import text_key
 
-# The outlines that are kept, some 300 bytes each.
-_MOST_OUTLINES = 1 << 15
+# The outlines that are kept in each of two generations, some 300 bytes each.
+_MOST_OUTLINES = 1 << 16
 _BITS = 509
 
 
@@ -29,16 +29,18 @@ class Outline(Struct, frozen=True, gc=False):
     older: int
 
 
-_outlines: dict[bytes, Outline] = {}
+_generations: list[dict[bytes, Outline]] = [{}, {}]
 
 
 def outline_of(text: str, context: str | None, content_hash: bytes) -> Outline:
     """The outline of a text under its context, cached by their hash."""
-    outline = _outlines.get(content_hash)
+    young, old = _generations
+    outline = young.get(content_hash)
     if outline is None:
-        if len(_outlines) >= _MOST_OUTLINES:
-            _outlines.clear()
-        outline = _outlines[content_hash] = outline_of_statement(statement_of(text, context))
+        outline = old.get(content_hash) or outline_of_statement(statement_of(text, context))
+        if len(young) >= _MOST_OUTLINES:
+            _generations[:] = young, old = {}, young
+        young[content_hash] = outline
     return outline
 
 

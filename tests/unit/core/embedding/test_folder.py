@@ -15,6 +15,7 @@ import recallite_models
 from recallite.embedding import load
 from recallite.embedding.load import read_folder, verified_sha256
 from recallite.embedding.onnx import OnnxEmbedder
+from recallite.embedding.prefixed import Prefixes
 from recallite.errors import EmbedderError
 from tests.raising import raises
 from tests.unit.core.embedding.token_vectors import token_vectors
@@ -154,3 +155,17 @@ def test_an_absent_package_is_named_with_the_remedy(
     monkeypatch.setitem(sys.modules, package, None)
     with raises(EmbedderError, "missing", match=f"cannot embed without {package}: pip install"):
         load(unlabelled)
+
+
+def test_prompts_of_sentence_transformers_go_before_texts_unless_others_are_given(unlabelled: Path) -> None:
+    plain = load(unlabelled)
+    prompts = {"prompts": {"query": "query: ", "passage": "passage: "}}
+    (unlabelled / "config_sentence_transformers.json").write_text(json.dumps(prompts), "utf-8")
+    prompted = load(unlabelled)
+    assert prompted.fingerprint != plain.fingerprint
+    # A prefix has the tokens that it would have in the text.
+    np.testing.assert_allclose(prompted.embed(["a cat sat"]), plain.embed(["query: a cat sat"]), atol=1e-5)
+    documents = prompted.embed_documents(["a cat sat"], ["Ada"]).vectors
+    np.testing.assert_allclose(documents, plain.embed_documents(["passage: Ada: a cat sat"], [None]).vectors, atol=1e-5)
+    other = load(unlabelled, prefixes=Prefixes("ask ", ""))
+    np.testing.assert_allclose(other.embed(["a cat sat"]), plain.embed(["ask a cat sat"]), atol=1e-5)

@@ -87,6 +87,20 @@ def expected(path: str) -> list[list[tuple[str, float]]]:
     return found
 
 
+@pytest.mark.parametrize(("count", "kept"), [(9, False), (30, True)])
+def test_who_stores_many_writes_it_without_a_recall(path, count, kept):
+    with Memory(path, settings=FAST) as memory:
+        memory.remember_many(map(item, range(count)))
+        assert memory._engine.index.commit is None
+    assert os.path.exists(f"{path}-index") == kept
+    with Memory(path, settings=FAST) as memory, Memory(path, settings=PLAIN) as loaded:
+        assert answers(memory) == answers(loaded)
+        assert (memory._engine.index.origin, loaded._engine.index.origin) == ("snapshot" if kept else "store", "store")
+        memory.remember(NewRecord("apple pie"))
+    with Memory(path, settings=PLAIN) as memory:  # a few are no reason to load what nobody asks
+        memory.remember(NewRecord("cherry pie"))
+
+
 def test_answers_from_the_snapshot_are_those_from_the_store(stored):
     with Memory(stored, settings=FAST) as memory:
         assert answers(memory) == expected(stored)

@@ -8,7 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recallite import Memory
+from recallite.index import table
+from recallite.index.conditions import met_conditions
 from recallite.index.table import RecordTable, RowFilter
+from recallite.model.filters import Filter
 from recallite.model.records import NewRecord
 from recallite.recall.request import recall_arguments
 from recallite.store.values import NEVER, Columns
@@ -38,6 +41,9 @@ changes = st.one_of(
     st.tuples(st.just("kind"), places, st.sampled_from(["memory", "note", "episode"])),
     st.tuples(st.just("importance"), places, st.sampled_from([0.0, 0.5, 1.0])),
     st.tuples(st.just("link"), places, places, st.sampled_from([0.2, 0.7, 1.0])),
+    st.tuples(st.just("tags"), places, st.sampled_from([[], ["red"], ["Red"], ["red", "the"], ["blue", "red"]])),
+    st.tuples(st.just("metadata"), places, st.sampled_from([{}, {"k": 1}, {"k": 2}, {"l": "x"}])),
+    st.tuples(st.just("topic"), places, st.sampled_from([None, "fruit", "tea"])),
     st.tuples(st.just("forget"), places),
     st.tuples(st.just("recall")),
 )
@@ -50,13 +56,10 @@ def apply(memory: Memory, ids: list[str], seed: int, change: tuple) -> None:
         return
     if name == "remember":
         text, source, position, scope, with_vector = rest
-        ids.append(
-            memory.remember(
-                NewRecord(
-                    text, source=source, position=position, scope=scope, vector=unit(seed, 8) if with_vector else None
-                )
-            ).id
+        record = NewRecord(
+            text, source=source, position=position, scope=scope, vector=unit(seed, 8) if with_vector else None
         )
+        ids[:] = dict.fromkeys([*ids, memory.remember(record).id])  # the same text again is the same record
         return
     if not ids:
         return
@@ -106,6 +109,49 @@ def test_any_sequence_of_changes(tmp_path_factory, sequence):
     with Memory(path, settings=fast) as reopened:
         assert (answers(reopened), told(reopened)) == followed
         assert {record.id for record in reopened.list(limit=None)} == set(ids)
+
+
+FILTERS = [
+    Filter(**fields)
+    for fields in (
+        {"tags": ["red"]},
+        {"tags": ["the", "Red", "none"]},
+        {"where": {"metadata.k": {"gte": 1}}},
+        {"tags": ["red", "blue"], "where": {"metadata.k": {"ne": 1}, "topic": "fruit"}},
+        {"where": {"or": [{"source": "s"}, {"kind": "note"}, {"tags": {"nin": ["red"]}, "topic": "tea"}]}},
+        {"where": {"not": {"source": {"in": ["s", "t"]}, "kind": {"in": ["memory", "episode"]}}}},
+        {"where": {"importance": {"gt": 0.5}}},
+        {"where": {"or": [{"topic": "fruit"}, {"text": {"contains": "apple"}}, {"not": {"kind": "memory"}}]}},
+        {"where": {"scope": {"in": ["/a", "/ab"]}}},
+        {"where": {"source": None}},
+    )
+]
+
+
+SPOKEN = st.tuples(st.just("remember"), st.just("Ada: an apple"), st.none(), st.none(), st.just("/a"), st.just(False))
+
+
+@pytest.mark.parametrize("as_they_came", [0, 4096])
+@settings(max_examples=examples(100), deadline=None, derandomize=True)
+@given(sequence=st.lists(st.one_of(changes, SPOKEN), min_size=10, max_size=30))
+def test_conditions_after_any_sequence_of_changes(as_they_came, sequence):
+    """The index tells the rows that meet tags and other conditions as SQL does, after each change."""
+    ids: list[str] = []
+    fast = type(PLAIN)(embedder="none", durability="normal")
+    with Memory(":memory:", settings=fast) as memory, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(table, "_TAGS_AS_THEY_CAME", as_they_came)
+        for seed, change in enumerate(sequence):
+            apply(memory, ids, seed, change)
+            index = memory._engine.index
+            with memory._engine.store.read() as reader, index.current(reader):
+                for chosen in FILTERS:
+                    for versions in ("open", "any"):
+                        asked = (chosen.unindexed or chosen, 0)
+                        mask = met_conditions(index, reader, *asked, versions) & (
+                            index.table.open if versions == "open" else index.table.present
+                        )
+                        indexed = sorted(index.table.ids[mask == 1].tolist())
+                        assert indexed == reader.records.matching_ids(*asked, versions=versions)
 
 
 def test_what_a_record_states_follows_its_kind(path):
@@ -322,8 +368,8 @@ def test_kinds_are_as_many_as_they_like():
     ids = np.arange(1, count + 1, dtype=np.int64)
     zeros = np.zeros(count, dtype=np.int64)
     never = np.full(count, NEVER, dtype=np.int64)
-    table = RecordTable()
-    table.append(
+    records = RecordTable()
+    records.append(
         Columns(
             ids=ids,
             scopes=zeros.astype(np.int32),
@@ -342,6 +388,8 @@ def test_kinds_are_as_many_as_they_like():
             resolved=zeros.astype(np.uint8),
             authorities=zeros.astype(np.uint8),
             kind_numbers={f"kind {number}": number for number in range(count)},
+            tagged=zeros[:0],
+            tags=zeros[:0].astype(np.int32),
         )
     )
-    assert np.flatnonzero(table.mask(RowFilter(now=1, kinds=("kind 39999", "kind 7")))).tolist() == [7, 39999]
+    assert np.flatnonzero(records.mask(RowFilter(now=1, kinds=("kind 39999", "kind 7")))).tolist() == [7, 39999]

@@ -10,6 +10,8 @@ from recallite import Memory, copy_store
 from recallite.model.settings import WritePolicy
 from recallite.remember import detection, pending
 from recallite.remember.pending import MANY
+from recallite.store.sql import derived
+from recallite.store.sql.derived import stored_form
 from recallite.system.turnstile import StepSize
 from tests.unit.core.memory.support import PLAIN
 
@@ -73,6 +75,17 @@ def test_few_are_compared_at_once(memory):
     assert relations(memory)[0] == {PAIRS[0]}
 
 
+def test_what_a_policy_does_not_compare_does_not_wait(memory):
+    alone = WritePolicy(supersede_confidence=None, contradict_confidence=None, duplicates="store")
+    old, new = PAIRS[0]
+    paused(memory).remember_many(dated([old, *unrelated(), old]), policy=alone)
+    assert memory.store.stats().to_compare == 0 == memory.store.catch_up()
+    assert relations(memory) == (set(), set())
+    memory.remember(new)  # finds both by their statements
+    assert memory.store.stats().superseded == 2
+    assert memory.store.verify().problems == ()
+
+
 def test_a_repeated_text_is_counted_at_once(memory):
     paused(memory).remember("Shelf 3 of the cellar holds 21 jars of plum jam")
     ids = memory.remember_many([*unrelated(), "shelf 5 of the cellar holds 35 jars of plum jam."])
@@ -95,6 +108,27 @@ def test_what_is_written_meanwhile_stands_after_what_waits(memory):
     assert memory.store.stats().superseded == 0
     memory.store.catch_up()
     assert relations(memory)[0] == {(old, new)}
+    assert memory.store.verify().problems == ()
+
+
+def test_a_write_has_no_waiting_text_read_again(memory, monkeypatch):
+    read: list[int] = []
+
+    def noted(version: derived.Stated) -> tuple[bytes, bytes] | None:
+        read.append(version.row_id)
+        return stored_form(version)
+
+    monkeypatch.setattr(derived, "stored_form", noted)
+    paused(memory).remember_many(dated([*unrelated(), PAIRS[0][0]]))
+    memory.recall("plum jam")
+    waiting = sorted(read)
+    assert waiting
+    memory.remember("The ferry leaves at noon")
+    read.clear()
+    memory.recall("plum jam")
+    assert not set(read) & set(waiting)
+    memory.update(memory.recall("Dana Oslo", limit=1)[0].id, text=PAIRS[0][1])
+    memory.recall("Dana Bergen")
     assert memory.store.verify().problems == ()
 
 

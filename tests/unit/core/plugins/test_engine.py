@@ -44,7 +44,7 @@ def test_what_is_prepared_is_inserted_within_the_scope_and_found(lettered):
         first, _ = engine.insert(writer, rows, identity)
         assert writer.records.get(first).text == "aaa"
     assert {each.text: each.scope for each in lettered.list()} == {"aaa": "/notes", "bbb": "/notes/deep"}
-    assert lettered.recall("aaaa")[0].id == "one"
+    assert lettered.recall("aaaa", mode="vector")[0].id == "one"
     assert lettered.store.verify().ok
 
 
