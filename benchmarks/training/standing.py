@@ -215,7 +215,7 @@ def train(rows: Rows, kinds: NDArray[np.int64], counts: NDArray[np.float64]) -> 
             truth /= truth.sum(axis=1, keepdims=True)
             errors = (chances - truth) * counts[some, None] / counts[some].sum()
             slots, values, owners = rows.of(some)
-            gradient = np.stack(
+            gradient: NDArray[np.float64] = np.stack(
                 [np.bincount(slots, values * errors[owners, kind], shape[0]) for kind in range(shape[1])], axis=1
             )
             gradient = gradient + _DECAY * weights
