@@ -23,7 +23,7 @@ from recallite.model.filters import And, Comparison
 from recallite.model.match_reasons import CHANGE_BIT
 from recallite.model.records import Hit, Hits
 from recallite.recall.answer import Answer
-from recallite.recall.calibration import SIGNAL_SETS, TextWeights, text_weights
+from recallite.recall.calibration import SIGNAL_SETS, TextWeights, load_calibration, text_weights
 from recallite.recall.confidence import (
     MOST_READ,
     SURE_IF_READ,
@@ -31,7 +31,6 @@ from recallite.recall.confidence import (
     Missing,
     Name,
     find_gaps,
-    is_fitted_for,
     lack_of_confidence,
     names_of,
     read_hits,
@@ -171,7 +170,7 @@ def weigh_by_letters(questions: Sequence[str], answer: Answer, records: Mapping[
 @lru_cache(maxsize=1024)
 def _is_foreign(question: str, embedder: str | None) -> bool:
     """Whether a model made for English is asked in another language: few of the words are English."""
-    if embedder is None or not is_fitted_for(embedder):
+    if embedder not in load_calibration().embedders:
         return False
     terms = read_question(question).terms
     return len(english_terms().intersection(terms)) < _LEAST_ENGLISH * len(terms)
