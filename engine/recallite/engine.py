@@ -182,6 +182,12 @@ class Engine:
                 f"embedder is {identity.name} ({identity.dimension}, {identity.fingerprint}). "
                 f"Run: recallite --db {self.store.path} reembed{keep}"
             )
+        if active is not None and active.dimension != identity.dimension:
+            raise EmbedderMismatch(
+                f"{self.store.path} holds vectors of {active.name} with {active.dimension} dimensions; now it gives "
+                f"{identity.dimension} by the same fingerprint {active.fingerprint}: give it another, then run "
+                f"recallite --db {self.store.path} reembed"
+            )
         return identity
 
     def counted(self, record: Record) -> Record:
