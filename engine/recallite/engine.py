@@ -278,8 +278,9 @@ class Engine:
                 # Not worth waiting for: if another process is writing, the counts are lost.
                 with suppress(StoreError), self.store.atomic(wait=False) as writer:
                     writer.records.touch(accesses)
-            if self._snapshots.is_worth_loading(self.index):
-                self.start_kernels(2)
+            with suppress(StoreError):  # the file may be gone
+                if self._snapshots.is_worth_loading(self.index):
+                    self.start_kernels(2)
             self._snapshots.close(self.index)
             _log.info("closes %s", self.store.path)
         self.store.close()
