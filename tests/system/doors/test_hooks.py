@@ -220,7 +220,10 @@ def test_a_prompt_is_answered_once_with_what_is_relevant(memory, project):
 
 
 def test_an_older_answer_is_shown_with_the_later_one_that_was_shown_before(memory, project):
-    older, later = "Our API rate limit is 100 requests per minute.", "The API rate limit is now 250 requests per minute."
+    older, later = (
+        "Our API rate limit is 100 requests per minute.",
+        "The API rate limit is now 250 requests per minute.",
+    )
     Session(memory, project, "s1").has(older, "Good.", "Tidy the imports", "They are sorted.")
     Session(memory, project, "s2").has(later, "Good.", "Sort the fixtures", "They are tidy.")
     session = Session(memory, project, "s3")

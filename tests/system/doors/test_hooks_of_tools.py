@@ -96,7 +96,12 @@ def test_a_name_that_two_files_have_names_neither(memory, project):
 
 @pytest.mark.parametrize(
     "command",
-    ["sed -i s/a/b/ src/tax.py", "cd . && cat ./src/tax.py | head", "black --include=src/tax.py", "sudo rm 'src/tax.py'"],
+    [
+        "sed -i s/a/b/ src/tax.py",
+        "cd . && cat ./src/tax.py | head",
+        "black --include=src/tax.py",
+        "sudo rm 'src/tax.py'",
+    ],
 )
 def test_a_file_of_the_project_that_a_command_names_is_touched(memory, project, command):
     remember(memory, project, TOLD)
