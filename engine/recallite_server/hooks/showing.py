@@ -60,8 +60,9 @@ def relevant_cut(memory: Memory, event: Event) -> str:
         if len(records) < _MOST and hit.metadata.get("session") != event.session:
             both: list[Record | Hit] = [hit, *_conclusion(memory, hit, event)]
             if new := {record.id: record for record in both if record.id not in before.ids}:
-                later = (other for other in again if other.created_at > hit.created_at or other.id in hit.superseded_by)
-                records |= {other.id: other for other in later} | new
+                later = [other for other in again if other.created_at > hit.created_at or other.id in hit.superseded_by]
+                room = max(0, _MOST - len(records | new))
+                records |= {other.id: other for other in later[:room]} | new
     text, shown = fitted(memory, [(_RELEVANT, _lines([*records.values()][:_MOST]))], _PROMPT_TOKENS)
     if shown:
         before.add(shown)
