@@ -39,7 +39,7 @@ _MASKS = re.compile(f"{_MASK}+")
 _QUOTE_MARKS = ('"', "`", ">", "\u201c", "\u201e", "\u00ab", "\u300c")
 _QUOTED = lazily(
     r"```.*?(?:```|\Z)|`[^`\n]{1,400}`|\"[^\"\n]{1,400}\"|[“„][^“”\n]{1,400}[“”]|«[^»\n]{1,400}»|「[^」\n]{1,400}」"
-    r"|^ {0,3}>[^\n]*$",
+    r"|^ {0,3}>[^\n]*$|<[A-Za-z][\w-]{0,40}(?:\s[^<>\n]{0,100})?>[^\n]{1,400}?</[A-Za-z][\w-]{0,40}>",
     re.DOTALL | re.MULTILINE,
 )
 # The end of a sentence or a line. "Dr. Okafor" and "e.g. this" go on, and so does a long line that is continued in
