@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -121,15 +121,16 @@ def _rank(found: tuple[Hit, str]) -> tuple[bool, float]:
 
 
 def _subjects(folder: str, root: Path, use: ToolUse) -> Iterator[_Subject]:
+    counted = cache(partial(namesakes, root))  # many memories may name one file
     for path in dict.fromkeys((*use.files, *_named_in(folder, root, use.command))):
         file = _file(folder, root, path)
-        yield _Subject(" ".join(file.whole.split("/")[-2:]), _naming(names_file, file, partial(namesakes, root)))
+        yield _Subject(" ".join(file.whole.split("/")[-2:]), _naming(names_file, file, counted))
     for command in commands_of(use.command):
         if len(command) > 1 or len(command[0]) > 1:
             yield _Subject(" ".join(command[:6]), _naming(names_command, command), program_of(command[0]))
         if "/" in command[0] or "." in command[0]:  # a script
             file = _file(folder, root, command[0])
-            yield _Subject(file.name, _naming(names_file, file, partial(namesakes, root)))
+            yield _Subject(file.name, _naming(names_file, file, counted))
     if use.error:
         last = [line for line in use.error.splitlines() if line.strip()][-3:]
         yield _Subject("\n".join(last), _naming(names_error, use.error))

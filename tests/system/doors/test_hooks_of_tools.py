@@ -79,7 +79,7 @@ def test_a_memory_that_names_a_file_says_when_it_has_changed_since(memory, proje
     changed = datetime(2026, 4, 2, 12, tzinfo=UTC).timestamp()
     os.utime(project / "src" / "tax.py", (changed, changed))
     (record,) = shown(edits(memory, project))
-    assert (record["date"], record["changed_since"]) == ("2026-03-01", {"src/tax.py": "2026-04-02"})
+    assert (record["said"], record["changed_since"]) == ("2026-03-01", {"src/tax.py": "2026-04-02"})
     earlier = changed - timedelta(days=60).total_seconds()
     os.utime(project / "src" / "tax.py", (earlier, earlier))
     (record,) = shown(edits(memory, project, session="s3"))
