@@ -141,7 +141,7 @@ def test_a_recall_runs_in_the_context_of_its_request(filled):
             return await asyncio.to_thread(lambda: (work(), seen.append(None))[0])
 
         class Watched:
-            _engine, _scope, _owner = filled._engine, filled.scope, True
+            _engine, _scope, _shared, _owner = filled._engine, filled.scope, (), True
 
             def recall(self, query, **options):
                 seen.append(whose.get())
