@@ -30,7 +30,8 @@ class ErasureReceipt(Struct, frozen=True, kw_only=True):
     - complete: nothing that was removed is left in the files, except for what `elsewhere` lists
     - erased_at: when the check ended, UTC; path: the store
     - ids: the memories forgotten
-    - removed: the number of rows removed from each table of the store
+    - removed: how many rows fewer each table of the store has; what holds again gets rows of its own, and a table that
+      gained more than it lost is not here
     - index_snapshot: whether the index snapshot was deleted
     - searched: how many byte sequences of the removed texts, fields and vectors were searched for; too_short: how many
       values were skipped because they have fewer than 8 bytes
