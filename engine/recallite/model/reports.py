@@ -251,7 +251,9 @@ class Verification(Plain, frozen=True, kw_only=True):
 
 
 class Stats(Plain, frozen=True, kw_only=True):
-    """The state of a store, its index, embedder and kernels; figures of the whole file are None for a scoped handle.
+    """The state of a store, its index, embedder and kernels.
+
+    Figures of the whole file, and its path, are None for a scoped handle.
 
     `superseded` records are among the `records`, and others have surely replaced them. `to_compare` ones were written
     many at a time and are compared in the background (`memory.store.catch_up`). `pending` ones have no vector yet;
@@ -259,7 +261,7 @@ class Stats(Plain, frozen=True, kw_only=True):
     behind.
     """
 
-    path: str
+    path: str | None
     records: int
     superseded: int
     versions: int
