@@ -403,7 +403,9 @@ class Memory:
             own = relations.find_row_ids(reader, names, self._scope)
             for name in relations.find_row_ids(reader, names, *self._shared):
                 if name not in own:
-                    raise InvalidInput(f"{name} is of a scope that is shared with this one: it may be read, not changed")
+                    raise InvalidInput(
+                        f"{name} is of a scope that is shared with this one: it may be read, not changed"
+                    )
 
     def transaction(self, *, embed: Iterable[object] = ()) -> AbstractContextManager[None]:
         """A transaction around several calls: all that they write is one commit, or nothing if the block raises.

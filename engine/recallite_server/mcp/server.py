@@ -9,6 +9,7 @@ from __future__ import annotations
 import hmac
 import json
 import os
+import signal
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, nullcontext, suppress
@@ -32,6 +33,7 @@ from msgspec import Struct
 from pydantic import ValidationError
 
 from recallite._version import __version__
+from recallite.doors.cli.run import ended
 from recallite.doors.operation import INVALID_PARAMS, codes_of
 from recallite.doors.tools.action import Call, DocumentAccess, Refused, properties, required, schemas_of
 from recallite.doors.tools.calling import as_text, execute
@@ -45,6 +47,8 @@ from recallite_server.http.access_tokens import GRANTED, Grant
 from recallite_server.http.server_paths import without_server_paths
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
     from mcp.shared._stream_protocols import ReadStream, WriteStream
 
@@ -371,9 +375,26 @@ Application = Callable[
 
 
 def run_stdio(memory: MemoryServer) -> None:
-    """Answer one host until it closes its end of one of the pipes."""
-    # A thread waits for input, which nothing else ends.
-    anyio.run(partial(converse, memory, left=lambda: os._exit(1)))
+    """Answer one host until it closes its end of one of the pipes, or Ctrl-C is pressed."""
+    interrupted = threading.Event()
+
+    def left() -> None:
+        code = ended(KeyboardInterrupt(), ["mcp"]) if interrupted.is_set() else 1
+        os._exit(code)  # a thread waits for input, which nothing else ends
+
+    async def run() -> None:
+        cancel = signal.getsignal(signal.SIGINT)  # the loop's, which ends this task
+
+        def interrupt(number: int, frame: FrameType | None) -> None:
+            interrupted.set()
+            if callable(cancel):
+                cancel(number, frame)
+
+        if callable(cancel):
+            signal.signal(signal.SIGINT, interrupt)
+        await converse(memory, left=left)
+
+    anyio.run(run)
 
 
 async def converse(
