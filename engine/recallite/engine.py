@@ -182,6 +182,12 @@ class Engine:
                 f"embedder is {identity.name} ({identity.dimension}, {identity.fingerprint}). "
                 f"Run: recallite --db {self.store.path} reembed{keep}"
             )
+        if active is not None and active.dimension != identity.dimension:
+            raise EmbedderMismatch(
+                f"{self.store.path} holds vectors of {active.name} with {active.dimension} dimensions; now it gives "
+                f"{identity.dimension} by the same fingerprint {active.fingerprint}: give it another, then run "
+                f"recallite --db {self.store.path} reembed"
+            )
         return identity
 
     def counted(self, record: Record) -> Record:
@@ -278,8 +284,9 @@ class Engine:
                 # Not worth waiting for: if another process is writing, the counts are lost.
                 with suppress(StoreError), self.store.atomic(wait=False) as writer:
                     writer.records.touch(accesses)
-            if self._snapshots.is_worth_loading(self.index):
-                self.start_kernels(2)
+            with suppress(StoreError):  # the file may be gone
+                if self._snapshots.is_worth_loading(self.index):
+                    self.start_kernels(2)
             self._snapshots.close(self.index)
             _log.info("closes %s", self.store.path)
         self.store.close()

@@ -13,7 +13,7 @@ from recallite.agents.sessions import Session
 from recallite.documents.document import IngestedDocument
 from recallite.errors import DocumentError, InvalidInput
 from recallite.memory import Memory
-from recallite.model.filters import FilterFields
+from recallite.model.filters import FilterFields, bound_filter
 from recallite.model.records import (
     Changes,
     Hit,
@@ -240,3 +240,5 @@ def check_export(memory: Memory, format: str = "jsonl", vectors: bool = False, *
     if format not in MEDIA_TYPES:
         raise InvalidInput(f"format is {shown(format)}: use {', '.join(MEDIA_TYPES)}")
     memory.count(**fields)
+    if bound_filter("/", None, fields).sessions:
+        raise InvalidInput("messages of sessions are in no export: leave sessions out, or use store.backup or copy")

@@ -22,6 +22,11 @@ class Prefixes(NamedTuple):
 NO_PREFIXES = Prefixes()
 
 
+def written(prefixes: Prefixes) -> str:
+    """Prefixes as a part of a fingerprint: empty without any."""
+    return "|".join(prefix.replace("|", "\\|") for prefix in prefixes) if any(prefixes) else ""
+
+
 class Prefixed:
     """Another embedder with prefixes, which are part of its fingerprint; it gives no codes of tokens.
 
@@ -44,7 +49,7 @@ class Prefixed:
     @property
     def fingerprint(self) -> str:
         """The other's, with the prefixes."""
-        return f"{self._embedder.fingerprint}:prefix={'|'.join(self._prefixes)}"
+        return f"{self._embedder.fingerprint}:prefix={written(self._prefixes)}"
 
     @property
     def problem(self) -> str | None:

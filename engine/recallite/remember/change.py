@@ -299,7 +299,7 @@ def renew(engine: Engine, public_id: str, changes: Mapping[str, Any], *, base: s
 def purge_expired(engine: Engine, *, scope: str | None) -> Forgotten:
     """Purge every record of a scope that has expired."""
     with engine.atomic() as writer:
-        expired = Filter().within(scope or "/")
+        expired = Filter(sessions=True).within(scope or "/")
         row_ids = writer.records.matching_ids(expired, checks.now_us(), versions="expired")
         versions = _delete(writer, row_ids)
     return Forgotten(records=len(row_ids), versions=versions)
@@ -327,6 +327,8 @@ def _checked(changes: Mapping[str, Any], base: str) -> tuple[dict[str, Any], tup
                 columns[name] = checks.check_name(value, name)
                 if value == _PROCEDURE:
                     raise InvalidInput("update makes no procedure of a memory: use procedures.save")
+                if value == MESSAGE_KIND:
+                    raise InvalidInput("update makes no message of a memory: use sessions.open(id).append")
             case "topic" | "source":
                 columns[name] = None if value is None else checks.check_name(value, name)
             case "scope":

@@ -120,6 +120,8 @@ def reembed(engine: Engine, *, on_progress: Progress | None = None) -> int:
         active = writer.vectors.active_embedder()
         target = writer.vectors.add_embedder(**identity._asdict())
         writer.vectors.forget_refusals(target.id)
+        writer.embedding_cache.clear(target)  # its model may be another by now
+    engine.embedder.measured, engine.embedder.cohort = False, None
     engine.may_have_pending = True
     if active is None or active.fingerprint == identity.fingerprint:
         embedded = embed_pending(engine, on_progress=on_progress)

@@ -78,7 +78,9 @@ SHORTEST, LONGEST = 2, 5
 CLASSES = ("other", "task", "preference", "instruction", "lasting")
 """What a sentence is; a task is asked for once, and what is lasting says so, as "from now on"."""
 # The least chance of a standing sentence, and of one that asks for something once.
-_LEAST, _LEAST_TASK = 0.6, 0.7
+_LEAST, _LEAST_TASK = 0.55, 0.7
+# A longer sentence is like none of the training: repeated words add up.
+_LONGEST_SENTENCE = 240
 
 
 class _Judged(NamedTuple):
@@ -169,6 +171,7 @@ def _judged(sentences: Sequence[str]) -> list[_Judged]:
     odds = sums * model.scales / sizes_of(offsets)[:, None] + model.biases
     chances = np.exp(odds - odds.max(axis=1, keepdims=True))
     chances /= chances.sum(axis=1, keepdims=True)
+    chances[np.diff(offsets) > _LONGEST_SENTENCE] = 0.0
     judged = []
     for _, task, preference, instruction, lasting in chances.tolist():
         asked = instruction + lasting

@@ -454,6 +454,10 @@ class EmbeddingCache(Repository):
         )
         self._trim(max_entries)
 
+    def clear(self, embedder: EmbedderRow) -> None:
+        """Remove the vectors of this embedder."""
+        self._execute("DELETE FROM embedding_cache WHERE embedder_id = ?", (embedder.id,))
+
     def count(self) -> int:
         """The number of entries."""
         return self._number("SELECT count(*) FROM embedding_cache")

@@ -70,6 +70,8 @@ DROP TRIGGER IF EXISTS memories_vec_insert;
 DROP TRIGGER IF EXISTS memories_vec_delete;
 DROP TRIGGER IF EXISTS memories_vec_update;
 """
+_MOST_DIMENSIONS = 8192
+"""What sqlite-vec takes in a vec0 table."""
 SEARCH_TABLES = ("memories_fts", "memories_vec")
 """The tables; the names of their parts begin with theirs."""
 
@@ -94,7 +96,7 @@ def follow_embedder(connection: apsw.Connection) -> None:
     connection.execute(_DROP_VECTORS).fetchall()
     drop_table(connection, "memories_vec")
     row = connection.execute("SELECT dimension FROM embedder WHERE active AND vector_type = 'float32'").fetchone()
-    if row is not None:
+    if row is not None and row[0] <= _MOST_DIMENSIONS:
         connection.execute(_CREATE_VECTORS.format(dimension=row[0])).fetchall()
         connection.execute(_INSERT)
 

@@ -146,7 +146,7 @@ def words(memory):
 
 
 def test_a_line_is_the_users_only_if_the_host_says_so(memory, tmp_path):
-    rule = "Always run the linter, number {}"
+    rule = "Always run test {} before a commit"
     told = {
         1: {"origin": {"kind": "human"}, "promptSource": "typed"},
         2: {},

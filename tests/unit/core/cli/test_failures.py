@@ -246,6 +246,8 @@ def test_an_interrupted_command_says_what_it_has_left(run, empty, monkeypatch, w
     def interrupt(*arguments, **options):
         raise KeyboardInterrupt
 
+    if words[0] == "serve":
+        pytest.importorskip("starlette")
     monkeypatch.setattr("recallite.doors.cli.command.open_memory", interrupt)
     for module in ("recallite.doors.cli.commands", "recallite_server.commands.serve"):
         monkeypatch.setattr(f"{module}.open_memory", interrupt)

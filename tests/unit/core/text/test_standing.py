@@ -103,7 +103,7 @@ def judged(texts):
 
 
 def test_most_instructions_are_found():
-    assert judged(INSTRUCTIONS).count("instruction") >= 0.75 * len(INSTRUCTIONS)
+    assert judged(INSTRUCTIONS).count("instruction") >= 0.95 * len(INSTRUCTIONS)
     assert "preference" not in judged(INSTRUCTIONS)
 
 
@@ -146,7 +146,7 @@ def test_other_characters_are_no_obstacle(text, name):
 
 
 def test_most_preferences_are_found():
-    assert judged(PREFERENCES).count("preference") >= 0.9 * len(PREFERENCES)
+    assert judged(PREFERENCES).count("preference") >= 0.95 * len(PREFERENCES)
 
 
 def test_hardly_any_that_only_looks_like_one_is():
