@@ -165,7 +165,8 @@ class Memory:
         Its scopes are relative: `/x` of `scoped("/a")` is `/a/x` in the file. `reads` are further scopes of this handle
         that `recall`, `get`, searches of the tiers and of `knowledge`, and those of `bootstrap` read too; nothing is
         written there. What is found in `/handbook` has the scope `//handbook`; `recall(scope="/")` reads the handle's
-        own scope alone, `where={"scope": {"contains": "//handbook"}}` that one. A handle bound to a scope of this one reads that scope alone.
+        own scope alone, `where={"scope": {"contains": "//handbook"}}` that one. A handle bound to a scope of this one
+        reads that scope alone.
         """
         if not isinstance(scope, str):  # None would give access to everything
             raise InvalidInput(f"scope is {shown(scope)}: give the path of a scope, such as '/agents/ada'")

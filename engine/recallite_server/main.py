@@ -18,7 +18,8 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt as stop:  # while it loads, above all: a command that runs says itself what it has left
         loaded = sys.modules.get("recallite.doors.cli.run")
         if loaded is not None:
-            return loaded.ended(stop, [*words])
+            code: int = loaded.ended(stop, [*words])
+            return code
         if sys.stderr is not None:
             sys.stderr.write("recallite: Interrupted: stopped before it began\n")
         return 130

@@ -391,7 +391,7 @@ class Settings(Section, frozen=True, kw_only=True):
     query_prefix: str | None = None
     document_prefix: str | None = None
     durability: Literal["full", "normal"] = "full"
-    profile: Annotated[str | Profile | Mapping[str, Any], Setting(check=_check_profile)] = "default"
+    profile: Annotated[str | Profile, Setting(check=_check_profile)] = "default"
     busy_timeout_ms: Annotated[int, Setting(minimum=0, maximum=2**31 - 1)] = 10_000
     max_text_chars: Count = 1_000_000
     index_snapshot: bool = True

@@ -9,11 +9,9 @@ from __future__ import annotations
 import hmac
 import json
 import os
-import signal
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, nullcontext, suppress
-from functools import partial
 from inspect import cleandoc
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 from urllib.parse import unquote
@@ -41,14 +39,13 @@ from recallite.doors.tools.server_tools import INSTRUCTIONS, TOOLS, URI, ServerT
 from recallite.errors import EmbedderError, InvalidInput, NotFound, RecalliteError
 from recallite.model.authority import Authority, check_authority
 from recallite.model.checks import check_scope, is_loopback
+from recallite.system.processes import noted_interrupts
 from recallite.system.telemetry import logger
 from recallite.text.quotes import NOTICE, escaped, harmless, quoted
 from recallite_server.http.access_tokens import GRANTED, Grant
 from recallite_server.http.server_paths import without_server_paths
 
 if TYPE_CHECKING:
-    from types import FrameType
-
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
     from mcp.shared._stream_protocols import ReadStream, WriteStream
 
@@ -376,22 +373,14 @@ Application = Callable[
 
 def run_stdio(memory: MemoryServer) -> None:
     """Answer one host until it closes its end of one of the pipes, or Ctrl-C is pressed."""
-    interrupted = threading.Event()
-
-    def left() -> None:
-        code = ended(KeyboardInterrupt(), ["mcp"]) if interrupted.is_set() else 1
-        os._exit(code)  # a thread waits for input, which nothing else ends
 
     async def run() -> None:
-        cancel = signal.getsignal(signal.SIGINT)  # the loop's, which ends this task
+        interrupted = noted_interrupts()
 
-        def interrupt(number: int, frame: FrameType | None) -> None:
-            interrupted.set()
-            if callable(cancel):
-                cancel(number, frame)
+        def left() -> None:
+            # A thread waits for input, which nothing else ends.
+            os._exit(ended(KeyboardInterrupt(), ["mcp"]) if interrupted.is_set() else 1)
 
-        if callable(cancel):
-            signal.signal(signal.SIGINT, interrupt)
         await converse(memory, left=left)
 
     anyio.run(run)

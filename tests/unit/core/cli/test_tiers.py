@@ -96,10 +96,12 @@ def test_sessions(run):
     assert shown == [{"role": "assistant", "content": "The schedule."}]
     assert run("sessions", "search", "risks", "--json").json[0]["session"] == "s"
     confidence, *found = run("sessions", "search", "risks").out.splitlines()[0].split("\t")
-    assert 0 <= float(confidence) <= 1 and found == ["s", "0", "user", "What about the risks?"]
+    assert 0 <= float(confidence) <= 1
+    assert found == ["s", "0", "user", "What about the risks?"]
     assert run("sessions", "search", "nothing").code == 1
     elsewhere = run("sessions", "show", "s")
-    assert elsewhere.code == 1 and "of another agent or scope" in elsewhere.err, "another agent's session is none"
+    assert elsewhere.code == 1, "another agent's session is none"
+    assert "of another agent or scope" in elsewhere.err
     end = ("sessions", "end", "s", "--agent", "ada", "--yes")
     ended = run(*end, "--summary", "risks", "--decision", "wait", "--json").json
     assert (ended["ended"], ended["snapshot"]["key_decisions"]) == ("s", ["wait"])
