@@ -273,9 +273,11 @@ def test_an_interrupted_server_of_a_host_is_one_line(tmp_path, options):
     words = [sys.executable, "-m", "recallite", "--db", str(tmp_path / "agent.db"), *options, "mcp"]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(words, **pipes, env={**os.environ, "RECALLITE_WARM": "0"}) as server:
-        server.stdin.write(json.dumps(HANDSHAKE).encode() + b"\n")
+        for message in (HANDSHAKE, {"jsonrpc": "2.0", "id": 2, "method": "ping"}):
+            server.stdin.write(json.dumps(message).encode() + b"\n")
         server.stdin.flush()
         assert b"serverInfo" in server.stdout.readline()
+        assert json.loads(server.stdout.readline())["id"] == 2
         server.send_signal(signal.SIGINT)
         _, said = server.communicate(timeout=60)
     assert (server.returncode, said.decode()) == (
