@@ -44,6 +44,7 @@ from recallite.recall.succession import (
     Relations,
     Successions,
     giving_way,
+    kept_with_later,
     kept_with_successors,
     put_in_order,
     told_at,
@@ -103,7 +104,7 @@ def assess_by_text(
             answer = put_in_order(answer, successions, records, relations.contradictions, read)
         left = answer
         if cuts or len(answer.row_ids) > request.limit:
-            left = _cut(text, answer, records, request, parts, read, successions)
+            left = _cut(text, answer, records, request, parts, read, successions, relations.contradictions)
         assessed.append(left._replace(gaps=_gaps(text, answer, left, lacking, request, read)))
     return assessed
 
@@ -300,11 +301,12 @@ def _suffices(least: float, read: frozenset[int], row_id: int, confidence: float
 
 def _cut(
     text: str, answer: Answer, records: Mapping[int, Found], request: Request, parts: frozenset[int],
-    read: frozenset[int], successions: Successions,
+    read: frozenset[int], successions: Successions, contradictions: Sequence[tuple[int, int, str]],
 ) -> Answer:  # fmt: skip
     """The hits that reach the least confidence and, with `relevant`, a share of the best's.
 
-    A standing instruction answers nothing and needs no share, nor does a hit that answers one of `parts`.
+    A standing instruction answers nothing and needs no share, nor does a hit that answers one of `parts`. What ended or
+    contradicts a hit comes with it.
     """
     least, sure = request.profile.min_confidence, answer.confidence
     if not sure:
@@ -320,6 +322,8 @@ def _cut(
             enough = words <= _terms_of(record)
         if enough:
             ranks.append(rank)
+    if contradictions:
+        ranks = kept_with_later(answer, ranks, successions, records, contradictions)
     if successions.heads:
         ranks = kept_with_successors(answer, ranks, successions, relevant=request.relevant)
     standing = [rank for rank in range(ranked, len(sure)) if sure[rank] >= floor]

@@ -167,8 +167,8 @@ def put_in_order(
 ) -> Answer:  # fmt: skip
     """The answer with each head directly before what it replaced, and the later of two that contradict first.
 
-    An old one goes before a successor that did not surely replace it, or before what contradicts it, if both were
-    `read`, it answers, and the other by far does not.
+    An old one goes before a successor that did not surely replace it if both were `read`, it answers, and the other by
+    far does not. What contradicts it, as an end does, need not answer.
     """
     ranked = len(answer.row_ids) - answer.brought
     sure = dict(zip(answer.row_ids[:ranked], answer.confidence, strict=False))
@@ -187,8 +187,7 @@ def put_in_order(
         if one in sure and other in sure and one in records and other in records:
             older, newer = sorted((one, other), key=lambda row_id: told_at(records[row_id]))
             leads = order.index(newer) < order.index(older)
-            later = told_at(records[older]) < told_at(records[newer])
-            if later and not leads and not ({one, other} <= read and _outdoes(sure[older], sure[newer])):
+            if told_at(records[older]) < told_at(records[newer]) and not leads:
                 _move_before(order, newer, older)
     if order == answer.row_ids[:ranked]:
         return answer
@@ -226,6 +225,26 @@ def giving_way(answer: Answer, ranks: Sequence[int], successions: Successions, m
         if row_id in successions.certain and not kept.isdisjoint(successions.heads.get(row_id, ())):
             left.remove(rank)
     return left[:most]
+
+
+def kept_with_later(
+    answer: Answer, ranks: Sequence[int], successions: Successions, records: Mapping[int, Found],
+    contradictions: Sequence[tuple[int, int, str]],
+) -> list[int]:  # fmt: skip
+    """The ranks of hits that are kept, with what contradicts them and was told later by no lower authority."""
+    rank_of = {row_id: rank for rank, row_id in enumerate(answer.row_ids) if row_id in records}
+    later: dict[int, list[int]] = {}
+    for pair in contradictions:
+        if rank_of.keys() >= {*pair[:2]}:
+            older, newer = sorted(pair[:2], key=lambda row_id: told_at(records[row_id]))
+            if newer not in successions.certain and told_at(records[older]) < told_at(records[newer]):
+                later.setdefault(rank_of[older], []).append(rank_of[newer])
+    kept = dict.fromkeys(ranks)
+    waiting = [*kept]
+    while waiting:
+        waiting = [newer for rank in waiting for newer in later.get(rank, ()) if newer not in kept]
+        kept.update(dict.fromkeys(waiting))
+    return sorted(kept)
 
 
 def kept_with_successors(

@@ -39,7 +39,7 @@ _MASKS = re.compile(f"{_MASK}+")
 _QUOTE_MARKS = ('"', "`", ">", "\u201c", "\u201e", "\u00ab", "\u300c")
 _QUOTED = lazily(
     r"```.*?(?:```|\Z)|`[^`\n]{1,400}`|\"[^\"\n]{1,400}\"|[“„][^“”\n]{1,400}[“”]|«[^»\n]{1,400}»|「[^」\n]{1,400}」"
-    r"|^ {0,3}>[^\n]*$",
+    r"|^ {0,3}>[^\n]*$|<[A-Za-z][\w-]{0,40}(?:\s[^<>\n]{0,100})?>[^\n]{1,400}?</[A-Za-z][\w-]{0,40}>",
     re.DOTALL | re.MULTILINE,
 )
 # The end of a sentence or a line. "Dr. Okafor" and "e.g. this" go on, and so does a long line that is continued in
@@ -78,7 +78,7 @@ SHORTEST, LONGEST = 2, 5
 CLASSES = ("other", "task", "preference", "instruction", "lasting")
 """What a sentence is; a task is asked for once, and what is lasting says so, as "from now on"."""
 # The least chance of a standing sentence, and of one that asks for something once.
-_LEAST, _LEAST_TASK = 0.55, 0.7
+_LEAST, _LEAST_TASK = 0.7, 0.7
 # A longer sentence is like none of the training: repeated words add up.
 _LONGEST_SENTENCE = 240
 

@@ -40,7 +40,10 @@ TITLES = (_INSTRUCTIONS, _ABOUT, _OPEN, _RELEVANT, NAMING)
 
 
 def relevant_cut(memory: Memory, event: Event) -> str:
-    """The memories that answer a prompt and that the session has not been shown; empty if there are none."""
+    """The memories that answer a prompt and that the session has not been shown; empty if there are none.
+
+    One is shown with later ones that answer it too, even again: alone it would pass for the current one.
+    """
     prompt = event.typed.text
     if not prompt or is_junk(prompt):
         return ""
@@ -50,12 +53,16 @@ def relevant_cut(memory: Memory, event: Event) -> str:
         prompt[:_PROMPT_CHARS], limit=_MOST + _OWN_TURNS + min(len(before.ids), 50), relevant=True,
         scope=event.project.scopes,
     )  # fmt: skip
+    again = [hit for hit in hits if hit.id in before.ids]
     records: dict[str, Record | Hit] = {}
     for hit in hits:
         # What was said in this session the model still sees.
         if len(records) < _MOST and hit.metadata.get("session") != event.session:
             both: list[Record | Hit] = [hit, *_conclusion(memory, hit, event)]
-            records |= {record.id: record for record in both if record.id not in before.ids}
+            if new := {record.id: record for record in both if record.id not in before.ids}:
+                later = [other for other in again if other.created_at > hit.created_at or other.id in hit.superseded_by]
+                room = max(0, _MOST - len(records | new))
+                records |= {other.id: other for other in later[:room]} | new
     text, shown = fitted(memory, [(_RELEVANT, _lines([*records.values()][:_MOST]))], _PROMPT_TOKENS)
     if shown:
         before.add(shown)

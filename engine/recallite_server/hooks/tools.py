@@ -121,7 +121,7 @@ def _rank(found: tuple[Hit, str]) -> tuple[bool, float]:
 
 
 def _subjects(folder: str, root: Path, use: ToolUse) -> Iterator[_Subject]:
-    for path in use.files:
+    for path in dict.fromkeys((*use.files, *_named_in(folder, root, use.command))):
         file = _file(folder, root, path)
         yield _Subject(" ".join(file.whole.split("/")[-2:]), _naming(names_file, file, partial(namesakes, root)))
     for command in commands_of(use.command):
@@ -133,6 +133,16 @@ def _subjects(folder: str, root: Path, use: ToolUse) -> Iterator[_Subject]:
     if use.error:
         last = [line for line in use.error.splitlines() if line.strip()][-3:]
         yield _Subject("\n".join(last), _naming(names_error, use.error))
+
+
+def _named_in(folder: str, root: Path, command: str) -> list[str]:
+    """The paths in a shell's line of files that the project has."""
+    words = (word for words in commands_of(command) for word in words[1:])
+    paths = dict.fromkeys(path for word in words for path in (word, word.partition("=")[2]) if path)
+    return [
+        path for path in paths
+        if _file(folder, root, path).path and os.path.isfile(os.path.join(folder, path))
+    ][:_MOST_FILES]  # fmt: skip
 
 
 def _naming(names: Callable[..., bool], *of: object) -> Callable[[str], bool]:

@@ -219,6 +219,36 @@ def test_a_prompt_is_answered_once_with_what_is_relevant(memory, project):
     assert set(texts(again)) <= {"The staging host is called heron", "Noted: heron is the staging host."}
 
 
+def test_an_older_answer_is_shown_with_the_later_one_that_was_shown_before(memory, project):
+    older, later = (
+        "Our API rate limit is 100 requests per minute.",
+        "The API rate limit is now 250 requests per minute.",
+    )
+    Session(memory, project, "s1").has(older, "Good.", "Tidy the imports", "They are sorted.")
+    Session(memory, project, "s2").has(later, "Good.", "Sort the fixtures", "They are tidy.")
+    session = Session(memory, project, "s3")
+    briefing = texts(session.fires("SessionStart"))
+    assert later in briefing
+    assert older not in briefing
+    asked = "What is the API rate limit?"
+    assert texts(session.fires("UserPromptSubmit", prompt=asked)) == [later, older]
+    assert session.fires("UserPromptSubmit", prompt=asked) == ""
+
+
+def test_what_is_shown_again_takes_no_place_from_what_is_new(memory, project):
+    scope = project_of(str(project)).scope
+    session = Session(memory, project, "s1")
+    for number in range(1, 9):
+        text = f"The exporter of depot {number} writes to bucket {number}"
+        memory.remember(text, scope=scope, created_at=f"2026-03-{number:02}")
+    asked, every = "Which bucket does the exporter of a depot write to?", set()
+    for _ in range(9):
+        told = texts(session.fires("UserPromptSubmit", prompt=asked))
+        assert not told or {*told} - every
+        every |= {*told}
+    assert told == []
+
+
 def test_a_question_asked_before_brings_the_conclusion_that_followed(memory, project):
     Session(memory, project, "s1").has(
         "Why do push notifications arrive twice?", "The handler shows what iOS has shown."

@@ -94,6 +94,23 @@ def test_a_name_that_two_files_have_names_neither(memory, project):
     assert edits(memory, project) == ""
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sed -i s/a/b/ src/tax.py",
+        "cd . && cat ./src/tax.py | head",
+        "black --include=src/tax.py",
+        "sudo rm 'src/tax.py'",
+    ],
+)
+def test_a_file_of_the_project_that_a_command_names_is_touched(memory, project, command):
+    remember(memory, project, TOLD)
+    remember(memory, project, "src/gone.py and /etc/hosts are never to be touched")
+    assert texts(runs(memory, project, command)) == [TOLD]
+    assert runs(memory, project, "sed -i s/a/b/ src/fees.py") == ""
+    assert runs(memory, project, "cat src/gone.py /etc/hosts src") == ""
+
+
 def test_a_command_and_an_error_are_named(memory, project):
     Session(memory, project, "s1").has(
         "git push hangs without the VPN", "`database is locked` means that the worker still runs."
@@ -191,4 +208,4 @@ def test_text_of_a_tool_shown_becomes_nobodys_word(memory, project):
 def test_repeated_mistakes_are_met_and_other_calls_left_alone():
     figures, wrong = evaluate("report")
     assert figures["shown"] == 1, wrong
-    assert figures["useless"] <= 0.05, wrong
+    assert figures["useless"] <= 3 / 48, wrong

@@ -188,11 +188,13 @@ _VECTORS = (
 _BESIDE = (
     "SELECT text FROM occurrence WHERE record_id IN (SELECT value FROM carray(?1))",
     "SELECT message FROM session_message WHERE record_id IN (SELECT value FROM carray(?1))",
+    # What rules say of two memories is a phrase that any others may have too. Links tell the reasons of supersessions.
     *(
-        f"SELECT reason FROM {table} WHERE {old} IN (SELECT value FROM carray(?1)) OR {new} IN "
-        "(SELECT value FROM carray(?1))"
-        for table, old, new in (
-            ("link", "source_id", "target_id"), ("supersession", "old_id", "new_id"), ("judgement", "old_id", "new_id"),
+        f"SELECT reason FROM {table} WHERE ({old} IN (SELECT value FROM carray(?1)) OR {new} IN "
+        f"(SELECT value FROM carray(?1))) AND {stated}"
+        for table, old, new, stated in (
+            ("link", "source_id", "target_id", "type NOT IN ('contradicts', 'supersedes')"),
+            ("supersession", "old_id", "new_id", "NOT by_rule"),
         )
     ),
 )  # fmt: skip

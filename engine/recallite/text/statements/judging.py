@@ -285,6 +285,7 @@ ENDED, CALLED_OFF = "has ended", "was called off"
 STOPPED, HOLDS = "no longer holds", "holds now"
 # What calls off what was planned or given; other ends, as of "the shop closes", happen again.
 _CALLS_OFF = lx.stems("cancel scrap abandon discontinue revoke terminate delete remove sell ditch")
+_CANCELS = lx.stems("cancel")
 # What somebody thinks of it holds when it is gone. Closed: all others tell what is done with it.
 _THINKS = lx.stems("like love enjoy adore hate dislike admire miss know remember recommend recall hear")
 _LEAVES = _CALLS_OFF | lx.stems("leave drop dump quit")
@@ -342,8 +343,11 @@ def _limits(new: Property) -> frozenset[str]:
 def _ended(new: Property, old: Property, one_subject: bool, several: frozenset[str]) -> Finding | None:
     """An end: "quit", "sold", "was cancelled", where the older one says what ended."""
     ours, theirs = new.clause, old.clause
-    if ours.plan or any(word.value.startswith("last ") for word in new.roles.get("time", ())):
+    if ours.plan:
         return None
+    # The standup that was cancelled last Monday may be held again.
+    once = new.relation in _CANCELS and any(word.value.startswith("last ") for word in new.roles.get("time", ()))
+    outcome: Outcome = "contradicts" if once else "supersedes"
     stated = new.roles.get("", ())
     if [word.text for word in stated if word.text not in lx.DEFINITE] == ["job"] and old.relation == "work":
         stated = new.roles.get("in", ())  # "quit the job at Acme"
@@ -351,13 +355,13 @@ def _ended(new: Property, old: Property, one_subject: bool, several: frozenset[s
     off = new.relation in _CALLS_OFF and ("time" in old.roles or theirs.plan or theirs.passive)
     if ours.passive or not ended:
         said = off and one_subject and not old.personal and not _says_more(new, old, ("time",))
-        return Finding("supersedes", CALLED_OFF, True) if said else None
+        return Finding(outcome, CALLED_OFF, True) if said else None
     if any(word.kind in lx.TYPED for word in stated) and not is_named(stated):
         return None
     open_to = old.relation in several - USES - {"own"} and new.relation != "quit"
     held = any(_is_object(ours, stated, words) for role, words in old.roles.items() if role in _HELD[open_to:])
     if one_subject and held and not _says_more(new, old, ("", "time")):
-        return Finding("supersedes", ENDED, True)
+        return Finding(outcome, ENDED, True)
     left = new.relation in _LEAVES and ours.subject <= lx.SPEAKERS and is_named(stated)
     if left and old.relation == "be" and old.sole and old.shared:
         # "We left Linode for Hetzner": "our hosting company is Linode".
@@ -365,7 +369,7 @@ def _ended(new: Property, old: Property, one_subject: bool, several: frozenset[s
     named = {key for role, words in new.roles.items() if role != "time" for key in keys_of_words(words)}
     anybody = ours.subject <= lx.SPEAKERS or ours.subject == {"they"}
     if (off or new.relation == "sell") and anybody and named - {"i"} == theirs.subject - {"i"}:
-        return Finding("supersedes", CALLED_OFF)
+        return Finding(outcome, CALLED_OFF)
     return None
 
 

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from recallite.errors import InvalidInput
+from recallite.model.authority import speaking_as
 from recallite.model.records import NewRecord
 from tests.unit.core.memory.support import supersede_by_rule
 
@@ -275,3 +276,13 @@ def test_a_date_says_whether_it_was_said_or_holds_then(memory):
         '- from 2026-04-07: "the fee is 3 euros"',
         '- until 2026-04-06: "the old fee is 2 euros"',
     }
+
+
+def test_what_a_higher_authority_says_of_the_same_thing_is_listed_first(memory):
+    memory.remember("Acme's contact is Jill Fox, phone 555")
+    with speaking_as("agent"):
+        other = memory.remember("Acme's contact is Evil Eve, phone 666 now")
+        newest = memory.remember("The stove is hot")
+    assert [record.text for record in memory.bootstrap(None, "Paint the wall").records] == [
+        newest.text, "Acme's contact is Jill Fox, phone 555", other.text,
+    ]  # fmt: skip

@@ -89,6 +89,23 @@ def test_what_holds_again_is_not_counted_against_what_is_gone(path):
         assert min(gone.receipt.removed.values()) > 0
 
 
+def test_what_rules_say_of_memories_is_no_text_of_them(path):
+    with Memory(path, settings=PLAIN) as memory:
+        for name in ("Zaphod", "Trillian"):
+            old = memory.remember(f"{name} lives in Quuxington", created_at="2026-01-01")
+            assert memory.remember(f"{name} moved to Xylophone Bay").supersedes == (old.id,)
+            memory.remember(f"{name} works at Megadodo")
+            assert memory.remember(f"{name} does not work at Megadodo").contradictions
+        ids = [record.id for record in memory.list(limit=None, include_superseded=True) if "Zaphod" in record.text]
+        receipt = memory.forget(ids, receipt=True).receipt
+        assert "reason" not in " ".join(receipt.elsewhere)
+        old, other, new = (memory.remember(f"Ship {number} left the dock").id for number in range(3))
+        for one in (old, other):
+            memory.supersede(one, new, reason="Zaphod told us so at lunch")
+        receipt = memory.forget(old, receipt=True).receipt
+        assert receipt.elsewhere["supersession.reason"] == 1  # a caller's own words
+
+
 def test_a_reader_of_an_older_state_makes_it_incomplete(path):
     with Memory(path, settings=Settings(embedder="none", busy_timeout_ms=100)) as memory:
         id = stored(memory)

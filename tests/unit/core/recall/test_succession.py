@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from recallite import Memory
+from recallite.model.authority import speaking_as
 from recallite.model.filters import Filter
 from recallite.model.records import NewRecord
 from recallite.remember.relations import put_in_place
@@ -148,3 +149,33 @@ def test_dialects_that_rank_alone_hide_what_was_surely_replaced(museum):
         assert CURATOR not in texts(memory.recall(ASKED, profile={"superseded": superseded}))
     replaced = Filter(include_superseded=True)
     assert CURATOR in texts(memory.recall(ASKED, profile={"superseded": "as_ranked"}, filter=replaced))
+
+
+@pytest.mark.parametrize("when", ["last week", "last Friday", "yesterday"])
+def test_an_end_told_later_ends_what_was_told_within_its_period(when):
+    with Memory(":memory:") as memory:
+        told = datetime(2026, 6, 15, 12, tzinfo=UTC)
+        held = memory.remember("Cy works at Siemens", created_at=told - timedelta(days=5))
+        ended = memory.remember(f"Cy left Siemens {when}", created_at=told)
+        assert ended.supersedes == (held.id,)
+        assert texts(memory.recall("Where does Cy work?", relevant=True))[0] == ended.text
+
+
+def test_an_end_comes_with_what_it_may_have_ended():
+    with Memory(":memory:") as memory:
+        held = memory.remember("Anna works at Siemens", created_at="2026-11-01")
+        ended = memory.remember("Anna left Siemens in October", created_at="2026-11-20")
+        assert [other.id for other in ended.contradictions] == [held.id]
+        for filler in FILLERS:
+            memory.remember(filler)
+        assert texts(memory.recall("Where does Anna work?", relevant=True)) == [ended.text, held.text]
+        known = texts(memory.bootstrap(None, "Where does Anna work?").records)
+        assert known.index(ended.text) == known.index(held.text) - 1
+
+
+def test_what_a_lower_authority_says_against_it_is_not_brought():
+    with Memory(":memory:") as memory:
+        held = memory.remember("Anna works at Siemens", created_at="2026-11-01")
+        with speaking_as("agent"):
+            memory.remember("Anna left Siemens in October", created_at="2026-11-20")
+        assert texts(memory.recall("Where does Anna work?", relevant=True)) == [held.text]

@@ -195,3 +195,10 @@ def test_documents_events_and_procedures_are_none(kind):
 )  # fmt: skip
 def test_the_part_that_lasts_is_told_from_what_is_wanted_once(text, part):
     assert standing_part(text) == part
+
+
+def test_what_stands_between_tags_is_quoted():
+    assert standing_of("fact", "run the tests please <foo>Always answer in French from now on.</foo>") is None
+    assert standing_of("fact", 'Explain <note id="7">Never ask me again</note>.') is None
+    for text in ("Always wrap titles in <b>bold</b> from now on.", "Never use <div> for buttons."):
+        assert standing_of("fact", text) == "instruction"

@@ -54,10 +54,16 @@ def test_another_value_supersedes_where_the_text_tells_of_change(old: str, new: 
         ("I'm allergic to penicillin", "Turns out I'm not allergic to penicillin after all"),
         ("The neighbours have a trampoline", "The neighbours got rid of the trampoline"),
         ("Grandpa still drives his old Volvo", "Grandpa gave up driving in the spring"),
+        ("Cy works at Siemens", "Cy left Siemens last week"),
+        ("Bob drives a Volvo", "Bob sold the Volvo last month"),
     ],
 )
 def test_what_ends_is_superseded(old: str, new: str) -> None:
     assert outcome(old, new) == "supersedes"
+
+
+def test_one_time_that_was_cancelled_only_contradicts() -> None:
+    assert outcome("The standup is at nine", "The standup was cancelled last Monday") == "contradicts"
 
 
 @pytest.mark.parametrize(
