@@ -522,7 +522,7 @@ export interface DeletedDocument {
 }
 
 export interface Stats {
-  path: string
+  path: string | null
   records: number
   superseded: number
   versions: number

@@ -197,7 +197,7 @@ class Engine:
             return record
         return structs.replace(record, access_count=record.access_count + accesses, accessed_at=to_datetime(last_at))
 
-    def require_whole(self, verb: str, scope: str, *, owner: bool) -> None:
+    def require_whole(self, verb: str, *, owner: bool) -> None:
         """Raise InvalidInput for a scoped handle and StoreError for a tenant; `verb` names what needs more."""
         if (confined := self.store.confined_to) is not None:
             raise StoreError(
@@ -206,7 +206,7 @@ class Engine:
                 "denied",
             )
         if not owner:
-            raise InvalidInput(f"{verb} works on the whole file: call it on the Memory, not on its scope {scope}")
+            raise InvalidInput(f"{verb} works on the whole file: call it on the Memory that opened it, not on a scope")
 
     def rekey(self, key: str | None) -> None:
         """Encrypt the store with another key, or decrypt it."""
@@ -371,4 +371,4 @@ class Namespace:
 
     def _require_whole(self, verb: str) -> None:
         """Raise InvalidInput or StoreError if the handle has a part of the store alone."""
-        self._engine.require_whole(verb, self._scope, owner=self._owner)
+        self._engine.require_whole(verb, owner=self._owner)

@@ -163,9 +163,10 @@ class Memory:
         """A handle bound to a scope: it cannot read or write anything outside.
 
         Its scopes are relative: `/x` of `scoped("/a")` is `/a/x` in the file. `reads` are further scopes of this handle
-        that `recall`, `get`, searches of the tiers and of `knowledge`, and `bootstrap` read too; nothing is written
-        there. What is found in `/handbook` has the scope `//handbook`; `recall(scope="/")` reads the handle's own
-        scope alone. A handle bound to a scope of this one reads that scope alone.
+        that `recall`, `get`, searches of the tiers and of `knowledge`, and those of `bootstrap` read too; nothing is
+        written there. What is found in `/handbook` has the scope `//handbook`; `recall(scope="/")` reads the handle's
+        own scope alone, `where={"scope": {"contains": "//handbook"}}` that one. A handle bound to a scope of this one
+        reads that scope alone.
         """
         if not isinstance(scope, str):  # None would give access to everything
             raise InvalidInput(f"scope is {shown(scope)}: give the path of a scope, such as '/agents/ada'")
@@ -293,6 +294,7 @@ class Memory:
             raise InvalidInput("update was given nothing to change: e.g. update(id, text='...')")
         if not isinstance(id, str) and isinstance(id, Iterable):
             return change.change_expiry(self._engine, checks.as_list(id, "ids"), changes, base=self._scope)
+        self._refuse_shared(id)
         if "renew" not in changes:
             return self._seen(change.update(self._engine, id, changes, base=self._scope))
         return self._seen(change.renew(self._engine, id, changes, base=self._scope))
@@ -322,6 +324,7 @@ class Memory:
         for a memory that would supersede itself, for a cycle, for memories of different scopes, for episodes,
         procedures and chunks of documents, and if a new one holds from before an old one began.
         """
+        self._refuse_shared(old, new)
         relations.supersede(self._engine, old, new, reason=reason, strength=strength, at=at, base=self._scope)
 
     def restore(self, id: str, version: int | datetime | str | None = None) -> Record:
@@ -336,10 +339,12 @@ class Memory:
         Raises NotFound for an unknown id, and InvalidInput if there is no such version, if it is the current one, if
         there is nothing to undo, or for a procedure: use `procedures.save`.
         """
+        self._refuse_shared(id)
         return self._seen(change.restore(self._engine, id, version, base=self._scope))
 
     def link(self, source: str, target: str, *, type: str = "similar", strength: float = 1.0) -> None:
         """Link two memories; recall spreads along links in both directions."""
+        self._refuse_shared(source, target)
         relations.link(self._engine, source, target, type, strength, base=self._scope)
 
     def unlink(self, source: str, target: str, type: str | None = None) -> int:
@@ -369,11 +374,13 @@ class Memory:
         handle that opened the file can do it.
         """
         if checks.check_flag(receipt, "receipt"):
-            self._engine.require_whole("forget with a receipt", self._scope, owner=self._owner)
+            self._engine.require_whole("forget with a receipt", owner=self._owner)
         if id is not None:
             if filter is not None or any(value is not None for value in fields.values()):
                 raise InvalidInput("forget takes an id or a filter, not both")
             ids, skip = checks.as_list(id, "id"), checks.check_flag(missing_ok, "missing_ok")
+            if not skip:
+                self._refuse_shared(*ids)
             return change.forget(
                 self._engine, ids, None, base=self._scope, missing_ok=skip, receipt=receipt,
                 chain=checks.check_flag(chain, "chain"),
@@ -387,6 +394,19 @@ class Memory:
             raise InvalidInput("forget needs an id, a scope or a filter that is not empty; scope='/' is everything")
         chained = checks.check_flag(chain, "chain")
         return change.forget(self._engine, [], selected, base=self._scope, receipt=receipt, chain=chained)
+
+    def _refuse_shared(self, *ids: object) -> None:
+        """Raise InvalidInput if one of these ids, or lists of ids, is of a scope that this handle only reads."""
+        if not self._shared:
+            return
+        names = [name for given in ids for name in (given if isinstance(given, list | tuple) else (given,))]
+        with self._engine.store.read() as reader:
+            own = relations.find_row_ids(reader, names, self._scope)
+            for name in relations.find_row_ids(reader, names, *self._shared):
+                if name not in own:
+                    raise InvalidInput(
+                        f"{name} is of a scope that is shared with this one: it may be read, not changed"
+                    )
 
     def transaction(self, *, embed: Iterable[object] = ()) -> AbstractContextManager[None]:
         """A transaction around several calls: all that they write is one commit, or nothing if the block raises.

@@ -77,7 +77,7 @@ class EngineHandle:
 
         Raises InvalidInput if the handle is scoped, StoreError if the role that opened the memory is a tenant.
         """
-        self.core.require_whole(verb, self.scope, owner=self._owner)
+        self.core.require_whole(verb, owner=self._owner)
         return self
 
     def read(self) -> AbstractContextManager[Reader]:

@@ -13,6 +13,19 @@ def main(arguments: list[str] | None = None) -> int:
     import sys
 
     words = sys.argv[1:] if arguments is None else arguments
+    try:
+        return _run(words)
+    except KeyboardInterrupt as stop:  # while it loads, above all: a command that runs says itself what it has left
+        loaded = sys.modules.get("recallite.doors.cli.run")
+        if loaded is not None:
+            code: int = loaded.ended(stop, [*words])
+            return code
+        if sys.stderr is not None:
+            sys.stderr.write("recallite: Interrupted: stopped before it began\n")
+        return 130
+
+
+def _run(words: list[str]) -> int:
     if "hook" in words:
         from recallite_server.hooks.running import left_of
 

@@ -104,7 +104,9 @@ def _damaged(session: str, position: int, fault: str) -> StoreCorrupt:
 
 def no_session(session_id: str) -> NotFound:
     """Return the error for a session that is not there, or not for this agent."""
-    return NotFound(f"no session {shown(session_id)} here: never opened, ended, or another agent's")
+    return NotFound(
+        f"no session {shown(session_id)} here: never opened, ended, or of another agent or scope, which list shows"
+    )
 
 
 # Snapshots of sessions.

@@ -221,7 +221,7 @@ OPERATIONS: tuple[Operation, ...] = (
         group="sessions", http="GET /sessions",
         tool=Tool("session", about="show sessions, the one used last first", arguments={"limit": 20, "agent": None}),
         command=Command(
-            "sessions list", "session:id agent provider messages used:updated_at", fails="empty", within=True,
+            "sessions list", "session:id scope agent provider messages used:updated_at", fails="empty", within=True,
             arguments={"limit": _LIMIT._replace(default=100)},
         ),
     ),
@@ -241,7 +241,7 @@ OPERATIONS: tuple[Operation, ...] = (
             arguments={"query": REQUIRED, "agent": None, "limit": 10, "relevant": True},
         ),
         command=Command(
-            "sessions search", "confidence:.2f session position role content", fails="empty", within=True
+            "sessions search", "confidence session position role content", fails="empty", within=True
         ),
     ),
     Operation(

@@ -30,7 +30,8 @@ class ErasureReceipt(Struct, frozen=True, kw_only=True):
     - complete: nothing that was removed is left in the files, except for what `elsewhere` lists
     - erased_at: when the check ended, UTC; path: the store
     - ids: the memories forgotten
-    - removed: the number of rows removed from each table of the store
+    - removed: how many rows fewer each table of the store has; what holds again gets rows of its own, and a table that
+      gained more than it lost is not here
     - index_snapshot: whether the index snapshot was deleted
     - searched: how many byte sequences of the removed texts, fields and vectors were searched for; too_short: how many
       values were skipped because they have fewer than 8 bytes
@@ -250,7 +251,9 @@ class Verification(Plain, frozen=True, kw_only=True):
 
 
 class Stats(Plain, frozen=True, kw_only=True):
-    """The state of a store, its index, embedder and kernels; figures of the whole file are None for a scoped handle.
+    """The state of a store, its index, embedder and kernels.
+
+    Figures of the whole file, and its path, are None for a scoped handle.
 
     `superseded` records are among the `records`, and others have surely replaced them. `to_compare` ones were written
     many at a time and are compared in the background (`memory.store.catch_up`). `pending` ones have no vector yet;
@@ -258,7 +261,7 @@ class Stats(Plain, frozen=True, kw_only=True):
     behind.
     """
 
-    path: str
+    path: str | None
     records: int
     superseded: int
     versions: int

@@ -333,8 +333,14 @@ _PLAIN_POLICY = WritePolicy()
 
 
 def _check_profile(value: object, name: str) -> object:
-    resolve_profile(value, name)
-    return value
+    """The profile or its name; of a table with a `name` and changes, the profile that it says."""
+    if not isinstance(value, Mapping):
+        resolve_profile(value, name)
+        return value
+    named = resolve_profile(value.get("name", "default"), f"{name}.name")
+    changes = dict(check_keys(value, name, type(named).__struct_fields__))
+    changes.pop("name", None)
+    return from_table(type(named), changes, name, make=lambda **values: named.override(values))
 
 
 class Warm(Section, frozen=True, kw_only=True):
@@ -415,13 +421,7 @@ class Settings(Section, frozen=True, kw_only=True):
         profile implies. Raises InvalidInput, which begins with the key that is wrong.
         """
         settings = dict(check_keys(table, "", cls.__struct_fields__))
-        profile: Any = settings.get("profile", "default")
-        if isinstance(profile, Mapping):
-            named = resolve_profile(profile.get("name", "default"), "profile.name")
-            changes = dict(check_keys(profile, "profile", type(named).__struct_fields__))
-            changes.pop("name", None)
-            profile = from_table(type(named), changes, "profile", make=lambda **values: named.override(values))
-            settings["profile"] = profile
+        profile = settings["profile"] = _check_profile(settings.get("profile", "default"), "profile")
         if settings.get("write") is not None:
             implied = partial(structs.replace, _implied(profile))
             settings["write"] = from_table(WritePolicy, settings["write"], "write", make=implied)
@@ -437,5 +437,5 @@ class Settings(Section, frozen=True, kw_only=True):
         return table
 
 
-def _implied(profile: str | Profile) -> WritePolicy:
+def _implied(profile: object) -> WritePolicy:
     return _WRITE_POLICIES.get(resolve_profile(profile).name, _PLAIN_POLICY)

@@ -30,7 +30,7 @@ def notes_on(embedder: str | None, cohort: Cohort | None) -> list[str]:
     """What a store with the vectors of this embedder, by name, goes without, in words."""
     if is_fitted_for(embedder):
         return []
-    notes = [f"{embedder} is none of the bundled models: hits are not read, nor ordered by the learned ranking"]
+    notes = [f"hits are not read, nor ordered by the learned ranking: neither is fitted for {embedder}"]
     if cohort is not None and not cohort.separates:
         notes.append(f"{embedder} gives questions and their answers no nearer vectors: recall is by keywords")
     return notes

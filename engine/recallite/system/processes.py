@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import subprocess
+    from types import FrameType
 
 
 if sys.platform == "win32":
@@ -36,6 +37,20 @@ def ignore_interrupts() -> None:
 def heed_interrupts() -> None:
     """Have Ctrl-C raise KeyboardInterrupt, also if a script's `&` has started this process with it ignored."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def noted_interrupts() -> threading.Event:
+    """Have Ctrl-C set the event returned before it does what it did until now, such as cancel the task of a loop."""
+    noted, before = threading.Event(), signal.getsignal(signal.SIGINT)
+
+    def note(number: int, frame: FrameType | None) -> None:
+        noted.set()
+        if callable(before):
+            before(number, frame)
+
+    if callable(before):
+        signal.signal(signal.SIGINT, note)
+    return noted
 
 
 def wait_for_interrupt() -> None:

@@ -40,9 +40,10 @@ def output_of(text: str, payload: Mapping[str, Any], host: str) -> bytes:
     """The output of a hook with this text, as the host takes it."""
     if not text:
         return b""
-    output: dict[str, Any] = {"hookEventName": payload.get("hook_event_name"), "additionalContext": text}
-    output = {_FIELDS[host]: text} if host in _FIELDS else {"hookSpecificOutput": output}
-    return json.dumps(output).encode() + b"\n"
+    output: dict[str, Any] = {"additionalContext": text}
+    if name := payload.get("hook_event_name"):
+        output = {"hookEventName": name, **output}
+    return json.dumps({_FIELDS[host]: text} if host in _FIELDS else {"hookSpecificOutput": output}).encode() + b"\n"
 
 
 class Event(NamedTuple):

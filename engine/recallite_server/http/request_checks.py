@@ -149,7 +149,7 @@ def without_folders(value: Any) -> Any:
     if isinstance(value, list):
         return [*map(without_folders, value)]
     if isinstance(value, Stats):
-        return structs.replace(value, path=_name(value.path))
+        return structs.replace(value, path=None if value.path is None else _name(value.path))
     if isinstance(value, Forgotten) and value.receipt is not None:
         files = {_name(path): size for path, size in value.receipt.files.items()}
         receipt = structs.replace(value.receipt, path=_name(value.receipt.path), files=files)

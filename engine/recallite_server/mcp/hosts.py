@@ -173,7 +173,7 @@ def edited(path: Path, edit: Callable[[dict[str, Any]], None]) -> FileChange:
         if not wanted:
             return FileChange(path, before, before, _by_hand(path, text, edit))
         raise InvalidInput(
-            f"{path} is not plain JSON ({fault}); comments would be lost. FileChange it by hand: "
+            f"{path} is not plain JSON ({fault}); comments would be lost. Change it by hand: "
             f"{json.dumps(wanted, indent=2)}"
         ) from None
     if not isinstance(configuration, dict):

@@ -12,7 +12,6 @@ import os
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, nullcontext, suppress
-from functools import partial
 from inspect import cleandoc
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 from urllib.parse import unquote
@@ -32,6 +31,7 @@ from msgspec import Struct
 from pydantic import ValidationError
 
 from recallite._version import __version__
+from recallite.doors.cli.run import ended
 from recallite.doors.operation import INVALID_PARAMS, codes_of
 from recallite.doors.tools.action import Call, DocumentAccess, Refused, properties, required, schemas_of
 from recallite.doors.tools.calling import as_text, execute
@@ -39,6 +39,7 @@ from recallite.doors.tools.server_tools import INSTRUCTIONS, TOOLS, URI, ServerT
 from recallite.errors import EmbedderError, InvalidInput, NotFound, RecalliteError
 from recallite.model.authority import Authority, check_authority
 from recallite.model.checks import check_scope, is_loopback
+from recallite.system.processes import noted_interrupts
 from recallite.system.telemetry import logger
 from recallite.text.quotes import NOTICE, escaped, harmless, quoted
 from recallite_server.http.access_tokens import GRANTED, Grant
@@ -371,9 +372,18 @@ Application = Callable[
 
 
 def run_stdio(memory: MemoryServer) -> None:
-    """Answer one host until it closes its end of one of the pipes."""
-    # A thread waits for input, which nothing else ends.
-    anyio.run(partial(converse, memory, left=lambda: os._exit(1)))
+    """Answer one host until it closes its end of one of the pipes, or Ctrl-C is pressed."""
+
+    async def run() -> None:
+        interrupted = noted_interrupts()
+
+        def left() -> None:
+            # A thread waits for input, which nothing else ends.
+            os._exit(ended(KeyboardInterrupt(), ["mcp"]) if interrupted.is_set() else 1)
+
+        await converse(memory, left=left)
+
+    anyio.run(run)
 
 
 async def converse(

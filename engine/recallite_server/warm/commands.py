@@ -30,7 +30,12 @@ def answered(words: Sequence[str]) -> int | None:
             return None
         call = Call(words)
         if call.name == "mcp":
-            return _mcp(call, words)
+            try:
+                return _mcp(call, words)
+            except KeyboardInterrupt as stop:
+                from recallite.doors.cli.run import ended
+
+                return ended(stop, [*words])
         if not call.is_of_file:
             return None
         if call.name == "hook":

@@ -134,25 +134,27 @@ class Proxy:
         """Pass lines on until the host closes its end; returns the exit code."""
         connecting = threading.Thread(target=self._connect_first, daemon=True)
         connecting.start()
-        for line in sys.stdin.buffer:
+        try:
+            for line in sys.stdin.buffer:
+                with self._writing:
+                    message = _message(line)
+                    if answer := self._answers.answer(message):
+                        self._tell(answer)
+                    self._note(line, message, answered=bool(answer))
+                    if answer and message.get("method") != "initialize":
+                        continue
+                    if self._early is not None:
+                        self._early.append(line)
+                    else:
+                        self._send(line)
+        finally:  # Ctrl-C ends the conversation too
+            connecting.join()
             with self._writing:
-                message = _message(line)
-                if answer := self._answers.answer(message):
-                    self._tell(answer)
-                self._note(line, message, answered=bool(answer))
-                if answer and message.get("method") != "initialize":
-                    continue
-                if self._early is not None:
-                    self._early.append(line)
-                else:
-                    self._send(line)
-        connecting.join()
-        with self._writing:
-            self._ended = True
-            if self._server is not None:
-                with suppress(*_BROKEN):
-                    self._server.write(b"")
-        self._reader.join()
+                self._ended = True
+                if self._server is not None:
+                    with suppress(*_BROKEN):
+                        self._server.write(b"")
+            self._reader.join()
         return self._code
 
     def _connect_first(self) -> None:

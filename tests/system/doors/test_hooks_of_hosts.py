@@ -186,6 +186,7 @@ def test_what_a_host_has_put_into_a_prompt_is_nobodys_instruction(memory, host, 
 def test_each_host_takes_its_answer_in_its_own_form(host, event, output):
     assert json.loads(output_of("x", {"hook_event_name": event}, host)) == output
     assert output_of("", {"hook_event_name": event}, host) == b""
+    assert b"null" not in output_of("x", {}, host)
 
 
 # A stand-in for the command: it answers with the event, and notes what it was given.

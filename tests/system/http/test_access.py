@@ -148,6 +148,7 @@ def test_a_token_of_a_scope_is_told_no_paths_of_the_server(ask, on_disk, tmp_pat
         sent = {"json": fields} if operation.in_body else {"params": query}
         answer = client.request(operation.method, path, **sent)
         assert "kept-here" not in answer.text, operation.name
+        assert "agent.db" not in answer.text, operation.name
         told += [operation.name] if "tea.md" in answer.text else []
     assert {"recall", "recall_many", "get", "list", "bootstrap", "knowledge.search", "knowledge.context",
             "knowledge.list", "knowledge.get"} <= {*told}  # fmt: skip

@@ -108,7 +108,7 @@ def test_a_project_has_a_file_of_its_own(home):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{\n  // mine\n  "mcpServers": {}\n}', "comments would be lost"),
+        ('{\n  // mine\n  "mcpServers": {}\n}', "comments would be lost. Change it by hand: "),
         ("[]", "holds something else"),
         ('{"mcpServers": []}', "holds something else"),
         ("{broken", "not plain JSON"),

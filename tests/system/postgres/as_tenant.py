@@ -38,7 +38,7 @@ def _opened(path, *, key=None, **settings):
 
 def _whole(self, verb):
     if not self._owner:
-        raise InvalidInput(f"{verb} works on the whole file: call it on the Memory, not on its scope {self.scope}")
+        raise InvalidInput(f"{verb} works on the whole file: call it on the Memory that opened it, not on a scope")
     return self
 
 

@@ -73,7 +73,7 @@ def test_an_interrupted_import_keeps_earlier_batches(run, db, monkeypatch, capfd
     assert main(["--db", str(db), "import", "-", "--format", "text", "--batch-size", "2"]) == 130
     assert capfd.readouterr() == (
         "",
-        "recallite: Interrupted: stopped; what is stored stays, and an import run again goes on\n",
+        "recallite: Interrupted: stopped; what is stored stays, and is not stored twice if you run it again\n",
     )
     assert run("count").out == "4\n"
 

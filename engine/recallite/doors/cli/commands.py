@@ -270,7 +270,9 @@ def forget(
             confirm(f"Forget {number:,} {'memory' if number == 1 else 'memories'} for good?", yes)
         gone = memory.forget(whole or None, **fields, **how)
         if gone.holds_again:
-            hint(f"{len(gone.holds_again):,} that they superseded hold again; --chain forgets them too")
+            again = len(gone.holds_again)
+            what = "superseded memory holds" if again == 1 else "superseded memories hold"
+            hint(f"{again:,} {what} again; --chain forgets what was superseded too")
             for record in memory.get(gone.holds_again[:_MOST_NAMED]).values():
                 hint(f"{record.id} holds again: {one_line(record.text)}")
         return gone

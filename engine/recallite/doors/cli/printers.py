@@ -418,7 +418,8 @@ def print_audit(audit: Audit) -> None:
         hint(f"{audit.records:,} memories were checked: nothing was found")
     if (others := audit.superseded + audit.may_hold) and all(entry.at is None for entry in audit.findings):
         hint(
-            f"{others:,} of them are superseded: audit superseded shows by what, audit replaced-by-rule those of rules"
+            f"{others:,} of them {'is' if others == 1 else 'are'} superseded: audit superseded shows by what, "
+            "audit replaced-by-rule those of rules"
         )
 
 

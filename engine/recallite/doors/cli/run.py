@@ -299,7 +299,9 @@ def _left(words: list[str], *, asked: bool) -> str:
     effects = {operation.effect for operation in OPERATIONS if operation.words.partition(" ")[0] == name}
     if effects == {"reads"}:
         return "stopped before it answered; the store is as it was"
-    return "stopped; what is stored stays, and an import run again goes on"
+    if name in ("remember", "import", "knowledge", "sync"):
+        return "stopped; what is stored stays, and is not stored twice if you run it again"
+    return "stopped; see whether it was done before you run it again"
 
 
 def exit_code(fault: Exception) -> int:

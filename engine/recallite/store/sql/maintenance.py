@@ -262,7 +262,8 @@ class Erasure(Repository):
                 if len(name.encode()) >= LEAST_BYTES:
                     _add(erased, name)
         now = self._rows_by_table()
-        erased.rows = {table: rows - now[table] for table, rows in erased.rows.items() if rows != now[table]}
+        # A table can also have gained rows, for what holds again.
+        erased.rows = {table: rows - now[table] for table, rows in erased.rows.items() if rows > now[table]}
 
     def found_in_tables(self, pieces: Iterable[bytes]) -> tuple[dict[str, int], set[bytes]]:
         """The rows that hold any of these bytes, as {"table.column": rows}, and the byte sequences that they hold."""

@@ -232,7 +232,7 @@ def figures(tx: Writer, scope: str) -> dict[str, Any]:
         f"SELECT count(*), sum(length(c.codes)) FROM token_code c{of_scope}", visible.values
     ).fetchone()
     return {
-        "path": tx.path,
+        "path": tx.path if scope == "/" else None,
         "records": records,
         "superseded": superseded,
         "versions": closed,

@@ -73,7 +73,7 @@ function stated(stats, view) {
         {},
         h("h2", {}, "Store"),
         facts([
-          ["File", h("span", { class: "mono" }, stats.path)],
+          ["File", stats.path !== null && h("span", { class: "mono" }, stats.path)],
           ["Server", view.server.version],
           ["Schema", number(stats.schema_version)],
           ["SQLite", stats.sqlite_version],

@@ -2,6 +2,9 @@
 
 import json
 import os
+import signal
+import subprocess
+import sys
 
 import apsw
 import pytest
@@ -16,6 +19,14 @@ from recallite.errors import (
     StoreClosed,
     StoreError,
 )
+from recallite_server.main import main
+
+HANDSHAKE = {
+    "jsonrpc": "2.0", "id": 1, "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"},
+    },
+}  # fmt: skip
 
 
 def failed(done, code, name, says=""):
@@ -226,7 +237,8 @@ def test_a_defect_is_one_line_and_a_traceback_on_demand(run, empty, monkeypatch)
     ("words", "said"),
     [
         (("recall", "one"), "stopped before it answered; the store is as it was"),
-        (("remember", "one"), "stopped; what is stored stays, and an import run again goes on"),
+        (("remember", "one"), "stopped; what is stored stays, and is not stored twice if you run it again"),
+        (("forget", "0123456789"), "stopped; see whether it was done before you run it again"),
         (("serve", "--port", "0"), "the server has ended; what was written is stored"),
     ],
 )
@@ -240,6 +252,37 @@ def test_an_interrupted_command_says_what_it_has_left(run, empty, monkeypatch, w
     for module in ("recallite.doors.cli.commands", "recallite_server.commands.serve"):
         monkeypatch.setattr(f"{module}.open_memory", interrupt)
     assert run(*words) == (130, "", f"recallite: Interrupted: {said}\n")
+
+
+def test_an_interrupt_before_a_command_runs_is_one_line(monkeypatch, capsys):
+    def interrupt(arguments=None):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("recallite.doors.cli.run.run", interrupt)
+    assert main(["count"]) == 130
+    assert capsys.readouterr().err == "recallite: Interrupted: stopped before it answered; the store is as it was\n"
+    monkeypatch.delitem(sys.modules, "recallite.doors.cli.run")
+    monkeypatch.setattr("recallite_server.main._run", interrupt)
+    assert main(["count"]) == 130
+    assert capsys.readouterr().err == "recallite: Interrupted: stopped before it began\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a signal to a process of its own")
+@pytest.mark.parametrize("options", [(), ("--no-warm",)])
+def test_an_interrupted_server_of_a_host_is_one_line(tmp_path, options):
+    words = [sys.executable, "-m", "recallite", "--db", str(tmp_path / "agent.db"), *options, "mcp"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(words, **pipes, env={**os.environ, "RECALLITE_WARM": "0"}) as server:
+        for message in (HANDSHAKE, {"jsonrpc": "2.0", "id": 2, "method": "ping"}):
+            server.stdin.write(json.dumps(message).encode() + b"\n")
+        server.stdin.flush()
+        assert b"serverInfo" in server.stdout.readline()
+        assert json.loads(server.stdout.readline())["id"] == 2
+        server.send_signal(signal.SIGINT)
+        _, said = server.communicate(timeout=60)
+    assert (server.returncode, said.decode()) == (
+        130, "recallite: Interrupted: the server has ended; what was written is stored\n",
+    )  # fmt: skip
 
 
 def test_a_question_that_was_not_answered_does_nothing(run, empty):

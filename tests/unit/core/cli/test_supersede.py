@@ -79,7 +79,7 @@ def test_what_rules_found_is_listed_with_its_reason_and_undone(run, remember, db
     assert [cell for cell in audited.out.rstrip("\n").split("\t") if old in cell or new in cell] == [
         old, f"{new} The bus to the harbour is line 11",
     ]  # fmt: skip
-    assert "1 of them are superseded" in run("audit", "junk").err
+    assert "1 of them is superseded" in run("audit", "junk").err
     assert run("restore", old).code == 0
     assert run("audit", "replaced-by-rule").code == 0
 
@@ -100,7 +100,7 @@ def test_supersede_and_restore_by_ends_of_ids(run, remember):
 
 def test_forget_says_what_holds_again(run, moved):
     old, new = moved
-    said = f"1 that they superseded hold again; --chain forgets them too\n{old} holds again: {OSLO}\n"
+    said = f"1 superseded memory holds again; --chain forgets what was superseded too\n{old} holds again: {OSLO}\n"
     assert run("forget", new).err == said
     assert run("list").out.split("\t")[0] == old
     assert run("forget", old).err == ""

@@ -87,7 +87,7 @@ def test_sessions(run):
     call(run, "session", "open", id="s", agent="ada", provider="local")
     call(run, "session", "append", id="s", agent="ada", role="user", content="What about the risks?")
     call(run, "session", "append", id="s", agent="ada", role="assistant", content="The schedule.")
-    assert run("sessions", "list").out.startswith("s\tada\tlocal\t2\t")
+    assert run("sessions", "list").out.startswith("s\t/agents/ada\tada\tlocal\t2\t")
     assert run("sessions", "list", "--agent", "eve").code == 1
     assert (
         run("sessions", "show", "s", "--agent", "ada").out == "user\tWhat about the risks?\nassistant\tThe schedule.\n"
@@ -95,8 +95,13 @@ def test_sessions(run):
     shown = run("sessions", "show", "s", "--agent", "ada", "--limit", "1", "--json").json
     assert shown == [{"role": "assistant", "content": "The schedule."}]
     assert run("sessions", "search", "risks", "--json").json[0]["session"] == "s"
+    confidence, *found = run("sessions", "search", "risks").out.splitlines()[0].split("\t")
+    assert 0 <= float(confidence) <= 1
+    assert found == ["s", "0", "user", "What about the risks?"]
     assert run("sessions", "search", "nothing").code == 1
-    assert run("sessions", "show", "s").code == 1, "another agent's session is none"
+    elsewhere = run("sessions", "show", "s")
+    assert elsewhere.code == 1, "another agent's session is none"
+    assert "of another agent or scope" in elsewhere.err
     end = ("sessions", "end", "s", "--agent", "ada", "--yes")
     ended = run(*end, "--summary", "risks", "--decision", "wait", "--json").json
     assert (ended["ended"], ended["snapshot"]["key_decisions"]) == ("s", ["wait"])

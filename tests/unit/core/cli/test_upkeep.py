@@ -249,7 +249,7 @@ def test_audit_shows_both_of_a_pair_and_what_is_superseded(run, remember):
     assert line.split("\t")[:3] == ["contradictions", "", one]
     assert line.split("\t")[4:] == [f"{two} It has a ridge and gables", "The roof is flat"]
     run("supersede", one, two)
-    assert "1 of them are superseded: audit superseded shows by what" in run("audit", "contradictions").err
+    assert "1 of them is superseded: audit superseded shows by what" in run("audit", "contradictions").err
     (shown,) = run("audit", "superseded", "--json").json["findings"]
     assert (shown["id"], shown["other"], shown["verb"]) == (one, two, None)
 

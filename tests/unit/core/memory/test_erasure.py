@@ -77,6 +77,18 @@ def test_what_others_hold_of_it_is_named(path):
     assert receipt.elsewhere == {"record.text": 1, "session_message.message": 1}
 
 
+def test_what_holds_again_is_not_counted_against_what_is_gone(path):
+    with Memory(path) as memory:
+        old = memory.remember("The standup of team 1 is at nine")
+        memory.remember("The standup of team 1 is at ten now")
+        memory.restore(old.id)
+        newest = memory.remember("The standup of team 1 is at eleven now")
+        gone = memory.forget(newest.id, receipt=True)
+        assert gone.holds_again
+        assert gone.receipt.removed["record"] == 1
+        assert min(gone.receipt.removed.values()) > 0
+
+
 def test_what_rules_say_of_memories_is_no_text_of_them(path):
     with Memory(path, settings=PLAIN) as memory:
         for name in ("Zaphod", "Trillian"):

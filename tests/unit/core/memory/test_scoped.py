@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from recallite import Memory
-from recallite.errors import NotFound, RecalliteError
+from recallite.errors import InvalidInput, NotFound, RecalliteError
 from recallite.model.records import NewRecord
 from recallite.recall.request import recall_arguments
 from tests.unit.core.memory.support import state, unit
@@ -224,6 +224,26 @@ def test_a_handle_recalls_its_scope_and_those_that_it_reads(shared):
     (passage,) = handle.knowledge.search("Apple invoices", 1)
     assert (passage.scope, passage.metadata["document"][:4]) == ("//handbook", "doc_")
     assert "refunds" in handle.bootstrap(None, "apple refunds").text
+
+
+def test_a_change_of_what_is_only_read_is_refused_as_such(shared):
+    handle, book, before = shared.handle, shared.handbook, state(shared)
+    for call in (
+        lambda: handle.forget(book), lambda: handle.forget([shared.own, book]), lambda: handle.restore(book),
+        lambda: handle.update(book, text="pear"), lambda: handle.update(book, renew=True),
+        lambda: handle.supersede([shared.own], book), lambda: handle.link(shared.own, book),
+    ):  # fmt: skip
+        with pytest.raises(InvalidInput, match=f"{book} is of a scope that is shared .*: it may be read, not changed"):
+            call()
+    assert state(shared) == before
+    with pytest.raises(NotFound):
+        handle.forget(shared.theirs)
+    assert handle.forget(book, missing_ok=True).records == 0
+    with pytest.raises(InvalidInput, match="forget with a receipt works on the whole file") as refused:
+        handle.forget(shared.own, receipt=True)
+    assert "/tenants" not in str(refused.value)
+    everything = shared.scoped("/tenants/a", reads="/")
+    assert everything.update(shared.own, importance=0.9).scope == "/x"
 
 
 def test_what_is_only_read_is_not_written_and_nothing_else_is_seen(shared):

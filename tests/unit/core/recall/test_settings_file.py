@@ -140,6 +140,16 @@ def test_settings_themselves_are_checked():
             Settings(**bad)
 
 
+def test_a_profile_is_a_table_in_code_as_in_a_file(tmp_path):
+    settings = Settings(profile={"name": "hermes", "reading": 5})
+    assert settings == Settings(profile=resolve_profile("hermes").override({"reading": 5}))
+    assert settings.write_policy.recognise_recalled
+    settings.save(tmp_path / "settings.toml")
+    assert Settings.load(tmp_path / "settings.toml") == settings
+    with pytest.raises(InvalidInput, match=r"Settings\.profile\.name is 'none': use one of default"):
+        Settings(profile={"name": "none"})
+
+
 def test_what_toml_cannot_say_is_refused_and_json_keeps_it(tmp_path):
     settings = Settings(write=WritePolicy(supersede_confidence=None))
     with pytest.raises(InvalidInput, match=r"write\.supersede_confidence is None, which TOML cannot say"):
