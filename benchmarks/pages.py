@@ -65,7 +65,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "peers": lambda: peers.markdown(_saved("peers")),
     "peers claims": lambda: peers.claims(_saved("peers")),
     "memory systems": lambda: memory_systems.markdown(_saved("memory_systems")),
-    "memory systems claims": lambda: memory_systems.claims(_saved("memory_systems"), _saved("quality")),
+    "memory systems claims": lambda: memory_systems.claims(_saved("memory_systems")),
     "quality excerpt": lambda: _excerpt(
         quality.markdown(_saved("quality")), "set", "questions", "metric", "vector", "keyword", "RRF", "default"
     ),

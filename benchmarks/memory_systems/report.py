@@ -74,8 +74,8 @@ def markdown(saved: dict[str, Any]) -> str:
     return "\n\n".join([*parts, _caption(saved)])
 
 
-def claims(saved: dict[str, Any], quality: dict[str, Any]) -> str:
-    """The claim of the README: Recallite beside its signals alone and the best other system, with n and intervals."""
+def claims(saved: dict[str, Any]) -> str:
+    """The claim of the README: Recallite, with fields and with text alone, and the best other system."""
     rows = saved["results"]["locomo"]
     ours = rows[OURS]["default"]
     others = {
@@ -84,15 +84,12 @@ def claims(saved: dict[str, Any], quality: dict[str, Any]) -> str:
         if not name.startswith(OURS) and (figures := _best(row, "recall@20"))
     }
     name = max(others, key=lambda other: _mean(others[other]))
-    alone = quality["sets"]["locomo"]["figures"]
-    vectors, keywords = (f"{100 * alone[column]['recall@20']:.1f} %" for column in ("vector", "keyword"))
     text = (
         f"- **It finds what you mean.** On the development part of LoCoMo ({ours['questions']} questions), "
         f"{_percent(ours)} of the evidence is among the first 20 hits if each turn has its speaker, session and time, "
         f"and {_percent(rows[TEXT_ALONE]['default'])} if it is a line of text. With lines of text {name}, the best of "
-        f"{len(others)} other systems that need no language model, finds {_percent(others[name])}; with fields vectors "
-        f"alone find {vectors}, keywords alone {keywords}. Nothing is tuned per data set. [Memory "
-        "systems](docs/benchmarks.md#memory-systems), [quality](docs/benchmarks.md#quality)"
+        f"{len(others)} other systems that need no language model, finds {_percent(others[name])}. Nothing is tuned "
+        "per data set. [Memory systems](docs/benchmarks.md#memory-systems), [quality](docs/benchmarks.md#quality)"
     )
     return fill(text, 120, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 

@@ -78,17 +78,21 @@ SHORTEST, LONGEST = 2, 5
 CLASSES = ("other", "task", "preference", "instruction", "lasting")
 """What a sentence is; a task is asked for once, and what is lasting says so, as "from now on"."""
 # The least chance of a standing sentence, and of one that asks for something once.
-_LEAST, _LEAST_TASK = 0.62, 0.7
+_LEAST, _LEAST_TASK = 0.59, 0.7
 # A longer sentence is like none of the training: repeated words add up.
 _LONGEST_SENTENCE = 240
 
 
 class _Judged(NamedTuple):
-    """What a sentence is: a task for once, a standing instruction or preference, one that says it `lasts`, or none."""
+    """What a sentence is: a task for once, a standing instruction or preference, one that says it `lasts`, or none.
+
+    `doubt` is the chance that it is not standing.
+    """
 
     task: bool
     standing: Standing | None
     lasts: bool
+    doubt: float
 
 
 def standing_of(kind: str, text: str, context: str | None = None) -> Standing | None:
@@ -112,10 +116,14 @@ def standing_of_each(records: Sequence[tuple[str, str, str | None]]) -> list[Sta
     for begin, end in pairwise([0, *ends]):
         beside_task = False
         found: Standing | None = None
+        # The more sentences, the more may be taken for standing ones by mistake.
+        most = (1 - _LEAST) / max(end - begin, 1)
         for one in judged[begin:end]:
-            if one.standing == "preference":
+            if one.standing is None or one.doubt > most:
+                pass
+            elif one.standing == "preference":
                 found = found or one.standing
-            elif one.standing is not None and (one.lasts or not beside_task):
+            elif one.lasts or not beside_task:
                 found = one.standing
             beside_task = beside_task or one.task
         named.append(None if found == "instruction" and addresses_model(records[len(named)][1]) else found)
@@ -177,7 +185,8 @@ def _judged(sentences: Sequence[str]) -> list[_Judged]:
         asked = instruction + lasting
         name: Standing = "preference" if preference > asked else "instruction"
         standing = name if preference + asked >= _LEAST else None
-        judged.append(_Judged(task >= _LEAST_TASK, standing, asked >= _LEAST and lasting >= instruction))
+        lasts = asked >= _LEAST and lasting >= instruction
+        judged.append(_Judged(task >= _LEAST_TASK, standing, lasts, 1 - preference - asked))
     return judged
 
 

@@ -141,13 +141,15 @@ def test_the_users_own_instructions_are_shown_to_the_next_session(memory, projec
 
 
 def test_a_briefing_quotes_what_lasts_and_the_later_of_two_instructions(memory, project):
-    Session(memory, project, "s1").has("Rename the table. Never commit generated files. Then stop.", "Renamed.")
+    Session(memory, project, "s1").has(
+        "Rename the table. From now on never commit generated files. Then stop.", "Renamed."
+    )
     Session(memory, project, "s2").has("Always answer in Dutch", "Goed.", "Answer in Polish from now on", "Dobrze.")
     Session(memory, project, "s3").has("Always use tabs for tables", "Ok.", "Use spaces for tables from now on", "Ok.")
     Session(memory, project, "s4").has("Fix the parser", "Fixed.", "Explain the lexer", "It reads words.")
     briefing = Session(memory, project, "s5").fires("SessionStart")
     told = briefing.partition("Where the last")[0]
-    assert '"Never commit generated files."' in told
+    assert '"From now on never commit generated files."' in told
     assert "Rename" not in told
     assert '"Answer in Polish from now on"' in told
     assert "Dutch" not in told

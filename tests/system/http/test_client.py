@@ -120,7 +120,7 @@ def test_sessions_and_documents(client, on_disk, tmp_path):
     assert session.messages(limit=2) == on_disk.sessions.get("talk", agent="ada").messages(limit=2)
     assert session.pop() == {"type": "call", "n": 1}
     assert client.sessions.list(agent="ada") == on_disk.sessions.list(agent="ada")
-    (theirs,), (ours,) = client.sessions.search("hello"), on_disk.sessions.search("hello")
+    theirs, ours = client.sessions.search("hello")[0], on_disk.sessions.search("hello")[0]
     assert (theirs.content, theirs.position, theirs.created_at) == (ours.content, ours.position, ours.created_at)
     assert theirs.confidence == pytest.approx(ours.confidence)
     assert client.sessions.get("talk", agent="ada").clear() == 2

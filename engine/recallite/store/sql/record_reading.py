@@ -510,8 +510,9 @@ class Overview(Repository):
         columns = ("id", "public_id", "scope_id", "kind", "coalesce(source_id, -1)", "superseded")
         (row,) = self._execute(
             f"SELECT {', '.join(f'json_group_array({column})' for column in columns)} FROM "
-            "(SELECT id, public_id, scope_id, kind, source_id, CASE WHEN superseded_at IS NULL OR held_until IS NOT NULL "
-            f"THEN 0 ELSE 1 END AS superseded FROM {_from(filter)} WHERE {condition.sql} ORDER BY id)",
+            "(SELECT id, public_id, scope_id, kind, source_id, "
+            "CASE WHEN superseded_at IS NULL OR held_until IS NOT NULL THEN 0 ELSE 1 END AS superseded "
+            f"FROM {_from(filter)} WHERE {condition.sql} ORDER BY id)",
             condition.values,
         )
         ids, public_ids, scopes, kinds, sources, superseded = map(msgspec.json.decode, row)

@@ -234,10 +234,10 @@ def test_bootstrap_has_a_section_of_its_own(memory):
 
 
 def test_bootstrap_quotes_only_what_lasts(memory):
-    whole = "The fence is done. Never use a brush on plaster. Then water the roses."
+    whole = "The fence is done. Never commit generated files. Then water the roses."
     stored = memory.remember(whole)
     ready = memory.bootstrap(None, "Decorate the hall")
-    assert '"Never use a brush on plaster."' in ready.text
+    assert '"Never commit generated files."' in ready.text
     assert "roses" not in ready.text
     assert texts(ready.standing) == [whole]
     assert memory.recall("What about the roses?")[0].id == stored.id

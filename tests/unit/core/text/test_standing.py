@@ -137,7 +137,7 @@ def test_what_follows_a_task_is_about_it_unless_it_lasts(text, name):
         ("Don’t call me before nine – ever", "instruction"),
         ("Alway\u017f answer in French", "instruction"),
         ("I’d prefer tea in the café", "preference"),
-        ("Café? I li\u212ae my coffee black", "preference"),
+        ("I li\u212ae my café coffee black", "preference"),
         ("“Always answer briefly”, said the café", None),
     ],
 )
