@@ -38,6 +38,8 @@ from recallite.text.words import QUESTION_TERMS, STOP_TERMS, placed_terms, query
 # our own, ten of which mix English names with other scripts, seven were answered with .3, three with .5 and one with
 # .6; of ten that a text answers all were.
 _READ_SHARE = 0.6
+# What vectors count of an embedder that does not tell near from far.
+_FAINT = np.float32(1e-3)
 
 
 class Queries(NamedTuple):
@@ -107,7 +109,10 @@ def prepare_queries(
         # Profiles of other systems rank by the cosine as it is.
         cohort = engine.embedder.cohort if request.profile.name == DEFAULT.name else None
         if cohort is not None and not cohort.separates and request.mode != "vector":
-            return Queries(texts, None)
+            if request.relevant:
+                return Queries(texts, None)
+            # Words decide; where they are too few, the limit is filled.
+            return Queries(texts, [query.vector * _FAINT for query in embedded], None, fingerprint)
         engine.embedder.worked()
     except EmbedderMismatch:
         raise

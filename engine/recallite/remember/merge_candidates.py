@@ -20,7 +20,7 @@ from recallite.index.memory_index import MemoryIndex
 from recallite.index.threshold_search import Likely, ThresholdQuery, likely_among, likely_in_index, nearly_current
 from recallite.model.authority import LOWEST_RANK, said_by
 from recallite.model.checks import now_us
-from recallite.model.filters import Filter
+from recallite.model.filters import MESSAGE_KIND, Filter
 from recallite.model.match_reasons import MATCH_REASONS
 from recallite.model.records import Record
 from recallite.model.settings import WritePolicy
@@ -224,11 +224,12 @@ class MergeCandidates:
         return candidate
 
     def _recallable(self, key: bytes, scope: str) -> list[CandidateRecord]:
-        """The records with this text that a recall in the scope could have returned."""
+        """The records with this text that a recall in the scope could have returned; a message is no memory."""
         candidates = self._by_key.get(key, ())
         return [
             candidate
             for candidate in candidates
+            if candidate.kind != MESSAGE_KIND
             if scope == "/" or candidate.scope == scope or candidate.scope.startswith(scope + "/")
         ]
 

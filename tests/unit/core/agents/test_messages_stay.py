@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from recallite.doors import tools
 from recallite.errors import InvalidInput
 
 
@@ -23,3 +24,10 @@ def test_an_expired_message_is_purged(memory):
     memory.update(found.id, expires_at="2020-01-01")
     assert memory.store.purge_expired().records == 1
     assert [message["content"] for message in session.messages()] == ["Thanks"]
+
+
+def test_what_a_tool_remembers_of_a_message_is_a_memory(memory):
+    memory.sessions.open("s").append("user", "I prefer aisle seats")
+    written = tools.call("memory", {"action": "write", "text": "I prefer aisle seats"}, memory=memory)
+    assert written["outcome"] == "created"
+    assert [record.text for record in memory.list()] == ["I prefer aisle seats"]

@@ -100,7 +100,7 @@ def test_vectors_that_say_nothing_do_not_count():
         memory.remember_many(FACTS)
         hits = memory.recall("toner for the printer")
         assert hits[0].text == FACTS[0]
-        assert all(hit.signals["cosine"] == 0.0 for hit in hits)
+        assert all(abs(hit.signals["cosine"]) < 0.01 for hit in hits)
         assert any("recall is by keywords" in note for note in memory.store.stats().notes)
         # Who asks for vectors gets them.
         assert memory.recall("toner", mode="vector")[0].signals["cosine"] > 0
