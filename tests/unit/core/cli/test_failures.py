@@ -270,6 +270,7 @@ def test_an_interrupt_before_a_command_runs_is_one_line(monkeypatch, capsys):
 @pytest.mark.skipif(sys.platform == "win32", reason="a signal to a process of its own")
 @pytest.mark.parametrize("options", [(), ("--no-warm",)])
 def test_an_interrupted_server_of_a_host_is_one_line(tmp_path, options):
+    pytest.importorskip("mcp")
     words = [sys.executable, "-m", "recallite", "--db", str(tmp_path / "agent.db"), *options, "mcp"]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(words, **pipes, env={**os.environ, "RECALLITE_WARM": "0"}) as server:
