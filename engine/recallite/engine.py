@@ -16,7 +16,7 @@ from msgspec import structs
 
 from recallite.embedding.handle import EmbedderHandle, Identity
 from recallite.embedding.load import bundled_name
-from recallite.embedding.prefixed import Prefixes
+from recallite.embedding.protocol import Prefixes
 from recallite.errors import EmbedderMismatch, InvalidInput, RecalliteError, StoreError
 from recallite.index.memory_index import MemoryIndex
 from recallite.index.snapshot import SnapshotManager

@@ -12,9 +12,10 @@ from contextlib import contextmanager
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from recallite.embedding.prefixed import NO_PREFIXES, Prefixes
 from recallite.embedding.protocol import (
+    NO_PREFIXES,
     Embedder,
+    Prefixes,
     QueryTokens,
     ScriptReader,
     TokenEmbedder,

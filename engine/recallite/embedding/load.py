@@ -14,8 +14,7 @@ from typing import Any, Literal, cast
 
 from msgspec import structs
 
-from recallite.embedding.prefixed import NO_PREFIXES, Prefixed, Prefixes
-from recallite.embedding.protocol import Embedder
+from recallite.embedding.protocol import NO_PREFIXES, Embedder, Prefixed, Prefixes
 from recallite.errors import EmbedderError, InvalidInput, RecalliteError
 from recallite.model.environment import ModelAddress, named_embedder
 from recallite.system import plugins

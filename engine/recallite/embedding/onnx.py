@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recallite.embedding.load import ModelFolder, read_folder, verified_sha256
-from recallite.embedding.prefixed import Prefixes, written
 from recallite.embedding.protocol import (
     OVERLAP_TOKENS,
     Embedded,
+    Prefixes,
     Progress,
     QueryTokens,
     Unread,
@@ -270,7 +270,7 @@ class OnnxEmbedder:
         self.dimension = self._folder.dimension or self._measured(engine)
         self.fingerprint = (
             f"onnx:{engine.sha256[:32]}:d{self.dimension}:{self._folder.pooling}:"
-            f"prefix={written(self._folder.prefixes)}:"
+            f"prefix={self._folder.prefixes}:"
             f"{self._folder.quantisation}:t{self.max_tokens}"
         )
 

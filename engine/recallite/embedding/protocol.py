@@ -259,3 +259,67 @@ def _faults_of(embedder: Embedder) -> Iterator[None]:
         raise
     except Exception as reason:
         raise EmbedderError(f"{embedder.name} failed: {fault_text(reason)}") from reason
+
+
+# Prefixes.
+
+
+class Prefixes(NamedTuple):
+    """The words that a model was trained with before a query and before a document, as "query: " and "passage: "."""
+
+    query: str = ""
+    document: str = ""
+
+    def __str__(self) -> str:
+        """The prefixes as a part of a fingerprint: empty without any."""
+        return "|".join(prefix.replace("|", "\\|") for prefix in self) if any(self) else ""
+
+
+NO_PREFIXES = Prefixes()
+
+
+class Prefixed:
+    """Another embedder with prefixes, which are part of its fingerprint; it gives no codes of tokens.
+
+    Documents are split by characters, with the prefix before each part.
+    """
+
+    def __init__(self, embedder: Embedder, prefixes: Prefixes) -> None:
+        self._embedder: Any = embedder
+        self._prefixes = prefixes
+        self.name = embedder.name
+        for name in ("max_tokens", "batch_size", "count_tokens"):
+            if (value := getattr(embedder, name, None)) is not None:
+                setattr(self, name, value)
+
+    @property
+    def dimension(self) -> int:
+        """Components of a vector."""
+        return int(self._embedder.dimension)
+
+    @property
+    def fingerprint(self) -> str:
+        """The fingerprint of the other, with the prefixes."""
+        return f"{self._embedder.fingerprint}:prefix={self._prefixes}"
+
+    @property
+    def problem(self) -> str | None:
+        """The failure of the other's last request, if it tells."""
+        problem: str | None = getattr(self._embedder, "problem", None)
+        return problem
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """The vectors of queries."""
+        vectors: NDArray[np.float32] = self._embedder.embed([self._prefixes.query + text for text in texts])
+        return vectors
+
+    def embed_documents(
+        self, texts: Sequence[str], contexts: Sequence[str | None], on_progress: Progress | None = None
+    ) -> Embedded:
+        """The vectors of documents' parts."""
+        return embed_in_parts(self._embedder, texts, contexts, on_progress, prefix=self._prefixes.document)
+
+    def unread(self, texts: Sequence[str]) -> list[Unread | None]:
+        """The script of each text that the other does not read, if it tells."""
+        unread = getattr(self._embedder, "unread", None)
+        return [None] * len(texts) if unread is None else list(unread(texts))

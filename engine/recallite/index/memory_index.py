@@ -37,7 +37,7 @@ _FRAMES_AT_ONCE = 8192
 # This many values are cached, and more while they are small: masks of a hundred scopes in 100,000 records.
 _VALUES_CACHED = 16
 _BYTES_CACHED = 32 * 2**20
-# Records that changed since a listing was read in whole; so many are read one by one in 2 ms.
+# The most changed records that are read one by one, in 2 ms, before a listing is read as a whole again.
 _TOUCHED_KEPT = 1000
 # Values that the addition of current records does not change: the embedder, what supersedes what, counts of old terms.
 _OUTLIVE_ADDITION = frozenset(("embedder", "lapses", "chains", "rows", "counts"))

@@ -94,7 +94,7 @@ def least_confidence(least: float, embedder: str | None, signals: str, records: 
 
 
 def normalised_weight(signals: str) -> float:
-    """What a deviation from the cohort's cosines adds to the logit of a confidence, with one of `SIGNAL_SETS`."""
+    """The weight in the logit of a confidence of a deviation from the cohort's cosines, with one of `SIGNAL_SETS`."""
     return load_calibration().cohort[signals]["normalised"]
 
 

@@ -150,16 +150,17 @@ def characters_of(sentences: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[
     Case, white space, the mark of an item and the form of an apostrophe make no difference; a character stands for the
     begin of each, another for its end.
     """
-    read = [f"\x02{_plain(sentence)}\x03" for sentence in sentences]
+    read = [*map(_as_read, sentences)]
     offsets = np.zeros(len(read) + 1, np.int64)
     np.cumsum(np.fromiter(map(len, read), np.int64, len(read)), out=offsets[1:])
     return np.frombuffer("".join(read).encode("utf-32-le", "surrogatepass"), np.int32), offsets
 
 
-def _plain(sentence: str) -> str:
+def _as_read(sentence: str) -> str:
     item = _ITEM.match(sentence)
     plain = " ".join(_MASKS.sub(_MASK, sentence[item.end() if item else 0 :]).split())
-    return plain.lower() if plain.isascii() else normalized("NFKC", plain).casefold().replace("’", "'")
+    plain = plain.lower() if plain.isascii() else normalized("NFKC", plain).casefold().replace("’", "'")
+    return f"\x02{plain}\x03"
 
 
 def sizes_of(offsets: NDArray[np.int64]) -> NDArray[np.float64]:

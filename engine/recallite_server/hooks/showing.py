@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from recallite.agents.known import known
+from recallite.agents.bootstrap import known
 from recallite.model.authority import said_by
 from recallite.model.records import Hit, Record
 from recallite.text.junk import is_junk

@@ -1,18 +1,22 @@
-"""Access tokens: who may reach a store over HTTP, how much of it, and for how long."""
+"""Access tokens: who may reach a store over HTTP, how much of it, for how long, and what they are shown of it."""
 
 from __future__ import annotations
 
 import builtins
 import hashlib
+import os
+import re
 import secrets
 import uuid
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import structs
 
+from recallite.doors.calls import BootstrapText
 from recallite.errors import AccessDenied, InvalidInput, NotFound, StoreError
 from recallite.model import checks
 from recallite.model.authority import Authority, authority_of, check_authority, rank_of
@@ -171,3 +175,64 @@ def _shown(row: AccessTokenRow) -> Token:
         authority=authority_of(row.authority), created_at=checks.to_datetime(row.created_at),
         expires_at=checks.optional_datetime(row.expires_at),
     )  # fmt: skip
+
+
+# Those who have one scope of a store are shown documents by name, without the folders of this machine.
+
+# The line of Markdown that names a passage, which ends with its path and lines or page: a heading, or one of a list.
+_CITED = re.compile(r'(?m)^((?:#{1,6}|-) [^\n]*\("?)([^()"\n]+)("?\))$')
+_PLACE = re.compile(r":\d[\d-]*\Z|, (?:page|p\.) \d+\Z")
+
+
+def seen_by(grant: Grant, result: Any) -> Any:
+    """Return a result as a client sees it: one of a single scope is not told where documents are on this machine."""
+    return result if grant.scope == "/" else _without_server_paths(result)
+
+
+def _without_server_paths(value: Any) -> Any:
+    """Name documents without their folders in a result, as plain values, or in Markdown that cites passages."""
+    if isinstance(value, str):
+        return _CITED.sub(lambda cited: f"{cited[1]}{_named(cited[2])}{cited[3]}", value)
+    if isinstance(value, BootstrapText):
+        value = structs.replace(value, text=_without_server_paths(value.text))
+    return _renamed(msgspec.to_builtins(value, enc_hook=lambda array: array.tolist()))
+
+
+def name_of(source: str) -> str:
+    """The name of a file whose whole path is given; any other source as it is."""
+    return PurePath(source).name if os.path.isabs(source) else source
+
+
+def _named(cited: str) -> str:
+    place = _PLACE.search(cited)
+    path = cited[: place.start()] if place else cited
+    return name_of(path) + cited[len(path) :]
+
+
+def _renamed(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [*map(_renamed, value)]
+    if not isinstance(value, dict):
+        return value
+    shown = {name: _renamed(item) for name, item in value.items()}
+    source = value.get("source")
+    path = source.get("id") if isinstance(source, dict) else source
+    if isinstance(path, str) and os.path.isabs(path) and _is_of_document(value):
+        return _replaced(shown, path, name_of(path))
+    return shown
+
+
+def _is_of_document(value: Mapping[str, Any]) -> bool:
+    """Whether fields are those of a document or of a passage."""
+    said_by = str(value.get("authority") or value.get("said_by") or value.get("saidBy"))
+    return said_by.startswith("document") or "media_type" in value or "mediaType" in value
+
+
+def _replaced(value: Any, path: str, name: str) -> Any:
+    if isinstance(value, list):
+        return [_replaced(item, path, name) for item in value]
+    if isinstance(value, dict):
+        return {key: _replaced(item, path, name) for key, item in value.items()}
+    if isinstance(value, str) and (value == path or value.endswith(f":{path}") or value.startswith(f"{path}:")):
+        return value.replace(path, name)
+    return value

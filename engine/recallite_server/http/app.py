@@ -35,7 +35,7 @@ from recallite.memory import Memory
 from recallite.model.records import Hits
 from recallite.plugin import engine_of
 from recallite.system.telemetry import logger
-from recallite_server.http.access_tokens import GRANTED, Grant, Tokens
+from recallite_server.http.access_tokens import GRANTED, Grant, Tokens, name_of, seen_by
 from recallite_server.http.request_checks import (
     GRANT,
     HANDLERS,
@@ -50,7 +50,6 @@ from recallite_server.http.request_checks import (
     without_folders,
 )
 from recallite_server.http.requests import description, fields_of, values_of
-from recallite_server.http.server_paths import name_of, without_server_paths
 from recallite_server.memory_map import MemoryMap
 
 if TYPE_CHECKING:
@@ -196,11 +195,6 @@ class MemoryApi:
             raise Refused(403, "metrics are of the whole store: the token is for a scope", error=AccessDenied)
         text = await self._in_thread(lambda: self._metrics.text(self._memory))
         return Response(text, media_type=CONTENT_TYPE_LATEST)
-
-
-def seen_by(grant: Grant, result: Any) -> Any:
-    """A result as a client sees it: one of a single scope is not told where documents are on this machine."""
-    return result if grant.scope == "/" else without_server_paths(result)
 
 
 MAX_QUERIES = 64

@@ -42,8 +42,7 @@ from recallite.model.checks import check_scope, is_loopback
 from recallite.system.processes import noted_interrupts
 from recallite.system.telemetry import logger
 from recallite.text.quotes import NOTICE, escaped, harmless, quoted
-from recallite_server.http.access_tokens import GRANTED, Grant
-from recallite_server.http.server_paths import without_server_paths
+from recallite_server.http.access_tokens import GRANTED, Grant, seen_by
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -281,7 +280,7 @@ class _GrantedServer(MemoryServer):
         return self._read_only if _granted(context)[1].read_only else self._tools
 
     def seen(self, context: Context, result: Any) -> Any:
-        return result if _granted(context)[1].scope == "/" else without_server_paths(result)
+        return seen_by(_granted(context)[1], result)
 
 
 def _granted(context: Context) -> tuple[Memory, Grant]:

@@ -176,7 +176,7 @@ def _draw_hits(terminal: Console, hits: Hits, *, many: bool, explained: bool, wh
 
 
 def _few_lines(text: str, query: str, chars: int) -> str:
-    """A text, or so many of its lines and characters around what matches, with marks where it is cut."""
+    """Cut a text to a number of lines and characters around what matches, with marks where it is cut."""
     from recallite.recall.snippets import cut_snippet
 
     whole = part = text.strip()

@@ -289,7 +289,7 @@ def ended(fault: Exception | KeyboardInterrupt, words: list[str]) -> int:
 
 
 def _left(words: list[str], *, asked: bool) -> str:
-    """What an interrupted command has left; `asked`: it was interrupted at a question of its own."""
+    """Describe what an interrupted command has left; `asked` means that it was waiting for an answer of its user."""
     if asked:
         return "nothing was done: the question was not answered"
     texts = (word for before, word in pairwise(("", *words)) if before not in ("--db", "--settings"))

@@ -15,7 +15,7 @@ import recallite_models
 from recallite.embedding import load
 from recallite.embedding.load import read_folder, verified_sha256
 from recallite.embedding.onnx import OnnxEmbedder
-from recallite.embedding.prefixed import Prefixes
+from recallite.embedding.protocol import Prefixes
 from recallite.errors import EmbedderError
 from tests.raising import raises
 from tests.unit.core.embedding.token_vectors import token_vectors
