@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from recallite.index.table import RecordTable
 class RecordGraph(IndexPart):
     """Neighbours by row. The members of a source, or of a run, are chained by position (none: last), then by row id.
 
-    Closed versions are in no chain.
+    Closed versions are in no chain, and the messages of a session in another than memories of its source.
     """
 
     # The rows before and after each row in its source; -1 for none.
@@ -27,10 +27,10 @@ class RecordGraph(IndexPart):
         self._table = table
         self._previous = Growable(np.int32)
         self._next = Growable(np.int32)
-        # Of the sources that have changed: their members by position and record id, with their rows.
+        # Of the chains that have changed: their members by position and record id, with their rows.
         self._changed: dict[int, list[tuple[int, int, int]]] = {}
-        # The sources that had members before the first change, ascending, and the row where the chain of each began.
-        self._began: tuple[NDArray[np.int32], NDArray[np.int64]] | None = None
+        # The chains that had members before the first change, ascending, and the row where each began.
+        self._began: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
         # Linked lists in arrays: for each row the index of its first link, for each link the index of the next one.
         # Heads are empty until there is a link.
         self._heads = Growable(np.int32)
@@ -47,11 +47,11 @@ class RecordGraph(IndexPart):
         """Chain all rows of the table at once."""
         table = self._table
         members = np.flatnonzero((table.sources != -1) & (table.open == 1))
-        sources, positions, ids = table.sources, table.positions.array, table.ids
+        chains, positions, ids = table.chains(members), table.positions.array, table.ids
         if len(members) < len(table):
-            sources, positions, ids = sources[members], positions[members], ids[members]
-        order = _by_source(sources, positions, ids)
-        rows, owners = members[order], sources[order]
+            positions, ids = positions[members], ids[members]
+        order = _by_chain(chains, positions, ids)
+        rows, owners = members[order], chains[order]
         within = owners[1:] == owners[:-1]
         before, after = rows[:-1][within], rows[1:][within]
         self._add_rows(len(table))
@@ -75,15 +75,15 @@ class RecordGraph(IndexPart):
         """Chain the rows that the table has just appended."""
         self._note_begins()
         self._add_rows(len(rows))
-        self.insert(rows.tolist())
+        self.insert(rows)
 
-    def insert(self, rows: Iterable[int]) -> None:
+    def insert(self, rows: NDArray[np.int64]) -> None:
         """Insert rows that are in no chain into the chains of their sources."""
         table = self._table
-        for row in rows:
-            if table.sources[row] == -1 or not table.open[row]:
+        for row, chain in zip(rows.tolist(), table.chains(rows).tolist(), strict=True):
+            if chain == -1 or not table.open[row]:
                 continue
-            members, key = self._members(int(table.sources[row])), self._key(row)
+            members, key = self._members(chain), self._key(row)
             i = bisect_left(members, key)
             members.insert(i, key)
             before = members[i - 1][2] if i else -1
@@ -91,14 +91,13 @@ class RecordGraph(IndexPart):
             self._chain(before, row)
             self._chain(row, after)
 
-    def remove(self, rows: Iterable[int]) -> None:
+    def remove(self, rows: NDArray[np.int64]) -> None:
         """Take rows out of their chains. Call it before the table changes or deletes them."""
         self._note_begins()
-        for row in rows:
-            source = int(self._table.sources[row])
-            if source == -1:
+        for row, chain in zip(rows.tolist(), self._table.chains(rows).tolist(), strict=True):
+            if chain == -1:
                 continue
-            members, key = self._members(source), self._key(row)
+            members, key = self._members(chain), self._key(row)
             i = bisect_left(members, key)
             if i < len(members) and members[i] == key:
                 del members[i]
@@ -151,17 +150,18 @@ class RecordGraph(IndexPart):
             chained = len(self.previous)
             sources, current = self._table.sources[:chained], self._table.open[:chained] == 1
             rows = np.flatnonzero((self.previous < 0) & (sources != -1) & current)
-            order = np.argsort(sources[rows])
-            self._began = sources[rows[order]], rows[order]
+            chains = self._table.chains(rows)
+            order = np.argsort(chains)
+            self._began = chains[order], rows[order]
 
-    def _members(self, source: int) -> list[tuple[int, int, int]]:
-        members = self._changed.get(source)
+    def _members(self, chain: int) -> list[tuple[int, int, int]]:
+        members = self._changed.get(chain)
         if members is None:
             assert self._began is not None
-            sources, rows = self._began
-            i = int(np.searchsorted(sources, np.int32(source)))
-            row = int(rows[i]) if i < len(sources) and sources[i] == source else -1
-            members = self._changed[source] = []
+            chains, rows = self._began
+            i = int(np.searchsorted(chains, np.int64(chain)))
+            row = int(rows[i]) if i < len(chains) and chains[i] == chain else -1
+            members = self._changed[chain] = []
             while row >= 0:
                 members.append(self._key(row))
                 row = int(self._next.array[row])
@@ -177,17 +177,17 @@ class RecordGraph(IndexPart):
             self._previous.array[after] = before
 
 
-def _by_source(sources: NDArray[np.int32], positions: NDArray[Any], ids: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The order of members by source, position and id, int64.
+def _by_chain(chains: NDArray[np.int64], positions: NDArray[Any], ids: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The order of members by chain, position and id, int64.
 
-    Where each source was written in order and at once its runs are sorted: a million records take a fifth of the time.
+    Where each chain was written in order and at once its runs are sorted: a million records take a fifth of the time.
     """
-    begins = np.flatnonzero(np.append(True, sources[1:] != sources[:-1])[: len(sources)])
-    runs = np.argsort(sources[begins])
-    owners = sources[begins[runs]]
+    begins = np.flatnonzero(np.append(True, chains[1:] != chains[:-1])[: len(chains)])
+    runs = np.argsort(chains[begins])
+    owners = chains[begins[runs]]
     level = positions[1:] == positions[:-1]
     following = (positions[1:] > positions[:-1]) | (level & (ids[1:] > ids[:-1]))
-    if not (following | (sources[1:] != sources[:-1])).all() or not (owners[1:] > owners[:-1]).all():
-        return np.lexsort((ids, positions, sources))
-    sizes = np.diff(np.append(begins, len(sources)))[runs]
-    return np.repeat(begins[runs] - np.cumsum(sizes) + sizes, sizes) + np.arange(len(sources))
+    if not (following | (chains[1:] != chains[:-1])).all() or not (owners[1:] > owners[:-1]).all():
+        return np.lexsort((ids, positions, chains))
+    sizes = np.diff(np.append(begins, len(chains)))[runs]
+    return np.repeat(begins[runs] - np.cumsum(sizes) + sizes, sizes) + np.arange(len(chains))

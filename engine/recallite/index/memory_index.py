@@ -390,7 +390,7 @@ class MemoryIndex:
         if gone:
             rows = self.table.rows_of(np.array(sorted(gone), dtype=np.int64))
             open_rows = rows[self.table.open[rows] == 1]
-            self.graph.remove(open_rows.tolist())
+            self.graph.remove(open_rows)
             for row in open_rows.tolist():
                 self.graph.unlink(row)
             self.table.tombstone(sorted(gone))
@@ -439,7 +439,7 @@ class MemoryIndex:
         if not ids:
             return
         columns = reader.blocks.within(self.scope).columns(ids)
-        rows = self.table.known_rows(columns.ids).tolist()
+        rows = self.table.known_rows(columns.ids)
         self.graph.remove(rows)
         self.table.overwrite(columns)
         self._read_frames(reader, columns.ids)  # a change of kind changes them

@@ -56,6 +56,8 @@ _DENSE = ("scopes", "kinds", "sources", "positions", "created_at", "moments", "m
           "authorities")  # fmt: skip
 # Columns that few records have a value of: of a million records they would take 40 MB.
 _SPARSE = ("recorded_until", "expires_at", "superseded_at", "held_until")
+# What is added to the number of a source for the messages of a session: no source has as great a number.
+_OF_MESSAGES = 2**31
 # Up to this many are looked through, which takes 5 us.
 _TAGS_AS_THEY_CAME = 4096
 
@@ -326,6 +328,13 @@ class RecordTable(IndexPart):
     def of_kinds(self, kinds: Sequence[str]) -> NDArray[np.uint8]:
         """1 for the rows of these kinds."""
         return _among(self._kinds.array, [self._kind_numbers[kind] for kind in kinds if kind in self._kind_numbers])
+
+    def chains(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """What neighbours of these rows share, -1 for none: the source or run, apart for the messages of sessions."""
+        chains: NDArray[np.int64] = self.sources[rows].astype(np.int64)
+        if (message := self._kind_numbers.get(MESSAGE_KIND)) is not None:
+            chains[self._kinds.array[rows] == message] += _OF_MESSAGES
+        return chains
 
     def of_sources(self, numbers: Sequence[int]) -> NDArray[np.uint8]:
         """1 for the rows of these sources."""

@@ -237,11 +237,13 @@ def fetch_and_assess(opened: Opened, queries: Queries, answers: Sequence[Answer]
     contradictions: list[tuple[int, int, str]] = []
     if opened.memory_index.cached("contradicts", None, opened.reader.links.any_contradiction):
         found = {row_id for answer in answers for row_id in answer.row_ids}
-        contradictions = opened.reader.links.contradictions(sorted(found))
+        links, scopes = opened.reader.links, request.filter.scopes
+        readable = opened.reader.scopes.within(scopes) if scopes else None
+        contradictions = links.contradictions(sorted(found), readable)
         if in_order and contradictions:
             answers = [bring_contradictions(opened, answer, contradictions) for answer in answers]
             brought = {row_id for answer in answers for row_id in answer.row_ids} - found
-            contradictions += opened.reader.links.contradictions(sorted(brought)) if brought else []
+            contradictions += links.contradictions(sorted(brought), readable) if brought else []
     row_ids = [row_id for answer in answers for row_id in (*answer.row_ids, *answer.successors) if row_id >= 0]
     records = opened.reader.records.fetch(row_ids) if row_ids else {}
     relations = Relations(successions, contradictions if in_order else (), in_order)

@@ -128,16 +128,20 @@ class Links(Repository):
     def _of_types(self, types: Sequence[str]) -> tuple[str, tuple[Any, ...]]:
         return (f"AND l.type {IN_ARRAY}", (self._array(types),)) if types else ("", ())
 
-    def contradictions(self, ids: Sequence[int]) -> list[tuple[int, int, str]]:
-        """(one, other, public id of the other) for these records and the open ones that contradict them."""
+    def contradictions(self, ids: Sequence[int], scope_ids: Sequence[int] | None) -> list[tuple[int, int, str]]:
+        """(one, other, public id of the other) for these records and the open ones of some scopes that contradict them.
+
+        None is every scope.
+        """
+        within, scopes = ("", ()) if scope_ids is None else (f"AND r.scope_id {IN_ARRAY} ", (self._id_array(scope_ids),))
         return [
             (one, other, public_id)
             for near, far in (("source_id", "target_id"), ("target_id", "source_id"))
             for one, other, public_id in self._execute(
                 f"SELECT l.{near}, l.{far}, r.public_id FROM link l JOIN record r ON r.id = l.{far} WHERE "
-                f"l.type = 'contradicts' AND r.recorded_until IS NULL AND l.{near} {IN_ARRAY} "
+                f"l.type = 'contradicts' AND r.recorded_until IS NULL {within}AND l.{near} {IN_ARRAY} "
                 f"ORDER BY l.{near}, l.{far}",
-                (self._id_array(ids),),
+                (*scopes, self._id_array(ids)),
             )
         ]
 

@@ -142,6 +142,18 @@ def test_of_a_contradiction_the_later_goes_first_and_each_names_the_other():
         assert {hit.score for hit in hits} == set(scores.values())
 
 
+def test_no_contradiction_names_a_memory_of_a_scope_that_was_not_asked_for():
+    with Memory(":memory:") as memory:
+        ada, ben = memory.scoped("/ada"), memory.scoped("/ben")
+        one = ada.remember("Flash photography is permitted in the east wing")
+        other = ben.remember("Flash photography is banned in the whole museum")
+        memory.link(one.id, other.id, type="contradicts")
+        question = "Is flash photography permitted?"
+        assert [hit.contradicts for hit in memory.recall(question)] == [(one.id,), (other.id,)]
+        for hits in (ada.recall(question), memory.recall(question, scope="/ada")):
+            assert [(hit.id, hit.contradicts) for hit in hits] == [(one.id, ())]
+
+
 def test_dialects_that_rank_alone_hide_what_was_surely_replaced(museum):
     memory, records = museum
     memory.supersede(records[CURATOR].id, records[SUCCESSOR].id)
