@@ -72,13 +72,15 @@ def explain(
             stage, reason, rank = _stage_of(opened, watched, returned, public_id, request, replaced=replaced)
             newer = any(hit.id == public_id and "change" in hit.match_reasons for hit in hits)
             reason += _remarks(opened, watched, row_id, queries, newer=newer)
-    if stage != "returned" and vectors is None:
-        joined = pipeline.recall_queries(engine, [text], None, structs.replace(plain_request, counted=False))[0]
+    confidence = watched.confidence
+    if stage != "returned":
+        joined = pipeline.recall_queries(engine, [text], vectors, structs.replace(plain_request, counted=False))[0]
         for hit_rank, hit in enumerate(joined, 1):
             if hit.id == public_id:
                 by_authority = "authority" in hit.match_reasons
                 why = "a lower authority speaks of the same" if by_authority else "it tells of what another hit states"
                 stage, rank, reason = "returned", hit_rank, f"it is hit {hit_rank}: {why}"
+                confidence = hit.confidence
     signals = watched.signals
     return Explanation(
         id=public_id,
@@ -88,7 +90,7 @@ def explain(
         reason=reason,
         rank=rank,
         score=None if "score" not in signals else min(max(signals["score"], 0.0), 1.0),
-        confidence=watched.confidence,
+        confidence=confidence,
         authority=authority,
         signals=signals,
         ranks=watched.ranks,

@@ -133,7 +133,8 @@ class Links(Repository):
 
         None is every scope.
         """
-        within, scopes = ("", ()) if scope_ids is None else (f"AND r.scope_id {IN_ARRAY} ", (self._id_array(scope_ids),))
+        within = "" if scope_ids is None else f"AND r.scope_id {IN_ARRAY} "
+        scopes = () if scope_ids is None else (self._id_array(scope_ids),)
         return [
             (one, other, public_id)
             for near, far in (("source_id", "target_id"), ("target_id", "source_id"))

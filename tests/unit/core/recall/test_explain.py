@@ -6,7 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from recallite import Memory
 from recallite.errors import NotFound
+from recallite.model.authority import speaking_as
 from recallite.model.records import NewRecord
 from recallite.recall.request import recall_arguments
 from tests.unit.core.memory.support import ONLY_STORES, unit
@@ -21,6 +23,40 @@ def test_a_returned_record_has_the_signals_of_its_hit(memory):
         assert said.signals == pytest.approx(hit.signals)
         assert said.confidence == pytest.approx(hit.confidence)
         assert said.ranks["score"] == place
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {}, {"relevant": True}, {"mode": "keyword"}, {"mode": "vector"}, {"diversify_by": "one_per_source"},
+        {"diversify_by": "time"}, {"profile": {"reading": 5}}, {"profile": {"mmr_lambda": 0.5}},
+    ],
+)  # fmt: skip
+def test_an_explanation_has_the_confidence_of_the_hit(options):
+    with Memory(":memory:") as memory:
+        for place, text in enumerate(
+            (
+                "Ada lives in Oslo",
+                "The author of the guide is Mara Lind",
+                "Mara Lind lives in Bergen",
+                "When is it due?",
+            )
+        ):
+            memory.remember(NewRecord(text, source=f"s{place % 2}", position=place))
+        with speaking_as("agent"):
+            memory.remember_many(f"Ada lives in Turin, says page {place}" for place in range(30))
+        hits_of = {
+            question: memory.recall(question, **options)
+            for question in ("Where does Ada live?", "Where does the author of the guide live?", "Ada Oslo")
+        }
+        if not options:
+            assert any("authority" in hit.match_reasons for hits in hits_of.values() for hit in hits)
+        for question, hits in hits_of.items():
+            assert hits
+            for hit in hits:
+                said = memory.review.explain(question, hit.id, **options)
+                assert said.returned
+                assert said.confidence == pytest.approx(hit.confidence)
 
 
 @pytest.mark.parametrize(
