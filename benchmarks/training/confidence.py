@@ -271,7 +271,8 @@ def main() -> None:
     made: dict[str, Any] = {
         "made_by": "python -m benchmarks.training.confidence",
         "data": {name: sources()[name]["licence"] for name in DATA},
-        "embedders": {}, "words": {}, "cohort": json.loads(FILE.read_text("utf-8"))["cohort"], "figures": {},
+        "embedders": {}, "words": {}, "figures": {},
+        **{name: kept for name, kept in json.loads(FILE.read_text("utf-8")).items() if name in ("cohort", "passages")},
     }  # fmt: skip
     for name in EMBEDDERS:
         inner = load(name)

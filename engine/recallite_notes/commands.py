@@ -204,7 +204,7 @@ def search_files(
 ) -> Passages:
     """Find passages, best first.
 
-    Prints file and line, and the passage with the matched words marked.
+    Prints file and line, and the passage with the matched words marked. If nothing answers, a hint shows what is weak.
     """
     question = stdin_text("workspace search") if query is None else query
     with open_workspace(folder, config, embedder) as opened:
@@ -216,6 +216,10 @@ def search_files(
         )  # fmt: skip
     for remark in (*results.problems, *results.evidence_gaps):
         hint(remark)
+    for weak in () if results else results.weak:
+        place = f"{os.path.relpath(opened.folder / weak.path)}:{weak.snippet_line}"
+        sure = "" if weak.confidence is None else f", confidence {weak.confidence:.2f}"
+        hint(f"weak{sure}: {place}: {one_line(weak.snippet)}")
     return Passages(results, question, opened.folder)
 
 

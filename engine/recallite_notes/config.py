@@ -133,10 +133,9 @@ class TemporalDecayConfig(Section, frozen=True, kw_only=True):
 class QueryConfig(Section, frozen=True, kw_only=True):
     """Defaults of a search.
 
-    Without `min_score` and `min_confidence`, results below the confidence that keeps 95 % of right answers are dropped:
-    0.15, and more with fewer than 100 chunks; so are those whose texts do not answer when they are read, as by
-    `recall(relevant=True)`. If confidence is not known, as of a registered strategy, or not fitted on the embedder,
-    results below a score of 0.35 are, which is memweave's threshold.
+    Without `min_score` and `min_confidence`, results below a confidence of 0.15 are dropped, and those that are less
+    than half as sure as the best. If confidence is not known, as of a registered strategy, or not fitted on the
+    embedder, results below a score of 0.35 are, which is memweave's threshold.
 
     - strategy: `hybrid`, `vector`, `keyword` or the name of a registered strategy. With `keyword` nothing is embedded.
     - max_results: Most results of a search.

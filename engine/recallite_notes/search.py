@@ -21,10 +21,10 @@ from recallite.model.checks import check_query, now_us
 from recallite.model.configuration import Section, declared
 from recallite.model.records import Hit, Plain
 from recallite.model.settings import Profile
-from recallite.recall.calibration import is_fitted_for, least_confidence
+from recallite.recall.calibration import is_fitted_for, least_confidence, passage_weights
 from recallite.recall.pipeline import recall_queries
 from recallite.recall.query import query_words
-from recallite.recall.request import MAX_LIMIT, Request, build_request
+from recallite.recall.request import ANSWER_SHARE, MAX_LIMIT, Request, build_request
 from recallite.recall.snippets import cut_snippet
 from recallite.store.values import CHUNK_KIND
 from recallite.system.messages import shown
@@ -37,6 +37,8 @@ MIN_SCORE = 0.35
 """memweave's threshold, for rows without a confidence and for an embedder that it was not fitted on."""
 MIN_CONFIDENCE = Profile().gap_confidence
 """The default threshold: what keeps 95 % of right answers, whatever the strategy; of a small index it is higher."""
+# A passage of at least this share of the threshold is weak, but may answer.
+_WEAK_SHARE, _MOST_WEAK = 1 / 3, 3
 
 
 class SearchResult(Plain, frozen=True, kw_only=True):
@@ -67,10 +69,10 @@ class SearchResults(list[SearchResult]):
     """The results of one search, best first.
 
     `problems` says what could not be searched, such as vectors. `dropped` counts the passages below the threshold and
-    `best_dropped` is the best of them; `evidence_gaps` says so if all were below.
+    `weak` are the best of those that are near it, at most three; `evidence_gaps` says so if all were below.
     """
 
-    __slots__ = ("best_dropped", "dropped", "evidence_gaps", "problems", "query", "strategy")
+    __slots__ = ("dropped", "evidence_gaps", "problems", "query", "strategy", "weak")
 
     def __init__(
         self,
@@ -81,11 +83,11 @@ class SearchResults(list[SearchResult]):
         problems: tuple[str, ...] = (),
         evidence_gaps: tuple[str, ...] = (),
         dropped: int = 0,
-        best_dropped: SearchResult | None = None,
+        weak: Sequence[SearchResult] = (),
     ) -> None:
         super().__init__(results)
         self.query, self.strategy, self.problems = query, strategy, problems
-        self.evidence_gaps, self.dropped, self.best_dropped = evidence_gaps, dropped, best_dropped
+        self.evidence_gaps, self.dropped, self.weak = evidence_gaps, dropped, tuple(weak)
 
     def to_dict(self) -> dict[str, Any]:
         """The query, the results and the attributes, as JSON values."""
@@ -160,17 +162,12 @@ def search(
             f"search has no option {shown(next(iter(options)))}, and there is no post-processor to take it"
         )
     answer = _found(engine, extensions, text, settings, source_filter)
-    min_score, min_confidence = _threshold(engine, settings, answer)
+    min_score, min_confidence, share = _threshold(engine, settings, answer)
+    least = max(min_confidence, share * max((row.confidence or 0.0 for row in answer.rows), default=0.0))
     mmr_lambda = settings.mmr.lambda_param if settings.mmr.enabled else None
     decay = settings.temporal_decay
     half_life_days = decay.half_life_days if decay.enabled and decay.half_life_days else None
-    rows = [
-        row for row in answer.rows
-        if row.score >= min_score and (row.confidence is None or row.confidence >= min_confidence)
-    ]  # fmt: skip
-    if rows and _reads(engine, settings, answer):
-        sure = _answering(engine, text, settings, source_filter)
-        rows = [replace(row, confidence=sure[row.chunk_id]) for row in rows if row.chunk_id in sure]
+    rows = [row for row in answer.rows if _reaches(row, min_score, least)]
     passing_ids = {row.chunk_id for row in rows}
     dropped = [row for row in answer.rows if row.chunk_id not in passing_ids]
     if half_life_days is not None and rows:
@@ -199,46 +196,32 @@ def search(
             )
             problems += (problem,)
     gaps: tuple[str, ...] = ()
-    best = max(dropped, key=lambda row: (row.confidence or 0.0, row.score), default=None)
-    if best is not None and not passing_ids:
-        gaps = (_nothing_reached(len(dropped), best, min_score, min_confidence),)
+    dropped.sort(key=lambda row: (-(row.confidence or 0.0), -row.score))
+    weak = [row for row in dropped if _reaches(row, _WEAK_SHARE * min_score, _WEAK_SHARE * min_confidence)]
+    if dropped and not passing_ids:
+        gaps = (_nothing_reached(len(dropped), dropped[0], min_score, min_confidence),)
     return SearchResults(
         results, query=text, strategy=settings.strategy, problems=problems, evidence_gaps=gaps, dropped=len(dropped),
-        best_dropped=None if best is None else _result(best, text, settings.snippet_max_chars),
+        weak=[_result(row, text, settings.snippet_max_chars) for row in weak[:_MOST_WEAK]],
     )  # fmt: skip
 
 
-def _threshold(engine: Engine, settings: QueryConfig, answer: StrategyAnswer) -> tuple[float, float]:
-    """The least score and the least confidence."""
+def _threshold(engine: Engine, settings: QueryConfig, answer: StrategyAnswer) -> tuple[float, float, float]:
+    """The least score, the least confidence, and the least share of the best confidence."""
     if settings.min_score is not None or settings.min_confidence is not None:
-        return settings.min_score or 0.0, settings.min_confidence or 0.0
+        return settings.min_score or 0.0, settings.min_confidence or 0.0, 0.0
     active = None if answer.evidence in (None, "keyword") else engine.active_embedder()
     embedder = None if active is None else active.name
     if answer.evidence is None or not is_fitted_for(embedder):
-        return MIN_SCORE, 0.0
+        return MIN_SCORE, 0.0, 0.0
     signals = {"keyword": "words", "vector": "meaning"}.get(answer.evidence, "vectors")
-    return 0.0, least_confidence(MIN_CONFIDENCE, embedder, signals, answer.chunks)
+    if passage_weights(embedder, signals) is not None:
+        return 0.0, MIN_CONFIDENCE, ANSWER_SHARE
+    return 0.0, least_confidence(MIN_CONFIDENCE, embedder, signals, answer.chunks), ANSWER_SHARE
 
 
-def _reads(engine: Engine, settings: QueryConfig, answer: StrategyAnswer) -> bool:
-    """Whether texts are read to tell what answers: without a threshold of the caller's, where it was fitted.
-
-    Of 40 questions of four small folders by confidence alone all were answered, and of 60 about nothing in them 20; by
-    reading too, all and 7; by memweave's 0.35, 39 and 15. On this project's own documentation both gates find the same.
-    """
-    if settings.min_score is not None or settings.min_confidence is not None:
-        return False
-    active = None if answer.evidence in (None, "keyword") else engine.active_embedder()
-    return active is not None and is_fitted_for(active.name)
-
-
-def _answering(engine: Engine, query: str, settings: QueryConfig, source_filter: str | None) -> dict[str, float]:
-    """The confidence of each chunk that answers by its text too, as `recall(relevant=True)` finds them, by id."""
-    limit = settings.max_results * settings.hybrid.candidate_multiplier
-    request = _request(settings.strategy, limit, settings.hybrid, source_filter, relevant=True)
-    with kernel_errors():
-        (hits,) = recall_queries(engine, [query], None, request)
-    return {hit.id: hit.confidence for hit in hits}
+def _reaches(row: RawSearchRow, score: float, confidence: float) -> bool:
+    return row.score >= score and (row.confidence is None or row.confidence >= confidence)
 
 
 def _nothing_reached(count: int, best: RawSearchRow, min_score: float, min_confidence: float) -> str:
@@ -479,14 +462,12 @@ def check_rows(returned: object, who: str) -> list[RawSearchRow]:
     return rows
 
 
-def _request(
-    strategy: str, limit: int, weights: HybridConfig, source_filter: str | None, *, relevant: bool = False
-) -> Request:
+def _request(strategy: str, limit: int, weights: HybridConfig, source_filter: str | None) -> Request:
     shares: dict[str, Any] = {"vector_weight": weights.vector_weight, "keyword_weight": weights.text_weight}
     if strategy != "hybrid":
         shares = {}
     return build_request(
-        "/", "default", mode=strategy, limit=min(limit, MAX_LIMIT), kinds=[CHUNK_KIND], relevant=relevant,
+        "/", "default", mode=strategy, limit=min(limit, MAX_LIMIT), kinds=[CHUNK_KIND],
         tags=None if source_filter is None else [source_filter],
         profile={"name": "memweave", "candidate_multiplier": 1, "min_score": 0.0, "gap_confidence": 0.0, **shares},
     )  # fmt: skip

@@ -156,7 +156,7 @@ class Workspace:
         - strategy: "hybrid" (keyword only if nothing can be embedded, which `problems` of the results says),
           "vector" (raises EmbedderError there), "keyword", or the name of a registered strategy
         - min_score, min_confidence: results below are dropped, before decay and MMR; one given here replaces both of
-          the configuration. See `dropped`, `best_dropped` and `evidence_gaps` of the results
+          the configuration. See `dropped`, `weak` and `evidence_gaps` of the results
         - source_filter: only files with this label
         - vector_weight, text_weight: shares of cosine and BM25; one implies the other. candidate_multiplier: each
           search finds this many times `max_results`

@@ -24,6 +24,7 @@ SIGNAL_SETS = ("tokens", "vectors", "meaning", "words")
 """Words with vectors and token codes; words with vectors; vectors alone; words alone."""
 # Chosen on 20 notes and 80 questions of our own: with 100 the only note of a folder was not found by its rarest word.
 _FITTED_FROM = 30
+_LEAST = 1e-9
 
 
 class TextWeights(NamedTuple):
@@ -37,6 +38,21 @@ class TextWeights(NamedTuple):
     asking: float
 
 
+class PassageWeights(msgspec.Struct, frozen=True):
+    """What makes the logit of the confidence of a passage of a document: weights of that of any record, of the
+    logarithm of the number of records, and the bias.
+    """
+
+    logit: float
+    records: float
+    bias: float
+
+    def confidence(self, confidence: float, records: float) -> float:
+        """The confidence of a passage that would have `confidence` as a turn or a statement."""
+        sure = min(max(confidence, _LEAST), 1 - _LEAST)
+        return 1 / (1 + exp(-self.logit * log(sure / (1 - sure)) - self.records * log(max(records, 1.0)) - self.bias))
+
+
 class Calibration(msgspec.Struct):
     """The file of weights: what each kind of evidence and each kind of text adds, and the bias, by name.
 
@@ -44,12 +60,13 @@ class Calibration(msgspec.Struct):
     cosines are compared with its cohort's: `normalised` is the weight of what `Cohort.normalised` gives.
     Its weights of evidence are a logistic regression on `languages_dev` of `benchmarks.quality` with
     multilingual-e5-small, those of texts the default model's; the bias is the one with which 4 % of the unrelated
-    questions there have a hit.
+    questions there have a hit. `passages` are those of `benchmarks.training.passages`.
     """
 
     embedders: dict[str, dict[str, dict[str, float]]]
     words: dict[str, float]
     cohort: dict[str, dict[str, float]]
+    passages: dict[str, PassageWeights]
 
     def weights(self, embedder: str | None, signals: str) -> dict[str, float]:
         """The weights by name, for an embedder, by name, and one of `SIGNAL_SETS`."""
@@ -81,10 +98,17 @@ def text_weights(embedder: str | None, signals: str) -> TextWeights:
     return TextWeights(*(weights.get(kind, 0.0) for kind in TextWeights._fields))
 
 
+@lru_cache(maxsize=16)
+def passage_weights(embedder: str | None, signals: str) -> PassageWeights | None:
+    """The weights of passages for an embedder, by name, and one of `SIGNAL_SETS`; None where none were fitted."""
+    return load_calibration().passages.get(signals if signals == "words" else f"{embedder}, {signals}")
+
+
 def least_confidence(least: float, embedder: str | None, signals: str, records: int) -> float:
     """The confidence that says as much in a store with this number of records as `least` in the stores of the fit.
 
     Ranked without tokens, the only record of a store had .13 whatever was asked: the weights are extrapolated there.
+    Those of passages count records by themselves.
     """
     if records >= _FITTED_FROM or not 0 < least < 1:
         return least

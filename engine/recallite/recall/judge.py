@@ -23,7 +23,14 @@ from recallite.model.filters import And, Comparison
 from recallite.model.match_reasons import CHANGE_BIT
 from recallite.model.records import Hit, Hits
 from recallite.recall.answer import Answer
-from recallite.recall.calibration import SIGNAL_SETS, TextWeights, load_calibration, text_weights
+from recallite.recall.calibration import (
+    SIGNAL_SETS,
+    PassageWeights,
+    TextWeights,
+    load_calibration,
+    passage_weights,
+    text_weights,
+)
 from recallite.recall.confidence import (
     MOST_READ,
     SURE_IF_READ,
@@ -85,11 +92,13 @@ def assess_by_text(
     """The answers to questions, assessed by the texts of their hits; one made of sub-questions' answers is only cut."""
     cuts = request.relevant or request.profile.min_confidence > 0
     whole, by_vector = len(answers) == len(queries.texts), queries.vectors is not None
-    weights = text_weights(embedder, _signals(queries, request))
+    signals = _signals(queries, request)
+    weights, passages = text_weights(embedder, signals), passage_weights(embedder, signals)
     by_confidence = queries.cohort is not None and queries.cohort.orders and request.mode != "vector"
     assessed = []
     for text, answer, successions in zip(queries.texts, answers, relations.successions, strict=False):
         parts, read, lacking = frozenset[int](), frozenset[int](), None
+        weigh_passages(answer, records, passages)
         if queries.unread is not None or _is_foreign(text, embedder):
             weigh_by_letters([text] if whole else queries.texts, answer, records)
         if request.relevant and _says_little(text):
@@ -151,6 +160,15 @@ def _assess(
     return answer, parts, read, slot if lacking else None
 
 
+def weigh_passages(answer: Answer, records: Mapping[int, Found], weights: PassageWeights | None) -> None:
+    """Give passages of documents the confidence of passages."""
+    if weights is None or answer.missing is None:
+        return
+    for rank, row_id in enumerate(answer.row_ids):
+        if (record := records.get(row_id)) is not None and record.kind == CHUNK_KIND:
+            answer.confidence[rank] = weights.confidence(answer.confidence[rank], answer.missing.records)
+
+
 def weigh_by_letters(questions: Sequence[str], answer: Answer, records: Mapping[int, Found]) -> None:
     """Lower the confidence of hits that lack most letters of the words asked, of the part of a question they have most.
 
@@ -205,11 +223,13 @@ def assess_one(
 ) -> tuple[float, float]:  # fmt: skip
     """The confidence of a record as `assess_by_text` adjusts it alone, and the least that it needs; without parts."""
     alone = Answer([0], [0.0], [confidence], [0], [[]], [-1], 0, (), None, missing)
+    signals = _signals(queries, request)
+    weigh_passages(alone, {0: record}, passage_weights(embedder, signals))
     if queries.unread is not None or _is_foreign(queries.texts[0], embedder):
         weigh_by_letters(queries.texts[:1], alone, {0: record})
     if request.relevant and _says_little(queries.texts[0]):
         alone.confidence[0] = 0.0
-    weights, by_vector = text_weights(embedder, _signals(queries, request)), queries.vectors is not None
+    weights, by_vector = text_weights(embedder, signals), queries.vectors is not None
     answer, _, read, _ = _assess(queries.texts[0], alone, {0: record}, request, weights, embedder, by_vector, False)
     least = request.profile.min_confidence
     return answer.confidence[0], max(least, SURE_IF_READ) if read else least

@@ -39,9 +39,9 @@ def test_what_is_hardly_an_answer_is_dropped_by_its_confidence(workspace):
     found = workspace.search("quarterly revenue", min_confidence=0.3)
     assert paths(found) == []
     assert found.dropped > 0
-    assert found.best_dropped.confidence == max(
-        each.confidence for each in workspace.search("quarterly revenue", min_score=0.0)
-    )
+    every = workspace.search("quarterly revenue", min_score=0.0)
+    near = sorted((each.confidence for each in every if each.confidence >= 0.1), reverse=True)
+    assert [each.confidence for each in found.weak] == near[:3]
     (gap,) = found.evidence_gaps
     assert "none reaches confidence 0.30; the best is memory/" in gap
     assert "A minimum score of 0 shows them" in gap
@@ -88,8 +88,7 @@ WORKSHOP_NOTHING = (
 )  # fmt: skip
 
 
-def test_texts_are_read_before_they_answer_where_no_threshold_is_given(tmp_path):
-    """By confidence alone four of the questions about nothing were answered."""
+def test_a_small_folder_answers_what_it_has_and_is_silent_on_the_rest(tmp_path):
     for number, note in enumerate(WORKSHOP):
         write(tmp_path, f"memory/{number}.md", note)
     with Workspace(tmp_path, config()) as workspace:
@@ -97,11 +96,10 @@ def test_texts_are_read_before_they_answer_where_no_threshold_is_given(tmp_path)
         for question, number in WORKSHOP_ANSWERED:
             found = workspace.search(question)
             assert f"memory/{number}.md" in paths(found), question
-            assert all(each.confidence >= MIN_CONFIDENCE for each in found)
-        answered = [question for question in WORKSHOP_NOTHING if workspace.search(question)]
-        by_confidence = [question for question in WORKSHOP_NOTHING if workspace.search(question, min_confidence=0.15)]
-        assert len(answered) <= 1 < len(by_confidence)
-        assert {*answered} <= {*by_confidence}
+            assert all(each.confidence >= max(MIN_CONFIDENCE, found[0].confidence / 2) for each in found)
+        assert [question for question in WORKSHOP_NOTHING if workspace.search(question)] == []
+        weak = workspace.search("How hot does the kiln get?", min_confidence=0.999)
+        assert (list(weak), weak.weak[0].path) == ([], "memory/0.md")
 
 
 def test_from_thirty_chunks_on_the_threshold_is_the_fitted_one(tmp_path):
