@@ -15,7 +15,6 @@ from recallite.model.records import Hits, as_seen
 from recallite.plugin import EngineHandle
 from recallite.recall.pipeline import recall_queries
 from recallite.recall.request import RecallOptions, build_request
-from recallite.store.values import CHUNK_KIND
 from recallite.system.messages import no_attribute
 from recallite.system.numerics import kernel_errors
 
@@ -84,12 +83,7 @@ class Service:
         request = build_request(self._scope(agent), self._engine.settings.profile, shared, limit=limit, **options)
         if "kinds" in options or request.filter.kinds not in (None, (kind,)):
             raise InvalidInput(f"search has no option 'kinds': it is {kind!r} here; recall takes any")
-        profile = request.profile
-        if kind == CHUNK_KIND and profile.learned_ranking is None:
-            # It was learned on turns. Of 54 questions about 160 notes the right one is first for 43 instead of 40.
-            profile = structs.replace(profile, learned_ranking=False)
-        filter_ = request.filter.replaced(kinds=(kind,), sessions=kind == MESSAGE_KIND)
-        request = structs.replace(request, filter=filter_, profile=profile)
+        request = structs.replace(request, filter=request.filter.replaced(kinds=(kind,), sessions=kind == MESSAGE_KIND))
         with kernel_errors():
             hits = recall_queries(self._engine, [query], None, request)[0]
         hits[:] = [as_seen(hit, self._base) for hit in hits]
