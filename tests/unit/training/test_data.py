@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.training import data
+from benchmarks.training import data, passages
 
 SCENES = {
     "data": [
@@ -110,6 +110,13 @@ def test_each_pin_has_a_commit_a_licence_and_the_hash_of_each_file() -> None:
         )
         assert pin["licence"] in {"Apache-2.0", "MIT", "CC-BY-4.0", "CC0-1.0"} | alike
         assert all(len(digest) == 64 for digest in pin["files"].values())
+
+
+def test_each_question_on_passages_names_notes_that_are_pinned() -> None:
+    notes = {Path(path).stem for path in data.sources()[passages.NOTES]["files"]}
+    named = [name for names in json.loads(passages.TABLE.read_text("utf-8"))["questions"].values() for name in names]
+    assert named
+    assert notes.issuperset(named)
 
 
 def test_an_unknown_split_is_refused(tmp_path: Path) -> None:

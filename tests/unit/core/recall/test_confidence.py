@@ -11,7 +11,7 @@ from recallite import Memory
 from recallite.errors import InvalidInput
 from recallite.model.records import NewRecord
 from recallite.model.settings import resolve_profile
-from recallite.recall.calibration import FILE, SIGNAL_SETS, load_calibration
+from recallite.recall.calibration import FILE, SIGNAL_SETS, load_calibration, passage_weights
 from recallite.recall.request import ANSWER_CONFIDENCE, recall_arguments
 from recallite_kernels import EVIDENCE
 from tests.unit.core.memory.support import PLAIN, unit
@@ -173,3 +173,26 @@ def test_another_embedder_takes_the_weights_of_the_first():
     first = next(iter(calibration.embedders))
     for signals in SIGNAL_SETS:
         assert calibration.weights("unheard-of", signals) is calibration.weights(first, signals)
+
+
+@pytest.mark.parametrize("signals", SIGNAL_SETS)
+def test_a_passage_is_surer_among_many_than_a_turn_as_near_and_less_so_among_few(signals):
+    weights = passage_weights("recallite-minilm", signals)
+    rising = [weights.confidence(sure, 1000) for sure in (0.0, 0.05, 0.2, 1.0)]
+    assert rising == sorted(set(rising))
+    assert weights.confidence(ANSWER_CONFIDENCE, 1000) > ANSWER_CONFIDENCE > weights.confidence(ANSWER_CONFIDENCE, 10)
+    assert passage_weights("another embedder", signals) is (weights if signals == "words" else None)
+
+
+def test_a_passage_of_a_document_has_the_confidence_of_passages(tmp_path):
+    with Memory(":memory:") as memory:
+        memory.knowledge.ingest(NOTES[1].encode(), name="note.md")
+        (alone,) = memory.knowledge.search(NOTES[1])
+        memory.remember_many([*NOTES[2:], NOTES[1]])
+        passage, turn = (memory.recall(NOTES[1], kinds=[kind], limit=1)[0] for kind in ("chunk", "memory"))
+        assert (passage.text, turn.text) == (NOTES[1], NOTES[1])
+        weights = passage_weights("recallite-minilm", "tokens")
+        assert passage.confidence == pytest.approx(weights.confidence(turn.confidence, memory.count()), abs=0.1)
+        assert passage.confidence != alone.confidence
+        told = memory.review.explain(NOTES[1], passage.id, kinds=["chunk"])
+        assert told.confidence == pytest.approx(passage.confidence)
