@@ -81,7 +81,7 @@ class Runtime:
 
     def run_query(self, outputs: list[str], feeds: dict[str, NDArray[np.int64]]) -> list[NDArray[np.float32]]:
         """`run` for a single query. One caller at a time gets two cores for a long one; concurrent callers get one."""
-        is_short = max(feed.size for feed in feeds.values()) <= _FEW_TOKENS
+        is_short = next(iter(feeds.values())).size <= _FEW_TOKENS
         if is_short or self._threads < _QUERY_THREADS or not self._query_lock.acquire(blocking=False):
             return self.run(outputs, feeds)
         try:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import signal
 import sys
-from contextlib import suppress
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
 from recallite.system.files import FolderLock
 from recallite.system.local_socket import is_private, listen, lock_of
-from recallite.system.processes import raise_file_limit
+from recallite.system.processes import raise_file_limit, when_terminated
 from recallite_server.warm.asking import KEYS, address, needs_keys
 
 _LOG_BYTES = 2**20
@@ -57,8 +55,7 @@ async def serve(path: Path) -> None:
     listener, token = listen(str(path))
     service = Service(token)
     server = await asyncio.start_server(service.connected, sock=listener)
-    with suppress(RuntimeError):  # Windows has none
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, service.ended.set)
+    when_terminated(service.ended.set)
     await service.run()
     server.close()
     path.unlink(missing_ok=True)
