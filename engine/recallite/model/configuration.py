@@ -29,7 +29,7 @@ from msgspec import NODEFAULT, Meta, Struct, StructMeta, structs
 
 from recallite.errors import InvalidInput
 from recallite.model.checks import check_path, plain_str
-from recallite.system.files import unfinished
+from recallite.system.files import replacing
 from recallite.system.messages import shown
 
 _MOST_BYTES = 262_144
@@ -85,11 +85,8 @@ def write_table(path: str | os.PathLike[str], table: Mapping[str, Any]) -> None:
     if form is None:
         raise InvalidInput(f"{file}: a settings file is written as one of {', '.join(_WRITERS)}")
     try:
-        with unfinished(f"{file.parent}{os.sep}", file.name) as part:
-            with open(part.descriptor, "w", encoding="utf-8", closefd=False) as stream:
-                stream.write(form(table))
-            part.finish()
-            os.replace(part.path, file)
+        with replacing(file) as descriptor, open(descriptor, "w", encoding="utf-8", closefd=False) as stream:
+            stream.write(form(table))
     except OSError as fault:
         raise InvalidInput(f"{file} cannot be written: {fault.strerror}") from fault
 

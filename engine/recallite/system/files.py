@@ -237,6 +237,20 @@ def unfinished(
         part.close()
 
 
+@contextmanager
+def replacing(path: str | os.PathLike[str], mode: int = 0o600) -> Iterator[int]:
+    """The descriptor of a new file, which takes the place of the one at a path when the block ends without an error.
+
+    Raises OSError.
+    """
+    folder, name = os.path.split(os.path.abspath(path))
+    with unfinished(os.path.join(folder, ""), name) as part:
+        yield part.descriptor
+        part.finish()
+        os.replace(part.path, path)
+        part.give(mode)
+
+
 def sweep(folder: str, stem: re.Pattern[str], *, parent: int | None = None, beside: Sequence[str] = ()) -> None:
     """Remove what killed processes left in a folder beside files with matching names, as far as possible."""
     try:
