@@ -210,11 +210,11 @@ def _by_noun(rows: dict[str, int]) -> Counter[str]:
     return counts
 
 
-def _forgot_too_little(gone: Forgotten) -> bool:
-    return not (gone.records or gone.services) or (gone.receipt is not None and not gone.receipt.complete)
-
-
-@prints(_print_forgotten, fails=_forgot_too_little, operation="forget", without=("ids",))
+@prints(
+    _print_forgotten,
+    fails=lambda gone: not (gone.records or gone.services) or not (gone.receipt is None or gone.receipt.complete),
+    operation="forget", without=("ids",),
+)  # fmt: skip
 def forget(
     ctx: click.Context,
     id: Ids = None,
@@ -556,11 +556,9 @@ def consolidate(
     return ran
 
 
-def _print_encrypted(encrypted: bool) -> None:
-    hint(f"the store is {'encrypted' if encrypted else 'not encrypted'} now")
-
-
-@prints(_print_encrypted, json=named("encrypted"))
+@prints(
+    lambda encrypted: hint(f"the store is {'encrypted' if encrypted else 'not encrypted'} now"), json=named("encrypted")
+)
 def rekey(
     context: click.Context,
     new_key_file: Annotated[str | None, option("FILE", "A file with the new key. Default: RECALLITE_NEW_KEY.")] = None,
@@ -584,11 +582,7 @@ def rekey(
     return new is not None
 
 
-def _print_embedded(embedded: int) -> None:
-    click.echo(f"{embedded} embedded")
-
-
-@prints(_print_embedded, json=named("embedded"))
+@prints(lambda embedded: click.echo(f"{embedded} embedded"), json=named("embedded"))
 def reembed(
     context: click.Context,
     to: Annotated[str | None, option("MODEL", "The embedder to move to. Default: the configured one.")] = None,
