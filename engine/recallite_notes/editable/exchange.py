@@ -43,7 +43,8 @@ from recallite_notes.editable.markdown import (
 from recallite_notes.editable.safe_folder import OWN, Changed, FileEntry, Folder, FolderManifest, digest, store_identity
 
 _UNSAFE = re.compile(r"[^\w-]+")
-_MAX_NAME_CHARS = 60
+# Of four bytes at most each, within the 255 bytes that file systems allow.
+_MAX_NAME_CHARS, _MAX_WORDS_CHARS = 60, 40
 _FETCHED_TOGETHER = 1_000
 
 
@@ -175,8 +176,9 @@ def path_of(memory: MemoryFile) -> str:
     for segment in filter(None, memory.scope.split("/")):
         plain = _plain(segment)
         folders.append(plain if plain == segment else f"{plain}~{_hash(segment, 8)}")
-    words = re.sub(r"\W+", "-", _plain(" ".join(memory.text.split(maxsplit=8)[:8]))).strip("-")
-    return "/".join([*folders, f"{(memory.created_at or '')[:10]}-{words}-{_hash(memory.id or '', 10)}.md"])
+    words = re.sub(r"\W+", "-", _plain(" ".join(memory.text.split(maxsplit=8)[:8])))[:_MAX_WORDS_CHARS].strip("-")
+    parts = (memory.created_at or "")[:10], words, _hash(memory.id or "", 10)
+    return "/".join([*folders, f"{'-'.join(filter(None, parts))}.md"])
 
 
 def _plain(text: str) -> str:

@@ -510,6 +510,14 @@ def test_scopes_that_file_systems_confuse_have_folders_of_their_own(on_disk, fol
     assert sorted(record.scope for record in on_disk.list()) == sorted(scopes)
 
 
+@pytest.mark.parametrize("text", ["\U00010330" * 100, "!!!", "../..", "a/b"])
+def test_any_first_words_make_a_name(on_disk, folder, text):
+    on_disk.remember(text, created_at=MARCH)
+    (path,) = on_disk.transfer.export_folder(folder).written
+    assert path.startswith("2026-03-21-")
+    assert on_disk.transfer.import_folder(folder).unchanged == 1
+
+
 def test_a_scoped_handle_sees_and_writes_its_own_only(on_disk, folder):
     on_disk.remember("Outside", scope="/b", created_at=MARCH)
     scoped = on_disk.scoped("/a")
