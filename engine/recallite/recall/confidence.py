@@ -30,7 +30,7 @@ from recallite.text.reading import ROLES, name_terms
 from recallite.text.words import QUESTION_TERMS, tokenize
 
 if TYPE_CHECKING:
-    from recallite.recall.answer import Answer
+    from recallite.recall.order import Answer
     from recallite.recall.request import Request
     from recallite.store.values import Found
 

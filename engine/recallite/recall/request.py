@@ -101,6 +101,12 @@ class Request(Struct, frozen=True, kw_only=True):
         return self.now if self.filter.as_of is None else self.filter.as_of
 
     @property
+    def takes_steps(self) -> bool:
+        """Whether what further steps of a question find may join its hits."""
+        ranked = not self.one_per_source and self.diversify_by is None and self.token_budget is None
+        return ranked and self.profile.adaptive and self.profile.hops > 0
+
+    @property
     def time_range(self) -> str | None:
         """The times asked for, in words; None where any will do."""
         since, until = map(checks.optional_datetime, (self.filter.since, self.filter.until))

@@ -9,9 +9,9 @@ import pytest
 from recallite import Memory
 from recallite.model.match_reasons import CHANGE_BIT
 from recallite.model.records import NewRecord
-from recallite.recall.answer import Answer
 from recallite.recall.calibration import SIGNAL_SETS, TextWeights, load_calibration, text_weights
-from recallite.recall.judge import adjust_confidence, surest_first
+from recallite.recall.judge import adjust_confidence
+from recallite.recall.order import Answer, surest_first
 from recallite.recall.query import CONTENT, NAMED, of_keywords, read_question
 from recallite.recall.request import ANSWER_CONFIDENCE
 
