@@ -36,10 +36,11 @@ from recallite.recall.order import (
     order_by_text,
     terms_of,
 )
-from recallite.recall.query import Queries, read_question
+from recallite.recall.query import Queries
 from recallite.recall.request import ANSWER_CONFIDENCE, ANSWER_SHARE, Request
 from recallite.recall.slots import lacks, only_asks, slot_of
 from recallite.store.values import Found
+from recallite.text.questions import read_question
 from recallite.text.words import ASKED_APART, QUESTION_TERMS, english_terms, query_terms, tokenize
 
 # At most this share of the limit gives way to standing records, as in the kernel.

@@ -15,7 +15,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from difflib import SequenceMatcher
-from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -26,11 +25,10 @@ from recallite.model.checks import now_us
 from recallite.model.filters import And, Comparison
 from recallite.model.match_reasons import CHANGE_BIT
 from recallite.model.records import Hit, Hits
-from recallite.recall.query import read_question
 from recallite.recall.request import ANSWER_CONFIDENCE, ANSWER_SHARE, Request
 from recallite.store.values import CHUNK_KIND, Found, Sought, stated_at
 from recallite.system.numerics import kernels
-from recallite.text.questions import asked_value
+from recallite.text.questions import read_question, recognise
 from recallite.text.reading import TAG_ONLY
 from recallite.text.standing import ANSWERING, whose
 from recallite.text.statements import Pair, judge_all, statement_of
@@ -519,7 +517,6 @@ _LEAST_SCORE_SHARE = 0.6
 _LEAST_CHARS = 120
 _LEAST_ANSWERED = 0.4
 _NEAR_SHARE = 0.8
-_asked_value = lru_cache(maxsize=1024)(asked_value)
 
 
 def newest_first(question: str, answer: Answer, records: Mapping[int, Found]) -> Answer:
@@ -528,7 +525,7 @@ def newest_first(question: str, answer: Answer, records: Mapping[int, Found]) ->
     Only texts of one scope, kind, context (a speaker, a title) and user are compared, and no parts of documents. Those
     of one moment stay in their order, but for turns of one transcript, and so do the scores.
     """
-    value = _asked_value(question)
+    value = recognise(question).value
     if value is None:
         return answer
     row_ids, ranked = answer.row_ids, len(answer.row_ids) - answer.brought

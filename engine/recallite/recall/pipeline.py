@@ -35,7 +35,7 @@ from recallite.recall.request import Request
 from recallite.store.transaction import Reader
 from recallite.store.values import FormerRow, Found
 from recallite.system.telemetry import span
-from recallite.text.questions import several_steps
+from recallite.text.questions import recognise
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -126,7 +126,7 @@ def _recall_together(engine: Engine, part: _Together) -> list[Hits]:
             hits.sub_queries, hits.scopes = sub.queries, sub.scopes
             if part.split_ms is not None:
                 hits.stages = {"split": part.split_ms, **hits.stages}
-            if part.vectors is None and request.takes_steps and several_steps(text):
+            if part.vectors is None and request.takes_steps and recognise(text).steps:
                 _follow_steps(engine, reader, text, hits, part.request)
     if request.counted:
         filter_ = request.filter
