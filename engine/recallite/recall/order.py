@@ -631,9 +631,12 @@ RecallNarrowed = Callable[[Request], Sequence[Hit]]
 
 def has_lower(hits: Sequence[Hit], request: Request) -> bool:
     """Whether one of the first hits may speak of what a higher authority speaks of."""
-    filter = request.filter
-    now = filter.as_of is None and filter.valid_at is None and not request.about_past
-    return now and request.diversify_by is None and any(map(_may_yield, hits[:_FIRST]))
+    for hit in hits[:_FIRST]:
+        if hit.authority != "user" and hit.kind != CHUNK_KIND:
+            filter = request.filter
+            now = filter.as_of is None and filter.valid_at is None and not request.about_past
+            return now and request.diversify_by is None
+    return False
 
 
 def _may_yield(hit: Hit) -> bool:

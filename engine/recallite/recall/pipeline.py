@@ -86,7 +86,7 @@ def _recall(
         for i, hits in zip(part.indices, _recall_together(engine, part), strict=True):
             hits.query = queries[i]
             hits_of[i] = hits
-    return [hits_of[i] for i in range(len(queries))]
+    return [*map(hits_of.__getitem__, range(len(queries)))]
 
 
 def _divide(

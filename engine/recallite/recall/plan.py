@@ -475,7 +475,8 @@ def _answer(
         best = work.order[: min(plan.changes, hits.figures[0, _CANDIDATES])]
         if opened.memory_index.read_waiting_frames(opened.reader, work.rows[best]):
             hits, work = call(opened.view, plan, questions)
-    weigh_by_cohort(opened, queries, request, hits, shared=bool(plan.shared))
+    if queries.cohort is not None:
+        weigh_by_cohort(opened, queries, request, hits, shared=bool(plan.shared))
     answers = _read(opened, queries.texts, request, plan, questions, hits, work)
     for i, figure in enumerate(hits.figures[: len(answers)].tolist()):
         if figure[_MORE] and figure[_AVAILABLE] < request.limit:

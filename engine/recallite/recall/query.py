@@ -52,7 +52,8 @@ def adapt(query: str, request: Request, *, stories: bool) -> tuple[str, Request]
     asked = recognise(query)
     story = asked.story if stories else None
     changes: dict[str, Any] = {}
-    if story is not None or asked_time(query, request.clock) is not NOW:
+    of_past = asked.past is not None or asked.in_past_tense
+    if story is not None or (of_past and asked_time(query, request.clock) is not NOW):
         changes |= {"about_past": True, "filter": request.filter.replaced(include_superseded=True)}
     if request.relevant and (story is not None or asked.keywords):
         profile = structs.replace(request.profile, min_confidence=request.own_least)
@@ -242,7 +243,9 @@ def question_arrays(
         vectors = queries.vectors[0][None] if len(texts) == 1 else np.stack(queries.vectors)
         if queries.cohort is not None and request.mode != "vector":
             vectors = queries.cohort.searched(vectors)
-    codes, token_offsets, token_words, token_word_offsets, width = _tokens(texts, queries.tokens, words)
+    codes, token_offsets, token_words, token_word_offsets, width = (
+        _no_tokens(len(texts)) if queries.tokens is None else _tokens(texts, queries.tokens, words)
+    )
     asking = kernels.Asking(
         vectors=vectors, numbers=np.array([numbers.get(word, _UNKNOWN) for word in flat], dtype=np.int32),
         shares=np.array(shares, dtype=np.float64), roles=np.array(roles, dtype=np.uint8),
@@ -271,11 +274,9 @@ def _times(
 
 
 def _tokens(
-    texts: Sequence[str], tokens: Sequence[QueryTokens | None] | None, words: Sequence[list[str]]
+    texts: Sequence[str], tokens: Sequence[QueryTokens | None], words: Sequence[list[str]]
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], int]:
     """The codes of the questions' tokens, and the words that each stands for, as indices into its question's words."""
-    if tokens is None:
-        return _NO_CODES, _zeros(len(texts) + 1), _NO_MOMENTS, _zeros(1), 1
     codes, counts, width = [], [], 1
     word_indices: list[int] = []
     sizes: list[int] = []
@@ -309,6 +310,12 @@ def _offsets(counts: object) -> NDArray[np.int64]:
 @lru_cache(maxsize=64)
 def _zeros(count: int) -> NDArray[np.int64]:
     return np.zeros(count, dtype=np.int64)
+
+
+@lru_cache(maxsize=64)
+def _no_tokens(count: int) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], int]:
+    """What `_tokens` returns for questions without codes."""
+    return _NO_CODES, _zeros(count + 1), _NO_MOMENTS, _zeros(1), 1
 
 
 @lru_cache(maxsize=64)
