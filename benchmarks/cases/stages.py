@@ -29,7 +29,7 @@ _STEPS: tuple[tuple[int, str, Any, str], ...] = (
     (0, "answer", pipeline, "answer_all"),
     (1, "the question's words, times and tokens", plan, "question_arrays"),
     (1, "the kernel", dispatch.python_backend, "recall"),
-    (0, "fetch and show", pipeline, "fetch_hits"),
+    (0, "fetch and show", pipeline, "hits_of_answers"),
     (1, "fetch", Records, "fetch"),
     (1, "build the hits", pipeline, "load_hits"),
 )

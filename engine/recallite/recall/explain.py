@@ -60,9 +60,7 @@ def explain(
             return Explanation(id=public_id, query=text, returned=False, stage=hidden[0], reason=hidden[1])
         with plan.open_view(engine, reader, queries, request) as opened:
             (answer,) = plan.answer_all(opened, queries, request, decomposed=bool(sub.queries))
-            assessed = pipeline.fetch_and_assess(opened, queries, [answer], request)
-            (answer,) = assessed.answers
-            hits = pipeline.fetch_hits(engine, opened, queries, assessed, request)[0]
+            (answer,), (hits,) = pipeline.hits_of_answers(engine, opened, queries, [answer], request)
             watched = _watch(opened, queries, request, answer, row_id, decomposed=bool(sub.queries))
             learned = _learned(watched)
             authority = reader.records.get(row_id).authority

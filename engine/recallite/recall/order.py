@@ -726,4 +726,5 @@ def _put(hits: Hits, hit: Hit, rank: int) -> None:
 
 def _narrowed(request: Request, condition: Comparison, limit: int) -> Request:
     where = condition if request.filter.where is None else And((request.filter.where, condition))
-    return structs.replace(request, limit=limit, filter=request.filter.replaced(where=where))
+    profile = structs.replace(request.profile, standing_instructions=0)
+    return structs.replace(request, limit=limit, profile=profile, filter=request.filter.replaced(where=where))

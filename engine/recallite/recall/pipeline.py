@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -30,7 +31,7 @@ from recallite.recall.decomposition import HITS_OF_STEP, SubQueries, decompose, 
 from recallite.recall.judge import assess_by_text
 from recallite.recall.order import Answer, Trace, bring_related, has_lower, put_higher_first
 from recallite.recall.plan import SHOWN, SIGNALS, Opened, answer_all, open_view
-from recallite.recall.query import Queries, adapt_all, by_reading, given_vectors, prepare_queries
+from recallite.recall.query import Queries, adapt, by_reading, given_vectors, prepare_queries
 from recallite.recall.request import Request
 from recallite.store.transaction import Reader
 from recallite.store.values import FormerRow, Found
@@ -93,7 +94,14 @@ def _divide(
     engine: Engine, queries: Sequence[str], vectors: list[NDArray[np.float32]] | None, request: Request
 ) -> Iterator[_Together]:
     """The queries by what is recognised in them, by whether they are long, and by whether the embedder reads them."""
-    for indices, texts, own_request in adapt_all(queries, request, stories=vectors is None):
+    groups: dict[tuple[str | None, bool, bool, bool], tuple[list[int], list[str], Request]] = {}
+    for i, query in enumerate(queries):
+        text, own_request = adapt(query, request, stories=vectors is None)
+        key = own_request.diversify_by, own_request.own_words, own_request.about_past, own_request.keywords
+        group = groups.setdefault(key, ([], [], own_request))
+        group[0].append(i)
+        group[1].append(text)
+    for indices, texts, own_request in groups.values():
         if vectors is not None:
             yield _Together(indices, texts, [vectors[i] for i in indices], own_request)
             continue
@@ -131,14 +139,10 @@ def _recall_together(engine: Engine, part: _Together) -> list[Hits]:
     if request.counted:
         filter_ = request.filter
         # What the handle only reads is not counted.
-        engine.accesses.add(
-            [
-                hit.id
-                for hits in recalled
-                for hit in hits
-                if not filter_.shared or not is_shared(as_seen(hit, filter_.base).scope)
-            ]
-        )
+        every = [hit for hits in recalled for hit in hits]
+        if filter_.shared:
+            every = [hit for hit in every if not is_shared(as_seen(hit, filter_.base).scope)]
+        engine.accesses.add([hit.id for hit in every])
     return recalled
 
 
@@ -164,8 +168,7 @@ def _recall_in_view(
         opened_at = perf_counter()
         answers = answer_all(opened, queries, request, decomposed=decomposed)
         answered_at = perf_counter()
-        assessed = fetch_and_assess(opened, queries, answers, request)
-        recalled = fetch_hits(engine, opened, queries, assessed, request)
+        _, recalled = hits_of_answers(engine, opened, queries, answers, request)
         stages = {
             "catch_up": (opened_at - began) * 1e3,
             "search": (answered_at - opened_at) * 1e3,
@@ -174,24 +177,18 @@ def _recall_in_view(
         for i, hits in enumerate(recalled):
             hits.stages = stages
             if has_lower(hits, request):
-                put_higher_first(reader, hits, request, _narrowing(engine, opened, queries.part(i, i + 1), request))
+                question = queries.part(i, i + 1)
+                put_higher_first(reader, hits, request, partial(_recall_narrowed, engine, opened, question))
                 if request.token_budget is not None:
                     hits[:], left_out = fit_budget([*hits], request.token_budget, engine.embedder.count_tokens)
                     hits.left_out += left_out
     return recalled
 
 
-def _narrowing(engine: Engine, opened: Opened, question: Queries, request: Request) -> Callable[[Request], Hits]:
-    """A function that recalls a question by narrower requests, without standing instructions, from the same view."""
-    profile = structs.replace(request.profile, standing_instructions=0)
-
-    def recall(narrowed: Request) -> Hits:
-        narrowed = structs.replace(narrowed, profile=profile)
-        within = opened.under(narrowed)
-        assessed = fetch_and_assess(within, question, answer_all(within, question, narrowed), narrowed)
-        return fetch_hits(engine, within, question, assessed, narrowed)[0]
-
-    return recall
+def _recall_narrowed(engine: Engine, opened: Opened, question: Queries, request: Request) -> Hits:
+    """The hits of a question by another filter, from the same view of the store."""
+    narrowed = opened.under(request)
+    return hits_of_answers(engine, narrowed, question, answer_all(narrowed, question, request), request)[1][0]
 
 
 def _follow_steps(engine: Engine, reader: Reader, question: str, hits: Hits, request: Request) -> None:
@@ -203,7 +200,7 @@ def _follow_steps(engine: Engine, reader: Reader, question: str, hits: Hits, req
     def recall_steps(questions: Sequence[str]) -> list[Hits]:
         hits_of: dict[int, Hits] = {}
         for part in by_reading(engine, questions, step_request):
-            queries = prepare_queries(engine, [questions[i] for i in part], None, step_request)
+            queries = prepare_queries(engine, [questions[i] for i in part], None, step_request, reader)
             hits_of |= zip(part, _recall_in_view(engine, reader, queries, step_request), strict=True)
         return [hits_of[i] for i in range(len(questions))]
 
@@ -211,27 +208,15 @@ def _follow_steps(engine: Engine, reader: Reader, question: str, hits: Hits, req
     hits.stages = {**hits.stages, "hops": (perf_counter() - began) * 1e3}
 
 
-class Assessed(NamedTuple):
-    """Answers, assessed by the texts of their hits, with the records of all of them and what these contradict."""
-
-    answers: list[Answer]
-    records: Mapping[int, Found]
-    contradictions: list[tuple[int, int, str]]
-
-
-def fetch_and_assess(opened: Opened, queries: Queries, answers: Sequence[Answer], request: Request) -> Assessed:
-    """The answers with the successors of old hits, assessed by texts; the records are fetched at once."""
+def hits_of_answers(
+    engine: Engine, opened: Opened, queries: Queries, answers: Sequence[Answer], request: Request
+) -> tuple[list[Answer], list[Hits]]:
+    """The answers as their texts leave them, and their hits; the records of all are fetched at once."""
     answers, relations, contradictions = bring_related(opened, answers, request)
     row_ids = [row_id for answer in answers for row_id in (*answer.row_ids, *answer.successors) if row_id >= 0]
     records = opened.reader.records.fetch(row_ids) if row_ids else {}
-    assessed = assess_by_text(queries, answers, records, request, opened.embedder_name, relations)
-    return Assessed(assessed, records, contradictions)
-
-
-def fetch_hits(engine: Engine, opened: Opened, queries: Queries, assessed: Assessed, request: Request) -> list[Hits]:
-    """The hits of all answers."""
-    answers, records = assessed.answers, assessed.records
-    replaced = Replaced.of(opened, [*records], request, assessed.contradictions)
+    answers = assess_by_text(queries, answers, records, request, opened.embedder_name, relations)
+    replaced = Replaced.of(opened, [*records], request, contradictions)
     fetched = []
     for text, answer in zip(queries.texts, answers, strict=False):  # sub-queries have no answer of their own
         gaps = answer.gaps if queries.gap is None else (*answer.gaps, queries.gap)
@@ -247,7 +232,7 @@ def fetch_hits(engine: Engine, opened: Opened, queries: Queries, assessed: Asses
         if over is not None:
             hits = in_time_order(hits)
         fetched.append(Hits(hits, query=text, evidence_gaps=gaps, left_out=left_out, diversify_by=over))
-    return fetched
+    return answers, fetched
 
 
 # Hits: the chosen candidates with their records, signals and match reasons.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import lru_cache
 from itertools import accumulate, chain
 from typing import Any, NamedTuple
@@ -33,14 +34,6 @@ from recallite.text.words import placed_terms
 # Questions that are not recalled as they stand.
 
 
-class Adapted(NamedTuple):
-    """Queries of one call that share a request: their indices among all of them, and what is searched for each."""
-
-    indices: list[int]
-    texts: list[str]
-    request: Request
-
-
 def adapt(query: str, request: Request, *, stories: bool) -> tuple[str, Request]:
     """The text that is searched for a query, and its request; `stories` may be searched by another text.
 
@@ -61,18 +54,6 @@ def adapt(query: str, request: Request, *, stories: bool) -> tuple[str, Request]
     if story is not None:
         changes |= {"diversify_by": request.diversify_by or "time", "own_words": story.own_words}
     return query if story is None else story.topic, structs.replace(request, **changes) if changes else request
-
-
-def adapt_all(queries: Sequence[str], request: Request, *, stories: bool) -> list[Adapted]:
-    """The queries by the request that they become; most calls have one group."""
-    groups: dict[tuple[str | None, bool, bool, bool], Adapted] = {}
-    for i, query in enumerate(queries):
-        text, query_request = adapt(query, request, stories=stories)
-        key = query_request.diversify_by, query_request.own_words, query_request.about_past, query_request.keywords
-        group = groups.setdefault(key, Adapted([], [], query_request))
-        group.indices.append(i)
-        group.texts.append(text)
-    return list(groups.values())
 
 
 # Their vectors.
@@ -122,9 +103,10 @@ def given_vectors(vectors: Sequence[object], count: int) -> list[NDArray[np.floa
 
 
 def prepare_queries(
-    engine: Engine, queries: Sequence[str], vectors: Sequence[NDArray[np.float32]] | None, request: Request
-) -> Queries:
-    """Embed the queries in one batch, before a transaction is open."""
+    engine: Engine, queries: Sequence[str], vectors: Sequence[NDArray[np.float32]] | None, request: Request,
+    reader: Reader | None = None,
+) -> Queries:  # fmt: skip
+    """Embed the queries in one batch; `reader` is the transaction that is open, if one is."""
     texts = [*queries]
     if vectors is not None:
         return Queries(texts, vectors)
@@ -132,7 +114,7 @@ def prepare_queries(
         return Queries(texts, None)
     active, has_codes = engine.queried_embedder, True
     if active is None:
-        with engine.store.read() as reader:
+        with engine.store.read() if reader is None else nullcontext(reader) as reader:
             active, has_codes = reader.vectors.active_embedder(), reader.vectors.has_token_codes()
     if active is None:
         return Queries(texts, None)
