@@ -29,12 +29,10 @@ from recallite.recall.order import (
     Answer,
     Relations,
     Successions,
-    giving_way,
-    kept_with_later,
-    kept_with_successors,
     newest_first,
     order_by_text,
     terms_of,
+    told_at,
 )
 from recallite.recall.query import Queries
 from recallite.recall.request import ANSWER_CONFIDENCE, ANSWER_SHARE, Request
@@ -113,10 +111,10 @@ def _assess(
         if not names and (record.tags or record.context is not None):
             names = names_of(text, answer.missing, [records.get(row_id) for row_id in answer.row_ids[:_ASSESSED]])
         name = names[rank] if names else None
-        if slot is not None or name is not None or record.text[-1:] == "?":
-            without = lacks(slot, record.text, record.context)
+        without = slot is not None and lacks(slot, record.text, record.context)
+        if without or name is not None or record.text[-1:] == "?":
             sure[rank] = adjust_confidence(sure[rank], record, without, weights, 0.0 if name is None else name.added)
-            lacking = lacking and without
+        lacking = lacking and without
     better_known: Set[int] = {rank for rank, name in enumerate(names) if name is not None}
     most = request.profile.reading
     if by_vector and (most := MOST_READ * request.relevant if most is None else most):
@@ -265,12 +263,64 @@ def _cut(
         if enough:
             ranks.append(rank)
     if contradictions:
-        ranks = kept_with_later(answer, ranks, successions, records, contradictions)
+        ranks = _kept_with_later(answer, ranks, successions, records, contradictions)
     if successions.heads:
-        ranks = kept_with_successors(answer, ranks, successions, relevant=request.relevant)
+        ranks = _kept_with_successors(answer, ranks, successions, relevant=request.relevant)
     standing = [rank for rank in range(ranked, len(sure)) if sure[rank] >= floor]
     brought = min(len(standing), max(request.limit - len(ranks), request.limit // _STANDING_SHARE))
-    ranks = [*giving_way(answer, ranks, successions, request.limit - brought), *standing[:brought]]
+    ranks = [*_giving_way(answer, ranks, successions, request.limit - brought), *standing[:brought]]
     if len(ranks) == len(sure):
         return answer
     return answer.taken(ranks)._replace(brought=brought)
+
+
+def _giving_way(answer: Answer, ranks: Sequence[int], successions: Successions, most: int) -> list[int]:
+    """At most so many of the ranks: what is surely replaced by a hit that was found by itself gives way first."""
+    left = [*ranks]
+    kept = {answer.row_ids[rank] for rank in left} - successions.brought
+    for rank in reversed(ranks):
+        row_id = answer.row_ids[rank]
+        if len(left) <= most:
+            break
+        if row_id in successions.certain and not kept.isdisjoint(successions.heads.get(row_id, ())):
+            left.remove(rank)
+    return left[:most]
+
+
+def _kept_with_later(
+    answer: Answer, ranks: Sequence[int], successions: Successions, records: Mapping[int, Found],
+    contradictions: Sequence[tuple[int, int, str]],
+) -> list[int]:  # fmt: skip
+    """The ranks of hits that are kept, with what contradicts them and was told later by no lower authority."""
+    rank_of = {row_id: rank for rank, row_id in enumerate(answer.row_ids) if row_id in records}
+    later: dict[int, list[int]] = {}
+    for pair in contradictions:
+        if rank_of.keys() >= {*pair[:2]}:
+            older, newer = sorted(pair[:2], key=lambda row_id: told_at(records[row_id]))
+            if newer not in successions.certain and told_at(records[older]) < told_at(records[newer]):
+                later.setdefault(rank_of[older], []).append(rank_of[newer])
+    kept = dict.fromkeys(ranks)
+    waiting = [*kept]
+    while waiting:
+        waiting = [newer for rank in waiting for newer in later.get(rank, ()) if newer not in kept]
+        kept.update(dict.fromkeys(waiting))
+    return sorted(kept)
+
+
+def _kept_with_successors(
+    answer: Answer, ranks: Sequence[int], successions: Successions, *, relevant: bool
+) -> list[int]:
+    """The ranks of hits that are kept, with the successors of old ones.
+
+    `relevant` leaves out what is surely replaced by one that answers.
+    """
+    rank_of = {row_id: rank for rank, row_id in enumerate(answer.row_ids)}
+    enough = {answer.row_ids[rank] for rank in ranks}
+    kept = set(ranks)
+    for row_id, heads in successions.heads.items():
+        if row_id not in enough:
+            continue
+        kept.update(rank_of[head] for head in heads if head in rank_of)
+        if relevant and row_id in successions.certain and not enough.isdisjoint(heads):
+            kept.discard(rank_of[row_id])
+    return sorted(kept)

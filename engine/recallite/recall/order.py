@@ -77,7 +77,7 @@ class Answer(NamedTuple):
 
     def taken(self, ranks: Sequence[int]) -> Answer:
         """The hits of these ranks in their order, each with its score."""
-        return Answer._make((*([column[rank] for rank in ranks] for column in self[:6]), *self[6:]))
+        return Answer._make((*[[*map(column.__getitem__, ranks)] for column in self[:6]], *self[6:]))
 
     def reordered(self, ranks: Sequence[int]) -> Answer:
         """The first hits in the order of these ranks, while the scores keep their places; the others follow."""
@@ -390,58 +390,6 @@ def told_at(record: Found) -> tuple[int, int]:
     return record.authority, moment
 
 
-def giving_way(answer: Answer, ranks: Sequence[int], successions: Successions, most: int) -> list[int]:
-    """At most so many of the ranks: what is surely replaced by a hit that was found by itself gives way first."""
-    left = [*ranks]
-    kept = {answer.row_ids[rank] for rank in left} - successions.brought
-    for rank in reversed(ranks):
-        row_id = answer.row_ids[rank]
-        if len(left) <= most:
-            break
-        if row_id in successions.certain and not kept.isdisjoint(successions.heads.get(row_id, ())):
-            left.remove(rank)
-    return left[:most]
-
-
-def kept_with_later(
-    answer: Answer, ranks: Sequence[int], successions: Successions, records: Mapping[int, Found],
-    contradictions: Sequence[tuple[int, int, str]],
-) -> list[int]:  # fmt: skip
-    """The ranks of hits that are kept, with what contradicts them and was told later by no lower authority."""
-    rank_of = {row_id: rank for rank, row_id in enumerate(answer.row_ids) if row_id in records}
-    later: dict[int, list[int]] = {}
-    for pair in contradictions:
-        if rank_of.keys() >= {*pair[:2]}:
-            older, newer = sorted(pair[:2], key=lambda row_id: told_at(records[row_id]))
-            if newer not in successions.certain and told_at(records[older]) < told_at(records[newer]):
-                later.setdefault(rank_of[older], []).append(rank_of[newer])
-    kept = dict.fromkeys(ranks)
-    waiting = [*kept]
-    while waiting:
-        waiting = [newer for rank in waiting for newer in later.get(rank, ()) if newer not in kept]
-        kept.update(dict.fromkeys(waiting))
-    return sorted(kept)
-
-
-def kept_with_successors(
-    answer: Answer, ranks: Sequence[int], successions: Successions, *, relevant: bool
-) -> list[int]:
-    """The ranks of hits that are kept, with the successors of old ones.
-
-    `relevant` leaves out what is surely replaced by one that answers.
-    """
-    rank_of = {row_id: rank for rank, row_id in enumerate(answer.row_ids)}
-    enough = {answer.row_ids[rank] for rank in ranks}
-    kept = set(ranks)
-    for row_id, heads in successions.heads.items():
-        if row_id not in enough:
-            continue
-        kept.update(rank_of[head] for head in heads if head in rank_of)
-        if relevant and row_id in successions.certain and not enough.isdisjoint(heads):
-            kept.discard(rank_of[row_id])
-    return sorted(kept)
-
-
 # Hits whose texts were read.
 
 # Statements less than an hour apart count as simultaneous.
@@ -471,26 +419,23 @@ def surest_first(answer: Answer, ranks: Set[int], records: Mapping[int, Found]) 
     None is put before one of a higher authority, before what changed it or before a newer one that answers, nor if it
     has been superseded.
     """
-    order = list[int]()
-    for rank, row_id in enumerate(answer.row_ids[: len(answer.row_ids) - answer.brought]):
+    order, row_ids, sure = list[int](), answer.row_ids, answer.confidence
+    for rank, row_id in enumerate(row_ids[: len(row_ids) - answer.brought]):
         i = rank
-        if rank in ranks and row_id in records and answer.successors[rank] < 0:
-            while i > 0 and _may_follow(answer, order[i - 1], rank, records):
+        if rank in ranks and (record := records.get(row_id)) is not None and answer.successors[rank] < 0:
+            while i > 0:
+                before = order[i - 1]
+                if sure[before] >= sure[rank] or answer.reasons[before] & CHANGE_BIT:
+                    break
+                # Without regard to time LoCoMo's MRR was .655 instead of .650, and an old value went first twice in
+                # nine times.
+                if (hit := records.get(row_ids[before])) is not None:
+                    newer = hit.created_at - record.created_at > _AT_ONCE_US and sure[before] >= ANSWER_CONFIDENCE
+                    if newer or hit.authority > record.authority:
+                        break
                 i -= 1
         order.insert(i, rank)
-    return answer.reordered(order)
-
-
-def _may_follow(answer: Answer, rank: int, surer: int, records: Mapping[int, Found]) -> bool:
-    """Whether a hit may follow one that was ranked after it, which must be surer."""
-    sure, hit, other = answer.confidence, records.get(answer.row_ids[rank]), records[answer.row_ids[surer]]
-    if sure[rank] >= sure[surer] or answer.reasons[rank] & CHANGE_BIT:
-        return False
-    # Without regard to time LoCoMo's MRR was .655 instead of .650, and an old value went first twice in nine times.
-    if hit is None:
-        return True
-    newer = hit.created_at - other.created_at > _AT_ONCE_US and sure[rank] >= ANSWER_CONFIDENCE
-    return hit.authority <= other.authority and not newer
+    return answer if order == sorted(order) else answer.reordered(order)
 
 
 def _put_newest_first(answer: Answer, ranks: Iterable[int], newest: Sequence[int]) -> Answer:

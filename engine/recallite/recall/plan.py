@@ -293,6 +293,10 @@ def plan_of(profile: Profile, key: PlanKey) -> kernels.Plan:
     diverse = profile.mmr_lambda is not None and not key.diversify_by
     pool = mmr_pool(key.limit) if diverse else key.limit
     wanted = key.widening * candidates_per_signal(profile, key.limit, spread=key.diversify_by)
+    # Candidates below it are dropped before hits are compared with the cohort, or read.
+    least_weighed = least_before(profile.min_confidence)
+    if key.embedder == BY_COHORT and least_weighed > 0:
+        least_weighed = _ANY
     top = wanted if profile.min_confidence > 0 or key.diversify_by else pool
     by_words = key.by_words and (profile.keyword_weight > 0 or profile.formula.keyword_fallback)
     return kernels.Plan(
@@ -303,7 +307,7 @@ def plan_of(profile: Profile, key: PlanKey) -> kernels.Plan:
         marked=int(key.marked), omit=int(profile.superseded == "omit" and not key.about_past),
         grouped=int(key.grouped and not diverse), least=least,
         least_of=SIGNALS.score if profile.formula.min_score_of == "score" else SIGNALS.spread,
-        least_confidence=_least_weighed(profile, key.embedder),
+        least_confidence=least_weighed,
         ranked=int(profile.fusion == "rrf" and profile.formula.composition == "product"), shared=int(key.shared),
         limit=NO_LIMIT if key.diversify_by or (diverse and key.grouped) else pool,
         final=key.limit, k1=K1, b=B,
@@ -311,12 +315,6 @@ def plan_of(profile: Profile, key: PlanKey) -> kernels.Plan:
         parameters=_rank_parameters(profile), forest=NO_TREES if ranking is None else ranking.forest,
         weights=evidence_weights(key.embedder),
     )  # fmt: skip
-
-
-def _least_weighed(profile: Profile, embedder: str | None) -> float:
-    """The confidence below which a candidate is dropped before hits are compared with the cohort, or read."""
-    least = least_before(profile.min_confidence)
-    return _ANY if embedder == BY_COHORT and least > 0 else least
 
 
 def with_clock(plan: kernels.Plan, clock_us: int) -> kernels.Plan:
@@ -585,7 +583,14 @@ def _read(
         else:
             ranks = [*(range(shown) if picked is None else picked[:shown]), *range(count, count + brought)]
             fields = [[column[rank] for rank in ranks] for column in fields]
-        trace = _trace(plan, figure[_CANDIDATES], work, len(texts)) if request.explain else None
+        trace: Trace | None = None
+        if request.explain:
+            m = figure[_CANDIDATES]
+            best_of = 1 + np.argmax(work.pool[1 : len(texts), SIGNALS.score, :m], axis=0) if plan.shared else None
+            trace = Trace(
+                work.rows[:m].copy(), work.table[:, :m].copy(), work.order[:m].copy(), work.formula[:m].copy(),
+                work.features[:, : min(plan.depth, m)].copy(), work.evidence.copy(), best_of,
+            )  # fmt: skip
         missing: Missing | None = None
         # Sub-questions go by confidence alone.
         best = -1.0 if plan.shared else max(fields[1][:shown], default=0.0)
@@ -622,11 +627,3 @@ def _closing_confidence(profile: Profile, opened: Opened, plan: kernels.Plan) ->
     if plan.by_vector and profile.formula.gap_score is not None and not is_fitted_for(opened.embedder_name):
         return math.inf  # its score alone closes it
     return least_confidence(profile.gap_confidence, opened.embedder_name, signals, int(opened.view.terms.records))
-
-
-def _trace(plan: kernels.Plan, m: int, work: kernels.Workspace, questions: int) -> Trace:
-    best_of = 1 + np.argmax(work.pool[1:questions, SIGNALS.score, :m], axis=0) if plan.shared else None
-    return Trace(
-        work.rows[:m].copy(), work.table[:, :m].copy(), work.order[:m].copy(), work.formula[:m].copy(),
-        work.features[:, : min(plan.depth, m)].copy(), work.evidence.copy(), best_of,
-    )  # fmt: skip
