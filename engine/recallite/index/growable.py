@@ -251,7 +251,7 @@ class SparseColumn:
         self._values: Growable[Any] = Growable(np.int64)
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._rows.array)
 
     @property
     def rows(self) -> NDArray[np.int64]:
