@@ -151,7 +151,8 @@ def _watch(
             values = trace.signals[getattr(plan.SIGNALS, name)]
             ranks[name] = int((values > values[candidate]).sum()) + 1
     least = request.profile.min_confidence
-    confidence = float(hits.confidence[:, rank].max() if decomposed else hits.confidence[0, rank])
+    of_each = decomposed and rank < hits.figures[0, kernels.FIGURES.hits]
+    confidence = float(hits.confidence[:, rank].max() if of_each else hits.confidence[0, rank])
     if row_id in answer.row_ids:
         confidence = float(answer.confidence[answer.row_ids.index(row_id)])
     elif not decomposed:

@@ -576,7 +576,7 @@ def _read(
         if plan.limit != plan.final or request.diversify_by is not None:
             picked = choose(opened, request, hits, i, count)
         if plan.shared:
-            fields[2] = hits.confidence[:, : count + brought].max(axis=0).tolist()
+            fields[2][:count] = hits.confidence[:, :count].max(axis=0).tolist()
         shown = min(count if picked is None else len(picked), plan.final - brought)
         if picked is None and not brought:
             fields = [column[:shown] for column in fields]
