@@ -124,7 +124,7 @@ class RecordTable(IndexPart):
         self._tags_in_order = 0
 
     def __len__(self) -> int:
-        return len(self._ids)
+        return len(self._ids.array)
 
     @property
     def positions(self) -> NarrowColumn:
@@ -203,7 +203,7 @@ class RecordTable(IndexPart):
 
     def order_tags(self) -> None:
         """Order the tags of new rows by number, when there are many."""
-        if len(self._tags) - self._tags_in_order > max(_TAGS_AS_THEY_CAME, self._tags_in_order // 8):
+        if len(self._tags.array) - self._tags_in_order > max(_TAGS_AS_THEY_CAME, self._tags_in_order // 8):
             order = np.argsort(self._tags.array, kind="stable")
             for column in (self._tags, self._tagged):
                 column.array[:] = column.array[order]
