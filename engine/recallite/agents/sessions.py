@@ -289,7 +289,7 @@ class Session(SnapshotService):
         with self._engine.atomic([self._opened.scope]) as writer:
             session = self._row_id(writer)
             first = writer.sessions.next_position(session)
-            rows.position = [first + i for i in with_text]
+            rows.position[:] = [first + i for i in with_text]
             ids = dict(zip(with_text, insert_rows(writer, rows, identity), strict=True))
             stored = [(message.text, ids.get(i)) for i, message in enumerate(checked)]
             writer.sessions.append(session, first, stored, now)
@@ -306,14 +306,13 @@ class Session(SnapshotService):
         engine, most = self._engine, self._engine.settings.max_text_chars
         new = [
             NewRecord(
-                message.content[:most], context=message.role, source=self.id,
+                message.content[:most], kind=MESSAGE_KIND, context=message.role, source=self.id,
                 created_at=checks.to_datetime(min(now, checks.now_us())),
             )
             for message in messages
         ]  # fmt: skip
         policy = structs.replace(engine.settings.write_policy, redact=None)  # they are redacted already
-        rows = prepare_all(Arguments(new), base=self._opened.scope, max_text_chars=most, policy=policy)
-        rows.kind, rows.standing = [MESSAGE_KIND] * len(new), [None] * len(new)
+        rows = prepare_all(Arguments(new), base=self._opened.scope, max_text_chars=most, policy=policy, messages=True)
         identity = None
         with suppress(EmbedderMismatch):
             identity = identity_for(engine, None)

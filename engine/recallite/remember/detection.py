@@ -479,7 +479,9 @@ def _is_same(known: Known, other: Known) -> bool:
 
 
 def _outline(known: Known) -> Outline:
-    return outline_of(known.text, known.context, known.content_hash)
+    """The outline that the store has, or else of the text."""
+    stored = Outline.unpacked(known.outline) if isinstance(known, StatementCandidate) else None
+    return stored or outline_of(known.text, known.context)
 
 
 def _statement(known: Known) -> Statement:

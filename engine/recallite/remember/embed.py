@@ -6,7 +6,7 @@ A caller may give vectors of its own, or vectors that another process made of th
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -144,15 +144,13 @@ def parts_ahead(engine: Engine, rows: Sequence[Row]) -> dict[tuple[str, str | No
     }
 
 
-def insert_rows(
-    writer: Writer, rows: Sequence[Row], identity: Identity | None, *, compared_by: Callable[[bool], str] | None = None
-) -> list[int]:
+def insert_rows(writer: Writer, rows: Sequence[Row], identity: Identity | None) -> list[int]:
     """Insert rows in this transaction, their vectors under `identity`; returns their row ids.
 
-    A row that supersedes others stands in their place from then on. `compared_by`: see `RecordWriter.insert`.
+    A row that supersedes others stands in their place from then on.
     """
     columns = RowColumns.of(rows)
-    ids = writer.records.insert(columns, embedder_of(writer, columns, identity), compared_by=compared_by)
+    ids = writer.records.insert(columns, embedder_of(writer, columns, identity))
     if any(columns.supersedes):
         supersede_named(writer, columns, ids)
     return ids

@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
+from recallite.derivation import derive
 from recallite.errors import InvalidInput, InvalidItem, RecalliteError
 from recallite.model import checks
 from recallite.model.authority import at_most, authority_of, ranks_of, speaker
@@ -33,10 +34,8 @@ from recallite.store.columns import RowColumns
 from recallite.store.values import CHUNK_KIND, Row
 from recallite.system.messages import fault_text, shown
 from recallite.text.dates.stated import Interval, stated_interval
-from recallite.text.reading import Reading, read_texts
-from recallite.text.standing import standing_of_each
+from recallite.text.reading import Reading
 from recallite.text.statements import statement_of
-from recallite.text.words import content_hash
 
 _FIELDS = NewRecord.__struct_fields__
 _DEFAULTS = dict(zip(_FIELDS, (None, *NewRecord.__struct_defaults__), strict=True))
@@ -132,12 +131,18 @@ def prepare_batch(
 
 
 def prepare_all(
-    arguments: Arguments, *, base: str, max_text_chars: int, policy: WritePolicy, exported: bool = False
+    arguments: Arguments,
+    *,
+    base: str,
+    max_text_chars: int,
+    policy: WritePolicy,
+    exported: bool = False,
+    messages: bool = False,
 ) -> RowColumns:
     """The rows of new records, written through a handle bound to the scope `base`, redacted as `policy` says.
 
-    If they were `exported`, no time is looked for in the texts. Raises the error of one bad item, not always the
-    first.
+    If they were `exported`, no time is looked for in the texts. Only `messages` of sessions have their kind. Raises the
+    error of one bad item, not always the first.
     """
     count, checked = arguments.count, arguments.checked
     texts = _clean(_checked_texts(arguments["text"], max_text_chars), policy)
@@ -154,31 +159,28 @@ def prepare_all(
         "base": [base] * count,
         "text": texts,
         "context": contexts,
-        "content_hash": [*map(content_hash, texts, contexts)],
+        "content_hash": [b""] * count,
         "metadata": checked("metadata", lambda value, _: metadata_json(policy.clean_json(check_metadata(value)))),
         "supersedes": checked("supersedes", check_ids, unset=()),
         **dict.fromkeys(("created_at", "updated_at", "recorded_from"), written_at),
         "expires_at": [moment for moment, _ in expiries],
         "expires_after": [life for _, life in expiries],
     }
-    if MESSAGE_KIND in columns["kind"]:
+    if MESSAGE_KIND in columns["kind"] and not messages:
         raise InvalidInput(f"kind is {MESSAGE_KIND!r}, which messages of sessions have: use sessions.open(id).append")
     rows = RowColumns(**columns)
-    rows.reading = read_texts(texts, contexts if any(contexts) else None, rows.tags if any(rows.tags) else None)
     rows.authority = ranks_of(at_most(policy.authority, speaker()), rows.kind, rows.source, rows.context)
     for i, public_id in enumerate(arguments["id"]):
         if public_id is not None:
             rows.public_id[i], rows.named[i] = check_name(public_id, "id"), True
+    rows.derivation = derivation = derive(rows.texts())
+    rows.content_hash, rows.standing = derivation.hashes, derivation.standing
     _set_times(rows, arguments, now, exported=exported)
     left_out = compress(arguments["vector"], map(not_, rows.indexed))
     if any(vector is not None for vector in left_out):
         raise InvalidInput("a vector is given with indexed=False, which recall leaves out: leave one of them out")
     if not exported:
-        _read_times(rows, rows.reading, arguments["created_at"], policy)
-    of_user = [*map(not_, rows.authority)]
-    named = standing_of_each([*compress(zip(rows.kind, texts, contexts, strict=True), of_user)])
-    for i, name in zip(compress(range(count), of_user), named, strict=True):
-        rows.standing[i] = name
+        _read_times(rows, derivation.reading, arguments["created_at"], policy)
     return rows
 
 

@@ -14,9 +14,8 @@ from msgspec import Struct
 
 from recallite.errors import StoreCorrupt
 from recallite.model.checks import EARLIEST_US, LATEST_US
-from recallite.model.records import EmbeddingState, Record
+from recallite.model.records import EmbeddingState, Record, Standing
 from recallite.system.messages import shown
-from recallite.text.standing import Standing
 
 if TYPE_CHECKING:
     import numpy as np
@@ -537,6 +536,8 @@ class StatementCandidate(Struct, frozen=True, gc=False):
     expires_at: int | None
     recorded_from: int
     metadata: str | None
+    # The outline of its statement, empty where the store has none: it waits to be compared, or is no statement.
+    outline: bytes
     tags: tuple[str, ...]
     # Further times at which it was remembered.
     repeated_at: tuple[int, ...]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from recallite.derivation import derive
 from recallite.errors import Conflict, StoreError, StoreUnavailable
 from recallite.store.opening import open_store
 from recallite_postgres.repositories import BY_TEXT
@@ -22,7 +23,7 @@ COUNT = 4 * connection.FEWEST_ROWS
 
 @pytest.fixture
 def store(postgres_address):
-    opened = open_store(postgres_address)
+    opened = open_store(postgres_address, derive=derive)
     yield opened
     opened.close()
 
@@ -33,7 +34,7 @@ def stores(store, postgres_server, postgres_address, role):
     name, password = role()
     store.grant_tenant(name, "/")
     schema = postgres_address.rpartition("schema=")[2]
-    tenant = open_store(postgres_server.address(user=name, password=password, schema=schema))
+    tenant = open_store(postgres_server.address(user=name, password=password, schema=schema), derive=derive)
     yield {"owner": store, "tenant": tenant}
     tenant.close()
 
