@@ -293,7 +293,7 @@ class Session(SnapshotService):
             ids = dict(zip(with_text, insert_rows(writer, rows, identity), strict=True))
             stored = [(message.text, ids.get(i)) for i, message in enumerate(checked)]
             writer.sessions.append(session, first, stored, now)
-        embed_some_pending(self._engine, rows)
+        embed_some_pending(self._engine, rows.pending, rows.vectors)
         return first
 
     def _records(self, messages: Sequence[Checked], now: int) -> tuple[RowColumns, Identity | None]:
@@ -319,7 +319,6 @@ class Session(SnapshotService):
         rows.text, texts = [text[:_EMBEDDED_CHARS] for text in rows.text], rows.text
         embed_rows(engine.embedder, rows, [None] * len(new), identity)
         rows.text = texts
-        rows.copy_decisions_to_columns()
         return rows, identity
 
     def messages(self, *, limit: int | None = None, skip_damaged: bool = False) -> builtins.list[dict[str, Any]]:

@@ -68,15 +68,16 @@ class Arguments:
     def __init__(self, items: Sequence[object]) -> None:
         """Raises InvalidInput for an item that `as_new_record` does not take."""
         self.count = len(items)
-        if all(type(item) is str for item in items):
+        if {*map(type, items)} == {str}:
             self._columns: dict[str, Sequence[Any]] = {"text": items}
         elif all(type(item) is dict and "text" in item and item.keys() <= _DEFAULTS.keys() for item in items):
             mappings: Sequence[Any] = items
             names: set[str] = set().union(*mappings)
             self._columns = {name: [item.get(name, _DEFAULTS[name]) for item in mappings] for name in names}
         else:
-            columns = zip(*map(_fields_of, map(as_new_record, items)), strict=True)
-            self._columns = dict(zip(_FIELDS, columns, strict=True))
+            columns = zip(_FIELDS, zip(*map(_fields_of, map(as_new_record, items)), strict=True), strict=True)
+            alone = self.count == 1
+            self._columns = {name: column for name, column in columns if not (alone and column[0] is _DEFAULTS[name])}
 
     def __getitem__(self, name: str) -> Sequence[Any]:
         """Return the values of an argument, with its default for items that do not give it."""
@@ -186,7 +187,7 @@ def prepare_all(
 
 def _checked_texts(texts: Sequence[Any], max_chars: int) -> list[str]:
     """Check texts: all at once, and one by one if one may be bad."""
-    if texts and all(type(text) is str for text in texts) and max(map(len, texts)) <= max_chars:
+    if {*map(type, texts)} == {str} and max(map(len, texts)) <= max_chars:
         with suppress(InvalidInput):
             checks.encodable("".join(texts), "text")
             if all(map(str.strip, texts)):
@@ -207,7 +208,7 @@ def metadata_json(metadata: Mapping[str, Any] | None) -> str | None:
 def _set_times(rows: RowColumns, arguments: Arguments, now: int, *, exported: bool) -> None:
     """Set when rows were written, and check the order of their times."""
     moments = arguments.checked("created_at", check_time)
-    if any(moment is not None for moment in moments):
+    if moments.count(None) < len(moments):
         both = zip(moments, rows.created_at, strict=True)
         rows.created_at = rows.recorded_from = [otherwise if moment is None else moment for moment, otherwise in both]
         for kind, created in zip(rows.kind, rows.created_at, strict=True):

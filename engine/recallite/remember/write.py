@@ -100,7 +100,7 @@ def remember_one(
             if fault.reason not in (None, "vector") or active is None or active == engine.active_embedder():
                 raise
             active = None
-    embed_some_pending(engine, rows)
+    embed_some_pending(engine, rows.pending, rows.vectors)
     if engine.may_have_uncompared:
         start_comparing(engine)
     return record
@@ -149,7 +149,7 @@ def remember_batches(
                 raise
             raise InvalidItem(len(ids) + bad, len(ids), reason) from reason
         engine.may_have_uncompared = engine.may_have_uncompared or (later and policy.compares)
-        embed_some_pending(engine, stored)
+        embed_some_pending(engine, stored.pending, stored.vectors)
         by_index = dict(zip(indices, written, strict=True))
         ids += [by_index.get(i, "") for i in range(len(rows))]
         if on_progress is not None:
@@ -192,16 +192,15 @@ def is_skipped(row: Row, policy: WritePolicy) -> bool:
     return "?" not in (row.context or "") and is_junk(row.text)
 
 
-def embed_some_pending(engine: Engine, rows: Sequence[Row]) -> None:
-    """Embed some pending records, where the embedder works.
+def embed_some_pending(engine: Engine, pending: Iterable[bool], vectors: Iterable[object]) -> None:
+    """Embed some pending records, where the embedder works: none of the rows just written is `pending`, some have
+    `vectors`.
 
     The rows are already stored, so a failure here is not raised: the next write tries again.
     """
-    columns = RowColumns.of(rows)
-    columns.copy_decisions_to_columns()  # rows that were merged or repeated were never inserted
-    if any(columns.pending):
+    if any(pending):
         engine.may_have_pending = True
-    elif not engine.store.writing and engine.may_have_pending and any(columns.vectors):
+    elif not engine.store.writing and engine.may_have_pending and any(vectors):
         with engine.afterwards("embedding"), suppress(EmbedderError):
             embed_pending(engine, limit=_PENDING_A_WRITE)
 
@@ -411,7 +410,7 @@ class _Batch:
         if topic is not None and merges:
             return self._connected(self._merge(topic, i, row), topic, matches)._replace(cosine=cosine)
         if topic is not None and row.topic is None:
-            row.topic = topic.topic
+            row.topic = self._rows.topic[i] = topic.topic
         created = self._create(i, row)
         self.effects.add(row, detected)
         return self._connected("created", created, matches)._replace(detected=detected)

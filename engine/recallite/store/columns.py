@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple, Protocol, Self, TypeAlias, overload
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, Self, TypeAlias, overloa
 import numpy as np
 
 from recallite.model.records import EmbeddingState, Standing
-from recallite.store.values import Row
+from recallite.store.values import Parts, Row
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -96,15 +96,14 @@ def without_deriving(texts: Texts) -> Derivation:
 
 _FIELDS = Row.__struct_fields__
 _values = attrgetter(*_FIELDS)
-# The fields of a prepared row that embedding and writing set.
-_DECIDED = ("topic", "vectors", "vectors_given", "codes", "pending", "refused")
 
 
 @dataclass(slots=True, eq=False)
 class RowColumns(Sequence[Row]):
     """A list for each field of `Row`, all of one length.
 
-    A row is made when it is asked for, which a bulk write hardly ever does, and kept.
+    What is decided of rows is set in the columns. A row is made when one is looked at, which a bulk write hardly ever
+    does, and kept until its columns change.
     """
 
     public_id: list[str]
@@ -181,7 +180,6 @@ class RowColumns(Sequence[Row]):
 
     def select(self, indices: Sequence[int]) -> Self:
         """Return the rows of these indices; itself if they are all."""
-        self.copy_decisions_to_columns()
         if len(indices) == len(self):
             return self
         columns = ((name, getattr(self, name)) for name in _FIELDS)
@@ -201,14 +199,15 @@ class RowColumns(Sequence[Row]):
     def give_vectors(self, vectors: Sequence[bytes]) -> None:
         """Set the vectors that the caller gave, one for each row."""
         self.vectors, self.vectors_given = [(vector,) for vector in vectors], [True] * len(self)
-        for i, row in self._made.items():
-            row.vectors, row.vectors_given = self.vectors[i], True
+        self._made.clear()
 
-    def copy_decisions_to_columns(self) -> None:
-        """Copy into the columns what was decided of rows that were made."""
-        for i, row in self._made.items():
-            for name in _DECIDED:
-                getattr(self, name)[i] = getattr(row, name)
+    def put_parts(self, made: Mapping[int, Parts], given: Collection[int]) -> None:
+        """Set what embedding made of some rows; `given` are those whose vectors the caller gave."""
+        for i, (values, codes, problem, refused) in made.items():
+            self.vectors[i], self.codes[i], self.vectors_given[i] = values, codes, i in given
+            if problem is not None:
+                self.refused[i], self.pending[i] = (problem, False) if refused else (None, True)
+        self._made.clear()
 
     @property
     def embedding_states(self) -> list[EmbeddingState]:

@@ -61,7 +61,7 @@ class Records(RecordReader):
     ) -> None:
         """Insert rows into `record`, given the ids of their scopes and sources."""
         self._number_kinds({*rows.kind})
-        columns = (rows.embedding_states if name == "embedding_state" else getattr(rows, name) for name in _OWN)
+        columns = [rows.embedding_states if name == "embedding_state" else getattr(rows, name) for name in _OWN]
         self._insert_many("record", _INSERTED, zip(ids, *columns, scopes, sources, strict=True))
 
     def _number_kinds(self, kinds: set[str]) -> None:
@@ -133,8 +133,8 @@ class Records(RecordReader):
             return
         vectors: list[tuple[int, int, bytes, bytes | None]] = []
         for row_id, values, codes in zip(ids, rows.vectors, rows.codes, strict=True):
-            if len(values) == 1 and not codes:
-                vectors.append((row_id, 0, values[0], None))
+            if len(values) == 1:
+                vectors.append((row_id, 0, values[0], codes[0] if codes else None))
             else:
                 vectors += Parts(values, codes).rows(row_id)
         self._tx.vectors.insert(embedder, vectors)
