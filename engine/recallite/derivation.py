@@ -55,6 +55,7 @@ class TextDerivation:
 
     def statement(self, i: int) -> StatementForm | None:
         """The form of the statement of text i; None if nothing is stored of it. A closed version has no keys."""
+        _ = self.standing  # of all texts at once, where the keys of instructions ask for each
         kind, _, position, recorded_until, text, context, _ = self._texts.row(i)
         if kind in WITHOUT_STATEMENTS:
             return None

@@ -42,7 +42,10 @@ class Outline(Struct, frozen=True, gc=False):
         count, *numbers = unpack(f"<{len(data) // 2}H", data)
         if count > len(numbers) or max(numbers, default=0) >= _BITS:
             return None
-        return cls(*(sum([1 << number for number in some]) for some in (numbers[:count], numbers[count:])))
+        sides = [0, 0]
+        for i, number in enumerate(numbers):
+            sides[i >= count] |= 1 << number
+        return cls(*sides)
 
 
 def _numbers_of(bits: int) -> list[int]:
@@ -116,14 +119,13 @@ def _ends_of(words: Words) -> int:
 
 
 @lru_cache(maxsize=1 << 14)
-def _bit(*parts: object) -> int:
-    return 1 << crc32(_written(parts).encode("utf-8", "surrogatepass")) % _BITS
-
-
-def _written(part: object) -> str:
-    """A text of its own for each part: the same in every process, as hashes of str are not."""
-    if isinstance(part, frozenset):
-        return f"{{{','.join(sorted(map(_written, part)))}}}"
-    if isinstance(part, tuple):
-        return f"({','.join(map(_written, part))})"
-    return part if isinstance(part, str) else repr(part)
+def _bit(*parts: str | bytes | frozenset[str] | tuple[str, ...]) -> int:
+    """The bit of some parts: the same in every process, as hashes of str are not."""
+    number = 0
+    for part in parts:
+        if isinstance(part, frozenset):
+            part = ",".join(sorted(part))
+        elif isinstance(part, tuple):
+            part = " ".join(part)
+        number = crc32(part if isinstance(part, bytes) else part.encode("utf-8", "surrogatepass"), number + 1)
+    return 1 << number % _BITS
