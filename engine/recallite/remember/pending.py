@@ -214,8 +214,11 @@ def policy_json(policy: WritePolicy) -> str:
 def waits_under(rows: RowColumns, policy: WritePolicy) -> list[str | None] | None:
     """The encoded policy under which each row waits to be compared, None for one with nothing to compare.
 
-    A row whose id the caller chose repeats no other. Under a policy that compares nothing none waits.
+    A row whose id the caller chose repeats no other.
     """
+    # Who compares nothing waits for nothing. The statements are read in the write all the same: left for whoever needs
+    # them first, each process would read them at its recalls, 0.1 ms a record, and a later statement would find what it
+    # replaces or not, depending on the time.
     if not policy.compares:
         return None
     policies = policy_json(policy), policy_json(structs.replace(policy, duplicates="store"))
