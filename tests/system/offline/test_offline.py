@@ -23,7 +23,7 @@ import recallite_kernels
 import recallite_models
 from recallite_kernels.cache import root
 from tests.endpoint import serving
-from tests.unit.core.documents.support import Put, pdf, word
+from tests.unit.documents.support import Put, pdf, word
 
 REPOSITORY = Path(__file__).parents[3]
 PROGRAMS = ("default_store", "library", "asynchronous", "documents", "workspace", "commands", "mapping")

@@ -10,8 +10,6 @@ from datetime import UTC, datetime
 import pytest
 
 from recallite.agents.experience import error_pattern
-from recallite.documents.detecting import detect, load_text
-from recallite.documents.html import load_html
 from recallite.documents.ingesting import stated_by
 from recallite.errors import RecalliteError
 from recallite.recall.decomposition import split_question
@@ -32,6 +30,8 @@ from recallite.text.topics import other_subject, topic_of
 from recallite.text.words import content_hash, text_key, tokenize
 from recallite.transfer.exporting import _on_one_line
 from recallite.transfer.lines import Lines, parse
+from recallite_documents.detecting import detect, load_text
+from recallite_documents.html import load_html
 from recallite_notes.editable import markdown
 from recallite_notes.flushing import _unfenced, _without_empty_headings
 
