@@ -131,7 +131,7 @@ def test_many_rows_whose_connection_ends_leave_nothing(store, postgres_server, p
         insert(writer, [*rows(COUNT, "before")])
     before = sizes(store)
     with Proxy(postgres_server.socket) as proxy:
-        other = open_store(proxy.address(schema=postgres_address.rpartition("schema=")[2]))
+        other = open_store(proxy.address(schema=postgres_address.rpartition("schema=")[2]), derive=derive)
         try:
             cut = proxy.cut_at(at, when=when)
             with raises(StoreUnavailable, "connection_lost", match="nothing was written"), other.atomic() as writer:
