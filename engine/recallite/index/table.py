@@ -19,8 +19,8 @@ from recallite.index.growable import (
     filled,
 )
 from recallite.model.filters import MESSAGE_KIND
+from recallite.model.records import Standing
 from recallite.store.values import NEVER, Columns
-from recallite.text.standing import Standing
 from recallite.text.statements.keys import MAX_FRAMES
 
 
@@ -241,8 +241,15 @@ class RecordTable(IndexPart):
         self._positioned.put(rows, columns.positions[known] != NEVER)
         self._lasting = None
 
-    def put_frames(self, ids: NDArray[np.int64], frames: NDArray[np.uint32]) -> None:
-        """Replace what indexed records state."""
+    def put_frames(self, ids: NDArray[np.int64], stated: Sequence[tuple[int, bytes]]) -> None:
+        """Replace what indexed records state by frames as the store has them; the others of `ids` state nothing."""
+        frames = np.zeros((len(ids), MAX_FRAMES, 2), dtype=np.uint32)
+        if stated:  # most turns of transcripts state nothing
+            size = frames.itemsize * MAX_FRAMES * 2
+            blobs = b"".join([blob[:size].ljust(size, b"\0") for _, blob in stated])
+            order = np.argsort(ids, kind="stable")
+            found = np.searchsorted(ids, [row_id for row_id, _ in stated], sorter=order)
+            frames[order[found]] = np.frombuffer(blobs, dtype="<u4").reshape(-1, MAX_FRAMES, 2)
         rows = self.rows_of(ids)
         self._frames.put(rows[rows >= 0], frames[rows >= 0])
 
