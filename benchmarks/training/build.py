@@ -15,6 +15,7 @@ import hashlib
 import json
 import tempfile
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -97,12 +98,17 @@ def write_tokenizer(weights: Path, out: Path) -> None:
 
 def training(name: str = DEFAULT) -> dict[str, Any]:
     """Data that the trained layers of a model were trained on, and the command."""
+    ours = ("facts", "stores") if name == READER else ("facts",)
+    return described("reader" if name == READER else "vectors", TRAINED[name], ours)
+
+
+def described(module: str, trained: Path, ours: Sequence[str]) -> dict[str, Any]:
+    """The command of a module, what it trained, and the data that it reads: repositories, and those of `ours`."""
     from benchmarks.training.data import used_by
 
-    module, ours = ("reader", ("facts", "stores")) if name == READER else ("vectors", ("facts",))
     return {
         "command": f"python -m benchmarks.training.{module}",
-        "trained_sha256": sha256(TRAINED[name]),
+        "trained_sha256": sha256(trained),
         "data": [
             *(
                 {"repository": repository, "commit": pin["commit"], "licence": pin["licence"]}

@@ -98,7 +98,7 @@ def train(sums: Sums, data: made.Pairs, general: Sequence[str], recipe: Static) 
             cosines = (
                 sums.sums([question_ids[place] for place in batch]) @ sums.sums([text_ids[place] for place in texts]).T
             )
-            barred = torch.from_numpy(hidden(examples, texts, alike[batch]))
+            barred = torch.from_numpy(hidden(examples, texts, alike[batch], Recipe.alike))
             scores = cosines.masked_fill(barred, -1e4) / Recipe.temperature
             some = chance.choice(len(general), min(recipe.together, len(general)), replace=False)
             away = (1 - (sums.sums([other[place] for place in some]) * targets[some]).sum(-1)).mean()

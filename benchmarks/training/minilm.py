@@ -22,6 +22,8 @@ _MASKED = -1e4
 class Encoder:
     """The float32 weights as tensors by name; layers from `first` on are trained, those below are constant."""
 
+    layers = LAYERS
+
     def __init__(self, weights: Path, first: int, *, bfloat16: bool = False) -> None:
         import torch
         from safetensors.numpy import load_file
@@ -39,7 +41,7 @@ class Encoder:
 
     def trained(self) -> list[str]:
         """The names of the weights of the upper layers."""
-        upper = tuple(f"encoder.layer.{layer}." for layer in range(self.first, LAYERS))
+        upper = tuple(f"encoder.layer.{layer}." for layer in range(self.first, self.layers))
         return [name for name in self.weights if name.startswith(upper)]
 
     def ids(self, texts: Sequence[str], limit: int) -> list[list[int]]:
@@ -75,7 +77,7 @@ class Encoder:
         size = -(-len(order) // _CHUNKS)
         parts = [order[start : start + size] for start in range(0, len(order), size)]
         outputs = [self._padded([lower[place] for place in part]) for part in parts]
-        outputs = [(self.run_layers(x, mask, range(self.first, LAYERS)), mask) for x, mask in outputs]
+        outputs = [(self.run_layers(x, mask, range(self.first, self.layers)), mask) for x, mask in outputs]
         places = torch.argsort(torch.tensor([place for part in parts for place in part]))
         x, mask = (
             torch.cat([functional.pad(values, (*skipped, 0, longest - values.shape[1])) for values in column])[places]
@@ -103,7 +105,7 @@ class Encoder:
         with torch.no_grad():
             for places in _by_length(rows):
                 x, mask = self._embedded([rows[place] for place in places])
-                vectors[places] = pool(self.run_layers(x, mask, range(LAYERS)), mask).numpy()
+                vectors[places] = pool(self.run_layers(x, mask, range(self.layers)), mask).numpy()
         return vectors
 
     def _embedded(self, rows: Sequence[list[int]]) -> tuple[Tensor, Tensor]:

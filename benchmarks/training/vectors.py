@@ -48,6 +48,8 @@ class Recipe:
     distillation: float = 40.0
     general: int = 3000
     together: int = 24
+    alike: float = 0.75
+    """The cosine of two questions from which on the text of the one is no negative of the other."""
     seed: int = 0
 
 
@@ -55,17 +57,26 @@ Observer = Callable[[int, Encoder, dict[str, float]], None]
 
 
 def train(
-    encoder: Encoder, data: made.Pairs, general: Sequence[str], recipe: Recipe, on_epoch: Observer
+    encoder: Encoder,
+    data: made.Pairs,
+    general: Sequence[str],
+    recipe: Recipe,
+    on_epoch: Observer,
+    targets: Tensor | None = None,
 ) -> dict[str, Any]:
-    """Train the encoder's upper layers in place; returns them by name."""
+    """Train the encoder's upper layers in place; returns them by name.
+
+    `targets` are the vectors that `general` is held to: those of before, if None.
+    """
     import torch
 
     torch.manual_seed(recipe.seed)
     chance = np.random.default_rng(recipe.seed)
     names = encoder.trained()
     cached = _cache(encoder, data, general)
-    with torch.no_grad():
-        targets = torch.cat([pool(*encoder.upper(cached.general[i : i + 64])) for i in range(0, len(general), 64)])
+    if targets is None:
+        with torch.no_grad():
+            targets = torch.cat([pool(*encoder.upper(cached.general[i : i + 64])) for i in range(0, len(general), 64)])
     for name in names:
         encoder.weights[name] = torch.nn.Parameter(encoder.weights[name])
     optimiser = torch.optim.AdamW([encoder.weights[name] for name in names], lr=recipe.rate, weight_decay=0.0)
@@ -129,7 +140,7 @@ def _contrast(
     texts = made.drawn(examples, chance)
     question_tokens, asked_mask = encoder.upper([cached.questions[place] for place in batch])
     text_tokens, said_mask = encoder.upper([cached.texts[place] for place in texts])
-    barred = torch.from_numpy(hidden(examples, texts, cached.vectors[batch]))
+    barred = torch.from_numpy(hidden(examples, texts, cached.vectors[batch], recipe.alike))
     right = torch.arange(len(examples))
     cosines = pool(question_tokens, asked_mask) @ pool(text_tokens, said_mask).T
     losses = {"sentence": functional.cross_entropy(cosines.masked_fill(barred, _NEVER) / recipe.temperature, right)}
@@ -144,10 +155,12 @@ def _contrast(
     return losses
 
 
-def hidden(examples: Sequence[made.Example], texts: Sequence[int], vectors: NDArray[np.float32]) -> NDArray[np.bool_]:
+def hidden(
+    examples: Sequence[made.Example], texts: Sequence[int], vectors: NDArray[np.float32], cosine: float
+) -> NDArray[np.bool_]:
     """Pairs of question and text that count as no negative, because the text may answer the question too."""
     count = len(examples)
-    alike = vectors @ vectors.T > 0.75
+    alike = vectors @ vectors.T > cosine
     barred = np.zeros((count, len(texts)), np.bool_)
     for row, example in enumerate(examples):
         for column, text in enumerate(texts):
@@ -194,13 +207,16 @@ class Embeds(Protocol):
     def embed(self, texts: Sequence[str], /) -> NDArray[np.float32]: ...
 
 
-def measure(encoder: Embeds, held_out: Sequence[Store]) -> dict[str, float]:
-    """recall@20 and MRR of the vectors alone, by set; of facts recall@1, since their stores are small."""
+def measure(encoder: Embeds, held_out: Sequence[Store], *, query: str = "", document: str = "") -> dict[str, float]:
+    """recall@20 and MRR of the vectors alone, by set; of facts recall@1, since their stores are small.
+
+    `query` and `document` go before the texts.
+    """
     by_kind: dict[str, list[tuple[float, float]]] = {}
     for store in held_out:
         questions = [question for question in store.questions if question.answerable]
-        turn_vectors = encoder.embed([made.embedded_text(turn) for turn in store.turns])
-        scores = encoder.embed([question.text for question in questions]) @ turn_vectors.T
+        turn_vectors = encoder.embed([document + made.embedded_text(turn) for turn in store.turns])
+        scores = encoder.embed([query + question.text for question in questions]) @ turn_vectors.T
         kind = store.name.split("/")[0]
         depth = 1 if kind == "facts" else 20
         for question, row in zip(questions, scores, strict=True):

@@ -83,15 +83,15 @@ def test_what_may_answer_a_question_too_is_no_negative() -> None:
     other = pairs.Example("Where do I live?", (2,), (3,), group=1, closed=True)
     named = pairs.Example("Where does Ada live?", (5,), (6,), group=2, closed=False)
     alike = np.eye(3, dtype=np.float32)
-    found = barred([mine, other, named], [0, 2, 5, 1, 3, 4], alike)
+    found = barred([mine, other, named], [0, 2, 5, 1, 3, 4], alike, 0.75)
     assert found.tolist() == [
         [False, True, False, False, True, True],
         [True, False, False, True, False, False],
         [False, False, False, False, False, False],
     ]
     alike[0, 2] = alike[2, 0] = 0.9
-    assert barred([mine, other, named], [0, 2, 5, 1, 3, 4], alike)[2].tolist()[:2] == [True, False]
-    assert not barred([replace(mine, closed=False)], [0, 1], alike[:1]).any()
+    assert barred([mine, other, named], [0, 2, 5, 1, 3, 4], alike, 0.75)[2].tolist()[:2] == [True, False]
+    assert not barred([replace(mine, closed=False)], [0, 1], alike[:1], 0.75).any()
 
 
 @pytest.mark.slow
