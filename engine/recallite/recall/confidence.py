@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from math import exp, inf, log
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -27,6 +27,7 @@ from recallite.recall.slots import SLOTS
 from recallite.system.numerics import kernels
 from recallite.text.patterns import lazily
 from recallite.text.reading import ROLES, name_terms
+from recallite.text.standing import chance_of_standing
 from recallite.text.words import QUESTION_TERMS, tokenize
 
 if TYPE_CHECKING:
@@ -151,6 +152,101 @@ def read_hits(
 def load_reading_weights() -> ReadingWeights:
     """The weights that ship."""
     return msgspec.json.decode(READING_FILE.read_bytes(), type=ReadingWeights)
+
+
+# Requests. A prompt that asks nothing, as "Book train tickets for me", has no answer: it needs the preferences, the
+# constraints and the standing facts that concern it. A logistic regression on the cosine, on the chance that a sentence
+# of the text is a standing one, and on the reader's answer to a question that only rules and limits answer tells them.
+# It was fitted by `benchmarks.training.requests` with the vectors of the default embedder; with others, and in other
+# languages, a request is taken for a question.
+
+NEEDS_FILE = Path(__file__).with_name("request_needs.json")
+"""The weights, and how they were made."""
+MOST_WEIGHED = 10
+"""Hits that are weighed."""
+# Shorter ones than a sentence of twelve words concern less: "go on".
+_MOST_WORDS, _LEAST_STANDING = 12, 1e-3
+_RULES = "What is allowed?"
+# What the reader says of a text that is too long for it.
+_UNREAD_LOGIT = -6.0
+# The least chance of the best hit and of any other, and from which confidence a hit needs none. Chosen on the folds of
+# `requests_dev`, by the share of requests of another subject that get a hit.
+_LEAST_FIRST, _LEAST_NEEDED, _SURE_ANSWER = 0.56, 0.27, 0.4
+_QUESTION_MARKS = ("?", "？", "؟", ";", "፧")
+_ASKING = frozenset(term for term in QUESTION_TERMS if not term.isascii())
+
+
+class NeedWeights(msgspec.Struct):
+    """The weights of the logit of the chance that a request needs a memory."""
+
+    embedder: str
+    cosine: float
+    standing: float
+    rules: float
+    words: float
+    bias: float
+
+
+class Needs(NamedTuple):
+    """The confidences of hits, and the ranks of those that a request needs."""
+
+    confidence: list[float]
+    needed: frozenset[int]
+
+
+@lru_cache(maxsize=1024)
+def is_request(prompt: str) -> bool:
+    """Whether a prompt asks nothing: it ends as no question does, begins as none in English, and has no word that asks
+    in languages of other scripts.
+    """
+    return not (
+        prompt.rstrip().endswith(_QUESTION_MARKS) or _ASKS.search(prompt) or not _ASKING.isdisjoint(tokenize(prompt))
+    )
+
+
+def weigh_needs(
+    prompt: str, confidence: Sequence[float], cosines: Mapping[int, float], texts: Sequence[str | None],
+    embedder: str | None,
+) -> Needs | None:  # fmt: skip
+    """What a request needs of hits with these texts, of which some have a cosine, by rank; None if nothing is known.
+
+    A hit that it needs has the chance of it as confidence, or its own if it is a sure answer; another one has less than
+    any answer.
+    """
+    weights = load_need_weights()
+    if embedder != weights.embedder:
+        return None
+    words = weights.words * log(1 + min(len(prompt.split()), _MOST_WORDS)) + weights.bias
+    completed = [sure if sure >= _SURE_ANSWER else sure * _LEAST_NEEDED * _SURE_ANSWER for sure in confidence]
+    chances = {}
+    for rank, cosine in cosines.items():
+        if (text := texts[rank]) is not None:
+            standing, rules = need_signals(text)
+            odds = weights.cosine * cosine + weights.standing * standing + weights.rules * rules + words
+            chances[rank] = 1 / (1 + exp(-odds))
+    if max(chances.values(), default=0.0) < _LEAST_FIRST:
+        return Needs(completed, frozenset())
+    needed = frozenset(rank for rank, chance in chances.items() if chance >= _LEAST_NEEDED)
+    for rank in needed:
+        completed[rank] = max(completed[rank], chances[rank])
+    return Needs(completed, needed)
+
+
+@lru_cache(maxsize=4096)
+def need_signals(text: str) -> tuple[float, float]:
+    """What a text tells of whether a request may need it: the log of its chance to be standing, and the reader's logit."""
+    from recallite.embedding.onnx import load_reader
+
+    reader = load_reader()
+    logit = None if reader is None else reader.answers(_RULES, [text])[0]
+    standing = max(chance_of_standing(text), _LEAST_STANDING)
+    return log(standing), _UNREAD_LOGIT if logit is None else logit
+
+
+@cache
+def load_need_weights() -> NeedWeights:
+    """The weights that ship."""
+    return msgspec.json.decode(NEEDS_FILE.read_bytes(), type=NeedWeights)
 
 
 # Evidence gaps: what the hits of a query do not cover, in words that fit into a prompt.

@@ -22,19 +22,22 @@ from recallite.model.checks import now_us
 from recallite.model.filters import And, Comparison
 from recallite.model.match_reasons import CHANGE_BIT
 from recallite.model.records import Hit, Hits
-from recallite.recall.answer import Answer
+from recallite.recall.answer import SHOWN, Answer
 from recallite.recall.calibration import SIGNAL_SETS, TextWeights, load_calibration, text_weights
 from recallite.recall.confidence import (
     MOST_READ,
+    MOST_WEIGHED,
     SURE_IF_READ,
     SUREST_BY_NAME,
     Missing,
     Name,
     find_gaps,
+    is_request,
     lack_of_confidence,
     names_of,
     read_hits,
     surest_of_each,
+    weigh_needs,
 )
 from recallite.recall.query import Queries, read_question
 from recallite.recall.request import ANSWER_CONFIDENCE, ANSWER_SHARE, Request
@@ -62,6 +65,7 @@ _AT_ONCE_US = 3_600_000_000
 # At most this share of the limit gives way to standing records, as in the kernel.
 _STANDING_SHARE = 4
 _TOKENS, _VECTORS, _MEANING, _WORDS = SIGNAL_SETS
+_COSINE = SHOWN.index("cosine")
 # Later hits have a confidence near 0: their texts would change nothing.
 _ASSESSED = 64
 # The power of the odds of a letter being shared that lowers a confidence where the model does not read the question.
@@ -113,13 +117,15 @@ def _assess(
     text: str, answer: Answer, records: Mapping[int, Found], request: Request, weights: TextWeights,
     embedder: str | None, by_vector: bool, by_confidence: bool,
 ) -> tuple[Answer, frozenset[int], frozenset[int], str | None]:  # fmt: skip
-    """The answer assessed by texts, with the row ids of its hits that answer a part of the question, and were read.
+    """The answer assessed by texts, with the row ids of its hits that need no share of the best's, and were read.
+
+    The first answer a part of the question, or are needed by a request.
 
     Last comes the kind of value that the question asks for, where no hit has one.
     """
     slot, sure, lacking = slot_of(text), answer.confidence, answer.row_ids != []
     names: list[Name | None] = []
-    parts = read = frozenset[int]()
+    parts = read = needed = frozenset[int]()
     # Most questions name no kind of value, and most texts do not ask: they stay as they are.
     for rank, row_id in enumerate(answer.row_ids[:_ASSESSED]):
         record = records.get(row_id)
@@ -141,6 +147,14 @@ def _assess(
         before, sure[:] = [*sure], read_hits(text, answer.row_ids, sure, unnamed, embedder)
         changed = {rank for rank, confidence in enumerate(before) if sure[rank] != confidence}
         read, better_known = frozenset(answer.row_ids[rank] for rank in changed), better_known | changed
+    if request.relevant and by_vector and is_request(text) and not _is_foreign(text, embedder):
+        weighed = [*range(len(sure))[:MOST_WEIGHED], *range(max(len(sure) - answer.brought, MOST_WEIGHED), len(sure))]
+        cosines = {rank: answer.signals[rank][_COSINE] for rank in weighed if answer.signals[rank]}
+        texts = [record.text if (record := records.get(row_id)) else None for row_id in answer.row_ids]
+        if (needs := weigh_needs(text, sure, cosines, texts, embedder)) is not None:
+            sure[:] = needs.confidence
+            better_known |= needs.needed
+            needed = frozenset(answer.row_ids[rank] for rank in needs.needed)
     if by_confidence:
         # A transcript's turns are known by those around them, which confidence does not weigh: they keep their order.
         ranks = enumerate(answer.row_ids)
@@ -148,7 +162,7 @@ def _assess(
     if better_known and request.diversify_by is None:
         parts = surest_of_each(answer, names)
         answer = surest_first(answer, better_known, records)
-    return answer, parts, read, slot if lacking else None
+    return answer, parts | needed, read, slot if lacking else None
 
 
 def weigh_by_letters(questions: Sequence[str], answer: Answer, records: Mapping[int, Found]) -> None:

@@ -130,6 +130,11 @@ def standing_of_each(records: Sequence[tuple[str, str, str | None]]) -> list[Sta
     return named
 
 
+def chance_of_standing(text: str) -> float:
+    """The chance that one of the sentences of a text is a standing instruction or preference."""
+    return 1 - min((one.doubt for one in _judged(sentences_of(text[:MOST_CHARS])[0])), default=1.0)
+
+
 def sentences_of(text: str) -> tuple[list[str], list[tuple[int, int]]]:
     """The sentences of a text without what they quote, and where each begins and ends."""
     if any(map(text.__contains__, _QUOTE_MARKS)):
