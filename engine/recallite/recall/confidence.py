@@ -24,6 +24,7 @@ import msgspec
 from recallite.embedding.protocol import header
 from recallite.recall.query import is_time_word, read_question
 from recallite.recall.slots import SLOTS
+from recallite.recall.snippets import cut_snippet
 from recallite.system.numerics import kernels
 from recallite.text.patterns import lazily
 from recallite.text.reading import ROLES, name_terms
@@ -105,6 +106,7 @@ SURE_IF_READ = 0.18
 """The least confidence of an answer that was read: the folds of training lose least by it (benchmarks/training)."""
 LEAST_COUNTED = 1e-4
 """The least confidence whose odds are counted."""
+_PASSAGE_CHARS = 300  # about as many tokens as the model was trained on
 # The model was trained on questions and few keywords: remarks and names it does not know.
 _ASKS = lazily(
     r"\?\s*$|^(?:wh(?:o|om|ose|at|ich|en|ere|y)|how|do|does|did|is|are|am|was|were|has|have|had|can|could|will|would"
@@ -139,7 +141,8 @@ def read_hits(
         return completed
     ranks = [rank for rank, row_id in enumerate(row_ids) if row_id in records]
     read = [records[row_ids[rank]] for rank in ranks]
-    texts = [f"{header(record.context)}{record.text}" for record in read]  # as they are embedded
+    # As they are embedded, but of a long one the passage with most of the question's words.
+    texts = [f"{header(record.context)}{cut_snippet(record.text, question, _PASSAGE_CHARS).text}" for record in read]
     for rank, logit in zip(ranks, reader.answers(question, texts), strict=True):
         if logit is not None:
             sure = min(max(confidence[rank], LEAST_COUNTED), 1 - LEAST_COUNTED)

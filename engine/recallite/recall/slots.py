@@ -241,7 +241,9 @@ def contradicts(question: str, text: str, names: Sequence[str] = ()) -> bool:
     whole = " ".join((text, *names)).lower()
     codes = [code for code in asked.codes if code.lower() not in whole]
     numbers = [place for place in asked.numbers if asked.words[place] not in whole]
-    lacking = [run for run in asked.names if not any(word.lower() in whole for word in asked.words[run[0] : run[1] + 1])]
+    lacking = [
+        run for run in asked.names if not any(word.lower() in whole for word in asked.words[run[0] : run[1] + 1])
+    ]
     if not (codes or numbers or lacking):
         return False
     told = _TOKEN.findall(text)
