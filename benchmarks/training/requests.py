@@ -75,7 +75,8 @@ def _fit(observed: list[Observed]) -> NDArray[np.float64]:
 
 def _figures(observed: list[Observed], first: float, least: float) -> dict[str, float]:
     """The shares of needed memories that are kept, and of requests that need nothing and get something."""
-    kept, shown, useless, quiet = 0, 0, 0, {True: [], False: []}
+    kept = shown = useless = 0
+    quiet: dict[bool, list[bool]] = {True: [], False: []}
     for store in dict.fromkeys(one.store for one in observed):
         fitted = _fit([one for one in observed if one.store != store])
         of_store = [one for one in observed if one.store == store]

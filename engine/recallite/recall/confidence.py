@@ -28,7 +28,7 @@ from recallite.recall.snippets import cut_snippet
 from recallite.system.numerics import kernels
 from recallite.text.patterns import lazily
 from recallite.text.reading import ROLES, name_terms
-from recallite.text.standing import chance_of_standing
+from recallite.text.standing import chance_of_standing, chance_of_task
 from recallite.text.words import QUESTION_TERMS, tokenize
 
 if TYPE_CHECKING:
@@ -174,8 +174,10 @@ _RULES = "What is allowed?"
 _UNREAD_LOGIT = -6.0
 # The least chance of the best hit and of any other, and from which confidence a hit needs none. Chosen on the folds of
 # `requests_dev`, by the share of requests of another subject that get a hit.
-_LEAST_FIRST, _LEAST_NEEDED, _SURE_ANSWER = 0.56, 0.27, 0.4
+_LEAST_FIRST, _LEAST_NEEDED, _SURE_ANSWER = 0.56, 0.27, 0.25
 _QUESTION_MARKS = ("?", "？", "؟", ";", "፧")
+_TELLS = lazily(r"(?:please )?(?:tell|remind)\b", re.IGNORECASE)
+_LEAST_TASK = 0.5
 _ASKING = frozenset(term for term in QUESTION_TERMS if not term.isascii())
 
 
@@ -199,12 +201,14 @@ class Needs(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def is_request(prompt: str) -> bool:
-    """Whether a prompt asks nothing: it ends as no question does, begins as none in English, and has no word that asks
-    in languages of other scripts.
+    """Whether a prompt asks for something to be done: neither a question nor keywords nor a statement.
+
+    A question ends as one in any script, begins as one in English, or has a word that asks in another script; what is a
+    task tells the classifier of standing sentences.
     """
-    return not (
-        prompt.rstrip().endswith(_QUESTION_MARKS) or _ASKS.search(prompt) or not _ASKING.isdisjoint(tokenize(prompt))
-    )
+    if prompt.rstrip().endswith(_QUESTION_MARKS) or _ASKS.search(prompt) or _TELLS.match(prompt):
+        return False
+    return _ASKING.isdisjoint(tokenize(prompt)) and chance_of_task(prompt) >= _LEAST_TASK
 
 
 def weigh_needs(
@@ -237,7 +241,7 @@ def weigh_needs(
 
 @lru_cache(maxsize=4096)
 def need_signals(text: str) -> tuple[float, float]:
-    """What a text tells of whether a request may need it: the log of its chance to be standing, and the reader's logit."""
+    """The log of the chance that a sentence of a text is a standing one, and the reader's logit."""
     from recallite.embedding.onnx import load_reader
 
     reader = load_reader()

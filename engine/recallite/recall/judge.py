@@ -41,7 +41,7 @@ from recallite.recall.confidence import (
 )
 from recallite.recall.query import Queries, read_question
 from recallite.recall.request import ANSWER_CONFIDENCE, ANSWER_SHARE, Request
-from recallite.recall.slots import contradicts, lacks, only_asks, slot_of
+from recallite.recall.slots import contradicts, lacks, named_in, only_asks, slot_of
 from recallite.recall.succession import (
     NONE,
     Relations,
@@ -68,8 +68,8 @@ _TOKENS, _VECTORS, _MEANING, _WORDS = SIGNAL_SETS
 _COSINE = SHOWN.index("cosine")
 # Later hits have a confidence near 0: their texts would change nothing.
 _ASSESSED = 64
-# What the odds of a hit are multiplied by if it is about another of the kind asked for, and from which confidence.
-_CONTRADICTED, _LEAST_COMPARED = 0.05, 0.05
+# What the odds of a hit are multiplied by if it is about another one of the kind that the question names.
+_CONTRADICTED = 0.05
 # The power of the odds of a letter being shared that lowers a confidence where the model does not read the question.
 _LETTER_WEIGHT = 2.0
 # What the letters of words that ask count as; nothing in Chinese and Thai, where pairs of characters count each twice.
@@ -149,9 +149,10 @@ def _assess(
         before, sure[:] = [*sure], read_hits(text, answer.row_ids, sure, unnamed, embedder)
         changed = {rank for rank, confidence in enumerate(before) if sure[rank] != confidence}
         read, better_known = frozenset(answer.row_ids[rank] for rank in changed), better_known | changed
-    for rank, row_id in enumerate(answer.row_ids[:_ASSESSED]):
-        if sure[rank] >= _LEAST_COMPARED and (record := records.get(row_id)) is not None:
-            if contradicts(text, record.text, (*record.tags, record.context or "")):
+    if request.relevant and (named := named_in(text)) is not None:
+        for rank, row_id in enumerate(answer.row_ids[:_ASSESSED]):
+            record = records.get(row_id) if sure[rank] >= ANSWER_CONFIDENCE else None
+            if record is not None and contradicts(named, record.text, (*record.tags, record.context or "")):
                 sure[rank] *= _CONTRADICTED / (1 - sure[rank] * (1 - _CONTRADICTED))
     if request.relevant and by_vector and is_request(text) and not _is_foreign(text, embedder):
         weighed = [*range(len(sure))[:MOST_WEIGHED], *range(max(len(sure) - answer.brought, MOST_WEIGHED), len(sure))]

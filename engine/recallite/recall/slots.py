@@ -219,14 +219,13 @@ _TOKEN = re.compile(r"\w(?:[\w.,'-]*\w)?")
 _DIGITS = re.compile(r"\d+")
 _PURE_NUMBER = re.compile(r"\d[\d.,]*")
 _YEAR = re.compile(r"(?:1\d|20)\d\d")
-# "3rd", "10am" and "1990s" are numbers.
-_CODE = re.compile(r"(?=[^\W_]*[\d._-]*[^\W\d_])(?!\d+[a-z]{1,3}$)\w[\w.-]*\d[\w.-]*")
+_LETTER, _COUNTED = re.compile(r"[^\W\d_]"), re.compile(r"\d+[A-Za-z]{1,3}")
 _NAMED_AFTER = _set("on in at for with from to of by under near via")
 _LEAST_SHARED = 0.5
 
 
-class _Named(NamedTuple):
-    """The words of a question, its terms, and the places of its codes, numbers and runs of names."""
+class Named(NamedTuple):
+    """The words of a question, its terms, and its codes, the places of its numbers and of its runs of names."""
 
     words: list[str]
     terms: frozenset[str]
@@ -235,37 +234,48 @@ class _Named(NamedTuple):
     names: list[tuple[int, int]]
 
 
-def contradicts(question: str, text: str, names: Sequence[str] = ()) -> bool:
+@lru_cache(maxsize=1024)
+def named_in(question: str) -> Named | None:
+    """What a question names that a text may have another one of; None if nothing."""
+    words = _TOKEN.findall(question)
+    numbers = [i for i, word in enumerate(words) if _PURE_NUMBER.fullmatch(word) and not _YEAR.fullmatch(word)]
+    codes, names = [word for word in words if _is_code(word)], [*_names_in(words, 1)]
+    return Named(words, frozenset(tokenize(question)), codes, numbers, names) if codes or numbers or names else None
+
+
+def contradicts(asked: Named, text: str, names: Sequence[str] = ()) -> bool:
     """Whether a text has another code, number or name where the question has one that it lacks; `names` are it too."""
-    asked = _named_in(question)
-    whole = " ".join((text, *names)).lower()
-    codes = [code for code in asked.codes if code.lower() not in whole]
-    numbers = [place for place in asked.numbers if asked.words[place] not in whole]
-    lacking = [
-        run for run in asked.names if not any(word.lower() in whole for word in asked.words[run[0] : run[1] + 1])
-    ]
+    whole, words = " ".join((text, *names)).lower(), asked.words
+    codes = asked.codes and [code for code in asked.codes if code.lower() not in whole]
+    numbers = asked.numbers and [place for place in asked.numbers if words[place] not in whole]
+    lacking = []
+    for run in asked.names:
+        for word in words[run[0] : run[1] + 1]:
+            if word.lower() in whole:
+                break
+        else:
+            lacking.append(run)
     if not (codes or numbers or lacking):
         return False
     told = _TOKEN.findall(text)
-    shapes = {_shape(word) for word in told if _CODE.fullmatch(word) and word not in asked.words}
+    shapes = {_shape(word) for word in told if _is_code(word) and word not in words} if codes else ()
     if any(_shape(code) in shapes for code in codes):
         return True
-    others = [place for place, word in enumerate(told) if _PURE_NUMBER.fullmatch(word) and word not in asked.words]
-    if any(_same_beside(asked.words, i, i, told, j, j) for i, j in product(numbers, others)):
+    others = [j for j, word in enumerate(told) if numbers and _PURE_NUMBER.fullmatch(word) and word not in words]
+    if any(_same_beside(words, i, i, told, j, j) for i, j in product(numbers, others)):
         return True
     known = {*tokenize(whole)} if lacking else set()
     return any(_names_another(asked, run, told, known) for run in lacking)
 
 
-@lru_cache(maxsize=1024)
-def _named_in(question: str) -> _Named:
-    words = _TOKEN.findall(question)
-    numbers = [i for i, word in enumerate(words) if _PURE_NUMBER.fullmatch(word) and not _YEAR.fullmatch(word)]
-    codes = [word for word in words if _CODE.fullmatch(word)]
-    return _Named(words, frozenset(tokenize(question)), codes, numbers, [*_names_in(words, 1)])
+def _is_code(word: str) -> bool:
+    """Whether a word has letters and digits; "3rd", "10am" and "1990s" are numbers."""
+    return not (word.isalpha() or word.isdecimal() or _COUNTED.fullmatch(word)) and bool(
+        _DIGITS.search(word) and _LETTER.search(word)
+    )
 
 
-def _names_another(asked: _Named, run: tuple[int, int], told: Sequence[str], known: Set[str]) -> bool:
+def _names_another(asked: Named, run: tuple[int, int], told: Sequence[str], known: Set[str]) -> bool:
     """Whether a text that lacks a name of the question has another in its place."""
     (begin, end), words = run, asked.words
     name = {term for word in words[begin : end + 1] for term in tokenize(word)}
