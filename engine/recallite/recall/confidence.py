@@ -142,7 +142,11 @@ def read_hits(
     ranks = [rank for rank, row_id in enumerate(row_ids) if row_id in records]
     read = [records[row_ids[rank]] for rank in ranks]
     # As they are embedded, but of a long one the passage with most of the question's words.
-    texts = [f"{header(record.context)}{cut_snippet(record.text, question, _PASSAGE_CHARS).text}" for record in read]
+    texts = []
+    for record in read:
+        long = len(record.text) > _PASSAGE_CHARS
+        passage = cut_snippet(record.text, question, _PASSAGE_CHARS).text if long else record.text
+        texts.append(f"{header(record.context)}{passage}")
     for rank, logit in zip(ranks, reader.answers(question, texts), strict=True):
         if logit is not None:
             sure = min(max(confidence[rank], LEAST_COUNTED), 1 - LEAST_COUNTED)
