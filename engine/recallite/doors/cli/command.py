@@ -399,12 +399,20 @@ def command_of(operation: Operation) -> click.Command:
     form, field, fails = declared.show, declared.json, declared.fails
 
     def call(memory: Any, report: Any = None, **fields: Any) -> Any:
-        yes = fields.pop("yes", True)
-        if declared.confirm and operation.writes(fields):
-            confirm(declared.confirm.format(**fields), yes)
+        yes, overrides = fields.pop("yes", True), fields.pop("overrides", None)
         for name, ids in fields.items():
-            if operation.argument(name).kind == "memory":
-                fields[name] = whole_id(memory, ids) if isinstance(ids, str) else [whole_id(memory, id) for id in ids]
+            if find := {"memory": whole_id, "document": document_id}.get(operation.argument(name).kind):
+                fields[name] = find(memory, ids) if isinstance(ids, str) else [find(memory, id) for id in ids]
+        each = dict.fromkeys(fields.pop(declared.each, ()))
+        if declared.confirm and operation.writes(fields) and (not declared.each or len(each) > 1):
+            confirm(declared.confirm.format(**fields, count=len(each)), yes)
+        if declared.sets:
+            named = {name: fields.pop(name) for name in operation.required}
+            fields = named | recall_fields(fields, overrides)
+        if declared.call:
+            return imported(declared.call)(memory, **{**operation.absent, **fields})
+        if declared.each:
+            return [operation.apply(memory, {**fields, declared.each: value}) for value in each]
         takes_report = report is not None and "on_progress" in inspect.signature(operation.call).parameters
         value = operation.apply(memory, fields, **{"on_progress": report} if takes_report else {})
         if value is None and operation.returns is None:
@@ -431,6 +439,8 @@ def command_of(operation: Operation) -> click.Command:
         without=("scope",) if declared.within else (),
     )(call)  # fmt: skip
     made.help = operation.about
+    if declared.sets:
+        made.params.insert(-1, parameter("overrides", Overrides, None))
     if declared.confirm:
         made.params.insert(-1, parameter("yes", Yes, False))
     return made
@@ -456,7 +466,9 @@ def option_of(operation: Operation, name: str) -> click.Parameter:
         default = meaning.default
     if kind in ("object", "numbers", "days") and default is not REQUIRED:
         default = None
-    if meaning.kind == "argument" or (name in operation.required and meaning.kind in ("", "memory")):
+    if operation.command is not None and name == operation.command.each:
+        type_ = list[str]
+    if meaning.kind == "argument" or (name in operation.required and meaning.kind in ("", "memory", "document")):
         return argument(meaning.metavar or name.upper(), meaning.help)(name, type_, default)
     flags = meaning.flags or ("--" + name.replace("_", "-"))
     if kind == "flag" and "/" not in flags and default is True:
