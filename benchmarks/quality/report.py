@@ -117,9 +117,9 @@ def _categories(run: dict[str, Any]) -> Iterator[truth_tables.Table]:
         for column, stores in (("default", "a store each"), ("mixed", "one store of all")):
             figures = {name: one["figures"][column] for name, one in by_language.items()}
             figures["all"] = run["sets"]["languages"]["figures"][column]
-            metrics = [name for name in languages.METRICS if name in figures["all"]]
-            rows = [(name, *(f"{one[metric]:.2f}" for metric in metrics)) for name, one in figures.items()]
-            yield f"Languages, {run['sets']['languages']['part']}, {stores}", ("language", *metrics), rows
+            measured = [name for name in languages.METRICS if name in figures["all"]]
+            rows = [(name, *(f"{one[metric]:.2f}" for metric in measured)) for name, one in figures.items()]
+            yield f"Languages, {run['sets']['languages']['part']}, {stores}", ("language", *measured), rows
     if stories := run["sets"].get("beam", {}).get("whole_story"):
         columns = list(next(iter(stories.values()))["figures"])
         rows = [

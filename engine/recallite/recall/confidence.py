@@ -180,7 +180,7 @@ _UNREAD_LOGIT = -6.0
 # `requests_dev`, by the share of requests of another subject that get a hit.
 _LEAST_FIRST, _LEAST_NEEDED, _SURE_ANSWER = 0.56, 0.27, 0.25
 _QUESTION_MARKS = ("?", "？", "؟", ";", "፧")
-_TELLS = lazily(r"(?:please )?(?:tell|remind)\b", re.IGNORECASE)
+_TELLS = lazily(r"\b(?:tell|remind) (?:me|us)\b", re.IGNORECASE)
 _LEAST_TASK = 0.5
 _ASKING = frozenset(term for term in QUESTION_TERMS if not term.isascii())
 
@@ -207,10 +207,10 @@ class Needs(NamedTuple):
 def is_request(prompt: str) -> bool:
     """Whether a prompt asks for something to be done: neither a question nor keywords nor a statement.
 
-    A question ends as one in any script, begins as one in English, or has a word that asks in another script; what is a
+    A question ends as one in any script, begins or asks to be told in English, or has a word that asks in another script; what is a
     task tells the classifier of standing sentences.
     """
-    if prompt.rstrip().endswith(_QUESTION_MARKS) or _ASKS.search(prompt) or _TELLS.match(prompt):
+    if prompt.rstrip().endswith(_QUESTION_MARKS) or _ASKS.search(prompt) or _TELLS.search(prompt):
         return False
     return _ASKING.isdisjoint(tokenize(prompt)) and chance_of_task(prompt) >= _LEAST_TASK
 

@@ -149,10 +149,10 @@ def _assess(
         before, sure[:] = [*sure], read_hits(text, answer.row_ids, sure, unnamed, embedder)
         changed = {rank for rank, confidence in enumerate(before) if sure[rank] != confidence}
         read, better_known = frozenset(answer.row_ids[rank] for rank in changed), better_known | changed
-    if request.relevant and (named := named_in(text)) is not None:
+    if request.relevant and (asked := named_in(text)) is not None:
         for rank, row_id in enumerate(answer.row_ids[:_ASSESSED]):
             record = records.get(row_id) if sure[rank] >= ANSWER_CONFIDENCE else None
-            if record is not None and contradicts(named, record.text, (*record.tags, record.context or "")):
+            if record is not None and contradicts(asked, record.text, (*record.tags, record.context or "")):
                 sure[rank] *= _CONTRADICTED / (1 - sure[rank] * (1 - _CONTRADICTED))
     if request.relevant and by_vector and is_request(text) and not _is_foreign(text, embedder):
         weighed = [*range(len(sure))[:MOST_WEIGHED], *range(max(len(sure) - answer.brought, MOST_WEIGHED), len(sure))]

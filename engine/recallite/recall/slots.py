@@ -258,13 +258,17 @@ def contradicts(asked: Named, text: str, names: Sequence[str] = ()) -> bool:
     if not (codes or numbers or lacking):
         return False
     told = _TOKEN.findall(text)
-    shapes = {_shape(word) for word in told if _is_code(word) and word not in words} if codes else ()
-    if any(_shape(code) in shapes for code in codes):
-        return True
-    others = [j for j, word in enumerate(told) if numbers and _PURE_NUMBER.fullmatch(word) and word not in words]
-    if any(_same_beside(words, i, i, told, j, j) for i, j in product(numbers, others)):
-        return True
-    known = {*tokenize(whole)} if lacking else set()
+    if codes:
+        shapes = {_shape(word) for word in told if _is_code(word) and word not in words}
+        if not shapes.isdisjoint(map(_shape, codes)):
+            return True
+    if numbers:
+        others = [j for j, word in enumerate(told) if _PURE_NUMBER.fullmatch(word) and word not in words]
+        if any(_same_beside(words, i, i, told, j, j) for i, j in product(numbers, others)):
+            return True
+    if not lacking:
+        return False
+    known = {*tokenize(whole)}
     return any(_names_another(asked, run, told, known) for run in lacking)
 
 
