@@ -207,8 +207,8 @@ class Needs(NamedTuple):
 def is_request(prompt: str) -> bool:
     """Whether a prompt asks for something to be done: neither a question nor keywords nor a statement.
 
-    A question ends as one in any script, begins or asks to be told in English, or has a word that asks in another script; what is a
-    task tells the classifier of standing sentences.
+    A question ends as one in any script, begins as one or asks to be told in English, or has a word that asks in
+    another script; what is a task tells the classifier of standing sentences.
     """
     if prompt.rstrip().endswith(_QUESTION_MARKS) or _ASKS.search(prompt) or _TELLS.search(prompt):
         return False
