@@ -165,12 +165,8 @@ def foldable(text: str) -> str:
         text = text.replace(mark, combining)
     folded = normalized("NFKC", normalized("NFKC", text).casefold())
     folded = _MARKS_AFTER_LETTER.sub("", folded.translate(_FOLDS))
-    return _NASAL_BEFORE_STOP.sub(_anusvara, folded)
-
-
-def _anusvara(nasal: re.Match[str]) -> str:
-    """The dot for a nasal, of the same block: U+0902 for U+0928."""
-    return chr(ord(nasal[0][0]) & ~0x7F | 2)
+    # The dot for a nasal, of the same block: U+0902 for U+0928.
+    return _NASAL_BEFORE_STOP.sub(lambda nasal: chr(ord(nasal[0][0]) & ~0x7F | 2), folded)
 
 
 def terms_of_chunks(chunks: Iterable[str]) -> list[tuple[str, ...]]:

@@ -47,7 +47,21 @@ class Argument(click.Argument):
 
 
 class Command(click.Command):
-    """A command that lists its arguments before its options."""
+    """A command that lists its arguments before its options.
+
+    `declare` makes its parameters when it is run or shown: those of an operation import what carries it out.
+    """
+
+    def __init__(self, declare: Callable[[], list[click.Parameter]], **attributes: Any) -> None:
+        super().__init__(None, **attributes)
+        self.declare = declare
+        del self.params
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "params":
+            raise AttributeError(name)
+        self.params = self.declare()
+        return self.params
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write what help says of arguments and options."""
@@ -122,24 +136,28 @@ def command(function: Any, without: Collection[str] = ()) -> Command:
     The fields of `**options: Unpack[SomeOptions]` are options that may be left out. No parameters are `without`, which
     may have annotations that only a type checker can import.
     """
-    params, contexts = list[click.Parameter](), []
-    for item in inspect.signature(function).parameters.values():
-        if item.name in without:
-            continue
-        hint = eval(item.annotation, function.__globals__) if isinstance(item.annotation, str) else item.annotation
-        if hint is click.Context:
-            contexts.append(item.name)
-        elif item.kind is not inspect.Parameter.VAR_KEYWORD:
-            params.append(parameter(item.name, hint, item.default))
-        else:
-            fields = (get_type_hints(unpacked, include_extras=True) for unpacked in get_args(hint))
-            params += [parameter(*field, None) for hints in fields for field in hints.items()]
+    contexts: list[str] = []
+
+    def declare() -> list[click.Parameter]:
+        params: list[click.Parameter] = []
+        for item in inspect.signature(function).parameters.values():
+            if item.name in without:
+                continue
+            hint = eval(item.annotation, function.__globals__) if isinstance(item.annotation, str) else item.annotation
+            if hint is click.Context:
+                contexts.append(item.name)
+            elif item.kind is not inspect.Parameter.VAR_KEYWORD:
+                params.append(parameter(item.name, hint, item.default))
+            else:
+                fields = (get_type_hints(unpacked, include_extras=True) for unpacked in get_args(hint))
+                params += [parameter(*field, None) for hints in fields for field in hints.items()]
+        return params
 
     @click.pass_context
     def call(context: click.Context, /, **values: Any) -> object:
         return function(**values, **dict.fromkeys(contexts, context))
 
-    return Command(None, params=params, callback=call, help=inspect.getdoc(function))
+    return Command(declare, callback=call, help=inspect.getdoc(function))
 
 
 # The options that commands share, each declared once, and what becomes of their text.
@@ -352,8 +370,13 @@ def prints(
         parameters = inspect.signature(function).parameters.keys()
         supplied = {"memory", "report"} & parameters
         made = command(function, supplied)
-        expanded = [name for name in _expanded(operation) if name not in (*parameters, *without)]
         call: Any = made.callback
+        own, expanded = made.declare, list[str]()
+
+        def declare() -> list[click.Parameter]:
+            expanded[:] = [name for name in _expanded(operation) if name not in (*parameters, *without)]
+            shared = [parameter("scope", Within, None)] * within + [parameter("as_json", AsJson, False)]
+            return [*own(), *(option_of(operation_named(operation), name) for name in expanded), *shared]
 
         @click.pass_context
         def run(context: click.Context, /, *, as_json: bool, **values: Any) -> None:
@@ -373,9 +396,7 @@ def prints(
                 show(value)
             fail_quietly(fails is not None and fails(value))
 
-        made.params += [option_of(operation_named(operation), name) for name in expanded]
-        made.params += [parameter("scope", Within, None)] * within + [parameter("as_json", AsJson, False)]
-        made.callback = run
+        made.declare, made.callback = declare, run
         return made
 
     return decorate
