@@ -30,6 +30,7 @@ from benchmarks.quality import (
     realmem,
     realtalk,
     report,
+    requests,
     scifact,
     scripts,
     truth_tables,
@@ -52,6 +53,7 @@ SETS: dict[str, Evaluation] = {
     "named": named.evaluate,
     "scripts": scripts.evaluate,
     "languages": languages.evaluate,
+    "requests": requests.evaluate,
     "precision": precision_bench.evaluate,
     "facts": fact_consolidation.evaluate,
     "beam_updates": updates.of_beam,
@@ -114,7 +116,7 @@ def evaluate(
 
 
 def _folders(options: argparse.Namespace) -> dict[str, Path]:
-    """The folder of each set that is named, or that has one; of `languages` the file."""
+    """The folder of each set that is named, or that has one; of `languages` and `requests` the file."""
     named = {
         "beam": options.beam,
         "beam_updates": options.beam,
@@ -122,6 +124,7 @@ def _folders(options: argparse.Namespace) -> dict[str, Path]:
         "facts": options.facts,
         "precision": options.precision,
         "languages": languages.TABLES[options.part],
+        "requests": requests.TABLES[options.part],
         **dict.fromkeys(_OWN, Path()),
     }
     folders = {name: named.get(name, options.data) for name in SETS}
@@ -140,7 +143,10 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--embedder", help="an embedder's name, or a folder with an ONNX model (the default model)")
     parser.add_argument("--cache", type=Path, help="folder that keeps embeddings between runs")
     parser.add_argument(
-        "--part", choices=list(languages.TABLES), default="dev", help="of languages: choose on dev, report on held"
+        "--part",
+        choices=list(languages.TABLES),
+        default="dev",
+        help="of languages and requests: choose on dev, report on held",
     )
     parser.add_argument("--no-codes", action="store_true", help="without codes of tokens: nothing is reranked")
     parser.add_argument("--render", action="store_true", help="print the saved result as Markdown and run nothing")

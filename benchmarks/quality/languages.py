@@ -29,13 +29,13 @@ from benchmarks.quality.result import OpenMemory, Progress, Tally
 from recallite import Memory
 from recallite_server.hooks.events import answer
 
-__all__ = ["METRICS", "TABLES", "evaluate", "read"]
+__all__ = ["METRICS", "SCOPE", "TABLES", "evaluate", "read", "shown_by_hook"]
 
 TABLES = {part: Path(__file__).with_name(f"languages_{part}.toml") for part in ("dev", "held")}
 METRICS = (
     "first", "kept", "named first", "named kept", "unrelated", "left out", "shown", "prompts", "missed", "wrong",
 )  # fmt: skip
-_SCOPE = "/user"
+SCOPE = "/user"
 
 
 def read(path: Path) -> dict[str, dict[str, Any]]:
@@ -69,7 +69,7 @@ def _ask(tally: Tally, column: str, memory: Memory, stores: dict[str, dict[str, 
     """Ask one store of all the memories, and the hook of it; what went wrong."""
     texts = [text for one in stores.values() for text in (*one["told"], *one["asked"].values(), *one["named"].values())]
     random.Random(" ".join(stores)).shuffle(texts)
-    ids = dict(zip(texts, tally.remember(memory, [{"text": text, "scope": _SCOPE} for text in texts]), strict=True))
+    ids = dict(zip(texts, tally.remember(memory, [{"text": text, "scope": SCOPE} for text in texts]), strict=True))
     missed = []
     for language, store in stores.items():
         golds = {question: ids[text] for kind in ("asked", "named") for question, text in store[kind].items()}
@@ -86,7 +86,7 @@ def _ask(tally: Tally, column: str, memory: Memory, stores: dict[str, dict[str, 
                 figures = {
                     f"{kind}first": float([hit.id for hit in ranked] == [gold]),
                     f"{kind}kept": float(gold in {hit.id for hit in hits}),
-                    "shown": float(gold in _shown(memory, f"{column} {question}", question)),
+                    "shown": float(gold in shown_by_hook(memory, f"{column} {question}", question)),
                 }
                 fault = min(figures.values()) == 0
             tally.add(column, figures, language)
@@ -94,14 +94,14 @@ def _ask(tally: Tally, column: str, memory: Memory, stores: dict[str, dict[str, 
                 seen = [f"{hit.confidence:.2f} {hit.text}" for hit in (hits or ranked)[:3]]
                 missed.append(f"{language}, {figures}: {question} {seen}")
         for prompt in store["prompts"]:
-            shown = _shown(memory, f"{column} {prompt}", prompt)
+            shown = shown_by_hook(memory, f"{column} {prompt}", prompt)
             tally.add(column, {"prompts": float(bool(shown))}, language)
             if shown:
                 missed.append(f"{language}, prompts: {prompt} {[text for text in texts if ids[text] in shown]}")
     return missed
 
 
-def _shown(memory: Memory, session: str, prompt: str) -> str:
+def shown_by_hook(memory: Memory, session: str, prompt: str) -> str:
     """What the hook adds to the first prompt of a session."""
     payload = {"session_id": session, "cwd": "/", "hook_event_name": "UserPromptSubmit", "prompt": prompt}
-    return answer(memory, "prompt", "claude-code", payload, _SCOPE)
+    return answer(memory, "prompt", "claude-code", payload, SCOPE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from benchmarks.quality import languages, truth_tables
+from benchmarks.quality import languages, requests, truth_tables
 from benchmarks.quality.columns import COLUMNS
 from benchmarks.saving import NotMeasured
 from benchmarks.tables import table
@@ -25,6 +25,7 @@ TITLES = {
     "named": "Named, stores with tags",
     "scripts": "Scripts, ten that the model does not read",
     "languages": "Languages, ten stores",
+    "requests": "Requests, eight stores",
     "precision": "PrecisionMemBench",
     **truth_tables.TITLES,
 }
@@ -49,6 +50,7 @@ _MAIN = {
     "named": ("exact", "precision", "recall", "refused", "first"),
     "scripts": ("kept", "first", "refused", "quiet"),
     "languages": languages.METRICS,
+    "requests": requests.METRICS,
 }
 _BY_CATEGORY = {"locomo": "LoCoMo by category, default", "beam": "BEAM by type of question, default"}
 _LEFT = ("category", "set", "metric", "expected", "language", "grain", "class")
@@ -115,9 +117,9 @@ def _categories(run: dict[str, Any]) -> Iterator[truth_tables.Table]:
         for column, stores in (("default", "a store each"), ("mixed", "one store of all")):
             figures = {name: one["figures"][column] for name, one in by_language.items()}
             figures["all"] = run["sets"]["languages"]["figures"][column]
-            metrics = [name for name in languages.METRICS if name in figures["all"]]
-            rows = [(name, *(f"{one[metric]:.2f}" for metric in metrics)) for name, one in figures.items()]
-            yield f"Languages, {run['sets']['languages']['part']}, {stores}", ("language", *metrics), rows
+            measured = [name for name in languages.METRICS if name in figures["all"]]
+            rows = [(name, *(f"{one[metric]:.2f}" for metric in measured)) for name, one in figures.items()]
+            yield f"Languages, {run['sets']['languages']['part']}, {stores}", ("language", *measured), rows
     if stories := run["sets"].get("beam", {}).get("whole_story"):
         columns = list(next(iter(stories.values()))["figures"])
         rows = [

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from math import exp, inf, log
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -23,10 +23,12 @@ import msgspec
 
 from recallite.embedding.protocol import header
 from recallite.recall.slots import SLOTS
+from recallite.recall.snippets import cut_snippet
 from recallite.system.numerics import kernels
 from recallite.text.patterns import lazily
 from recallite.text.questions import is_time_word, read_question
 from recallite.text.reading import ROLES, name_terms
+from recallite.text.standing import chance_of_standing, chance_of_task
 from recallite.text.words import QUESTION_TERMS, tokenize
 
 if TYPE_CHECKING:
@@ -104,6 +106,7 @@ SURE_IF_READ = 0.18
 """The least confidence of an answer that was read: the folds of training lose least by it (benchmarks/training)."""
 LEAST_COUNTED = 1e-4
 """The least confidence whose odds are counted."""
+_PASSAGE_CHARS = 300  # about as many tokens as the model was trained on
 # The model was trained on questions and few keywords: remarks and names it does not know.
 _ASKS = lazily(
     r"\?\s*$|^(?:wh(?:o|om|ose|at|ich|en|ere|y)|how|do|does|did|is|are|am|was|were|has|have|had|can|could|will|would"
@@ -138,7 +141,12 @@ def read_hits(
         return completed
     ranks = [rank for rank, row_id in enumerate(row_ids) if row_id in records]
     read = [records[row_ids[rank]] for rank in ranks]
-    texts = [f"{header(record.context)}{record.text}" for record in read]  # as they are embedded
+    # As they are embedded, but of a long one the passage with most of the question's words.
+    texts = []
+    for record in read:
+        long = len(record.text) > _PASSAGE_CHARS
+        passage = cut_snippet(record.text, question, _PASSAGE_CHARS).text if long else record.text
+        texts.append(f"{header(record.context)}{passage}")
     for rank, logit in zip(ranks, reader.answers(question, texts), strict=True):
         if logit is not None:
             sure = min(max(confidence[rank], LEAST_COUNTED), 1 - LEAST_COUNTED)
@@ -151,6 +159,105 @@ def read_hits(
 def load_reading_weights() -> ReadingWeights:
     """The weights that ship."""
     return msgspec.json.decode(READING_FILE.read_bytes(), type=ReadingWeights)
+
+
+# Requests. A prompt that asks nothing, as "Book train tickets for me", has no answer: it needs the preferences, the
+# constraints and the standing facts that concern it. A logistic regression on the cosine, on the chance that a sentence
+# of the text is a standing one, and on the reader's answer to a question that only rules and limits answer tells them.
+# It was fitted by `benchmarks.training.requests` with the vectors of the default embedder; with others, and in other
+# languages, a request is taken for a question.
+
+NEEDS_FILE = Path(__file__).with_name("request_needs.json")
+"""The weights, and how they were made."""
+MOST_WEIGHED = 10
+"""Hits that are weighed."""
+# Shorter ones than a sentence of twelve words concern less: "go on".
+_MOST_WORDS, _LEAST_STANDING = 12, 1e-3
+_RULES = "What is allowed?"
+# What the reader says of a text that is too long for it.
+_UNREAD_LOGIT = -6.0
+# The least chance of the best hit and of any other, and from which confidence a hit needs none. Chosen on the folds of
+# `requests_dev`, by the share of requests of another subject that get a hit.
+_LEAST_FIRST, _LEAST_NEEDED, _SURE_ANSWER = 0.56, 0.27, 0.25
+_QUESTION_MARKS = ("?", "？", "؟", ";", "፧")
+_TELLS = lazily(r"\b(?:tell|remind) (?:me|us)\b", re.IGNORECASE)
+_LEAST_TASK = 0.5
+_ASKING = frozenset(term for term in QUESTION_TERMS if not term.isascii())
+
+
+class NeedWeights(msgspec.Struct):
+    """The weights of the logit of the chance that a request needs a memory."""
+
+    embedder: str
+    cosine: float
+    standing: float
+    rules: float
+    words: float
+    bias: float
+
+
+class Needs(NamedTuple):
+    """The confidences of hits, and the ranks of those that a request needs."""
+
+    confidence: list[float]
+    needed: frozenset[int]
+
+
+@lru_cache(maxsize=1024)
+def is_request(prompt: str) -> bool:
+    """Whether a prompt asks for something to be done: neither a question nor keywords nor a statement.
+
+    A question ends as one in any script, begins as one or asks to be told in English, or has a word that asks in
+    another script; what is a task tells the classifier of standing sentences.
+    """
+    if prompt.rstrip().endswith(_QUESTION_MARKS) or _ASKS.search(prompt) or _TELLS.search(prompt):
+        return False
+    return _ASKING.isdisjoint(tokenize(prompt)) and chance_of_task(prompt) >= _LEAST_TASK
+
+
+def weigh_needs(
+    prompt: str, confidence: Sequence[float], cosines: Mapping[int, float], texts: Sequence[str | None],
+    embedder: str | None,
+) -> Needs | None:  # fmt: skip
+    """What a request needs of hits with these texts, of which some have a cosine, by rank; None if nothing is known.
+
+    A hit that it needs has the chance of it as confidence, or its own if it is a sure answer; another one has less than
+    any answer.
+    """
+    weights = load_need_weights()
+    if embedder != weights.embedder:
+        return None
+    words = weights.words * log(1 + min(len(prompt.split()), _MOST_WORDS)) + weights.bias
+    completed = [sure if sure >= _SURE_ANSWER else sure * _LEAST_NEEDED * _SURE_ANSWER for sure in confidence]
+    chances = {}
+    for rank, cosine in cosines.items():
+        if (text := texts[rank]) is not None:
+            standing, rules = need_signals(text)
+            odds = weights.cosine * cosine + weights.standing * standing + weights.rules * rules + words
+            chances[rank] = 1 / (1 + exp(-odds))
+    if max(chances.values(), default=0.0) < _LEAST_FIRST:
+        return Needs(completed, frozenset())
+    needed = frozenset(rank for rank, chance in chances.items() if chance >= _LEAST_NEEDED)
+    for rank in needed:
+        completed[rank] = max(completed[rank], chances[rank])
+    return Needs(completed, needed)
+
+
+@lru_cache(maxsize=4096)
+def need_signals(text: str) -> tuple[float, float]:
+    """The log of the chance that a sentence of a text is a standing one, and the reader's logit."""
+    from recallite.embedding.onnx import load_reader
+
+    reader = load_reader()
+    logit = None if reader is None else reader.answers(_RULES, [text])[0]
+    standing = max(chance_of_standing(text), _LEAST_STANDING)
+    return log(standing), _UNREAD_LOGIT if logit is None else logit
+
+
+@cache
+def load_need_weights() -> NeedWeights:
+    """The weights that ship."""
+    return msgspec.json.decode(NEEDS_FILE.read_bytes(), type=NeedWeights)
 
 
 # Evidence gaps: what the hits of a query do not cover, in words that fit into a prompt.

@@ -22,15 +22,18 @@ from recallite.recall.calibration import (
 )
 from recallite.recall.confidence import (
     MOST_READ,
+    MOST_WEIGHED,
     SURE_IF_READ,
     SUREST_BY_NAME,
     Missing,
     Name,
     find_gaps,
+    is_request,
     lack_of_confidence,
     names_of,
     read_hits,
     surest_of_each,
+    weigh_needs,
 )
 from recallite.recall.order import (
     Answer,
@@ -41,9 +44,10 @@ from recallite.recall.order import (
     terms_of,
     told_at,
 )
+from recallite.recall.plan import SHOWN
 from recallite.recall.query import Queries
 from recallite.recall.request import ANSWER_CONFIDENCE, ANSWER_SHARE, Request
-from recallite.recall.slots import lacks, only_asks, slot_of
+from recallite.recall.slots import contradicts, lacks, named_in, only_asks, slot_of
 from recallite.store.values import CHUNK_KIND, Found
 from recallite.text.questions import read_question
 from recallite.text.words import ASKED_APART, QUESTION_TERMS, english_terms, query_terms, tokenize
@@ -51,8 +55,11 @@ from recallite.text.words import ASKED_APART, QUESTION_TERMS, english_terms, que
 # At most this share of the limit gives way to standing records, as in the kernel.
 _STANDING_SHARE = 4
 _TOKENS, _VECTORS, _MEANING, _WORDS = SIGNAL_SETS
+_COSINE = SHOWN.index("cosine")
 # Later hits have a confidence near 0: their texts would change nothing.
 _ASSESSED = 64
+# What the odds of a hit are multiplied by if it is about another one of the kind that the question names.
+_CONTRADICTED = 0.05
 # The power of the odds of a letter being shared that lowers a confidence where the model does not read the question.
 _LETTER_WEIGHT = 2.0
 # What the letters of words that ask count as; nothing in Chinese and Thai, where pairs of characters count each twice.
@@ -104,14 +111,15 @@ def _assess(
     text: str, answer: Answer, records: Mapping[int, Found], request: Request, weights: TextWeights,
     embedder: str | None, by_vector: bool, by_confidence: bool,
 ) -> tuple[frozenset[int], frozenset[int], Set[int], str | None]:  # fmt: skip
-    """Adjust the confidence of hits by their texts, and return the row ids of those that answer a part of the question,
-    of those that were read, and the ranks of those whose confidence may put them before others.
+    """Adjust the confidence of hits by their texts, and return the row ids of those that answer a part of the question
+    or are needed by a request, of those that were read, and the ranks of those whose confidence may put them before
+    others.
 
     Last comes the kind of value that the question asks for, where no hit has one.
     """
     slot, sure, lacking = slot_of(text), answer.confidence, answer.row_ids != []
     names: list[Name | None] = []
-    parts = read = frozenset[int]()
+    parts = read = needed = frozenset[int]()
     # Most questions name no kind of value, and most texts do not ask: they stay as they are.
     for rank, row_id in enumerate(answer.row_ids[:_ASSESSED]):
         record = records.get(row_id)
@@ -133,6 +141,19 @@ def _assess(
         before, sure[:] = [*sure], read_hits(text, answer.row_ids, sure, unnamed, embedder)
         changed = {rank for rank, confidence in enumerate(before) if sure[rank] != confidence}
         read, better_known = frozenset(answer.row_ids[rank] for rank in changed), better_known | changed
+    if request.relevant and (asked := named_in(text)) is not None:
+        for rank, row_id in enumerate(answer.row_ids[:_ASSESSED]):
+            record = records.get(row_id) if sure[rank] >= ANSWER_CONFIDENCE else None
+            if record is not None and contradicts(asked, record.text, (*record.tags, record.context or "")):
+                sure[rank] *= _CONTRADICTED / (1 - sure[rank] * (1 - _CONTRADICTED))
+    if request.relevant and by_vector and is_request(text) and not _is_foreign(text, embedder):
+        weighed = [*range(len(sure))[:MOST_WEIGHED], *range(max(len(sure) - answer.brought, MOST_WEIGHED), len(sure))]
+        cosines = {rank: answer.signals[rank][_COSINE] for rank in weighed if answer.signals[rank]}
+        texts = [record.text if (record := records.get(row_id)) else None for row_id in answer.row_ids]
+        if (needs := weigh_needs(text, sure, cosines, texts, embedder)) is not None:
+            sure[:] = needs.confidence
+            better_known |= needs.needed
+            needed = frozenset(answer.row_ids[rank] for rank in needs.needed)
     if by_confidence:
         # A transcript's turns are known by those around them, which confidence does not weigh: they keep their order.
         ranks = enumerate(answer.row_ids)
@@ -141,7 +162,7 @@ def _assess(
         better_known = frozenset()
     elif better_known:
         parts = surest_of_each(answer, names)
-    return parts, read, better_known, slot if lacking else None
+    return parts | needed, read, better_known, slot if lacking else None
 
 
 def weigh_passages(answer: Answer, records: Mapping[int, Found], weights: PassageWeights | None) -> None:

@@ -89,12 +89,12 @@ _MOST_KNOWN = 1 << 14
 
 
 class _Judged(NamedTuple):
-    """What a sentence is: a task for once, a standing instruction or preference, one that says it `lasts`, or none.
+    """What a sentence is: a standing instruction or preference, one that says it `lasts`, or none.
 
-    `doubt` is the chance that it is not standing.
+    `task` is the chance that it asks for something once, `doubt` that it is not standing.
     """
 
-    task: bool
+    task: float
     standing: Standing | None
     lasts: bool
     doubt: float
@@ -145,9 +145,19 @@ def _named_by_model(texts: Sequence[str]) -> list[Standing | None]:
                 found = found or one.standing
             elif one.lasts or not beside_task:
                 found = one.standing
-            beside_task = beside_task or one.task
+            beside_task = beside_task or one.task >= _LEAST_TASK
         named.append(None if found == "instruction" and addresses_model(text) else found)
     return named
+
+
+def chance_of_standing(text: str) -> float:
+    """The chance that one of the sentences of a text is a standing instruction or preference."""
+    return 1 - min((one.doubt for one in _judged(sentences_of(text[:MOST_CHARS])[0])), default=1.0)
+
+
+def chance_of_task(text: str) -> float:
+    """The chance that one of the sentences of a text asks for something to be done once."""
+    return max((one.task for one in _judged(sentences_of(text[:MOST_CHARS])[0])), default=0.0)
 
 
 def sentences_of(text: str) -> tuple[list[str], list[tuple[int, int]]]:
@@ -207,7 +217,7 @@ def _judged(sentences: Sequence[str]) -> list[_Judged]:
         name: Standing = "preference" if preference > asked else "instruction"
         standing = name if preference + asked >= _LEAST else None
         lasts = asked >= _LEAST and lasting >= instruction
-        judged.append(_Judged(task >= _LEAST_TASK, standing, lasts, 1 - preference - asked))
+        judged.append(_Judged(task, standing, lasts, 1 - preference - asked))
     return judged
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import tomllib
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -20,6 +21,7 @@ from benchmarks.quality import (
     longmemeval,
     precision_bench,
     realmem,
+    requests,
 )
 from recallite import Memory
 from recallite.embedding import embed_documents
@@ -275,3 +277,26 @@ def test_languages_count_what_is_found_added_and_taken_for_standing(tmp_path, pa
     for column in ("default", "mixed"):
         assert (figures[column]["named first"], figures[column]["prompts"]) == (1.0, 0.0)
         assert set(figures[column]) >= {"first", "kept", "named kept", "left out", "shown"}
+
+
+def test_the_parts_of_the_requests_share_no_text_and_need_what_is_there():
+    seen: list[str] = []
+    for path in requests.TABLES.values():
+        for store in tomllib.loads(path.read_text("utf-8")).values():
+            needed = {key.rstrip("?") for keys in store["prompts"].values() for key in keys}
+            assert needed <= store["memories"].keys()
+            assert len(store["memories"]) == 12
+            seen += [*store["memories"].values(), *store["prompts"]]
+    assert len(seen) == len(set(seen))
+
+
+def test_requests_count_what_is_needed_and_what_is_useless(tmp_path):
+    path = tmp_path / "requests_dev.toml"
+    path.write_text("""
+        [boat]
+        memories = { oil = "Never use sunflower oil", tar = "Zoe paid for tar", sail = "The sail is red" }
+        prompts = { "oil" = ["oil"], "tar" = ["sail?", "tar?"], "Zoe" = [] }
+    """)
+    figures = requests.evaluate(path, open_memory, ignore)["figures"]["default"]
+    assert (figures["plain"], figures["kept"], figures["nothing"]) == (1.0, 1.0, 1.0)
+    assert figures["useless"] == round(1 / 3, 4)

@@ -8,7 +8,7 @@ from recallite import Memory, Settings
 from recallite.embedding import onnx
 from recallite.embedding.onnx import AnswerReader, load_reader
 from recallite.recall import judge
-from recallite.recall.confidence import MOST_READ, SURE_IF_READ, load_reading_weights, read_hits
+from recallite.recall.confidence import MOST_READ, SURE_IF_READ, is_request, load_reading_weights, read_hits
 
 FACTS = [
     "User works at Calder Freight", "User has a cat named Biscuit", "User's mother is called Birthe",
@@ -58,12 +58,14 @@ def test_marks_of_the_tokenizer_within_a_text_part_nothing(reader):
     assert reader.answers("Where [SEP] to?", ["To [SEP] Rome"]) == reader.answers("Where to?", ["To Rome"])
 
 
-def test_what_is_longer_than_the_reader_was_trained_on_keeps_its_confidence(reader):
-    long = "The user told a very long story of the sea. " * 12
-    assert reader.answers("Where does the user work?", [long, FACTS[0]])[0] is None
-    records = {7: Text(long), 8: Text(FACTS[0])}
-    sure = read_hits("Where does the user work?", [7, 8], [0.5, 0.5], records, load_reading_weights().embedder)
-    assert sure[0] == 0.5 < sure[1]
+def test_of_a_long_text_the_passage_with_the_words_of_the_question_is_read(reader):
+    story = "The sea was calm and the crew told old tales. " * 12
+    question, embedder = "Where does the user work?", load_reading_weights().embedder
+    assert reader.answers(question, [story])[0] is None
+    for text in (f"{story}{FACTS[0]}. {story}", f"{story}{FACTS[0]}."):
+        records = {7: Text(text), 8: Text(story)}
+        answers, other = read_hits(question, [7, 8], [0.5, 0.5], records, embedder)
+        assert answers > 0.5 > other
 
 
 def test_hits_are_read_only_with_the_embedder_of_the_fit():
@@ -134,3 +136,46 @@ def test_a_store_without_vectors_is_not_read(monkeypatch):
     with Memory(":memory:", settings=Settings(embedder="none")) as memory:
         memory.remember_many(FACTS)
         assert memory.recall("Where does the user work?", relevant=True)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Where is it?",
+        "where is it",
+        "Was ist das?",
+        "Che cosa mangia? ",
+        "¿Y esto por qué?",
+        "谁来修",
+        "это где",
+        "なぜ赤いの",
+        "どこ？",
+    ],
+)
+def test_a_question_is_no_request(question):
+    assert not is_request(question)
+
+
+@pytest.mark.parametrize("prompt", ["Cook something Thai", "mach das mal", "corrige ça", "改一下", "верни", "고쳐 줘"])
+def test_a_task_is_a_request(prompt):
+    assert is_request(prompt)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "session backend dependency graph", "I moved to Bergen in May", "tell me of Mara"]
+)
+def test_keywords_statements_and_what_asks_to_be_told_are_no_request(text):
+    assert not is_request(text)
+
+
+def test_a_request_brings_what_has_to_be_known_for_it_and_nothing_to_another():
+    with Memory(":memory:") as memory:
+        memory.remember_many(
+            ["I hate trains without a window seat", "Never book anything on a Sunday", "Bo lost his hat on a ferry",
+             "The attic was swept in May", "My aunt keeps two parrots"]
+        )  # fmt: skip
+        hits = memory.recall("Book train tickets for me", relevant=True)
+        assert {hit.text for hit in hits} >= {"I hate trains without a window seat", "Never book anything on a Sunday"}
+        assert "The attic was swept in May" not in {hit.text for hit in hits}
+        assert not memory.recall("Rewrite this sentence in the passive", relevant=True)
+        assert not hits.evidence_gaps

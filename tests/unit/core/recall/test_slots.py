@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recallite.recall.slots import SLOTS, lacks, only_asks, slot_of
+from recallite.recall.slots import SLOTS, contradicts, lacks, named_in, only_asks, slot_of
 
 ASKED = {
     "What is Ada's phone number?": "phone", "Under which number can she be reached?": "phone",
@@ -64,3 +64,43 @@ def test_a_long_question_asks_for_several_things():
 )
 def test_a_time_in_words_is_a_time_and_a_share_is_none(text, without):
     assert lacks("time", text) is without
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("What does E0001 mean?", "Error E1968 means that the pump is dry"),
+        ("What was the budget for Q3?", "The Q2 budget was 40k"),
+        ("What runs on port 8080?", "Postgres runs on port 5432"),
+        ("How much is the Student plan?", "The Team plan is 20 dollars a month"),
+        ("Does it work on Android?", "It works on iOS 15"),
+    ],
+)
+def test_a_text_has_another_one_of_the_kind_asked_for(question, text):
+    assert contradicts(named_in(question), text)
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("What does E1968 mean?", "Error E1968 means that the pump is dry, unlike E0001"),
+        ("What is EU law?", "The European Union law comes before that of its members"),
+        ("What did I buy in 2021?", "I bought a car in 2020"),
+        ("Who called on Monday?", "Ada called on Tuesday"),
+        ("Where does Ada work?", "She works for Calder Freight"),
+        ("Does the pump run on Linux?", "The tram stops on Main Street"),
+    ],
+)
+def test_a_text_without_the_same_kind_in_that_place_contradicts_nothing(question, text):
+    named = named_in(question)
+    assert named is None or not contradicts(named, text)
+
+
+def test_a_name_beside_the_text_is_not_lacking():
+    assert contradicts(named_in("What did Bo cook in Oslo?"), "Ada cooked fish in Rome")
+    assert not contradicts(named_in("What did Bo cook in Oslo?"), "Ada cooked fish in Rome", ("Oslo", "Bo"))
+
+
+def test_a_question_in_small_letters_without_numbers_names_nothing():
+    assert named_in("what does it mean?") is None
+    assert named_in("What happened on the 3rd, at 10am or in the 1990s?") is None
