@@ -120,7 +120,7 @@ def found(repositories: Path) -> list[Sentence]:
     texts: dict[str, None] = {}
     for repository, pin in used_by("standing").items():
         for path in pin["files"] if "standing" in pin.get("used_by", ()) else ():
-            texts |= dict.fromkeys(_texts_of(path, data.read(repositories, repository, path)))
+            texts |= dict.fromkeys(texts_of(path, data.read(repositories, repository, path)))
     for store in written_stores():
         texts |= dict.fromkeys([*store.memories.values(), *(question for question, _ in store.questions)])
     for path in sorted(FOLDER.with_name("changes").glob("*.jsonl")):
@@ -131,7 +131,7 @@ def found(repositories: Path) -> list[Sentence]:
     return [Sentence(_begin(text, chosen), None, ("found", place), 0.0) for place, text in enumerate(sentences)]
 
 
-def _texts_of(path: str, content: str) -> Iterable[str]:
+def texts_of(path: str, content: str) -> Iterable[str]:
     """The texts of a file: a treebank, dialogues, requests by intent, or tasks."""
     if path.endswith(".conllu"):
         return _TEXT.findall(content)

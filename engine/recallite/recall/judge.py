@@ -55,7 +55,7 @@ from recallite.text.questions import asked_value
 from recallite.text.standing import whose
 from recallite.text.statements import Pair, judge_all, statement_of
 from recallite.text.statements.keys import over_of, record_keys
-from recallite.text.words import ASKED_APART, QUESTION_TERMS, STOP_TERMS, english_terms, query_terms, tokenize
+from recallite.text.words import ASKED_APART, QUESTION_TERMS, STOP_TERMS, query_terms, rarity_of, tokenize
 
 # Statements less than an hour apart count as simultaneous.
 _AT_ONCE_US = 3_600_000_000
@@ -70,8 +70,6 @@ _LETTER_WEIGHT = 2.0
 # With nothing everywhere 2 of 23 unrelated questions in Hindi were answered, with half none; in Chinese 28 of 31 kept
 # their answer with nothing, 26 with half.
 _ASKING_SHARE = 0.5
-# Of questions of LoCoMo, LongMemEval and `left_out` none has fewer; in German 24 of 25, in French 14.
-_LEAST_ENGLISH = 0.5
 # The words of all of LoCoMo's questions tell 21 bits or more, by their frequency; of "add a test for this" they do 14.
 _FEWEST_BITS = 15.0
 _POINTING = frozenset(tokenize("it this that these those them here"))
@@ -168,13 +166,9 @@ def weigh_by_letters(questions: Sequence[str], answer: Answer, records: Mapping[
                 answer.confidence[rank] = sure * odds / (sure * odds + 1 - sure) if sure < 1 else odds
 
 
-@lru_cache(maxsize=1024)
 def _is_foreign(question: str, embedder: str | None) -> bool:
-    """Whether a model made for English is asked in another language: few of the words are English."""
-    if embedder not in load_calibration().embedders:
-        return False
-    terms = read_question(question).terms
-    return len(english_terms().intersection(terms)) < _LEAST_ENGLISH * len(terms)
+    """Whether a model made for English is asked in another language."""
+    return embedder in load_calibration().embedders and read_question(question).foreign
 
 
 @lru_cache(maxsize=1024)
@@ -193,7 +187,7 @@ def _share_of_letters(words: Sequence[str], written: Set[str]) -> float:
 
 
 def _letters(word: str) -> float:
-    return len(word) * (0.0 if word in ASKED_APART else _ASKING_SHARE if word in QUESTION_TERMS else 1.0)
+    return len(word) * (0.0 if word in ASKED_APART else _ASKING_SHARE if word in QUESTION_TERMS else rarity_of(word))
 
 
 def _terms_of(record: Found) -> set[str]:

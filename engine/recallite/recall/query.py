@@ -32,7 +32,15 @@ from recallite.system.numerics import kernels
 from recallite.text.dates.languages import Language, Mention, fold, languages_of, terms_of_times, time_terms
 from recallite.text.dates.periods import Time, ranged, years_before
 from recallite.text.questions import as_past, as_story, in_past_tense
-from recallite.text.words import QUESTION_TERMS, STOP_TERMS, placed_terms, query_terms, share_of, tokenize
+from recallite.text.words import (
+    QUESTION_TERMS,
+    STOP_TERMS,
+    is_foreign,
+    placed_terms,
+    query_terms,
+    share_of,
+    tokenize,
+)
 
 # A question is compared by its vector if the model reads this share of its letters. Of eleven unrelated questions of
 # our own, ten of which mix English names with other scripts, seven were answered with .3, three with .5 and one with
@@ -351,7 +359,8 @@ _UNKNOWN = -2  # no number of a word: -1 stands for no speaker
 class Question(NamedTuple):
     """The index terms of a question, and its words that count, with the share of texts that contain each and its role.
 
-    `counting` is how many count; 0 if all are stop words, which are in nearly every record.
+    `counting` is how many count; 0 if all are stop words, which are in nearly every record. It is `foreign` if it
+    is not English.
     """
 
     terms: list[str]
@@ -360,6 +369,7 @@ class Question(NamedTuple):
     roles: list[int]
     counting: float
     has_time: bool
+    foreign: bool
 
 
 @lru_cache(maxsize=1024)  # a question is often asked again
@@ -370,7 +380,9 @@ def read_question(text: str) -> Question:
     named = names_in(text)
     roles = [NAMED if word in named else 0 if word in QUESTION_TERMS else CONTENT for word in words or terms]
     has_time = len(text) <= _LONGEST_TEXT and terms_of_times(text, terms) is not None
-    return Question(terms, words or terms, list(map(share_of, words or terms)), roles, float(len(words)), has_time)
+    foreign = is_foreign(terms)
+    shares = [share_of(word, foreign) for word in words or terms]
+    return Question(terms, words or terms, shares, roles, float(len(words)), has_time, foreign)
 
 
 def names_in(text: str) -> set[str]:
