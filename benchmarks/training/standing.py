@@ -42,6 +42,9 @@ _HARD, _MOST_CHANCE, _HARD_WEIGHT = 0.2, 0.9, 0.3
 # Of oos-eval: they ask for what lasts.
 _LASTING_INTENTS = frozenset(("change_user_name", "change_language", "change_accent", "change_ai_name", "change_speed"))
 _TEXT = re.compile("^# text = (.*)$", re.MULTILINE)
+_FENCED = re.compile(r"\A---\n.*?\n---\n|```.*?(?:```|\Z)", re.DOTALL)
+_PROSE = re.compile(r"[A-Z][a-z ]")
+_BEFORE_MARK = re.compile(r" ([.,;:!?']|n't\b)")
 _ROUNDS = 2
 _SLOT = re.compile(r"\{([^{}]*)\}")
 _MOST_OF_A_LIST = 4  # how often a list counts among alternatives
@@ -135,6 +138,10 @@ def texts_of(path: str, content: str) -> Iterable[str]:
     """The texts of a file: a treebank, dialogues, requests by intent, or tasks."""
     if path.endswith(".conllu"):
         return _TEXT.findall(content)
+    if path.endswith(".md"):
+        return [part for part in _FENCED.sub("", content).split("\n\n") if _PROSE.match(part)]
+    if path.endswith(".txt"):
+        return [_BEFORE_MARK.sub(r"\1", line) for line in content.splitlines()]
     if path.endswith(".jsonl"):
         return [json.loads(line)["instruction"] for line in content.splitlines()]
     read = json.loads(content)
