@@ -72,7 +72,9 @@ def foreign_shares(repositories: Path) -> dict[str, float]:
         weights = [len(texts) / (len(texts) + _FEW_TEXTS) for texts in sources]
         counted = [Counter(chain.from_iterable(set(tokenize(text)) for text in texts)) for texts in sources]
         for term in set().union(*counted):
-            share = sum(w * counts[term] / len(texts) for w, counts, texts in zip(weights, counted, sources, strict=True))
+            share = sum(
+                w * counts[term] / len(texts) for w, counts, texts in zip(weights, counted, sources, strict=True)
+            )
             seen = sum(counts[term] for counts in counted)
             share /= sum(weights)
             if seen >= _LEAST_FOREIGN_TEXTS and share >= _LEAST_SHARE and not any(map(str.isdigit, term)):

@@ -37,7 +37,9 @@ MOST_CHARS = 1_000
 _MASK = "\x04"
 _MASKS = re.compile(f"{_MASK}+")
 _ASCII = re.compile(r"[!-~]{3,}")
-_CODE = re.compile(r"\w\.[A-Za-z]{2}|[A-Za-z](?:[/\\_=]|::|->)\w|\w[/\\_=][A-Za-z]|\w\(\)|^(?:--?|[./~$@_]+)[A-Za-z]")
+_CODE = re.compile(
+    r"\w\.[A-Za-z]{2}|[A-Za-z](?:[/\\_=]|::|->)\w|\w[/\\_=][A-Za-z]|\w\(\)|(?<![!-~])(?:--?|[./~$@_]+)[A-Za-z]"
+)
 _AFTER_WORD = ".,;:!?\"'"
 _QUOTE_MARKS = ('"', "`", ">", "\u201c", "\u201e", "\u00ab", "\u300c")
 _QUOTED = lazily(
@@ -161,7 +163,9 @@ def characters_of(sentences: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[
 
 def _as_read(sentence: str) -> str:
     item = _ITEM.match(sentence)
-    plain = _ASCII.sub(_without_code, sentence[item.end() if item else 0 :])
+    plain = sentence[item.end() if item else 0 :]
+    if _CODE.search(plain):
+        plain = _ASCII.sub(_without_code, plain)
     plain = " ".join(_MASKS.sub(_MASK, plain).split())
     plain = plain.lower() if plain.isascii() else normalized("NFKC", plain).casefold().replace("’", "'")
     return f"\x02{plain}\x03"
