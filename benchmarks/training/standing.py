@@ -49,7 +49,7 @@ _RULES, _RULE_WEIGHT = "PatrickJS/awesome-cursorrules", 0.3
 _RULE = re.compile(
     r"^\s*(?:[-*•]|\d{1,2}\.)\s+((?:never|always|avoid|do not|don't|prefer|no|only|must|keep|ensure|make sure|use"
     r"|follow|write|favou?r|limit|treat|minimi[sz]e|include|add|place|put|name|document|validate|handle|test|run|ask)\b"
-    r".{4,150}[^:\n])$",
+    r".{4,150}[^:\s])\s*$",
     re.MULTILINE | re.IGNORECASE,
 )
 _BEFORE_MARK = re.compile(r" ([.,;:!?']|n't\b)")
