@@ -313,7 +313,7 @@ def measured(sample: Sample, text: str) -> dict[str, float]:
 
 def _ours() -> Callable[[Path], str]:
     from recallite.documents.document import Limits
-    from recallite.documents.parser import Parser
+    from recallite_documents.parser import Parser
 
     parser = Parser(Limits())
     return lambda file: parser.load(file.read_bytes(), file.name).text

@@ -55,6 +55,7 @@ def _excerpt(text: str, *columns: str, below: str = "") -> str:
 TABLES: dict[str, Callable[[], str]] = {
     "quality": lambda: quality.markdown(_saved("quality")),
     "boards": lambda: boards.markdown(_saved("quality")),
+    "boards claims": lambda: boards.claims(_saved("quality")),
     "truth": lambda: quality.truth_markdown(_saved("quality")),
     "quality instant": lambda: quality.markdown(_saved("quality_instant")),
     "scaling": lambda: scaling.markdown(_saved("scaling")),

@@ -11,8 +11,8 @@ from typing import Any
 from benchmarks.harness.case import Case, Context, Figures
 from benchmarks.harness.measure import timed
 from recallite.documents.document import Limits
-from recallite.documents.parser import Parser
 from recallite.errors import DocumentError
+from recallite_documents.parser import Parser
 
 __all__ = ["CASE"]
 

@@ -171,9 +171,9 @@ class Engine:
             self.last_embedder = reader.vectors.active_embedder()
         return self.last_embedder
 
-    def check_embedder(self, active: EmbedderRow | None, *, queries_first: bool = False) -> Identity:
+    def check_embedder(self, active: EmbedderRow | None) -> Identity:
         """The embedder's identity. Raises EmbedderError, and EmbedderMismatch if `active` is another embedder."""
-        identity = self.embedder.identity(queries_first=queries_first)
+        identity = self.embedder.identity()
         if active is not None and active.fingerprint != identity.fingerprint:
             bundled = bundled_name(active.fingerprint)
             keep = f"; or open it with Settings(embedder={bundled!r})" if bundled else ""

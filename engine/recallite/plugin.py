@@ -5,7 +5,7 @@ A package registers what it adds as entry points, as Recallite does in its own p
 | group | an entry point is |
 |---|---|
 | `recallite.stores` | a `Scheme`, named by the scheme of the addresses that it opens |
-| `recallite.embedders` | a function `(*, queries_first: bool) -> Embedder`, named as `Settings.embedder` names it |
+| `recallite.embedders` | a function `() -> Embedder`, named as `Settings.embedder` names it |
 | `recallite.importers` | a `Source`, named as `import --from` names it |
 | `recallite.exporters` | a `Target`, named as `export --to` names it |
 | `recallite.services` | a class made with an `EngineHandle`, an attribute of `Memory`; `Async…` beside it is its twin |

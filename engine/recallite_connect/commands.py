@@ -215,7 +215,7 @@ def export(
 
     JSON lines have everything of memories and documents; CSV and plain text do not. Sessions, working memory, snapshots
     and experience are in none: backup and copy carry them. A file is replaced when all is written. Markdown is a file
-    for each scope and month, which import reads back with what people changed.
+    for each memory, which import reads back with what people changed.
     """
     if to is not None:
         _refuse("--to", {"--format": format, "--vectors": vectors, "--overwrite": overwrite})

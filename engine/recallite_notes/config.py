@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated
 from zoneinfo import ZoneInfo
 
-from msgspec import field
+from msgspec import Meta, field
 
 from recallite.errors import InvalidInput
 from recallite.model.checks import check_name, check_path
@@ -177,8 +177,8 @@ class SyncConfig(Section, frozen=True, kw_only=True):
 
     on_search: bool = True
     watch: bool = False
-    watch_debounce_ms: Annotated[int, Setting(minimum=0, maximum=86_400_000)] = 1500
-    interval_minutes: Annotated[int, Setting(minimum=0, maximum=525_600)] = 0
+    watch_debounce_ms: Annotated[int, Meta(ge=0, le=86_400_000)] = 1500
+    interval_minutes: Annotated[int, Meta(ge=0, le=525_600)] = 0
 
 
 class FlushConfig(Section, frozen=True, kw_only=True):
@@ -200,7 +200,7 @@ class FlushConfig(Section, frozen=True, kw_only=True):
     api_base: Name | None = None
     api_key: Key | None = None
     max_tokens: Count = 1024
-    temperature: Annotated[float, Setting(minimum=0, maximum=2)] = 0.0
+    temperature: Annotated[float, Meta(ge=0, le=2)] = 0.0
     system_prompt: str | None = None
 
 

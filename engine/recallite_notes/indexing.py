@@ -41,7 +41,7 @@ from recallite.system.messages import fault_text, install_command
 from recallite.text.chunking import LEAST_TOKENS, ChunkSize, chunk_markdown, with_columns, with_properties
 from recallite.text.front_matter import context_of, decode, front_matter, properties_text, short_name, short_values
 from recallite_notes.config import WorkspaceConfig
-from recallite_notes.editable.markdown import is_memory_file, searchable_text
+from recallite_notes.editable.markdown import is_memory_file
 from recallite_notes.note_files import (
     ENDINGS,
     FileProblem,
@@ -352,9 +352,7 @@ def to_document(
     """The document of a file; `columns` identify its bytes."""
     text, problem = decode(data)
     metadata, begin = front_matter(text)
-    memories = is_memory_file(text)
-    # Each section of a file of memories is one.
-    size = ChunkSize(config.chunking.tokens, config.chunking.overlap, least_tokens=0 if memories else LEAST_TOKENS)
+    size = ChunkSize(config.chunking.tokens, config.chunking.overlap, least_tokens=LEAST_TOKENS)
 
     def token_starts() -> NDArray[np.int64]:
         try:
@@ -363,9 +361,9 @@ def to_document(
             return measure_of("none")([text])[0]
 
     chunks = chunk_markdown(text, token_starts, size, begin=begin)
-    if not memories:
+    if not is_memory_file(text.replace("\r\n", "\n")):  # whose fields are not what it says
         chunks = with_properties(chunks, text, properties_text(metadata, without={"title"}), size)
-        chunks = [*with_columns(chunks, text, "markdown")]
+    chunks = [*with_columns(chunks, text, "markdown")]
     stated_title = metadata.get("title")
     own_title = short_name(stated_title) if isinstance(stated_title, str) and stated_title.strip() else None
     title = own_title or next((short_name(chunk.headings[0]) for chunk in chunks if chunk.headings), None)
@@ -377,7 +375,7 @@ def to_document(
         created_at=written_at(path, mtime_ns, config.timezone),
         chunks=[
             NewChunk(
-                text=searchable_text(chunk.text) if memories else chunk.columns + chunk.text,
+                text=chunk.columns + chunk.text,
                 # Without the file name, so that a renamed file keeps its vectors.
                 context=context_of(own_title, headings, chunk.properties),
                 metadata={

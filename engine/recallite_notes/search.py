@@ -396,7 +396,7 @@ def find(
     For a query of stop words only, BM25 is multiplied by 0.3.
     """
     if strategy == "vector":  # recall does not try to embed while the store has no vectors
-        engine.check_embedder(engine.active_embedder(), queries_first=True)
+        engine.check_embedder(engine.active_embedder())
         engine.embedder.queries([query])
     try:
         return _recalled(engine, strategy, query, limit, weights, source_filter)
@@ -424,7 +424,7 @@ def ask_strategy(
     problems: tuple[str, ...] = ()
     if engine.embedder.enabled:
         try:
-            model = engine.embedder.identity(queries_first=True).name
+            model = engine.embedder.identity().name
             vector = engine.embedder.queries([query])[0].vector.tolist()
         except EmbedderError as reason:
             problems = (f"the query was not embedded: {reason}",)

@@ -427,7 +427,7 @@ def _embedder(engine: Engine, chunks: int) -> tuple[str, str | None, str | None]
     provider = "local" if named else "remote" if remote else "custom"
     model = spec if isinstance(spec, str) else getattr(spec, "model", None)
     try:
-        model = engine.embedder.identity(queries_first=True).name
+        model = engine.embedder.identity().name
         if engine.embedder.failure is not None:
             return provider, model, engine.embedder.failure
         active = engine.active_embedder()

@@ -18,9 +18,8 @@ from datetime import datetime
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from types import TracebackType
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, Self, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, Unpack
 from urllib.parse import quote, urlencode, urlsplit
 
 import httpx2
@@ -41,6 +40,7 @@ from recallite.model.reports import Imported
 from recallite.model.settings import WritePolicy
 from recallite.store.store import Progress
 from recallite.system.asynchrony import AsyncHandle
+from recallite.system.files import replacing
 from recallite.system.messages import shown
 
 __all__ = ["AsyncClient", "Client"]
@@ -204,22 +204,6 @@ def document(source: object, name: str | None) -> tuple[bytes, str]:
         return path.read_bytes(), name or path.name
     except OSError as fault:
         raise errors.DocumentError(f"{path} cannot be read: {fault.strerror or fault}") from None
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """A file that takes the place of `path` when the block ends; nothing is left of it if the block raises."""
-    try:
-        with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}-", delete=False) as file:
-            part = Path(file.name)
-            try:
-                yield file
-                file.flush()
-                part.replace(path)
-            finally:
-                part.unlink(missing_ok=True)
-    except OSError as fault:
-        raise InvalidInput(f"target {path} cannot be written: {fault.strerror or fault}") from None
 
 
 def format_of(path: Path, format: str | None) -> str:
@@ -525,9 +509,14 @@ class ClientTransfer(ClientService, _Transfer):
         path = checks.check_path(target, "target")
         operation = _OPERATIONS["transfer.export"]
         sent = encode_request(operation, format=format_of(path, format), vectors=vectors, **fields)
-        with self._client._stream(sent) as response, replacing(path) as file:
-            for piece in response.iter_bytes():
-                file.write(piece)
+        try:
+            with (
+                self._client._stream(sent) as response, replacing(path) as descriptor,
+                open(descriptor, "wb", closefd=False) as file,
+            ):  # fmt: skip
+                file.writelines(response.iter_bytes())
+        except OSError as fault:
+            raise InvalidInput(f"target {path} cannot be written: {fault.strerror or fault}") from None
 
     def import_(  # type: ignore[override]
         self, source: str | os.PathLike[str], *, format: str | None = None, scope: str = "/"

@@ -1,7 +1,5 @@
 """The command `recallite`: what the resident process does not answer goes to the command line of the core."""
 
-from __future__ import annotations
-
 __all__ = ["main"]
 
 _ANSWERED_WARM = frozenset(("recall", "remember", "mcp", "hook"))

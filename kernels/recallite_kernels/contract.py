@@ -32,6 +32,8 @@ u32, u64 = np.dtype(np.uint32), np.dtype(np.uint64)
 
 LANES = 16
 """The rows of a block of sketches, which stand word by word."""
+TILE_ROWS, TILE_QUERIES = 4, 4
+"""The vectors and queries whose products are summed in registers of AVX-512; half of them would suit AVX2 better."""
 
 
 STEP = 2**16 - 1

@@ -106,6 +106,8 @@ def rescore_shortlist(
 def cosine_top_k(queries: F32, vectors: F32, k: int, mask: Mask | None = None) -> tuple[I64, F32]:
     """The k best rows of each query by exact cosine, in one blocked scan; a zero vector scores 0.
 
+    A score depends on its query and row alone: a query gets the same ones by itself and among others.
+
     queries float32 (q, d), vectors float32 (n, d), mask bytes (n,) or None. Returns rows int64 (q, k') and scores
     float32 (q, k'), best first; k' is at most the number of allowed rows.
     """

@@ -17,9 +17,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from unittest.mock import patch
 
-from recallite.documents import fetching
 from recallite.documents.document import Limits
 from recallite.errors import DocumentError
+from recallite_documents import fetching
 from tests.attacks.outcome import Outcome
 
 __all__ = ["attack"]

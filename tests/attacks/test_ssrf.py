@@ -17,7 +17,7 @@ def test_no_url_leads_to_an_address_that_is_not_public():
 
 
 def test_the_attack_sees_a_leak(monkeypatch):
-    from recallite.documents import fetching
+    from recallite_documents import fetching
 
     monkeypatch.setattr(fetching, "is_public", lambda address: True)
     monkeypatch.setattr(fetching, "is_metadata", lambda address: False)

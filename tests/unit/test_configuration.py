@@ -46,9 +46,9 @@ def test_no_setting_takes_a_value_of_another_kind(kind, wrong):
 def test_the_list_names_every_setting_by_its_key_in_a_file():
     found = {each.name: each for each in list_settings(Settings)}
     assert {"embedder", "profile", "profile.limit", "write.topic_cosine", "consolidation.threshold"} <= set(found)
-    assert found["busy_timeout_ms"].allowed == "int from 0 to 2147483647"
-    assert found["durability"].allowed == "'full' | 'normal'"
-    assert found["profile.mmr_lambda"].allowed == "float from 0 to 1 | None"
+    assert found["busy_timeout_ms"].allowed == "a whole number from 0 to 2,147,483,647"
+    assert found["durability"].allowed == "'full' or 'normal'"
+    assert found["profile.mmr_lambda"].allowed == "a number from 0 to 1 or None"
     assert (found["embedder"].environment, found["embedder"].default) == ("RECALLITE_EMBEDDER", None)
     nested = [each.name for each in list_settings(WorkspaceConfig)]
     assert "query.hybrid.vector_weight" in nested

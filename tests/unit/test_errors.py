@@ -5,11 +5,11 @@ import pickle
 import msgspec
 import pytest
 
-from recallite.documents.parser import Failure
 from recallite.doors.operation import CODES, codes_of
 from recallite.errors import CLASSES, DocumentError, EmbedderError, InvalidItem, NotFound, StoreError, plain
 from recallite.model.reports import Remembered
 from recallite_bulk.on_ray import _report
+from recallite_documents.parser import Failure
 from recallite_server import client
 
 SIMPLE = [

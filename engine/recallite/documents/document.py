@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, Self
 
 from msgspec import Struct, field
 
 from recallite.errors import DocumentError, DocumentReason
 
 Kind = Literal["pdf", "docx", "html", "markdown", "text"]
+BY_EXTENSION: dict[str, Kind] = {
+    ".pdf": "pdf", ".docx": "docx", ".html": "html", ".htm": "html", ".xhtml": "html", ".md": "markdown",
+    ".markdown": "markdown", ".mdown": "markdown", ".mkd": "markdown",
+}  # fmt: skip
+"""The kind of a document by the extension of its name, in lower case."""
 
 
 class Limits(Struct, frozen=True, kw_only=True):
@@ -38,6 +43,20 @@ class Loaded(Struct, frozen=True, kw_only=True, tag=True):
     title: str | None = None
     metadata: dict[str, Any] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+
+
+class DocumentParser(Protocol):
+    """What extracts the text of documents: the extension `document_parser`, made with `Limits`."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *fault: object) -> None: ...
+
+    def load(
+        self, data: bytes, name: str, *, media_type: str | None = None, charset: str | None = None,
+        password: str | None = None,
+    ) -> Loaded:  # fmt: skip
+        """Return the text of a document with this name. Raises DocumentError."""
 
 
 def too_long(max_chars: int) -> DocumentError:

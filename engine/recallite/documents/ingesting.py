@@ -20,9 +20,7 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
-from recallite.documents.detecting import BY_EXTENSION
-from recallite.documents.document import IngestedDocument, Limits, Loaded, Skipped
-from recallite.documents.parser import Parser
+from recallite.documents.document import BY_EXTENSION, DocumentParser, IngestedDocument, Limits, Loaded, Skipped
 from recallite.embedding.handle import EmbedderHandle
 from recallite.engine import Engine
 from recallite.errors import DocumentError, InvalidInput, RecalliteError
@@ -36,6 +34,7 @@ from recallite.remember.document_writing import (
     write_documents,
 )
 from recallite.store.values import DocumentRow
+from recallite.system import plugins
 from recallite.system.folders import Stamp, compile_patterns, kind_of, printable, read_steady, walk
 from recallite.system.messages import install_command, shown, without_userinfo
 from recallite.text.chunking import (
@@ -333,7 +332,8 @@ class Ingest:
     def run(self, sources: Iterable[object], on_progress: Progress | None) -> list[IngestedDocument]:
         """Ingest these sources. Raises DocumentError and InvalidInput."""
         items = list({item.source: item for item in self._items(sources)}.values())
-        with Parser(self._limits) as parser:
+        parser: DocumentParser
+        with plugins.load("functions", "document_parser")(self._limits) as parser:
             stream = self._new_documents(items, parser, on_progress)
             for written in write_documents(self._engine, stream, base=self._base, policy=self._options.policy):
                 self._report(written)
@@ -391,7 +391,7 @@ class Ingest:
             self.skipped.append(Skipped(source=printable(target.as_posix()), reason=reason))
 
     def _new_documents(
-        self, items: Sequence[_Source], parser: Parser, on_progress: Progress | None
+        self, items: Sequence[_Source], parser: DocumentParser, on_progress: Progress | None
     ) -> Iterator[NewDocument]:
         """Yield the documents to write; the outcomes of the others are reported here."""
         for done, item in enumerate(items):
@@ -405,7 +405,7 @@ class Ingest:
             if document is not None:
                 yield document
 
-    def _new_document(self, item: _Source, parser: Parser) -> NewDocument | None:
+    def _new_document(self, item: _Source, parser: DocumentParser) -> NewDocument | None:
         """Return the document to write; None if its bytes are stored already."""
         with _document_errors():
             content = self._read(item)
@@ -429,7 +429,7 @@ class Ingest:
         return self._parsed(item, content, digest, parser, _caller_metadata(stored))
 
     def _parsed(
-        self, item: _Source, content: _Content, digest: bytes, parser: Parser, by_caller: dict[str, Any]
+        self, item: _Source, content: _Content, digest: bytes, parser: DocumentParser, by_caller: dict[str, Any]
     ) -> NewDocument:
         by_caller = {**by_caller, **(self._options.metadata or {})}
         with _document_errors():
@@ -518,7 +518,7 @@ class Ingest:
                 return content
             return content._replace(mtime_ns=stamp.mtime_ns, inode=stamp.inode)
         try:
-            from recallite.documents.fetching import fetch
+            fetch = plugins.load("functions", "fetch_document")
         except ImportError as reason:
             raise DocumentError(
                 f"{reason.name}, which fetches URLs, is missing: {install_command('documents')}", "parser_missing"

@@ -28,15 +28,15 @@ class Argument(NamedTuple):
     """The meaning of an argument at every door, and how the command line takes it.
 
     - flags: the names of its option, if it is another than the argument's; for a switch, as "--success/--failure"
-    - kind: "memory" for the id of a memory, which people may type in part; "argument" for one without an option;
-      "option" for a required one; "hidden" for one that the command line does not take
+    - kind: "memory" or "document" for the id of one, which people may type in part; "argument" for one without an
+      option; "option" for a required one; "hidden" for one that the command line does not take
     - default: on the command line alone
     """
 
     help: str
     metavar: str | None = None
     flags: str = ""
-    kind: Literal["", "memory", "argument", "option", "hidden"] = ""
+    kind: Literal["", "memory", "document", "argument", "option", "hidden"] = ""
     default: Any = inspect.Parameter.empty
 
 
@@ -111,9 +111,13 @@ class Command(NamedTuple):
       "# WHAT:attribute; ..." for several; "=" for a value as it is; or "module:function", which prints the value
     - json: the one field of the JSON of a number or a text, or "module:function", which makes it of the value
     - fails: "empty" for exit code 1 if the value is, or "module:function", which tells
+    - call: "module:function" of the memory and the arguments, in place of the operation's
+    - each: an argument that may be repeated; the values of all calls are a list then
+    - sets: whether it takes options of a profile by `--set`
     - run: "module:function", a command in place of one made from the operation
     - within: whether `--scope` binds the memory; create: whether a store that is missing is made
-    - bar: the label and the unit of a bar; confirm: a question that `--yes` answers, if it writes
+    - bar: the label and the unit of a bar; confirm: a question that `--yes` answers, if it writes; of `each` only if
+      there are several, `{count}`
     - arguments: what this command says of its arguments, in place of `ARGUMENTS`
     """
 
@@ -121,6 +125,9 @@ class Command(NamedTuple):
     show: str = "="
     json: str = ""
     fails: str = ""
+    call: str = ""
+    each: str = ""
+    sets: bool = False
     run: str = ""
     within: bool = False
     create: bool = False
@@ -272,6 +279,11 @@ class Operation:
             fields.pop("filter", None)  # its fields are arguments
         return {name: field for name, field in fields.items() if name not in LEFT_OUT}
 
+    @property
+    def absent(self) -> dict[str, None]:
+        """None for the arguments without a default: what may be None need not be given."""
+        return {name: None for name, (_, default) in self.fields.items() if default is inspect.Parameter.empty}
+
     @cached_property
     def options(self) -> dict[str, tuple[Any, Any]]:
         """The fields as a command has them, with the fields of a filter in place of `filter`."""
@@ -300,12 +312,8 @@ class Operation:
         return self.arguments.get(name) or Argument("")
 
     def apply(self, memory: Memory, fields: Mapping[str, Any], **extra: Any) -> Any:
-        """The result of the function for these arguments; `extra` are arguments that are no fields.
-
-        What may be None need not be given, even if the function has no default.
-        """
-        absent = {name: None for name, (_, default) in self.fields.items() if default is inspect.Parameter.empty}
-        arguments = {**absent, **fields, **extra}
+        """The result of the function for these arguments; `extra` are arguments that are no fields."""
+        arguments = {**self.absent, **fields, **extra}
         if self.name.startswith(SESSION_PREFIX):
             owner: Any = memory.sessions.get(arguments.pop("id"), agent=arguments.pop("agent", None))
         elif "." in self._call.partition(":")[2]:

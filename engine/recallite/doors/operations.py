@@ -76,7 +76,8 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "get", "Show memories. With --json one is an object, several are an array.",
-        group="memories", http="GET /memories/{id}", call=_CALLS + "get", command=Command(run=_COMMANDS + "get"),
+        group="memories", http="GET /memories/{id}", call=_CALLS + "get",
+        command=Command(each="id", show=_SHOW + "print_records", json=_SHOW + "one_or_all"),
     ),
     Operation(
         "get_many", "The memories with these ids, in their order; those that are not visible here are absent.",
@@ -84,11 +85,12 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "list", "Show memories in order, filtered as recall filters.",
-        group="memories", http="GET /memories", command=Command(run=_COMMANDS + "list_"),
+        group="memories", http="GET /memories",
+        command=Command(call=_COMMANDS + "list_", show=_SHOW + "print_list", fails="empty"),
     ),
     Operation(
         "count", "Count memories, filtered as recall filters.",
-        group="memories", http="GET /count", command=Command(run=_COMMANDS + "count"),
+        group="memories", http="GET /count", command=Command(call=_COMMANDS + "count", json="count"),
     ),
     Operation(
         "update", "Change fields of a memory. `history` keeps its old texts.",
@@ -156,11 +158,26 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "review.explain", "Say why a memory is or is not among the hits.",
-        group="recall", http="POST /explain", command=Command(run=_COMMANDS + "explain"),
+        group="recall", http="POST /explain",
+        command=Command(
+            sets=True, show=_SHOW + "print_explanation", arguments={"purpose": Argument("", kind="hidden")}
+        ),
     ),
     Operation(
         "bootstrap", "Print a briefing for an agent's task, as Markdown.",
-        group="recall", http="POST /bootstrap", call=_CALLS + "bootstrap", command=Command(run=_COMMANDS + "bootstrap"),
+        group="recall", http="POST /bootstrap", call=_CALLS + "bootstrap",
+        command=Command(
+            call="recallite.memory:Memory.bootstrap", show=_SHOW + "print_bootstrap", within=True,
+            create=True,  # an agent's first start
+            arguments={
+                "task": Argument("What is to be done.", "TEXT", kind="option"),
+                "agent": Argument(
+                    "The agent that the briefing is for. Default: no agent.", "AGENT", kind="argument", default=None
+                ),
+                "budget_tokens": Argument("The most tokens.", "TOKENS", "--budget"),
+                "task_type": Argument("Tips for this type of task only.", "TYPE"),
+            },
+        ),
     ),
     # ── links and changes ──────────────────────────────────────────────────────────────────────────────────────
     Operation(
@@ -317,9 +334,16 @@ OPERATIONS: tuple[Operation, ...] = (
         group="documents", http="GET /documents/{id}",
     ),
     Operation(
-        "knowledge.delete", "Delete documents with all their passages.",
+        "knowledge.delete",
+        "Delete documents with all their passages. Unless --yes is given it asks before it deletes several.",
         group="documents", http="DELETE /documents/{id}", effect="destroys",
-        command=Command("knowledge delete", run=_COMMANDS + "delete"),
+        command=Command(
+            "knowledge delete", _SHOW + "print_deleted", each="id", within=True,
+            confirm="Delete {count:,} documents with all their passages?", arguments={
+                "id": Argument("A source, an id, or an unambiguous start or end of an id.", "ID", kind="document"),
+                "scope": Argument("", kind="hidden"),
+            },
+        ),
     ),
     # ── agents ─────────────────────────────────────────────────────────────────────────────────────────────────
     Operation(

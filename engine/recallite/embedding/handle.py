@@ -149,8 +149,8 @@ class EmbedderHandle:
         size = getattr(self._embedder or self.spec, "batch_size", None)
         return size if isinstance(size, int) and size > 0 else None
 
-    def get(self, *, queries_first: bool = False) -> Embedder:
-        """The embedder, loaded for a lone query or for documents; EmbedderError when there is none here."""
+    def get(self) -> Embedder:
+        """The embedder; EmbedderError when there is none here."""
         if not self.enabled:
             raise EmbedderError(
                 "this memory has no embedder (Settings(embedder='none')): keyword recall only", "missing"
@@ -160,7 +160,7 @@ class EmbedderHandle:
                 from recallite.embedding.load import load
 
                 try:
-                    self._embedder = load(self.spec, queries_first=queries_first, prefixes=self.prefixes)
+                    self._embedder = load(self.spec, prefixes=self.prefixes)
                 except RecalliteError as failure:
                     if self._failure is None:  # nothing was embedded yet: the message quotes no text
                         _log.warning("embedder cannot be loaded: %s", failure)
@@ -182,14 +182,14 @@ class EmbedderHandle:
             self._fails = False
             _log.info("embedder works again")
 
-    def identity(self, *, queries_first: bool = False) -> Identity:
+    def identity(self) -> Identity:
         """Return what tells the embedder from others; it is loaded for that."""
-        embedder = self.get(queries_first=queries_first)
+        embedder = self.get()
         return Identity(embedder.fingerprint, embedder.name, embedder.dimension)
 
     def queries(self, texts: Sequence[str], *, tokens: bool = False) -> list[EmbeddedQuery]:
         """A unit vector for each query, and its tokens if requested; recent queries come from the cache."""
-        self.get(queries_first=len(texts) == 1)
+        self.get()
         assert self._cache is not None
         return self._cache.embed_many(list(texts), tokens=tokens)
 
@@ -206,7 +206,7 @@ class EmbedderHandle:
         """
         if not self.enabled or all(map(str.isascii, texts)):
             return [None] * len(texts)
-        embedder = self.get(queries_first=len(texts) == 1)
+        embedder = self.get()
         if not isinstance(embedder, ScriptReader):
             return [None] * len(texts)
         return [

@@ -23,14 +23,13 @@ from recallite.system.messages import shown
 _INSTANT, _MULTILINGUAL = "instant", "multilingual"
 
 
-def load(spec: object = None, *, queries_first: bool = False, prefixes: Prefixes = NO_PREFIXES) -> Embedder:
+def load(spec: object = None, *, prefixes: Prefixes = NO_PREFIXES) -> Embedder:
     """The embedder that `spec` means.
 
     None or "default" is the bundled model; a name that a package registers in the group `recallite.embedders`, as the
     bundled models are; a folder with an ONNX sentence-embedding model; a model over HTTP by its provider and name, or
     as a `ModelAddress`, to which no request is sent yet; or an object with the `Embedder` protocol, which is checked
-    and returned.
-    `queries_first` means that the first call will embed a single query. `prefixes` go before the texts.
+    and returned. `prefixes` go before the texts.
     Raises InvalidInput for an unknown name or an object that is no embedder, EmbedderError for a folder that
     cannot be used, or if onnxruntime or tokenizers is not installed.
     """
@@ -38,17 +37,17 @@ def load(spec: object = None, *, queries_first: bool = False, prefixes: Prefixes
         if isinstance(spec, (str, os.PathLike)) and (folder := Path(spec).expanduser()).is_dir():
             from recallite.embedding.onnx import OnnxEmbedder
 
-            return OnnxEmbedder(folder, queries_first=queries_first, prefixes=prefixes)
-        return cast(Embedder, Prefixed(load(spec, queries_first=queries_first), prefixes))
+            return OnnxEmbedder(folder, prefixes=prefixes)
+        return cast(Embedder, Prefixed(load(spec), prefixes))
     if isinstance(spec, str):
         spec = named_embedder(spec)
     if isinstance(spec, str) and (name := _registered(spec)) is not None:
-        return _checked(plugins.load("embedders", name)(queries_first=queries_first))
+        return _checked(plugins.load("embedders", name)())
     if spec is None or isinstance(spec, (str, os.PathLike)):
         path = model_path(spec)  # before ONNX Runtime is looked for
         from recallite.embedding.onnx import OnnxEmbedder
 
-        return OnnxEmbedder(path, queries_first=queries_first)
+        return OnnxEmbedder(path)
     from recallite.embedding.remote import RemoteEmbedder
 
     if isinstance(spec, ModelAddress):
@@ -129,10 +128,10 @@ def _checked(embedder: object) -> Embedder:
 # The bundled embedders, as the entry points of the group `recallite.embedders` name them.
 
 
-def _onnx(name: str, *, queries_first: bool = False) -> Embedder:
+def _onnx(name: str) -> Embedder:
     from recallite.embedding.onnx import OnnxEmbedder
 
-    return OnnxEmbedder(model_path(name), queries_first=queries_first)
+    return OnnxEmbedder(model_path(name))
 
 
 recallite_minilm = partial(_onnx, "recallite-minilm")
@@ -143,8 +142,8 @@ multilingual = partial(_onnx, "multilingual")
 """The model of the extra `multilingual`, made from multilingual-e5-small."""
 
 
-def instant(*, queries_first: bool = False) -> Embedder:
-    """The static model, a stored vector for each token. It loads the same way whether or not queries come first."""
+def instant() -> Embedder:
+    """The static model, a stored vector for each token."""
     from recallite.embedding.instant import InstantEmbedder
 
     return InstantEmbedder(model_path("instant").parent, model_path(None).with_name("tokenizer.json"))

@@ -37,40 +37,40 @@ from recallite.system.parallel import preemptions, run_tasks, saturates_int8, us
 from recallite.system.processes import after_fork
 from recallite_models.runtime import load_onnxruntime
 
-# A query's matrices are small: more than two cores do not help.
-_QUERY_THREADS = 2
+# A query's matrices are small: more than two cores do not help, and up to this many tokens not even the second one.
+_QUERY_THREADS, _FEW_TOKENS = 2, 32
 _LONGEST_PAUSE = 32
 
 
 class Runtime:
     """Sessions and their tokenizer. Thread-safe; a forked child gets new ones from `runtime`.
 
-    Bulk work runs several batches in parallel on a session with one intra-op thread. A single query uses a session with
-    two threads, which spin only while it runs: 17 tokens take 1.35 ms, against 1.9 with one thread and 1.8 with two
-    threads that do not spin. On a busy machine, though, one of the threads waits for the other to be scheduled: 17.5 ms
-    with five busy processes on two AVX2 cores, against 8.6 ms on one thread. The system reports this (`preemptions`:
-    median 4.0 ms for runs without, 17.6 ms with), and queries then use one thread for a while.
+    Bulk work runs several batches in parallel on a session with one intra-op thread, and so does a single query of
+    some 30 tokens or fewer: with VNNI two threads were never faster (12 tokens: .67 ms, one .61), and took 2.2 to 2.9
+    times the processor time. A longer query uses a session with two threads, which spin only while it runs. On a busy
+    machine, though, one of them waits for the other to be scheduled: 17.5 ms with five busy processes on two AVX2
+    cores, against 8.6 ms on one thread. The system reports this (`preemptions`: median 4.0 ms for runs without, 17.6 ms
+    with), and queries then use one thread for a while.
 
-    The first session takes 24 MB, 11 of them of the mapped file of weights, the second 12. Each is opened when first
-    needed; `queries_first` says which one that is.
+    The first session takes 24 MB, 11 of them of the mapped file of weights, the second, opened when it is first needed,
+    12.
     """
 
-    def __init__(self, folder: ModelFolder, *, queries_first: bool = False) -> None:
+    def __init__(self, folder: ModelFolder) -> None:
         self._folder = folder
         self._threads = usable_cpus()
-        first = _QUERY_THREADS if queries_first and self._threads >= _QUERY_THREADS else 1
         # Hash the files while the session is constructed: both release the GIL.
         with ThreadPoolExecutor(1) as executor:
             hashed = executor.submit(verified_sha256, folder)
             try:
-                session, self.tokenizer = _open(folder, first)
+                session, self.tokenizer = _open(folder)
             except Exception:
                 hashed.result()  # report a damaged file as such, not as a parse error
                 raise
         self.sha256 = hashed.result()
         self.inputs = frozenset(entry.name for entry in session.get_inputs())
         self.outputs = {entry.name: entry.shape for entry in session.get_outputs()}
-        self._sessions = {first: session}
+        self._sessions = {1: session}
         self._query_lock = threading.Lock()
         self._pause, self._next_pause = 0, 1
         self._lock = threading.Lock()
@@ -80,8 +80,9 @@ class Runtime:
         return _run(self._session(1), outputs, feeds)
 
     def run_query(self, outputs: list[str], feeds: dict[str, NDArray[np.int64]]) -> list[NDArray[np.float32]]:
-        """`run` for a single query. One caller at a time gets two cores; concurrent callers get one."""
-        if self._threads < _QUERY_THREADS or not self._query_lock.acquire(blocking=False):
+        """`run` for a single query. One caller at a time gets two cores for a long one; concurrent callers get one."""
+        is_short = next(iter(feeds.values())).size <= _FEW_TOKENS
+        if is_short or self._threads < _QUERY_THREADS or not self._query_lock.acquire(blocking=False):
             return self.run(outputs, feeds)
         try:
             if self._pause:
@@ -135,8 +136,8 @@ def _run(session: Any, outputs: list[str], feeds: dict[str, NDArray[np.int64]]) 
     return results
 
 
-def _open(folder: ModelFolder, threads: int) -> tuple[Any, Any]:
-    """A session with this many threads, and the tokenizer."""
+def _open(folder: ModelFolder) -> tuple[Any, Any]:
+    """A session with one thread, and the tokenizer."""
     try:
         load_onnxruntime()
         from tokenizers import Tokenizer
@@ -154,7 +155,7 @@ def _open(folder: ModelFolder, threads: int) -> tuple[Any, Any]:
         raise EmbedderError(
             f"{folder.tokenizer} is no tokenizer that can be read: {reason}", "invalid_model"
         ) from reason
-    return _open_session(folder, threads), tokenizer
+    return _open_session(folder, 1), tokenizer
 
 
 def _open_session(folder: ModelFolder, threads: int) -> Any:
@@ -194,13 +195,13 @@ _runtimes: dict[_Key, Runtime] = {}
 _lock = threading.Lock()
 
 
-def runtime(folder: ModelFolder, *, queries_first: bool = False) -> Runtime:
-    """The runtime of this model file, shared by the process; see `Runtime` for `queries_first`."""
+def runtime(folder: ModelFolder) -> Runtime:
+    """The runtime of this model file, shared by the process."""
     status = folder.model.stat()
     key = (folder.model.resolve(), status.st_mtime_ns, status.st_size)
     with _lock:
         if key not in _runtimes:
-            _runtimes[key] = Runtime(folder, queries_first=queries_first)
+            _runtimes[key] = Runtime(folder)
         return _runtimes[key]
 
 
@@ -232,21 +233,18 @@ class OnnxEmbedder:
     """Embeds with the model in a folder: Recallite's own, or any sentence-transformers ONNX export.
 
     `dimension` and `max_tokens` (special tokens included) are the model's. Thread-safe; engines that use the same model
-    file share one session; a forked child gets its own. `queries_first` means that the first call will embed a single
-    query; `prefixes` are used in place of the folder's own. Raises EmbedderError for an unusable folder, or if
-    onnxruntime or tokenizers is not installed.
+    file share one session; a forked child gets its own. `prefixes` are used in place of the folder's own. Raises
+    EmbedderError for an unusable folder, or if onnxruntime or tokenizers is not installed.
     """
 
-    def __init__(
-        self, folder: str | os.PathLike[str], *, queries_first: bool = False, prefixes: Prefixes | None = None
-    ) -> None:
+    def __init__(self, folder: str | os.PathLike[str], *, prefixes: Prefixes | None = None) -> None:
         self._folder = read_folder(Path(folder))
         if prefixes is not None:
             self._folder = replace(self._folder, prefixes=prefixes)
         self.name = self._folder.name
         self.max_tokens = self._folder.max_tokens
         self._process = os.getpid()
-        self._runtime = engine = runtime(self._folder, queries_first=queries_first)
+        self._runtime = engine = runtime(self._folder)
         self._ids, self._scripts = TokenIds(engine.tokenizer), Scripts(engine.tokenizer)
         before = self._ids.encode([prefix.strip() for prefix in self._folder.prefixes])
         self._query_prefix, self._document_prefix = before

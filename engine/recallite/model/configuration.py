@@ -17,18 +17,19 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import cache, partial
 from pathlib import PurePath
 from types import UnionType
 from typing import Annotated, Any, Literal, NamedTuple, Self, TypeVar, Union, get_args, get_origin
 
-from msgspec import NODEFAULT, Struct, StructMeta, structs
+import msgspec
+from msgspec import NODEFAULT, Meta, Struct, StructMeta, structs
 
 from recallite.errors import InvalidInput
-from recallite.model.checks import check_choice, check_count, check_finite, check_flag, check_path
-from recallite.system.files import unfinished
+from recallite.model.checks import check_path, plain_str
+from recallite.system.files import replacing
 from recallite.system.messages import shown
 
 _MOST_BYTES = 262_144
@@ -84,11 +85,8 @@ def write_table(path: str | os.PathLike[str], table: Mapping[str, Any]) -> None:
     if form is None:
         raise InvalidInput(f"{file}: a settings file is written as one of {', '.join(_WRITERS)}")
     try:
-        with unfinished(f"{file.parent}{os.sep}", file.name) as part:
-            with open(part.descriptor, "w", encoding="utf-8", closefd=False) as stream:
-                stream.write(form(table))
-            part.finish()
-            os.replace(part.path, file)
+        with replacing(file) as descriptor, open(descriptor, "w", encoding="utf-8", closefd=False) as stream:
+            stream.write(form(table))
     except OSError as fault:
         raise InvalidInput(f"{file} cannot be written: {fault.strerror}") from fault
 
@@ -111,32 +109,13 @@ def _json(text: str) -> Any:
 def _yaml(text: str) -> Any:
     import yaml
 
+    from recallite.text.front_matter import check_keys_once
+
     try:
-        _check_keys_once(yaml.compose(text, yaml.SafeLoader), set())
+        check_keys_once(yaml.compose(text, yaml.SafeLoader), set())
         return yaml.safe_load(text)
     except yaml.YAMLError as fault:
         raise ValueError(str(fault)) from None
-
-
-def _check_keys_once(node: Any, seen: set[int]) -> None:
-    """Refuse repeated keys, of which YAML would take the last, and aliases of mappings and lists: ten nested ones are
-    a billion values.
-    """
-    if node is None or isinstance(node.value, str):
-        return
-    if id(node) in seen:
-        raise ValueError(f"the value in line {node.start_mark.line + 1} is used again by an alias: write it out")
-    seen.add(id(node))
-    known: set[str] = set()
-    for key in (item[0].value for item in node.value if isinstance(item, tuple)):
-        if isinstance(key, str) and key in known:
-            raise ValueError(
-                f"the key {shown(key)} is given twice in the table from line {node.start_mark.line + 1} on"
-            )
-        known |= {key} if isinstance(key, str) else set()
-    for item in node.value:
-        for inner in item if isinstance(item, tuple) else (item,):
-            _check_keys_once(inner, seen)
 
 
 def _to_toml(table: Mapping[str, Any]) -> str:
@@ -175,25 +154,21 @@ Check = Callable[[object, str], Any]
 
 
 class Setting(NamedTuple):
-    """Constraints that the annotation of a field adds to its type.
+    """What the annotation of a field adds to its type and its `msgspec.Meta`.
 
-    `minimum` (0 for an int) and `maximum` are inclusive, `above` is exclusive. `environment` names the variable that is
-    used where the field is None. `check(value, name)` replaces the check by type: it returns the value to keep, or
-    raises InvalidInput. A `secret` is left out of the repr.
+    `environment` names the variable that is used where the field is None. `check(value, name)` replaces the check by
+    type: it returns the value to keep, or raises InvalidInput. A `secret` is left out of the repr.
     """
 
-    minimum: float | None = None
-    maximum: float | None = None
-    above: float | None = None
     environment: str | None = None
     check: Check | None = None
     secret: bool = False
 
 
-Share = Annotated[float, Setting(minimum=0, maximum=1)]
-NonNegative = Annotated[float, Setting(minimum=0)]
-Positive = Annotated[float, Setting(above=0)]
-Count = Annotated[int, Setting(minimum=1)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+NonNegative = Annotated[float, Meta(ge=0)]
+Positive = Annotated[float, Meta(gt=0)]
+Count = Annotated[int, Meta(ge=1)]
 _DOCUMENTED = re.compile(r"^ *- (\w+): (.*(?:\n ++(?!- ).+)*)", re.MULTILINE)
 
 
@@ -223,11 +198,10 @@ class Section(Struct, frozen=True, kw_only=True, metaclass=_Named):
     """Settings that belong together. Every field is checked when an object is made; InvalidInput names the field."""
 
     def __post_init__(self) -> None:
-        for name, check, label in _checks(type(self)):
+        for name, field in declared(type(self)).items():
             value = getattr(self, name)
-            checked = check(value, label)
-            if checked is not value:
-                structs.force_setattr(self, name, checked)
+            if value is not field.default:
+                structs.force_setattr(self, name, field.check(value, f"{type(self).__name__}.{name}"))
 
     def __repr__(self) -> str:
         values = [
@@ -267,11 +241,11 @@ class Section(Struct, frozen=True, kw_only=True, metaclass=_Named):
 
 
 class Field(NamedTuple):
-    """A declared field: its type without None, whether None is allowed, its check, and the section it holds, if any."""
+    """A declared field: what it allows in words, whether None is, its check, and the section it holds, if any."""
 
     setting: Setting
     doc: str
-    kind: Any
+    allowed: str
     optional: bool
     default: Any
     check: Check
@@ -292,11 +266,6 @@ def declared(section: type[Section]) -> dict[str, Field]:
     }
 
 
-@cache
-def _checks(section: type[Section]) -> list[tuple[str, Check, str]]:
-    return [(name, field.check, f"{section.__name__}.{name}") for name, field in declared(section).items()]
-
-
 def from_table(
     section: Callable[..., Built], table: object, path: str = "", *, make: Callable[..., Built] | None = None
 ) -> Built:
@@ -309,7 +278,7 @@ def from_table(
     arguments = {}
     for key, value in check_keys(table, path, tuple(fields)).items():
         full_key, field = f"{path}.{key}".lstrip("."), fields[key]
-        is_table = field.kind is field.section or isinstance(value, Mapping)
+        is_table = isinstance(value, Mapping) or not field.setting.check
         if field.section is None or not is_table or isinstance(value, Section) or (value is None and field.optional):
             arguments[key] = field.check(value, full_key)
         else:
@@ -360,119 +329,85 @@ def list_settings(section: type[Section], path: str = "") -> list[SettingInfo]:
     for name, field in declared(section).items():
         key = f"{path}.{name}".lstrip(".")
         if field.section is None or field.optional or not isinstance(field.default, Section):
-            settings.append(SettingInfo(key, _allowed(field), field.default, field.setting.environment, field.doc))
+            settings.append(SettingInfo(key, field.allowed, field.default, field.setting.environment, field.doc))
         if field.section is not None:
             settings += list_settings(field.section, key)
     return settings
 
 
+_KINDS = {int: "a whole number", float: "a number", bool: "True or False", str: "a non-empty str"}
+_ITEM = re.compile(r"`\$\[(\d+)\]`$")
+_TEXT, _NAME = Annotated[str, Meta(pattern=r"\S")], Annotated[str, Meta(pattern=r"\A[^\0]+\Z")]
+
+
 def _field(annotation: Any, default: Any, doc: str) -> Field:
-    kinds, setting, optional = [], Setting(), False
-    waiting = [annotation]
+    setting, optional = Setting(), False
+    kinds, limits, waiting = list[Any](), dict[str, Any](), [annotation]
     while waiting:
         kind = waiting.pop(0)
         if get_origin(kind) is Annotated:
-            kind, setting = get_args(kind)[:2]
+            kind, *notes = get_args(kind)
             waiting.insert(0, kind)
+            for note in notes:
+                setting = note if isinstance(note, Setting) else setting
+                limits |= {name: getattr(note, name) for name in ("ge", "gt", "le") if isinstance(note, Meta)}
         elif get_origin(kind) in (Union, UnionType):
             waiting = [*get_args(kind), *waiting]
         elif kind is type(None):
             optional = True
         else:
             kinds.append(kind)
+    kind, limits = kinds[0], {name: limit for name, limit in limits.items() if limit is not None}
     section = next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Section)), None)
-    check = setting.check or _check_of(kinds[0], setting)
-    if optional:
-        check = partial(_check_optional, check)
+    if kind is int:
+        limits = {"ge": 0, "le": 2**62} | limits
+    if get_origin(kind) is Literal:
+        *first, last = [*map(repr, get_args(kind)), *["None"] * optional]
+        allowed = " or ".join(filter(None, (", ".join(first), last)))
+    elif get_origin(kind) in (list, tuple):
+        allowed, kind = (
+            "a list of non-empty str",
+            get_origin(kind)[(_NAME, ...) if get_origin(kind) is tuple else _NAME],
+        )
+    elif section is not None:
+        allowed = f"{'' if kind is section else 'a name, or '}{section.__name__}(...), a table in a file"
+    else:
+        allowed = _KINDS[kind]
+        if "gt" in limits:
+            allowed += f" above {limits['gt']:g}"
+        elif limits.get("le", 2**62) < 2**62:
+            allowed += f" from {limits['ge']:g} to {limits['le']:,}"
+        elif limits:
+            allowed = f"{allowed.replace('a number', 'a finite number')} of at least {limits['ge']:g}"
+    if limits:
+        kind = Annotated[kind, Meta(**limits)]
     if section is not None and section.__doc__ and not doc:
         doc = section.__doc__.partition("\n")[0]
-    return Field(setting, doc, kinds[0] if len(kinds) == 1 else str, optional, default, check, section)
+    base = setting.check or partial(_check, _TEXT if kind is str else kind, allowed)
+
+    def check(value: object, name: str) -> Any:
+        return None if value is None and optional else base(value, name)
+
+    if optional and not allowed.endswith("None"):
+        allowed += " or None"
+    return Field(setting, doc, allowed, optional, default, check, section)
 
 
-def _check_of(kind: Any, setting: Setting) -> Check:
-    if get_origin(kind) is Literal:
-        return partial(_check_word, get_args(kind))
-    if kind is int:
-        least = 0 if setting.minimum is None else int(setting.minimum)
-        most = 2**62 if setting.maximum is None else int(setting.maximum)
-        return lambda value, name: check_count(value, name, minimum=least, maximum=most)
-    if kind is float:
-        low = -math.inf if setting.minimum is None else setting.minimum
-        low = 0.0 if setting.minimum is None and setting.maximum is not None else low
-        above = -math.inf if setting.above is None else setting.above
-        return partial(_check_number, low, above, math.inf if setting.maximum is None else setting.maximum)
-    if kind is bool:
-        return check_flag
-    if get_origin(kind) in (list, tuple):
-        return partial(_check_names, get_origin(kind))
-    if isinstance(kind, type) and issubclass(kind, Section):
-        return partial(_check_section, kind)
-    return _check_text
-
-
-def _check_optional(check: Check, value: object, name: str) -> Any:
-    return None if value is None else check(value, name)
-
-
-def _check_number(low: float, above: float, high: float, value: Any, name: str) -> float:
-    """The number as it was given: 30 stays 30 in what is printed and saved."""
-    if type(value) is float and low <= value <= high and above < value < math.inf:
-        return value
-    if high < math.inf and (not isinstance(value, int | float) or isinstance(value, bool) or not low <= value <= high):
-        raise InvalidInput(f"{name} is {shown(value)}: give a number from {low:g} to {high:g}")
-    check_finite(value, name, minimum=low)
-    if value <= above:
-        raise InvalidInput(f"{name} is {shown(value)}: give a number above {above:g}")
-    return value  # type: ignore[no-any-return]
-
-
-def _check_word(words: tuple[str, ...], value: object, name: str) -> str:
-    if words[1:]:
-        return check_choice(value, name, words)
-    if not isinstance(value, str) or value != words[0]:
-        raise InvalidInput(f"{name} is {shown(value)}: {words[0]!r} or None")
-    return words[0]
-
-
-def _check_text(value: object, name: str) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise InvalidInput(f"{name} is {shown(value)}: give a non-empty str")
-    return value
-
-
-def _check_names(kind: type[list[str]] | type[tuple[str, ...]], value: object, name: str) -> Sequence[str]:
-    """Names or paths; a str alone is none, it would be taken letter by letter."""
-    if not isinstance(value, list | tuple):
-        raise InvalidInput(f"{name} is {shown(value)}: give a list of str")
-    texts = []
-    for i, item in enumerate(value):
-        text = os.fspath(item) if isinstance(item, str | os.PathLike) else item
-        if not isinstance(text, str) or not text or "\x00" in text:
-            raise InvalidInput(f"{name}[{i}] is {shown(item)}: give a non-empty str")
-        texts.append(text)
-    return kind(texts)
-
-
-def _check_section(kind: type[Section], value: object, name: str) -> Section:
-    if not isinstance(value, kind):
-        raise InvalidInput(f"{name} is {shown(value)}: give {kind.__name__}(...)")
-    return value
-
-
-def _allowed(field: Field) -> str:
-    """Describe the values that a setting allows."""
-    kind, setting = field.kind, field.setting
-    if get_origin(kind) is Literal:
-        words = " | ".join(map(repr, get_args(kind)))
-    elif get_origin(kind) in (list, tuple):
-        words = "list of str"
-    elif field.section is not None:
-        words = "table"
-    else:
-        words = str(kind.__name__)
-    low, high = setting.minimum, setting.maximum
-    if setting.above is not None:
-        words += f" above {setting.above:g}"
-    elif low is not None or high is not None:
-        words += f" from {low or 0}" + ("" if high is None else f" to {high}")
-    return f"{words} | None" if field.optional else words
+def _check(kind: Any, allowed: str, value: Any, name: str) -> Any:
+    """The value, if it is of a type: a number as it was given, since 30 stays 30 in what is printed and saved."""
+    plain: Any = value
+    if isinstance(value, str | float):  # msgspec takes no subclass, as of NumPy
+        plain = plain_str(value) if isinstance(value, str) else float(value)
+    elif isinstance(value, list | tuple):
+        plain = [os.fspath(part) if isinstance(part, os.PathLike) else part for part in value]
+    try:
+        if not isinstance(kind, StructMeta):
+            checked = msgspec.convert(plain, kind)
+            if not isinstance(value, float) or math.isfinite(value):
+                return checked if isinstance(value, str | list | tuple) else value
+        elif isinstance(value, kind):
+            return value
+    except (msgspec.ValidationError, OverflowError, UnicodeError) as fault:
+        if item := _ITEM.search(str(fault)):
+            name, value, allowed = f"{name}[{item[1]}]", value[int(item[1])], "a non-empty str"
+    raise InvalidInput(f"{name} is {shown(value)}: give {allowed}")

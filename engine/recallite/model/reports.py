@@ -154,7 +154,7 @@ class Judged(Plain, frozen=True, kw_only=True):
 
 
 class FileTrouble(Plain, frozen=True, kw_only=True):
-    """A problem with a file, or with one memory in it: its path in the folder, the line, and the reason."""
+    """A problem with a file, or with a line of it: its path in the folder, the line, and the reason."""
 
     path: str
     line: int | None = None

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from functools import partial
 from typing import Annotated, Any, Literal, NamedTuple
 
-from msgspec import structs
+from msgspec import Meta, structs
 
 from recallite.errors import InvalidInput
 from recallite.model.authority import Authority, SourceAuthorities, check_authorities
@@ -129,7 +129,7 @@ class Consolidation(Section, frozen=True, kw_only=True):
     """
 
     threshold: Count = 10
-    decay_factor: Annotated[float, Setting(above=0, maximum=1)] = 0.95
+    decay_factor: Annotated[float, Meta(gt=0, le=1)] = 0.95
     prune_threshold: Share = 0.1
     # On LoCoMo 10 lost .007 of recall@20 for 4 % of the episodes, 3 .088 for 14 %, 0 .290 for 33 %.
     cycles_a_recall: NonNegative = 10.0
@@ -228,11 +228,11 @@ class Profile(Section, frozen=True, kw_only=True, cache_hash=True):
     rerank_weight: NonNegative = 1.0
     rerank_depth: int = 50
     learned_ranking: bool | None = None
-    reading: Annotated[int | None, Setting(minimum=0, maximum=20)] = None
-    long_query_chars: Annotated[int | None, Setting(minimum=2)] = None
-    standing_instructions: Annotated[int, Setting(minimum=0)] = 3
+    reading: Annotated[int | None, Meta(ge=0, le=20)] = None
+    long_query_chars: Annotated[int | None, Meta(ge=2)] = None
+    standing_instructions: Annotated[int, Meta(ge=0)] = 3
     superseded: Literal["after_current", "omit", "as_ranked"] = "after_current"
-    hops: Annotated[int, Setting(minimum=0, maximum=5)] = 3
+    hops: Annotated[int, Meta(ge=0, le=5)] = 3
     adaptive: bool = True
 
     def __post_init__(self) -> None:
@@ -392,7 +392,7 @@ class Settings(Section, frozen=True, kw_only=True):
     document_prefix: str | None = None
     durability: Literal["full", "normal"] = "full"
     profile: Annotated[str | Profile, Setting(check=_check_profile)] = "default"
-    busy_timeout_ms: Annotated[int, Setting(minimum=0, maximum=2**31 - 1)] = 10_000
+    busy_timeout_ms: Annotated[int, Meta(ge=0, le=2**31 - 1)] = 10_000
     max_text_chars: Count = 1_000_000
     index_snapshot: bool = True
     key_file: Annotated[str | None, Setting(environment="RECALLITE_KEY_FILE")] = None

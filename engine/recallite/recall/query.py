@@ -105,7 +105,7 @@ def prepare_queries(
     if request.mode == "vector" and not engine.embedder.enabled:
         raise EmbedderError("this memory has no embedder: give vector=, or use mode='keyword'", "missing")
     try:
-        fingerprint = engine.check_embedder(active, queries_first=len(texts) == 1).fingerprint
+        fingerprint = engine.check_embedder(active).fingerprint
         # A server is not waited for again. Should the store move to another embedder, `check_comparable` finds it.
         engine.queried_embedder = active if has_codes else None
         (unread,) = engine.embedder.unread(texts[:1], _READ_SHARE)

@@ -21,7 +21,7 @@ from msgspec import Struct, structs
 from recallite.errors import InvalidInput, LanguageModelError
 from recallite.model.checks import check_count, check_finite
 from recallite.model.environment import ModelAddress, language_model_address
-from recallite.remote.json_service import EndpointError, cleaned, open_service
+from recallite.remote.service import EndpointError, cleaned, open_service
 from recallite.system.messages import shown
 
 Answer = TypeVar("Answer", bound=Struct)

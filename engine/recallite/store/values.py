@@ -170,14 +170,6 @@ class Version(NamedTuple):
     repeated: Sequence[Occurrence] = ()
 
 
-class Month(NamedTuple):
-    """The records of one scope that were stored in one month: row ids by the time of storing, then by public id."""
-
-    scope: str
-    month: str
-    row_ids: list[int]
-
-
 class Access(NamedTuple):
     """The number of times that a record was recalled, and the last time, in microseconds."""
 

@@ -196,9 +196,10 @@ class Part:
         self.descriptor = descriptor
         self._open = True
 
-    def finish(self) -> None:
-        """Flush it to the disk; then it can be renamed. Raises OSError."""
-        os.fsync(self.descriptor)
+    def finish(self, *, sync: bool = True) -> None:
+        """Flush it to the disk, if `sync`; then it can be renamed. Raises OSError."""
+        if sync:
+            os.fsync(self.descriptor)
         if sys.platform == "win32":  # an open file cannot be renamed there
             self.close()
 
@@ -215,14 +216,17 @@ class Part:
 
 
 @contextmanager
-def unfinished(folder: str, name: str, *, parent: int | None = None, beside: Sequence[str] = ()) -> Iterator[Part]:
+def unfinished(
+    folder: str, name: str, *, parent: int | None = None, beside: Sequence[str] = (), swept: bool = False
+) -> Iterator[Part]:
     """A new file beside `name`, to be renamed to it when it is complete; removed at the end if it still exists.
 
     Its mode is 0600, and it is locked. Files that killed processes left beside this `name` are removed first, those of
-    running ones are not; files of the same name with an ending of `beside` are removed with each. `folder` is a path
-    that ends in a separator, or "" with the descriptor `parent`. Raises OSError.
+    running ones are not, unless the folder is `swept`; files of the same name with an ending of `beside` are removed
+    with each. `folder` is a path that ends in a separator, or "" with the descriptor `parent`. Raises OSError.
     """
-    sweep(folder, re.compile(re.escape(_stem(name))), parent=parent, beside=beside)
+    if not swept:
+        sweep(folder, re.compile(re.escape(_stem(name))), parent=parent, beside=beside)
     part = _create(folder, name, parent)
     try:
         yield part
@@ -231,6 +235,20 @@ def unfinished(folder: str, name: str, *, parent: int | None = None, beside: Seq
             part.close()
         _remove(part.path, parent, beside)
         part.close()
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str], mode: int = 0o600) -> Iterator[int]:
+    """The descriptor of a new file, which takes the place of the one at a path when the block ends without an error.
+
+    Raises OSError.
+    """
+    folder, name = os.path.split(os.path.abspath(path))
+    with unfinished(os.path.join(folder, ""), name) as part:
+        yield part.descriptor
+        part.finish()
+        os.replace(part.path, path)
+        part.give(mode)
 
 
 def sweep(folder: str, stem: re.Pattern[str], *, parent: int | None = None, beside: Sequence[str] = ()) -> None:

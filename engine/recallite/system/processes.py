@@ -53,6 +53,14 @@ def noted_interrupts() -> threading.Event:
     return noted
 
 
+def when_terminated(call: Callable[[], object]) -> None:
+    """Have the running loop of asyncio call this on SIGTERM, where there is one, in the main thread."""
+    import asyncio
+
+    with suppress(RuntimeError):
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, call)
+
+
 def wait_for_interrupt() -> None:
     """Wait until Ctrl-C raises KeyboardInterrupt, which on Windows ends no wait without a limit."""
     while True:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import wraps
 from time import perf_counter
-from types import TracebackType
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from recallite._version import __version__
@@ -46,78 +46,65 @@ _telemetry: _Telemetry | None = None
 class Span:
     """An operation; `recording` says whether anyone sees its attributes."""
 
-    __slots__ = ()
     recording = False
 
     def set(self, **attributes: Value) -> None:
         """Add attributes: figures and fixed words, never what was stored or asked."""
 
-    def __enter__(self) -> Span:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        pass
-
 
 class _Recorded(Span):
-    """A span that goes to OpenTelemetry, if the program uses it, and to the log."""
-
-    __slots__ = ("_attributes", "_began", "_name", "_own", "_result", "_telemetry", "_token")
     recording = True
 
-    def __init__(self, name: str, attributes: dict[str, Value], telemetry: _Telemetry | None) -> None:
-        self._name, self._attributes, self._telemetry = name, attributes, telemetry
-        self._result: dict[str, Value] = {}
+    def __init__(self) -> None:
+        self.result: dict[str, Value] = {}
 
     def set(self, **attributes: Value) -> None:
-        self._result.update(attributes)
-
-    def __enter__(self) -> Span:
-        if self._telemetry is not None:
-            tracer, context, trace = self._telemetry
-            self._own = tracer.start_span(f"recallite.{self._name}", attributes=_named(self._attributes))
-            if self._own.get_span_context().is_valid:
-                self._token = context.attach(trace.set_span_in_context(self._own))
-            else:  # there is no provider
-                self._telemetry = None
-        self._began = perf_counter()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        taken_ms = (perf_counter() - self._began) * 1e3
-        # A message may quote a text: only the class is told. An interrupt is no failure of the operation.
-        error = type(fault).__qualname__ if isinstance(fault, Exception) else None
-        if self._telemetry is not None:
-            self._end(self._telemetry, error)
-        if _log.isEnabledFor(logging.DEBUG):
-            attributes = {**self._attributes, **self._result}
-            pairs = "".join(f" {name}={_short(value)}" for name, value in attributes.items())
-            outcome = "" if error is None else f" failed with {error}"
-            _log.debug("%s%s: %.2f ms%s", self._name, outcome, taken_ms, pairs)
-
-    def _end(self, telemetry: _Telemetry, error: str | None) -> None:
-        telemetry.context.detach(self._token)
-        if self._own.is_recording():
-            self._own.set_attributes(_named(self._result))
-            if error is not None:
-                self._own.set_attribute("error.type", error)
-                self._own.set_status(telemetry.trace.Status(telemetry.trace.StatusCode.ERROR))
-        self._own.end()
+        self.result.update(attributes)
 
 
-_NOT_RECORDED = Span()
+_NOT_RECORDED = nullcontext(Span())
 
 
-def span(name: str, **attributes: Value) -> Span:
+def span(name: str, **attributes: Value) -> AbstractContextManager[Span]:
     """Return a context manager around one operation; its span and attributes are named `recallite.<name>`."""
     telemetry = _telemetry_now()
     if telemetry is None and not _log.isEnabledFor(logging.DEBUG):
         return _NOT_RECORDED
-    return _Recorded(name, attributes, telemetry)
+    return _recorded(name, attributes, telemetry)
+
+
+@contextmanager
+def _recorded(name: str, attributes: dict[str, Value], telemetry: _Telemetry | None) -> Iterator[Span]:
+    """A span that goes to OpenTelemetry, if the program uses it, and to the log."""
+    seen, own, error = _Recorded(), None, None
+    if telemetry is not None:
+        tracer, context, trace = telemetry
+        own = tracer.start_span(f"recallite.{name}", attributes=_named(attributes))
+        if own.get_span_context().is_valid:
+            token = context.attach(trace.set_span_in_context(own))
+        else:  # there is no provider
+            own = None
+    began = perf_counter()
+    try:
+        yield seen
+    except Exception as fault:  # an interrupt is no failure of the operation
+        error = type(fault).__qualname__  # a message may quote a text: only the class is told
+        raise
+    finally:
+        taken_ms = (perf_counter() - began) * 1e3
+        if own is not None:
+            context.detach(token)
+            if own.is_recording():
+                own.set_attributes(_named(seen.result))
+                if error is not None:
+                    own.set_attribute("error.type", error)
+                    own.set_status(trace.Status(trace.StatusCode.ERROR))
+            own.end()
+        if _log.isEnabledFor(logging.DEBUG):
+            values = {**attributes, **seen.result}.items()
+            pairs = "".join(f" {key}={f'{value:.2f}' if isinstance(value, float) else value}" for key, value in values)
+            outcome = "" if error is None else f" failed with {error}"
+            _log.debug("%s%s: %.2f ms%s", name, outcome, taken_ms, pairs)
 
 
 def traced(
@@ -154,7 +141,3 @@ def _telemetry_now() -> _Telemetry | None:
 
 def _named(attributes: Mapping[str, Value]) -> dict[str, Value]:
     return {f"recallite.{name}": value for name, value in attributes.items()}
-
-
-def _short(value: Value) -> str:
-    return f"{value:.2f}" if isinstance(value, float) else str(value)

@@ -10,6 +10,8 @@ from typing import Any
 import msgspec
 import yaml
 
+from recallite.system.messages import shown
+
 
 def decode(data: bytes) -> tuple[str, str | None]:
     """The text of a file, and what is wrong with it. Bytes that are no character become U+FFFD.
@@ -117,6 +119,57 @@ def front_matter_span(text: str) -> tuple[int, int, int] | None:
     return opening.end(), close.start(), close.end()
 
 
+def read_block(source: str) -> dict[str, Any]:
+    """The values of front matter that must be a mapping in YAML.
+
+    Raises ValueError, also for aliases, keys given twice and comments, which `write_block` would not write again.
+    """
+    try:
+        end = 0
+        for token in yaml.scan(source, _Loader) if "#" in source else ():
+            if "#" in source[end : token.start_mark.index]:
+                raise ValueError("a comment would be lost: write it into the text")
+            end = token.end_mark.index
+        loader = _Loader(source)
+        node = loader.get_single_node()
+        check_keys_once(node, set())
+        values = loader.construct_document(node)
+    except yaml.YAMLError as fault:
+        raise ValueError(" ".join(str(fault).split())) from None
+    if not isinstance(values, dict):
+        raise ValueError("it is no mapping")
+    return values
+
+
+def check_keys_once(node: Any, seen: set[int]) -> None:
+    """Refuse repeated keys, of which YAML would take the last, and aliases of mappings and lists: ten nested ones are
+    a billion values.
+    """
+    if node is None or isinstance(node.value, str):
+        return
+    if id(node) in seen:
+        raise ValueError(f"the value in line {node.start_mark.line + 1} is used again by an alias: write it out")
+    seen.add(id(node))
+    known: set[str] = set()
+    for key in (item[0].value for item in node.value if isinstance(item, tuple)):
+        if isinstance(key, str) and key in known:
+            raise ValueError(
+                f"the key {shown(key)} is given twice in the table from line {node.start_mark.line + 1} on"
+            )
+        known |= {key} if isinstance(key, str) else set()
+    for item in node.value:
+        for inner in item if isinstance(item, tuple) else (item,):
+            check_keys_once(inner, seen)
+
+
+def write_block(values: Mapping[str, Any]) -> str:
+    """The YAML of front matter that `read_block` reads."""
+    block: str = yaml.dump(
+        dict(values), Dumper=_Dumper, sort_keys=False, allow_unicode=True, default_flow_style=False, width=2**31 - 1
+    )
+    return block
+
+
 def _refuse_harmful(source: str) -> None:
     """Refuse aliases (they expand without limit), deep nesting (it recurses) and tags (they call constructors)."""
     depth = 0
@@ -145,6 +198,15 @@ for _tag, _pattern, _first in (
     _Loader.add_implicit_resolver(
         f"tag:yaml.org,2002:{_tag}", re.compile(f"^(?:{_pattern})$"), ["" if c == "\0" else c for c in _first]
     )
+
+
+class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
+    """Writes plainly what `_Loader` reads as a string."""
+
+    yaml_implicit_resolvers = _Loader.yaml_implicit_resolvers
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True
 
 
 def _plain(value: Any, depth: int) -> Any:

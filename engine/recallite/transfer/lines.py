@@ -24,7 +24,7 @@ from recallite.model.authority import AUTHORITIES, Authority, check_authority
 from recallite.model.checks import check_path, to_datetime
 from recallite.model.records import NewRecord, Record
 from recallite.store.opening import is_file_of
-from recallite.system.files import new_file_mode, unfinished
+from recallite.system.files import new_file_mode, replacing
 from recallite.system.messages import shown
 
 Place = str | os.PathLike[str] | IO[str]
@@ -126,12 +126,11 @@ def writing(target: Place, *, store: str) -> Iterator[IO[str]]:
                 yield stream
             return
         mode = path.stat().st_mode & 0o777 if path.exists() else new_file_mode()
-        with unfinished(f"{path.parent}{os.sep}", path.name) as part:
-            with open(part.descriptor, "w", encoding="utf-8", newline="", closefd=False) as stream:
-                yield stream
-            part.finish()
-            os.replace(part.path, path)
-            part.give(mode)
+        with (
+            replacing(path, mode) as descriptor,
+            open(descriptor, "w", encoding="utf-8", newline="", closefd=False) as stream,
+        ):
+            yield stream
     except OSError as fault:
         if isinstance(fault, BrokenPipeError):
             raise

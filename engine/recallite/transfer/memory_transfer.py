@@ -87,7 +87,7 @@ class MemoryTransfer(Namespace):
         on_progress: Progress | None = None,
         **fields: Unpack[FilterFields],
     ) -> Exported:
-        """Write memories as Markdown files for reading and editing, one file per scope and month.
+        """Write memories as Markdown files for reading and editing, one file for each.
 
         `import_folder` reads them back. They contain all fields, times and links, but no closed versions and access
         counts. A file that was changed since it was written or imported is a conflict and is kept, unless `overwrite`;
@@ -110,7 +110,7 @@ class MemoryTransfer(Namespace):
         """Read back the files of `export_folder`, with the edits, additions and deletions since.
 
         Edited memories are updated under their ids; one that has changed in the store too is kept and reported as a
-        problem, unless `overwrite`. New sections become memories. Memories deleted from their file are reported as
+        problem, unless `overwrite`. New files become memories. Memories whose files were deleted are reported as
         missing, and forgotten only with `forget_missing`. Memories forgotten in the store since the last export or
         import stay forgotten: `Restored.left_out` names them, and `overwrite` stores them again.
         """

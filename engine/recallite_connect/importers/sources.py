@@ -10,7 +10,6 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from recallite.documents.detecting import looks_like
 from recallite.errors import InvalidInput
 from recallite.model import checks
 from recallite.model.authority import Authority
@@ -29,6 +28,7 @@ from recallite_connect.importers.reading import (
     shown_name,
     text_of,
 )
+from recallite_documents.detecting import looks_like
 
 _MOST_BAD_LINES = 10_000
 _MOST_TOLD = 3  # of a file in which nothing can be read

@@ -1,4 +1,4 @@
-"""Memories as a folder of Markdown files for people to read and edit, one file per scope and month: see `markdown`."""
+"""Memories as a folder of Markdown files for people to read and edit, one file for each: see `markdown`."""
 
 from recallite_notes.editable.exchange import export_folder, import_folder
 

@@ -52,6 +52,7 @@ class Folder:
 
     def __init__(self, root: str | os.PathLike[str], *, create: bool = False) -> None:
         self.root = check_path(root, "folder")
+        self._unsettled: set[tuple[str, ...]] = set()
         try:
             if create:
                 self.root.mkdir(parents=True, exist_ok=True)
@@ -109,20 +110,21 @@ class Folder:
         except OSError as fault:
             raise self._refused(path, fault) from fault
 
-    def write(self, path: str, data: bytes, *, over: bytes | None) -> None:
-        """Atomically and durably replace a file with the content `over` (None: there is no file) by `data`.
+    def write(self, path: str, data: bytes, *, over: bytes | None, derived: bool = False) -> None:
+        """Atomically replace a file with the content `over` (None: there is no file) by `data`.
 
-        Raises Changed if the file has other content by now.
+        It is on the disk then, unless it is `derived`: the folders of such are after `settle`, which takes a flush for
+        each folder instead of two for each file. Raises Changed if the file has other content by now.
         """
         parts = _parts(self.root, path)
         try:
             with writable_folder(self.root, parts[:-1]) as folder:
                 name = parts[-1]
                 mode = new_file_mode() if over is None else folder.mode(name)
-                with unfinished(folder.prefix, name, parent=folder.parent) as part:
+                with unfinished(folder.prefix, name, parent=folder.parent, swept=derived) as part:
                     with open(part.descriptor, "wb", closefd=False) as stream:
                         stream.write(data)
-                    part.finish()
+                    part.finish(sync=not derived)
                     if over is None:
                         folder.add(part.path, name)
                     else:
@@ -130,11 +132,21 @@ class Folder:
                             raise Changed(path)
                         folder.replace(part.path, name)
                     part.give(mode)
-                    folder.sync()
+                    if derived:
+                        self._unsettled.add(parts[:-1])
+                    else:
+                        folder.sync()
         except (FileExistsError, FileNotFoundError) as fault:
             raise Changed(path) from fault
         except OSError as fault:
             raise self._refused(path, fault) from fault
+
+    def settle(self) -> None:
+        """Flush the folders of derived files to the disk."""
+        for parts in self._unsettled:
+            with writable_folder(self.root, parts) as folder:
+                folder.sync()
+        self._unsettled.clear()
 
     def remove(self, path: str, *, over: bytes) -> None:
         """Remove a file with the content `over`. Raises Changed if it has other content by now."""
@@ -187,11 +199,12 @@ def _parts(root: Path, path: str) -> tuple[str, ...]:
 
 
 class FileEntry(Struct, frozen=True, forbid_unknown_fields=True):
-    """A file: its possible SHA-256 digests, its scope, and the `content_digest` of each memory by id."""
+    """A file: its possible SHA-256 digests, and the scope, the id and the `content_digest` of its memory."""
 
     hashes: tuple[str, ...]
     scope: str
-    memories: dict[str, str]
+    id: str
+    content: str
 
 
 class _Manifest(Struct, frozen=True, forbid_unknown_fields=True):

@@ -108,12 +108,12 @@ def print_tokens(tokens: Sequence[Token]) -> None:
 _START_SECONDS, _END_SECONDS = 60.0, 10.0
 
 
-def _states(path: str = "/warm", method: str = "GET") -> list[dict[str, Any]]:
+def _states(what: str = "state") -> list[dict[str, Any]]:
     """The state of each process of this user, as it says itself."""
     states = []
     for socket in asking.sockets():
         try:
-            states.append(json.loads(asking.Link(socket).ask(method, path)[1]))
+            states.append(json.loads(asking.Link(socket).ask(what)))
         except asking.Unanswered:
             continue
     return states
@@ -144,13 +144,8 @@ def start(context: click.Context) -> list[dict[str, Any]]:
 
     It closes a store that nobody has used for warm.idle_minutes, and ends when it has none.
     """
-    from importlib.util import find_spec
-
     from recallite.model.environment import default_path, environment
-    from recallite.system.messages import install_command
 
-    if missing := [name for name in asking.NEEDED if find_spec(name) is None]:
-        raise InvalidInput(f"the process needs the package {missing[0]}: {install_command('server')}")
     if not asking.allowed():
         raise InvalidInput("RECALLITE_WARM is 0, or a key is set: a process of its own has to open this store")
     try:
@@ -161,9 +156,11 @@ def start(context: click.Context) -> list[dict[str, Any]]:
         path = default_path() if context.obj is None else context.obj
         if os.path.exists(path):
             settings = context.meta.get(SETTINGS) or environment("RECALLITE_SETTINGS")
-            if link.ask("GET", "/v1/count", headers=asking.store_headers(path, settings))[0] != 200:
-                hint(f"it does not open {path}: its settings say so, or {asking.folder()} has the log that says why")
-        return [json.loads(link.ask("GET", "/warm")[1])]
+            try:
+                link.ask("count", fields=asking.store_fields(path, settings))
+            except asking.Unanswered as why:
+                hint(f"it does not open {path}: {why}")
+        return [json.loads(link.ask("state"))]
     except asking.Unanswered as fault:
         raise InvalidInput(f"the process did not start ({fault}): {asking.folder()} has its log") from None
 
@@ -173,7 +170,7 @@ def stop() -> list[dict[str, Any]]:
     """End the resident processes of this user. Nothing that was written is lost."""
     import time
 
-    states = _states("/warm/stop", "POST")
+    states = _states("stop")
     deadline = time.monotonic() + _END_SECONDS
     while states and _states() and time.monotonic() < deadline:
         time.sleep(0.05)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import cache, partial
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
@@ -76,19 +77,30 @@ def root_of(folder: str) -> Path:
     return _repository(folder)[0]
 
 
-def namesakes(root: Path, path: str) -> int:
-    """The number of files of a project whose path ends so: those of Git's index, or, without one, a few of its folder.
+def namesakes(root: Path) -> Callable[[str], int]:
+    """Return what counts the files of a project whose path ends so: see `_paths`, which are read once."""
+    read = cache(partial(_paths, root))
 
-    Of a folder with too many files, more than one.
+    @cache
+    def count(path: str) -> int:
+        paths = read()
+        return 2 if paths is None else paths.count(os.fsencode(f"/{path}\0")) + (root / path).is_file()
+
+    return count
+
+
+def _paths(root: Path) -> bytes | None:
+    """The paths of a project's files, between a slash and a null: Git's index, or, without one, those of its folder.
+
+    Those at its root have no slash. None for a folder with too many files.
     """
     git = _git_folder(root)
     with suppress(OSError):
         if git is not None:
-            index = read_regular(git / "index", _MOST_INDEX_BYTES)
-            return index.count(os.fsencode(f"/{path}\0")) + (root / path).is_file()
-    files = (Path(folder, name).as_posix() for folder, _, names in os.walk(root) for name in names)
+            return read_regular(git / "index", _MOST_INDEX_BYTES)
+    files = (Path(folder, name).relative_to(root).as_posix() for folder, _, names in os.walk(root) for name in names)
     some = [*islice(files, _MOST_WALKED)]
-    return sum(f"/{file}".endswith(f"/{path}") for file in some) if len(some) < _MOST_WALKED else 2
+    return os.fsencode("".join(f"{file}\0" for file in some)) if len(some) < _MOST_WALKED else None
 
 
 def scope_named(scope: str) -> str:

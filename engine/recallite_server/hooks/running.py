@@ -11,15 +11,13 @@ import os
 import sys
 import time
 
-from recallite_server.warm.asking import ALIVE_SECONDS, HOOK, Call, Link, Unanswered, in_header
+from recallite_server.warm.asking import ALIVE_SECONDS, HOOK, Call, Link, Unanswered, in_field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from subprocess import Popen
 
-HOOKS_PATH = "/hooks"
-"""The path of a hook's request to the resident process."""
 PATIENCE_SECONDS, TOOL_PATIENCE_SECONDS = 1.5, 0.3
 """How long a host waits for a hook, and for one of a tool, of which a session has hundreds."""
 WAIT_SECONDS = 120.0
@@ -103,9 +101,7 @@ def _is_answered(call: Call) -> bool:
     folders = os.environ.get("CLAUDE_PROJECT_DIR", ""), os.getcwd()
     flags = call.options.get("scope", ""), "yes" if call.options.get("memories") else ""
     fields = "\0".join((call.text, call.options.get("host", "claude-code"), *flags, *folders))
-    status, answer = link.ask("POST", HOOKS_PATH, payload(), {**call.headers, HOOK: in_header(fields)})
-    if status != 200:
-        raise Unanswered(f"the status is {status}")
+    answer = link.ask("hook", payload(), {**call.fields, HOOK: in_field(fields)})
     try:
         sys.stdout.buffer.write(answer)
         sys.stdout.flush()

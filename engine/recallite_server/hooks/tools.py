@@ -10,7 +10,6 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -121,7 +120,7 @@ def _rank(found: tuple[Hit, str]) -> tuple[bool, float]:
 
 
 def _subjects(folder: str, root: Path, use: ToolUse) -> Iterator[_Subject]:
-    counted = cache(partial(namesakes, root))  # many memories may name one file
+    counted = namesakes(root)
     for path in dict.fromkeys((*use.files, *_named_in(folder, root, use.command))):
         file = _file(folder, root, path)
         yield _Subject(" ".join(file.whole.split("/")[-2:]), _naming(names_file, file, counted))

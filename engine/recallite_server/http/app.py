@@ -87,10 +87,9 @@ class MemoryApi:
         hosts: Collection[str] | None = None,
         limits: Limits = Limits(),  # noqa: B008
         batch: bool = True,
-        load: Callable[[], object] | None = None,
     ) -> None:
         """`hosts` are the names under which the server may be asked; None: any. Without `batch` recalls are answered
-        one by one. `load` loads what recall needs; by default it compiles missing kernels in this process too.
+        one by one.
         """
         self._memory = memory
         self._access = Access(memory, tokens or Tokens(memory), tokens_required=tokens_required)
@@ -99,7 +98,7 @@ class MemoryApi:
         self._large = anyio.CapacityLimiter(limits.max_large_threads)
         self._exports = anyio.CapacityLimiter(MAX_EXPORTS)
         self._recalls = RecallBatcher(self._in_thread, seen=self._metrics.batch.observe) if batch else None
-        self._ready, self._load = False, load or memory.store.warmup
+        self._ready = False
         self.limits = limits
         self._protocol = MemoryProtocol(memory, self._access)
         self.app = Starlette(routes=[*self._routes()], exception_handlers=HANDLERS, lifespan=self._lifespan)
@@ -135,7 +134,7 @@ class MemoryApi:
 
     async def _warm_up(self) -> None:
         try:
-            await anyio.to_thread.run_sync(self._load, abandon_on_cancel=True)
+            await anyio.to_thread.run_sync(self._memory.store.warmup, abandon_on_cancel=True)
         except Exception:  # the first recall says it, or works without the embedder
             _log.warning("the embedding model or the index could not be loaded", exc_info=True)
         self._ready = True

@@ -150,15 +150,13 @@ class LimitedProtocol(HttpToolsProtocol):
             self._ends = None
 
 
-def server_of(
-    application: Any, max_connections: int = MAX_CONNECTIONS, protocol: type[LimitedProtocol] = LimitedProtocol
-) -> uvicorn.Server:
+def server_of(application: Any, max_connections: int = MAX_CONNECTIONS) -> uvicorn.Server:
     """The server that runs an application. The process may open as many files as the system lets it from now on."""
     files = raise_file_limit()
     most = min(max_connections, max(files - _OTHER_FILES, files // 2))
     config = uvicorn.Config(
         application, log_level="warning", access_log=False, server_header=False, date_header=False, ws="none",
         timeout_graceful_shutdown=_GRACE_SECONDS, timeout_keep_alive=_KEEP_ALIVE_SECONDS, backlog=_BACKLOG,
-        http=cast("type[asyncio.Protocol]", partial(protocol, max_connections=most)),
+        http=cast("type[asyncio.Protocol]", partial(LimitedProtocol, max_connections=most)),
     )  # fmt: skip
     return uvicorn.Server(config)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from recallite.errors import InvalidInput, StoreError
-from recallite.system.files import unfinished
+from recallite.system.files import replacing
 from recallite.system.folders import read_regular
 from recallite.system.messages import install_command
 from recallite_server.warm.quick import quick_start
@@ -241,11 +241,8 @@ def write(change: FileChange) -> None:
             return
         mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o600
         path.parent.mkdir(parents=True, exist_ok=True)
-        with unfinished(f"{path.parent}{os.sep}", path.name) as part:
-            os.write(part.descriptor, change.after.encode())
-            part.finish()
-            os.replace(part.path, path)
-            part.give(mode)
+        with replacing(path, mode) as descriptor, open(descriptor, "wb", closefd=False) as stream:
+            stream.write(change.after.encode())
     except OSError as fault:
         raise StoreError(f"{path} cannot be written ({fault.strerror}): nothing was changed") from fault
 

@@ -10,7 +10,8 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
 from recallite.system.files import FolderLock
-from recallite.system.local_socket import is_own, is_private, listen, lock_of
+from recallite.system.local_socket import is_private, listen, lock_of
+from recallite.system.processes import raise_file_limit, when_terminated
 from recallite_server.warm.asking import KEYS, address, needs_keys
 
 _LOG_BYTES = 2**20
@@ -32,7 +33,7 @@ def main() -> None:
             logging.basicConfig(level=logging.WARNING, format=_FORMAT, handlers=[handler])
             logging.raiseExceptions = False
             try:
-                _run(path)
+                asyncio.run(serve(path))
             except Exception:
                 logging.getLogger("recallite").exception("the resident process ends")
             logging.shutdown()
@@ -46,29 +47,17 @@ def forget_keys() -> None:
             del os.environ[name]
 
 
-def _run(path: Path) -> None:
-    import uvicorn
-
-    from recallite_server.http.connections import LimitedProtocol, server_of
+async def serve(path: Path) -> None:
+    """Answer at a socket until it has nothing to do, or is told to end."""
     from recallite_server.warm.service import Service
 
-    class OwnProtocol(LimitedProtocol):
-        """The protocol for processes of this user."""
-
-        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-            """Drop the connection of another user."""
-            super().connection_made(transport)
-            if not token and not is_own(transport.get_extra_info("socket")):
-                transport.abort()
-
-    def end() -> None:
-        server.should_exit = True
-
+    raise_file_limit()
     listener, token = listen(str(path))
-    service = Service(token, end)
-    server: uvicorn.Server = server_of(service, protocol=OwnProtocol)
-    with listener:
-        server.run(sockets=[listener])
+    service = Service(token)
+    server = await asyncio.start_server(service.connected, sock=listener)
+    when_terminated(service.ended.set)
+    await service.run()
+    server.close()
     path.unlink(missing_ok=True)
 
 

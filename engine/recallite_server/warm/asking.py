@@ -25,14 +25,12 @@ if TYPE_CHECKING:
 
     Option = tuple[str, type]
 
-STORE, SETTINGS, CREATE, OPTIONS, HOOK, TOKEN, CHALLENGE = (
-    f"Recallite-{name}" for name in ("Store", "Settings", "Create", "Options", "Hook", "Warm-Token", "Warm-Challenge")
-)
-"""The headers of a request: the file of the store, a settings file, whether a missing store is made, options of MCP,
-those of a hook, the token, and what a process proves with that it knows the token."""
+STORE, SETTINGS, CREATE, OPTIONS, HOOK = "store", "settings", "create", "options", "hook"
+"""The fields of a request: the file of the store, a settings file, whether a missing store is made, options of MCP, and
+those of a hook."""
 SUFFIX = ".socket"
-NEEDED = ("starlette", "uvicorn", "httptools", "mcp")
-"""The packages of the extra `server` that the process needs."""
+MAX_FRAME_BYTES = 2**28
+"""The most bytes of a frame: of what another program says, the first ones would be a length."""
 KEYS = "OPENAI"
 """The beginning of variables that a process forgets unless it needs them: callers with other keys may share it."""
 _SHARED = ("RECALLITE", "EMBEDDING", "TZ")
@@ -42,8 +40,12 @@ _OF_A_CALL = ("RECALLITE_DB", "RECALLITE_SETTINGS", "RECALLITE_MCP_TOKEN", "RECA
 ALIVE_SECONDS = 1.0
 """The time that a process has to answer: a healthy one takes a millisecond, a stopped one never does."""
 _ANSWER_SECONDS = 60.0
-_PIECE_BYTES = 2**16
+_PIECE_BYTES = 2**20
 _POLL_SECONDS = 0.02
+
+
+DONE = b"done\n"
+"""The beginning of an answer to what was done."""
 
 
 class Unanswered(Exception):
@@ -87,35 +89,39 @@ def address() -> str:
     return os.path.join(folder(), name + SUFFIX)
 
 
-def store_headers(path: str, settings: str | None = None, *, create: bool = False) -> dict[str, str]:
-    """The headers that name a store, a settings file, and whether a missing store is created."""
-    headers = {STORE: _absolute(path)}
+def store_fields(path: str, settings: str | None = None, *, create: bool = False) -> dict[str, str]:
+    """The fields that name a store, a settings file, and whether a missing store is created."""
+    fields = {STORE: _absolute(path)}
     if settings is not None:
-        headers[SETTINGS] = _absolute(settings)
-    return {**headers, CREATE: "yes"} if create else headers
+        fields[SETTINGS] = _absolute(settings)
+    return {**fields, CREATE: "yes"} if create else fields
 
 
 def _absolute(path: str) -> str:
-    return in_header(os.path.abspath(os.path.expanduser(path)))
+    return in_field(os.path.abspath(os.path.expanduser(path)))
 
 
-def in_header(text: str) -> str:
-    """A text or path as a header takes it."""
+def in_field(text: str) -> str:
+    """A text or path as a field takes it."""
     return text.encode("utf-8", "surrogateescape").hex()
 
 
-def of_header(value: str) -> str:
-    """The text that a header holds. Raises ValueError."""
+def of_field(value: str) -> str:
+    """The text that a field holds. Raises ValueError."""
     return bytes.fromhex(value).decode("utf-8", "surrogateescape")
 
 
-def proof(token: bytes, challenge: str) -> str:
+def proof(token: bytes, challenge: bytes) -> bytes:
     """The answer to a challenge, which only a holder of the token can give."""
-    return blake2b(challenge.encode("ascii", "replace"), key=token, digest_size=16).hexdigest()
+    return blake2b(challenge, key=token, digest_size=16).digest()
 
 
 class Link:
-    """A connection to the process. Raises Unanswered if there is none, or if it does not answer at once."""
+    """A connection to the process. Raises Unanswered if there is none, or if it does not answer at once.
+
+    Both sides send frames: four bytes with the length, and the bytes. A request is a frame of lines (the token, what is
+    asked, a line for each field) and one with a body; its answer begins with `DONE`, or is why the process refuses.
+    """
 
     def __init__(self, path: str | None = None, answer_seconds: float = _ANSWER_SECONDS) -> None:
         """`path` is the socket's; None is `address()`. An answer is waited for this long."""
@@ -130,81 +136,53 @@ class Link:
             remove_dead(path or "")
             raise Unanswered(str(fault)) from None
         self._token = ""
-        self._received = b""
         # A port may be another program's since its file was written: the token is for a process that knows it.
-        challenge = os.urandom(16).hex() if token else ""
-        status, answer = self.ask("GET", "/healthz", headers={CHALLENGE: challenge})
-        if status != 200 or (token and answer != f'"{proof(token.encode("ascii"), challenge)}"'.encode()):
+        challenge = os.urandom(16)
+        if self.ask("prove", challenge) != proof(token.encode("ascii"), challenge):
             self.close()
             remove_dead(path)
             raise Unanswered("the process does not know the token")
         self._token = token
         self._connection.settimeout(answer_seconds)
 
-    def ask(
-        self, method: str, path: str, body: bytes = b"", headers: dict[str, str] | None = None
-    ) -> tuple[int, bytes]:
-        """Status and body of the answer to a request. Raises Unanswered."""
+    def ask(self, what: str, body: bytes = b"", fields: Mapping[str, str] | None = None) -> bytes:
+        """The answer to a request. Raises Unanswered."""
         try:
-            self._send_head(method, path, {"Content-Length": str(len(body)), **(headers or {})}, body)
-            status, fields = self._head()
-            size = int(fields.get("content-length", "0"))
-            return status, self._bytes(size)
+            lines = (self._token, what, *(f"{name} {value}" for name, value in (fields or {}).items()))
+            self.write("\n".join(lines).encode("ascii"))
+            self.write(body)
+            answer = self.read()
         except (OSError, ValueError) as fault:
             self.close()
             raise Unanswered(str(fault)) from None
+        if not answer.startswith(DONE):
+            raise Unanswered(answer.decode("utf-8", "replace"))
+        return answer[len(DONE) :]
 
-    def _send_head(self, method: str, path: str, headers: dict[str, str], body: bytes = b"") -> None:
-        fields = {"Host": "localhost", "Content-Type": "application/json", TOKEN: self._token, **headers}
-        lines = (f"{method} {path} HTTP/1.1", *(f"{name}: {value}" for name, value in fields.items() if value))
-        self._connection.sendall("\r\n".join((*lines, "\r\n")).encode("ascii") + body)
+    def converse(self, fields: Mapping[str, str]) -> None:
+        """Begin to exchange lines of MCP, a frame each; an empty one is the end. Raises Unanswered."""
+        self.ask("converse", fields=fields)
+        self._connection.settimeout(None)
 
-    def _head(self) -> tuple[int, dict[str, str]]:
-        status = self._line().split(b" ")
-        fields = {}
-        while line := self._line().decode("latin-1").strip():
-            name, _, value = line.partition(":")
-            fields[name.lower()] = value.strip()
-        return int(status[1]), fields
-
-    def _line(self) -> bytes:
-        while b"\n" not in self._received:
-            self._receive()
-        line, _, self._received = self._received.partition(b"\n")
-        return line
-
-    def _bytes(self, size: int) -> bytes:
-        while len(self._received) < size:
-            self._receive()
-        piece, self._received = self._received[:size], self._received[size:]
-        return piece
-
-    def _receive(self) -> None:
-        piece = self._connection.recv(_PIECE_BYTES)
-        if not piece:
-            raise ValueError("the process ended before it had answered")
-        self._received += piece
-
-    # ── a stream of lines ──────────────────────────────────────────────────────────────────────────────────────
-
-    def begin_stream(self, path: str, headers: dict[str, str]) -> bool:
-        """Begin a request that streams lines both ways; returns whether the process takes it."""
-        try:
-            self._send_head("POST", path, {"Transfer-Encoding": "chunked", **headers})
-            accepted = self._head()[0] == 200
-            self._connection.settimeout(None)
-        except (OSError, ValueError) as fault:
-            raise Unanswered(str(fault)) from None
-        return accepted
-
-    def write(self, line: bytes) -> None:
-        """Send one line; an empty one ends the stream. Raises OSError."""
-        self._connection.sendall(b"%x\r\n%b\r\n" % (len(line), line))
+    def write(self, frame: bytes) -> None:
+        """Send a frame. Raises OSError."""
+        self._connection.sendall(len(frame).to_bytes(4, "big") + frame)
 
     def read(self) -> bytes:
-        """The next piece of the answer's stream; empty at its end. Raises OSError, and ValueError for a part of one."""
-        size = int(self._line(), 16)
-        return self._bytes(size + 2)[:size]
+        """The next frame. Raises OSError, and ValueError for a part of one."""
+        return self._bytes(int.from_bytes(self._bytes(4), "big"))
+
+    def _bytes(self, size: int) -> bytes:
+        if size > MAX_FRAME_BYTES:
+            raise ValueError("another program answers")
+        pieces = []
+        while size:
+            piece = self._connection.recv(min(size, _PIECE_BYTES))
+            if not piece:
+                raise ValueError("the process ended before it had answered")
+            pieces.append(piece)
+            size -= len(piece)
+        return b"".join(pieces)
 
     def close(self) -> None:
         """Close the connection."""
@@ -212,14 +190,8 @@ class Link:
 
 
 def may_start() -> bool:
-    """Whether a process may be started unasked: not in continuous integration, nor if packages are missing."""
-    from importlib.util import find_spec
-
-    if sys.flags.no_site:
-        import site
-
-        site.main()  # where packages are
-    return allowed() and not os.environ.get("CI") and all(find_spec(name) is not None for name in NEEDED)
+    """Whether a process may be started unasked: not in continuous integration."""
+    return allowed() and not os.environ.get("CI")
 
 
 def start(patience_seconds: float) -> Link:
@@ -249,7 +221,7 @@ def release(store: str) -> None:
     """Have every process of this user close a store that a caller needs for itself."""
     for path in sockets():
         try:
-            Link(path).ask("POST", "/warm/close", headers=store_headers(store))
+            Link(path).ask("close", fields=store_fields(store))
         except Unanswered:
             continue
 
@@ -295,7 +267,7 @@ _COMMANDS = {"recall": _RECALL, "remember": _REMEMBER, "mcp": _MCP, "hook": _HOO
 
 
 class Call:
-    """A parsed command: its name, options and texts, and the headers that name its store, if that `is_of_file`."""
+    """A parsed command: its name, options and texts, and the fields that name its store, if that `is_of_file`."""
 
     def __init__(self, words: Sequence[str]) -> None:
         """Raise Unanswered for what only the full command line knows."""
@@ -312,7 +284,7 @@ class Call:
         self.is_of_file = path != ":memory:" and "://" not in path
         self.as_json = self.options.pop("json", False)
         self.settings: str | None = store.get("settings") or os.environ.get("RECALLITE_SETTINGS") or None
-        self.headers = store_headers(path, self.settings, create=self.name != "recall")
+        self.fields = store_fields(path, self.settings, create=self.name != "recall")
 
     @property
     def text(self) -> str:

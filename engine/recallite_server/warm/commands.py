@@ -11,7 +11,7 @@ import sys
 from contextlib import suppress
 from types import SimpleNamespace
 
-from recallite_server.warm.asking import OPTIONS, Call, Link, Unanswered, in_header, may_start, start
+from recallite_server.warm.asking import OPTIONS, Call, Link, Unanswered, in_field, may_start, start
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,8 +62,8 @@ def answered(words: Sequence[str]) -> int | None:
 
 
 def prepare(words: Sequence[str]) -> None:
-    """Start the process for the next command of a person at a terminal, if this is one that it would have answered."""
-    if not (sys.stdin and sys.stdout and sys.stdin.isatty() and sys.stdout.isatty()) or "--no-warm" in words:
+    """Start the process for the next command, if this is one that it would have answered."""
+    if "--no-warm" in words:
         return
     with suppress(Unanswered):
         call = Call(words)
@@ -77,6 +77,10 @@ def _may_start_for(call: Call) -> bool:
         return False
     if call.settings is None:
         return True
+    if sys.flags.no_site:
+        import site
+
+        site.main()  # where packages are
     from recallite.compat import load_settings
     from recallite.errors import InvalidInput
 
@@ -95,13 +99,13 @@ def _recall(call: Call) -> Callable[[], int]:
         options["filter"] = {name: options.pop(name) for name in _IN_FILTER if name in options}
     body = json.dumps({**options, "query": call.text}).encode()
     link = Link()
-    encoded = _successful(link.ask("POST", "/v1/recall", body, call.headers))
+    encoded = link.ask("recall", body, call.fields).decode()
     if not encoded.startswith(_BEFORE_HITS):
         raise Unanswered("the answer has another form")
     answer = json.loads(encoded)
     hits: Any = _Hits(map(_hit, answer.pop("hits")))
     vars(hits).update(answer)
-    empty = not hits and _successful(link.ask("GET", "/v1/count", headers=call.headers)) == "0"
+    empty = not hits and link.ask("count", fields=call.fields) == b"0"
 
     def show() -> int:
         from recallite.doors.cli.output import hint, print_encoded
@@ -144,7 +148,7 @@ def _dated(fields: dict[str, Any]) -> dict[str, Any]:
 def _remember(call: Call) -> Callable[[], int]:
     """Have a memory stored; the function prints its id and what it changed, and returns the exit code."""
     body = json.dumps({**call.options, "text": call.text}).encode()
-    encoded = _successful(Link().ask("POST", "/v1/memories", body, call.headers))
+    encoded = Link().ask("remember", body, call.fields).decode()
     fields = json.loads(encoded)
     contradictions = [SimpleNamespace(**entry) for entry in fields["contradictions"]]
 
@@ -162,14 +166,6 @@ def _remember(call: Call) -> Callable[[], int]:
     return show
 
 
-def _successful(answer: tuple[int, bytes]) -> str:
-    """The body of an answer. Raises Unanswered for an error: the full command line says what is wrong."""
-    status, body = answer
-    if status not in (200, 201):
-        raise Unanswered(f"the status is {status}")
-    return body.decode()
-
-
 def _mcp(call: Call, words: Sequence[str]) -> int:
     """Serve a host, through the process if there is one or one can be started."""
     from recallite_server.warm.proxy import Proxy
@@ -181,12 +177,12 @@ def _mcp(call: Call, words: Sequence[str]) -> int:
         options["tools"] = [name.strip() for name in options["tools"].split(",") if name.strip()]
     options["folders"] = [os.path.abspath(os.path.expanduser(path)) for path in options.get("folders", ())]
 
-    def headers() -> dict[str, str]:
+    def fields() -> dict[str, str]:
         scope = {}
         if options.get("scope") == "project":
             from recallite_server.hooks.projects import scope_named
 
             scope = {"scope": scope_named("project")}
-        return {**call.headers, OPTIONS: in_header(json.dumps({**options, **scope}))}
+        return {**call.fields, OPTIONS: in_field(json.dumps({**options, **scope}))}
 
-    return Proxy(headers if call.is_of_file else None, words, options, lambda: _may_start_for(call)).run()
+    return Proxy(fields if call.is_of_file else None, words, options, lambda: _may_start_for(call)).run()

@@ -110,15 +110,15 @@ def _is_handshake(params: Mapping[str, Any]) -> bool:
 
 
 class Proxy:
-    """One conversation of a host. `headers` makes those that name the store and the options, `words` are the command's
-    arguments, `options` those of `mcp`. Without `headers` the resident process is not asked.
+    """One conversation of a host. `fields` makes those that name the store and the options, `words` are the command's
+    arguments, `options` those of `mcp`. Without `fields` the resident process is not asked.
     """
 
     def __init__(
-        self, headers: Callable[[], Mapping[str, str]] | None, words: Sequence[str], options: Mapping[str, Any],
+        self, fields: Callable[[], Mapping[str, str]] | None, words: Sequence[str], options: Mapping[str, Any],
         may_start: Callable[[], bool],
     ) -> None:  # fmt: skip
-        self._headers, self._words, self._may_start = headers, words, may_start
+        self._fields, self._words, self._may_start = fields, words, may_start
         self._answers = _Opening(options)
         # One thread writes at a time. The other lock is never held while a line is written: the reader needs it to go
         # on, and a server that cannot write takes no line.
@@ -174,7 +174,7 @@ class Proxy:
     def _connected(self) -> Link | _Child:
         """The resident process, which is started if it may be, or else a process of its own."""
         try:
-            if self._headers is None:
+            if self._fields is None:
                 raise Unanswered("it opens files")
             try:
                 link = Link()
@@ -182,12 +182,10 @@ class Proxy:
                 if not self._may_start():
                     raise
                 link = start(_PATIENCE_SECONDS)
-            if link.begin_stream("/mcp/lines", dict(self._headers())):
-                return link
-            link.close()
+            link.converse(self._fields())
+            return link
         except Unanswered:
-            pass
-        return _Child(self._words)
+            return _Child(self._words)
 
     def _begin(self, server: Link | _Child) -> None:
         self._server = server

@@ -1,57 +1,67 @@
-"""The application of the resident process: each request goes to the application of the store that it names."""
+"""What the resident process does: each request is answered with the store that it names."""
 
 from __future__ import annotations
 
 import asyncio
 import hmac
+import json
 import os
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable
-from contextlib import nullcontext
+from collections.abc import AsyncIterator, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext, suppress
 from time import monotonic
+from typing import Any, TypeVar
 
-import anyio
-import anyio.to_thread
 import msgspec
-from starlette.responses import Response
 
 from recallite._version import __version__
 from recallite.compat import load_settings
+from recallite.doors.calls import remember
 from recallite.errors import AccessDenied, InvalidInput, RecalliteError, StoreError
 from recallite.memory import Memory
+from recallite.model.filters import Filter
 from recallite.model.settings import Settings, Warm
 from recallite.system.files import return_freed
+from recallite.system.local_socket import is_own
 from recallite.system.telemetry import logger
-from recallite_server.hooks.running import HOOKS_PATH, WAIT_SECONDS
-from recallite_server.http.app import MemoryApi
-from recallite_server.http.request_checks import Message, Receive, Send, error_json, json_response
+from recallite_server.hooks.running import WAIT_SECONDS
 from recallite_server.warm import asking
-from recallite_server.warm.asking import STORE, of_header
+from recallite_server.warm.asking import DONE, STORE, of_field
 
 _log = logger(__name__)
+_Result = TypeVar("_Result")
+_Fields = Mapping[str, str]
 # How long a process without a store waits for one.
 _EMPTY_SECONDS = 60.0
 _MOST_SECONDS_ASLEEP = 60.0
-# Hooks that are answered at a time: half of the threads.
-_MOST_HOOKS = 20
+# How long requests may go on once the process is to end.
+_GRACE_SECONDS = 5.0
+# A project's files may keep its hooks waiting, but not the callers of others.
+_MOST_HOOKS, _MOST_CALLS = 20, 40
 # A store that nobody has used for this long is a file like any other: it may be copied, replaced or removed. Opening it
 # again takes a millisecond.
 _QUIET_SECONDS = 3.0
 
 
+def _recall(memory: Memory, *, filter: dict[str, Any] | None = None, **options: Any) -> dict[str, Any]:
+    return memory.recall(filter=None if filter is None else Filter(**filter), **options).fields()
+
+
+_CALLS: dict[str, Callable[..., Any]] = {"recall": _recall, "remember": remember, "count": Memory.count}
+
+
 class OpenStore:
-    """A store with its application. `used` is when a request last began or ended, `active` counts those that run;
-    `rests` says that its files are closed, and `ended` is called after each request.
+    """A store. `used` is when a request last began or ended, `active` counts those that run; `rests` says that its
+    files are closed, `ended` is called after each request, and `conversations` are those of hosts.
     """
 
     def __init__(self, path: str, settings: Settings) -> None:
         self.path, self.idle_seconds = path, (settings.warm or Warm()).idle_minutes * 60
         self.memory = Memory(path, settings=settings)
-        self.api = MemoryApi(self.memory, load=self._load)
         self.used, self.active, self.rests = monotonic(), 0, False
         self.ended: Callable[[], None] = lambda: None
-        self.streams: set[anyio.CancelScope] = set()
-        self.closing = asyncio.Event()
+        self.conversations: set[asyncio.Task[Any]] = set()
 
     @property
     def ends_at(self) -> float:
@@ -86,92 +96,126 @@ class OpenStore:
         self.used = monotonic()
         self.ended()
 
-    def _load(self) -> None:
+    def load(self) -> None:
         """Load model and index; kernels are compiled in a process of their own, so that others are answered at once."""
-        self.memory.recall("what is needed for this", purpose="inspect")
+        try:
+            self.memory.recall("what is needed for this", purpose="inspect")
+        except Exception:  # the first recall says it, or works without the embedder
+            _log.warning("the embedding model or the index could not be loaded", exc_info=True)
         return_freed()
 
-    async def run(self) -> None:
-        """Load it, and keep it until it is to be closed."""
-        application = self.api.app
-        async with application.router.lifespan_context(application):
-            await self.closing.wait()
-            for stream in self.streams:
-                stream.cancel()
-        await anyio.to_thread.run_sync(self.memory.close)
+    async def close(self) -> None:
+        """End the conversations, and close the store."""
+        for conversation in self.conversations:
+            conversation.cancel()
+        await asyncio.to_thread(self.memory.close)
 
 
 class Service:
-    """The ASGI application. `token` is what clients have to send, if anything; `end` ends the server."""
+    """Answers the requests of connections. `token` is what clients have to send, if anything."""
 
-    def __init__(self, token: str, end: Callable[[], None]) -> None:
-        self._token, self._end = token.encode("ascii"), end
+    def __init__(self, token: str) -> None:
+        self.ended = asyncio.Event()
+        """Set when the process is to end."""
+        self._token = token.encode("ascii")
         self._stores: dict[tuple[str, str], OpenStore] = {}
-        self._running: dict[OpenStore, asyncio.Task[None]] = {}
         self._began = self._last = monotonic()
         self._changed = asyncio.Event()
-        # A project's files may keep its hooks waiting, but not the callers of others.
-        self._hooks = anyio.CapacityLimiter(_MOST_HOOKS)
+        self._hooks, self._calls = ThreadPoolExecutor(_MOST_HOOKS), ThreadPoolExecutor(_MOST_CALLS)
         # Of a file at a time one store is opened or closed; those of other files go on meanwhile.
         self._files: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Answer a request."""
-        if scope["type"] == "lifespan":
-            await self._live(receive, send)
-            return
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-        if scope["path"] == "/healthz":
-            await json_response(asking.proof(self._token, headers.get(asking.CHALLENGE.lower(), "")))(
-                scope, receive, send
-            )
-        elif not hmac.compare_digest(headers.get(asking.TOKEN.lower(), "").encode("latin-1"), self._token):
-            await error_json(401, AccessDenied("the token is not that of this process"))(scope, receive, send)
-        elif scope["path"].startswith("/warm"):
-            await self._managed(scope, receive, send, headers)
-        else:
-            await self._with_store(scope, receive, send, headers)
-
-    async def _managed(self, scope: Message, receive: Receive, send: Send, headers: dict[str, str]) -> None:
-        """Answer a request about the process itself: its state, closing a store, its end."""
-        if scope["path"] == "/warm/close":
-            path = os.path.realpath(of_header(headers[STORE.lower()]))
-            async with self._files[path]:
-                for key in [key for key in self._stores if key[0] == path]:
-                    await self._close(key)
-        elif scope["path"] == "/warm/stop":
-            self._end()
-        now = monotonic()
-        stores = [{"path": store.path, "idle_seconds": round(now - store.used)} for store in self._stores.values()]
-        state = {"pid": os.getpid(), "version": __version__, "seconds": round(now - self._began), "stores": stores}
-        await json_response(state)(scope, receive, send)
-
-    async def _with_store(self, scope: Message, receive: Receive, send: Send, headers: dict[str, str]) -> None:
-        # A hook gives up after a second or two, and what it has sent cannot be read any more then.
-        body = await _body(receive) if scope["path"] == HOOKS_PATH else b""
+    async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer a process of this user until it closes the connection."""
         try:
-            store = await self._store(headers)
-        except (RecalliteError, OSError) as fault:  # the client opens the store itself, and sees why it fails
-            _log.info("a store was not opened: %s", fault)
-            await error_json(409, StoreError("this process does not open the store"))(scope, receive, send)
+            while self._token or is_own(writer.get_extra_info("socket")):
+                token, what, *lines = (await _frame(reader)).decode("ascii").split("\n")
+                fields, body = dict[str, str](line.split(" ") for line in lines), await _frame(reader)
+                try:
+                    if what != "prove" and not hmac.compare_digest(token.encode("ascii"), self._token):
+                        raise AccessDenied("the token is not that of this process")
+                    await self._answer(what, fields, body, reader, writer)
+                except Exception as fault:  # the client does it itself, and sees why it fails
+                    level = "info" if isinstance(fault, RecalliteError | OSError) else "warning"
+                    getattr(_log, level)("%s was refused", what, exc_info=fault)
+                    await _send(writer, str(fault).encode("utf-8", "replace"))
+        except (OSError, EOFError, ValueError):
+            pass  # it has gone, or is another program
+        finally:
+            writer.close()
+
+    async def _answer(
+        self, what: str, fields: _Fields, body: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        if what == "prove":
+            await _send(writer, DONE + asking.proof(self._token, body))
             return
+        if what in ("state", "close", "stop"):
+            if what == "close":
+                path = os.path.realpath(of_field(fields[STORE]))
+                async with self._files[path]:
+                    for key in [key for key in self._stores if key[0] == path]:
+                        await self._close(key)
+            await _send(writer, DONE + msgspec.json.encode(self._state()))
+            if what == "stop":
+                self.ended.set()
+            return
+        store = await self._store(fields)
         store.begin()
         try:
-            if scope["path"] == "/mcp/lines":
-                await _Conversation(store).answer(scope, receive, send, headers)
-            elif scope["path"] == HOOKS_PATH:
-                fields = of_header(headers[asking.HOOK.lower()])
-                await _answer_hook(store, fields, body, self._hooks, scope, receive, send)
+            if what == "converse":
+                await _Conversation(store, reader, writer).run(fields)
+            elif what == "hook":
+                await self._answer_hook(store, fields, body, writer)
             else:
-                await store.api.application(scope, receive, send)
+                values = json.loads(body or b"{}")  # unlike msgspec it reads half of a surrogate pair
+                result = await _in_thread(self._calls, lambda: _CALLS[what](store.memory, **values))
+                await _send(writer, DONE + msgspec.json.encode(result, enc_hook=lambda array: array.tolist()))
         finally:
             store.end()
             self._last = store.used
 
-    async def _store(self, headers: dict[str, str]) -> OpenStore:
+    def _state(self) -> dict[str, Any]:
+        now = monotonic()
+        stores = [{"path": store.path, "idle_seconds": round(now - store.used)} for store in self._stores.values()]
+        return {"pid": os.getpid(), "version": __version__, "seconds": round(now - self._began), "stores": stores}
+
+    async def _answer_hook(self, store: OpenStore, fields: _Fields, body: bytes, writer: asyncio.StreamWriter) -> None:
+        """Answer a host's hook. Turns are kept before it is answered, and stored afterwards.
+
+        If they cannot be kept it is refused, and the client stores them itself.
+        """
+        from recallite_server.hooks.events import Event, answer, output_of, payload_of
+
+        event, host, shared, memories, folder, current = of_field(fields[asking.HOOK]).split("\0")
+
+        def output() -> bytes:
+            payload = payload_of(body, folder, current)
+            if event == "turn":
+                from recallite_server.hooks.turns import keep_turns
+
+                keep_turns(store.memory, Event.of(host, payload, shared or None), memories=bool(memories))
+                return b""
+            return output_of(answer(store.memory, event, host, payload, shared or None), payload, host)
+
+        text = b""
+        try:
+            text = await _in_thread(self._hooks, output)
+        except Exception as fault:
+            if event == "turn":
+                raise StoreError("the turns are not kept") from fault
+            _log.warning("a hook failed", exc_info=fault)
+        with suppress(OSError):  # its host has not waited
+            await _send(writer, DONE + text)
+        if event not in ("prompt", "tool"):
+            from recallite_server.hooks.turns import store_turns
+
+            await _in_thread(self._calls, lambda: store_turns(store.memory, WAIT_SECONDS))
+
+    async def _store(self, fields: _Fields) -> OpenStore:
         """The store that a request names, opened by the first. Raises InvalidInput, StoreError and OSError."""
-        path = os.path.realpath(of_header(headers.get(STORE.lower(), "")))
-        settings = of_header(headers.get(asking.SETTINGS.lower(), ""))
+        path = os.path.realpath(of_field(fields[STORE]))
+        settings = of_field(fields.get(asking.SETTINGS, ""))
         key = path, _version_of(settings)
         async with self._files[path]:
             store = self._stores.get(key)
@@ -179,31 +223,31 @@ class Service:
                 await self._close(key)
                 store = None
             if store is None:
-                if not os.path.exists(path) and asking.CREATE.lower() not in headers:
+                if not os.path.exists(path) and asking.CREATE not in fields:
                     raise InvalidInput("there is no such store")
-                store = await anyio.to_thread.run_sync(_opened, path, settings)
+                store = self._stores[key] = await _in_thread(self._calls, lambda: _opened(path, settings))
                 store.ended = self._changed.set
-                self._stores[key] = store
-                self._running[store] = asyncio.create_task(store.run())
+                self._calls.submit(store.load)
                 self._changed.set()
             store.used = monotonic()
         return store
 
     async def _close(self, key: tuple[str, str]) -> None:
-        store = self._stores.pop(key)
-        store.closing.set()
-        await self._running.pop(store)
+        await self._stores.pop(key).close()
         self._last = monotonic()
 
-    async def _live(self, receive: Receive, send: Send) -> None:
-        await receive()
+    async def run(self) -> None:
+        """Return when it has ended and its stores are closed."""
         watching = asyncio.create_task(self._watch())
-        await send({"type": "lifespan.startup.complete"})
-        await receive()
+        await self.ended.wait()
         watching.cancel()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_GRACE_SECONDS):
+                while any(store.active for store in self._stores.values()):
+                    self._changed.clear()
+                    await self._changed.wait()
         for key in [*self._stores]:
             await self._close(key)
-        await send({"type": "lifespan.shutdown.complete"})
 
     async def _watch(self) -> None:
         """Let go of the files of stores that are quiet, close those that are idle, and end when there is none, or
@@ -213,7 +257,7 @@ class Service:
         while _file_at(__file__) == installed:
             now = monotonic()
             for quiet in [store for store in self._stores.values() if store.rests_at <= now]:
-                await anyio.to_thread.run_sync(quiet.rest)
+                await _in_thread(self._calls, quiet.rest)
             idle = [key for key, store in self._stores.items() if store.ends_at <= now]
             for key in idle:
                 async with self._files[key[0]]:
@@ -225,101 +269,76 @@ class Service:
             self._changed.clear()
             waits = [store.idle_seconds or _MOST_SECONDS_ASLEEP for store in self._stores.values()]
             waits += [max(store.rests_at - now, _QUIET_SECONDS / 10) for store in self._stores.values()]
-            with anyio.move_on_after(min(ends_at - now, _MOST_SECONDS_ASLEEP, *waits)):
-                await self._changed.wait()
-        self._end()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(ends_at - now, _MOST_SECONDS_ASLEEP, *waits)):
+                    await self._changed.wait()
+        self.ended.set()
 
 
 class _Conversation:
-    """One host's conversation in the Model Context Protocol: lines in the body of a request, lines in its answer."""
+    """One host's conversation in the Model Context Protocol: a frame for each line, both ways."""
 
-    def __init__(self, store: OpenStore) -> None:
-        self._store = store
+    def __init__(self, store: OpenStore, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._store, self._reader, self._writer = store, reader, writer
 
-    async def answer(self, scope: Message, receive: Receive, send: Send, headers: dict[str, str]) -> None:
+    async def run(self, fields: _Fields) -> None:
         """Answer lines until the host's end is closed, or the store."""
-        from recallite.doors.tools.action import DocumentAccess
-        from recallite_server.mcp.server import MemoryServer, converse
+        server = await asyncio.to_thread(_server_of, self._store, json.loads(of_field(fields[asking.OPTIONS])))
+        from recallite_server.mcp.server import converse
 
-        options = msgspec.json.decode(of_header(headers.get(asking.OPTIONS.lower(), asking.in_header("{}"))))
-        documents = DocumentAccess.of(options.pop("folders", ()), options.pop("urls", False))
-        try:
-            server = MemoryServer(lambda: nullcontext(self._store.memory), documents=documents, **options)
-        except InvalidInput as fault:
-            await error_json(422, fault)(scope, receive, send)
-            return
-        self._receive, self._send = receive, send
-        await send({"type": "http.response.start", "status": 200, "headers": [(b"cache-control", b"no-store")]})
-        with anyio.CancelScope() as stream:
-            self._store.streams.add(stream)
-            await converse(server, self, self)
-        self._store.streams.discard(stream)
-        await send({"type": "http.response.body", "body": b""})
+        await _send(self._writer, DONE)
+        conversation = asyncio.create_task(converse(server, self, self))
+        self._store.conversations.add(conversation)
+        await asyncio.wait([conversation])
+        self._store.conversations.discard(conversation)
+        if not conversation.cancelled() and conversation.exception() is None:
+            await _send(self._writer, b"")
+        self._writer.close()  # one that its host has not ended goes on in another process
 
     async def __aiter__(self) -> AsyncIterator[str]:
-        rest = b""
         while True:
             self._store.end()  # an open conversation in which nothing is said keeps no store
             try:
-                message = await self._receive()
+                line = await _frame(self._reader)
+            except (OSError, EOFError):
+                return
             finally:
                 self._store.begin()
-            *lines, rest = (rest + message.get("body", b"")).split(b"\n")
-            for line in lines:
-                yield line.decode("utf-8", "replace")
-            if not message.get("more_body", False):
+            if not line:
                 return
+            yield line.decode("utf-8", "replace")
 
     async def write(self, line: str) -> None:
         self._store.used = monotonic()
-        await self._send({"type": "http.response.body", "body": line.encode(), "more_body": True})
+        await _send(self._writer, line.encode())
 
     async def flush(self) -> None:
         """Do nothing: a line is sent at once."""
 
 
-async def _answer_hook(
-    store: OpenStore, fields: str, body: bytes, limiter: anyio.CapacityLimiter, scope: Message, receive: Receive,
-    send: Send,
-) -> None:  # fmt: skip
-    """Answer a host's hook. Turns are kept before it is answered, and stored afterwards.
+def _server_of(store: OpenStore, options: dict[str, Any]) -> Any:
+    """The server of a conversation; importing what it is made of takes a second."""
+    from recallite.doors.tools.action import DocumentAccess
+    from recallite_server.mcp.server import MemoryServer
 
-    If they cannot be kept, the answer is an error, and the client stores them itself.
-    """
-    from recallite_server.hooks.events import Event, answer, output_of, payload_of
-
-    event, host, shared, memories, folder, current = fields.split("\0")
-
-    def output() -> bytes:
-        payload = payload_of(body, folder, current)
-        if event == "turn":
-            from recallite_server.hooks.turns import keep_turns
-
-            keep_turns(store.memory, Event.of(host, payload, shared or None), memories=bool(memories))
-            return b""
-        return output_of(answer(store.memory, event, host, payload, shared or None), payload, host)
-
-    response = Response(b"")
-    try:
-        response = Response(await anyio.to_thread.run_sync(output, limiter=limiter))
-    except Exception as fault:
-        _log.warning("a hook failed", exc_info=fault)
-        if event == "turn":
-            response = error_json(503, StoreError("the turns are not kept"))
-    await response(scope, receive, send)
-    if event not in ("prompt", "tool"):
-        from recallite_server.hooks.turns import store_turns
-
-        await anyio.to_thread.run_sync(store_turns, store.memory, WAIT_SECONDS)
+    documents = DocumentAccess.of(options.pop("folders", ()), options.pop("urls", False))
+    return MemoryServer(lambda: nullcontext(store.memory), documents=documents, **options)
 
 
-async def _body(receive: Receive) -> bytes:
-    parts = []
-    while True:
-        message = await receive()
-        parts.append(message.get("body", b""))
-        if not message.get("more_body", False):
-            return b"".join(parts)
+async def _in_thread(threads: ThreadPoolExecutor, work: Callable[[], _Result]) -> _Result:
+    return await asyncio.get_running_loop().run_in_executor(threads, work)
+
+
+async def _frame(reader: asyncio.StreamReader) -> bytes:
+    size = int.from_bytes(await reader.readexactly(4), "big")
+    if size > asking.MAX_FRAME_BYTES:
+        raise ValueError("another program asks")
+    return await reader.readexactly(size)
+
+
+async def _send(writer: asyncio.StreamWriter, frame: bytes) -> None:
+    writer.write(len(frame).to_bytes(4, "big") + frame)
+    await writer.drain()
 
 
 def _opened(path: str, settings: str) -> OpenStore:

@@ -98,23 +98,28 @@ def dots_int8(query: F32, codes: I8, scales: F32, places: I64) -> F32:
 
 
 def cosine_top_k(queries: F32, vectors: F32, k: int, mask: U8) -> tuple[I64, F32] | None:
-    count = len(queries)
-    best_rows, best_scores = np.empty((count, 0), np.int64), np.empty((count, 0), np.float32)
-    allowed = np.flatnonzero(mask).astype(np.int64) if mask.size else np.arange(len(vectors), dtype=np.int64)
+    # BLAS finds candidates: the last bits of its products depend on the batch. These are measured again one by one.
+    slack = np.float32((2 * vectors.shape[1] + 8) * 2.0**-24)
+    allowed = np.flatnonzero(mask) if mask.size else np.arange(len(vectors))
+    found = [(np.empty(0, np.int64), np.empty(0, np.float32))] * len(queries)
     for start in range(0, len(allowed), BLOCK_ROWS):
         rows = allowed[start : start + BLOCK_ROWS]
-        block = vectors[rows] if mask.size else vectors[start : start + len(rows)]
-        scores = cosines(queries, block)
+        scores = cosines(queries, vectors[rows] if mask.size else vectors[start : start + len(rows)])
         if not np.isfinite(scores).all():
             return None
-        # Earlier rows come first, so that an equal score of a later block never displaces them.
-        all_scores = np.concatenate([best_scores, scores], axis=1)
-        all_rows = np.concatenate([best_rows, np.broadcast_to(rows, scores.shape)], axis=1)
-        keep = min(k, all_scores.shape[1])
-        best_rows, best_scores = np.empty((count, keep), np.int64), np.empty((count, keep), np.float32)
-        for query in range(count):
-            order = best(all_scores[query], keep)
-            best_rows[query], best_scores[query] = all_rows[query][order], all_scores[query][order]
+        for query, (own_rows, own_scores) in enumerate(found):
+            own_rows, own_scores = np.concatenate([own_rows, rows]), np.concatenate([own_scores, scores[query]])
+            if len(own_rows) > k:
+                near = own_scores >= np.partition(own_scores, -k)[-k] - slack
+                own_rows, own_scores = own_rows[near], own_scores[near]
+            found[query] = own_rows, own_scores
+    best_rows, best_scores = np.empty((len(queries), k), np.int64), np.empty((len(queries), k), np.float32)
+    for place, (rows, _) in enumerate(found):
+        wide = vectors[rows].astype(np.float64)
+        norms = np.sqrt(np.einsum("ij,ij->i", wide, wide))
+        scores = np.einsum("ij,j->i", wide, queries[place].astype(np.float64)) / np.where(norms > 0, norms, 1.0)
+        order = best(scores.astype(np.float32), k)
+        best_rows[place], best_scores[place] = rows[order], scores[order]
     return best_rows, best_scores
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.unit.core.cli.test_knowledge import folder  # noqa: F401
-from tests.unit.core.documents.support import Put, encrypted, pdf
+from tests.unit.documents.support import Put, encrypted, pdf
 
 
 def test_ingest_search_list_delete(run, folder):

@@ -8,8 +8,8 @@ from recallite.errors import (
     DocumentError,
 )
 from tests.raising import raises
-from tests.unit.core.documents.support import Put, encrypted, image_pdf, paragraph, pdf, word
 from tests.unit.core.documents.test_knowledge import embedder, folder, memory, outcomes, reasons  # noqa: F401
+from tests.unit.documents.support import Put, encrypted, image_pdf, paragraph, pdf, word
 
 # ── ingest and search ──────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -11,14 +11,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from recallite.documents import parser as worker
 from recallite.documents.document import Limits
-from recallite.documents.parser import Parser, Request
 from recallite.errors import DocumentError
 from recallite.system.processes import refusing
+from recallite_documents import parser as worker
+from recallite_documents.parser import Parser, Request
 from tests.limits import LAST_RESORT_SECONDS, until
 from tests.raising import raises
-from tests.unit.core.documents.support import Put, endless_pdf, pdf, swelling_pdf, word, word_bomb
+from tests.unit.documents.support import Put, endless_pdf, pdf, swelling_pdf, word, word_bomb
 
 GOOD = pdf([Put(72, 700, "good words")])
 LIMITS = Limits(seconds=LAST_RESORT_SECONDS)
@@ -113,8 +113,8 @@ def test_a_process_that_hangs_is_ended():
 
 
 def test_an_answer_that_is_too_long_ends_the_process(monkeypatch):
-    monkeypatch.setattr("recallite.documents.parser._BYTES_PER_CHAR", 0)
-    monkeypatch.setattr("recallite.documents.parser._OVERHEAD_BYTES", 10)
+    monkeypatch.setattr("recallite_documents.parser._BYTES_PER_CHAR", 0)
+    monkeypatch.setattr("recallite_documents.parser._OVERHEAD_BYTES", 10)
     with Parser(LIMITS) as strict, raises(DocumentError, "too_large", match="its text is longer"):
         strict.load(GOOD, "a.pdf")
 
@@ -135,7 +135,7 @@ def test_closing_ends_the_process(parser):
 
 SCRIPT = """
     from recallite.documents.document import Limits
-    from recallite.documents.parser import Parser
+    from recallite_documents.parser import Parser
     parser = Parser(Limits())
     print(parser.load(b"<p>from a script</p>", "a.html").text, parser._worker.process.pid, flush=True)
 """
@@ -192,7 +192,7 @@ def test_a_missing_library_is_named_with_the_command_that_installs_it(monkeypatc
         ("mammoth", "docx"),
     ):
         for name in ("pdf", "html", "docx"):
-            monkeypatch.delitem(sys.modules, f"recallite.documents.{name}", raising=False)
+            monkeypatch.delitem(sys.modules, f"recallite_documents.{name}", raising=False)
         monkeypatch.setitem(sys.modules, library, None)
         failure = worker._answer(Request(kind, GOOD, LIMITS))
         assert failure.reason == "parser_missing"

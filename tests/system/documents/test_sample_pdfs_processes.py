@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.core.documents.test_sample_pdfs import FOLDER, LOREM, load  # noqa: F401
+from tests.unit.documents.test_sample_pdfs import FOLDER, LOREM, load  # noqa: F401
 
 ROOT = Path(__file__).parents[3]
 pytestmark = pytest.mark.skipif(

@@ -23,8 +23,6 @@ decay_floor = 1.0
 @contextmanager
 def warming(folder: Path) -> Iterator[Warm]:
     """Commands that may use a resident process, which has ended when the block has."""
-    pytest.importorskip("uvicorn", reason="the extra server is not installed")
-    pytest.importorskip("mcp", reason="the extra server is not installed")
     if sys.platform == "win32":
         pytest.skip("its processes are watched as POSIX has them")
     runtime = tempfile.mkdtemp(prefix="warm")  # short: a Unix socket's path has 104 bytes

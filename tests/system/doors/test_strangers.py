@@ -18,7 +18,7 @@ from tests.system.doors.warming import fill, running
 
 # Modules that Python, the full command, the resident process or multiprocessing import.
 PLANTED = ("recallite", "recallite/doors", "recallite_server", "recallite_server/warm", "multiprocessing", "click",
-           "msgspec", "random", "tempfile", "subprocess", "uvicorn", "sitecustomize", "recallite_kernels")  # fmt: skip
+           "msgspec", "random", "tempfile", "subprocess", "sitecustomize", "recallite_kernels")  # fmt: skip
 
 
 def plant(folder):

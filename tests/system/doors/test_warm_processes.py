@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
@@ -38,7 +39,7 @@ def store(warm):
 
 def opened(link, path):
     """Have the process open a store."""
-    assert link.ask("GET", "/v1/count", headers=asking.store_headers(path, os.environ["RECALLITE_SETTINGS"]))[0] == 200
+    assert int(link.ask("count", fields=asking.store_fields(path, os.environ["RECALLITE_SETTINGS"])))
 
 
 def test_writes_of_others_and_another_file_in_the_same_place_are_seen(store):
@@ -108,10 +109,10 @@ def test_one_process_serves_stores_of_several_folders(store, tmp_path):
         with Memory(tmp_path / f"{name}.db", settings=PLAIN) as memory:
             memory.remember(f"note of {name}")
         opened(link, str(tmp_path / f"{name}.db"))
-    state = json.loads(link.ask("GET", "/warm")[1])
+    state = json.loads(link.ask("state"))
     assert [Path(entry["path"]).name for entry in state["stores"]] == ["a.db", "b.db", "c.db"]
     asking.release(str(tmp_path / "b.db"))
-    state = json.loads(link.ask("GET", "/warm")[1])
+    state = json.loads(link.ask("state"))
     assert [Path(entry["path"]).name for entry in state["stores"]] == ["a.db", "c.db"]
 
 
@@ -127,9 +128,27 @@ def test_of_several_that_start_at_once_one_stays(warm):
     assert [process.wait(LAST_RESORT_SECONDS) for process in others] == [0, 0, 0]
     (first,) = (process for process in processes if process.pid == pid)
     assert first.poll() is None
-    asking.Link().ask("POST", "/warm/stop")
+    asking.Link().ask("stop")
     assert first.wait(LAST_RESORT_SECONDS) == 0
     assert asking.sockets() == []
+
+
+def test_it_needs_no_package_of_an_extra(store):
+    extras = ["anyio", "httptools", "httpx2", "mcp", "pydantic", "starlette", "tomlkit", "uvicorn", "uvloop"]
+    hidden = f"import sys; sys.modules.update(dict.fromkeys({extras}))"
+    os.makedirs(asking.folder(), mode=0o700)
+    main = "from recallite_server.warm.__main__ import main; main()"
+    process = subprocess.Popen([sys.executable, "-c", f"{hidden}; {main}"])
+    until(lambda: bool(running()))
+    assert running() == [process.pid]
+    hook = json.dumps({"session_id": "s", "cwd": "/", "prompt": "Which port does the API listen on?"})
+    for command in (["recall", "office"], ["remember", "The office has a lift"]):
+        assert store.command(*command).light
+    fields = asking.store_fields(store.path, os.environ["RECALLITE_SETTINGS"])
+    of_hook = {asking.HOOK: asking.in_field("\0".join(("prompt", "claude-code", "/work", "", "/", "/")))}
+    assert b"9090" in asking.Link().ask("hook", hook.encode(), fields | of_hook)
+    asking.Link().ask("stop")
+    assert process.wait(LAST_RESORT_SECONDS) == 0
 
 
 def test_it_closes_idle_stores_and_then_ends(store):
@@ -153,27 +172,24 @@ def test_the_command_shows_starts_and_ends_it(store):
     assert store.command("warm", "stop").code == 1
 
 
-def test_no_command_starts_it_without_a_terminal(store):
-    assert store.command("recall", "office").code == 0
-    assert asking.sockets() == []
-
-
-@pytest.mark.parametrize("words", [["recall", "office"], ["stats"], ["remember", "the office has a lift"]])
-def test_only_what_it_answers_starts_it_at_a_terminal(store, words):
-    import pty
-
-    pid, terminal = pty.fork()
-    if pid == 0:
-        os.execv(sys.executable, [sys.executable, "-m", "recallite", "--db", store.path, *words])
-    try:
-        while os.read(terminal, 65_536):
-            pass
-    except OSError:  # Linux: the other end was closed
-        pass
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
-    assert os.path.isdir(asking.folder()) == (words != ["stats"])
-    if words != ["stats"]:
+@pytest.mark.parametrize(
+    ("words", "starts"),
+    [
+        (["recall", "office"], True), (["remember", "the office has a lift"], True), (["stats"], False),
+        (["--no-warm", "recall", "office"], False),
+    ],
+)  # fmt: skip
+def test_only_what_it_answers_starts_it_for_the_next_command(store, words, starts):
+    assert not store.command(*words).light
+    assert os.path.isdir(asking.folder()) == starts
+    if starts:
         until(lambda: bool(running()))
+        assert store.command(*words).light
+
+
+def test_no_command_starts_it_in_continuous_integration(store):
+    assert store.command("recall", "office", CI="1").code == 0
+    assert not os.path.isdir(asking.folder())
 
 
 # ── whatever befalls it ────────────────────────────────────────────────────────────────────────────────────────────
@@ -211,17 +227,18 @@ def test_a_process_that_is_killed_while_it_answers_is_replaced_in_the_same_answe
     def answer():
         connection, _ = listener.accept()
         with connection:
-            connection.recv(65_536)
-            connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}")
-            asked.append(connection.recv(65_536))
-            connection.sendall(b'HTTP/1.1 200 OK\r\ncontent-length: 900\r\n\r\n{"hits":[')
+            _, challenge = frame(connection), frame(connection)
+            proof = asking.DONE + asking.proof(b"", challenge)
+            connection.sendall(len(proof).to_bytes(4, "big") + proof)
+            asked.append(frame(connection))
+            connection.sendall((900).to_bytes(4, "big") + asking.DONE + b'{"hits":[')
 
     thread = threading.Thread(target=answer)
     thread.start()
     answers_itself(store)
     thread.join(LAST_RESORT_SECONDS)
     listener.close()
-    assert asked[0].startswith(b"POST /v1/recall HTTP/1.1")
+    assert asked[0].startswith(b"\nrecall\n")
 
 
 def test_another_version_and_another_environment_have_a_process_of_their_own(store, monkeypatch):
@@ -257,7 +274,7 @@ def test_a_setting_turns_it_off(store):
     link = store.start()
     Path(os.environ["RECALLITE_SETTINGS"]).write_text('embedder = "none"\nwarm = {use = false}\n')
     answers_itself(store)
-    assert json.loads(link.ask("GET", "/warm")[1])["stores"] == []
+    assert json.loads(link.ask("state"))["stores"] == []
 
 
 def test_where_it_cannot_be_started_commands_and_hosts_answer_themselves(store):
@@ -272,6 +289,12 @@ def test_where_it_cannot_be_started_commands_and_hosts_answer_themselves(store):
 # ── who may ask ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+def frame(connection):
+    """The bytes of the next frame; fewer if the connection ends."""
+    with connection.makefile("rb", buffering=0) as stream:
+        return stream.read(int.from_bytes(stream.read(4), "big"))
+
+
 def asked_as(user, path):
     """What a process of a user is answered."""
     reading, writing = os.pipe()
@@ -280,8 +303,8 @@ def asked_as(user, path):
             os.setuid(user)
             with socket.socket(socket.AF_UNIX) as asker:
                 asker.connect(path)
-                asker.sendall(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n")
-                os.write(writing, asker.recv(100))
+                asker.sendall(b"\0\0\0\6\nprove\0\0\0\0")
+                os.write(writing, frame(asker))
         except ConnectionError:  # it was dropped before it had asked
             pass
         except BaseException:
@@ -306,7 +329,7 @@ def test_only_its_user_reaches_it(store):
     os.chmod(folder, 0o777)
     os.chmod(path, 0o666)
     os.chmod(os.path.dirname(folder), 0o755)
-    assert asked_as(0, path).startswith(b"HTTP/1.1 200")
+    assert asked_as(0, path).startswith(asking.DONE)
     assert asked_as(65_534, path) == b""
     os.chmod(folder, 0o700)
 
@@ -321,17 +344,14 @@ def test_a_socket_of_another_user_is_not_asked(store, monkeypatch):
 def test_windows_has_a_port_and_a_token(warm, monkeypatch):
     import types
 
-    from recallite_server.http.connections import server_of
-    from recallite_server.warm.service import Service
+    from recallite_server.warm.__main__ import serve
 
     os.makedirs(asking.folder(), mode=0o700)
     monkeypatch.setattr(local_socket, "sys", types.SimpleNamespace(platform="win32"))
     path = asking.address()
-    listener, token = local_socket.listen(path)
-    server = server_of(Service(token, lambda: setattr(server, "should_exit", True)))
-    thread = threading.Thread(target=lambda: server.run(sockets=[listener]))
+    thread = threading.Thread(target=lambda: asyncio.run(serve(Path(path))))
     thread.start()
-    assert listener.getsockname()[0] == "127.0.0.1"
+    until(lambda: os.path.exists(path) and os.path.getsize(path))
     assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
     with FolderLock(Path(local_socket.lock_of(path))).held():  # as the process itself holds it
         link = asking.Link()
@@ -340,9 +360,9 @@ def test_windows_has_a_port_and_a_token(warm, monkeypatch):
             Path(path).write_text(text)
             with pytest.raises(asking.Unanswered):
                 asking.Link()
-        assert link.ask("POST", "/warm/stop")[0] == 200
+        link.ask("stop")
         thread.join(LAST_RESORT_SECONDS)
-    os.unlink(path)
+    assert not os.path.exists(path)
 
 
 def test_a_port_that_a_killed_process_has_left_is_told_no_token_and_forgotten(warm, monkeypatch):
@@ -358,14 +378,14 @@ def test_a_port_that_a_killed_process_has_left_is_told_no_token_and_forgotten(wa
             connection, _ = another.accept()
             with connection:
                 heard.append(connection.recv(65_536))
-                connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}")
+                connection.sendall(b"\0\0\0\5done\n")
 
         thread = threading.Thread(target=answer)
         thread.start()
         with pytest.raises(asking.Unanswered):
             asking.Link()
         thread.join(LAST_RESORT_SECONDS)
-    assert heard[0].startswith(b"GET /healthz")
+    assert heard[0].startswith(b"\0\0\0\6\nprove")
     assert b"secret-token" not in heard[0]
     assert asking.sockets() == []
 

@@ -1,21 +1,20 @@
-"""The application of the resident process, without a process: what waits for what."""
+"""What the resident process answers, without a process: what waits for what."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
 import socket
+import tempfile
 import threading
+from contextlib import suppress
 
-import httpx2
 import pytest
 
 from recallite import Memory, Settings
-from recallite_server.hooks.running import HOOKS_PATH
 from recallite_server.warm import asking, proxy, service
-from tests.limits import LAST_RESORT_SECONDS
-
-pytest.importorskip("starlette", reason="the extra server is not installed")
+from tests.limits import LAST_RESORT_SECONDS, until
 
 
 @pytest.fixture
@@ -25,91 +24,106 @@ def settings(tmp_path):
     return str(path)
 
 
-async def opened(client, path, settings):
-    headers = asking.store_headers(str(path), settings, create=True)
-    return (await client.get("/v1/count", headers=headers)).status_code
+@pytest.fixture
+def ask():
+    """Asks a service that answers in a thread, as its clients do."""
+    with tempfile.TemporaryDirectory(prefix="warm") as folder:
+        path, answering = os.path.join(folder, "a.socket"), service.Service("")
+
+        async def serve():
+            async with await asyncio.start_unix_server(answering.connected, path):
+                await answering.run()
+
+        thread = threading.Thread(target=lambda: asyncio.run(serve()))
+        thread.start()
+        until(lambda: os.path.exists(path))
+        yield lambda *request, **options: asking.Link(path).ask(*request, **options)
+        asking.Link(path).ask("stop")
+        thread.join(LAST_RESORT_SECONDS)
+        assert not thread.is_alive()
 
 
 def of_hook(event, host):
-    """The header of a hook's request."""
-    return {asking.HOOK: asking.in_header("\0".join((event, host, "", "", "", "/")))}
+    """The field of a hook's request."""
+    return {asking.HOOK: asking.in_field("\0".join((event, host, "", "", "", "/")))}
 
 
-async def within(main):
-    """Run something that must end by itself, with a client of the application."""
-    application = service.Service("", lambda: None)
-    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(application), base_url="http://localhost") as client:
-        async with asyncio.timeout(LAST_RESORT_SECONDS):
-            await main(client)
-            for name in {path for path, _ in application._stores}:
-                await client.post("/warm/close", headers=asking.store_headers(name))
-
-
-def test_a_store_that_opens_slowly_holds_up_no_other_and_is_closed_once_it_is_open(tmp_path, settings, monkeypatch):
-    may_open, open_store = threading.Event(), service._opened
+def test_a_store_that_opens_slowly_holds_up_no_other_and_is_closed_once_it_is_open(
+    ask, tmp_path, settings, monkeypatch
+):
+    opening, may_open, open_store = threading.Event(), threading.Event(), service._opened
 
     def slowly(path, settings):
         if path.endswith("slow.db"):
+            opening.set()
             assert may_open.wait(LAST_RESORT_SECONDS)
         return open_store(path, settings)
 
     monkeypatch.setattr(service, "_opened", slowly)
+    slow, quick = (
+        asking.store_fields(str(tmp_path / f"{name}.db"), settings, create=True) for name in ("slow", "quick")
+    )
+    left = []
 
-    async def main(client):
-        slow = asyncio.create_task(opened(client, tmp_path / "slow.db", settings))
-        await asyncio.sleep(0)
-        assert await opened(client, tmp_path / "quick.db", settings) == 200
-        headers = asking.store_headers(str(tmp_path / "slow.db"))
-        closing = asyncio.create_task(client.post("/warm/close", headers=headers))
-        await asyncio.sleep(0)
-        may_open.set()
-        await slow
-        left = (await closing).json()["stores"]
-        assert [store["path"] for store in left] == [str(tmp_path / "quick.db")]
+    def open_slowly():
+        with suppress(asking.Unanswered):  # it was closed before it was counted
+            ask("count", fields=slow)
 
-    asyncio.run(within(main))
+    threads = [
+        threading.Thread(target=open_slowly),
+        threading.Thread(target=lambda: left.extend(json.loads(ask("close", fields=slow))["stores"])),
+    ]
+    threads[0].start()
+    assert opening.wait(LAST_RESORT_SECONDS)
+    assert ask("count", fields=quick) == b"0"
+    threads[1].start()
+    may_open.set()
+    for thread in threads:
+        thread.join(LAST_RESORT_SECONDS)
+    assert [store["path"] for store in left] == [str(tmp_path / "quick.db")]
 
 
 @pytest.mark.parametrize("host", ["gemini-cli", "cursor", "opencode"])
-def test_turns_that_came_with_the_call_are_kept_before_it_is_answered(tmp_path, settings, monkeypatch, host):
+def test_turns_that_came_with_the_call_are_kept_before_it_is_answered(ask, tmp_path, settings, monkeypatch, host):
     path = tmp_path / "agent.db"
     Memory(path, settings=Settings(embedder="none")).close()
     payload = {"session_id": "s1", "cwd": str(tmp_path), "prompt": "The staging host is called heron"}
-    call = json.dumps(payload)
-
-    async def main(client):
-        headers = asking.store_headers(str(path), settings) | of_hook("turn", host)
-        answer = await client.post(HOOKS_PATH, content=call, headers=headers)
-        assert (answer.status_code, answer.content) == (200, b"")
-        assert (await client.get("/v1/count", headers=headers)).json() == 1
-        monkeypatch.setattr("recallite_server.hooks.turns._given", lambda event: 1 / 0)
-        assert (await client.post(HOOKS_PATH, content=call, headers=headers)).status_code == 503
-
-    asyncio.run(within(main))
+    call = json.dumps(payload).encode()
+    fields = asking.store_fields(str(path), settings) | of_hook("turn", host)
+    assert ask("hook", call, fields) == b""
+    until(lambda: ask("count", fields=fields) == b"1")
+    monkeypatch.setattr("recallite_server.hooks.turns._given", lambda event: 1 / 0)
+    with pytest.raises(asking.Unanswered, match="not kept"):
+        ask("hook", call, fields)
 
 
-def test_a_hook_that_gives_up_while_the_store_opens_loses_no_turn(tmp_path, settings, monkeypatch):
-    path, opening = tmp_path / "agent.db", threading.Event()
+def test_a_hook_that_gives_up_while_the_store_opens_loses_no_turn(ask, tmp_path, settings, monkeypatch):
+    path, opening, may_open = tmp_path / "agent.db", threading.Event(), threading.Event()
     Memory(path, settings=Settings(embedder="none")).close()
     open_store = service._opened
-    monkeypatch.setattr(service, "_opened", lambda *names: (opening.set(), open_store(*names))[1])
+
+    def slowly(*names):
+        opening.set()
+        assert may_open.wait(LAST_RESORT_SECONDS)
+        return open_store(*names)
+
+    monkeypatch.setattr(service, "_opened", slowly)
     payload = {"session_id": "s1", "cwd": str(tmp_path), "prompt": "The staging host is called heron"}
-    call = json.dumps(payload).encode()
+    fields = asking.store_fields(str(path), settings) | of_hook("turn", "gemini-cli")
 
-    async def receive():
-        return {"type": "http.disconnect"} if opening.is_set() else {"type": "http.request", "body": call}
+    connections = []
+    connect = asking.connect
+    monkeypatch.setattr(asking, "connect", lambda *to: (connections.append(connect(*to)), connections[-1])[1])
 
-    async def send(message):
-        pass
+    def give_up():
+        assert opening.wait(LAST_RESORT_SECONDS)
+        connections[0][0].shutdown(socket.SHUT_RDWR)
+        may_open.set()
 
-    async def main(client):
-        headers = asking.store_headers(str(path), settings) | of_hook("turn", "gemini-cli")
-        raw = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
-        scope = {"type": "http", "method": "POST", "path": HOOKS_PATH, "headers": raw}
-        await client._transport.app(scope, receive, send)
-        assert (await client.get("/v1/count", headers=headers)).json() == 1
-
-    asyncio.run(within(main))
+    threading.Thread(target=give_up).start()
+    with pytest.raises(asking.Unanswered):
+        ask("hook", json.dumps(payload).encode(), fields)
+    until(lambda: ask("count", fields=fields) == b"1")
 
 
 def test_a_host_that_writes_faster_than_it_is_answered_is_not_held_up(monkeypatch):

@@ -85,7 +85,7 @@ def running() -> list[int]:
     pids = []
     for path in asking.sockets():
         try:
-            pids.append(json.loads(asking.Link(path).ask("GET", "/warm")[1])["pid"])
+            pids.append(json.loads(asking.Link(path).ask("state"))["pid"])
         except asking.Unanswered:
             continue
     return pids
@@ -105,7 +105,7 @@ def end_all() -> None:
     pids = running()
     for path in asking.sockets():
         try:
-            asking.Link(path).ask("POST", "/warm/stop")
+            asking.Link(path).ask("stop")
         except asking.Unanswered:
             continue
     until(lambda: all(map(has_ended, pids)))

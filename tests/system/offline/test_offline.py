@@ -23,7 +23,7 @@ import recallite_kernels
 import recallite_models
 from recallite_kernels.cache import root
 from tests.endpoint import serving
-from tests.unit.core.documents.support import Put, pdf, word
+from tests.unit.documents.support import Put, pdf, word
 
 REPOSITORY = Path(__file__).parents[3]
 PROGRAMS = ("default_store", "library", "asynchronous", "documents", "workspace", "commands", "mapping")
@@ -228,7 +228,7 @@ def test_the_users_own_choice_of_litellms_lists_stands(choice: str | None) -> No
     code = (
         "import os, sys, types\n"
         "sys.modules['litellm'] = types.SimpleNamespace(disable_hf_tokenizer_download=None)\n"
-        "from recallite.remote.endpoint import _litellm\n"
+        "from recallite.remote.service import _litellm\n"
         f"_litellm(); print(*(os.environ[name] for name in {names}))"
     )
     given = environment if choice is None else {**environment, **dict.fromkeys(names, choice)}

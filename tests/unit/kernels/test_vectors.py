@@ -23,7 +23,6 @@ def test_cosine_top_k_is_the_definition(seed, n, d, k, kind, count):
     assert found.shape == scores.shape == (count, min(k, n if allowed is None else int(allowed.sum())))
     for i, query in enumerate(queries):
         truth = [oracle.cosine(query, row) for row in rows]
-        # A matrix product may round two equal rows differently by their place: ties to the tolerance only.
         assert_ranked(found[i], scores[i], truth, allowed, k)
 
 
@@ -39,6 +38,26 @@ def test_cosine_top_k_crosses_blocks():
             best = oracle.ranked(truth.tolist(), chosen, 7)
             assert found[i].tolist() == best
             np.testing.assert_allclose(scores[i], truth[best], atol=1e-6)
+
+
+@pytest.mark.parametrize("d", [5, 16, 100])
+@pytest.mark.parametrize("count", [1, 3, 64, 71])
+def test_cosine_top_k_of_a_query_is_the_same_alone_and_among_others(d, count):
+    generator = rng(d + count)
+    rows = generator.standard_normal((300, d)).astype(np.float32)
+    rows[7], rows[8] = 0, rows[9] * np.float32(1e-30)
+    rows[200:] = rows[:100]  # equal rows tie, wherever they are
+    queries = generator.standard_normal((count, d)).astype(np.float32)
+    allowed = (generator.random(300) < 0.6).astype(np.uint8)
+    for chosen in (None, allowed):
+        found, scores = kernels.cosine_top_k(queries, rows, 300, chosen)
+        for i, query in enumerate(queries):
+            alone, own_scores = kernels.cosine_top_k(query[None], rows, 300, chosen)
+            assert (alone[0].tobytes(), own_scores[0].tobytes()) == (found[i].tobytes(), scores[i].tobytes())
+            of_row = dict(zip(found[i].tolist(), scores[i].tolist(), strict=True))
+            assert all(of_row[row] == of_row[row + 200] for row in range(100) if row in of_row and row + 200 in of_row)
+            truth = [oracle.cosine(query, row) for row in rows]
+            assert_ranked(found[i], scores[i], truth, chosen, 300)
 
 
 @pytest.mark.parametrize("order", ["ascending", "descending", "equal", "random"])

@@ -35,20 +35,21 @@ def everything(memory):
     }
 
 
-def file_of(folder, month):
-    (found,) = folder.rglob(f"{month}.md")
+def file_of(folder, record):
+    (found,) = (file for file in folder.rglob("*.md") if f"\nid: {record.id}\n" in file.read_text())
     return found
 
 
 def add(file, field):
-    """Add a field to the comment of the only memory of a file."""
-    file.write_text(file.read_text().replace("} -->", f",{field}}} -->"))
+    """Add a field to the front matter of a file."""
+    file.write_text(file.read_text().replace("\nid:", f"\n{field}\nid:"))
 
 
-def test_the_heading_says_what_is_superseded(memory, folder, moved):
+def test_the_file_says_what_superseded_its_memory(memory, folder, moved):
+    old, new = moved
     memory.transfer.export_folder(folder)
-    assert "\n## 2026-03-21 14:02 (superseded 2026-06-10)\n" in file_of(folder, "2026-03").read_text()
-    assert "\n## 2026-06-10 09:00\n" in file_of(folder, "2026-06").read_text()
+    assert f"superseded_by:\n- new: {new.id}\n  holds_from: 2026-06-10T09:00" in file_of(folder, old).read_text()
+    assert "superseded_by" not in file_of(folder, new).read_text()
 
 
 def test_supersessions_times_and_repetitions_come_back(memory, folder, moved, path):
@@ -82,20 +83,19 @@ def test_what_was_undone_since_stays_undone(memory, folder, moved):
     assert memory.transfer.import_folder(folder).problems == ()
     assert memory.get(old.id).superseded_by == ()
     assert len(memory.transfer.export_folder(folder).written) == 1
-    assert "(superseded" not in file_of(folder, "2026-03").read_text()
+    assert "known_until" in file_of(folder, old).read_text()
 
 
 def test_a_person_may_supersede_in_the_file(memory, folder):
     old = memory.remember("Dana lives in Oslo", created_at=MARCH)
     new = memory.remember("Everything has moved north", created_at=JUNE)
     memory.transfer.export_folder(folder)
-    file = file_of(folder, "2026-03")
-    add(file, f'"superseded_by":[{{"new":"{new.id}"}}]')
+    add(file_of(folder, old), f"superseded_by: [{{new: {new.id}}}]")
     assert memory.transfer.import_folder(folder).problems == ()
     (found,) = memory.list(include_superseded=True, where={"id": old.id})
     assert (found.superseded_by, found.held_until) == ((new.id,), new.created_at)
     assert len(memory.transfer.export_folder(folder).written) == 1
-    assert "(superseded 2026-06-10)" in file.read_text()
+    assert "holds_from: 2026-06-10" in file_of(folder, old).read_text()
 
 
 @pytest.mark.parametrize(
@@ -110,12 +110,12 @@ def test_what_cannot_be_is_a_problem_of_its_section(memory, folder, wrong, reaso
     old = memory.remember("Dana lives in Oslo", created_at=MARCH)
     other = memory.remember("Everything has moved north", created_at=JUNE)
     memory.transfer.export_folder(folder)
-    file = file_of(folder, "2026-03")
+    file = file_of(folder, old)
     entry = wrong.replace("ID", old.id).replace("OTHER", other.id)
-    add(file, f'"superseded_by":[{entry}]')
+    add(file, f"superseded_by: [{entry}]")
     (problem,) = memory.transfer.import_folder(folder).problems
     assert reason in problem.reason
-    assert (problem.path, problem.line) == (file.name, 8)
+    assert problem.path == file.name
     assert memory.get(old.id).superseded_by == ()
     assert memory.transfer.export_folder(folder).conflicts
 
@@ -130,7 +130,7 @@ def test_a_file_with_a_supersession_that_the_store_lacks_is_not_replaced(memory,
             for each in (old, new):
                 third.transfer.import_(_lines(each))
             (conflict,) = third.transfer.export_folder(folder).conflicts
-            assert "what supersedes this memory" in conflict.reason
+            assert conflict.path == file_of(folder, old).name
 
 
 def _lines(record):

@@ -47,7 +47,21 @@ class Argument(click.Argument):
 
 
 class Command(click.Command):
-    """A command that lists its arguments before its options."""
+    """A command that lists its arguments before its options.
+
+    `declare` makes its parameters when it is run or shown: those of an operation import what carries it out.
+    """
+
+    def __init__(self, declare: Callable[[], list[click.Parameter]], **attributes: Any) -> None:
+        super().__init__(None, **attributes)
+        self.declare = declare
+        del self.params
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "params":
+            raise AttributeError(name)
+        self.params = self.declare()
+        return self.params
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write what help says of arguments and options."""
@@ -122,24 +136,28 @@ def command(function: Any, without: Collection[str] = ()) -> Command:
     The fields of `**options: Unpack[SomeOptions]` are options that may be left out. No parameters are `without`, which
     may have annotations that only a type checker can import.
     """
-    params, contexts = list[click.Parameter](), []
-    for item in inspect.signature(function).parameters.values():
-        if item.name in without:
-            continue
-        hint = eval(item.annotation, function.__globals__) if isinstance(item.annotation, str) else item.annotation
-        if hint is click.Context:
-            contexts.append(item.name)
-        elif item.kind is not inspect.Parameter.VAR_KEYWORD:
-            params.append(parameter(item.name, hint, item.default))
-        else:
-            fields = (get_type_hints(unpacked, include_extras=True) for unpacked in get_args(hint))
-            params += [parameter(*field, None) for hints in fields for field in hints.items()]
+    contexts: list[str] = []
+
+    def declare() -> list[click.Parameter]:
+        params: list[click.Parameter] = []
+        for item in inspect.signature(function).parameters.values():
+            if item.name in without:
+                continue
+            hint = eval(item.annotation, function.__globals__) if isinstance(item.annotation, str) else item.annotation
+            if hint is click.Context:
+                contexts.append(item.name)
+            elif item.kind is not inspect.Parameter.VAR_KEYWORD:
+                params.append(parameter(item.name, hint, item.default))
+            else:
+                fields = (get_type_hints(unpacked, include_extras=True) for unpacked in get_args(hint))
+                params += [parameter(*field, None) for hints in fields for field in hints.items()]
+        return params
 
     @click.pass_context
     def call(context: click.Context, /, **values: Any) -> object:
         return function(**values, **dict.fromkeys(contexts, context))
 
-    return Command(None, params=params, callback=call, help=inspect.getdoc(function))
+    return Command(declare, callback=call, help=inspect.getdoc(function))
 
 
 # The options that commands share, each declared once, and what becomes of their text.
@@ -352,8 +370,13 @@ def prints(
         parameters = inspect.signature(function).parameters.keys()
         supplied = {"memory", "report"} & parameters
         made = command(function, supplied)
-        expanded = [name for name in _expanded(operation) if name not in (*parameters, *without)]
         call: Any = made.callback
+        own, expanded = made.declare, list[str]()
+
+        def declare() -> list[click.Parameter]:
+            expanded[:] = [name for name in _expanded(operation) if name not in (*parameters, *without)]
+            shared = [parameter("scope", Within, None)] * within + [parameter("as_json", AsJson, False)]
+            return [*own(), *(option_of(operation_named(operation), name) for name in expanded), *shared]
 
         @click.pass_context
         def run(context: click.Context, /, *, as_json: bool, **values: Any) -> None:
@@ -373,9 +396,7 @@ def prints(
                 show(value)
             fail_quietly(fails is not None and fails(value))
 
-        made.params += [option_of(operation_named(operation), name) for name in expanded]
-        made.params += [parameter("scope", Within, None)] * within + [parameter("as_json", AsJson, False)]
-        made.callback = run
+        made.declare, made.callback = declare, run
         return made
 
     return decorate
@@ -399,12 +420,20 @@ def command_of(operation: Operation) -> click.Command:
     form, field, fails = declared.show, declared.json, declared.fails
 
     def call(memory: Any, report: Any = None, **fields: Any) -> Any:
-        yes = fields.pop("yes", True)
-        if declared.confirm and operation.writes(fields):
-            confirm(declared.confirm.format(**fields), yes)
+        yes, overrides = fields.pop("yes", True), fields.pop("overrides", None)
         for name, ids in fields.items():
-            if operation.argument(name).kind == "memory":
-                fields[name] = whole_id(memory, ids) if isinstance(ids, str) else [whole_id(memory, id) for id in ids]
+            if find := {"memory": whole_id, "document": document_id}.get(operation.argument(name).kind):
+                fields[name] = find(memory, ids) if isinstance(ids, str) else [find(memory, id) for id in ids]
+        each = dict.fromkeys(fields.pop(declared.each, ()))
+        if declared.confirm and operation.writes(fields) and (not declared.each or len(each) > 1):
+            confirm(declared.confirm.format(**fields, count=len(each)), yes)
+        if declared.sets:
+            named = {name: fields.pop(name) for name in operation.required}
+            fields = named | recall_fields(fields, overrides)
+        if declared.call:
+            return imported(declared.call)(memory, **{**operation.absent, **fields})
+        if declared.each:
+            return [operation.apply(memory, {**fields, declared.each: value}) for value in each]
         takes_report = report is not None and "on_progress" in inspect.signature(operation.call).parameters
         value = operation.apply(memory, fields, **{"on_progress": report} if takes_report else {})
         if value is None and operation.returns is None:
@@ -431,6 +460,8 @@ def command_of(operation: Operation) -> click.Command:
         without=("scope",) if declared.within else (),
     )(call)  # fmt: skip
     made.help = operation.about
+    if declared.sets:
+        made.params.insert(-1, parameter("overrides", Overrides, None))
     if declared.confirm:
         made.params.insert(-1, parameter("yes", Yes, False))
     return made
@@ -456,7 +487,9 @@ def option_of(operation: Operation, name: str) -> click.Parameter:
         default = meaning.default
     if kind in ("object", "numbers", "days") and default is not REQUIRED:
         default = None
-    if meaning.kind == "argument" or (name in operation.required and meaning.kind in ("", "memory")):
+    if operation.command is not None and name == operation.command.each:
+        type_ = list[str]
+    if meaning.kind == "argument" or (name in operation.required and meaning.kind in ("", "memory", "document")):
         return argument(meaning.metavar or name.upper(), meaning.help)(name, type_, default)
     flags = meaning.flags or ("--" + name.replace("_", "-"))
     if kind == "flag" and "/" not in flags and default is True:

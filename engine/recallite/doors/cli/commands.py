@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import click
 
 from recallite.doors.cli.command import (
-    ID_HELP,
     Agent,
     Id,
     Ids,
@@ -21,7 +20,6 @@ from recallite.doors.cli.command import (
     argument,
     chosen_settings,
     confirm,
-    document_id,
     flag,
     nothing,
     number,
@@ -43,18 +41,15 @@ from recallite.doors.cli.output import (
     print_rows,
     print_table,
     progress,
-    safe,
     stamp,
     stdin_lines,
     stdin_text,
 )
 from recallite.doors.cli.printers import (
     hint_of_replaced,
-    print_explanation,
     print_hits,
     print_id,
     print_stored,
-    superseded_by,
 )
 from recallite.errors import InvalidInput, RecalliteError
 from recallite.model.records import NewRecord, Record, Records
@@ -62,11 +57,10 @@ from recallite.model.reports import Remembered
 from recallite.system import plugins
 
 if TYPE_CHECKING:
-    from recallite.agents.bootstrap import Bootstrap
     from recallite.agents.consolidation import Cycle
-    from recallite.documents.document import DeletedDocument, Ingested
+    from recallite.documents.document import Ingested
     from recallite.memory import Memory
-    from recallite.model.records import Explanation, Hit, Hits
+    from recallite.model.records import Hit, Hits
     from recallite.model.reports import Forgotten
     from recallite.store.store import Progress
     from recallite.transfer.memory_transfer import RestoreReport
@@ -139,38 +133,8 @@ def _remember_files(context: click.Context, files: list[str], scope: str, worker
         return remembered
 
 
-def _print_records(records: Record | list[Record]) -> None:
-    for i, record in enumerate(records if isinstance(records, list) else [records]):
-        if i:
-            click.echo()
-        print_pairs({name: getattr(record, name) for name in record.__struct_fields__ if name != "outcome"})
-
-
-@prints(_print_records)
-def get(memory: Memory, ids: Annotated[list[str], argument("ID", ID_HELP)]) -> Record | list[Record]:
-    """Show memories. With --json one is an object, several are an array."""
-    answers = [memory.get(whole_id(memory, id)) for id in ids]
-    return answers[0] if len(answers) == 1 else answers
-
-
-def _row(record: Record) -> tuple[object, ...]:
-    """The cells of a memory in a list; `holds` are its valid time, if known, and how often it was remembered."""
-    since, until = (
-        "" if moment is None else f"{moment:%Y-%m-%d}"
-        for moment in (record.valid_from, record.held_until or record.valid_until)
-    )
-    times = f"said {record.occurrences:,} times" if record.occurrences > 1 else ""
-    holds = (f"{since}..{until}" if until else since, times, superseded_by(record))
-    return record.id, record.scope, record.kind, stamp(record.created_at), ", ".join(filter(None, holds)), record.text
-
-
-@prints(
-    print_table("id scope kind created holds text", _row, under=("scope", "kind", "created", "holds")),
-    fails=nothing,
-    operation="list",
-)
 def list_(memory: Memory, **fields: Any) -> Records:
-    """Show memories in order, filtered as recall filters."""
+    """The memories, with a hint at those that are left out and those that follow."""
     records = memory.list(**fields)
     hint_of_replaced(records.left_out, "--include-superseded shows them")
     limit, offset = fields.pop("limit"), fields.pop("offset")
@@ -182,9 +146,8 @@ def list_(memory: Memory, **fields: Any) -> Records:
     return records
 
 
-@prints(click.echo, json=named("count"), operation="count")
 def count(memory: Memory, **fields: Any) -> int:
-    """Count memories, filtered as recall filters."""
+    """The number of memories, with a hint at those that are left out."""
     hint_of_replaced(memory.list(limit=1, **fields).left_out, "--include-superseded counts them")
     return memory.count(**fields)
 
@@ -247,11 +210,11 @@ def _by_noun(rows: dict[str, int]) -> Counter[str]:
     return counts
 
 
-def _forgot_too_little(gone: Forgotten) -> bool:
-    return not (gone.records or gone.services) or (gone.receipt is not None and not gone.receipt.complete)
-
-
-@prints(_print_forgotten, fails=_forgot_too_little, operation="forget", without=("ids",))
+@prints(
+    _print_forgotten,
+    fails=lambda gone: not (gone.records or gone.services) or not (gone.receipt is None or gone.receipt.complete),
+    operation="forget", without=("ids",),
+)  # fmt: skip
 def forget(
     ctx: click.Context,
     id: Ids = None,
@@ -335,41 +298,6 @@ def recall(
             hits = memory.recall_many(stdin_lines(file), **fields)
         empty = not any(hits) and memory.count() == 0
         return Answers(hits, query is None, explain, empty, bool(fields.get("relevant")), whole)
-
-
-@prints(print_explanation, operation="review.explain", without=("purpose",))
-def explain(
-    memory: Memory, query: Annotated[str, argument("QUERY")], id: Id, overrides: Overrides = None, **fields: Any
-) -> Explanation:
-    """Say why a memory is or is not among the hits."""
-    return memory.review.explain(query, whole_id(memory, id), **recall_fields(fields, overrides))
-
-
-def _print_bootstrap(briefing: Bootstrap) -> None:
-    if briefing.text:
-        click.echo(safe(briefing.text))
-    if briefing.elsewhere:
-        there = "1 memory is" if briefing.elsewhere == 1 else f"{briefing.elsewhere:,} memories are"
-        hint(f"nothing is stored below /agents/AGENT; {there} elsewhere: without AGENT the briefing draws on all")
-    if briefing.tips:
-        from recallite.agents.bootstrap import TIPS_FOUND
-
-        hint(f"[experience] {len(briefing.tips)} {TIPS_FOUND}")
-    if briefing.left_out:
-        hint(f"{briefing.left_out:,} more did not fit the budget")
-    hint_of_replaced(briefing.replaced, "list --include-superseded shows them")
-
-
-@prints(_print_bootstrap, within=True, create=True)  # an agent's first start
-def bootstrap(
-    memory: Memory,
-    task: Annotated[str, option("TEXT", "What is to be done.")],
-    agent: Annotated[str | None, argument("AGENT", "The agent that the briefing is for. Default: no agent.")] = None,
-    budget: Annotated[int, option("TOKENS", "The most tokens.")] = 2_000,
-    task_type: Annotated[str | None, option("TYPE", "Tips for this type of task only.")] = None,
-) -> Bootstrap:
-    """Print a briefing for an agent's task, as Markdown."""
-    return memory.bootstrap(agent, task, budget, task_type=task_type)
 
 
 # Changes and sessions.
@@ -592,24 +520,6 @@ def search(
     return memory.knowledge.search(query, limit, **fields)
 
 
-@prints(
-    print_table(
-        "id deleted source", lambda deleted: (deleted.id, f"deleted with {deleted.chunks:,} chunks", deleted.source)
-    ),
-    within=True,
-)
-def delete(
-    memory: Memory,
-    ids: Annotated[list[str], argument("ID", "A source, an id, or an unambiguous start or end of an id.")],
-    yes: Yes = False,
-) -> list[DeletedDocument]:
-    """Delete documents with all their passages. Unless --yes is given it asks before it deletes several."""
-    documents = dict.fromkeys(document_id(memory, id) for id in ids)
-    if len(documents) > 1:
-        confirm(f"Delete {len(documents):,} documents with all their passages?", yes)
-    return [memory.knowledge.delete(id) for id in documents]
-
-
 # Agents and the store.
 
 
@@ -646,11 +556,9 @@ def consolidate(
     return ran
 
 
-def _print_encrypted(encrypted: bool) -> None:
-    hint(f"the store is {'encrypted' if encrypted else 'not encrypted'} now")
-
-
-@prints(_print_encrypted, json=named("encrypted"))
+@prints(
+    lambda encrypted: hint(f"the store is {'encrypted' if encrypted else 'not encrypted'} now"), json=named("encrypted")
+)
 def rekey(
     context: click.Context,
     new_key_file: Annotated[str | None, option("FILE", "A file with the new key. Default: RECALLITE_NEW_KEY.")] = None,
@@ -674,11 +582,7 @@ def rekey(
     return new is not None
 
 
-def _print_embedded(embedded: int) -> None:
-    click.echo(f"{embedded} embedded")
-
-
-@prints(_print_embedded, json=named("embedded"))
+@prints(lambda embedded: click.echo(f"{embedded} embedded"), json=named("embedded"))
 def reembed(
     context: click.Context,
     to: Annotated[str | None, option("MODEL", "The embedder to move to. Default: the configured one.")] = None,

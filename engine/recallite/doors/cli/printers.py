@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
+    from recallite.agents.bootstrap import Bootstrap
     from recallite.agents.experience import Tip
     from recallite.agents.tiers import Procedure
     from recallite.model.records import Explanation, Hit, Hits, Record
@@ -306,6 +307,56 @@ print_snapshots = print_table(
 """Print snapshots of sessions."""
 print_tips = print_table("tip", lambda tip: (str(tip),))
 """Print tips, a sentence a line."""
+
+
+print_deleted = print_table(
+    "id deleted source", lambda deleted: (deleted.id, f"deleted with {deleted.chunks:,} chunks", deleted.source)
+)
+"""Print the documents that were deleted."""
+
+
+def one_or_all(records: Sequence[Record]) -> object:
+    """One record as it is, several as a list."""
+    return records[0] if len(records) == 1 else records
+
+
+def print_records(records: Sequence[Record]) -> None:
+    """Print the fields of records."""
+    for i, record in enumerate(records):
+        if i:
+            echo()
+        print_pairs({name: getattr(record, name) for name in record.__struct_fields__ if name != "outcome"})
+
+
+def _row(record: Record) -> tuple[object, ...]:
+    """The cells of a memory in a list; `holds` are its valid time, if known, and how often it was remembered."""
+    since, until = (
+        "" if moment is None else f"{moment:%Y-%m-%d}"
+        for moment in (record.valid_from, record.held_until or record.valid_until)
+    )
+    times = f"said {record.occurrences:,} times" if record.occurrences > 1 else ""
+    holds = (f"{since}..{until}" if until else since, times, superseded_by(record))
+    return record.id, record.scope, record.kind, stamp(record.created_at), ", ".join(filter(None, holds)), record.text
+
+
+print_list = print_table("id scope kind created holds text", _row, under=("scope", "kind", "created", "holds"))
+"""Print memories, a line each."""
+
+
+def print_bootstrap(briefing: Bootstrap) -> None:
+    """Print a briefing, and what it leaves out."""
+    if briefing.text:
+        echo(safe(briefing.text))
+    if briefing.elsewhere:
+        there = "1 memory is" if briefing.elsewhere == 1 else f"{briefing.elsewhere:,} memories are"
+        hint(f"nothing is stored below /agents/AGENT; {there} elsewhere: without AGENT the briefing draws on all")
+    if briefing.tips:
+        from recallite.agents.bootstrap import TIPS_FOUND
+
+        hint(f"[experience] {len(briefing.tips)} {TIPS_FOUND}")
+    if briefing.left_out:
+        hint(f"{briefing.left_out:,} more did not fit the budget")
+    hint_of_replaced(briefing.replaced, "list --include-superseded shows them")
 
 
 def superseded_by(record: Record) -> str:

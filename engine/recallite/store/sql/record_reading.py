@@ -20,7 +20,7 @@ from recallite.model.checks import to_datetime
 from recallite.model.filters import Filter, Versions
 from recallite.model.records import EmbeddingState, Outcome, Record
 from recallite.store.sql.repository import IN_ARRAY, NO_LIMIT, TAGS_SQL, Condition, Repository, columns_sql, json_list
-from recallite.store.values import CurrentRecord, EmbedderRow, Found, Moment, Month, Row, Version, read_row, read_rows
+from recallite.store.values import CurrentRecord, EmbedderRow, Found, Moment, Row, Version, read_row, read_rows
 from recallite.system.messages import shown
 from recallite.text.standing import Standing
 
@@ -426,17 +426,13 @@ class RecordReader(Repository):
         rows = self._rows(f"{_CURRENT} AND {condition}", (now, bound))
         return map(CurrentRecord._make, rows)
 
-    def months(self, filter: Filter) -> list[Month]:
-        """The open records that a filter admits, without chunks of documents, by scope and month (UTC)."""
+    def editable_ids(self, filter: Filter) -> list[int]:
+        """The row ids of the open records that a filter admits, without chunks of documents, by time of storing."""
         condition = self._tx.conditions.exported(filter, chunks=False)
-        months: dict[tuple[str, str], list[int]] = {}
-        for scope, created_at, row_id in self._execute(
-            "SELECT s.path, r.created_at, r.id FROM record r JOIN scope s ON s.id = r.scope_id "
-            f"WHERE {condition.sql} ORDER BY s.path, r.created_at, r.public_id",
-            condition.values,
-        ):
-            months.setdefault((scope, f"{to_datetime(created_at):%Y-%m}".rjust(7, "0")), []).append(row_id)
-        return [Month(scope, month, row_ids) for (scope, month), row_ids in months.items()]
+        rows = self._execute(
+            f"SELECT r.id FROM record r WHERE {condition.sql} ORDER BY r.created_at, r.public_id", condition.values
+        )
+        return [row_id for (row_id,) in rows]
 
     def versions(self, filter: Filter, embedder: EmbedderRow | None) -> Iterator[Version]:
         """Every version of the open records that a filter admits, in order of storing, each record's oldest first.

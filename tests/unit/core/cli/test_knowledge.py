@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.core.documents.support import Put, image_pdf, pdf
+from tests.unit.documents.support import Put, image_pdf, pdf
 
 
 @pytest.fixture

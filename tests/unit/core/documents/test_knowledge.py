@@ -17,8 +17,8 @@ from recallite.errors import (
     NotFound,
 )
 from tests.raising import raises
-from tests.unit.core.documents.test_fetching import serving
 from tests.unit.core.memory.support import WordEmbedder
+from tests.unit.documents.test_fetching import serving
 
 GUIDE = """---
 category: handbook

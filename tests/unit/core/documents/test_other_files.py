@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from recallite import Memory, Settings
-from recallite.documents.detecting import detect
 from recallite.errors import DocumentError
+from recallite_documents.detecting import detect
 
 HEADERS = ("Received: from a by b", "\twith smtp", "From: Ada <ada@example.org>", "Subject: Boats", "")
 MAIL = "\r\n".join((*HEADERS, "The boat is blue.")).encode()

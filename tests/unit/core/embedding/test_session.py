@@ -12,7 +12,8 @@ from recallite.embedding import onnx
 from recallite.embedding.load import read_folder
 from recallite.embedding.onnx import Runtime
 
-FEEDS = {"input_ids": np.array([[101, 7592, 102]], np.int64)}
+SHORT = {"input_ids": np.array([[101, 7592, 102]], np.int64)}
+LONG = {"input_ids": np.array([[101, *[7592] * 50, 102]], np.int64)}
 
 
 class Fake:
@@ -41,12 +42,19 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return found
 
 
-def ask(runtime: Runtime, times: int) -> None:
+def ask(runtime: Runtime, times: int, feeds: dict[str, Any] = LONG) -> None:
     for _ in range(times):
-        runtime.run_query(["sentence_embedding"], FEEDS)[0]
+        runtime.run_query(["sentence_embedding"], feeds)[0]
 
 
-def test_queries_have_two_threads_while_nobody_wants_the_cores(runtime: Runtime, counts: list[int]) -> None:
+def test_short_queries_have_one_thread(runtime: Runtime, counts: list[int]) -> None:
+    alone, pair = Fake(counts), Fake(counts)
+    runtime._sessions = {1: alone, 2: pair}
+    ask(runtime, 3, SHORT)
+    assert (alone.runs, pair.runs) == (3, 0)
+
+
+def test_long_queries_have_two_threads_while_nobody_wants_the_cores(runtime: Runtime, counts: list[int]) -> None:
     alone, pair = Fake(counts), Fake(counts)
     runtime._sessions = {1: alone, 2: pair}
     ask(runtime, 50)
@@ -76,16 +84,14 @@ def test_a_lost_core_in_a_quiet_time_costs_one_query(runtime: Runtime, counts: l
 
 def test_a_session_is_opened_when_it_is_first_needed(runtime: Runtime, counts: list[int]) -> None:
     assert list(runtime._sessions) == [1]
-    for_queries = Runtime(read_folder(recallite_models.path()), queries_first=True)
-    assert (for_queries.inputs, for_queries.outputs) == (runtime.inputs, runtime.outputs)
-    ask(for_queries, 3)
-    assert list(for_queries._sessions) == [2]
-    for_queries.run(["sentence_embedding"], FEEDS)
-    assert list(for_queries._sessions) == [2, 1]
+    ask(runtime, 3, SHORT)
+    assert list(runtime._sessions) == [1]
+    ask(runtime, 1)
+    assert list(runtime._sessions) == [1, 2]
 
 
 def test_one_thread_and_two_give_the_same_vector(runtime: Runtime, counts: list[int]) -> None:
-    pair = runtime.run_query(["sentence_embedding"], FEEDS)[0]
+    pair = runtime.run_query(["sentence_embedding"], LONG)[0]
     runtime._pause = 1
-    np.testing.assert_allclose(runtime.run_query(["sentence_embedding"], FEEDS)[0], pair, atol=1e-5)
+    np.testing.assert_allclose(runtime.run_query(["sentence_embedding"], LONG)[0], pair, atol=1e-5)
     assert runtime._pause == 0

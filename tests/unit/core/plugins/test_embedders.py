@@ -14,9 +14,6 @@ TEXT = "Embeddings unbelievably tokenised."
 class Plain:
     name, dimension, fingerprint = "plain", 2, "plain"
 
-    def __init__(self, *, queries_first):
-        self.queries_first = queries_first
-
     def embed(self, texts):
         return np.ones((len(texts), 2), np.float32)
 

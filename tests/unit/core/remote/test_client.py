@@ -14,7 +14,7 @@ import stamina
 
 from recallite import Memory, Settings
 from recallite.errors import InvalidInput, LanguageModelError
-from recallite.remote import endpoint, language_model
+from recallite.remote import language_model, service
 from recallite.remote.language_model import OpenAICompatible
 from tests.endpoint import Answer, said
 from tests.limits import LAST_RESORT_SECONDS, until
@@ -123,7 +123,7 @@ def test_an_answer_that_never_ends_is_a_timeout(server):
 
 
 def test_an_answer_that_is_too_large_is_not_read_to_its_end(server, model, monkeypatch):
-    monkeypatch.setattr(endpoint, "MOST_BYTES", 100_000)
+    monkeypatch.setattr(service, "MOST_BYTES", 100_000)
     server.otherwise = lambda asked: Answer(b"x" * 10_000, endless=True)
     with pytest.raises(LanguageModelError, match="answered more than 100,000 bytes"):
         model.complete(ASK)

@@ -190,7 +190,7 @@ import os, socket, sys
 def refuse(*arguments, **named):
     raise SystemExit(f"a connection was opened: {arguments}")
 socket.socket.connect = socket.create_connection = socket.getaddrinfo = refuse
-from recallite.remote.endpoint import _litellm
+from recallite.remote.service import _litellm
 _litellm()
 print(os.environ.get("RECALLITE_TEST_LEAK"), "litellm" in sys.modules)
 """

@@ -5,13 +5,10 @@ from __future__ import annotations
 import ast
 import io
 import re
-from datetime import UTC, datetime
 
 import pytest
 
 from recallite.agents.experience import error_pattern
-from recallite.documents.detecting import detect, load_text
-from recallite.documents.html import load_html
 from recallite.documents.ingesting import stated_by
 from recallite.errors import RecalliteError
 from recallite.recall.decomposition import split_question
@@ -32,6 +29,8 @@ from recallite.text.topics import other_subject, topic_of
 from recallite.text.words import content_hash, text_key, tokenize
 from recallite.transfer.exporting import _on_one_line
 from recallite.transfer.lines import Lines, parse
+from recallite_documents.detecting import detect, load_text
+from recallite_documents.html import load_html
 from recallite_notes.editable import markdown
 from recallite_notes.flushing import _unfenced, _without_empty_headings
 
@@ -39,8 +38,6 @@ from .adversarial import RUNS, attacks, growth, run_of
 from .patterns import METHODS, modules, used_patterns
 
 _SIZE = ChunkSize(max_tokens=1000, target_tokens=500, overlap_tokens=100)
-_NOW = datetime(2026, 3, 1, tzinfo=UTC)
-_HEAD = '---\nrecallite: memories\nscope: "/"\n---\n'
 _MOST = 1_000_000
 
 
@@ -69,6 +66,13 @@ def _stated(text):
     return stated_by(load_text(f"a\n{text}".encode(), _MOST, markdown=True)) if "\x00" not in text else None
 
 
+def _parsed_memory(text):
+    try:
+        return markdown.parse(f"---\nscope: /\n{text}\n---\nx")
+    except RecalliteError as refused:
+        return refused
+
+
 SCANNERS = {
     "tokenize": tokenize,
     "content_hash": content_hash,
@@ -87,10 +91,8 @@ SCANNERS = {
     "chunk_markdown": lambda text: chunk_markdown(text, lambda: range(0, len(text), 4), _SIZE),
     "chunk_plain": lambda text: chunk_plain(text, lambda: range(0, len(text), 4), _SIZE),
     "on_one_line": _on_one_line,
-    "render_file": lambda text: markdown.render_file("/", "2026-03", [(_NOW, markdown.Fields(), text)]),
-    "parse_file": lambda text: markdown.parse_file(_HEAD + text),
-    "parse_fenced": lambda text: markdown.parse_file(f"{_HEAD}```\n{text}"),
-    "searchable_text": markdown.searchable_text,
+    "render_memory": lambda text: markdown.render(markdown.MemoryFile(text=text)),
+    "parse_memory": _parsed_memory,
     "jsonl": _lines("jsonl"),
     "csv": _lines("csv"),
     "text": _lines("text"),

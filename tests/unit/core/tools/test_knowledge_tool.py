@@ -8,7 +8,7 @@ import pytest
 
 from recallite import tools
 from recallite.errors import InvalidInput
-from tests.unit.core.documents.test_fetching import serving
+from tests.unit.documents.test_fetching import serving
 
 
 @pytest.fixture

@@ -10,13 +10,13 @@ import pytest
 from docx.oxml import parse_xml
 from docx.oxml.ns import nsdecls
 
-from recallite.documents.detecting import decode, detect, load_text
 from recallite.documents.document import Limits
-from recallite.documents.docx import load_docx
-from recallite.documents.html import load_html
 from recallite.errors import DocumentError
+from recallite_documents.detecting import decode, detect, load_text
+from recallite_documents.docx import load_docx
+from recallite_documents.html import load_html
 from tests.raising import raises
-from tests.unit.core.documents.support import pdf, saved, word, word_bomb
+from tests.unit.documents.support import pdf, saved, word, word_bomb
 
 LIMITS = Limits(max_bytes=5_000_000, max_chars=100_000)
 

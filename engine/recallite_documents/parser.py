@@ -19,7 +19,6 @@ from typing import IO, BinaryIO
 import msgspec
 from msgspec import Struct
 
-from recallite.documents.detecting import detect, load_text
 from recallite.documents.document import Kind, Limits, Loaded, too_long
 from recallite.errors import DocumentError, DocumentReason
 from recallite.system.messages import install_command
@@ -31,6 +30,7 @@ from recallite.system.processes import (
     out_of_time,
     refusing,
 )
+from recallite_documents.detecting import detect, load_text
 
 _LENGTH_BYTES = 8
 _NESTED = 20_000
@@ -126,15 +126,15 @@ def _load(request: Request) -> Loaded:
     """Load a document by the library for its format, imported when it is first needed."""
     limits = request.limits
     if request.kind == "pdf":
-        from recallite.documents.pdf import load_pdf
+        from recallite_documents.pdf import load_pdf
 
         return load_pdf(request.data, request.password, limits.max_chars)
     if request.kind == "docx":
-        from recallite.documents.docx import load_docx
+        from recallite_documents.docx import load_docx
 
         return load_docx(request.data, limits)
     # The parser reads plain text and Markdown itself.
-    from recallite.documents.html import load_html
+    from recallite_documents.html import load_html
 
     return load_html(request.data, limits.max_chars, request.charset)
 
@@ -142,7 +142,7 @@ def _load(request: Request) -> Loaded:
 # The side of the caller.
 
 # Not multiprocessing, which would run the caller's script again in the child.
-_BOOT = "import sys, json; sys.path[:] = json.loads(sys.argv[1]); from recallite.documents.parser import main; main()"
+_BOOT = "import sys, json; sys.path[:] = json.loads(sys.argv[1]); from recallite_documents.parser import main; main()"
 # What Python needs to start, without secrets. Without HOME Python queries the user database, which may be remote.
 _KEPT_ENVIRONMENT = ("PATH", "HOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "LANG", "TZ")
 _BYTES_PER_CHAR = 8

@@ -10,14 +10,10 @@ import zipfile
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from recallite.documents.document import Kind, Loaded, too_long
+from recallite.documents.document import BY_EXTENSION, Kind, Loaded, too_long
 from recallite.errors import DocumentError
 from recallite.system.messages import install_command
 
-BY_EXTENSION: dict[str, Kind] = {
-    ".pdf": "pdf", ".docx": "docx", ".html": "html", ".htm": "html", ".xhtml": "html", ".md": "markdown",
-    ".markdown": "markdown", ".mdown": "markdown", ".mkd": "markdown",
-}  # fmt: skip
 _BY_MEDIA_TYPE: dict[str, Kind] = {
     "text/html": "html", "application/xhtml+xml": "html", "text/markdown": "markdown",
 }  # fmt: skip

@@ -22,7 +22,9 @@ import pypdfium2
 import pypdfium2.raw as pdfium
 
 from recallite.documents.document import Loaded, too_long
-from recallite.documents.pdf_page import (
+from recallite.errors import DocumentError
+from recallite.text.dates.written import read_written
+from recallite_documents.pdf_page import (
     APART,
     CELL_GAP,
     LINE_END_HYPHEN,
@@ -32,8 +34,6 @@ from recallite.documents.pdf_page import (
     clean,
     has_right_to_left,
 )
-from recallite.errors import DocumentError
-from recallite.text.dates.written import read_written
 
 # The file: its pages, outline and metadata, as PDFium reads them.
 

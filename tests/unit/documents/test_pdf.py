@@ -17,10 +17,10 @@ from pypdf.generic import (
     TextStringObject,
 )
 
-from recallite.documents.pdf import Line, _date, compose, load_pdf
 from recallite.errors import DocumentError
+from recallite_documents.pdf import Line, _date, compose, load_pdf
 from tests.raising import raises
-from tests.unit.core.documents.support import IMAGE, Put, encrypted, image_pdf, paragraph, pdf, raw_pdf, written
+from tests.unit.documents.support import IMAGE, Put, encrypted, image_pdf, paragraph, pdf, raw_pdf, written
 
 PROSE = ["The quick brown fox jumps over the lazy dog and", "runs on through the wood until the evening falls",
          "on the hills."]  # fmt: skip

@@ -9,10 +9,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from recallite.documents import fetching
 from recallite.documents.document import Limits
-from recallite.documents.fetching import fetch, is_public
 from recallite.errors import DocumentError
+from recallite_documents import fetching
+from recallite_documents.fetching import fetch, is_public
 from tests.limits import LAST_RESORT_SECONDS
 from tests.raising import raises
 

@@ -18,10 +18,10 @@ from html_to_markdown import ConversionOptions, PreprocessingOptions, convert
 from msgspec import Struct
 from selectolax.lexbor import LexborHTMLParser
 
-from recallite.documents.detecting import decode
 from recallite.documents.document import Loaded, too_long
 from recallite.errors import DocumentError
 from recallite.text.dates.written import time_named
+from recallite_documents.detecting import decode
 
 _CHARSET = re.compile(rb"<meta[^<>]+?charset\s*+=\s*+[\"']?+\s*+([\w:.-]+)", re.IGNORECASE)
 _METADATA = ("author", "description", "keywords")

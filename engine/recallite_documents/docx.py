@@ -17,8 +17,8 @@ from xml.etree.ElementTree import Element
 import mammoth
 
 from recallite.documents.document import Limits, Loaded
-from recallite.documents.html import in_one_line, markdown_of
 from recallite.errors import DocumentError
+from recallite_documents.html import in_one_line, markdown_of
 
 _MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 _STYLES = "p[style-name='Title'] => h1:fresh\np[style-name='Subtitle'] => p:fresh\ncomment-reference => "

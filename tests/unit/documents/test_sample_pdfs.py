@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from recallite.documents.document import Limits
-from recallite.documents.parser import Parser
 from recallite.errors import DocumentError
+from recallite_documents.parser import Parser
 from tests.raising import raises
 
 ROOT = Path(__file__).parents[4]
