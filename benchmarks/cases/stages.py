@@ -17,7 +17,7 @@ from unittest.mock import patch
 from benchmarks import corpus
 from benchmarks.harness.case import Case, Context, Figures
 from recallite import Memory
-from recallite.recall import pipeline
+from recallite.recall import pipeline, plan
 from recallite.store.sql.records import Records
 from recallite_kernels import dispatch
 
@@ -27,9 +27,9 @@ _WARM_UP = 50
 _STEPS: tuple[tuple[int, str, Any, str], ...] = (
     (0, "the index under the filter", pipeline, "open_view"),
     (0, "answer", pipeline, "answer_all"),
-    (1, "the question's words, times and tokens", pipeline, "question_arrays"),
+    (1, "the question's words, times and tokens", plan, "question_arrays"),
     (1, "the kernel", dispatch.python_backend, "recall"),
-    (0, "fetch and show", pipeline, "fetch_hits"),
+    (0, "fetch and show", pipeline, "hits_of_answers"),
     (1, "fetch", Records, "fetch"),
     (1, "build the hits", pipeline, "load_hits"),
 )

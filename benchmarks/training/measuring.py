@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from recallite.recall.decomposition import SubQueries
-from recallite.recall.pipeline import call, embed_queries, open_view
-from recallite.recall.plan import NO_TREES, plan_key, plan_of, with_clock
+from recallite.recall.pipeline import embed_queries
+from recallite.recall.plan import NO_TREES, call, open_view, plan_key, plan_of, with_clock
 from recallite.recall.query import question_arrays
 from recallite.system.numerics import kernels
 

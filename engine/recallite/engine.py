@@ -34,14 +34,17 @@ from recallite.store.opening import open_store
 from recallite.store.store import Store
 from recallite.store.transaction import Writer
 from recallite.store.values import Access, EmbedderRow
-from recallite.system.messages import shown
+from recallite.system.messages import Deferred, shown
 from recallite.system.numerics import kernel_errors, kernels
 from recallite.system.telemetry import logger
 from recallite.system.turnstile import Background, StepSize, giving_way
 
 if TYPE_CHECKING:
+    from recallite import derivation
     from recallite.embedding.protocol import Embedder
     from recallite.remote.language_model import LanguageModel
+else:  # who only reads loads nothing that reads texts
+    derivation = Deferred("recallite.derivation")
 
 
 _log = logger(__name__)
@@ -78,6 +81,7 @@ class Engine:
         self.store = store or open_store(
             path, busy_timeout_ms=settings.busy_timeout_ms, durability=settings.durability,
             vector_type=settings.vectors, sql_search=settings.sql_search, key=key,
+            derive=lambda texts: derivation.derive(texts),
         )  # fmt: skip
         self._snapshots = SnapshotManager(
             self.store, enabled=settings.index_snapshot, low_memory=self.tuning.low_memory

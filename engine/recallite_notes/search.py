@@ -23,12 +23,12 @@ from recallite.model.records import Hit, Plain
 from recallite.model.settings import Profile
 from recallite.recall.calibration import is_fitted_for, least_confidence
 from recallite.recall.pipeline import recall_queries
-from recallite.recall.query import query_words
 from recallite.recall.request import MAX_LIMIT, Request, build_request
 from recallite.recall.snippets import cut_snippet
 from recallite.store.values import CHUNK_KIND
 from recallite.system.messages import shown
 from recallite.system.numerics import kernel_errors, kernels
+from recallite.text.questions import read_question
 from recallite.text.words import STOP_TERMS, tokenize
 from recallite_notes.config import HybridConfig, QueryConfig, WorkspaceConfig
 from recallite_notes.note_files import age_days, source_label
@@ -505,7 +505,7 @@ def _recalled(
         problems = ("meaning was not searched: nothing is embedded yet",) if engine.embedder.enabled and hits else ()
     best = max((hit.signals["bm25"] for hit in hits), default=0.0)
     rows = [_row(hit, strategy, hit.signals["cosine"] if by_meaning else None, best, weights) for hit in hits]
-    has_words = any(word not in STOP_TERMS for word in query_words(query))
+    has_words = any(word not in STOP_TERMS for word in read_question(query).words)
     if not has_words and strategy != "vector":  # stop words are no evidence
         for i, row in enumerate(rows):
             text = row.text_score or 0.0
@@ -544,7 +544,7 @@ def _row(hit: Hit, strategy: str, cosine: float | None, best_bm25: float, weight
 
 def _with_keyword_floor(rows: Sequence[RawSearchRow], query: str) -> list[RawSearchRow]:
     """Rows with every word of the query score as keyword hits at least, whatever their cosine."""
-    words = set(query_words(query))
+    words = set(read_question(query).words)
     raised = []
     for row in rows:
         least = _ALL_WORDS * (row.text_score or 0.0)

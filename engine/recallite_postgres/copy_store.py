@@ -18,6 +18,7 @@ from uuid import uuid4
 import numpy as np
 from msgspec import structs
 
+from recallite.derivation import derive
 from recallite.engine import Engine
 from recallite.errors import InvalidInput, StoreUnavailable
 from recallite.model.checks import check_flag, check_scope
@@ -128,6 +129,7 @@ def _opened(path: str | os.PathLike[str], settings: Settings, key: str | None, *
         vector_type=settings.vectors,
         key=None if is_address(path) else key,
         unfinished=unfinished,
+        derive=derive,
     )
 
 

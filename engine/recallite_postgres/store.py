@@ -15,6 +15,7 @@ import psycopg
 
 from recallite.errors import InvalidInput, StoreError, StoreUnavailable
 from recallite.model.reports import ErasureReceipt, Problem, Verification
+from recallite.store.columns import Derive, without_deriving
 from recallite.store.sql import maintenance, verifying
 from recallite.store.sql.derived import WordNumbers
 from recallite.store.sql.maintenance import drop_unused
@@ -87,12 +88,17 @@ class PostgresTransaction(Writer):
     byte_array = BytesArray
 
     def __init__(
-        self, raw: StoreConnection, path: str, schema: str, add_names: Callable[[str, str, Sequence[str]], None]
+        self,
+        raw: StoreConnection,
+        path: str,
+        schema: str,
+        add_names: Callable[[str, str, Sequence[str]], None],
+        derive: Derive,
     ) -> None:
         adapt(raw)
         connection = PostgresConnection(raw)
         self._inserter = Inserter(connection)
-        super().__init__(connection, path, WordNumbers(), PostgresConditions(TextArray))
+        super().__init__(connection, path, WordNumbers(), PostgresConditions(TextArray), derive)
         self.reading = False
         self._schema = schema
         self._add_names = add_names
@@ -251,8 +257,10 @@ class PostgresStore(Store):
         durability: str = "full",
         vector_type: str = "float32",
         unfinished: bool = False,
+        derive: Derive = without_deriving,
     ) -> None:
         super().__init__()
+        self._derive = derive
         self._address = parse_address(address)
         self.path = str(self._address)
         options = self._address.options
@@ -489,7 +497,7 @@ class PostgresStore(Store):
         transaction: PostgresTransaction | None = raw.transaction_on_it
         if transaction is None:
             made = PostgresTransaction if self.confined_to is None else ConfinedTransaction
-            transaction = made(raw, self.path, self._address.schema, self._add_names)
+            transaction = made(raw, self.path, self._address.schema, self._add_names, self._derive)
             transaction.vector_type, transaction.snapshot.path = self._vector_type, self.snapshot_path
             raw.transaction_on_it = transaction
         return transaction

@@ -15,8 +15,8 @@ def test_a_tenant_cannot_tell_that_there_are_others():
 
 def test_what_it_answers_with_is_compared_to_the_last_digit(monkeypatch):
     """The attack sees a handle that weighs words by the whole file."""
-    from recallite.recall import pipeline
+    from recallite.recall import plan
 
-    monkeypatch.setattr(pipeline, "_statistics_scopes", lambda reader, request: None)
+    monkeypatch.setattr(plan, "_statistics_scopes", lambda reader, request: None)
     outcome = tenants.attack(200, seed=7)
     assert outcome.failures["leak"]

@@ -31,7 +31,8 @@ PACKAGES = {
 # types and inside methods: `Memory.bootstrap` imports the agents when it is called.
 WINGS = (
     "doors", "compat", "review", "transfer", "documents", "agents", "upkeep", "plugin", "aio", "memory", "recall",
-    "remember", "engine", "index", "embedding", "store", "remote", "model", "text", "system", "errors", "_version",
+    "remember", "engine", "derivation", "index", "embedding", "store", "remote", "model", "text", "system", "errors",
+    "_version",
 )  # fmt: skip
 FACADE = ("memory.py", "aio.py")
 # What users name first, and `python -m recallite`: they reach all packages, each when it is named.
@@ -118,6 +119,17 @@ def test_imports_point_down():
                 if above and not (file.name in FACADE and lazy):
                     wrong.append(f"{name}:{line}: {wing} imports {target}")
     assert wrong == []
+
+
+def test_stores_read_no_text():
+    """What is derived from texts comes to them: `recallite.derivation` makes it for writes, repair and checks."""
+    assert not {
+        f"{file.relative_to(ENGINE)}:{line}: {module}"
+        for file, tree in trees().items()
+        if wing_of(file) in STORES
+        for module, line, _ in imported(tree)
+        if module.startswith(("recallite.text", "recallite.derivation")) and file.name != "copy_store.py"
+    }
 
 
 def test_every_file_is_in_a_package_and_a_wing():

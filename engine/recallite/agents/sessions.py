@@ -289,11 +289,11 @@ class Session(SnapshotService):
         with self._engine.atomic([self._opened.scope]) as writer:
             session = self._row_id(writer)
             first = writer.sessions.next_position(session)
-            rows.position = [first + i for i in with_text]
+            rows.position[:] = [first + i for i in with_text]
             ids = dict(zip(with_text, insert_rows(writer, rows, identity), strict=True))
             stored = [(message.text, ids.get(i)) for i, message in enumerate(checked)]
             writer.sessions.append(session, first, stored, now)
-        embed_some_pending(self._engine, rows)
+        embed_some_pending(self._engine, rows.pending, rows.vectors)
         return first
 
     def _records(self, messages: Sequence[Checked], now: int) -> tuple[RowColumns, Identity | None]:
@@ -306,21 +306,19 @@ class Session(SnapshotService):
         engine, most = self._engine, self._engine.settings.max_text_chars
         new = [
             NewRecord(
-                message.content[:most], context=message.role, source=self.id,
+                message.content[:most], kind=MESSAGE_KIND, context=message.role, source=self.id,
                 created_at=checks.to_datetime(min(now, checks.now_us())),
             )
             for message in messages
         ]  # fmt: skip
         policy = structs.replace(engine.settings.write_policy, redact=None)  # they are redacted already
-        rows = prepare_all(Arguments(new), base=self._opened.scope, max_text_chars=most, policy=policy)
-        rows.kind, rows.standing = [MESSAGE_KIND] * len(new), [None] * len(new)
+        rows = prepare_all(Arguments(new), base=self._opened.scope, max_text_chars=most, policy=policy, messages=True)
         identity = None
         with suppress(EmbedderMismatch):
             identity = identity_for(engine, None)
         rows.text, texts = [text[:_EMBEDDED_CHARS] for text in rows.text], rows.text
         embed_rows(engine.embedder, rows, [None] * len(new), identity)
         rows.text = texts
-        rows.copy_decisions_to_columns()
         return rows, identity
 
     def messages(self, *, limit: int | None = None, skip_damaged: bool = False) -> builtins.list[dict[str, Any]]:

@@ -107,7 +107,7 @@ class RecordGraph(IndexPart):
 
     def add_links(self, rows: NDArray[np.int64], others: NDArray[np.int64], strengths: NDArray[np.float64]) -> None:
         """Link pairs of rows in both directions; of several links between two rows the strongest counts."""
-        if not len(self._heads):
+        if not len(self._heads.array):
             self._heads.extend_with(-1, len(self._previous))
         ends, targets = np.concatenate([rows, others]), np.concatenate([others, rows])
         order = np.argsort(ends, kind="stable")
@@ -123,7 +123,7 @@ class RecordGraph(IndexPart):
 
     def unlink(self, row: int) -> None:
         """Remove every link of a row; their memory stays unused until the next load."""
-        if not len(self._heads):
+        if not len(self._heads.array):
             return
         targets = self._targets.array
         for link in self._links_of(row):
@@ -141,7 +141,7 @@ class RecordGraph(IndexPart):
             link = int(self._nexts.array[link])
 
     def _add_rows(self, count: int) -> None:
-        linked = (self._heads,) if len(self._heads) else ()
+        linked = (self._heads,) if len(self._heads.array) else ()
         for column in (self._previous, self._next, *linked):
             column.extend_with(-1, count)
 

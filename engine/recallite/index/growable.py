@@ -31,7 +31,8 @@ class Growable(Generic[Scalar]):
 
     def __init__(self, dtype: type[Scalar], item_shape: tuple[int, ...] = ()) -> None:
         self._data: NDArray[Scalar] = np.empty((0, *item_shape), dtype=dtype)
-        self._size = 0
+        # The filled part, as a view that later appends do not change: it is read far more often than rows are added.
+        self.array: NDArray[Scalar] = self._data
         # Rows from here on are zero, and their pages have not been written.
         self._written = 0
         self._folder: str | None = None
@@ -40,31 +41,28 @@ class Growable(Generic[Scalar]):
     def over(cls, data: NDArray[Scalar], size: int) -> Growable[Scalar]:
         """The first `size` rows of `data`, which is not copied; the rows after them are capacity."""
         made = cls(data.dtype.type, data.shape[1:])
-        made._data, made._size, made._written = data, size, len(data)
+        made._data, made.array, made._written = data, data[:size], len(data)
         return made
 
     def __len__(self) -> int:
-        return self._size
-
-    @property
-    def array(self) -> NDArray[Scalar]:
-        """The filled part, as a view that later appends do not change."""
-        return self._data[: self._size]
+        return len(self.array)
 
     def reserve(self, rows: int) -> None:
         """Reserve capacity for at least `rows` rows in all, so that filling up to there copies nothing."""
         if rows > len(self._data):
+            size = len(self.array)
             grown = self._room(max(rows, 64))
-            grown[: self._size] = self.array
-            self._data, self._written = grown, self._size
+            grown[:size] = self.array
+            self._data, self.array, self._written = grown, grown[:size], size
 
     def extend(self, rows: NDArray[Any]) -> None:
         """Append rows."""
-        stop = self._size + len(rows)
+        size = len(self.array)
+        stop = size + len(rows)
         if stop > len(self._data):  # saves a call in most appends; a record needs thirty
             self.reserve(stop)
-        self._data[self._size : stop] = rows
-        self._size = stop
+        self._data[size:stop] = rows
+        self.array = self._data[:stop]
         if stop > self._written:
             self._written = stop
 
@@ -76,29 +74,30 @@ class Growable(Generic[Scalar]):
         """Take over the rows and the capacity of another; ValueError where its type or shape differs."""
         if not self._takes(saved.array):
             raise ValueError(f"{saved.array.dtype}{saved.array.shape}")
-        self._data, self._size, self._written = saved._data, saved._size, saved._written
+        self._data, self.array, self._written = saved._data, saved.array, saved._written
 
     def _takes(self, saved: NDArray[Any]) -> bool:
         return saved.dtype == self._data.dtype and saved.shape[1:] == self._data.shape[1:]
 
     def extend_with(self, value: float, rows: int) -> None:
         """Append rows that are all `value`; zeros take no memory where nothing was written before."""
-        stop = self._size + rows
+        size = len(self.array)
+        stop = size + rows
         self.reserve(stop)
-        self._data[self._size : stop if value else min(stop, self._written)] = value
-        self._size, self._written = stop, max(self._written, stop if value else 0)
+        self._data[size : stop if value else min(stop, self._written)] = value
+        self.array, self._written = self._data[:stop], max(self._written, stop if value else 0)
 
     def claim(self, rows: int) -> NDArray[Scalar]:
         """Append rows that the caller fills, and return them."""
-        first = self._size
+        first = len(self.array)
         self.reserve(first + rows)
-        self._size = first + rows
-        self._written = max(self._written, self._size)
-        return self._data[first : self._size]
+        self.array = self._data[: first + rows]
+        self._written = max(self._written, first + rows)
+        return self.array[first:]
 
     def truncate(self, size: int) -> None:
         """Drop the rows from `size` on."""
-        self._size = min(size, self._size)
+        self.array = self.array[:size]
 
     def keep_in(self, folder: str) -> None:
         """Map a large array that grows from an unlinked file in `folder`, with an eighth to spare.
@@ -237,7 +236,8 @@ class NarrowColumn(Growable[Any]):
     def _widen(self, wider: type[np.signedinteger[Any]]) -> None:
         room, numbers = len(self._data) // 2, self.array
         never = np.flatnonzero(numbers == self._greatest)
-        self._data, self._size, self._written = np.empty(0, dtype=wider), 0, 0
+        self._data = self.array = np.empty(0, dtype=wider)
+        self._written = 0
         self.reserve(max(room, len(numbers)))
         super().extend(numbers)
         self._data[never] = self._greatest
@@ -251,7 +251,7 @@ class SparseColumn:
         self._values: Growable[Any] = Growable(np.int64)
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._rows.array)
 
     @property
     def rows(self) -> NDArray[np.int64]:

@@ -62,7 +62,7 @@ class LexicalIndex(IndexPart):
         self.sealings = 1
 
     def __len__(self) -> int:
-        return len(self._lengths)
+        return len(self._lengths.array)
 
     def restore(self, saved: Mapping[str, Growable[Any]]) -> None:
         """Take over what `arrays` gave."""
@@ -126,9 +126,9 @@ class LexicalIndex(IndexPart):
         if len(filled):
             lengths[filled] = np.add.reduceat(counts, block.offsets[filled], dtype=np.int64)
         named = (block.counts & NAME).nonzero()[0]
-        if len(named) and not len(self._speakers):
+        if len(named) and not len(self._speakers.array):
             self._speakers.extend_with(-1, len(self))
-        if len(named) or len(self._speakers):
+        if len(named) or len(self._speakers.array):
             self._speakers.extend(_speakers(block, named))
         self._lengths.extend(lengths)
         self.live_words += float(lengths[live[: len(lengths)] == 1].sum(dtype=np.float64))
@@ -146,22 +146,22 @@ class LexicalIndex(IndexPart):
             self._drop_last(1)
         self._rows.truncate(self._sealed)
         self._counts.truncate(self._sealed)
-        if not len(self._tail_terms):
+        if not len(self._tail_terms.array):
             self._tail_segment = False
         else:
-            out = self._rows.claim(len(self._tail_terms)), self._counts.claim(len(self._tail_terms))
+            out = self._rows.claim(len(self._tail_terms.array)), self._counts.claim(len(self._tail_terms.array))
             terms, starts, _, _ = kernels.invert(
                 self._tail_terms.array, self._tail_counts.array, self._tail_offsets.array, self._tail_first_row, out
             )
             self._append_segment(terms, starts + self._sealed)
             self._tail_segment = True
-        if len(self._tail_offsets) <= _TAIL_RECORDS:
+        if len(self._tail_offsets.array) <= _TAIL_RECORDS:
             return
         self._tail_segment = False
-        self._sealed = len(self._rows)
+        self._sealed = len(self._rows.array)
         self.sealings += 1
         self._clear_tail()
-        while len(self._segments) > 2:
+        while len(self._segments.array) > 2:
             (older, middle), (_, younger) = (self._bounds(len(self._segments) - 1 - back) for back in (2, 1))
             if middle - older > 2 * (younger - middle) or younger - older > _LARGEST_MERGE:
                 break

@@ -19,8 +19,8 @@ from recallite.index.growable import (
     filled,
 )
 from recallite.model.filters import MESSAGE_KIND
+from recallite.model.records import Standing
 from recallite.store.values import NEVER, Columns
-from recallite.text.standing import Standing
 from recallite.text.statements.keys import MAX_FRAMES
 
 
@@ -122,7 +122,7 @@ class RecordTable(IndexPart):
         self._tags_in_order = 0
 
     def __len__(self) -> int:
-        return len(self._ids)
+        return len(self._ids.array)
 
     @property
     def positions(self) -> NarrowColumn:
@@ -201,7 +201,7 @@ class RecordTable(IndexPart):
 
     def order_tags(self) -> None:
         """Order the tags of new rows by number, when there are many."""
-        if len(self._tags) - self._tags_in_order > max(_TAGS_AS_THEY_CAME, self._tags_in_order // 8):
+        if len(self._tags.array) - self._tags_in_order > max(_TAGS_AS_THEY_CAME, self._tags_in_order // 8):
             order = np.argsort(self._tags.array, kind="stable")
             for column in (self._tags, self._tagged):
                 column.array[:] = column.array[order]
@@ -239,8 +239,15 @@ class RecordTable(IndexPart):
         self._positioned.put(rows, columns.positions[known] != NEVER)
         self._lasting = None
 
-    def put_frames(self, ids: NDArray[np.int64], frames: NDArray[np.uint32]) -> None:
-        """Replace what indexed records state."""
+    def put_frames(self, ids: NDArray[np.int64], stated: Sequence[tuple[int, bytes]]) -> None:
+        """Replace what indexed records state by frames as the store has them; the others of `ids` state nothing."""
+        frames = np.zeros((len(ids), MAX_FRAMES, 2), dtype=np.uint32)
+        if stated:  # most turns of transcripts state nothing
+            size = frames.itemsize * MAX_FRAMES * 2
+            blobs = b"".join([blob[:size].ljust(size, b"\0") for _, blob in stated])
+            order = np.argsort(ids, kind="stable")
+            found = np.searchsorted(ids, [row_id for row_id, _ in stated], sorter=order)
+            frames[order[found]] = np.frombuffer(blobs, dtype="<u4").reshape(-1, MAX_FRAMES, 2)
         rows = self.rows_of(ids)
         self._frames.put(rows[rows >= 0], frames[rows >= 0])
 

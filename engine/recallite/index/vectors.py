@@ -75,7 +75,7 @@ class VectorIndex(IndexPart):
         self._parts = Growable(np.int32)
 
     def __len__(self) -> int:
-        return len(self._scales)
+        return len(self._scales.array)
 
     def owners(self, vectors: NDArray[np.int64]) -> NDArray[np.int64]:
         """The record rows of these vectors."""
@@ -155,7 +155,7 @@ class VectorIndex(IndexPart):
             return
         vectors = np.arange(first, first + len(owners), dtype=np.int64)
         offsets = ids - vectors
-        before = self._run_offsets.array[-1:] if len(self._run_offsets) else offsets[:1] - 1
+        before = self._run_offsets.array[-1:] if len(self._run_offsets.array) else offsets[:1] - 1
         begins = offsets != np.append(before, offsets[:-1])
         self._run_places.extend(vectors[begins])
         self._run_offsets.extend(offsets[begins])
@@ -179,7 +179,7 @@ class VectorIndex(IndexPart):
         self.has_parts = self.has_parts or len(rows) < len(owners)
 
     def _list_rows(self) -> None:
-        new = self._rows - len(self._parts)
+        new = self._rows - len(self._parts.array)
         self._first_place.extend_with(-1, new)
         self._parts.extend_with(0, new)
 
@@ -261,7 +261,7 @@ class TokenIndex(IndexPart):
         self._bare = 0
 
     def __len__(self) -> int:
-        return len(self._starts) - 1 if len(self._starts) else self._bare
+        return len(self._starts.array) - 1 if len(self._starts.array) else self._bare
 
     def check(self, rows: int, vectors: int) -> None:
         """The codes of the vectors follow one another."""
@@ -272,10 +272,10 @@ class TokenIndex(IndexPart):
 
     def extend(self, vector_ids: NDArray[np.int64], block: TokenBlock) -> None:
         """Append the codes of vectors with these row ids; vectors that `block` lacks have none."""
-        if not len(block.ids) and not len(self._starts):
+        if not len(block.ids) and not len(self._starts.array):
             self._bare += len(vector_ids)
             return
-        if not len(self._starts):
+        if not len(self._starts.array):
             self._starts.extend_with(0, self._bare + 1)
         counts = np.zeros(len(vector_ids), dtype=np.int64)
         order = np.argsort(vector_ids, kind="stable")

@@ -31,6 +31,7 @@ __all__ = [
 ]
 
 EmbeddingState = Literal["embedded", "pending", "refused", "none"]
+Standing = Literal["instruction", "preference"]
 OnExisting = Literal["error", "replace", "version"]
 Outcome = Literal["created", "updated", "merged", "replaced", "duplicate", "skipped", "stored"]
 
@@ -222,7 +223,7 @@ class Record(Plain, frozen=True, kw_only=True):
     metadata: dict[str, Any] = field(default_factory=dict)
     embedding_state: EmbeddingState = "none"
     indexed: bool = True
-    standing: Literal["instruction", "preference"] | None = None
+    standing: Standing | None = None
     outcome: Outcome = "stored"
     cosine: float | None = None
     links: tuple[Link, ...] = ()

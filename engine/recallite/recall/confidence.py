@@ -22,15 +22,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from recallite.embedding.protocol import header
-from recallite.recall.query import is_time_word, read_question
 from recallite.recall.slots import SLOTS
 from recallite.system.numerics import kernels
 from recallite.text.patterns import lazily
+from recallite.text.questions import is_time_word, read_question
 from recallite.text.reading import ROLES, name_terms
 from recallite.text.words import QUESTION_TERMS, tokenize
 
 if TYPE_CHECKING:
-    from recallite.recall.answer import Answer
+    from recallite.recall.order import Answer
     from recallite.recall.request import Request
     from recallite.store.values import Found
 

@@ -14,9 +14,9 @@ from recallite.model.filters import Filter
 from recallite.model.match_reasons import CHANGE_BIT
 from recallite.model.records import Explanation
 from recallite.recall import pipeline, plan
-from recallite.recall.answer import RELEVANT_SHARE, SHOWN, Answer, Trace
 from recallite.recall.decomposition import SubQueries, decompose
 from recallite.recall.judge import assess_one
+from recallite.recall.order import RELEVANT_SHARE, Answer, Trace
 from recallite.recall.query import Queries, adapt, given_vectors, question_arrays
 from recallite.recall.request import ANSWER_SHARE, Request
 from recallite.store.transaction import Reader
@@ -58,11 +58,9 @@ def explain(
             row_id = reader.records.version_at(row_id, request.filter.as_of)
         if (hidden := _hidden_by(reader, row_id, request)) is not None:
             return Explanation(id=public_id, query=text, returned=False, stage=hidden[0], reason=hidden[1])
-        with pipeline.open_view(engine, reader, queries, request) as opened:
-            (answer,) = pipeline.answer_all(opened, queries, request, decomposed=bool(sub.queries))
-            assessed = pipeline.fetch_and_assess(opened, queries, [answer], request)
-            (answer,) = assessed.answers
-            hits = pipeline.fetch_hits(engine, opened, queries, assessed, request)[0]
+        with plan.open_view(engine, reader, queries, request) as opened:
+            (answer,) = plan.answer_all(opened, queries, request, decomposed=bool(sub.queries))
+            (answer,), (hits,) = pipeline.hits_of_answers(engine, opened, queries, [answer], request)
             watched = _watch(opened, queries, request, answer, row_id, decomposed=bool(sub.queries))
             learned = _learned(watched)
             authority = reader.records.get(row_id).authority
@@ -117,7 +115,7 @@ def _hidden_by(reader: Reader, row_id: int, request: Request) -> tuple[str, str]
         part = bare.replaced(**{name: getattr(filter_, name)})
         if not reader.records.admits(part, request.now, row_id):
             return "filter", reason
-    hides = not pipeline.sees_superseded(request) and filter_.valid_at is None
+    hides = not plan.sees_superseded(request) and filter_.valid_at is None
     if hides and not reader.records.admits(bare.replaced(include_superseded=False), request.now, row_id):
         successors = reader.supersessions.successors([row_id], filter_.as_of)
         names = " and ".join(successors[row_id][1]) if row_id in successors else "another"
@@ -126,7 +124,7 @@ def _hidden_by(reader: Reader, row_id: int, request: Request) -> tuple[str, str]
 
 
 def _watch(
-    opened: pipeline.Opened, queries: Queries, request: Request, answer: Answer, row_id: int, *, decomposed: bool
+    opened: plan.Opened, queries: Queries, request: Request, answer: Answer, row_id: int, *, decomposed: bool
 ) -> _Watched:
     """The record among all candidates without thresholds; where it is none of them, brought as a standing one is."""
     key = plan.plan_key(opened, queries, request, shared=decomposed)
@@ -137,8 +135,8 @@ def _watch(
     (row,) = opened.memory_index.table.rows_of(np.array([row_id], dtype=np.int64)).tolist()
     view = opened.view._replace(standing=np.array([row]), instructions=np.ones(1, dtype=np.uint8))
     batch = question_arrays(opened.reader, opened.memory_index.generation, queries, request, key.by_vector)
-    hits, work = pipeline.call(view, wide_plan, batch)
-    pipeline.weigh_by_cohort(opened, queries, request, hits, shared=decomposed)
+    hits, work = plan.call(view, wide_plan, batch)
+    plan.weigh_by_cohort(opened, queries, request, hits, shared=decomposed)
     count = hits.figures[0, kernels.FIGURES.hits] + hits.figures[0, kernels.FIGURES.brought]
     (rank,) = np.flatnonzero(hits.rows[0, :count] == row)[:1].tolist() or (-1,)
     trace = answer.trace
@@ -148,12 +146,13 @@ def _watch(
     if candidate < 0:
         signals = {name: float(hits.signals[0, rank, getattr(plan.SIGNALS, name)]) for name in ("cosine", "bm25")}
     else:
-        signals = {name: float(trace.signals[getattr(plan.SIGNALS, name), candidate]) for name in SHOWN}
+        signals = {name: float(trace.signals[getattr(plan.SIGNALS, name), candidate]) for name in plan.SHOWN}
         for name in ("fused", "spread", "score"):
             values = trace.signals[getattr(plan.SIGNALS, name)]
             ranks[name] = int((values > values[candidate]).sum()) + 1
     least = request.profile.min_confidence
-    confidence = float(hits.confidence[:, rank].max() if decomposed else hits.confidence[0, rank])
+    of_each = decomposed and rank < hits.figures[0, kernels.FIGURES.hits]
+    confidence = float(hits.confidence[:, rank].max() if of_each else hits.confidence[0, rank])
     if row_id in answer.row_ids:
         confidence = float(answer.confidence[answer.row_ids.index(row_id)])
     elif not decomposed:
@@ -208,7 +207,7 @@ def _learned(watched: _Watched) -> dict[str, float]:
 
 
 def _stage_of(
-    opened: pipeline.Opened, watched: _Watched, returned: list[str], public_id: str, request: Request, *, replaced: bool
+    opened: plan.Opened, watched: _Watched, returned: list[str], public_id: str, request: Request, *, replaced: bool
 ) -> tuple[str, str, int | None]:
     """The stage that dropped the record, why, and its rank there."""
     if public_id in returned:
@@ -251,7 +250,7 @@ def _stage_of(
     return "limit", f"it ranks {rank} and the limit is {request.limit}", rank
 
 
-def _remarks(opened: pipeline.Opened, watched: _Watched, row_id: int, queries: Queries, *, newer: bool) -> str:
+def _remarks(opened: plan.Opened, watched: _Watched, row_id: int, queries: Queries, *, newer: bool) -> str:
     """What else placed the record, in words: other statements of the same thing, its own words, sub-queries."""
     remarks = []
     if watched.raised:

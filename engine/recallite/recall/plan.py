@@ -1,27 +1,224 @@
-"""The plan of a request for the kernel of a recall: a profile's numbers, its forest and its weights of confidence."""
+"""What a recall asks the kernel, and its answers: a view of the index under a filter, a plan, and the hits as columns.
+
+The view is the store at one commit. The plan is a profile's numbers, its forest and its weights of confidence.
+"""
 
 from __future__ import annotations
 
+import math
+import threading
+from bisect import bisect_right
+from collections.abc import Sequence
 from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
+from msgspec import structs
 
+from recallite.index.conditions import met_conditions
 from recallite.index.lexical import K1, B
+from recallite.index.memory_index import MemoryIndex, view_of
+from recallite.index.table import RowFilter
 from recallite.index.vectors import ALIKE, shortlist_size
-from recallite.recall.calibration import BY_COHORT, evidence_weights
-from recallite.recall.confidence import least_before
+from recallite.model.settings import DEFAULT, Profile
+from recallite.recall.calibration import (
+    BY_COHORT,
+    evidence_weights,
+    is_fitted_for,
+    least_confidence,
+    normalised_weight,
+)
+from recallite.recall.confidence import Missing, find_gaps, join_gaps, least_before
+from recallite.recall.normalisation import vectors_of
+from recallite.recall.order import Answer, Trace, choose, mmr_pool
+from recallite.recall.query import Queries, QuestionArrays, check_comparable, question_arrays
+from recallite.recall.request import Request
 from recallite.system.numerics import kernels
+from recallite.system.parallel import run_tasks, threads
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from recallite.model.settings import Profile
-    from recallite.recall.pipeline import Opened
-    from recallite.recall.query import Queries
-    from recallite.recall.request import Request
+    from recallite.engine import Engine
+    from recallite.model.filters import Versions
+    from recallite.store.transaction import Reader
+
+SIGNALS = kernels.SIGNALS
+# The signals that a hit shows; the others are intermediate.
+SHOWN = tuple(name for name in SIGNALS._fields if name not in ("similarity", "spread_gain", "linked"))
+
+
+# The view: the store at one commit, as the kernel reads it: the index under the request's filter.
+
+_NO_CHAINS = np.empty((2, 0), dtype=np.int64)
+_NO_ROWS = np.empty(0, dtype=np.int64)
+_NOTHING_LAPSED = _NO_ROWS, (0, 0)
+
+
+class Opened(NamedTuple):
+    """A view of the index at the reader's commit; the index is held until its end.
+
+    `embedder_name` is the name of the embedder of its vectors, None without vectors, and `BY_COHORT` of one that no
+    weights were fitted for.
+    """
+
+    reader: Reader
+    memory_index: MemoryIndex
+    view: kernels.View
+    embedder_name: str | None
+    any_superseded: bool
+
+    def under(self, request: Request) -> Opened:
+        """The same commit under another filter."""
+        expires, superseded = self.memory_index.cached("lifetimes", None, self.memory_index.table.lifetimes)
+        view = _view_under(self.memory_index, self.reader, request, expires=expires, superseded=superseded)
+        return self._replace(view=view)
+
+    def __enter__(self) -> Opened:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.memory_index.lock.release_reading()
+
+
+def open_view(engine: Engine, reader: Reader, queries: Queries, request: Request) -> Opened:
+    """The index at this read transaction's commit, under the request's filter."""
+    index = engine.index_within("/" if request.filter.shared else request.filter.base)
+    index.hold(reader)
+    try:
+        embedder = index.cached("embedder", None, reader.vectors.active_embedder)
+        check_comparable(queries, embedder, engine.store.path)
+        expires, superseded = index.cached("lifetimes", None, index.table.lifetimes)
+        view = _view_under(index, reader, request, expires=expires, superseded=superseded)
+    except BaseException:
+        index.lock.release_reading()
+        raise
+    name = None if embedder is None else embedder.name if queries.cohort is None else BY_COHORT
+    return Opened(reader, index, view, name, superseded)
+
+
+def _view_under(
+    index: MemoryIndex, reader: Reader, request: Request, *, expires: bool, superseded: bool
+) -> kernels.View:
+    """The view of a filter, made once until the index changes or a record expires."""
+    filter_ = request.filter
+    expired = len(index.table.expired_rows(request.clock)) if expires else 0
+    lapsed, succeeded = _lapsed(index, reader, request.clock, filter_.valid_at) if superseded else _NOTHING_LAPSED
+    grouped = request.one_per_source or request.diversify_by is not None
+    with_standing = request.profile.standing_instructions > 0 and not grouped
+
+    def make() -> kernels.View:
+        mask = _select_rows(index, reader, request, lapsed)
+        standing, chains = _NO_ROWS, _NO_CHAINS
+        if with_standing:
+            standing = index.table.standing_rows
+            if mask is not None:
+                standing = standing[mask[standing] == 1]
+        if request.about_past and superseded:
+            chains = index.cached("chains", None, partial(_chains, index, reader))
+        kinds = () if filter_.sessions else index.table.kinds_of_memories
+        statistics = index.corpus_statistics(_statistics_scopes(reader, request), kinds)
+        return view_of(index, mask, statistics, standing, chains)
+
+    key = filter_, with_standing, expired, succeeded, request.about_past, request.profile.superseded
+    return index.cached("view", key, make)
+
+
+def _lapsed(
+    index: MemoryIndex, reader: Reader, moment: int, valid_at: int | None
+) -> tuple[NDArray[np.int64], tuple[int, int]]:
+    """The rows that are current though superseded: all that superseded them has expired, or does not hold yet.
+
+    The numbers of successions that have expired and begun tell whether the rows are others than before. For a valid
+    time only what has expired counts.
+    """
+
+    def read_lapses() -> tuple[list[int], NDArray[np.int64], list[int], NDArray[np.int64]]:
+        lapses = reader.supersessions.lapses()
+        ids = np.array([row_id for _, row_id in lapses], dtype=np.int64)
+        begins, announced = index.table.announced_rows()
+        return [moment for moment, _ in lapses], ids, begins.tolist(), announced
+
+    ends, ids, begins, announced = index.cached("lapses", None, read_lapses)
+    expired, begun = bisect_right(ends, moment), bisect_right(begins, moment)
+    rows = index.table.rows_of(ids[:expired]) if expired else _NO_ROWS
+    if begun < len(begins) and valid_at is None:
+        rows = np.concatenate([rows, announced[begun:]])
+    return rows, (expired, begun)
+
+
+def _select_rows(
+    index: MemoryIndex, reader: Reader, request: Request, lapsed: NDArray[np.int64]
+) -> NDArray[np.uint8] | None:
+    """The mask of the rows that the request's filter admits at the index's commit; None for all."""
+    filter_ = request.filter
+    condition_mask, rest = None, filter_.unindexed
+    if rest is not None:
+        versions: Versions = "open" if filter_.as_of is None else "any"
+        condition_mask = index.cached(
+            "conditions", (rest, versions), lambda: met_conditions(index, reader, rest, request.now, versions)
+        )
+    visible = RowFilter(
+        now=request.now,
+        hidden=_superseded_rows(index, reader, request, lapsed),
+        as_of=filter_.as_of,
+        scopes=tuple(reader.scopes.within(filter_.scopes)) if filter_.scopes else None,
+        kinds=filter_.kinds or (() if filter_.sessions else index.table.kinds_of_memories),
+        since=filter_.since,
+        until=filter_.until,
+        valid_at=filter_.valid_at,
+        condition_mask=condition_mask,
+    )
+    return index.selection(visible, rest)
+
+
+def sees_superseded(request: Request) -> bool:
+    """Whether what holds no longer is a candidate: where it can be put after what holds, or was asked for."""
+    filter_ = request.filter
+    in_order = request.profile.superseded == "after_current" and filter_.as_of is None
+    return (in_order or filter_.include_superseded) and filter_.valid_at is None
+
+
+def _superseded_rows(
+    index: MemoryIndex, reader: Reader, request: Request, lapsed: NDArray[np.int64]
+) -> NDArray[np.int64] | None:
+    """The rows that the request does not see since they hold no longer; None where there are none.
+
+    One about the present sees them, after what holds now.
+    """
+    known_at, valid_at = request.filter.as_of, request.filter.valid_at
+    if sees_superseded(request):
+        return None
+    rows = index.table.ended_rows(known_at, valid_at)
+    if len(rows) and len(lapsed):
+        rows = np.setdiff1d(rows, lapsed)
+    if known_at is not None:
+        moment = known_at if valid_at is None else valid_at
+        undone = index.rows(("undone", known_at, moment), partial(reader.supersessions.undone, known_at, moment))
+        rows = np.union1d(rows, undone) if len(undone) else rows
+    return rows if len(rows) else None
+
+
+def _chains(index: MemoryIndex, reader: Reader) -> NDArray[np.int64]:
+    """Rows and what superseded them, ascending by the first."""
+    ids = index.table.ids[index.table.superseded_rows()]
+    pairs = np.array(
+        [(pair.old_id, pair.new_id) for pair in reader.supersessions.of_old(ids.tolist())], dtype=np.int64
+    ).reshape(-1, 2)
+    rows = np.stack([index.table.rows_of(pairs[:, 0]), index.table.rows_of(pairs[:, 1])])
+    rows = rows[:, (rows >= 0).all(axis=0)]
+    return np.ascontiguousarray(rows[:, np.argsort(rows[0], kind="stable")])
+
+
+def _statistics_scopes(reader: Reader, request: Request) -> tuple[int, ...] | None:
+    """The scopes that the IDF of words is taken from: all of the handle's, whatever the filter; None is every scope."""
+    base, shared = request.filter.base, request.filter.shared
+    return None if base == "/" or "/" in shared else tuple(reader.scopes.within((base, *shared)))
+
+
+# The plan of a request.
 
 # With 0 only 3.5 % of the records without a source reach the top 20 when half of a store's sessions lose theirs.
 _LONE_SHARE = 0.8
@@ -31,15 +228,12 @@ _NEAR, _FAR = 1.0, 0.7
 _NEIGHBOR_SHARE, _SOURCE_SHARE = 0.4, 0.5
 # How many of the best candidates make their neighbours candidates too.
 _EXPANDED = 100
-# MMR chooses among this many times the limit, and at least this many.
-_MMR_POOL, _MMR_LEAST = 4, 32
 # Hits that are spread are chosen among this many times the limit.
 _SPREAD_POOL = 8
 NO_LIMIT = 2**31
 # A least confidence that every candidate has.
 _ANY = 1e-12
 NO_TREES = kernels.Forest(np.empty((0, 1), np.uint8), np.empty((0, 1)), np.empty((0, 2)))
-SIGNALS = kernels.SIGNALS
 _CLOCK, _PARAMETERS = kernels.RankParameters._fields.index("clock"), kernels.Plan._fields.index("parameters")
 # Named tuples from tuples: `_replace` takes 5 microseconds for both.
 _as_parameters, _as_plan = partial(tuple.__new__, kernels.RankParameters), partial(tuple.__new__, kernels.Plan)
@@ -88,11 +282,6 @@ def candidates_per_signal(profile: Profile, limit: int, *, spread: bool) -> int:
     return max(profile.candidates, limit * (max(multiplier, _SPREAD_POOL) if spread else multiplier))
 
 
-def mmr_pool(limit: int) -> int:
-    """The number of the best that MMR chooses among."""
-    return max(_MMR_POOL * limit, _MMR_LEAST)
-
-
 @lru_cache(maxsize=128)
 def plan_of(profile: Profile, key: PlanKey) -> kernels.Plan:
     """The plan; its clock is 0: see `with_clock`."""
@@ -104,6 +293,10 @@ def plan_of(profile: Profile, key: PlanKey) -> kernels.Plan:
     diverse = profile.mmr_lambda is not None and not key.diversify_by
     pool = mmr_pool(key.limit) if diverse else key.limit
     wanted = key.widening * candidates_per_signal(profile, key.limit, spread=key.diversify_by)
+    # Candidates below it are dropped before hits are compared with the cohort, or read.
+    least_weighed = least_before(profile.min_confidence)
+    if key.embedder == BY_COHORT and least_weighed > 0:
+        least_weighed = _ANY
     top = wanted if profile.min_confidence > 0 or key.diversify_by else pool
     by_words = key.by_words and (profile.keyword_weight > 0 or profile.formula.keyword_fallback)
     return kernels.Plan(
@@ -114,7 +307,7 @@ def plan_of(profile: Profile, key: PlanKey) -> kernels.Plan:
         marked=int(key.marked), omit=int(profile.superseded == "omit" and not key.about_past),
         grouped=int(key.grouped and not diverse), least=least,
         least_of=SIGNALS.score if profile.formula.min_score_of == "score" else SIGNALS.spread,
-        least_confidence=_least_weighed(profile, key.embedder),
+        least_confidence=least_weighed,
         ranked=int(profile.fusion == "rrf" and profile.formula.composition == "product"), shared=int(key.shared),
         limit=NO_LIMIT if key.diversify_by or (diverse and key.grouped) else pool,
         final=key.limit, k1=K1, b=B,
@@ -122,12 +315,6 @@ def plan_of(profile: Profile, key: PlanKey) -> kernels.Plan:
         parameters=_rank_parameters(profile), forest=NO_TREES if ranking is None else ranking.forest,
         weights=evidence_weights(key.embedder),
     )  # fmt: skip
-
-
-def _least_weighed(profile: Profile, embedder: str | None) -> float:
-    """The confidence below which a candidate is dropped before hits are compared with the cohort, or read."""
-    least = least_before(profile.min_confidence)
-    return _ANY if embedder == BY_COHORT and least > 0 else least
 
 
 def with_clock(plan: kernels.Plan, clock_us: int) -> kernels.Plan:
@@ -223,3 +410,220 @@ def contributions(ranking: LearnedRanking, features: NDArray[np.float64]) -> NDA
         node = below
     added -= added.mean(axis=1, keepdims=True)
     return added
+
+
+# The kernel: called for some questions, and the hits that it found as columns.
+
+# Questions that go through the kernel together: with more, their buffers leave the second-level cache.
+_GROUP = 32
+_SHOWN_COLUMNS = np.array([getattr(SIGNALS, name) for name in SHOWN])
+_HITS, _BROUGHT, _CANDIDATES, _AVAILABLE, _MORE = kernels.FIGURES
+# How often the shortlist grows by a factor of 4 before it grows with its own size.
+_WIDENINGS = 4
+_MEMORIES_CACHED = 4
+_SPARE_ROWS = 1024
+# How many hits have their text read where a least confidence may drop some of them.
+_READ = 10
+# How many hits are put in the order of their confidence, if they are compared with the cohort.
+_COMPARED = 30
+# How many more hits there are where superseded ones may give way.
+_MORE_IF_SUPERSEDED = 20
+# With room for fewer rows that a weighted sum brings, all would be measured twice.
+_REACHED = 4096
+_memories = threading.local()
+
+
+def answer_all(opened: Opened, queries: Queries, request: Request, *, decomposed: bool = False) -> list[Answer]:
+    """The answer to every question, or to one that is decomposed; groups run side by side.
+
+    If hits need a least confidence there may be more of them than the limit: their texts may lower some below it.
+    """
+    profile = request.profile
+    plain = profile.mmr_lambda is None and not request.one_per_source and request.diversify_by is None
+    if plain and opened.any_superseded and profile.superseded == "after_current":
+        request = structs.replace(request, limit=request.limit + min(request.limit, _MORE_IF_SUPERSEDED))
+    least = _COMPARED if queries.cohort is not None else _READ if profile.min_confidence > 0 else 0
+    if plain and request.limit < least:
+        request = structs.replace(request, limit=least)
+    count = len(queries.texts)
+    if decomposed or count == 1:
+        size = count
+    elif request.explain or opened.memory_index.waiting:
+        size = 1
+    else:
+        size = max(1, min(_GROUP, -(-count // threads())))
+    key = plan_key(opened, queries, request, shared=decomposed)
+    if count <= size:
+        return _answer(opened, queries, request, key, _arrays(opened, queries, request, key))
+    groups = [queries.part(start, start + size) for start in range(0, count, size)]
+    tasks = [partial(_answer, opened, group, request, key, _arrays(opened, group, request, key)) for group in groups]
+    return [answer for answers in run_tasks(tasks) for answer in answers]
+
+
+def _arrays(opened: Opened, queries: Queries, request: Request, key: PlanKey) -> QuestionArrays:
+    return question_arrays(opened.reader, opened.memory_index.generation, queries, request, key.by_vector)
+
+
+def _answer(
+    opened: Opened, queries: Queries, request: Request, key: PlanKey, questions: QuestionArrays
+) -> list[Answer]:  # fmt: skip
+    plan = with_clock(plan_of(request.profile, key), request.clock)
+    hits, work = call(opened.view, plan, questions)
+    if opened.memory_index.waiting and plan.changes:
+        best = work.order[: min(plan.changes, hits.figures[0, _CANDIDATES])]
+        if opened.memory_index.read_waiting_frames(opened.reader, work.rows[best]):
+            hits, work = call(opened.view, plan, questions)
+    if queries.cohort is not None:
+        weigh_by_cohort(opened, queries, request, hits, shared=bool(plan.shared))
+    answers = _read(opened, queries.texts, request, plan, questions, hits, work)
+    for i, figure in enumerate(hits.figures[: len(answers)].tolist()):
+        if figure[_MORE] and figure[_AVAILABLE] < request.limit:
+            again = queries if key.shared else queries.part(i, i + 1)
+            wider = key._replace(widening=4 * key.widening)
+            arrays = questions if key.shared else _arrays(opened, again, request, wider)
+            (answers[i],) = _answer(opened, again, request, wider, arrays)
+    return answers
+
+
+def weigh_by_cohort(
+    opened: Opened, queries: Queries, request: Request, hits: kernels.Hits, *, shared: bool
+) -> None:  # fmt: skip
+    """Add to the confidence of hits what their cosines say beside those of the cohort."""
+    if queries.cohort is None or queries.vectors is None:
+        return
+    weight = normalised_weight("meaning" if request.mode == "vector" else "vectors")
+    for i, vector in enumerate(queries.vectors):
+        figure = hits.figures[0 if shared else i]
+        count = int(figure[_HITS] + figure[_BROUGHT])
+        texts = vectors_of(opened.view.vectors, hits.rows[0 if shared else i, :count], vector)
+        added = weight * queries.cohort.normalised(vector, texts) * texts.any(axis=1)
+        sure = hits.confidence[i, :count]
+        hits.confidence[i, :count] = sure / (sure + (1 - sure) * np.exp(-added))
+        hits.sure[i] = max(hits.confidence[i, : int(figure[_HITS])], default=-1.0)
+
+
+def call(view: kernels.View, plan: kernels.Plan, batch: QuestionArrays) -> tuple[kernels.Hits, kernels.Workspace]:
+    """The hits of some questions, and the memory in which they were found; both last until this thread calls again."""
+    if plan.exhaustive:
+        room = _REACHED
+    else:  # for the neighbours of the best: a link is in the lists of both ends
+        links, rows = len(view.graph.targets), max(len(view.terms.lengths), 1)
+        room = (4 + 2 * links // rows) * min(plan.parameters.expansion_depth, 2 * min(plan.wanted, rows))
+    wider = 0
+    while True:
+        work, hits = _memory(view, plan, batch, room)
+        status = kernels.recall(view, plan, batch.asking, work, hits, checked=True)
+        if status == kernels.DONE:
+            return hits, work
+        if status == kernels.ROOM:
+            room = max(room, int(work.needed[0]))
+        else:
+            wider += 1
+            size = shortlist_size(view.vectors.visible, plan.wanted * 4**wider)
+            plan = plan._replace(shortlist=max(4 * plan.shortlist, size) if wider > _WIDENINGS else size)
+
+
+def _memory(
+    view: kernels.View, plan: kernels.Plan, batch: QuestionArrays, room: int
+) -> tuple[kernels.Workspace, kernels.Hits]:
+    """The memory of this thread, made again where it does not fit."""
+    questions, rows, visible = len(batch.asking.counting), len(view.terms.lengths), view.vectors.visible
+    longest, tokens, words = (
+        -(-batch.longest // 16) * 16,
+        -(-batch.tokens // 64) * 64,
+        -(-len(batch.asking.shares) // 16) * 16,
+    )
+    if visible > kernels.SCAN_ALL:  # above it `workspace` makes the same
+        visible = min(visible, plan.shortlist + kernels.SCAN_ALL)
+    key = (
+        questions, longest, tokens, words, room, min(rows, plan.wanted), len(view.terms.segments),
+        view.vectors.sketches.shape[1], visible, len(view.standing) > 0, plan.by_vector, plan.wanted,
+        plan.shortlist, plan.top, plan.depth, plan.changes, plan.least_confidence > 0, plan.shared,
+        plan.limit, plan.standing, view.stated.frames.shape[1],
+    )  # fmt: skip
+    memories: dict[Any, tuple[kernels.Workspace, kernels.Hits]] = vars(_memories).setdefault("memory", {})
+    memory = memories.get(key)
+    if memory is None:
+        while len(memories) >= _MEMORIES_CACHED:
+            del memories[next(iter(memories))]
+        work = kernels.workspace(view, plan, questions, longest, tokens, room)
+        memory = memories[key] = work, kernels.hits(plan, work, questions, words, longest)
+    elif len(memory[0].scratch) != rows:  # records were added: one array has a place for each, the other eighty stay
+        scratch = memory[0].scratch.base
+        if scratch is None or len(scratch) < rows:
+            scratch = np.zeros(rows + rows // 8 + _SPARE_ROWS, dtype=np.float32)
+        memory = memories[key] = memory[0]._replace(scratch=scratch[:rows]), memory[1]
+    return memory
+
+
+def _read(
+    opened: Opened, texts: Sequence[str], request: Request, plan: kernels.Plan, questions: QuestionArrays,
+    hits: kernels.Hits, work: kernels.Workspace,
+) -> list[Answer]:  # fmt: skip
+    """The kernel's arrays as lists."""
+    figures, bounds = hits.figures.tolist(), questions.asking.word_offsets.tolist()
+    columns = (
+        hits.keys.tolist(), hits.scores.tolist(), hits.confidence.tolist(), hits.reasons.tolist(),
+        hits.signals.take(_SHOWN_COLUMNS, axis=2).tolist(), hits.successors.tolist(),
+    )  # fmt: skip
+    answers: list[Answer] = []
+    gaps: list[tuple[str, ...]] = []
+    least = _closing_confidence(request.profile, opened, plan)
+    for i, figure in enumerate(figures[:1] if plan.shared else figures):
+        count, brought = figure[_HITS], figure[_BROUGHT]
+        fields = [column[i] for column in columns]
+        picked = None
+        if plan.limit != plan.final or request.diversify_by is not None:
+            picked = choose(opened, request, hits, i, count)
+        if plan.shared:
+            fields[2][:count] = hits.confidence[:, :count].max(axis=0).tolist()
+        shown = min(count if picked is None else len(picked), plan.final - brought)
+        if picked is None and not brought:
+            fields = [column[:shown] for column in fields]
+        else:
+            ranks = [*(range(shown) if picked is None else picked[:shown]), *range(count, count + brought)]
+            fields = [[column[rank] for rank in ranks] for column in fields]
+        trace: Trace | None = None
+        if request.explain:
+            m = figure[_CANDIDATES]
+            best_of = 1 + np.argmax(work.pool[1 : len(texts), SIGNALS.score, :m], axis=0) if plan.shared else None
+            trace = Trace(
+                work.rows[:m].copy(), work.table[:, :m].copy(), work.order[:m].copy(), work.formula[:m].copy(),
+                work.features[:, : min(plan.depth, m)].copy(), work.evidence.copy(), best_of,
+            )  # fmt: skip
+        missing: Missing | None = None
+        # Sub-questions go by confidence alone.
+        best = -1.0 if plan.shared else max(fields[1][:shown], default=0.0)
+        any_hit = count > 0 if picked is None else bool(picked)
+        dates = hits.signals[i, slice(shown) if picked is None else picked[:shown], SIGNALS.date]
+        dated = bool((dates > 0).any())
+        for query in range(len(texts)) if plan.shared else (i,):
+            sure = float(hits.sure[query]) if picked is None else max(hits.confidence[query, picked], default=-1.0)
+            if plan.shared and sure >= least:
+                gaps.append(())
+                continue
+            words = slice(bounds[query], bounds[query + 1])
+            state = hits.known[words]
+            if picked is not None:  # the kernel's counts hits that were not picked
+                contained = hits.contained[query, picked, : words.stop - words.start].any(axis=0)
+                state = np.minimum(state, 1) + contained.astype(np.uint8)
+            lacking = Missing(
+                questions.words[query], hits.idf[words].tolist(), state.tolist(), sure, best, dated, any_hit,
+                figure[_CANDIDATES] > 0, least, float(opened.view.terms.records),
+            )  # fmt: skip
+            if plan.shared:
+                gaps.append(find_gaps(texts[query], lacking, None, request))
+            else:
+                missing = lacking
+        answers.append(Answer._make((*fields, brought, (), trace, missing)))
+    return [answers[0]._replace(gaps=join_gaps(texts, gaps, any_hit))] if plan.shared else answers
+
+
+def _closing_confidence(profile: Profile, opened: Opened, plan: kernels.Plan) -> float:
+    """The confidence from which a hit closes the gap: one that a caller gives is taken as it is."""
+    if profile.rerank_weight > 0 or profile.gap_confidence != DEFAULT.gap_confidence:
+        return profile.gap_confidence
+    signals = ("words", "vectors")[plan.by_vector]
+    if plan.by_vector and profile.formula.gap_score is not None and not is_fitted_for(opened.embedder_name):
+        return math.inf  # its score alone closes it
+    return least_confidence(profile.gap_confidence, opened.embedder_name, signals, int(opened.view.terms.records))

@@ -1,18 +1,17 @@
-"""The questions of a recall: their vectors, the times that they name, what they become, their arrays for the kernel.
+"""The questions of a recall: what they become, their vectors, and their arrays for the kernel.
 
-In the order of a recall: texts are checked and embedded together; what a question asks for may change its request; then
-its words, times, vector and token codes become arrays.
+In the order of a recall: what a question asks for may change its request; texts are embedded together; then words,
+times, vectors and token codes become arrays. `recallite.text.questions` reads the texts.
 """
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from datetime import date, timedelta
+from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import lru_cache
-from itertools import accumulate, chain, pairwise
-from typing import NamedTuple
+from itertools import accumulate, chain
+from typing import Any, NamedTuple
 
 import numpy as np
 from msgspec import structs
@@ -29,18 +28,35 @@ from recallite.recall.request import Request
 from recallite.store.transaction import Reader
 from recallite.store.values import EmbedderRow
 from recallite.system.numerics import kernels
-from recallite.text.dates.languages import Language, Mention, fold, languages_of, terms_of_times, time_terms
-from recallite.text.dates.periods import Time, ranged, years_before
-from recallite.text.questions import as_past, as_story, in_past_tense
-from recallite.text.words import (
-    QUESTION_TERMS,
-    STOP_TERMS,
-    is_foreign,
-    placed_terms,
-    query_terms,
-    share_of,
-    tokenize,
-)
+from recallite.text.questions import NOW, Question, asked_time, read_question, recognise, spans_of
+from recallite.text.words import placed_terms
+
+# Questions that are not recalled as they stand.
+
+
+def adapt(query: str, request: Request, *, stories: bool) -> tuple[str, Request]:
+    """The text that is searched for a query, and its request; `stories` may be searched by another text.
+
+    A question about a whole story is searched by its topic: most of its other words name no memory. On BEAM's ordering
+    questions that alone doubled the evidence among 40 hits.
+    """
+    if not request.profile.adaptive:
+        return query, request
+    asked = recognise(query)
+    story = asked.story if stories else None
+    changes: dict[str, Any] = {}
+    of_past = asked.past is not None or asked.in_past_tense
+    if story is not None or (of_past and asked_time(query, request.clock) is not NOW):
+        changes |= {"about_past": True, "filter": request.filter.replaced(include_superseded=True)}
+    if request.relevant and (story is not None or asked.keywords):
+        profile = structs.replace(request.profile, min_confidence=request.own_least)
+        changes |= {"profile": profile, "relevant": story is None, "keywords": story is None}
+    if story is not None:
+        changes |= {"diversify_by": request.diversify_by or "time", "own_words": story.own_words}
+    return query if story is None else story.topic, structs.replace(request, **changes) if changes else request
+
+
+# Their vectors.
 
 # A question is compared by its vector if the model reads this share of its letters. Of eleven unrelated questions of
 # our own, ten of which mix English names with other scripts, seven were answered with .3, three with .5 and one with
@@ -87,9 +103,10 @@ def given_vectors(vectors: Sequence[object], count: int) -> list[NDArray[np.floa
 
 
 def prepare_queries(
-    engine: Engine, queries: Sequence[str], vectors: Sequence[NDArray[np.float32]] | None, request: Request
-) -> Queries:
-    """Embed the queries in one batch, before a transaction is open."""
+    engine: Engine, queries: Sequence[str], vectors: Sequence[NDArray[np.float32]] | None, request: Request,
+    reader: Reader | None = None,
+) -> Queries:  # fmt: skip
+    """Embed the queries in one batch; `reader` is the transaction that is open, if one is."""
     texts = [*queries]
     if vectors is not None:
         return Queries(texts, vectors)
@@ -97,7 +114,7 @@ def prepare_queries(
         return Queries(texts, None)
     active, has_codes = engine.queried_embedder, True
     if active is None:
-        with engine.store.read() as reader:
+        with engine.store.read() if reader is None else nullcontext(reader) as reader:
             active, has_codes = reader.vectors.active_embedder(), reader.vectors.has_token_codes()
     if active is None:
         return Queries(texts, None)
@@ -161,241 +178,13 @@ def check_comparable(queries: Queries, active: EmbedderRow | None, path: str) ->
             )
 
 
-def query_words(text: str) -> list[str]:
-    """The query's words without stop words; all of them where it has only stop words."""
-    terms = query_terms(text)
-    return [word for word in terms if word not in STOP_TERMS] or terms
-
-
-# A question is often asked again.
-_as_past, _in_past_tense = lru_cache(maxsize=1024)(as_past), lru_cache(maxsize=1024)(in_past_tense)
-_as_story = lru_cache(maxsize=1024)(as_story)
-
-
-# The times that a question names, as spans that raise the records in them: "in May", "last week", "since 2019".
-# `recallite.text.dates` finds them, in questions as in memories. A question without a year means any year, and what
-# happened then may have been told soon after. Days are in UTC.
-
-_DAY_US = 86_400_000_000
-_EPOCH = date(1970, 1, 1).toordinal()
-# A day or month without a year is of any year: up to this number of years back, and of the next.
-_YEARS_BACK = 10
-# What happened on a day, or in a month, is often told within a week.
-_TOLD_WITHIN_DAYS = 7
-_LONGEST_TOLD_DAYS = 31
-_LONGEST_TEXT = 2_000
-_LIMIT_CHARS = 24
-
-
-class Span(NamedTuple):
-    """Microseconds since 1970 UTC, `end` excluded; what is told within `fade` after it counts less and less."""
-
-    begin: int
-    end: int
-    fade: int
-
-
-def spans_of(text: str, terms: Sequence[str], clock_us: int) -> tuple[Span, ...]:
-    """The times that a text with these index terms names, seen from a moment in microseconds; often none."""
-    named = terms_of_times(text, terms) if len(text) <= _LONGEST_TEXT else None
-    if named is None:
-        return ()
-    folded = fold(text)
-    languages = languages_of(folded, named) if len(folded) == len(text) else ()
-    try:
-        today = date.fromordinal(_EPOCH + clock_us // _DAY_US)
-        for language in languages:
-            times = language.find(folded, named, today, question=True)
-            if spans := [span for time in _joined(folded, times, language) for span in _spans(time)]:
-                return tuple(dict.fromkeys(spans))
-    except (ValueError, OverflowError):  # far from our years
-        pass
-    return ()
-
-
-def is_time_word(term: str) -> bool:
-    """Whether an index term is a word of a time, or a number."""
-    return term in time_terms() or term.isdigit()
-
-
-def _joined(folded: str, times_found: list[Mention], language: Language) -> list[Time]:
-    """Each time; "from X to Y" and "between X and Y" are one, and "since X" or "before Y" is open at one end."""
-    times, skip = [], False
-    for one, other in pairwise([*times_found, None]):
-        assert one is not None
-        if skip:
-            skip = False
-            continue
-        limit = language.context.limit.search(folded, max(0, one.start - _LIMIT_CHARS), one.start)
-        word = None if limit is None else limit.lastgroup
-        if other is not None and word == "range" and language.context.joint.fullmatch(folded, one.stop, other.start):
-            times.append(ranged(one.time, other.time))
-            skip = True
-        elif word in ("since", "after") and not one.time.recurs:
-            begin = one.time.end if word == "after" else one.time.begin
-            times.append(Time(begin, date.max))
-        elif word in ("before", "until") and not one.time.recurs:
-            times.append(Time(date.min, one.time.begin if word == "before" else one.time.end))
-        else:
-            times.append(one.time)
-    return times
-
-
-def _spans(time: Time) -> Iterator[Span]:
-    length = (time.end - time.begin).days
-    fade = _TOLD_WITHIN_DAYS * _DAY_US if time.retold and length <= _LONGEST_TOLD_DAYS else 0
-    for back in range(-1, _YEARS_BACK + 1) if time.recurs else (0,):
-        try:
-            begin = time.begin.replace(year=time.begin.year - back)
-            end = begin + timedelta(1) if length == 1 else years_before(time.end, back)
-        except ValueError:  # 29 February
-            continue
-        yield Span((begin.toordinal() - _EPOCH) * _DAY_US, (end.toordinal() - _EPOCH) * _DAY_US, fade)
-
-
-# The time that a question is about. Of the best candidates that state one thing with different values, the one that
-# holds leads: "Dana lives in Bergen now" goes directly before "Dana lives in Oslo", whichever is nearer to the
-# question, if it is the later one. A question about the past turns that around: what held before, at first, or at the
-# time that it names leads. Statements that were marked as superseded when they were written are not shown at all, but
-# to such a question they are.
-
-_FIRST_MOMENT, _LAST_MOMENT = -(2**63), 2**63 - 1
-
-
-class AskedTime(NamedTuple):
-    """The time that a question is about: a moment in microseconds, or what is former.
-
-    `before` are index terms of what came after, in a question about what was before something.
-    """
-
-    moment: int
-    former: bool = False
-    before: frozenset[str] = frozenset()
-
-
-NOW, _FIRST = AskedTime(_LAST_MOMENT), AskedTime(_FIRST_MOMENT)
-_FORMER = AskedTime(_LAST_MOMENT, former=True)
-
-
-@lru_cache(maxsize=64)  # a question about the past is looked at again when it is answered
-def asked_time(question: str, clock_us: int) -> AskedTime:
-    """The time that a question is about; `NOW` for one that is not recognised as being about the past."""
-    past = _as_past(question)
-    if past is not None and past.which != "before":
-        return _FORMER if past.which == "former" else _FIRST
-    if past is None and not _in_past_tense(question):
-        return NOW
-    spans = spans_of(question, query_terms(question), clock_us)
-    moment = max((span.end for span in spans if span.begin <= clock_us), default=clock_us) - 1
-    if spans:
-        return AskedTime(moment) if moment < clock_us else NOW
-    return NOW if past is None else _FORMER._replace(before=frozenset(tokenize(past.named)) - STOP_TERMS)
-
-
-# Questions that are not recalled as they stand: about a whole story, and about the past.
-
-_MOST_KEYWORDS, _LONGEST_KEYWORDS = 3, 60
-
-
-class Adapted(NamedTuple):
-    """Queries of one call that share a request: their indices among all of them, and what is searched for each."""
-
-    indices: list[int]
-    texts: list[str]
-    request: Request
-
-
-def adapt(query: str, request: Request, *, stories: bool) -> tuple[str, Request]:
-    """The text that is searched for a query, and its request; `stories` may be searched by another text.
-
-    A question about a whole story is searched by its topic: most of its other words name no memory. On BEAM's ordering
-    questions that alone doubled the evidence among 40 hits. A story, and a question about the past, are told with what
-    no longer holds.
-    """
-    if not request.profile.adaptive:
-        return query, request
-    story = _as_story(query) if stories else None
-    past = story is not None or asked_time(query, request.clock) is not NOW
-    if past:
-        request = structs.replace(request, about_past=True, filter=request.filter.replaced(include_superseded=True))
-    if request.relevant and (story is not None or of_keywords(query)):
-        profile = structs.replace(request.profile, min_confidence=request.own_least)
-        request = structs.replace(request, profile=profile, relevant=story is None, keywords=story is None)
-    if story is None:
-        return query, request
-    over = request.diversify_by or "time"
-    return story.topic, structs.replace(request, diversify_by=over, own_words=story.own_words)
-
-
-def of_keywords(query: str) -> bool:
-    """Whether a query is one to three words that do not ask: each of them counts."""
-    terms = query_terms(query) if len(query) <= _LONGEST_KEYWORDS and not query.rstrip().endswith("?") else []
-    return 0 < len(terms) <= _MOST_KEYWORDS and not any(term in STOP_TERMS or term in QUESTION_TERMS for term in terms)
-
-
-def adapt_all(queries: Sequence[str], request: Request, *, stories: bool) -> list[Adapted]:
-    """The queries by the request that they become; most calls have one group."""
-    groups: dict[tuple[str | None, bool, bool, bool], Adapted] = {}
-    for i, query in enumerate(queries):
-        text, query_request = adapt(query, request, stories=stories)
-        key = query_request.diversify_by, query_request.own_words, query_request.about_past, query_request.keywords
-        group = groups.setdefault(key, Adapted([], [], query_request))
-        group.indices.append(i)
-        group.texts.append(text)
-    return list(groups.values())
-
-
 # Questions as the kernel takes them: the numbers of their words, their vectors, times and tokens.
 
 _NO_MOMENTS = np.empty(0, dtype=np.int64)
 _NO_WORDS = np.empty(0, dtype=np.int32)
 _NO_CODES = np.empty((0, 1), dtype=np.uint64)
-_NAME = re.compile(r"^\W*[A-Z]|[a-z][A-Z]|[A-Z]{2}|\d")
-_INNER = re.compile(r"[a-z][A-Z]|[A-Z]{2}|\d")
-CONTENT, NAMED = kernels.CONTENT, kernels.NAMED
+_NO_WORDS_COUNT = Question([], [], [], [], 0.0, False, False)
 _UNKNOWN = -2  # no number of a word: -1 stands for no speaker
-
-
-class Question(NamedTuple):
-    """The index terms of a question, and its words that count, with the share of texts that contain each and its role.
-
-    `counting` is how many count; 0 if all are stop words, which are in nearly every record. It is `foreign` if it
-    is not English.
-    """
-
-    terms: list[str]
-    words: list[str]
-    shares: list[float]
-    roles: list[int]
-    counting: float
-    has_time: bool
-    foreign: bool
-
-
-@lru_cache(maxsize=1024)  # a question is often asked again
-def read_question(text: str) -> Question:
-    """The words of a question without stop words; all of them where it has only stop words."""
-    terms = query_terms(text)
-    words = [word for word in terms if word not in STOP_TERMS]
-    named = names_in(text)
-    roles = [NAMED if word in named else 0 if word in QUESTION_TERMS else CONTENT for word in words or terms]
-    has_time = len(text) <= _LONGEST_TEXT and terms_of_times(text, terms) is not None
-    foreign = is_foreign(terms)
-    shares = [share_of(word, foreign) for word in words or terms]
-    return Question(terms, words or terms, shares, roles, float(len(words)), has_time, foreign)
-
-
-def names_in(text: str) -> set[str]:
-    """The index terms of names and numbers in a question: words with a capital letter or a digit, except times.
-
-    The first word of a sentence and most words of a title have a capital without being names.
-    """
-    chunks = text.split()
-    capital = [chunk for i, chunk in enumerate(chunks) if _NAME.search(chunk) and (i or _INNER.search(chunk))]
-    if 2 * len(capital) > len(chunks):
-        capital = [chunk for chunk in capital if any(map(str.isdigit, chunk))]
-    named = {term for chunk in capital for term in tokenize(chunk)} - STOP_TERMS
-    return {term for term in named if not is_time_word(term)}
 
 
 class QuestionArrays(NamedTuple):
@@ -412,30 +201,33 @@ def question_arrays(
 ) -> QuestionArrays:
     """Questions as the kernel takes them; words are numbered by the index's `generation`."""
     texts = queries.texts
-    read = list(map(read_question, texts))
-    counted = [] if request.mode == "vector" else read
-    words = [question.words for question in counted] or [[] for _ in read]
-    flat = list(chain.from_iterable(words))
+    words, flat, shares, roles, counting, spans = [], list[str](), list[float](), list[int](), [], []
+    for text in texts:
+        read = read_question(text)
+        counted = _NO_WORDS_COUNT if request.mode == "vector" else read
+        words.append(counted.words)
+        flat += counted.words
+        shares += counted.shares
+        roles += counted.roles
+        counting.append(counted.counting)
+        timed = read.has_time and request.profile.date_weight > 0
+        spans.append(spans_of(text, read.terms, request.clock) if timed else ())
     numbers = reader.lexicon.recalled(flat, generation)
-    shares = list(chain.from_iterable(question.shares for question in counted))
-    roles = list(chain.from_iterable(question.roles for question in counted))
-    counting = [question.counting for question in counted] or [0.0] * len(read)
-    spans = [
-        spans_of(text, question.terms, request.clock) if question.has_time and request.profile.date_weight > 0 else ()
-        for text, question in zip(texts, read, strict=True)
-    ]
     begins = ends = fades = _NO_MOMENTS
     span_offsets = _zeros(len(texts) + 1)
     if any(spans):
         begins, ends, fades = np.ascontiguousarray(np.array([*chain.from_iterable(spans)], dtype=np.int64).T)
         span_offsets = _offsets(map(len, spans))
-    moments, former, before, before_offsets = _times(reader, generation, texts, request)
+    times = _times(reader, generation, texts, request) if request.about_past else _now(len(texts))
+    moments, former, before, before_offsets = times
     vectors = np.empty((len(texts), 0), dtype=np.float32)
     if by_vector and queries.vectors is not None:
         vectors = queries.vectors[0][None] if len(texts) == 1 else np.stack(queries.vectors)
         if queries.cohort is not None and request.mode != "vector":
             vectors = queries.cohort.searched(vectors)
-    codes, token_offsets, token_words, token_word_offsets, width = _tokens(texts, queries.tokens, words)
+    codes, token_offsets, token_words, token_word_offsets, width = (
+        _no_tokens(len(texts)) if queries.tokens is None else _tokens(texts, queries.tokens, words)
+    )
     asking = kernels.Asking(
         vectors=vectors, numbers=np.array([numbers.get(word, _UNKNOWN) for word in flat], dtype=np.int32),
         shares=np.array(shares, dtype=np.float64), roles=np.array(roles, dtype=np.uint8),
@@ -451,8 +243,6 @@ def _times(
     reader: Reader, generation: int, texts: Sequence[str], request: Request
 ) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.int32], NDArray[np.int64]]:
     """The time that each question is about, and the numbers of the words of what it names as having come after."""
-    if not request.about_past:
-        return _now(len(texts))
     times = [asked_time(text, request.clock) for text in texts]
     before = [sorted(time.before) for time in times]
     words = list(chain.from_iterable(before))
@@ -466,11 +256,9 @@ def _times(
 
 
 def _tokens(
-    texts: Sequence[str], tokens: Sequence[QueryTokens | None] | None, words: Sequence[list[str]]
+    texts: Sequence[str], tokens: Sequence[QueryTokens | None], words: Sequence[list[str]]
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], int]:
     """The codes of the questions' tokens, and the words that each stands for, as indices into its question's words."""
-    if tokens is None:
-        return _NO_CODES, _zeros(len(texts) + 1), _NO_MOMENTS, _zeros(1), 1
     codes, counts, width = [], [], 1
     word_indices: list[int] = []
     sizes: list[int] = []
@@ -491,8 +279,9 @@ def words_of_tokens(text: str, begins: Sequence[int], words: Sequence[str]) -> l
     """The indices of the `words` that each token of a text is part of; `begins` are the tokens' characters."""
     placed = placed_terms(text)
     starts, index_of = [begin for begin, _ in placed], {word: i for i, word in enumerate(words)}
-    # Before the first term there is none.
-    indices = [[], *([index_of[term] for term in terms if term in index_of] for _, terms in placed)]
+    indices: list[list[int]] = [[]]  # before the first term there is none
+    for _, terms in placed:
+        indices.append([*map(index_of.__getitem__, filter(index_of.__contains__, terms))])
     return [indices[bisect_right(starts, begin)] for begin in begins]
 
 
@@ -503,6 +292,12 @@ def _offsets(counts: object) -> NDArray[np.int64]:
 @lru_cache(maxsize=64)
 def _zeros(count: int) -> NDArray[np.int64]:
     return np.zeros(count, dtype=np.int64)
+
+
+@lru_cache(maxsize=64)
+def _no_tokens(count: int) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], int]:
+    """What `_tokens` returns for questions without codes."""
+    return _NO_CODES, _zeros(count + 1), _NO_MOMENTS, _zeros(1), 1
 
 
 @lru_cache(maxsize=64)

@@ -7,7 +7,7 @@ from datetime import date
 from functools import lru_cache
 from typing import Any, Literal, TypedDict, get_args
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from recallite.errors import InvalidInput
 from recallite.model import checks
@@ -25,6 +25,7 @@ _PLAIN = {
     "superseded": "as_ranked", "hops": 0, "reading": None,
 }  # fmt: skip
 _PARAMETERS = {"query", "limit", "vector"}
+_NOTHING = {type(None)}
 MAX_LIMIT = 10_000
 ANSWER_CONFIDENCE, ANSWER_SHARE = 0.15, 0.5
 """The least confidence of an answer, and its least share of the best hit's. The first keeps 95 % of right hits."""
@@ -101,6 +102,12 @@ class Request(Struct, frozen=True, kw_only=True):
         return self.now if self.filter.as_of is None else self.filter.as_of
 
     @property
+    def takes_steps(self) -> bool:
+        """Whether what further steps of a question find may join its hits."""
+        ranked = not self.one_per_source and self.diversify_by is None and self.token_budget is None
+        return ranked and self.profile.adaptive and self.profile.hops > 0
+
+    @property
     def time_range(self) -> str | None:
         """The times asked for, in words; None where any will do."""
         since, until = map(checks.optional_datetime, (self.filter.since, self.filter.until))
@@ -111,24 +118,42 @@ class Request(Struct, frozen=True, kw_only=True):
         return f"from {since.isoformat()} to {until.isoformat()}"
 
 
-# Checking a profile took 4 % of a recall from 1,000 records, and calls repeat their options. Typed: True is no 1.
+# Checking arguments took 4 % of a recall from 1,000 records, and calls repeat their options. Typed: True is no 1.
 @lru_cache(maxsize=64, typed=True)
-def _adapt_profile(profile: str | Profile, mode: str, names: tuple[str, ...], *values: Any) -> Profile:
-    """The profile, or the one with a name, with the choices of a call."""
+def _plain_request(
+    base: str, shared: tuple[str, ...], limit: int | None, mode: str, relevant: bool, diversify_by: str | None,
+    token_budget: int | None, purpose: str, preset: str | Profile, names: tuple[str, ...], *values: Any,
+) -> Request:  # fmt: skip
+    """The request without a filter's fields and without a time; the profile has the choices of a call."""
+    mode = checks.check_choice(mode, "mode", ("hybrid", "vector", "keyword"))
     options = dict(zip(names, values, strict=True))
-    changed = resolve_profile(profile).override(options)
+    ranking = resolve_profile(preset).override(options)
     if mode != "hybrid":
         # One signal alone; options that this call names are kept.
-        named = {name: getattr(changed, name) for name in options}
+        named = {name: getattr(ranking, name) for name in options}
         alone = {"vector_weight": float(mode == "vector"), "keyword_weight": float(mode == "keyword")}
-        plain = {name: value for name, value in _PLAIN.items() if hasattr(changed, name)}
-        changed = changed.override({**plain, **named, **alone, "fusion": "weighted"})
-    return changed
-
-
-@lru_cache(maxsize=64)
-def _unfiltered(base: str, shared: tuple[str, ...]) -> Filter:
-    return bound_filter(base, None, {}, shared=shared)
+        without = {name: value for name, value in _PLAIN.items() if hasattr(ranking, name)}
+        ranking = ranking.override({**without, **named, **alone, "fusion": "weighted"})
+    own_least = ranking.min_confidence
+    if checks.check_flag(relevant, "relevant") and own_least < ANSWER_CONFIDENCE:
+        ranking = ranking.override({"min_confidence": ANSWER_CONFIDENCE})
+    if diversify_by is not None:
+        checks.check_choice(diversify_by, "diversify_by", _DIVERSITIES)
+    checks.check_choice(purpose, "purpose", _PURPOSES)
+    return Request(
+        profile=ranking,
+        filter=bound_filter(base, None, {}, shared=shared),
+        mode=mode,  # type: ignore[arg-type]
+        limit=ranking.limit if limit is None else checks.check_count(limit, "limit"),
+        now=0,
+        relevant=relevant,
+        own_least=own_least,
+        one_per_source=diversify_by in _ONE_PER_SOURCE,
+        diversify_by=_ONE_PER_SOURCE.get(diversify_by, diversify_by),
+        token_budget=None if token_budget is None else checks.check_count(token_budget, "token_budget"),
+        explain=purpose == "explain",
+        counted=purpose == "use",
+    )
 
 
 def unknown_argument(method: str, name: str) -> InvalidInput:
@@ -159,52 +184,26 @@ def build_request(
     purpose: str = "use",
 ) -> Request:
     """Check the arguments of `recall`, of a handle bound to `base` that reads the `shared` scopes too."""
-    mode = checks.check_choice(mode, "mode", ("hybrid", "vector", "keyword"))
     choices: dict[str, Any] = {}
     if isinstance(profile, Mapping):
         choices, profile = dict(profile), None
         profile = choices.pop("name", None)
-    preset = default_profile if profile is None else profile
+    chosen = default_profile if profile is None else profile, tuple(choices), *choices.values()
+    plain = base, shared, limit, mode, relevant, diversify_by, token_budget, purpose
     try:
-        ranking = _adapt_profile(preset, mode, tuple(choices), *choices.values())
+        request = _plain_request(*plain, *chosen)
     except TypeError:  # a value that cannot be a key
-        ranking = _adapt_profile.__wrapped__(preset, mode, tuple(choices), *choices.values())
-    own_least = ranking.min_confidence
-    if checks.check_flag(relevant, "relevant") and own_least < ANSWER_CONFIDENCE:
-        ranking = _adapt_profile(ranking, "hybrid", ("min_confidence",), ANSWER_CONFIDENCE)
-    if diversify_by is not None:
-        checks.check_choice(diversify_by, "diversify_by", _DIVERSITIES)
-    checks.check_choice(purpose, "purpose", _PURPOSES)
-    if limit is None:
-        limit = ranking.limit
-    if checks.check_count(limit, "limit") > MAX_LIMIT:
-        raise InvalidInput(f"limit is {limit:,}: at most {MAX_LIMIT:,}; use list() to walk through a store")
+        request = _plain_request.__wrapped__(*plain, *chosen)
+    if request.limit > MAX_LIMIT:
+        raise InvalidInput(f"limit is {request.limit:,}: at most {MAX_LIMIT:,}; use list() to walk through a store")
     fields: dict[str, Any] = {
-        "scope": scope,
-        "kinds": kinds,
-        "tags": tags,
-        "where": where,
-        "as_of": as_of,
-        "valid_at": valid_at,
-    }
-    narrowed = scope is not None or kinds is not None or tags is not None or where is not None
+        "scope": scope, "kinds": kinds, "tags": tags, "where": where, "as_of": as_of, "valid_at": valid_at
+    }  # fmt: skip
     if sessions:
         fields["sessions"] = sessions
-    narrowed = narrowed or bool(sessions) or filter is not None or as_of is not None or valid_at is not None
-    return Request(
-        profile=ranking,
-        filter=bound_filter(base, filter, fields, shared=shared) if narrowed else _unfiltered(base, shared),
-        mode=mode,  # type: ignore[arg-type]
-        limit=limit,
-        now=checks.now_us(),
-        relevant=relevant,
-        own_least=own_least,
-        one_per_source=diversify_by in _ONE_PER_SOURCE,
-        diversify_by=_ONE_PER_SOURCE.get(diversify_by, diversify_by),
-        token_budget=None if token_budget is None else checks.check_count(token_budget, "token_budget"),
-        explain=purpose == "explain",
-        counted=purpose == "use",
-    )
+    if filter is None and _NOTHING.issuperset(map(type, fields.values())):
+        return structs.replace(request, now=checks.now_us())
+    return structs.replace(request, now=checks.now_us(), filter=bound_filter(base, filter, fields, shared=shared))
 
 
 def recall_arguments(options: Mapping[str, Any]) -> dict[str, Any]:

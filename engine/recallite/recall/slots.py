@@ -136,13 +136,8 @@ def only_asks(text: str) -> bool:
 
 
 # Words are looked up in sets: an alternation of sixty words took 50 to 100 microseconds a text.
-def _words(text: str) -> list[str]:
-    words: list[str] = _WORD.findall(text.lower())
-    return words
-
-
 def _has_amount(text: str) -> bool:
-    words = _words(text)
+    words = _WORD.findall(text.lower())
     if not _NUMBERS.isdisjoint(words):
         return True
     if _DIGIT.search(text) is None:
@@ -153,7 +148,7 @@ def _has_amount(text: str) -> bool:
 
 
 def _has_time(text: str) -> bool:
-    words = _words(text)
+    words = _WORD.findall(text.lower())
     if not (_TIMES.isdisjoint(words) and _UNITS.isdisjoint(words)):
         return True
     if _DIGIT.search(text) is None:
@@ -162,7 +157,7 @@ def _has_time(text: str) -> bool:
 
 
 def _has_place(text: str) -> bool:
-    words = _words(text)
+    words = _WORD.findall(text.lower())
     if not _POSITIONS.isdisjoint(words) or "to the" in text or "://" in text:
         return True
     for i, word in enumerate(words[:-1]):
@@ -195,10 +190,12 @@ _HAS: dict[str, Callable[[str], bool]] = {
     "phone": lambda text: _PHONE.search(text) is not None,
     "email": lambda text: "@" in text and _EMAIL.search(text) is not None,
     "amount": _has_amount,
-    "duration": lambda text: not _DURATIONS.isdisjoint(_words(text)) or _DIGIT.search(text) is not None,
+    "duration": lambda text: not _DURATIONS.isdisjoint(_WORD.findall(text.lower())) or _DIGIT.search(text) is not None,
     "time": _has_time,
     "place": _has_place,
-    "person": lambda text: not _PEOPLE.isdisjoint(_words(text)) or text.islower() or _has_names(text, persons=True),
-    "reason": lambda text: not _REASONS.isdisjoint(_words(text)),
+    "person": lambda text: (
+        not _PEOPLE.isdisjoint(_WORD.findall(text.lower())) or text.islower() or _has_names(text, persons=True)
+    ),
+    "reason": lambda text: not _REASONS.isdisjoint(_WORD.findall(text.lower())),
     "name": lambda text: text.islower() or _has_names(text),
 }

@@ -7,7 +7,7 @@ from bisect import bisect_left
 from functools import lru_cache
 from typing import NamedTuple
 
-from recallite.recall.query import query_words
+from recallite.text.questions import read_question
 from recallite.text.words import tokenize
 
 # A word, with what may join its parts; scripts without spaces are matched two characters at a time.
@@ -77,7 +77,7 @@ def _window(text: str, query: str, max_chars: int) -> int:
 
 def _matches(text: str, query: str) -> list[tuple[int, int, frozenset[str]]]:
     """The spans of words of the query, and which words, in order; overlapping pairs of characters are merged."""
-    words = set(query_words(query))
+    words = set(read_question(query).words)
     matches: list[tuple[int, int, frozenset[str]]] = []
     for word in _WORD.finditer(text) if words else ():
         common = words.intersection(_terms(word[0]))

@@ -33,6 +33,7 @@ from recallite.remember.relations import (
 from recallite.store.columns import RowColumns
 from recallite.store.transaction import Reader, Writer
 from recallite.store.values import Judgement, LinkRow, Row, Sought, SoughtText, StatementCandidate, Supersession
+from recallite.text.standing import standing_of_each
 from recallite.text.statements import (
     Outline,
     Pair,
@@ -266,6 +267,7 @@ class Detection:
         begin, self._read_to = self._read_to, min(i + _AT_ONCE, len(self._rows))
         ahead = [row for row in range(begin, self._read_to) if self._is_compared(row)]
         sought = [row for row in ahead if row >= i]
+        standing_of_each([("", self._rows[row].text, None) for row in sought])  # all at once, where keys ask for each
         stored = dict(zip(sought, self._stored(sought, _MOST), strict=True))
         self._ahead, self._told_again = {}, set()
         for earlier in ahead:
@@ -479,7 +481,9 @@ def _is_same(known: Known, other: Known) -> bool:
 
 
 def _outline(known: Known) -> Outline:
-    return outline_of(known.text, known.context, known.content_hash)
+    """The outline that the store has, or else of the text."""
+    stored = Outline.unpacked(known.outline) if isinstance(known, StatementCandidate) else None
+    return stored or outline_of(known.text, known.context)
 
 
 def _statement(known: Known) -> Statement:

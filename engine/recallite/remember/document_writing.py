@@ -187,7 +187,8 @@ def _write(
             yield DocumentOutcome(source=item.document.source, outcome="failed", problem=item.problem)
             continue
         if not attempts.failed:
-            embed_some_pending(engine, list(item.rows.values()))
+            rows = item.rows.values()
+            embed_some_pending(engine, [row.pending for row in rows], [row.vectors for row in rows])
         yield structs.replace(written, embedder_problem=attempts.problem)
 
 

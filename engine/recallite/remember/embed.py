@@ -6,7 +6,7 @@ A caller may give vectors of its own, or vectors that another process made of th
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -87,44 +87,50 @@ def _begins_anew(engine: Engine, vector: object, active: EmbedderRow) -> bool:
 def embed_rows(
     embedder: EmbedderHandle, rows: Sequence[Row], vectors: Sequence[object], identity: Identity | None
 ) -> str | None:
-    """Fill `row.vectors` with the given vectors, else from an `EmbeddedText`, else from the embedder.
+    """Give rows the given vectors, else the parts of an `EmbeddedText`, else what the embedder makes of their texts.
 
     A refused text is marked on its row. If the embedder fails, rows are marked pending and the reason is returned.
     """
-    if any(vector is not None for vector in vectors):
+    columns = rows if isinstance(rows, RowColumns) else None
+    given = [i for i, vector in enumerate(vectors) if vector is not None]
+    made: dict[int, Parts] = {}
+    if given:
         if identity is None:
             raise InvalidInput("a vector was given, but this memory has no embedder and no dimension yet", "vector")
-        if isinstance(rows, RowColumns) and (arrays := _stacked(vectors, identity.dimension)) is not None:
-            rows.give_vectors(arrays)
+        if columns is not None and (arrays := _stacked(vectors, identity.dimension)) is not None:
+            columns.give_vectors(arrays)
             return None
-        _accept_given(rows, vectors, identity, codes=embedder.stores_codes)
-    lacking = [row for row, vector in zip(rows, vectors, strict=True) if vector is None and row.indexed]
+        parts_given = _given_parts([vectors[i] for i in given], identity, codes=embedder.stores_codes)
+        made.update(zip(given, parts_given, strict=True))
+    texts = [row.text for row in rows] if columns is None else columns.text
+    contexts = [row.context for row in rows] if columns is None else columns.context
+    indexed = [row.indexed for row in rows] if columns is None else columns.indexed
+    lacking = [i for i in range(len(texts)) if i not in made and indexed[i]]
     if embedder.ahead:
-        for row in lacking:
-            if part := embedder.ahead.get((row.text, row.context)):
-                _give(row, part)
-        lacking = [row for row in lacking if (row.text, row.context) not in embedder.ahead]
-    if not lacking or not embedder.enabled:
-        return None
-    try:
-        if identity is None:  # the embedder could not even say what it is
-            raise EmbedderError(embedder.failure or "the embedder cannot be asked")
-        parts = parts_of(embedder, [row.text for row in lacking], [row.context for row in lacking])
-    except EmbedderError as reason:
-        for row in lacking:
-            row.pending = True
-        embedder.failed(reason, f"memories that wait for vectors: {len(lacking)}")
-        return fault_text(reason)
-    embedder.worked()
-    for row, part in zip(lacking, parts, strict=True):
-        _give(row, part)
-    return retry_reason(parts)
-
-
-def _give(row: Row, part: Parts) -> None:
-    row.vectors, row.codes = part.values, part.codes
-    row.refused = part.problem if part.refused else None
-    row.pending = part.problem is not None and not part.refused
+        ahead = {i: embedder.ahead.get((texts[i], contexts[i])) for i in lacking}
+        made |= {i: parts for i, parts in ahead.items() if parts is not None}
+        lacking = [i for i in lacking if i not in made]
+    problem = None
+    if lacking and embedder.enabled:
+        try:
+            if identity is None:  # the embedder could not even say what it is
+                raise EmbedderError(embedder.failure or "the embedder cannot be asked")
+            parts = parts_of(embedder, [texts[i] for i in lacking], [contexts[i] for i in lacking])
+            embedder.worked()
+            problem = retry_reason(parts)
+        except EmbedderError as reason:
+            embedder.failed(reason, f"memories that wait for vectors: {len(lacking)}")
+            problem = fault_text(reason)
+            parts = [Parts((), problem=problem)] * len(lacking)
+        made.update(zip(lacking, parts, strict=True))
+    plain = {i for i in given if not isinstance(vectors[i], EmbeddedText)}
+    if columns is not None:
+        columns.put_parts(made, plain)
+    else:
+        for i, part in made.items():
+            rows[i].vectors, rows[i].codes, rows[i].vectors_given = part.values, part.codes, i in plain
+            rows[i].refused, rows[i].pending = part.refusal, part.waits
+    return problem
 
 
 def parts_ahead(engine: Engine, rows: Sequence[Row]) -> dict[tuple[str, str | None], Parts]:
@@ -144,15 +150,13 @@ def parts_ahead(engine: Engine, rows: Sequence[Row]) -> dict[tuple[str, str | No
     }
 
 
-def insert_rows(
-    writer: Writer, rows: Sequence[Row], identity: Identity | None, *, compared_by: Callable[[bool], str] | None = None
-) -> list[int]:
+def insert_rows(writer: Writer, rows: Sequence[Row], identity: Identity | None) -> list[int]:
     """Insert rows in this transaction, their vectors under `identity`; returns their row ids.
 
-    A row that supersedes others stands in their place from then on. `compared_by`: see `RecordWriter.insert`.
+    A row that supersedes others stands in their place from then on.
     """
     columns = RowColumns.of(rows)
-    ids = writer.records.insert(columns, embedder_of(writer, columns, identity), compared_by=compared_by)
+    ids = writer.records.insert(columns, embedder_of(writer, columns, identity))
     if any(columns.supersedes):
         supersede_named(writer, columns, ids)
     return ids
@@ -270,24 +274,22 @@ def _embedded(embedder: EmbedderHandle, texts: Sequence[str], contexts: Sequence
     return [Parts(tuple(vectors[start:stop]), tuple(codes[start:stop])) for start, stop in itertools.pairwise(bounds)]
 
 
-def _accept_given(rows: Sequence[Row], all_vectors: Sequence[object], identity: Identity, *, codes: bool) -> None:
-    """Check and normalise the given vectors, in one array where possible; with `codes` keep token codes."""
-    given = [(row, vector) for row, vector in zip(rows, all_vectors, strict=True) if vector is not None]
-    if made := [(row, vector) for row, vector in given if isinstance(vector, EmbeddedText)]:
-        check_embedded([vector for _, vector in made], identity)
-        for row, vector in made:
-            row.vectors, row.codes = vector.vectors, vector.codes if codes else ()
-            row.refused = vector.refused
-        given = [(row, vector) for row, vector in given if not isinstance(vector, EmbeddedText)]
-    if not given:
-        return
-    vectors = _stacked([vector for _, vector in given], identity.dimension)
-    for i, (row, parts) in enumerate(given):
-        if vectors is None:
-            row.vectors = tuple(part.tobytes() for part in check_vectors(parts, identity.dimension))
-        else:
-            row.vectors = (vectors[i],)
-        row.vectors_given = True
+def _given_parts(vectors: Sequence[object], identity: Identity, *, codes: bool) -> list[Parts]:
+    """The parts that callers give, checked and normalised in one array where possible; `codes` keeps token codes."""
+    embedded = [vector for vector in vectors if isinstance(vector, EmbeddedText)]
+    check_embedded(embedded, identity)
+    plain = [vector for vector in vectors if not isinstance(vector, EmbeddedText)]
+    rows = _stacked(plain, identity.dimension) if plain else None
+    if rows is None:
+        values = iter([tuple(part.tobytes() for part in check_vectors(each, identity.dimension)) for each in plain])
+    else:
+        values = iter([(row,) for row in rows])
+    return [
+        Parts(vector.vectors, vector.codes if codes else (), vector.refused, refused=vector.refused is not None)
+        if isinstance(vector, EmbeddedText)
+        else Parts(next(values))
+        for vector in vectors
+    ]
 
 
 def _stacked(arrays: Sequence[object], dimension: int) -> list[bytes] | None:

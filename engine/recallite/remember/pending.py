@@ -14,6 +14,7 @@ from typing import Annotated, Literal, NamedTuple, TypeAlias
 import msgspec
 from msgspec import Meta, Struct, structs
 
+from recallite.derivation import WITHOUT_STATEMENTS
 from recallite.engine import Engine
 from recallite.errors import EmbedderError, InvalidInput
 from recallite.model.checks import now_us
@@ -24,6 +25,7 @@ from recallite.remember.detection import Detection, Effects, Verdicts
 from recallite.remember.embed import finished, parts_by_id, retry_reason
 from recallite.remember.relations import Claim, Known, put_in_place, which_stands
 from recallite.remote.language_model import LanguageModel, ask
+from recallite.store.columns import RowColumns
 from recallite.store.sql.relations import read_policy
 from recallite.store.store import COMPARING, Progress
 from recallite.store.transaction import Reader, Writer
@@ -209,15 +211,21 @@ def policy_json(policy: WritePolicy) -> str:
     return msgspec.json.encode(structs.replace(policy, redact=None).to_dict()).decode()
 
 
-def comparing_policies(policy: WritePolicy) -> Callable[[bool], str] | None:
-    """Return the encoded policy as a function of whether the caller chose a row's id: that row repeats no other.
+def waits_under(rows: RowColumns, policy: WritePolicy) -> list[str | None] | None:
+    """The encoded policy under which each row waits to be compared, None for one with nothing to compare.
 
-    None for a policy that compares nothing: its records wait for nothing.
+    A row whose id the caller chose repeats no other.
     """
+    # Who compares nothing waits for nothing. The statements are read in the write all the same: left for whoever needs
+    # them first, each process would read them at its recalls, 0.1 ms a record, and a later statement would find what it
+    # replaces or not, depending on the time.
     if not policy.compares:
         return None
     policies = policy_json(policy), policy_json(structs.replace(policy, duplicates="store"))
-    return policies.__getitem__
+    return [
+        policies[named] if indexed and kind not in WITHOUT_STATEMENTS else None
+        for kind, indexed, named in zip(rows.kind, rows.indexed, rows.named, strict=True)
+    ]
 
 
 def start_comparing(engine: Engine, *, added: bool = False) -> None:

@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
+from recallite.derivation import derive
 from recallite.errors import InvalidInput, InvalidItem, RecalliteError
 from recallite.model import checks
 from recallite.model.authority import at_most, authority_of, ranks_of, speaker
@@ -33,10 +34,8 @@ from recallite.store.columns import RowColumns
 from recallite.store.values import CHUNK_KIND, Row
 from recallite.system.messages import fault_text, shown
 from recallite.text.dates.stated import Interval, stated_interval
-from recallite.text.reading import Reading, read_texts
-from recallite.text.standing import standing_of_each
+from recallite.text.reading import Reading
 from recallite.text.statements import statement_of
-from recallite.text.words import content_hash
 
 _FIELDS = NewRecord.__struct_fields__
 _DEFAULTS = dict(zip(_FIELDS, (None, *NewRecord.__struct_defaults__), strict=True))
@@ -69,15 +68,16 @@ class Arguments:
     def __init__(self, items: Sequence[object]) -> None:
         """Raises InvalidInput for an item that `as_new_record` does not take."""
         self.count = len(items)
-        if all(type(item) is str for item in items):
+        if {*map(type, items)} == {str}:
             self._columns: dict[str, Sequence[Any]] = {"text": items}
         elif all(type(item) is dict and "text" in item and item.keys() <= _DEFAULTS.keys() for item in items):
             mappings: Sequence[Any] = items
             names: set[str] = set().union(*mappings)
             self._columns = {name: [item.get(name, _DEFAULTS[name]) for item in mappings] for name in names}
         else:
-            columns = zip(*map(_fields_of, map(as_new_record, items)), strict=True)
-            self._columns = dict(zip(_FIELDS, columns, strict=True))
+            columns = zip(_FIELDS, zip(*map(_fields_of, map(as_new_record, items)), strict=True), strict=True)
+            alone = self.count == 1
+            self._columns = {name: column for name, column in columns if not (alone and column[0] is _DEFAULTS[name])}
 
     def __getitem__(self, name: str) -> Sequence[Any]:
         """Return the values of an argument, with its default for items that do not give it."""
@@ -132,12 +132,18 @@ def prepare_batch(
 
 
 def prepare_all(
-    arguments: Arguments, *, base: str, max_text_chars: int, policy: WritePolicy, exported: bool = False
+    arguments: Arguments,
+    *,
+    base: str,
+    max_text_chars: int,
+    policy: WritePolicy,
+    exported: bool = False,
+    messages: bool = False,
 ) -> RowColumns:
     """The rows of new records, written through a handle bound to the scope `base`, redacted as `policy` says.
 
-    If they were `exported`, no time is looked for in the texts. Raises the error of one bad item, not always the
-    first.
+    If they were `exported`, no time is looked for in the texts. Only `messages` of sessions have their kind. Raises the
+    error of one bad item, not always the first.
     """
     count, checked = arguments.count, arguments.checked
     texts = _clean(_checked_texts(arguments["text"], max_text_chars), policy)
@@ -154,37 +160,34 @@ def prepare_all(
         "base": [base] * count,
         "text": texts,
         "context": contexts,
-        "content_hash": [*map(content_hash, texts, contexts)],
+        "content_hash": [b""] * count,
         "metadata": checked("metadata", lambda value, _: metadata_json(policy.clean_json(check_metadata(value)))),
         "supersedes": checked("supersedes", check_ids, unset=()),
         **dict.fromkeys(("created_at", "updated_at", "recorded_from"), written_at),
         "expires_at": [moment for moment, _ in expiries],
         "expires_after": [life for _, life in expiries],
     }
-    if MESSAGE_KIND in columns["kind"]:
+    if MESSAGE_KIND in columns["kind"] and not messages:
         raise InvalidInput(f"kind is {MESSAGE_KIND!r}, which messages of sessions have: use sessions.open(id).append")
     rows = RowColumns(**columns)
-    rows.reading = read_texts(texts, contexts if any(contexts) else None, rows.tags if any(rows.tags) else None)
     rows.authority = ranks_of(at_most(policy.authority, speaker()), rows.kind, rows.source, rows.context)
     for i, public_id in enumerate(arguments["id"]):
         if public_id is not None:
             rows.public_id[i], rows.named[i] = check_name(public_id, "id"), True
+    rows.derivation = derivation = derive(rows.texts())
+    rows.content_hash, rows.standing = derivation.hashes, derivation.standing
     _set_times(rows, arguments, now, exported=exported)
     left_out = compress(arguments["vector"], map(not_, rows.indexed))
     if any(vector is not None for vector in left_out):
         raise InvalidInput("a vector is given with indexed=False, which recall leaves out: leave one of them out")
     if not exported:
-        _read_times(rows, rows.reading, arguments["created_at"], policy)
-    of_user = [*map(not_, rows.authority)]
-    named = standing_of_each([*compress(zip(rows.kind, texts, contexts, strict=True), of_user)])
-    for i, name in zip(compress(range(count), of_user), named, strict=True):
-        rows.standing[i] = name
+        _read_times(rows, derivation.reading, arguments["created_at"], policy)
     return rows
 
 
 def _checked_texts(texts: Sequence[Any], max_chars: int) -> list[str]:
     """Check texts: all at once, and one by one if one may be bad."""
-    if texts and all(type(text) is str for text in texts) and max(map(len, texts)) <= max_chars:
+    if {*map(type, texts)} == {str} and max(map(len, texts)) <= max_chars:
         with suppress(InvalidInput):
             checks.encodable("".join(texts), "text")
             if all(map(str.strip, texts)):
@@ -205,7 +208,7 @@ def metadata_json(metadata: Mapping[str, Any] | None) -> str | None:
 def _set_times(rows: RowColumns, arguments: Arguments, now: int, *, exported: bool) -> None:
     """Set when rows were written, and check the order of their times."""
     moments = arguments.checked("created_at", check_time)
-    if any(moment is not None for moment in moments):
+    if moments.count(None) < len(moments):
         both = zip(moments, rows.created_at, strict=True)
         rows.created_at = rows.recorded_from = [otherwise if moment is None else moment for moment, otherwise in both]
         for kind, created in zip(rows.kind, rows.created_at, strict=True):

@@ -54,7 +54,7 @@ from recallite.remember.merge_candidates import (
     index_of,
     threshold_search,
 )
-from recallite.remember.pending import MANY, comparing_policies, embed_pending, start_comparing, start_judging
+from recallite.remember.pending import MANY, embed_pending, policy_json, start_comparing, start_judging, waits_under
 from recallite.remember.prepare import Arguments, as_new_record, as_record, prepare_all, prepare_batch
 from recallite.remember.relations import KINDS_THAT_LAST, Known, RowRefused
 from recallite.store.columns import RowColumns
@@ -100,7 +100,7 @@ def remember_one(
             if fault.reason not in (None, "vector") or active is None or active == engine.active_embedder():
                 raise
             active = None
-    embed_some_pending(engine, rows)
+    embed_some_pending(engine, rows.pending, rows.vectors)
     if engine.may_have_uncompared:
         start_comparing(engine)
     return record
@@ -149,7 +149,7 @@ def remember_batches(
                 raise
             raise InvalidItem(len(ids) + bad, len(ids), reason) from reason
         engine.may_have_uncompared = engine.may_have_uncompared or (later and policy.compares)
-        embed_some_pending(engine, stored)
+        embed_some_pending(engine, stored.pending, stored.vectors)
         by_index = dict(zip(indices, written, strict=True))
         ids += [by_index.get(i, "") for i in range(len(rows))]
         if on_progress is not None:
@@ -192,16 +192,15 @@ def is_skipped(row: Row, policy: WritePolicy) -> bool:
     return "?" not in (row.context or "") and is_junk(row.text)
 
 
-def embed_some_pending(engine: Engine, rows: Sequence[Row]) -> None:
-    """Embed some pending records, where the embedder works.
+def embed_some_pending(engine: Engine, pending: Iterable[bool], vectors: Iterable[object]) -> None:
+    """Embed some pending records, where the embedder works: none of the rows just written is `pending`, some have
+    `vectors`.
 
     The rows are already stored, so a failure here is not raised: the next write tries again.
     """
-    columns = RowColumns.of(rows)
-    columns.copy_decisions_to_columns()  # rows that were merged or repeated were never inserted
-    if any(columns.pending):
+    if any(pending):
         engine.may_have_pending = True
-    elif not engine.store.writing and engine.may_have_pending and any(columns.vectors):
+    elif not engine.store.writing and engine.may_have_pending and any(vectors):
         with engine.afterwards("embedding"), suppress(EmbedderError):
             embed_pending(engine, limit=_PENDING_A_WRITE)
 
@@ -344,7 +343,7 @@ class _Batch:
         self._writer, self._rows, self._identity, self._policy = writer, rows, identity, policy
         self._on_existing, self._now = on_existing, now_us()
         self._candidates = MergeCandidates(writer, rows, policy, near, quotations, self._insert, report=report)
-        self._compared_by = comparing_policies(policy) if later else None
+        rows.waits_under = waits_under(rows, policy) if later else None
         by_text = TextDetection(writer, rows, policy) if later else None
         self._detection = by_text or Detection(writer, rows, policy)
         # Set if nothing but the text of a row decides what becomes of it.
@@ -411,7 +410,7 @@ class _Batch:
         if topic is not None and merges:
             return self._connected(self._merge(topic, i, row), topic, matches)._replace(cosine=cosine)
         if topic is not None and row.topic is None:
-            row.topic = topic.topic
+            row.topic = self._rows.topic[i] = topic.topic
         created = self._create(i, row)
         self.effects.add(row, detected)
         return self._connected("created", created, matches)._replace(detected=detected)
@@ -437,7 +436,7 @@ class _Batch:
         """Count a row as the repetition of a record."""
         self.effects.add(row, detected)
         known = same.other
-        if self._compared_by is not None and isinstance(known, StatementCandidate):
+        if self._rows.waits_under is not None and isinstance(known, StatementCandidate):
             times = self._detection.claim(known).told_at
             # Said outside of these times, it may do something else to others.
             if not times[0] <= self._detection.told_at(row) <= times[-1]:
@@ -505,7 +504,7 @@ class _Batch:
         """Insert the rows that wait."""
         if not self._waiting:
             return
-        ids = insert_rows(self._writer, self._rows.select(self._waiting), self._identity, compared_by=self._compared_by)
+        ids = insert_rows(self._writer, self._rows.select(self._waiting), self._identity)
         for i, row_id in zip(self._waiting, ids, strict=True):
             candidate = self._waiting_as.get(self._rows.public_id[i])
             if candidate is not None:
@@ -520,9 +519,9 @@ class _Batch:
         """Insert the rows that wait, and connect the records."""
         self._insert()
         self.effects.store()
-        if self._compared_by is not None and self._said_again:
+        if self._said_again:
             again = self._writer.uncompared.without(sorted(self._said_again))
-            self._writer.uncompared.add(again, self._compared_by(False))
+            self._writer.uncompared.add(again, policy_json(self._policy))
             self._writer.statements.derive(again)
         links = []
         for candidate, match in self._links:

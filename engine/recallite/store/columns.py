@@ -1,28 +1,109 @@
-"""Rows as columns, from which a batch of records is written."""
+"""Many records as columns: rows from which a batch is written, texts, and what is derived from texts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Self, overload
+from typing import TYPE_CHECKING, NamedTuple, Protocol, Self, TypeAlias, overload
 
-from recallite.model.records import EmbeddingState
-from recallite.store.values import Row
-from recallite.text.reading import Reading
-from recallite.text.standing import Standing
+import numpy as np
+
+from recallite.model.records import EmbeddingState, Standing
+from recallite.store.values import Parts, Row
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+class Texts(NamedTuple):
+    """The fields of versions that all else is derived from, an entry each."""
+
+    kinds: Sequence[str]
+    authorities: Sequence[int]
+    positions: Sequence[int | None]
+    recorded_until: Sequence[int | None]
+    texts: Sequence[str]
+    contexts: Sequence[str | None]
+    tags: Sequence[Sequence[str]]
+
+    def row(self, i: int) -> tuple[str, int, int | None, int | None, str, str | None, Sequence[str]]:
+        """The fields of one."""
+        return (
+            self.kinds[i], self.authorities[i], self.positions[i], self.recorded_until[i], self.texts[i],
+            self.contexts[i], self.tags[i],
+        )  # fmt: skip
+
+
+class Words(NamedTuple):
+    """The words of n texts.
+
+    Text i has the words vocabulary[p] for p in indices[offsets[i]:offsets[i + 1]], each once, with a byte for each:
+    indices int32 (m,), counts uint8 (m,), offsets int64 (n + 1,).
+    """
+
+    vocabulary: Sequence[str]
+    indices: NDArray[np.int32]
+    counts: NDArray[np.uint8]
+    offsets: NDArray[np.int64]
+
+    def of(self, texts: Sequence[int] | None) -> tuple[NDArray[np.int32], NDArray[np.uint8], NDArray[np.int64]]:
+        """`indices`, `counts` and `offsets` of these texts only; of all for None."""
+        if texts is None:
+            return self.indices, self.counts, self.offsets
+        rows = np.asarray(texts, np.int64)
+        begins, lengths = self.offsets[rows], np.diff(self.offsets)[rows]
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        entries = np.arange(offsets[-1]) + np.repeat(begins - offsets[:-1], lengths)
+        return self.indices[entries], self.counts[entries], offsets
+
+
+class StatementForm(NamedTuple):
+    """What is stored of a statement: int64 keys, frames as pairs of uint32, and the outline."""
+
+    keys: Sequence[int]
+    frames: Sequence[tuple[int, int]]
+    outline: bytes
+
+
+class Derivation(Protocol):
+    """What is derived from texts."""
+
+    @property
+    def words(self) -> Words:
+        """The words of all texts."""
+
+    @property
+    def standing(self) -> Sequence[Standing | None]:
+        """Whether each is a standing instruction or preference."""
+
+    @property
+    def hashes(self) -> Sequence[bytes]:
+        """The hash of each text under its context."""
+
+    def statement(self, i: int) -> StatementForm | None:
+        """The form of the statement of text i; None if nothing is stored of it."""
+
+
+Derive: TypeAlias = Callable[[Texts], Derivation]
+"""The function by which a store derives again what it has of texts; whoever opens the store gives it."""
+
+
+def without_deriving(texts: Texts) -> Derivation:
+    """Refuse to derive, in a store that was opened only to be read."""
+    raise RuntimeError("the store was opened without the function that derives what it has of texts")
+
 
 _FIELDS = Row.__struct_fields__
 _values = attrgetter(*_FIELDS)
-# The fields of a prepared row that embedding and writing set.
-_DECIDED = ("topic", "vectors", "vectors_given", "codes", "pending", "refused")
 
 
 @dataclass(slots=True, eq=False)
 class RowColumns(Sequence[Row]):
     """A list for each field of `Row`, all of one length.
 
-    A row is made when it is asked for, which a bulk write hardly ever does, and kept.
+    What is decided of rows is set in the columns. A row is made when one is looked at, which a bulk write hardly ever
+    does, and kept until its columns change.
     """
 
     public_id: list[str]
@@ -62,9 +143,11 @@ class RowColumns(Sequence[Row]):
     vectors_given: list[bool]
     supersedes: list[tuple[str, ...]]
     base: list[str]
-    # What was read in the texts, and the index in it of each row's text; None for all, in order.
-    reading: Reading | None = field(init=False, default=None, repr=False)
-    texts_read: list[int] | None = field(init=False, default=None, repr=False)
+    # What was derived from the texts, and the index in it of each row; None for all, in order.
+    derivation: Derivation | None = field(init=False, default=None, repr=False)
+    derived: list[int] | None = field(init=False, default=None, repr=False)
+    # The policy in JSON under which each row waits to be compared; None if none waits.
+    waits_under: list[str | None] | None = field(init=False, default=None, repr=False)
     _made: dict[int, Row] = field(init=False, default_factory=dict, repr=False)
 
     @classmethod
@@ -97,29 +180,34 @@ class RowColumns(Sequence[Row]):
 
     def select(self, indices: Sequence[int]) -> Self:
         """Return the rows of these indices; itself if they are all."""
-        self.copy_decisions_to_columns()
         if len(indices) == len(self):
             return self
         columns = ((name, getattr(self, name)) for name in _FIELDS)
         selected = type(self)(**{name: [column[i] for i in indices] for name, column in columns})
         # The same rows: a refusal is traced to its item by the identity of its row.
         selected._made = {new: self._made[i] for new, i in enumerate(indices) if i in self._made}
-        if self.reading is not None:
-            selected.reading = self.reading
-            selected.texts_read = [*indices] if self.texts_read is None else [self.texts_read[i] for i in indices]
+        selected.derivation = self.derivation
+        selected.derived = [*indices] if self.derived is None else [self.derived[i] for i in indices]
+        if self.waits_under is not None:
+            selected.waits_under = [self.waits_under[i] for i in indices]
         return selected
+
+    def texts(self) -> Texts:
+        """The fields that all else is derived from: the columns themselves, so that a change in place is seen."""
+        return Texts(self.kind, self.authority, self.position, self.recorded_until, self.text, self.context, self.tags)
 
     def give_vectors(self, vectors: Sequence[bytes]) -> None:
         """Set the vectors that the caller gave, one for each row."""
         self.vectors, self.vectors_given = [(vector,) for vector in vectors], [True] * len(self)
-        for i, row in self._made.items():
-            row.vectors, row.vectors_given = self.vectors[i], True
+        self._made.clear()
 
-    def copy_decisions_to_columns(self) -> None:
-        """Copy into the columns what was decided of rows that were made."""
-        for i, row in self._made.items():
-            for name in _DECIDED:
-                getattr(self, name)[i] = getattr(row, name)
+    def put_parts(self, made: Mapping[int, Parts], given: Collection[int]) -> None:
+        """Set what embedding made of some rows; `given` are those whose vectors the caller gave."""
+        for i, (values, codes, problem, refused) in made.items():
+            self.vectors[i], self.codes[i], self.vectors_given[i] = values, codes, i in given
+            if problem is not None:
+                self.refused[i], self.pending[i] = (problem, False) if refused else (None, True)
+        self._made.clear()
 
     @property
     def embedding_states(self) -> list[EmbeddingState]:

@@ -8,6 +8,7 @@ from typing import Protocol, TypedDict, Unpack
 
 from recallite.errors import InvalidInput
 from recallite.model.checks import check_path, is_address
+from recallite.store.columns import Derive
 from recallite.store.sqlite import foreign
 from recallite.store.sqlite.connection import files_beside, is_file_of, remove_database, rename_database
 from recallite.store.sqlite.restoring import PutBack, discard, proven_damage, put_back
@@ -37,12 +38,16 @@ _SERVER_OPTION = re.compile(r"[?&](pool_size|statement_timeout_ms|server_wait_ms
 
 
 class StoreOptions(TypedDict, total=False):
-    """The settings that a store is opened with; a kind of store ignores what does not apply to it."""
+    """The settings that a store is opened with; a kind of store ignores what does not apply to it.
+
+    Without `derive` it can be read, copied and searched, and no record can be written or verified.
+    """
 
     busy_timeout_ms: int
     durability: str
     vector_type: str
     unfinished: bool
+    derive: Derive
 
 
 class Scheme(Protocol):

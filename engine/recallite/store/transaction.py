@@ -15,6 +15,7 @@ from typing import Any, Self, TypeVar, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
+from recallite.store.columns import Derive
 from recallite.store.sql.blocks import Blocks, Changes
 from recallite.store.sql.derived import Lexicon, StandingRecords, Statements, WordNumbers
 from recallite.store.sql.maintenance import Copying, Erasure
@@ -127,12 +128,15 @@ class Writer(Reader):
 
     erasure: Erasure
 
-    def __init__(self, connection: SqlConnection, path: str, numbers: WordNumbers, conditions: Conditions) -> None:
+    def __init__(
+        self, connection: SqlConnection, path: str, numbers: WordNumbers, conditions: Conditions, derive: Derive
+    ) -> None:
         self.connection = connection
         self.path = path
         # The type of stored vectors of new embedders: float32 or float16.
         self.vector_type = "float32"
         self.numbers = numbers
+        self.derive = derive
         self.conditions = conditions
         # The commit at which the transaction of a caller began, inside it.
         self.began: Commit | None = None

@@ -14,9 +14,8 @@ from msgspec import Struct
 
 from recallite.errors import StoreCorrupt
 from recallite.model.checks import EARLIEST_US, LATEST_US
-from recallite.model.records import EmbeddingState, Record
+from recallite.model.records import EmbeddingState, Record, Standing
 from recallite.system.messages import shown
-from recallite.text.standing import Standing
 
 if TYPE_CHECKING:
     import numpy as np
@@ -56,7 +55,11 @@ def read_row(row: tuple[Any, ...], type: type[Typed], table: str) -> Typed:
 
 def read_rows(rows: Iterable[tuple[Any, ...]], type: type[Typed], table: str) -> list[Typed]:
     """`read_row` of each."""
-    return [read_row(row, type, table) for row in rows]
+    rows = [*rows]
+    try:
+        return msgspec.convert(rows, list[type])  # type: ignore[valid-type]
+    except msgspec.ValidationError:  # which row it is takes longer to find
+        return [read_row(row, type, table) for row in rows]
 
 
 def stored_json(text: object, what: str, type: type[Typed]) -> Typed:
@@ -291,6 +294,16 @@ class Parts(NamedTuple):
     codes: tuple[bytes, ...] = ()
     problem: str | None = None
     refused: bool = False
+
+    @property
+    def refusal(self) -> str | None:
+        """Why the embedder refuses the text for good."""
+        return self.problem if self.refused else None
+
+    @property
+    def waits(self) -> bool:
+        """Whether the text is to be embedded later."""
+        return self.problem is not None and not self.refused
 
     def rows(self, row_id: int) -> list[tuple[int, int, bytes, bytes | None]]:
         """The rows that `Vectors.insert` takes."""
@@ -529,6 +542,8 @@ class StatementCandidate(Struct, frozen=True, gc=False):
     expires_at: int | None
     recorded_from: int
     metadata: str | None
+    # The outline of its statement, empty where the store has none: it waits to be compared, or is no statement.
+    outline: bytes
     tags: tuple[str, ...]
     # Further times at which it was remembered.
     repeated_at: tuple[int, ...]

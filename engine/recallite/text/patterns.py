@@ -1,14 +1,13 @@
 """Patterns, tables of words and caches, which the modules of texts share.
 
-All regular expressions take 0.15 s to compile, and a recall needs few: each is compiled when it is first used. A long
-alternation takes 10 to 20 microseconds a question, to look for the words it needs takes 1: `may_match` does so. Tables
+All regular expressions take 0.15 s to compile, and a recall needs few: each is compiled when it is first used. Tables
 of words are in text files beside the modules that read them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import Generic, TypeVar, cast
@@ -38,15 +37,6 @@ class LazyPattern:
 def lazily(source: str, flags: int = 0) -> re.Pattern[str]:
     """Return a pattern as `re.compile` does, compiled when it is first used."""
     return cast("re.Pattern[str]", LazyPattern(source, flags))
-
-
-def may_match(text: str, words: Iterable[str]) -> bool:
-    """Whether a text has one of these lower-case words, without which a pattern that ignores case cannot match.
-
-    True for any text that is not ASCII: other characters may be case variants of letters.
-    """
-    lower = text.lower()
-    return not lower.isascii() or any(map(lower.__contains__, words))
 
 
 def word_set(text: str) -> frozenset[str]:

@@ -1,16 +1,140 @@
-"""What a question asks for besides its words: a past state, a value, a story, or something told by something else.
+"""What a question says: its words, names and times, and what it asks for besides them.
 
-Rules for English, which prefer precision to recall. Each looks first for the words that it needs.
+`recognise` has rules for English, which prefer precision to recall. All look first for what they need, once for each
+question. What a recall does with it:
+
+| recognised | the recall |
+| --- | --- |
+| a whole story | searches its topic, over time, with what no longer holds, and cuts nothing |
+| the past | shows what no longer holds, and what held at that time first |
+| a value that may have changed | puts the newest text that gives it first |
+| several steps | asks again with the values that hits give |
+| keywords alone | keeps every hit that has all of them, where it leaves out what does not answer |
+| times | raise what is told of them |
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
+from datetime import date, timedelta
+from functools import lru_cache
+from itertools import pairwise
 from math import fsum, log2
 from typing import Literal, NamedTuple
 
-from recallite.text.patterns import lazily, may_match, word_set
-from recallite.text.words import QUESTION_TERMS, STOP_TERMS, share_of, tokenize
+from recallite.system.numerics import kernels
+from recallite.text.dates.languages import (
+    DOTTED_CENTURIES,
+    Language,
+    Mention,
+    fold,
+    languages_of,
+    terms_of_times,
+    time_terms,
+)
+from recallite.text.dates.periods import Time, ranged, years_before
+from recallite.text.patterns import lazily, word_set
+from recallite.text.words import QUESTION_TERMS, STOP_TERMS, is_foreign, query_terms, share_of, tokenize
+
+# The words of a question.
+
+_NAME = re.compile(r"^\W*[A-Z]|[a-z][A-Z]|[A-Z]{2}|\d")
+_INNER = re.compile(r"[a-z][A-Z]|[A-Z]{2}|\d")
+CONTENT, NAMED = kernels.CONTENT, kernels.NAMED
+# A longer text is not searched for times.
+_LONGEST_TIMED = 2_000
+_MOST_KEYWORDS, _LONGEST_KEYWORDS = 3, 60
+
+
+class Question(NamedTuple):
+    """The index terms of a question, and its words that count, with the share of texts that contain each and its role.
+
+    `counting` is how many count; 0 if all are stop words, which are in nearly every record. It is `foreign` if it
+    is not English.
+    """
+
+    terms: list[str]
+    words: list[str]
+    shares: list[float]
+    roles: list[int]
+    counting: float
+    has_time: bool
+    foreign: bool
+
+
+@lru_cache(maxsize=1024)  # a question is often asked again
+def read_question(text: str) -> Question:
+    """The words of a question without stop words; all of them where it has only stop words."""
+    terms = query_terms(text)
+    words = [word for word in terms if word not in STOP_TERMS]
+    named = _names_in(text)
+    roles = [NAMED if word in named else 0 if word in QUESTION_TERMS else CONTENT for word in words or terms]
+    may_have_time = not time_terms().isdisjoint(terms) or any(map(text.__contains__, DOTTED_CENTURIES))
+    has_time = may_have_time and len(text) <= _LONGEST_TIMED and terms_of_times(text, terms) is not None
+    foreign = is_foreign(terms)
+    shares = [share_of(word, foreign) for word in words or terms]
+    return Question(terms, words or terms, shares, roles, float(len(words)), has_time, foreign)
+
+
+def _names_in(text: str) -> set[str]:
+    """The index terms of names and numbers in a question: words with a capital letter or a digit, except times.
+
+    The first word of a sentence and most words of a title have a capital without being names.
+    """
+    chunks = text.split()
+    capital = [chunk for i, chunk in enumerate(chunks) if _NAME.search(chunk) and (i or _INNER.search(chunk))]
+    if 2 * len(capital) > len(chunks):
+        capital = [chunk for chunk in capital if any(map(str.isdigit, chunk))]
+    named = set(tokenize(" ".join(capital))) - STOP_TERMS if capital else set()
+    return {term for term in named - time_terms() if not term.isdigit()}
+
+
+def is_time_word(term: str) -> bool:
+    """Whether an index term is a word of a time, or a number."""
+    return term in time_terms() or term.isdigit()
+
+
+# What a question asks for besides its words.
+
+
+class Asked(NamedTuple):
+    """What is recognised in a question; in most of them nothing is.
+
+    - keywords: it is one to three words that do not ask, each of which counts
+    - steps: it describes something by something else, and asks for what holds of it
+    """
+
+    story: Story | None
+    past: Past | None
+    in_past_tense: bool
+    value: AskedValue | None
+    keywords: bool
+    steps: bool
+
+
+@lru_cache(maxsize=1024)
+def recognise(question: str) -> Asked:
+    """Recognise what a question asks for."""
+    lower = question.lower()
+    # Of a text that is not ASCII other characters may be case variants of letters.
+    every = not lower.isascii()
+    # To look for these words takes 5 microseconds, to match a long alternation 10 to 20.
+    story, tensed, presently, asks, number = [every or any(map(lower.__contains__, cues)) for cues in _CUES]
+    in_past_tense = tensed and _OVER.search(question) is not None
+    past = None if _PAST_WORDS.isdisjoint(lower.replace("?", " ").split()) else _as_past(question, lower, in_past_tense)
+    value = None
+    if past is None and (presently or (asks and number)):
+        value = _asked_value(question, in_past_tense)
+    keywords = False
+    if len(question) <= _LONGEST_KEYWORDS and not question.rstrip().endswith("?"):
+        terms = read_question(question).terms
+        keywords = (
+            0 < len(terms) <= _MOST_KEYWORDS and STOP_TERMS.isdisjoint(terms) and QUESTION_TERMS.isdisjoint(terms)
+        )
+    steps = " the " in question and _has_several_steps(question)
+    return Asked(_as_story(question) if story else None, past, in_past_tense, value, keywords, steps)
+
 
 # Questions about how something was: before it changed, at first, before something else. Where these rules err, what no
 # longer holds comes before what does.
@@ -88,33 +212,27 @@ _FORMS = (
         rf"(?i)\b{_COUNTED}(?:before|prior to|until|till)(?: (?P<named>[^?.!]{{2,80}})|[ ?.]{{0,3}}$)"
     ), tensed=True),
 )  # fmt: skip
-_WORDS = word_set(
+_PAST_WORDS = word_set(
     "use used previously formerly back past before prior until till previous former old earlier from replace replaced "
     "originally initially first beginning start original initial earliest history"
 )
 
 
-def as_past(question: str) -> Past | None:
-    """Recognise a question about the past; None for the present, and for times that it names by a date."""
-    lower = question.lower()
-    if len(question) > _MOST_PAST_CHARS or _WORDS.isdisjoint(lower.replace("?", " ").split()):
+def _as_past(question: str, lower: str, in_past_tense: bool) -> Past | None:
+    """A question about the past; None for the present, and for times that it names by a date."""
+    if len(question) > _MOST_PAST_CHARS:
         return None
     for which, phrases, pattern, tensed in _FORMS:
         if not any(phrase in lower for phrase in phrases):
             continue
         match = pattern.search(question)
-        if match is None or (tensed and not in_past_tense(question)):
+        if match is None or (tensed and not in_past_tense):
             continue
         if _ASKS_OF_NOW.search(question) or not _PAST_QUESTION.search(question):
             return None
         named = match["named"] if which == "before" else None
         return Past("former") if which == "before" and not named else Past(which, (named or "").strip())
     return None
-
-
-def in_past_tense(question: str) -> bool:
-    """Whether a question has an auxiliary verb in the past tense."""
-    return may_match(question, _PAST_TENSE) and _OVER.search(question) is not None
 
 
 # Questions about a value that may have changed, and how well a text answers one: "How many commits have been merged?"
@@ -169,16 +287,14 @@ class AskedValue(NamedTuple):
         return most / fsum(weights.values())
 
 
-def asked_value(question: str) -> AskedValue | None:
-    """Return what a question asks the value of; None for other questions, and for questions about the past."""
-    if not may_match(question, _PRESENTLY) and not (may_match(question, _ASKING) and may_match(question, _NUMBERS)):
-        return None
+def _asked_value(question: str, in_past_tense: bool) -> AskedValue | None:
+    """What a question that is not about the past asks the value of; None for other questions."""
     number = _NUMBER.search(question) is not None
     present = _PRESENT.search(question) is not None
     if not present and not (number and _ASKS.search(question)):
         return None
     # "How many did I buy?" asks for the last count, "when did I buy it?" for a moment.
-    if (in_past_tense(question) and (not number or _WHEN.search(question))) or as_past(question) is not None:
+    if in_past_tense and (not number or _WHEN.search(question)):
         return None
     terms = set(tokenize(question)) - STOP_TERMS - QUESTION_TERMS
     return AskedValue({term: -log2(share_of(term)) for term in terms}, number) if terms else None
@@ -218,7 +334,7 @@ _STORY = lazily(
     )
 )
 # What `_STORY` needs.
-_NEEDED = (
+_STORIES = (
     "order", "sequence", "chronological", "timeline", "summar", "overview", "recap", "account", "rundown", "outline",
     "me through", "chang", "evolv", "develop", "progress", "unfold", "grow", "shift", "improv", "story", "history",
     "journey", "trac",
@@ -256,9 +372,9 @@ class Story(NamedTuple):
     own_words: bool
 
 
-def as_story(question: str) -> Story | None:
+def _as_story(question: str) -> Story | None:
     """The story that a question asks for; None where it asks for one thing."""
-    if len(question) > _MOST_STORY_CHARS or not may_match(question, _NEEDED) or not _STORY.search(question):
+    if len(question) > _MOST_STORY_CHARS or not _STORY.search(question):
         return None
     topic = question
     for part in _FRAME:
@@ -285,9 +401,127 @@ _ASKED = lazily(r"(?i)^(?:\w+ )?(?:(?:what|who|which)(?: \w+)? (?:is|are|was|wer
 _PERSONAL = lazily(r"\b(?:I|me|my|mine|we|our|us|you|your)\b")
 
 
-def several_steps(question: str) -> bool:
-    """Whether a question describes something by something else, and asks for what holds of it."""
-    if len(question) > _MOST_STEPS_CHARS or " the " not in question or not _STEPS_QUESTION.match(question):
+def _has_several_steps(question: str) -> bool:
+    if len(question) > _MOST_STEPS_CHARS or not _STEPS_QUESTION.match(question):
         return False
     steps = len(_DESCRIBED.findall(question))
     return steps > (1 if _ASKED.match(question) else 0) and not _PERSONAL.search(question)
+
+
+# What the rules need, in the order in which `recognise` asks for it.
+_CUES = (_STORIES, _PAST_TENSE, _PRESENTLY, _ASKING, _NUMBERS)
+
+
+# The times that a question names, as spans that raise the records in them: "in May", "last week", "since 2019".
+# `recallite.text.dates` finds them, in questions as in memories. A question without a year means any year, and what
+# happened then may have been told soon after. Days are in UTC.
+
+_DAY_US = 86_400_000_000
+_EPOCH = date(1970, 1, 1).toordinal()
+# A day or month without a year is of any year: up to this number of years back, and of the next.
+_YEARS_BACK = 10
+# What happened on a day, or in a month, is often told within a week.
+_TOLD_WITHIN_DAYS = 7
+_LONGEST_TOLD_DAYS = 31
+_LIMIT_CHARS = 24
+
+
+class Span(NamedTuple):
+    """Microseconds since 1970 UTC, `end` excluded; what is told within `fade` after it counts less and less."""
+
+    begin: int
+    end: int
+    fade: int
+
+
+def spans_of(text: str, terms: Sequence[str], clock_us: int) -> tuple[Span, ...]:
+    """The times that a text with these index terms names, seen from a moment in microseconds; often none."""
+    named = terms_of_times(text, terms) if len(text) <= _LONGEST_TIMED else None
+    if named is None:
+        return ()
+    folded = fold(text)
+    languages = languages_of(folded, named) if len(folded) == len(text) else ()
+    try:
+        today = date.fromordinal(_EPOCH + clock_us // _DAY_US)
+        for language in languages:
+            times = language.find(folded, named, today, question=True)
+            if spans := [span for time in _joined(folded, times, language) for span in _spans(time)]:
+                return tuple(dict.fromkeys(spans))
+    except (ValueError, OverflowError):  # far from our years
+        pass
+    return ()
+
+
+def _joined(folded: str, times_found: list[Mention], language: Language) -> list[Time]:
+    """Each time; "from X to Y" and "between X and Y" are one, and "since X" or "before Y" is open at one end."""
+    times, skip = [], False
+    for one, other in pairwise([*times_found, None]):
+        assert one is not None
+        if skip:
+            skip = False
+            continue
+        limit = language.context.limit.search(folded, max(0, one.start - _LIMIT_CHARS), one.start)
+        word = None if limit is None else limit.lastgroup
+        if other is not None and word == "range" and language.context.joint.fullmatch(folded, one.stop, other.start):
+            times.append(ranged(one.time, other.time))
+            skip = True
+        elif word in ("since", "after") and not one.time.recurs:
+            begin = one.time.end if word == "after" else one.time.begin
+            times.append(Time(begin, date.max))
+        elif word in ("before", "until") and not one.time.recurs:
+            times.append(Time(date.min, one.time.begin if word == "before" else one.time.end))
+        else:
+            times.append(one.time)
+    return times
+
+
+def _spans(time: Time) -> Iterator[Span]:
+    length = (time.end - time.begin).days
+    fade = _TOLD_WITHIN_DAYS * _DAY_US if time.retold and length <= _LONGEST_TOLD_DAYS else 0
+    for back in range(-1, _YEARS_BACK + 1) if time.recurs else (0,):
+        try:
+            begin = time.begin.replace(year=time.begin.year - back)
+            end = begin + timedelta(1) if length == 1 else years_before(time.end, back)
+        except ValueError:  # 29 February
+            continue
+        yield Span((begin.toordinal() - _EPOCH) * _DAY_US, (end.toordinal() - _EPOCH) * _DAY_US, fade)
+
+
+# The time that a question is about. Of the best candidates that state one thing with different values, the one that
+# holds leads: "Dana lives in Bergen now" goes directly before "Dana lives in Oslo", whichever is nearer to the
+# question, if it is the later one. A question about the past turns that around: what held before, at first, or at the
+# time that it names leads. Statements that were marked as superseded when they were written are not shown at all, but
+# to such a question they are.
+
+_FIRST_MOMENT, _LAST_MOMENT = -(2**63), 2**63 - 1
+
+
+class AskedTime(NamedTuple):
+    """The time that a question is about: a moment in microseconds, or what is former.
+
+    `before` are index terms of what came after, in a question about what was before something.
+    """
+
+    moment: int
+    former: bool = False
+    before: frozenset[str] = frozenset()
+
+
+NOW, _FIRST = AskedTime(_LAST_MOMENT), AskedTime(_FIRST_MOMENT)
+_FORMER = AskedTime(_LAST_MOMENT, former=True)
+
+
+@lru_cache(maxsize=64)  # a question about the past is looked at again when it is answered
+def asked_time(question: str, clock_us: int) -> AskedTime:
+    """The time that a question is about; `NOW` for one that is not recognised as being about the past."""
+    asked = recognise(question)
+    past = asked.past
+    if past is not None and past.which != "before":
+        return _FORMER if past.which == "former" else _FIRST
+    if past is None and not asked.in_past_tense:
+        return NOW
+    spans = spans_of(question, read_question(question).terms, clock_us)
+    moment = max((span.end for span in spans if span.begin <= clock_us), default=clock_us) - 1
+    if spans:
+        return AskedTime(moment) if moment < clock_us else NOW
+    return NOW if past is None else _FORMER._replace(before=frozenset(tokenize(past.named)) - STOP_TERMS)

@@ -106,16 +106,6 @@ class Reading(NamedTuple):
         written = self.indices[span][self.counts[span] & TAG_ONLY == 0]
         return list(map(self.vocabulary.__getitem__, written.tolist()))
 
-    def words_of(self, texts: Sequence[int] | None) -> tuple[NDArray[np.int32], NDArray[np.uint8], NDArray[np.int64]]:
-        """`indices`, `counts` and `offsets` of these texts only; of all for None."""
-        if texts is None:
-            return self.indices, self.counts, self.offsets
-        rows = np.asarray(texts, np.int64)
-        begins, lengths = self.offsets[rows], np.diff(self.offsets)[rows]
-        offsets = np.concatenate([[0], np.cumsum(lengths)])
-        entries = np.arange(offsets[-1]) + np.repeat(begins - offsets[:-1], lengths)
-        return self.indices[entries], self.counts[entries], offsets
-
 
 def read_texts(
     texts: Sequence[str], contexts: Sequence[str | None] | None = None, tags: Sequence[Collection[str]] | None = None

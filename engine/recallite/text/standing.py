@@ -88,6 +88,11 @@ _LEAST, _LEAST_TASK = 0.5, 0.7
 _LONGEST_SENTENCE = 240
 
 
+# What texts are, whatever their kind and context: a write asks for the same when it looks for instructions.
+_known: list[dict[str, Standing | None]] = [{"": None}]
+_MOST_KNOWN = 1 << 14
+
+
 class _Judged(NamedTuple):
     """What a sentence is: a task for once, a standing instruction or preference, one that says it `lasts`, or none.
 
@@ -110,15 +115,30 @@ def standing_of(kind: str, text: str, context: str | None = None) -> Standing | 
 
 def standing_of_each(records: Sequence[tuple[str, str, str | None]]) -> list[Standing | None]:
     """Classify records as `standing_of` does; what follows a task is about it, unless it lasts: "from now on"."""
+    asked = [
+        text
+        if len(text) <= MOST_CHARS and kind not in _OTHER_KINDS and (context or "").strip().lower() not in ANSWERING
+        else ""
+        for kind, text, context in records
+    ]
+    known = _known[0]
+    if unknown := [text for text in dict.fromkeys(asked) if text not in known]:
+        if len(known) + len(unknown) > _MOST_KNOWN:  # another thread may read what was known
+            known = _known[0] = {text: known[text] for text in asked if text in known}
+        known.update(zip(unknown, _named_by_model(unknown), strict=True))
+    return [known[text] for text in asked]
+
+
+def _named_by_model(texts: Sequence[str]) -> list[Standing | None]:
+    """Classify texts, whatever their kind and context: 50 us each where there are many, and 150 us for one."""
     sentences: list[str] = []
-    ends = []
-    for kind, text, context in records:
-        if len(text) <= MOST_CHARS and kind not in _OTHER_KINDS and (context or "").strip().lower() not in ANSWERING:
-            sentences += sentences_of(text)[0]
+    ends = [0]
+    for text in texts:
+        sentences += sentences_of(text)[0]
         ends.append(len(sentences))
     judged = _judged(sentences)
     named: list[Standing | None] = []
-    for begin, end in pairwise([0, *ends]):
+    for text, (begin, end) in zip(texts, pairwise(ends), strict=True):
         beside_task = False
         found: Standing | None = None
         # The more sentences, the more may be taken for standing ones by mistake.
@@ -131,7 +151,7 @@ def standing_of_each(records: Sequence[tuple[str, str, str | None]]) -> list[Sta
             elif one.lasts or not beside_task:
                 found = one.standing
             beside_task = beside_task or one.task
-        named.append(None if found == "instruction" and addresses_model(records[len(named)][1]) else found)
+        named.append(None if found == "instruction" and addresses_model(text) else found)
     return named
 
 

@@ -166,12 +166,8 @@ def foldable(text: str) -> str:
         text = text.replace(mark, combining)
     folded = normalized("NFKC", normalized("NFKC", text).casefold())
     folded = _MARKS_AFTER_LETTER.sub("", folded.translate(_FOLDS))
-    return _NASAL_BEFORE_STOP.sub(_anusvara, folded)
-
-
-def _anusvara(nasal: re.Match[str]) -> str:
-    """The dot for a nasal, of the same block: U+0902 for U+0928."""
-    return chr(ord(nasal[0][0]) & ~0x7F | 2)
+    # The dot for a nasal, of the same block: U+0902 for U+0928.
+    return _NASAL_BEFORE_STOP.sub(lambda nasal: chr(ord(nasal[0][0]) & ~0x7F | 2), folded)
 
 
 def terms_of_chunks(chunks: Iterable[str]) -> list[tuple[str, ...]]:
@@ -410,7 +406,7 @@ def rarity_of(term: str) -> float:
 def is_foreign(terms: Sequence[str]) -> bool:
     """Whether the terms of a text are more common in other languages than in English, or mostly of another script."""
     (english, least), foreign = _shares(), _foreign_shares()
-    bits = sum(log2(foreign.get(term, least) / english.get(term, least)) for term in terms)
+    bits = sum([log2(foreign.get(term, least) / english.get(term, least)) for term in terms])
     return bits >= 0 or 2 * sum(map(str.isascii, terms)) < len(terms)
 
 

@@ -18,9 +18,10 @@ from recallite.model.checks import check_vectors
 from recallite.model.reports import Imported
 from recallite.model.settings import WritePolicy
 from recallite.remember.embed import are_unit, embed_rows, identity_for, insert_rows
-from recallite.remember.pending import comparing_policies, start_comparing
+from recallite.remember.pending import start_comparing, waits_under
 from recallite.remember.prepare import check_expiry, content_id, is_to_come, metadata_json, prepare
 from recallite.remember.relations import LINK_TYPES, check_pair, check_reason
+from recallite.store.columns import RowColumns
 from recallite.store.store import Progress
 from recallite.store.transaction import Reader, Writer
 from recallite.store.values import LinkRow, Row, Supersession
@@ -223,8 +224,9 @@ class Batch:
             rows = [item.row for memory in fresh for item in memory]
             insert_rows(writer, [row for row in rows if row.named], identity)
             # What no export has an id for is compared as any write: its file says of nothing what it replaced.
-            written = [row for row in rows if not row.named]
-            insert_rows(writer, written, identity, compared_by=comparing_policies(engine.settings.write_policy))
+            written = RowColumns.of(row for row in rows if not row.named)
+            written.waits_under = waits_under(written, engine.settings.write_policy)
+            insert_rows(writer, written, identity)
             linked = self._write_links(writer, links)
             for line, entry, row in supersessions:
                 try:
@@ -234,7 +236,7 @@ class Batch:
             for document in documents:
                 put_document(writer, document, self._sight)
         engine.may_have_pending |= any(row.pending for row in rows)
-        engine.may_have_uncompared |= bool(written)
+        engine.may_have_uncompared |= written.waits_under is not None
         self.stored += len(fresh)
         self.skipped += len(memories) - len(fresh)
         self.linked += linked

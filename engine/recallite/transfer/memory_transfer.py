@@ -6,6 +6,7 @@ import os
 from typing import IO, Unpack
 
 from recallite import transfer
+from recallite.derivation import derive
 from recallite.engine import Namespace
 from recallite.errors import InvalidInput
 from recallite.model import checks
@@ -190,7 +191,9 @@ def restore_store(
             raise InvalidInput(f"{what} is no file: restore what the database server has backed up there")
     settings = settings or Settings()
     key = named_key(settings.key_file) if key is None else key
-    done = put_back(backup, target, key, busy_timeout_ms=settings.busy_timeout_ms, on_progress=on_progress)
+    done = put_back(
+        backup, target, key, busy_timeout_ms=settings.busy_timeout_ms, derive=derive, on_progress=on_progress
+    )
     if discard_old and done.old_path is not None:
         discard(done.old_path)
     return RestoreReport(

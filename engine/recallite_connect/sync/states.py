@@ -377,7 +377,7 @@ def put_memory(writer: Writer, before: Item | None, after: Item, complete: Compl
             complete(row)
     active = embedder_of(writer, rows, embedder)
     if before is None:
-        writer.standing.derive(writer.records.insert(rows, active))
+        writer.records.insert(rows, active)
         return
     row_id = writer.records.find_ids([after.name[1]], "/")[after.name[1]]
     if changed:

@@ -8,6 +8,7 @@ import threading
 
 import pytest
 
+from recallite.derivation import derive
 from recallite.index.memory_index import MemoryIndex
 from recallite.store.opening import open_store
 from tests.attacks.index_difference import difference
@@ -27,7 +28,7 @@ def opened(postgres_address):
     made = []
 
     def open_another():
-        made.append(open_store(postgres_address))
+        made.append(open_store(postgres_address, derive=derive))
         return made[-1]
 
     yield open_another
@@ -125,7 +126,7 @@ def test_after_a_crash_of_one_server_process_everything_is_loaded_again():
     server = PostgresServer.started(fsync=True)
     try:
         address = server.address(schema="notes")
-        store, index = open_store(address), MemoryIndex()
+        store, index = open_store(address, derive=derive), MemoryIndex()
         try:
             insert(store, "before")
             with store.read() as reader:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from recallite.derivation import derive
 from recallite.errors import Conflict, StoreError, StoreUnavailable
 from recallite.store.opening import open_store
 from recallite_postgres.repositories import BY_TEXT
@@ -22,7 +23,7 @@ COUNT = 4 * connection.FEWEST_ROWS
 
 @pytest.fixture
 def store(postgres_address):
-    opened = open_store(postgres_address)
+    opened = open_store(postgres_address, derive=derive)
     yield opened
     opened.close()
 
@@ -33,7 +34,7 @@ def stores(store, postgres_server, postgres_address, role):
     name, password = role()
     store.grant_tenant(name, "/")
     schema = postgres_address.rpartition("schema=")[2]
-    tenant = open_store(postgres_server.address(user=name, password=password, schema=schema))
+    tenant = open_store(postgres_server.address(user=name, password=password, schema=schema), derive=derive)
     yield {"owner": store, "tenant": tenant}
     tenant.close()
 
@@ -130,7 +131,7 @@ def test_many_rows_whose_connection_ends_leave_nothing(store, postgres_server, p
         insert(writer, [*rows(COUNT, "before")])
     before = sizes(store)
     with Proxy(postgres_server.socket) as proxy:
-        other = open_store(proxy.address(schema=postgres_address.rpartition("schema=")[2]))
+        other = open_store(proxy.address(schema=postgres_address.rpartition("schema=")[2]), derive=derive)
         try:
             cut = proxy.cut_at(at, when=when)
             with raises(StoreUnavailable, "connection_lost", match="nothing was written"), other.atomic() as writer:

@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from recallite import Memory, Settings
+from recallite.derivation import derive
 from recallite.errors import StoreUnavailable
 from recallite.store.opening import open_store
 from tests.limits import LAST_RESORT_SECONDS
@@ -19,7 +20,7 @@ PLAIN = Settings(embedder="none")
 @pytest.fixture
 def stores(postgres_address):
     """Two of one memory, as two processes have them."""
-    opened = [open_store(postgres_address, busy_timeout_ms=200) for _ in range(2)]
+    opened = [open_store(postgres_address, busy_timeout_ms=200, derive=derive) for _ in range(2)]
     yield opened
     for store in opened:
         store.close()

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 
+from recallite.derivation import derive
 from recallite.model.filters import Filter
 from recallite.store.opening import open_store
 from tests.unit.core.store.contract.support import NOW, row
@@ -15,9 +16,10 @@ KILLS, ROUNDS, BATCH = 8, 60, 64
 EVERY = Filter()
 WORK = """
 import sys
+from recallite.derivation import derive
 from recallite.store.opening import open_store
 from tests.system.store.test_key_lists_processes import ROUNDS, write
-store = open_store(sys.argv[1])
+store = open_store(sys.argv[1], derive=derive)
 for number in range(ROUNDS):
     write(store, number)
     print(number, flush=True)
@@ -49,7 +51,7 @@ def test_kills_lose_and_double_nothing(tmp_path):
         path = tmp_path / f"{number}.db"
         told, ended = run(path, chance.uniform(0.3 * took, took))
         killed += ended
-        store = open_store(str(path))
+        store = open_store(str(path), derive=derive)
         try:
             assert store.verify().problems == ()
             with store.read() as reader:

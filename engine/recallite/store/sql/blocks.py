@@ -126,11 +126,8 @@ class Blocks(Repository):
             f"SELECT record_id, terms, counts FROM record_terms WHERE record_id {IN_ARRAY} ORDER BY record_id",
             (self._id_array(ids),),
         )
-        return term_block(
-            np.array([row[0] for row in rows], dtype=np.int64),
-            b"".join(row[1] for row in rows),
-            b"".join(row[2] + b"\0" for row in rows),
-        )
+        ids, terms, counts = zip(*rows, strict=True) if rows else ((), (), ())
+        return term_block(np.array(ids, dtype=np.int64), b"".join(terms), b"\0".join([*counts, b""]))
 
     def links(self, ids: Sequence[int] | None = None) -> LinkBlock:
         """The links that raise what they lead to: all, or only the incoming and outgoing links of these records."""

@@ -1,11 +1,12 @@
-"""What is derived from the texts of records: words, keys and frames of statements, and what stands.
+"""What is derived from the texts of records: words, keys, frames and outlines of statements, and what stands.
 
-`rebuild` makes all of it from the texts again.
+It comes as a `Derivation`, by the function that the store was opened with, and is stored as it comes: nothing here
+reads a text. `rebuild` has all of it derived again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import chain, pairwise
@@ -18,14 +19,11 @@ from numpy.typing import NDArray
 
 from recallite.errors import StoreCorrupt
 from recallite.model.authority import LOWEST_RANK
-from recallite.model.filters import MESSAGE_KIND
+from recallite.model.records import Standing
+from recallite.store.columns import StatementForm, Texts, Words
 from recallite.store.sql.repository import IN_ARRAY, TAGS_SQL, Repository, json_list
-from recallite.store.values import CHUNK_KIND, Sought, SoughtText, StatementCandidate
+from recallite.store.values import CHUNK_KIND, Sought, SoughtText, StatementCandidate, read_rows
 from recallite.system.numerics import kernels
-from recallite.text.reading import Reading
-from recallite.text.standing import Standing, standing_of_each
-from recallite.text.statements import MAX_FRAMES, frames_of, statement_of
-from recallite.text.statements.keys import record_keys
 
 # Term lists as `record_terms` has them: the numbers of a record's words, ascending and packed, and a byte for each.
 # Packed numbers take two bytes each: see `recallite_kernels.pack_ascending`.
@@ -117,15 +115,15 @@ class Lexicon(Repository):
             numbers.update(self.lookup(missing))
         return {word: numbers[word] for word in words if word in numbers}
 
-    def put_reading(self, ids: Sequence[int], reading: Reading, texts: Sequence[int] | None = None) -> None:
-        """Store the words of records, adding new words: ids[i] gets text i of the reading, or texts[i]."""
-        words, counts, offsets = reading.words_of(texts)
+    def put(self, ids: Sequence[int], all_words: Words, texts: Sequence[int] | None = None) -> None:
+        """Store the words of records, adding new words: ids[i] gets those of text i, or of texts[i]."""
+        words, counts, offsets = all_words.of(texts)
         cache = self._tx.numbers
         epoch = self._tx.known("lexicon_epoch", self._read_epoch)
         if epoch != cache.epoch or len(cache.written) > _CACHE_WORDS:
             cache.written.clear()
             cache.epoch = epoch
-        numbers = self._numbers_of(reading.vocabulary, None if texts is None else np.unique(words))
+        numbers = self._numbers_of(all_words.vocabulary, None if texts is None else np.unique(words))
         lists = packed_lists(numbers[words], counts, offsets)
         self._insert_many(
             "record_terms",
@@ -165,17 +163,22 @@ class Lexicon(Repository):
 
 # Statements: their keys and frames.
 
-# What happened, what a file says and how to do something is not superseded by a later text.
-WITHOUT_STATEMENTS = (CHUNK_KIND, MESSAGE_KIND, "episode", "procedure")
 # The further times at which a record was remembered, as JSON.
 _REPEATED_SQL = json_list("again.at", "again.at", "occurrence again WHERE again.record_id = r.id")
 _KEY = Struct("<q")
+KEY_BYTES = _KEY.size
+"""The first bytes of a `content_hash` are the key of a text."""
 _FRAME = Struct("<II")
-_STATED = "SELECT id, kind, scope_id, authority, position, text, context, recorded_until, superseded_at FROM record"
+STORED_TEXT = (
+    "r.id, r.scope_id, r.superseded_at, r.kind, r.authority, r.position, r.recorded_until, r.text, r.context, "
+    f"{TAGS_SQL}"
+)
+"""The columns of `StoredText`."""
 _CANDIDATES = (
     "SELECT r.kind, r.scope_id, r.id, r.public_id, r.text, r.context, r.content_hash, r.topic, o.name, r.position, "
     "r.pinned, r.authority, r.created_at, r.valid_from, r.valid_until, r.valid_resolved, r.expires_at, "
-    f"r.recorded_from, r.metadata, {TAGS_SQL}, {_REPEATED_SQL} FROM record r LEFT JOIN source o ON o.id = r.source_id"
+    f"r.recorded_from, r.metadata, q.outline, {TAGS_SQL}, {_REPEATED_SQL} FROM record r "
+    "LEFT JOIN source o ON o.id = r.source_id LEFT JOIN statement q ON q.record_id = r.id"
 )
 # The newest records of a key that are looked at, and how many more are read than are wanted: some may have expired, or
 # be of another kind.
@@ -187,36 +190,62 @@ KeysOf = tuple[int, bytes]
 """The row id of a record and its keys, as `statement` has them."""
 
 
-class Stated(NamedTuple):
-    """The fields of a version that its keys and frames are made of."""
+class StoredText(NamedTuple):
+    """The fields of a version that all else is derived from, and what its keys are stored under."""
 
     row_id: int
-    kind: str
     scope_id: int
+    superseded_at: int | None
+    kind: str
     authority: int
     position: int | None
+    recorded_until: int | None
     text: str
     context: str | None
-    recorded_until: int | None
-    superseded_at: int | None = None
+    tags: str
+
+
+class Stored(NamedTuple):
+    """Versions as columns: what is derived from them, and what their keys are stored under."""
+
+    ids: Sequence[int]
+    scopes: Sequence[int]
+    superseded_at: Sequence[int | None]
+    texts: Texts
+
+    @classmethod
+    def of(cls, rows: Sequence[StoredText]) -> Stored:
+        """The columns of these versions."""
+        columns: Iterable[Any] = zip(*rows, strict=True) if rows else [()] * len(StoredText._fields)
+        ids, scopes, superseded_at, *fields, tags = columns
+        return cls(ids, scopes, superseded_at, Texts._make([*fields, [*map(msgspec.json.decode, tags)]]))
+
+
+class StatementRow(NamedTuple):
+    """The statement of a version as it is stored."""
+
+    row_id: int
+    keys: bytes
+    frames: bytes
+    outline: bytes
 
 
 class Statements(Repository):
     """The tables `statement` and `statement_key`; SQLite has sorted runs in place of the second."""
 
-    def put(self, stated: Iterable[Stated]) -> None:
-        """Store the keys and frames of versions; most texts have few, long ones none."""
+    def put(self, stored: Stored, forms: Sequence[StatementForm | None]) -> None:
+        """Store the statements of versions, a form for each; most texts have few keys, long ones none."""
         rows, current, lower_ranks = [], [], set()
-        for version in stated:
-            made = stored_form(version)
-            if made is not None:
-                rows.append((version.row_id, *made))
-                if version.superseded_at is None and made[0]:
-                    current.append((version.row_id, made[0]))
-                if version.authority < 0:
-                    lower_ranks.add(version.authority)
+        for i, form in enumerate(forms):
+            if form is not None:
+                row = statement_row(stored, i, form)
+                rows.append(row)
+                if stored.superseded_at[i] is None and row.keys:
+                    current.append((row.row_id, row.keys))
+                if stored.texts.authorities[i] < 0:
+                    lower_ranks.add(stored.texts.authorities[i])
         if rows:
-            self._insert_many("statement", "record_id, keys, frames", rows)
+            self._insert_many("statement", "record_id, keys, frames, outline", rows)
             self._list(current)
         if lower_ranks and not lower_ranks.issubset(self._lower_ranks()):
             self._tx.forget_known()
@@ -234,10 +263,20 @@ class Statements(Repository):
         if tell:
             self._tx.changes.append_ids("frames", list(ids))
         self.drop(ids)
-        ids = self._tx.uncompared.without(ids)
-        self.put(
-            Stated(*row) for row in self._rows(f"{_STATED} WHERE indexed AND id {IN_ARRAY}", (self._id_array(ids),))
+        stored = self.stored(self._tx.uncompared.without(ids))
+        self.put(stored, [*self._forms(stored)])
+
+    def stored(self, ids: Sequence[int] | NDArray[np.int64], *, indexed: bool = True) -> Stored:
+        """These versions by row id, the `indexed` ones or all, with the fields that all else is derived from."""
+        rows = self._execute(
+            f"SELECT {STORED_TEXT} FROM record r WHERE {'r.indexed AND ' if indexed else ''}r.id {IN_ARRAY} "
+            "ORDER BY r.id",
+            (self._id_array(ids),),
         )
+        return Stored.of(read_rows(rows, StoredText, "record"))
+
+    def _forms(self, stored: Stored) -> Iterator[StatementForm | None]:
+        return map(self._tx.derive(stored.texts).statement, range(len(stored.ids)))
 
     def list_keys(self, ids: Sequence[int]) -> None:
         """List the keys of these open records if they are not superseded, else unlist them."""
@@ -396,25 +435,16 @@ class Statements(Repository):
         )
         return {row[2]: ((row[0], row[1]), _fields(row[2:])) for row in rows}
 
-    def frames(self, row_ids: NDArray[np.int64], *, of_texts: bool = False) -> NDArray[np.uint32]:
-        """The frames of these versions and their values: uint32 (versions, `MAX_FRAMES`, 2), 0 where there is none.
+    def frames(self, row_ids: NDArray[np.int64], *, of_texts: bool = False) -> list[tuple[int, bytes]]:
+        """The frames of these versions, as pairs of uint32 (frame, value), by row id; versions without any are absent.
 
-        `of_texts` reads them from the texts, of records that wait to be compared: some 0.1 ms each.
+        `of_texts` derives them, of records that wait to be compared: some 0.1 ms each.
         """
-        rows: list[tuple[int, bytes]] = []
         if of_texts:
-            stated = self._rows(f"{_STATED} WHERE indexed AND id {IN_ARRAY}", (self._id_array(row_ids),))
-            made = ((row[0], stored_form(Stated(*row))) for row in stated)
-            rows = [(row_id, form[1]) for row_id, form in made if form is not None and form[1]]
-        elif len(row_ids):
-            rows = self._framed(row_ids)
-        frames, size = np.zeros((len(row_ids), MAX_FRAMES, 2), dtype=np.uint32), MAX_FRAMES * _FRAME.size
-        if rows:  # most turns of transcripts state nothing
-            blobs = b"".join(blob[:size].ljust(size, b"\0") for _, blob in rows)
-            order = np.argsort(row_ids, kind="stable")
-            found = np.searchsorted(row_ids, [row_id for row_id, _ in rows], sorter=order)
-            frames[order[found]] = np.frombuffer(blobs, dtype="<u4").reshape(-1, MAX_FRAMES, 2)
-        return frames
+            stored = self.stored(row_ids)
+            forms = zip(stored.ids, self._forms(stored), strict=True)
+            return [(row_id, _frames(form)) for row_id, form in forms if form is not None and form.frames]
+        return self._framed(row_ids) if len(row_ids) else []
 
     def _framed(self, row_ids: NDArray[np.int64]) -> list[tuple[int, bytes]]:
         """Ids and frames of these versions, without the ones that have no frames."""
@@ -439,27 +469,23 @@ _FLAGS = tuple(StatementCandidate.__struct_fields__.index(name) for name in ("pi
 
 def _fields(row: Sequence[Any]) -> tuple[Any, ...]:
     """The fields of a candidate but for its weight."""
-    *fields, tags, repeated_at = row
+    *fields, outline, tags, repeated_at = row
     for i in _FLAGS:
         fields[i] = bool(fields[i])
+    fields.append(outline or b"")
     fields.append(() if tags == "[]" else tuple(msgspec.json.decode(tags)))
     fields.append(() if repeated_at == "[]" else tuple(msgspec.json.decode(repeated_at)))
     return tuple(fields)
 
 
-def stored_form(version: Stated) -> tuple[bytes, bytes] | None:
-    """The keys and frames of a version as they are stored; None where it has neither. A closed version has no keys."""
-    if version.kind in WITHOUT_STATEMENTS:
-        return None
-    # A turn of a transcript is evidence of what was said: nothing supersedes it, so that nothing has to find it.
-    sought = version.recorded_until is None and version.position is None
-    stored = record_keys(version.text, version.context).stored if sought else ()
-    keys = _within(stored, version.scope_id, version.authority)
-    statement = statement_of(version.text, version.context)
-    frames = () if "?" in version.text else frames_of(statement, turn=version.position is not None)
-    if not keys and not frames:
-        return None
-    return b"".join(map(_KEY.pack, keys)), b"".join(_FRAME.pack(*frame) for frame in frames)
+def statement_row(stored: Stored, i: int, form: StatementForm) -> StatementRow:
+    """The row of a version whose statement has this form."""
+    keys = _within(form.keys, stored.scopes[i], stored.texts.authorities[i])
+    return StatementRow(stored.ids[i], b"".join(map(_KEY.pack, keys)), _frames(form), form.outline)
+
+
+def _frames(form: StatementForm) -> bytes:
+    return b"".join([_FRAME.pack(*frame) for frame in form.frames])
 
 
 def key_array(keys: bytes) -> NDArray[np.int64]:
@@ -493,14 +519,9 @@ class StandingRecords(Repository):
         """Mark records, by row id, as instructions and preferences; None marks nothing."""
         self._insert_many("standing", "record_id, name", [row for row in named if row[1] is not None])
 
-    def derive(self, ids: Sequence[int]) -> None:
-        """Mark these records again by what is stored of them."""
+    def drop(self, ids: Sequence[int]) -> None:
+        """Remove the marks of records."""
         self._execute(f"DELETE FROM standing WHERE record_id {IN_ARRAY}", (self._id_array(ids),))
-        rows = self._rows(
-            f"SELECT id, kind, text, context FROM record WHERE indexed AND authority = 0 AND id {IN_ARRAY}",
-            (self._id_array(ids),),
-        )
-        self.put(zip([row[0] for row in rows], standing_of_each([row[1:] for row in rows]), strict=True))
 
     def copy(self, row_id: int, to_id: int) -> None:
         """Give a record the mark of another."""

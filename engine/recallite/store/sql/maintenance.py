@@ -9,7 +9,7 @@ from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -19,28 +19,18 @@ from recallite.model.checks import now_us, to_datetime
 from recallite.model.filters import MESSAGE_KIND
 from recallite.model.reports import ErasureReceipt
 from recallite.store.sql.derived import numbers_in
-from recallite.store.sql.repository import IN_ARRAY, INSIDE, TAGS_SQL, Repository, within
+from recallite.store.sql.repository import IN_ARRAY, INSIDE, Repository, within
 from recallite.store.sql.schema import TABLES, Table
 from recallite.store.sql.services import LOST_MESSAGES
 from recallite.store.sql.vectors import VECTOR_BYTES
 from recallite.store.store import Progress
-from recallite.store.values import CopyMark, Erased, read_rows, stored_json
-from recallite.text.reading import read_texts
-from recallite.text.words import content_hash
+from recallite.store.values import CopyMark, Erased, stored_json
 
 if TYPE_CHECKING:
     from recallite.store.transaction import Writer
 
 
 _BATCH = 2000
-
-
-class _Text(NamedTuple):
-    id: int
-    text: str
-    context: str | None
-    tags: str
-    indexed: bool | int
 
 
 def rebuild(tx: Writer, on_progress: Progress | None = None) -> None:
@@ -59,21 +49,16 @@ def rebuild(tx: Writer, on_progress: Progress | None = None) -> None:
     tx.numbers.forget()
     total = tx.connection.execute("SELECT count(*) FROM record").get
     done, last = 0, 0
-    texts = f"SELECT r.id, r.text, r.context, {TAGS_SQL}, r.indexed FROM record r WHERE r.id > ? ORDER BY r.id LIMIT ?"
-    while rows := read_rows(tx.connection.execute(texts, (last, _BATCH)), _Text, "record"):
-        ids = [row.id for row in rows]
-        if indexed := [row for row in rows if row.indexed]:
-            tags = [msgspec.json.decode(row.tags) for row in indexed]
-            reading = read_texts([row.text for row in indexed], [row.context for row in indexed], tags)
-            tx.lexicon.put_reading([row.id for row in indexed], reading)
-        tx.standing.derive(ids)
-        tx.statements.derive(ids)
+    following = "SELECT id FROM record WHERE id > ? ORDER BY id LIMIT ?"
+    while ids := [row[0] for row in tx.connection.execute(following, (last, _BATCH))]:
+        texts = tx.statements.stored(ids, indexed=False).texts
         tx.connection.executemany(
             "UPDATE record SET content_hash = ?1 WHERE id = ?2 AND content_hash IS DISTINCT FROM ?1",
-            [(content_hash(row.text, row.context), row.id) for row in rows],
+            [*zip(tx.derive(texts).hashes, ids, strict=True)],
         )
+        tx.records.derive(ids)
         last = ids[-1]
-        done += len(rows)
+        done += len(ids)
         if on_progress is not None:
             on_progress(done, total)
     _mend_vectors(tx)

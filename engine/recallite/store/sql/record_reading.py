@@ -18,11 +18,10 @@ from recallite.errors import StoreCorrupt
 from recallite.model.authority import Rank, authority_of
 from recallite.model.checks import to_datetime
 from recallite.model.filters import Filter, Versions
-from recallite.model.records import EmbeddingState, Outcome, Record
+from recallite.model.records import EmbeddingState, Outcome, Record, Standing
 from recallite.store.sql.repository import IN_ARRAY, NO_LIMIT, TAGS_SQL, Condition, Repository, columns_sql, json_list
 from recallite.store.values import CurrentRecord, EmbedderRow, Found, Moment, Row, Version, read_row, read_rows
 from recallite.system.messages import shown
-from recallite.text.standing import Standing
 
 decode = msgspec.json.decode
 _object = msgspec.json.Decoder(dict[str, Any]).decode

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import msgspec
 
-from recallite.store.columns import RowColumns
-from recallite.store.sql.derived import WITHOUT_STATEMENTS, Stated
+from recallite.store.columns import Derivation, RowColumns
+from recallite.store.sql.derived import Stored
 from recallite.store.sql.record_reading import RecordReader
 from recallite.store.sql.repository import IN_ARRAY, TAGS_SQL
 from recallite.store.sql.schema import columns_of
 from recallite.store.values import Access, EmbedderRow, Parts, Row
-from recallite.text.reading import read_texts
 
 # Columns that a closed version takes over from its record.
 _DERIVED = ("superseded_at", "superseded_until", "held_until")
@@ -30,13 +30,10 @@ _DERIVE_FROM = (
 class Records(RecordReader):
     """The table `record` and what is derived from it."""
 
-    def insert(
-        self, rows: Sequence[Row], embedder: EmbedderRow | None, *, compared_by: Callable[[bool], str] | None = None
-    ) -> list[int]:
+    def insert(self, rows: Sequence[Row], embedder: EmbedderRow | None) -> list[int]:
         """Insert records with their words, tags and vectors; returns their row ids, ascending.
 
-        `rows` may be `RowColumns`. Their statements are read now; with `compared_by` they wait to be compared under the
-        policy in JSON that it returns for rows with ids chosen by the caller (True) or not (False).
+        `rows` may be `RowColumns`, with what was derived from them and what they wait for.
         """
         columns = RowColumns.of(rows)
         if not columns:
@@ -49,7 +46,7 @@ class Records(RecordReader):
         sources: dict[Any, int] = self._tx.scopes.intern_sources(named) if named else {}
         source_ids = [*map(sources.get, zip(scope_ids, columns.source, strict=True))] if named else [None] * len(ids)
         self._insert_rows(ids, columns, scope_ids, source_ids)
-        self._insert_derived(ids, columns, scope_ids, compared_by)
+        self._insert_derived(ids, columns, scope_ids)
         self._insert_vectors(ids, columns, embedder)
         self._tx.occurrences.add(
             (row_id, *again) for row_id, repeated in _having(ids, columns.repeated) for again in repeated
@@ -64,7 +61,7 @@ class Records(RecordReader):
     ) -> None:
         """Insert rows into `record`, given the ids of their scopes and sources."""
         self._number_kinds({*rows.kind})
-        columns = (rows.embedding_states if name == "embedding_state" else getattr(rows, name) for name in _OWN)
+        columns = [rows.embedding_states if name == "embedding_state" else getattr(rows, name) for name in _OWN]
         self._insert_many("record", _INSERTED, zip(ids, *columns, scopes, sources, strict=True))
 
     def _number_kinds(self, kinds: set[str]) -> None:
@@ -77,9 +74,7 @@ class Records(RecordReader):
         number: int | None = self._execute("SELECT id FROM kind WHERE name = ?", (kind,)).get
         return number
 
-    def _insert_derived(
-        self, ids: Sequence[int], rows: RowColumns, scopes: Sequence[int], compared_by: Callable[[bool], str] | None
-    ) -> None:
+    def _insert_derived(self, ids: Sequence[int], rows: RowColumns, scopes: Sequence[int]) -> None:
         """Store tags, words, standing and statements of rows; rows that recall leaves out have only tags."""
         self.put_tags(_having(ids, rows.tags))
         if not all(rows.indexed):
@@ -88,22 +83,49 @@ class Records(RecordReader):
             rows = rows.select(indices)
         if not rows:
             return
-        reading = rows.reading or read_texts(rows.text, rows.context, rows.tags)
-        self._tx.lexicon.put_reading(ids, reading, rows.texts_read)
-        self._tx.standing.put(_having(ids, rows.standing))
-        if compared_by is None:
-            stated = zip(
-                ids, rows.kind, scopes, rows.authority, rows.position, rows.text, rows.context, rows.recorded_until,
-                strict=True,
-            )  # fmt: skip
-            self._tx.statements.put(Stated(*fields) for fields in stated)
-        else:
-            waiting: dict[bool, list[int]] = {}
-            for row_id, kind, named in zip(ids, rows.kind, rows.named, strict=True):
-                if kind not in WITHOUT_STATEMENTS:
-                    waiting.setdefault(named, []).append(row_id)
-            for named, row_ids in waiting.items():
-                self._tx.uncompared.add(row_ids, compared_by(named))
+        stored = Stored(ids, scopes, [None] * len(ids), rows.texts())
+        derivation, derived = rows.derivation, rows.derived
+        if derivation is None:
+            derivation, derived = self._tx.derive(stored.texts), None
+        waiting: dict[str, list[int]] = {}
+        if rows.waits_under is not None:
+            for row_id, policy in zip(ids, rows.waits_under, strict=True):
+                if policy is not None:
+                    waiting.setdefault(policy, []).append(row_id)
+        for policy, row_ids in waiting.items():
+            self._tx.uncompared.add(row_ids, policy)
+        self._put_derived(stored, derivation, derived, {*chain(*waiting.values())})
+
+    def _put_derived(
+        self, stored: Stored, derivation: Derivation, derived: Sequence[int] | None, waiting: Collection[int]
+    ) -> None:
+        """Store what was derived from versions; `derived` are their indices in it, None for all.
+
+        Records that wait to be compared get no statements: nothing is compared with them before their turn.
+        """
+        self._tx.lexicon.put(stored.ids, derivation.words, derived)
+        indices = range(len(stored.ids)) if derived is None else derived
+        standing = derivation.standing
+        if any(standing):
+            self._tx.standing.put(zip(stored.ids, [standing[i] for i in indices], strict=True))
+        if len(waiting) < len(stored.ids):
+            self._tx.statements.put(
+                stored,
+                [
+                    None if row_id in waiting else derivation.statement(i)
+                    for row_id, i in zip(stored.ids, indices, strict=True)
+                ],
+            )
+
+    def derive(self, ids: Sequence[int]) -> None:
+        """Derive again what belongs to the texts of these records, from what is stored of them."""
+        self._tx.lexicon.drop(ids)
+        self._tx.standing.drop(ids)
+        self._tx.statements.drop(ids)
+        stored = self._tx.statements.stored(ids)
+        if stored.ids:
+            waiting = {*ids}.difference(self._tx.uncompared.without(ids))
+            self._put_derived(stored, self._tx.derive(stored.texts), None, waiting)
 
     def _insert_vectors(self, ids: Sequence[int], rows: RowColumns, embedder: EmbedderRow | None) -> None:
         """Store the vectors of rows, or why the embedder refused them."""
@@ -111,8 +133,8 @@ class Records(RecordReader):
             return
         vectors: list[tuple[int, int, bytes, bytes | None]] = []
         for row_id, values, codes in zip(ids, rows.vectors, rows.codes, strict=True):
-            if len(values) == 1 and not codes:
-                vectors.append((row_id, 0, values[0], None))
+            if len(values) == 1:
+                vectors.append((row_id, 0, values[0], codes[0] if codes else None))
             else:
                 vectors += Parts(values, codes).rows(row_id)
         self._tx.vectors.insert(embedder, vectors)
@@ -135,7 +157,7 @@ class Records(RecordReader):
     def replace_tags(self, tagged: Sequence[tuple[int, tuple[str, ...]]]) -> list[int]:
         """Give records other tags, which are words too; returns the ones that had others."""
         rows = self._rows(
-            f"SELECT r.id, {TAGS_SQL}, r.text, r.context, r.indexed FROM record r WHERE r.id {IN_ARRAY}",
+            f"SELECT r.id, {TAGS_SQL} FROM record r WHERE r.id {IN_ARRAY}",
             (self._id_array([row_id for row_id, _ in tagged]),),
         )
         given = dict(tagged)
@@ -144,9 +166,9 @@ class Records(RecordReader):
         self.put_tags([(row[0], given[row[0]]) for row in changed])
         ids = [row[0] for row in changed]
         self._tx.lexicon.drop(ids)
-        if indexed := [row for row in changed if row[4]]:
-            read_ids, _, texts, contexts, _ = zip(*indexed, strict=True)
-            self._tx.lexicon.put_reading(read_ids, read_texts(texts, contexts, [given[row_id] for row_id in read_ids]))
+        stored = self._tx.statements.stored(ids)
+        if stored.ids:
+            self._tx.lexicon.put(stored.ids, self._tx.derive(stored.texts).words)
         return ids
 
     def change_text(self, row_id: int, row: Row, embedder: EmbedderRow | None, *, keep_version: bool = True) -> None:
@@ -162,7 +184,6 @@ class Records(RecordReader):
         self._put_text(row_id, current, embedder, current.recorded_from, keep_version=False)
         self._tx.occurrences.add((row_id, *again) for again in current.repeated)
         ids = self.insert(closed, embedder)
-        self._tx.standing.derive(ids)
         self._execute_many(_DERIVE_FROM, [(row_id, version_id) for version_id in ids])
 
     def _put_text(
@@ -184,12 +205,7 @@ class Records(RecordReader):
                 row_id,
             ),
         )  # fmt: skip
-        tags = self._execute(f"SELECT {TAGS_SQL} FROM record r WHERE r.id = ?", (row_id,)).get
-        self._tx.lexicon.drop([row_id])
-        if row.indexed:
-            self._tx.lexicon.put_reading([row_id], read_texts([row.text], [row.context], [msgspec.json.decode(tags)]))
-        self._tx.standing.derive([row_id])
-        self._tx.statements.derive([row_id])
+        self.derive([row_id])
         self._insert_vectors([row_id], RowColumns.of([row]), embedder)
         self._tx.changes.append("text", row_id)
 
@@ -233,10 +249,8 @@ class Records(RecordReader):
             self._number_kinds({columns["kind"]})
         assignments = ", ".join(f"{name} = ?" for name in columns)
         self._execute(f"UPDATE record SET {assignments} WHERE id = ?", (*columns.values(), row_id))
-        if "kind" in columns or "authority" in columns:
-            self._tx.standing.derive([row_id])
         if not columns.keys().isdisjoint(("kind", "scope_id", "authority", "position")):
-            self._tx.statements.derive([row_id])
+            self.derive([row_id])
         if "expires_at" in columns:
             self._tx.supersessions.derive([row.old_id for row in self._tx.supersessions.of_new([row_id])])
         if tags is not None and self.replace_tags([(row_id, tags)]):

@@ -213,11 +213,11 @@ TABLES = (
         last_id INTEGER NOT NULL CHECK (last_id >= first_id)
         policy TEXT NOT NULL
     """),
-    # What each statement speaks of, as `text/statements` has it: its keys (int64) and its frames (pairs of uint32: the
-    # thing, its value), both little-endian. Episodes, chunks and procedures have none.
+    # What each statement speaks of, as `text/statements` has it: its keys (int64), its frames (pairs of uint32: the
+    # thing, its value) and its outline (uint16), little-endian. Episodes, chunks and procedures have none.
     table("statement", """
         record_id INTEGER PRIMARY KEY REFERENCES record(id) ON DELETE CASCADE
-        keys, frames BLOB NOT NULL
+        keys, frames, outline BLOB NOT NULL
     """, derived=True),
     table("embedder", """
         id ID

@@ -283,11 +283,12 @@ class Vectors(Repository):
         if not vectors:
             return
         ids = self._tx.new_ids("vector", len(vectors))
+        as_given = embedder.vector_type == "float32"
         self._insert_many(
             "vector",
             "id, record_id, part, embedder_id, value",
             [
-                (vector_id, row_id, part, embedder.id, _kept(value, embedder))
+                (vector_id, row_id, part, embedder.id, value if as_given else _kept(value, embedder))
                 for vector_id, (row_id, part, value, _) in zip(ids, vectors, strict=True)
             ],
         )

@@ -9,21 +9,17 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-import msgspec
 import numpy as np
 
 from recallite.errors import StoreCorrupt
 from recallite.model.reports import Problem, Verification
-from recallite.store.sql.derived import Stated, key_array, packed_lists, stored_form
+from recallite.store.columns import Words
+from recallite.store.sql.derived import STORED_TEXT, Stored, StoredText, key_array, packed_lists, statement_row
 from recallite.store.sql.relations import DERIVED_SQL
-from recallite.store.sql.repository import TAGS_SQL
 from recallite.store.sql.services import LOST_MESSAGES
 from recallite.store.sql.vectors import VECTOR_BYTES
 from recallite.store.store import Progress
 from recallite.store.transaction import Writer
-from recallite.text.reading import read_texts
-from recallite.text.standing import standing_of_each
-from recallite.text.words import content_hash
 
 _SHOWN = 5
 _BLOCK = 1000
@@ -131,25 +127,38 @@ def _statements(tx: Writer) -> Iterator[Problem]:
     unreadable = [f"records {entry.first_id} to {entry.last_id}" for entry in tx.uncompared.unreadable()]
     owners, entries = tx.statements.entries()
     rows = tx.connection.execute(
-        "SELECT r.public_id, q.keys, q.frames, r.indexed, r.id, r.kind, r.scope_id, r.authority, r.position, r.text, "
-        "r.context, r.recorded_until, r.superseded_at FROM record r LEFT JOIN statement q ON q.record_id = r.id "
-        "ORDER BY r.id"
+        f"SELECT r.public_id, r.indexed, q.keys, q.frames, q.outline, {STORED_TEXT} FROM record r "
+        "LEFT JOIN statement q ON q.record_id = r.id ORDER BY r.id"
     )
-    for public_id, keys, frames, indexed, *stated in rows:
-        version = Stated(*stated)
-        start, stop = np.searchsorted(owners, (version.row_id, version.row_id + 1))
-        if keys is None and any(first <= version.row_id <= last for first, last in waiting):
-            continue
-        if not isinstance(version.text, str) or not isinstance(version.context, str | None):
-            continue  # another finding
-        made = stored_form(version) if indexed else None
-        expected = b"" if made is None or version.superseded_at is not None else made[0]
-        if (keys, frames) != (made or (None, None)) or not np.array_equal(entries[start:stop], key_array(expected)):
-            wrong.append(public_id)
+    for block, stored, _ in _blocks(rows, 5):
+        derivation = tx.derive(stored.texts)
+        for i, (public_id, indexed, *row) in enumerate(block):
+            row_id = stored.ids[i]
+            if row[0] is None and any(first <= row_id <= last for first, last in waiting):
+                continue
+            form = derivation.statement(i) if indexed else None
+            made = (None, None, None) if form is None else statement_row(stored, i, form)[1:]
+            expected = b"" if made[0] is None or stored.superseded_at[i] is not None else made[0]
+            start, stop = np.searchsorted(owners, (row_id, row_id + 1))
+            if tuple(row[:3]) != made or not np.array_equal(entries[start:stop], key_array(expected)):
+                wrong.append(public_id)
     yield from found("policy of records that wait to be compared is unreadable", unreadable)
     yield from found("record whose statement is not that of its text", wrong)
     stated_ids = np.fromiter((row[0] for row in tx.connection.execute("SELECT record_id FROM statement")), np.int64)
     yield from found("key of no statement", [f"record {version}" for version in np.setdiff1d(owners, stated_ids)])
+
+
+def _blocks(rows: Any, width: int) -> Iterator[tuple[list[Any], Stored, list[Any]]]:
+    """Yield rows with readable texts, the versions that they have after their first `width` columns, and other rows."""
+    stream = iter(rows)
+    while block := list(islice(stream, _BLOCK)):
+        readable: list[Any] = []
+        others: list[Any] = []
+        for row in block:
+            text, context = row[-3:-1]
+            sound = isinstance(text, str) and isinstance(context, str | None)
+            (readable if sound else others).append(row)
+        yield readable, Stored.of([StoredText(*row[width:]) for row in readable]), others
 
 
 def _words(tx: Writer, total: int, on_progress: Progress | None) -> Iterator[Problem]:
@@ -159,21 +168,18 @@ def _words(tx: Writer, total: int, on_progress: Progress | None) -> Iterator[Pro
     edited: list[str] = []
     misjudged: list[str] = []
     rows = tx.connection.execute(
-        f"SELECT r.public_id, r.text, r.context, r.content_hash, t.terms, t.counts, {TAGS_SQL}, r.kind, s.name, "
-        "r.indexed AND r.authority = 0, r.indexed FROM record r LEFT JOIN record_terms t ON t.record_id = r.id "
-        "LEFT JOIN standing s ON s.record_id = r.id ORDER BY r.id"
+        f"SELECT r.public_id, r.content_hash, t.terms, t.counts, s.name, r.indexed, {STORED_TEXT} FROM record r "
+        "LEFT JOIN record_terms t ON t.record_id = r.id LEFT JOIN standing s ON s.record_id = r.id ORDER BY r.id"
     )
     done = 0
-    stream = iter(rows)
-    while block := list(islice(stream, _BLOCK)):
-        readable = [row for row in block if isinstance(row[1], str) and isinstance(row[2], str | None)]
-        edited += [row[0] for row in block if not (isinstance(row[1], str) and isinstance(row[2], str | None))]
-        names = standing_of_each([(row[7], row[1], row[2]) for row in readable])
-        for row, words, judged in zip(readable, _expected(readable, numbers), names, strict=True):
-            public_id, text, context, stored_hash, terms, counts, _, _, standing, may_stand, indexed = row
-            if content_hash(text, context) != stored_hash:
+    for block, stored, unreadable in _blocks(rows, 6):
+        edited += [row[0] for row in unreadable]
+        derivation = tx.derive(stored.texts)
+        columns = zip(block, derivation.hashes, derivation.standing, _expected(derivation.words, numbers), strict=True)
+        for (public_id, stored_hash, terms, counts, standing, indexed, *_), digest, judged, words in columns:
+            if digest != stored_hash:
                 edited.append(public_id)
-            if (judged if may_stand else None) != standing:
+            if (judged if indexed else None) != standing:
                 misjudged.append(public_id)
             if not indexed:
                 wrong += [public_id] * (terms is not None)
@@ -181,7 +187,7 @@ def _words(tx: Writer, total: int, on_progress: Progress | None) -> Iterator[Pro
                 missing.append(public_id)
             elif (terms, counts) != words:
                 wrong.append(public_id)
-        done += len(block)
+        done += len(block) + len(unreadable)
         if on_progress is not None:
             on_progress(done, total)
     for name, examples in (
@@ -193,14 +199,11 @@ def _words(tx: Writer, total: int, on_progress: Progress | None) -> Iterator[Pro
         yield from found(name, examples)
 
 
-def _expected(rows: Sequence[Any], numbers: dict[str, int]) -> list[tuple[bytes, bytes]]:
-    """Return the right `terms` and `counts` of rows of `_words`; a word without a number gets one that no word has."""
-    reading = read_texts(
-        [row[1] for row in rows], [row[2] for row in rows], [msgspec.json.decode(row[6]) for row in rows]
-    )
+def _expected(words: Words, numbers: dict[str, int]) -> list[tuple[bytes, bytes]]:
+    """Return the right `terms` and `counts` of texts; a word without a number gets one that no word has."""
     free = max(numbers.values(), default=0) + 1
-    known = np.array([numbers.get(word, free + i) for i, word in enumerate(reading.vocabulary)], np.int32)
-    return packed_lists(known[reading.indices], reading.counts, reading.offsets)
+    known = np.array([numbers.get(word, free + i) for i, word in enumerate(words.vocabulary)], np.int32)
+    return packed_lists(known[words.indices], words.counts, words.offsets)
 
 
 def figures(tx: Writer, scope: str) -> dict[str, Any]:

@@ -262,7 +262,7 @@ class KeyLists(Repository):
             rows = [row for row in rows if row[0] not in apart]
         if rows:
             ids = np.repeat([row[0] for row in rows], [len(row[1]) // 8 for row in rows])
-            self._add(run_of(np.frombuffer(b"".join(row[1] for row in rows), dtype="<i8"), ids))
+            self._add(run_of(np.frombuffer(b"".join([row[1] for row in rows]), dtype="<i8"), ids))
             self._merge_due()
 
     def remove(self, rows: Sequence[KeysOf], *, erase: bool) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from recallite.errors import StoreCorrupt
 from recallite.store.columns import RowColumns
 from recallite.store.sql.blocks import COLUMNS, ROWS_A_BLOCK, Blocks, Changes, Table, packed_rows, term_block
-from recallite.store.sql.derived import NEWEST_OF_A_KEY, KeysOf, Statements
+from recallite.store.sql.derived import KEY_BYTES, NEWEST_OF_A_KEY, KeysOf, Statements
 from recallite.store.sql.maintenance import COPIED, CopiedRow, Copying
 from recallite.store.sql.meta import IndexSnapshot
 from recallite.store.sql.records import Records
@@ -25,7 +25,6 @@ from recallite.store.sqlite.connection import CACHE_KIB, id_array, part_of_snaps
 from recallite.store.sqlite.key_lists import KeyLists
 from recallite.store.sqlite.sql_search import follow_embedder
 from recallite.store.values import Change, Columns, Commit, EmbedderRow, Operation, Row, TermBlock, read_rows
-from recallite.text.words import KEY_BYTES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

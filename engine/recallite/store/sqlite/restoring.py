@@ -16,6 +16,7 @@ import apsw
 
 from recallite.errors import InvalidInput, NotADatabase, StoreCorrupt, StoreError, StoreUnavailable
 from recallite.model.reports import Problem
+from recallite.store.columns import Derive
 from recallite.store.sql.meta import is_index
 from recallite.store.sql.verifying import RESTORE
 from recallite.store.sqlite.connection import RawDatabase, open_connection, open_unwritable, resolve, snapshot_of
@@ -134,9 +135,13 @@ def put_back(
     key: str | None,
     *,
     busy_timeout_ms: int,
+    derive: Derive,
     on_progress: Progress | None = None,
 ) -> PutBack:
-    """Replace the store at `target`, if there is one, by a copy of a backup; the old file stays beside it."""
+    """Replace the store at `target`, if there is one, by a copy of a backup; the old file stays beside it.
+
+    The copy is verified, for which `derive` derives what it should have of its texts.
+    """
     source, path = resolve(backup), os.path.realpath(resolve(target))
     if not os.path.isfile(source):
         raise InvalidInput(f"there is no backup at {source}: give the file that recallite backup made")
@@ -151,7 +156,7 @@ def put_back(
                 translated(source, connection, encrypted=secret is not None),
             ):
                 copy_pages(connection, part.path, path, secret, on_progress)
-            records, problems = _checked(part.path, source, key)
+            records, problems = _checked(part.path, source, key, derive)
             part.finish()
             part.give(stat.S_IMODE(os.stat(path).st_mode) if os.path.exists(path) else new_file_mode())
             with _locked(path, secret, busy_timeout_ms) as whole:
@@ -172,10 +177,10 @@ def put_back(
     return PutBack(records, problems, old_path)
 
 
-def _checked(copy: str, source: str, key: str | None) -> tuple[int, tuple[Problem, ...]]:
+def _checked(copy: str, source: str, key: str | None, derive: Derive) -> tuple[int, tuple[Problem, ...]]:
     """The records of a copy, and what `rebuild` mends; raises StoreError if it is no whole store."""
     try:
-        with closing(SqliteStore(copy, key=key)) as store:
+        with closing(SqliteStore(copy, key=key, derive=derive)) as store:
             report = store.verify()
     except StoreError as fault:
         fault.args = (str(fault).replace(copy, source),)

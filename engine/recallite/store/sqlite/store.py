@@ -15,6 +15,7 @@ import apsw
 
 from recallite.errors import InvalidInput, StoreCorrupt, StoreError, StoreUnavailable, WriteUnknown
 from recallite.model.reports import ErasureReceipt, Verification
+from recallite.store.columns import Derive, without_deriving
 from recallite.store.sql.derived import WordNumbers
 from recallite.store.sql.maintenance import unfinished as unfinished_copy
 from recallite.store.sql.verifying import figures
@@ -66,6 +67,7 @@ class SqliteStore(Store):
         key: str | None = None,
         unfinished: bool = False,
         sql_search: bool = False,
+        derive: Derive = without_deriving,
     ) -> None:
         super().__init__()
         self.path = resolve(path)
@@ -75,7 +77,7 @@ class SqliteStore(Store):
         self._busy_timeout_ms, self._durability, self._vector_type = busy_timeout_ms, durability, vector_type
         self._sql_search = sql_search
         self._lock = threading.RLock()
-        self._numbers = WordNumbers()
+        self._numbers, self._derive = WordNumbers(), derive
         self._idle: list[SqliteTransaction] = []
         self._depth = 0
         # The thread that writes, if one does.
@@ -435,7 +437,9 @@ class SqliteStore(Store):
                 reader = self._open_unwritable(writer)
             else:
                 connection = self._opening(readonly=True)()
-                reader = SqliteTransaction(connection, self.path, self._numbers, self._vector_type, beside=writer)
+                reader = SqliteTransaction(
+                    connection, self.path, self._numbers, self._derive, self._vector_type, beside=writer
+                )
         self._reading.add(reader)
         held_files = self._held
         try:
@@ -618,13 +622,13 @@ class SqliteStore(Store):
                 return self._open_writer()
             self._held = held_files
             self._checkpoints.watch(connection, connect, held_files.usable)
-        return SqliteTransaction(connection, self.path, self._numbers, self._vector_type)
+        return SqliteTransaction(connection, self.path, self._numbers, self._derive, self._vector_type)
 
     def _open_unwritable(self, beside: SqliteTransaction | None = None) -> SqliteTransaction:
         connection = open_unwritable(self.path, busy_timeout_ms=self._busy_timeout_ms, key=self.key)
         if beside is None:
             self._held = HeldFiles(os.path.realpath(self.path), self.key, read_only=True)
-        return SqliteTransaction(connection, self.path, self._numbers, self._vector_type, beside)
+        return SqliteTransaction(connection, self.path, self._numbers, self._derive, self._vector_type, beside)
 
     def _opening(self, *, readonly: bool = False) -> Callable[[], apsw.Connection]:
         """The function that opens a connection; it does not refer to the store."""

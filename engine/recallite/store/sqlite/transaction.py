@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
+from recallite.store.columns import Derive
 from recallite.store.sql.derived import WordNumbers
 from recallite.store.sql.repository import insert_sql
 from recallite.store.sqlite.connection import id_array, sqlite_vec_version, value_array
@@ -54,6 +55,7 @@ class SqliteTransaction(Writer):
         connection: apsw.Connection,
         path: str,
         numbers: WordNumbers,
+        derive: Derive,
         vector_type: str = "float32",
         beside: SqliteTransaction | None = None,
     ) -> None:
@@ -62,7 +64,7 @@ class SqliteTransaction(Writer):
         # A random number for the connections that were opened together, and see a file go on, never back.
         self.opened: int = _random() if beside is None else beside.opened
         self.runs: dict[str, KeptRuns] = {} if beside is None else beside.runs
-        super().__init__(connection, path, numbers, SqliteConditions(self.array))
+        super().__init__(connection, path, numbers, SqliteConditions(self.array), derive)
         self.vector_type = vector_type
         if sqlite_vec_version(connection) is not None:
             self.vectors = SqliteVectors(self)

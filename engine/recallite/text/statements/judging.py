@@ -90,17 +90,11 @@ def _hindrance(new: Statement, old: Statement, later: bool, *, told: bool = True
     """What keeps a text from replacing another, though it says otherwise; `told`: it says that it changed."""
     if not later:
         return "began earlier"
-    of_two = _of_two_sources(new, old) if told else new.speaker != old.speaker
-    return "of two sources" if of_two else None
-
-
-def _of_two_sources(new: Statement, old: Statement) -> bool:
-    """Whether two say it, and neither of the other. Who is not named is another than who is."""
     if new.speaker == old.speaker:
-        return False
-    named = {stem for clause in new.clauses for stem in clause.subject if stem != new.speaker}
-    named |= {stem for clause in old.clauses for stem in clause.subject if stem != old.speaker}
-    return new.speaker not in named and old.speaker not in named
+        return None
+    # If one speaks of the other it is of one source. Who is not named is another than who is.
+    named = {stem for one in (new, old) for clause in one.clauses for stem in clause.subject - {one.speaker}}
+    return None if told and not named.isdisjoint((new.speaker, old.speaker)) else "of two sources"
 
 
 # The same again.
@@ -300,7 +294,10 @@ def _gone(new: Property, old: Property, one_subject: bool) -> Finding | None:
         return None
     if not any(_is_value(ours, words, one_subject=one_subject) for words in old.roles.values()):
         return None
-    limits = _limits(new)
+    # Where and of what a replacement is: "in the shop", "as captain".
+    value = ("", "time") if new.relation == "replac" else ("", "in", "time")
+    around = [word for role, words in new.roles.items() if role not in value for word in words]
+    limits = frozenset([word.key for word in around if word.text not in lx.DEFINITE]) - lx.SPEAKERS
     if ours.relation == "replac" and limits and old.subject in (limits, limits | new.subject):
         return Finding("supersedes", REPLACED, True)  # "replaced A with B in the cache", "A as its lawyer"
     if one_subject:
@@ -331,13 +328,6 @@ def _is_value(clause: Clause, words: Words, *, one_subject: bool) -> bool:
     if is_named(clause.gone):
         return value[: len(gone)] == gone and all(word.kind == lx.WORD for word in words[len(gone) :])
     return kind_of(clause.gone) == PLAIN and value[-len(gone) :] == gone
-
-
-def _limits(new: Property) -> frozenset[str]:
-    """The keys of where and of what a replacement is: "in the shop", "as captain"."""
-    value = ("", "time") if new.relation == "replac" else ("", "in", "time")
-    limits = [word for role, words in new.roles.items() if role not in value for word in words]
-    return frozenset([word.key for word in limits if word.text not in lx.DEFINITE]) - lx.SPEAKERS
 
 
 def _ended(new: Property, old: Property, one_subject: bool, several: frozenset[str]) -> Finding | None:
@@ -401,13 +391,13 @@ def _holds_all(new: Property, old: Property) -> bool:
     roles = {role: words for role, words in new.roles.items() if not (since and role == "time")}
     if not roles and new.relation in ("be", "have"):
         return False
-    return all(_is_kind_of(words, old.roles.get(role, ())) for role, words in roles.items())
-
-
-def _is_kind_of(words: Words, more: Words) -> bool:
-    """Whether words say the same, or what includes it: "coffee", "two cups of coffee"."""
-    keys, others = keys_of_words(words), keys_of_words(more)
-    return keys == others or (0 < len(keys) < len(others) and others[-len(keys) :] == keys and kind_of(words) == PLAIN)
+    for role, words in roles.items():
+        keys, others = keys_of_words(words), keys_of_words(old.roles.get(role, ()))
+        # "Coffee", "two cups of coffee".
+        includes = 0 < len(keys) < len(others) and others[-len(keys) :] == keys and kind_of(words) == PLAIN
+        if keys != others and not includes:
+            return False
+    return True
 
 
 def _negated(new: Property, old: Property) -> Finding | None:
@@ -417,12 +407,7 @@ def _negated(new: Property, old: Property) -> Finding | None:
         if not _holds_all(new, old) or ours.past != theirs.past:
             return None
         if ours.stopped or ours.corrected:
-            exact = all(
-                keys_of_words(words) == keys_of_words(old.roles.get(role, ()))
-                for role, words in new.roles.items()
-                if role != "time"
-            )
-            return Finding("supersedes", STOPPED if exact else ENDED, True)
+            return Finding("supersedes", ENDED if _says_more(new, old, ("time",)) else STOPPED, True)
         return Finding("contradicts", "negation")
     if not (_holds_all(old, new) and old.roles.keys() == new.roles.keys()) or ours.past != theirs.past:
         return None
@@ -481,7 +466,10 @@ def _another_value(new: Property, old: Property, several: frozenset[str], *, eve
     by_form = _is_single(new, old, slot, kind[0], relation)
     if by_form is None:
         return None
-    if (_lasts(ours) or _MEASURED.intersection([word.text for word in slot.after])) and not new.told:
+    # What stays as it is: "the author", "Ada's maiden name".
+    ends = [word.stem for word in takewhile(lambda word: word.text not in lx.PREPOSITIONS, ours.head)][-2:]
+    lasts = ends and (ends[-1] in lx.LASTING_NOUNS or (ends[0] in lx.LASTING_NOUNS and ends[0] not in lx.KIN))
+    if (lasts or _MEASURED.intersection([word.text for word in slot.after])) and not new.told:
         return Finding("contradicts", VALUE)
     if new.told or _does_again(new, old):
         open_to = relation in USES and relation != "be" and kind[0] == "named" and not by_form
@@ -519,13 +507,6 @@ def _is_moved(new: Property, old: Property, slot: _Slot, kind: str) -> bool:
     limits = [words for other, words in new.roles.items() if other not in (role, "in", "", "time")]
     of_purpose = bool(limits) or new.subject != new.clause.subject
     return MOVES.get(moved) == old.relation and (of_purpose or old.relation != "use")
-
-
-def _lasts(clause: Clause) -> bool:
-    """Whether what is spoken of stays as it is: "the author", "Ada's maiden name"."""
-    nouns = list(takewhile(lambda word: word.text not in lx.PREPOSITIONS, clause.head))
-    ends = [word.stem for word in nouns[-2:]]
-    return bool(ends) and (ends[-1] in lx.LASTING_NOUNS or (ends[0] in lx.LASTING_NOUNS and ends[0] not in lx.KIN))
 
 
 def _may_be_several(new: Property, slot: _Slot, several: frozenset[str], relation: str, *, typed: bool) -> bool:
@@ -602,13 +583,10 @@ def _align_value(role: str, new: Property, old: Property, ours: dict[str, Words]
     """Give the value that something has taken the role in which the older one has one of its kind."""
     words = ours[role]
     kind = kind_of(words)
-    alike = [
-        his
-        for his, others in theirs.items()
-        if (
-            kind_of(others) == kind if kind else shared_ends(words, others) != (0, 0)
-        )  # "at version 2.7", "to version 3.0"
-    ]
+    if kind:
+        alike = [his for his, others in theirs.items() if kind_of(others) == kind]
+    else:  # "at version 2.7", "to version 3.0"
+        alike = [his for his, others in theirs.items() if shared_ends(words, others) != (0, 0)]
     if len(alike) != 1 or alike[0] in ours:
         return
     moved = old.relation in {*_PLACED, MOVES.get(new.clause.moved)} and old.clause.placing != "on"

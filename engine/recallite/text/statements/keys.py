@@ -100,16 +100,13 @@ def over_of(statement: Statement) -> int:
     clauses = statement.clauses
     if not clauses or not statement.whole or any(clause.unreal or clause.sourced for clause in clauses):
         return 0
-    if all(clause.former for clause in clauses) or _is_replaced(clauses[-1]):
+    # The last clause says that what the others are about was replaced: "..., it was replaced by B".
+    last = clauses[-1]
+    unnamed = last.subject <= lx.UNRESOLVED and not (last.negated or last.plan)
+    replaced = last.relation == "replac" and last.passive and (last.past or last.perfect) and unnamed
+    if replaced or all(clause.former for clause in clauses):
         return ENDED
     return DENIED if len(clauses) == 1 and clauses[0].stopped and not clauses[0].plan else 0
-
-
-def _is_replaced(last: Clause) -> bool:
-    """Whether the last clause says that what the others are about was replaced: "..., it was replaced by B"."""
-    done = last.past or last.perfect
-    unnamed = last.subject <= lx.UNRESOLVED
-    return last.relation == "replac" and last.passive and done and unnamed and not (last.negated or last.plan)
 
 
 def frames_of(

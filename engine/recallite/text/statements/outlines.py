@@ -1,12 +1,15 @@
 """Outlines: two numbers of each statement, by which most pairs are ruled out before they are judged.
 
 The bits of a statement as the newer of two are of its words, its properties and what it says is gone or has ended; as
-the older, of its words, its properties and its values. Without a bit in common, `judge` says "independent". This takes
-a microsecond, and an outline a tenth of the memory of a parsed statement, so most statements that a new one is
-compared with are never parsed again.
+the older, of its words, its properties and its values. Without a bit in common, `judge` says "independent". Stores have
+the outline of each statement, so most statements that a new one is compared with are never parsed again.
 """
 
 from __future__ import annotations
+
+from functools import lru_cache
+from struct import pack, unpack
+from zlib import crc32
 
 from msgspec import Struct
 
@@ -17,8 +20,6 @@ from recallite.text.statements.properties import USES, Words, keys_of_words, pro
 from recallite.text.statements.statement import Statement, statement_of
 from recallite.text.words import text_key
 
-# The outlines that are kept in each of two generations, some 300 bytes each.
-_MOST_OUTLINES = 1 << 16
 _BITS = 509
 
 
@@ -28,20 +29,39 @@ class Outline(Struct, frozen=True, gc=False):
     newer: int
     older: int
 
+    def packed(self) -> bytes:
+        """Both as a store has them, some 40 bytes: how many the first has, and the numbers of the bits, uint16."""
+        newer, older = _numbers_of(self.newer), _numbers_of(self.older)
+        return pack(f"<{1 + len(newer) + len(older)}H", len(newer), *newer, *older)
 
-_generations: list[dict[bytes, Outline]] = [{}, {}]
+    @classmethod
+    def unpacked(cls, data: bytes) -> Outline | None:
+        """The outline that `packed` wrote; None for anything else."""
+        if not data or len(data) % 2:
+            return None
+        count, *numbers = unpack(f"<{len(data) // 2}H", data)
+        if count > len(numbers) or max(numbers, default=0) >= _BITS:
+            return None
+        sides = [0, 0]
+        for i, number in enumerate(numbers):
+            sides[i >= count] |= 1 << number
+        return cls(*sides)
 
 
-def outline_of(text: str, context: str | None, content_hash: bytes) -> Outline:
-    """The outline of a text under its context, cached by their hash."""
-    young, old = _generations
-    outline = young.get(content_hash)
-    if outline is None:
-        outline = old.get(content_hash) or outline_of_statement(statement_of(text, context))
-        if len(young) >= _MOST_OUTLINES:
-            _generations[:] = young, old = {}, young
-        young[content_hash] = outline
-    return outline
+def _numbers_of(bits: int) -> list[int]:
+    """The numbers of the bits that are set, ascending."""
+    numbers = []
+    while bits:
+        lowest = bits & -bits
+        numbers.append(lowest.bit_length() - 1)
+        bits ^= lowest
+    return numbers
+
+
+@lru_cache(maxsize=4096)
+def outline_of(text: str, context: str | None) -> Outline:
+    """The outline of a text under its context."""
+    return outline_of_statement(statement_of(text, context))
 
 
 def may_relate(new: Outline, old: Outline) -> bool:
@@ -98,5 +118,14 @@ def _ends_of(words: Words) -> int:
     return _bit("from", keys[0]) | _bit("to", keys[-1]) if keys else 0
 
 
-def _bit(*parts: object) -> int:
-    return 1 << hash(parts) % _BITS
+@lru_cache(maxsize=1 << 14)
+def _bit(*parts: str | bytes | frozenset[str] | tuple[str, ...]) -> int:
+    """The bit of some parts: the same in every process, as hashes of str are not."""
+    number = 0
+    for part in parts:
+        if isinstance(part, frozenset):
+            part = ",".join(sorted(part))
+        elif isinstance(part, tuple):
+            part = " ".join(part)
+        number = crc32(part if isinstance(part, bytes) else part.encode("utf-8", "surrogatepass"), number + 1)
+    return 1 << number % _BITS

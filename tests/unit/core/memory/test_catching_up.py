@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from recallite import Memory, copy_store
+from recallite.derivation import TextDerivation
 from recallite.model.settings import WritePolicy
 from recallite.remember import detection, pending
 from recallite.remember.pending import MANY
-from recallite.store.sql import derived
-from recallite.store.sql.derived import stored_form
+from recallite.store.columns import StatementForm
 from recallite.system.turnstile import StepSize
 from tests.unit.core.memory.support import PLAIN
 
@@ -112,13 +112,14 @@ def test_what_is_written_meanwhile_stands_after_what_waits(memory):
 
 
 def test_a_write_has_no_waiting_text_read_again(memory, monkeypatch):
-    read: list[int] = []
+    read: list[str] = []
+    stated = TextDerivation.statement
 
-    def noted(version: derived.Stated) -> tuple[bytes, bytes] | None:
-        read.append(version.row_id)
-        return stored_form(version)
+    def noted(derivation: TextDerivation, i: int) -> StatementForm | None:
+        read.append(derivation._texts.texts[i])
+        return stated(derivation, i)
 
-    monkeypatch.setattr(derived, "stored_form", noted)
+    monkeypatch.setattr(TextDerivation, "statement", noted)
     paused(memory).remember_many(dated([*unrelated(), PAIRS[0][0]]))
     memory.recall("plum jam")
     waiting = sorted(read)

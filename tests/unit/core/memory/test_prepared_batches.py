@@ -75,8 +75,8 @@ def test_an_item_that_is_none_is_refused(item):
 def test_columns_have_the_fields_of_rows_and_keep_what_was_decided():
     rows = _columns(_ITEMS)
     assert RowColumns.of(rows) is rows
-    assert [*RowColumns.__dataclass_fields__][:-3] == [*Row.__struct_fields__]
-    rows[1].topic = "decided"
+    assert [*RowColumns.__dataclass_fields__][:-4] == [*Row.__struct_fields__]
+    rows.topic[1] = "decided"
     assert rows.select([1, 3]).topic == ["decided", None]
     assert rows.select(range(5)).topic[1] == "decided"
     assert RowColumns.of([*rows])[4].public_id == "mine"

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from recallite.model.records import NewRecord
-from recallite.recall.query import spans_of
+from recallite.text.questions import spans_of
 from recallite.text.words import query_terms
 
 # A Thursday.

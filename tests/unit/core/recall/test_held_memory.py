@@ -8,7 +8,7 @@ import pytest
 from recallite import Memory, Settings
 from recallite.index.vectors import ALIKE, shortlist_size
 from recallite.model.records import NewRecord
-from recallite.recall import pipeline
+from recallite.recall import plan as planning
 from recallite.system.numerics import kernels
 from tests.unit.core.memory.support import ONLY_STORES
 
@@ -23,7 +23,7 @@ def called(monkeypatch):
         calls.append((view, plan, asking, work, hits))
         return plain(view, plan, asking, work, hits, **options)
 
-    monkeypatch.setattr(pipeline, "_memories", type(pipeline._memories)())
+    monkeypatch.setattr(planning, "_memories", type(planning._memories)())
     monkeypatch.setattr(kernels, "recall", recall)
     return calls
 

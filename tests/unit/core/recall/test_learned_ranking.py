@@ -10,7 +10,7 @@ from benchmarks.training.measuring import measure_queries
 from recallite import Memory
 from recallite.model.records import NewRecord
 from recallite.model.settings import Profile, resolve_profile
-from recallite.recall import pipeline, plan
+from recallite.recall import plan
 from recallite.recall.plan import FEATURES, RANKING_FILE, SIGNALS, contributions, load_ranking
 from recallite.recall.request import build_request, recall_arguments
 from recallite.system import plugins
@@ -70,7 +70,6 @@ def test_candidates_below_the_best_keep_their_places(filled, monkeypatch):
     plain = filled.recall(QUESTIONS[0], limit=12, as_of=BEFORE, profile={"learned_ranking": False})
     monkeypatch.setattr(plan, "DEPTH", 3)
     monkeypatch.setattr(plan, "plan_of", plan.plan_of.__wrapped__)
-    monkeypatch.setattr(pipeline, "plan_of", plan.plan_of)
     hits = filled.recall(QUESTIONS[0], limit=12, as_of=BEFORE)
     assert {hit.id for hit in hits[:3]} == {hit.id for hit in plain[:3]}
     assert [(hit.id, hit.score) for hit in hits[3:]] == [(hit.id, hit.score) for hit in plain[3:]]

@@ -6,7 +6,7 @@ import pytest
 
 from recallite.model.records import NewRecord
 from recallite.recall.request import recall_arguments
-from recallite.text.questions import asked_value
+from recallite.text.questions import recognise
 from tests.unit.core.memory.support import unit
 
 MARCH = (
@@ -117,7 +117,7 @@ def test_a_text_about_something_else_stays_behind(memory):
     [("How many commits are merged?", True), ("Where do I currently keep my sneakers?", False)],
 )
 def test_questions_for_a_value(question, number):
-    asked = asked_value(question)
+    asked = recognise(question).value
     assert asked is not None
     assert asked.number is number
 
@@ -136,11 +136,11 @@ def test_questions_for_a_value(question, number):
     ],
 )
 def test_questions_for_none(question):
-    assert asked_value(question) is None
+    assert recognise(question).value is None
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "5", "a" * 100_000, "\ud800 5", "5. " * 5_000])
 def test_any_text_is_looked_at(text):
-    asked = asked_value("How many commits are merged now?")
+    asked = recognise("How many commits are merged now?").value
     assert asked is not None
     assert 0.0 <= asked.answered_by(text) <= 1.0

@@ -12,7 +12,7 @@ from recallite import AsyncMemory, Memory
 from recallite.doors.tools import call
 from recallite.errors import InvalidInput
 from recallite.model.records import NewRecord
-from recallite.recall.answer import RELEVANT_SHARE
+from recallite.recall.order import RELEVANT_SHARE
 from recallite.recall.request import recall_arguments
 from tests.unit.core.memory.support import PLAIN, scored
 

@@ -12,6 +12,7 @@ from recallite import AsyncMemory, Memory, Settings
 from recallite.model.authority import speaking_as
 from recallite.model.records import NewRecord
 from recallite.model.settings import Profile
+from recallite.recall import plan
 from recallite.recall.request import recall_arguments
 from tests.unit.core.memory.support import ONLY_STORES, PLAIN, raw
 
@@ -187,13 +188,16 @@ def test_many_questions_and_parts_of_one(notes):
     for query, hits in zip(("zzz", "note 3"), together, strict=True):
         assert texts(hits) == texts(ask(notes, query))
         assert hits[-1].text == ALWAYS
-    split = notes.recall(
-        "Which note is about the first thing? And which other note is about the second thing?",
-        limit=8,
-        profile={"long_query_chars": 20},
-    )
+    question = "Which note is about the first thing? And which other note is about the second thing?"
+    split = notes.recall(question, limit=8, profile={"long_query_chars": 20})
     assert split.sub_queries
     assert split[-1].text == ALWAYS
+    # They have the confidence of the whole question, not of what the memory of the kernel held before.
+    for work, hits in vars(plan._memories)["memory"].values():
+        work.confidence[:] = hits.confidence[:] = np.nan
+    again = notes.recall(question, limit=8, profile={"long_query_chars": 20})
+    assert [(hit.id, hit.confidence) for hit in again] == [(hit.id, hit.confidence) for hit in split]
+    assert 0 <= again[-1].confidence <= 1
 
 
 def test_a_token_budget_leaves_them_out_first(notes):

@@ -9,11 +9,11 @@ import pytest
 from recallite import Memory
 from recallite.model.match_reasons import CHANGE_BIT
 from recallite.model.records import NewRecord
-from recallite.recall.answer import Answer
 from recallite.recall.calibration import SIGNAL_SETS, TextWeights, load_calibration, text_weights
-from recallite.recall.judge import adjust_confidence, surest_first
-from recallite.recall.query import CONTENT, NAMED, of_keywords, read_question
+from recallite.recall.judge import adjust_confidence
+from recallite.recall.order import Answer, surest_first
 from recallite.recall.request import ANSWER_CONFIDENCE
+from recallite.text.questions import CONTENT, NAMED, read_question, recognise
 
 WEIGHTS = TextWeights(lacking=-1.0, turn_lacking=-0.5, asking=-2.0)
 FACTS = [
@@ -89,10 +89,10 @@ def test_words_that_do_not_ask_need_no_confidence_where_a_memory_has_all_of_them
 
 
 def test_keywords_are_few_words_that_all_count():
-    assert of_keywords("knitting")
-    assert of_keywords("mysql migration date")
+    assert recognise("knitting").keywords
+    assert recognise("mysql migration date").keywords
     for query in ("knitting?", "the knitting", "how much", "a b c d", "one two three four five", "", "  "):
-        assert not of_keywords(query)
+        assert not recognise(query).keywords
 
 
 def test_a_story_is_not_cut():

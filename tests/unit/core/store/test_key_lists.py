@@ -7,6 +7,7 @@ import random
 import numpy as np
 import pytest
 
+from recallite.derivation import derive
 from recallite.errors import StoreCorrupt
 from recallite.store.opening import open_store
 from recallite.store.sqlite import key_lists
@@ -17,7 +18,7 @@ MOST = 5
 
 @pytest.fixture
 def store(tmp_path):
-    store = open_store(str(tmp_path / "store.db"))
+    store = open_store(str(tmp_path / "store.db"), derive=derive)
     yield store
     store.close()
 
@@ -87,7 +88,7 @@ def lists_of(transaction):
 @pytest.mark.parametrize("seed", range(4))
 def test_what_is_listed_is_found_and_nothing_else(store, small, seed):
     oracle = Oracle(seed)
-    beside = open_store(store.path)  # keeps runs of its own, some of them from before an erasure
+    beside = open_store(store.path, derive=derive)  # keeps runs of its own, some of them from before an erasure
     try:
         for step in range(40):
             with (beside if step % 5 == 4 else store).atomic() as writer:

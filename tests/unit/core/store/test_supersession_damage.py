@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from recallite.derivation import derive
 from recallite.model.filters import Filter
 from recallite.store.opening import open_store
 from recallite.store.values import Sought, Supersession
@@ -15,7 +16,7 @@ STATEMENT = statement_of("Dana lives in Lund", None)
 
 @pytest.fixture
 def store():
-    store = open_store(":memory:")
+    store = open_store(":memory:", derive=derive)
     yield store
     store.close()
 

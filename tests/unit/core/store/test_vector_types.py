@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from recallite import Memory, Settings
+from recallite.derivation import derive
 from recallite.errors import EmbedderMismatch
 from recallite.model.records import NewRecord
 from recallite.store.opening import open_store
@@ -109,7 +110,7 @@ def test_cosines_in_a_write_transaction_read_float16(path, extension, monkeypatc
     fill(path, HALF, count=5)
     if not extension:
         monkeypatch.setitem(sys.modules, "sqlite_vec", None)
-    store = open_store(path, vector_type="float16")
+    store = open_store(path, vector_type="float16", derive=derive)
     with store.atomic() as writer:
         embedder = writer.vectors.active_embedder()
         found = writer.vectors.cosines(embedder, unit(2, 64), [1, 2, 3])

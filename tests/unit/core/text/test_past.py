@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recallite.text.questions import Past, as_past
+from recallite.text.questions import Past, recognise
 
 FORMER, FIRST = Past("former"), Past("first")
 PAST = {
@@ -57,16 +57,16 @@ OTHERS = (
 
 @pytest.mark.parametrize("question", PAST)
 def test_a_question_about_the_past(question):
-    assert as_past(question) == PAST[question]
-    shouted = as_past(question.upper())
+    assert recognise(question).past == PAST[question]
+    shouted = recognise(question.upper()).past
     assert shouted is not None
     assert shouted.which == PAST[question].which
 
 
 @pytest.mark.parametrize("question", OTHERS)
 def test_other_questions(question):
-    assert as_past(question) is None
+    assert recognise(question).past is None
 
 
 def test_a_long_text_is_no_question_about_the_past():
-    assert as_past("Where did I live before? " * 20) is None
+    assert recognise("Where did I live before? " * 20).past is None

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from recallite.store.columns import Words
 from recallite.text.dates.stated import stated_interval
 from recallite.text.reading import read_texts, word_counts, written_words
 from tests.limits import examples
@@ -77,7 +78,7 @@ def test_a_few_texts_and_many_have_the_same_words():
 
 def test_the_words_of_some_texts_are_theirs():
     reading = read_texts([f"word{number} again again" for number in range(20)])
-    places, counts, offsets = reading.words_of([7, 3])
+    places, counts, offsets = Words(*reading[:4]).of([7, 3])
     assert [reading.vocabulary[place] for place in places] == ["word7", "again", "word3", "again"]
     assert counts.tolist() == [1, 2, 1, 2]
     assert offsets.tolist() == [0, 2, 4]

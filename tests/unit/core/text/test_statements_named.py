@@ -186,7 +186,7 @@ def test_pairs_that_need_no_judging_are_those_that_are_independent() -> None:
         "I studied law, I passed the exam", "I used to like tea", "Previously used Jenkins.", "Uses Jenkins",
         "Drone replaced Jenkins", "Jenkins. Used Jenkins. Later replaced by Drone.", "Drone. Uses Drone for CI.",
     ]  # fmt: skip
-    outlines = {text: outline_of(text, None, text.encode()) for text in texts}
+    outlines = {text: outline_of(text, None) for text in texts}
     independent = 0
     for new, old in permutations(texts, 2):
         if not may_relate(outlines[new], outlines[old]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recallite.text.questions import several_steps
+from recallite.text.questions import recognise
 
 STEPS = (
     "Where was the author of Dune born?",
@@ -27,13 +27,13 @@ OTHERS = (
 
 @pytest.mark.parametrize("question", STEPS)
 def test_a_question_of_several_steps(question):
-    assert several_steps(question)
+    assert recognise(question).steps
 
 
 @pytest.mark.parametrize("question", OTHERS)
 def test_other_questions(question):
-    assert not several_steps(question)
+    assert not recognise(question).steps
 
 
 def test_a_long_text_is_not_followed():
-    assert not several_steps(f"Where was the author of Dune {'very ' * 50}born?")
+    assert not recognise(f"Where was the author of Dune {'very ' * 50}born?").steps

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recallite.text.questions import Story, as_story
+from recallite.text.questions import Story, recognise
 
 STORIES = {
     "In what order did I bring up my hobbies?": Story("my hobbies", True),
@@ -47,23 +47,25 @@ OTHERS = (
 
 @pytest.mark.parametrize("question", STORIES)
 def test_a_question_about_a_whole_story_is_its_topic(question):
-    assert as_story(question) == STORIES[question]
-    assert as_story(question.upper()) == STORIES[question]._replace(topic=as_story(question.upper()).topic)
+    assert recognise(question).story == STORIES[question]
+    assert recognise(question.upper()).story == STORIES[question]._replace(
+        topic=recognise(question.upper()).story.topic
+    )
 
 
 @pytest.mark.parametrize("question", OTHERS)
 def test_other_questions_are_left_as_they_are(question):
-    assert as_story(question) is None
+    assert recognise(question).story is None
 
 
 def test_a_question_that_is_all_frame_is_its_own_topic():
-    assert as_story("In what order did we?") == Story("In what order did we?", False)
+    assert recognise("In what order did we?").story == Story("In what order did we?", False)
 
 
 def test_a_long_request_is_no_question_about_a_story():
-    assert as_story("In what order did I bring up my hobbies? " + "And then there was more. " * 30) is None
+    assert recognise("In what order did I bring up my hobbies? " + "And then there was more. " * 30).story is None
 
 
 @pytest.mark.parametrize("question", ["GIVE ME A SUMMARY OF MY WORK SO FAR", "Give me a ſummary of my work so far"])
 def test_the_case_of_letters_does_not_matter(question):
-    assert as_story(question) is not None
+    assert recognise(question).story is not None

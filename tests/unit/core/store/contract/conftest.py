@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from recallite.derivation import derive
 from recallite.store.opening import open_store
 from recallite.store.sqlite.encryption import ciphers_version
 from tests.unit.core.store.contract.support import KEY
 
 STORES = {
-    "file": lambda folder: open_store(folder / "store.db"),
-    "memory": lambda folder: open_store(":memory:"),
+    "file": lambda folder: open_store(folder / "store.db", derive=derive),
+    "memory": lambda folder: open_store(":memory:", derive=derive),
 }
 if ciphers_version() is not None:
-    STORES["encrypted"] = lambda folder: open_store(folder / "store.db", key=KEY)
+    STORES["encrypted"] = lambda folder: open_store(folder / "store.db", key=KEY, derive=derive)
 
 
 @pytest.fixture(params=STORES)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from recallite.derivation import derive
 from recallite.errors import InvalidInput
 from recallite.model.checks import is_address
 from recallite.model.filters import Filter
@@ -56,7 +57,7 @@ def test_a_backup_is_the_same_store(filled, tmp_path):
     copy = filled.backup(tmp_path / "copy.db")
     with pytest.raises(InvalidInput, match="exists"):
         filled.backup(tmp_path / "copy.db")
-    other = open_store(copy, key=KEY if filled.encrypted else None)
+    other = open_store(copy, key=KEY if filled.encrypted else None, derive=derive)
     try:
         assert contents(other) == contents(filled)
     finally:

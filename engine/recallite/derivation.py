@@ -1,0 +1,73 @@
+"""Deriving what a store has of a text beside it: words, standing, the keys, frames and outline of its statement.
+
+Writes, repair and checks derive with the same function. A store takes what it makes, and reads no text itself.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from recallite.model.filters import MESSAGE_KIND
+from recallite.store.columns import StatementForm, Texts, Words
+from recallite.store.values import CHUNK_KIND
+from recallite.text.reading import Reading, read_texts
+from recallite.text.standing import Standing, standing_of_each
+from recallite.text.statements import frames_of, outline_of, statement_of
+from recallite.text.statements.keys import record_keys
+from recallite.text.words import content_hash
+
+WITHOUT_STATEMENTS = (CHUNK_KIND, MESSAGE_KIND, "episode", "procedure")
+"""Kinds without statements: no later text supersedes what happened, what a file says and how to do something."""
+
+
+class TextDerivation:
+    """What is derived from texts; each part is made when it is first asked for."""
+
+    def __init__(self, texts: Texts) -> None:
+        self._texts = texts
+
+    @cached_property
+    def reading(self) -> Reading:
+        """The words of the texts, and which may name dates."""
+        contexts, tags = self._texts.contexts, self._texts.tags
+        return read_texts(self._texts.texts, contexts if any(contexts) else None, tags if any(tags) else None)
+
+    @property
+    def words(self) -> Words:
+        """The words of the texts."""
+        return Words(*self.reading[:4])
+
+    @cached_property
+    def standing(self) -> list[Standing | None]:
+        """Whether each is a standing instruction or preference; only the user's word is one."""
+        texts = self._texts
+        of_user = [i for i, authority in enumerate(texts.authorities) if authority == 0]
+        names = standing_of_each([(texts.kinds[i], texts.texts[i], texts.contexts[i]) for i in of_user])
+        standing: list[Standing | None] = [None] * len(texts.texts)
+        for i, name in zip(of_user, names, strict=True):
+            standing[i] = name
+        return standing
+
+    @cached_property
+    def hashes(self) -> list[bytes]:
+        """The `content_hash` of each text under its context."""
+        return [*map(content_hash, self._texts.texts, self._texts.contexts)]
+
+    def statement(self, i: int) -> StatementForm | None:
+        """The form of the statement of text i; None if nothing is stored of it. A closed version has no keys."""
+        _ = self.standing  # of all texts at once, where the keys of instructions ask for each
+        kind, _, position, recorded_until, text, context, _ = self._texts.row(i)
+        if kind in WITHOUT_STATEMENTS:
+            return None
+        # A turn of a transcript is evidence of what was said: nothing supersedes it, so that nothing has to find it.
+        sought = recorded_until is None and position is None
+        keys = record_keys(text, context).stored if sought else ()
+        frames = () if "?" in text else frames_of(statement_of(text, context), turn=position is not None)
+        if not keys and not frames:
+            return None
+        return StatementForm(keys, frames, outline_of(text, context).packed() if keys else b"")
+
+
+def derive(texts: Texts) -> TextDerivation:
+    """Derive from texts what a store has of each."""
+    return TextDerivation(texts)
