@@ -5,7 +5,8 @@
 
 The sentences are made of the patterns in `standing/`, a file for each language, which were written for this and have no
 sentence of a test or of another set (Apache-2.0, ours). `[class]` begins the patterns of a class, `{a|b}` is one of
-several, `@name: a|b` gives what `{name}` stands for, and what is in "@lead" may stand before any sentence.
+several, `@name: a|b` gives what `{name}` stands for, and what is in "@lead" may stand before any sentence. Beside these
+stand the rules that people gave their coding agents, as items that begin like one.
 """
 
 from __future__ import annotations
@@ -42,6 +43,16 @@ _HARD, _MOST_CHANCE, _HARD_WEIGHT = 0.2, 0.9, 0.3
 # Of oos-eval: they ask for what lasts.
 _LASTING_INTENTS = frozenset(("change_user_name", "change_language", "change_accent", "change_ai_name", "change_speed"))
 _TEXT = re.compile("^# text = (.*)$", re.MULTILINE)
+_FENCED = re.compile(r"\A---\n.*?\n---\n|```.*?(?:```|\Z)", re.DOTALL)
+_PROSE = re.compile(r"[A-Z][a-z ]")
+_RULES, _RULE_WEIGHT = "PatrickJS/awesome-cursorrules", 0.3
+_RULE = re.compile(
+    r"^\s*(?:[-*•]|\d{1,2}\.)\s+((?:never|always|avoid|do not|don't|prefer|no|only|must|keep|ensure|make sure|use"
+    r"|follow|write|favou?r|limit|treat|minimi[sz]e|include|add|place|put|name|document|validate|handle|test|run|ask)\b"
+    r".{4,150}[^:\s])\s*$",
+    re.MULTILINE | re.IGNORECASE,
+)
+_BEFORE_MARK = re.compile(r" ([.,;:!?']|n't\b)")
 _ROUNDS = 2
 _SLOT = re.compile(r"\{([^{}]*)\}")
 _MOST_OF_A_LIST = 4  # how often a list counts among alternatives
@@ -115,12 +126,22 @@ def _varied(text: str, leads: Sequence[str], chosen: random.Random) -> str:
     return text
 
 
+def ruled(repositories: Path) -> list[Sentence]:
+    """The rules that people gave their coding agents."""
+    pinned = data.paths(_RULES)
+    texts = (_FENCED.sub("", data.read(repositories, _RULES, path)).replace("**", "") for path in pinned)
+    rules = dict.fromkeys(chain.from_iterable(map(_RULE.findall, texts)))
+    kind = CLASSES.index("instruction")
+    firsts = (sentences_of(rule)[0][0] for rule in rules)
+    return [Sentence(first, kind, ("rules", place), _RULE_WEIGHT) for place, first in enumerate(firsts)]
+
+
 def found(repositories: Path) -> list[Sentence]:
     """Sentences of treebanks, of dialogues and of what was written for other trainings; hardly any is standing."""
     texts: dict[str, None] = {}
     for repository, pin in used_by("standing").items():
-        for path in pin["files"] if "standing" in pin.get("used_by", ()) else ():
-            texts |= dict.fromkeys(_texts_of(path, data.read(repositories, repository, path)))
+        for path in pin["files"] if "standing" in pin.get("used_by", ()) and repository != _RULES else ():
+            texts |= dict.fromkeys(texts_of(path, data.read(repositories, repository, path)))
     for store in written_stores():
         texts |= dict.fromkeys([*store.memories.values(), *(question for question, _ in store.questions)])
     for path in sorted(FOLDER.with_name("changes").glob("*.jsonl")):
@@ -131,10 +152,14 @@ def found(repositories: Path) -> list[Sentence]:
     return [Sentence(_begin(text, chosen), None, ("found", place), 0.0) for place, text in enumerate(sentences)]
 
 
-def _texts_of(path: str, content: str) -> Iterable[str]:
+def texts_of(path: str, content: str) -> Iterable[str]:
     """The texts of a file: a treebank, dialogues, requests by intent, or tasks."""
     if path.endswith(".conllu"):
         return _TEXT.findall(content)
+    if path.endswith(".md"):
+        return [part for part in _FENCED.sub("", content).split("\n\n") if _PROSE.match(part)]
+    if path.endswith(".txt"):
+        return [_BEFORE_MARK.sub(r"\1", line) for line in content.splitlines()]
     if path.endswith(".jsonl"):
         return [json.loads(line)["instruction"] for line in content.splitlines()]
     read = json.loads(content)
@@ -260,7 +285,7 @@ def main() -> None:
     arguments = parser.parse_args()
     folds = arguments.folds
     sentences = [one for path in sorted(FOLDER.glob("*.txt")) for one in made_of(path)]
-    sentences += found(arguments.repositories)
+    sentences += ruled(arguments.repositories) + found(arguments.repositories)
     rows, kinds = rows_of([one.text for one in sentences]), np.array([_kind(one) for one in sentences])
     if not folds:
         weights = train(rows, kinds, weighed(sentences, rows, kinds))

@@ -5,11 +5,15 @@ were fitted for is measured once by `cohort.txt`, questions in many languages wi
 them come a shift and a scale, with which its vectors and the words share the score of a hit as they do with the default
 model, and whether it tells near from far at all. The confidence of a hit is weighed by its cosine against those that
 question and text have with the cohort: symmetric, adaptive normalisation (AS-norm), as in speaker verification.
+
+The file also has prompts that point at what is at hand, as "put it back", of which no memory is the answer: a line has
+the prompts of a language, or a question and its answer. What is nearer to them than to questions is weighed down.
 """
 
 from __future__ import annotations
 
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,6 +28,8 @@ FILE = Path(__file__).with_name("cohort.txt")
 _FAR, _GAP, _SPREAD = 0.1, 0.5, 0.13
 # The nearest of the cohort that a cosine is compared with.
 _NEAREST = 12
+# The nearest prompts and questions that a question is compared with, and what being nearer to prompts counts.
+_POINTING_NEAREST, _POINTING_WEIGHT = 3, 0.6
 # The share of the cohort's questions that are nearer to their answer than to any other: below it vectors tell nothing.
 # Random vectors have .005, words hashed to 64 components .08, bundled models .9.
 _LEAST_FIRST = 0.03
@@ -34,7 +40,9 @@ _LEAST_MARGIN = 1.0
 
 
 class Cohort(NamedTuple):
-    """An embedder's unit vectors of questions and of their answers, both float32 (n, dimension), and measures of it.
+    """An embedder's unit vectors of questions, of their answers and of prompts, and measures of it.
+
+    The first two are float32 (n, dimension), `prompts` are float32 (p, dimension).
 
     - shift, scale: what makes the vector that is searched of a question's
     - deviation: the usual one of the nearest answers of a question
@@ -43,6 +51,7 @@ class Cohort(NamedTuple):
 
     questions: NDArray[np.float32]
     answers: NDArray[np.float32]
+    prompts: NDArray[np.float32]
     shift: NDArray[np.float32]
     scale: float
     deviation: float
@@ -64,22 +73,34 @@ class Cohort(NamedTuple):
         return (np.float32(self.scale) * (vector - self.shift)).astype(np.float32)
 
     def normalised(self, question: NDArray[np.float32], texts: NDArray[np.float32]) -> NDArray[np.float64]:
-        """The cosines of a question with texts, in deviations from the nearest that either has in the cohort."""
+        """The cosines of a question with texts, in deviations from the nearest that either has in the cohort.
+
+        What points at something more than it asks has less with each text.
+        """
         cosines = (texts @ question).astype(np.float64)
-        of_question, of_texts = _nearest(question[None] @ self.answers.T), _nearest(texts @ self.questions.T)
+        asked, pointing = texts @ self.questions.T, texts @ self.prompts.T
+        of_question = _nearest(question[None] @ self.answers.T, _NEAREST)
+        of_texts = _nearest(np.hstack([asked, pointing]), _NEAREST)
         sides = [(cosines - mean) / (deviation + self.deviation) for mean, deviation in (of_question, of_texts)]
-        normalised: NDArray[np.float64] = sides[0] + sides[1]
+        normalised: NDArray[np.float64] = sides[0] + sides[1] - _POINTING_WEIGHT * self._pointing(question)
         return normalised
 
+    def _pointing(self, question: NDArray[np.float32]) -> float:
+        """How much nearer a question is to prompts than to questions, in deviations; 0 if it is not."""
+        near = [_nearest(question[None] @ of.T, _POINTING_NEAREST)[0] for of in (self.prompts, self.questions)]
+        return max(float(near[0][0] - near[1][0]) / self.deviation, 0.0)
 
-def _nearest(cosines: NDArray[np.floating]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+
+def _nearest(cosines: NDArray[np.floating], count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The mean and the standard deviation of the greatest of each row."""
-    least = max(cosines.shape[1] - _NEAREST, 0)
+    least = max(cosines.shape[1] - count, 0)
     nearest = np.partition(cosines.astype(np.float64), least, axis=1)[:, least:]
     return nearest.mean(axis=1), nearest.std(axis=1)
 
 
-def measured(questions: NDArray[np.float32], answers: NDArray[np.float32]) -> Cohort:
+def measured(
+    questions: NDArray[np.float32], answers: NDArray[np.float32], prompts: NDArray[np.float32]
+) -> Cohort:  # fmt: skip
     """The cohort of an embedder, from its vectors."""
     cosines = (questions @ answers.T).astype(np.float64)
     near, every = np.diag(cosines), len(cosines)
@@ -94,14 +115,16 @@ def measured(questions: NDArray[np.float32], answers: NDArray[np.float32]) -> Co
     # The mean of a text's own deviation and of this one counts. With its own alone the ROC AUC of LoCoMo's questions is
     # .61 to .69 instead of .72 to .77, with one for all that of short notes with multilingual-e5-small .90 instead of
     # .91, and 64 % instead of 72 % are kept where 5 % of unrelated ones are.
-    deviation = max(float(np.median(_nearest(others)[1])), 1e-3)
+    deviation = max(float(np.median(_nearest(others, _NEAREST)[1])), 1e-3)
     shift = (share * questions.mean(axis=0)).astype(np.float32)
     margin = float(np.median(near - others.max(axis=1))) / spread
-    return Cohort(questions, answers, shift, float(scale), deviation, first, margin)
+    return Cohort(questions, answers, prompts, shift, float(scale), deviation, first, margin)
 
 
 @cache
-def sentences() -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The questions and the answers."""
-    lines = [line.split("\t") for line in FILE.read_text("utf-8").splitlines()]
-    return tuple(line[1] for line in lines), tuple(line[2] for line in lines)
+def sentences() -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """The questions, the answers and the prompts."""
+    lines = [line.split("\t")[1:] for line in FILE.read_text("utf-8").splitlines()]
+    pairs = [line for line in lines if len(line) == 2]
+    prompts = chain.from_iterable(line for line in lines if len(line) > 2)
+    return tuple(asked for asked, _ in pairs), tuple(told for _, told in pairs), tuple(prompts)

@@ -50,7 +50,7 @@ from recallite.recall.request import ANSWER_CONFIDENCE, ANSWER_SHARE, Request
 from recallite.recall.slots import contradicts, lacks, named_in, only_asks, slot_of
 from recallite.store.values import CHUNK_KIND, Found
 from recallite.text.questions import read_question
-from recallite.text.words import ASKED_APART, QUESTION_TERMS, english_terms, query_terms, tokenize
+from recallite.text.words import ASKED_APART, QUESTION_TERMS, query_terms, rarity_of, tokenize
 
 # At most this share of the limit gives way to standing records, as in the kernel.
 _STANDING_SHARE = 4
@@ -66,8 +66,6 @@ _LETTER_WEIGHT = 2.0
 # With nothing everywhere 2 of 23 unrelated questions in Hindi were answered, with half none; in Chinese 28 of 31 kept
 # their answer with nothing, 26 with half.
 _ASKING_SHARE = 0.5
-# Of questions of LoCoMo, LongMemEval and `left_out` none has fewer; in German 24 of 25, in French 14.
-_LEAST_ENGLISH = 0.5
 # The words of all of LoCoMo's questions tell 21 bits or more, by their frequency; of "add a test for this" they do 14.
 _FEWEST_BITS = 15.0
 _POINTING = frozenset(tokenize("it this that these those them here"))
@@ -191,13 +189,9 @@ def weigh_by_letters(questions: Sequence[str], answer: Answer, records: Mapping[
                 answer.confidence[rank] = sure * odds / (sure * odds + 1 - sure) if sure < 1 else odds
 
 
-@lru_cache(maxsize=1024)
 def _is_foreign(question: str, embedder: str | None) -> bool:
-    """Whether a model made for English is asked in another language: few of the words are English."""
-    if embedder not in load_calibration().embedders:
-        return False
-    terms = read_question(question).terms
-    return len(english_terms().intersection(terms)) < _LEAST_ENGLISH * len(terms)
+    """Whether a model made for English is asked in another language."""
+    return embedder in load_calibration().embedders and read_question(question).foreign
 
 
 @lru_cache(maxsize=1024)
@@ -216,7 +210,7 @@ def _share_of_letters(words: Sequence[str], written: Set[str]) -> float:
 
 
 def _letters(word: str) -> float:
-    return len(word) * (0.0 if word in ASKED_APART else _ASKING_SHARE if word in QUESTION_TERMS else 1.0)
+    return len(word) * (0.0 if word in ASKED_APART else _ASKING_SHARE if word in QUESTION_TERMS else rarity_of(word))
 
 
 def assess_one(

@@ -52,30 +52,30 @@ def measure_embedder(engine: Engine, active: EmbedderRow) -> None:
     handle.measured = True
 
 
-def _kept(engine: Engine, active: EmbedderRow) -> tuple[NDArray[np.float32], NDArray[np.float32]] | None:
+def _kept(engine: Engine, active: EmbedderRow) -> list[NDArray[np.float32]] | None:
     with engine.store.read() as reader:
         kept = reader.embedding_cache.look_up(active, [_key()]).get(_key())
-    count = len(sentences()[0])
-    if kept is None or len(kept.values) != 2 * count:
+    ends = np.cumsum([len(texts) for texts in sentences()])
+    if kept is None or len(kept.values) != ends[-1]:
         return None
-    rows = np.frombuffer(b"".join(kept.values), np.float32).reshape(2 * count, active.dimension)
-    return rows[:count], rows[count:]
+    return np.split(np.frombuffer(b"".join(kept.values), np.float32).reshape(-1, active.dimension), ends[:-1])
 
 
-def _embedded(engine: Engine, active: EmbedderRow) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    embedder, (asked, told) = engine.embedder.get(), sentences()
-    size = engine.embedder.batch_size or _BATCH
-    batches = [embed_checked(embedder, asked[begin : begin + size]) for begin in range(0, len(asked), size)]
+def _embedded(engine: Engine, active: EmbedderRow) -> list[NDArray[np.float32]]:
+    embedder, (asked, told, prompts) = engine.embedder.get(), sentences()
+    size, queries = engine.embedder.batch_size or _BATCH, [*asked, *prompts]
+    batches = [embed_checked(embedder, queries[begin : begin + size]) for begin in range(0, len(queries), size)]
     questions, embedded = np.concatenate(batches), embed_documents(embedder, told, [None] * len(told))
     first_parts = np.searchsorted(embedded.owners, np.arange(len(told)))
     answers = np.asarray(embedded.vectors[first_parts], np.float32)
-    parts = Parts(tuple(row.tobytes() for row in (*questions, *answers)), ())
+    vectors = [questions[: len(asked)], answers, questions[len(asked) :]]
+    parts = Parts(tuple(row.tobytes() for rows in vectors for row in rows), ())
     try:
         with engine.store.atomic(wait=False) as writer:
             writer.embedding_cache.keep(active, {_key(): parts}, None)
     except RecalliteError:  # read-only, or another process writes: the next one embeds it again
         _log.debug("the cohort of %s is not kept", active.name)
-    return questions, answers
+    return vectors
 
 
 @cache

@@ -183,7 +183,7 @@ def check_comparable(queries: Queries, active: EmbedderRow | None, path: str) ->
 _NO_MOMENTS = np.empty(0, dtype=np.int64)
 _NO_WORDS = np.empty(0, dtype=np.int32)
 _NO_CODES = np.empty((0, 1), dtype=np.uint64)
-_NO_WORDS_COUNT = Question([], [], [], [], 0.0, False)
+_NO_WORDS_COUNT = Question([], [], [], [], 0.0, False, False)
 _UNKNOWN = -2  # no number of a word: -1 stands for no speaker
 
 

@@ -35,7 +35,7 @@ from recallite.text.dates.languages import (
 )
 from recallite.text.dates.periods import Time, ranged, years_before
 from recallite.text.patterns import lazily, word_set
-from recallite.text.words import QUESTION_TERMS, STOP_TERMS, query_terms, share_of, tokenize
+from recallite.text.words import QUESTION_TERMS, STOP_TERMS, is_foreign, query_terms, share_of, tokenize
 
 # The words of a question.
 
@@ -50,7 +50,8 @@ _MOST_KEYWORDS, _LONGEST_KEYWORDS = 3, 60
 class Question(NamedTuple):
     """The index terms of a question, and its words that count, with the share of texts that contain each and its role.
 
-    `counting` is how many count; 0 if all are stop words, which are in nearly every record.
+    `counting` is how many count; 0 if all are stop words, which are in nearly every record. It is `foreign` if it
+    is not English.
     """
 
     terms: list[str]
@@ -59,6 +60,7 @@ class Question(NamedTuple):
     roles: list[int]
     counting: float
     has_time: bool
+    foreign: bool
 
 
 @lru_cache(maxsize=1024)  # a question is often asked again
@@ -70,7 +72,9 @@ def read_question(text: str) -> Question:
     roles = [NAMED if word in named else 0 if word in QUESTION_TERMS else CONTENT for word in words or terms]
     may_have_time = not time_terms().isdisjoint(terms) or any(map(text.__contains__, DOTTED_CENTURIES))
     has_time = may_have_time and len(text) <= _LONGEST_TIMED and terms_of_times(text, terms) is not None
-    return Question(terms, words or terms, list(map(share_of, words or terms)), roles, float(len(words)), has_time)
+    foreign = is_foreign(terms)
+    shares = [share_of(word, foreign) for word in words or terms]
+    return Question(terms, words or terms, shares, roles, float(len(words)), has_time, foreign)
 
 
 def _names_in(text: str) -> set[str]:

@@ -33,9 +33,14 @@ ANSWERING = frozenset(("assistant", "ai", "model", "bot", "chatbot", "system", "
 _OTHER_KINDS = frozenset(("chunk", "episode", "procedure", "session_message"))
 # A longer text is a document, of which one sentence may be an instruction to someone else.
 MOST_CHARS = 1_000
-# What is quoted is read as so many of this character.
+# What is quoted is read as so many of this character, and so is a path, a name of a file or another word of code.
 _MASK = "\x04"
 _MASKS = re.compile(f"{_MASK}+")
+_ASCII = re.compile(r"[!-~]{3,}")
+_CODE = re.compile(
+    r"\w\.[A-Za-z]{2}|[A-Za-z](?:[/\\_=]|::|->)\w|\w[/\\_=][A-Za-z]|\w\(\)|(?<![!-~])(?:--?|[./~$@_]+)[A-Za-z]"
+)
+_AFTER_WORD = ".,;:!?\"'"
 _QUOTE_MARKS = ('"', "`", ">", "\u201c", "\u201e", "\u00ab", "\u300c")
 _QUOTED = lazily(
     r"```.*?(?:```|\Z)|`[^`\n]{1,400}`|\"[^\"\n]{1,400}\"|[“„][^“”\n]{1,400}[“”]|«[^»\n]{1,400}»|「[^」\n]{1,400}」"
@@ -78,7 +83,7 @@ SHORTEST, LONGEST = 2, 5
 CLASSES = ("other", "task", "preference", "instruction", "lasting")
 """What a sentence is; a task is asked for once, and what is lasting says so, as "from now on"."""
 # The least chance of a standing sentence, and of one that asks for something once.
-_LEAST, _LEAST_TASK = 0.59, 0.7
+_LEAST, _LEAST_TASK = 0.5, 0.7
 # A longer sentence is like none of the training: repeated words add up.
 _LONGEST_SENTENCE = 240
 
@@ -188,9 +193,17 @@ def characters_of(sentences: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[
 
 def _as_read(sentence: str) -> str:
     item = _ITEM.match(sentence)
-    plain = " ".join(_MASKS.sub(_MASK, sentence[item.end() if item else 0 :]).split())
+    plain = sentence[item.end() if item else 0 :]
+    if _CODE.search(plain):
+        plain = _ASCII.sub(_without_code, plain)
+    plain = " ".join(_MASKS.sub(_MASK, plain).split())
     plain = plain.lower() if plain.isascii() else normalized("NFKC", plain).casefold().replace("’", "'")
     return f"\x02{plain}\x03"
+
+
+def _without_code(run: re.Match[str]) -> str:
+    word = run[0]
+    return _MASK + word[len(word.rstrip(_AFTER_WORD)) :] if _CODE.search(word) else word
 
 
 def sizes_of(offsets: NDArray[np.int64]) -> NDArray[np.float64]:

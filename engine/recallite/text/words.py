@@ -28,6 +28,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from hashlib import blake2b
 from itertools import chain, pairwise
+from math import log2
 from pathlib import Path
 from typing import Literal
 
@@ -382,30 +383,47 @@ STOP_WORDS = frozenset(_TABLES["words"].split())
 # Frequency of words in conversations and notes: the share of texts that contain each index term. The file is made by
 # `benchmarks.training.vocabulary`; a line is a level and the terms whose share is 2^(-level / 4).
 PATH = Path(__file__).with_name("vocabulary.txt")
+# The same of frequent terms in 29 other languages.
+FOREIGN_PATH = PATH.with_name("foreign_vocabulary.txt")
 # What words that ask count as: a small store cannot tell that "use" says less than "database".
 _QUESTION_SHARE = 0.25
 
 
-def share_of(term: str) -> float:
-    """The share of texts that contain a term; terms that are not known count like the rarest that are."""
+def share_of(term: str, foreign: bool = False) -> float:
+    """The share of texts, also of `foreign` ones, that contain a term; an unknown one counts like the rarest."""
     if term in QUESTION_TERMS:
         return _QUESTION_SHARE
     shares, least = _shares()
-    return shares.get(term, least)
+    share = shares.get(term, least)
+    return max(share, _foreign_shares().get(term, least)) if foreign else share
 
 
-@cache
-def english_terms() -> frozenset[str]:
-    """The words of `PATH`, which are English, and function words."""
-    return STOP_TERMS.union(_shares()[0])
+def rarity_of(term: str) -> float:
+    """The information of a term in texts of any language, from 0 for one in all of them to 1 for an unknown one."""
+    return log2(share_of(term, foreign=True)) / log2(_shares()[1])
+
+
+def is_foreign(terms: Sequence[str]) -> bool:
+    """Whether the terms of a text are more common in other languages than in English, or mostly of another script."""
+    (english, least), foreign = _shares(), _foreign_shares()
+    bits = sum([log2(foreign.get(term, least) / english.get(term, least)) for term in terms])
+    return bits >= 0 or 2 * sum(map(str.isascii, terms)) < len(terms)
 
 
 @cache
 def _shares() -> tuple[dict[str, float], float]:
+    shares = _read_shares(PATH)
+    return shares, min(shares.values())
+
+
+@cache
+def _foreign_shares() -> dict[str, float]:
+    return _read_shares(FOREIGN_PATH)
+
+
+def _read_shares(path: Path) -> dict[str, float]:
     shares: dict[str, float] = {}
-    share = 0.0
-    for line in PATH.read_text(encoding="utf-8").splitlines():
+    for line in path.read_text(encoding="utf-8").splitlines():
         level, *terms = line.split(" ")
-        share = 2.0 ** (-int(level) / 4)
-        shares |= dict.fromkeys(terms, share)
-    return shares, share
+        shares |= dict.fromkeys(terms, 2.0 ** (-int(level) / 4))
+    return shares

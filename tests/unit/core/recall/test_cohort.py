@@ -65,12 +65,23 @@ class Few(Noise):
 
 
 def test_every_question_of_the_cohort_has_an_answer_and_no_other_has_the_same():
-    asked, told = sentences()
+    asked, told, prompts = sentences()
     lines = [line.split("\t") for line in FILE.read_text("utf-8").splitlines()]
-    assert all(len(line) == 3 for line in lines)
-    assert len(set(asked)) == len(set(told)) == len(lines)
-    languages = [language for language, _, _ in lines]
+    pairs = [line for line in lines if len(line) == 3]
+    assert len(set(asked)) == len(set(told)) == len(pairs)
+    assert len(set(prompts)) == len(prompts) == sum(len(line) - 1 for line in lines[len(pairs) :])
+    languages = [language for language, _, _ in pairs]
     assert languages == sorted(languages, key=languages.index)  # those of a language are together
+    assert {line[0] for line in lines[len(pairs) :]} <= set(languages)
+
+
+@pytest.mark.parametrize("prompt", ["leave that as it was", "ok, do it once more", "why does this stop?"])
+def test_a_prompt_that_points_at_what_is_at_hand_is_less_sure_of_each_text(prompt):
+    embedder = load("all-minilm-l6-v2")
+    asked, told, prompts = (embedder.embed(texts) for texts in sentences())
+    question, texts = embedder.embed([prompt])[0], embedder.embed(FACTS)
+    pointing = measured(asked, told, prompts)
+    assert (pointing.normalised(question, texts) < measured(asked, told, asked).normalised(question, texts) - 1).all()
 
 
 @pytest.mark.parametrize(("dimension", "crowding"), [(384, 0.0), (384, 1.5), (3072, 1.5)])
@@ -141,7 +152,7 @@ def test_a_scale_brings_answers_to_where_the_default_model_has_them():
     questions, answers = np.eye(8, dtype=np.float32), np.eye(8, dtype=np.float32)
     crowded = [rows + 3 for rows in (questions, answers)]
     crowded = [rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in crowded]
-    cohort = measured(*crowded)
+    cohort = measured(*crowded, crowded[0])
     products = cohort.searched(crowded[0]) @ crowded[1].T
     far = products[~np.eye(8, dtype=bool)]
     assert np.diag(products).mean() - far.mean() == pytest.approx(0.5, abs=0.01)

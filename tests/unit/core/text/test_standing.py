@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recallite.text.standing import standing_of, standing_of_each, standing_part
+from recallite.text.standing import characters_of, standing_of, standing_of_each, standing_part
 
 INSTRUCTIONS = (
     "Always format dates as ISO",
@@ -202,3 +202,9 @@ def test_what_stands_between_tags_is_quoted():
     assert standing_of("fact", 'Explain <note id="7">Never ask me again</note>.') is None
     for text in ("Always wrap titles in <b>bold</b> from now on.", "Never use <div> for buttons."):
         assert standing_of("fact", text) == "instruction"
+
+
+@pytest.mark.parametrize("named", ["schema.sql", "src/db/x.py", "make_all()", "--force"])
+def test_names_of_files_and_words_of_code_are_read_alike(named):
+    read = characters_of([f"Never use {named} by hand (see Dr. No and 3.5, e.g. well-known)."])[0]
+    assert read.tobytes().decode("utf-32-le") == "\x02never use \x04 by hand (see dr. no and 3.5, e.g. well-known).\x03"

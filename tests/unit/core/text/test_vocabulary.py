@@ -1,6 +1,18 @@
 from __future__ import annotations
 
-from recallite.text.words import PATH, QUESTION_TERMS, STOP_TERMS, share_of, tokenize
+import pytest
+
+from recallite.text.words import (
+    FOREIGN_PATH,
+    PATH,
+    QUESTION_TERMS,
+    STOP_TERMS,
+    is_foreign,
+    query_terms,
+    rarity_of,
+    share_of,
+    tokenize,
+)
 
 
 def test_common_words_have_a_greater_share_than_rare_ones():
@@ -11,9 +23,10 @@ def test_common_words_have_a_greater_share_than_rare_ones():
     assert share_of("use") == 0.25
 
 
-def test_the_file_is_small_and_every_term_is_an_index_term():
-    lines = PATH.read_text(encoding="utf-8").splitlines()
-    assert PATH.stat().st_size < 200_000
+@pytest.mark.parametrize("path", [PATH, FOREIGN_PATH])
+def test_the_file_is_small_and_every_term_is_an_index_term(path):
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert path.stat().st_size < 200_000
     levels = [int(line.split(" ")[0]) for line in lines]
     assert levels == sorted(set(levels))
     terms = [term for line in lines for term in line.split(" ")[1:]]
@@ -24,3 +37,30 @@ def test_the_file_is_small_and_every_term_is_an_index_term():
 def test_words_that_ask_are_no_stop_words_and_stay_in_the_query():
     assert QUESTION_TERMS.isdisjoint(STOP_TERMS)
     assert {"use", "rememb", "pleas"} <= QUESTION_TERMS
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Quelle est la hauteur de la tour ?", "perché non parte?", "súbelo ya", "Wie hoch ist der Turm?",
+        "这座塔有多高?", "Em que dia cai a festa?", "Какой высоты башня?",
+    ],
+)  # fmt: skip
+def test_what_is_not_english_is_known_by_its_words(text):
+    assert is_foreign(query_terms(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "How tall is the tower in Paris?", "What did Ilaria say about La Scala?",
+        "Uncommitted tissue macrophages lack inductive cytokine properties.", "rename this function",
+    ],
+)  # fmt: skip
+def test_english_with_rare_words_or_foreign_names_is_english(text):
+    assert not is_foreign(query_terms(text))
+
+
+def test_frequent_words_of_other_languages_say_little_where_these_are_spoken():
+    assert share_of("che") < 2**-10 < share_of("che", foreign=True)
+    assert rarity_of("che") < 0.6 < rarity_of("violoncello") == 1
