@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
@@ -543,6 +544,7 @@ class UncomparedRecords(Repository):
         self.add(left, first.policy)
 
 
+@lru_cache(maxsize=16)
 def read_policy(policy: str) -> WritePolicy | None:
     """Return the policy of records that wait; None if it cannot be read."""
     try:
