@@ -59,8 +59,9 @@ class Calibration(msgspec.Struct):
     `embedders` are by embedder, where the first serves any other one, and by set of signals. `cohort` serves one whose
     cosines are compared with its cohort's: `normalised` is the weight of what `Cohort.normalised` gives.
     Its weights of evidence are a logistic regression on `languages_dev` of `benchmarks.quality` with
-    multilingual-e5-small, those of texts the default model's; the bias is the one with which 4 % of the unrelated
-    questions there have a hit. `passages` are those of `benchmarks.training.passages`.
+    multilingual-e5-small, those of texts the default model's; the bias is the one with which 5 % of the unrelated
+    questions there and in `scripts` have a hit with `multilingual`. `passages` are those of
+    `benchmarks.training.passages`.
     """
 
     embedders: dict[str, dict[str, dict[str, float]]]

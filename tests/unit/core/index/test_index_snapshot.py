@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from recallite import Memory, Settings
+from recallite.derivation import derive
 from recallite.errors import InvalidInput, StoreCorrupt
 from recallite.index import growable, lexical, snapshot
 from recallite.index.growable import Growable
@@ -295,7 +296,7 @@ def test_forget_removes_it_before_it_returns(stored):
 
 
 def test_a_file_knows_the_token_of_the_last_one_until_a_record_is_purged(path):
-    store = open_store(path)
+    store = open_store(path, derive=derive)
     with store.atomic() as writer:
         ids = writer.records.insert([row("a"), row("b")], None)
         identity, commit = writer.snapshot.identity(), writer.changes.commit()
