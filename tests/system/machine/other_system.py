@@ -78,8 +78,8 @@ def use_a_memory(folder: pathlib.Path) -> dict[str, object]:
         found["recalled"] = memory.recall("note 7", limit=1)[0].text
         memory.store.backup(folder / "b.db")
         memory.transfer.export_folder(folder / "notes")
-    (note,) = (folder / "notes").rglob("*.md")
-    note.write_text(note.read_text().replace("note 7 about tea", "note 7 about coffee"))
+    (note,) = (each for each in (folder / "notes").rglob("*.md") if "note 7" in each.read_text())
+    note.write_text(note.read_text().replace("about tea", "about coffee"))
     with Memory(folder / "b.db") as memory:
         found["imported"] = memory.transfer.import_folder(folder / "notes").updated
         found["edited"] = memory.recall("coffee", limit=1)[0].text

@@ -36,10 +36,13 @@ ON_FILES = ("open", "creat", "mk", "rename", "link", "symlink", "unlink", "rmdir
 WRITING = re.compile(r"O_(WRONLY|RDWR|CREAT|TRUNC|APPEND|TMPFILE)")
 # A semaphore of numba or joblib is memory, which has a name there for a moment.
 DEVICES = ("/dev/null", "/dev/tty", "/proc/self/", "/dev/shm/sem.")
-# What a socket pair of two ends in one process is used with: an event loop wakes itself through one.
-ON_A_PAIR = re.compile(
-    r"^(socketpair\(AF_UNIX|(sendto|recvfrom|getsockopt|setsockopt|getsockname|getpeername|shutdown)\()"
+# What names no peer, or sockets of this machine: an event loop wakes itself through a pair, and the resident process
+# listens at a file of ours.
+WITHOUT_A_PEER = re.compile(
+    r"^(socket(pair)?\(AF_UNIX|(sendto|recvfrom|sendmsg|recvmsg|getsockopt|setsockopt|getsockname|getpeername|shutdown"
+    r"|listen|accept4?)\()"
 )
+AT_A_FILE = re.compile(r'^(?:bind|connect)\([^{]*\{sa_family=AF_UNIX, sun_path="([^"@]+)"')
 
 
 @cache
@@ -132,8 +135,9 @@ def run(tmp_path: Path) -> Run:
 
 
 def network_calls(run: Run) -> list[str]:
-    """The traced calls that concern more than a socket pair of the process itself."""
-    return [line for line in trace(run) if is_network(line) and not ON_A_PAIR.match(line)]
+    """The traced calls that concern more than sockets of the process itself and at files in our own folders."""
+    lines = (line for line in trace(run) if is_network(line) and not WITHOUT_A_PEER.match(line))
+    return [line for line in lines if not ((at := AT_A_FILE.match(line)) and not run.foreign(at[1]))]
 
 
 def foreign_writes(run: Run) -> list[str]:
@@ -151,9 +155,7 @@ def trace(run: Run) -> list[str]:
 
 
 def is_network(line: str) -> bool:
-    return not line.startswith(
-        ("open", "creat", "mkdir", "rename", "link", "symlink", "unlink", "rmdir", "trunc", "mk")
-    )
+    return not line.startswith(ON_FILES)
 
 
 def written(line: str, cwd: Path) -> list[str]:
