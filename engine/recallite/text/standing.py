@@ -90,7 +90,7 @@ _LONGEST_SENTENCE = 240
 
 # What texts are, whatever their kind and context: a write asks for the same when it looks for instructions.
 _known: list[dict[str, Standing | None]] = [{"": None}]
-_MOST_KNOWN = 1 << 14
+_MOST_KNOWN = 1 << 10
 
 
 class _Judged(NamedTuple):
