@@ -38,7 +38,7 @@ from recallite.system.processes import after_fork
 from recallite_models.runtime import load_onnxruntime
 
 # A query's matrices are small: more than two cores do not help, and up to this many tokens not even the second one.
-_QUERY_THREADS, _FEW_TOKENS = 2, 32
+_QUERY_THREADS, _FEW_TOKENS = 2, 16
 _LONGEST_PAUSE = 32
 
 
@@ -46,11 +46,11 @@ class Runtime:
     """Sessions and their tokenizer. Thread-safe; a forked child gets new ones from `runtime`.
 
     Bulk work runs several batches in parallel on a session with one intra-op thread, and so does a single query of
-    some 30 tokens or fewer: with VNNI two threads were never faster (12 tokens: .67 ms, one .61), and took 2.2 to 2.9
-    times the processor time. A longer query uses a session with two threads, which spin only while it runs. On a busy
-    machine, though, one of them waits for the other to be scheduled: 17.5 ms with five busy processes on two AVX2
-    cores, against 8.6 ms on one thread. The system reports this (`preemptions`: median 4.0 ms for runs without, 17.6 ms
-    with), and queries then use one thread for a while.
+    some 15 tokens or fewer: 12 tokens take as long with two (1.8 ms on an idle EPYC with two cores) and a third more
+    processor time, 31 tokens 2.2 instead of 3.3 ms. A longer query uses a session with two threads, which spin only
+    while it runs. On a busy machine, though, one of them waits for the other to be scheduled: 17.5 ms with five busy
+    processes on two AVX2 cores, against 8.6 ms on one thread. The system reports this (`preemptions`: median 4.0 ms for
+    runs without, 17.6 ms with), and queries then use one thread for a while.
 
     The first session takes 24 MB, 11 of them of the mapped file of weights, the second, opened when it is first needed,
     12.
