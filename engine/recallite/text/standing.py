@@ -88,9 +88,10 @@ _LEAST, _LEAST_TASK = 0.55, 0.7
 _LONGEST_SENTENCE = 240
 
 
-# What texts are, whatever their kind and context: a write asks for the same when it looks for instructions.
+# What texts are, whatever their kind and context: a write asks for the same when it looks for instructions. They are
+# read some at a time: in Python a character takes a hundred bytes meanwhile.
 _known: list[dict[str, Standing | None]] = [{"": None}]
-_MOST_KNOWN = 1 << 10
+_MOST_KNOWN, _AT_ONCE = 1 << 10, 8
 
 
 class _Judged(NamedTuple):
@@ -125,7 +126,9 @@ def standing_of_each(records: Sequence[tuple[str, str, str | None]]) -> list[Sta
     if unknown := [text for text in dict.fromkeys(asked) if text not in known]:
         if len(known) + len(unknown) > _MOST_KNOWN:  # another thread may read what was known
             known = _known[0] = {text: known[text] for text in asked if text in known}
-        known.update(zip(unknown, _named_by_model(unknown), strict=True))
+        for begin in range(0, len(unknown), _AT_ONCE):
+            part = unknown[begin : begin + _AT_ONCE]
+            known.update(zip(part, _named_by_model(part), strict=True))
     return [known[text] for text in asked]
 
 
