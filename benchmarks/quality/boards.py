@@ -39,8 +39,8 @@ def claims(run: dict[str, Any]) -> str:
     other, most = _BEST_OTHER
     text = (
         f"- **It leaves out the rest.** In PrecisionMemBench `relevant=True` returns exactly what matters in {wire} of "
-        f"{_ACTIVE} cases, and in {typed} if memories have their fields. {other}, the best of nine systems that the "
-        f"set's authors did not write, does in {most}. [Public boards](benchmarks/results/README.md#public-boards)"
+        f"{_ACTIVE} cases, and in {typed} if memories have their fields. The best of nine systems that the set's "
+        f"authors did not write, {other}, does in {most}. [Public boards](benchmarks/results/README.md#public-boards)"
     )
     return fill(text, 120, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 

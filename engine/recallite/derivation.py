@@ -21,7 +21,7 @@ WITHOUT_STATEMENTS = (CHUNK_KIND, MESSAGE_KIND, "episode", "procedure")
 
 
 class TextDerivation:
-    """What is derived from texts; each part is made when it is first asked for."""
+    """The parts derived from texts, each made when it is first asked for."""
 
     def __init__(self, texts: Texts) -> None:
         self._texts = texts

@@ -46,7 +46,7 @@ class Loaded(Struct, frozen=True, kw_only=True, tag=True):
 
 
 class DocumentParser(Protocol):
-    """What extracts the text of documents: the extension `document_parser`, made with `Limits`."""
+    """Interface of the extension `document_parser`, which extracts the text of documents within `Limits`."""
 
     def __enter__(self) -> Self: ...
 

@@ -337,7 +337,7 @@ class RecordTable(IndexPart):
         return _among(self._kinds.array, [self._kind_numbers[kind] for kind in kinds if kind in self._kind_numbers])
 
     def chains(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """What neighbours of these rows share, -1 for none: the source or run, apart for the messages of sessions."""
+        """Return the chain of each row, -1 for none: that of its source or run, another for messages of sessions."""
         chains: NDArray[np.int64] = self.sources[rows].astype(np.int64)
         if (message := self._kind_numbers.get(MESSAGE_KIND)) is not None:
             chains[self._kinds.array[rows] == message] += _OF_MESSAGES

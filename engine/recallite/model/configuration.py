@@ -154,7 +154,7 @@ Check = Callable[[object, str], Any]
 
 
 class Setting(NamedTuple):
-    """What the annotation of a field adds to its type and its `msgspec.Meta`.
+    """Annotation of a field, beside its type and its `msgspec.Meta`.
 
     `environment` names the variable that is used where the field is None. `check(value, name)` replaces the check by
     type: it returns the value to keep, or raises InvalidInput. A `secret` is left out of the repr.

@@ -39,8 +39,8 @@ class TextWeights(NamedTuple):
 
 
 class PassageWeights(msgspec.Struct, frozen=True):
-    """What makes the logit of the confidence of a passage of a document: weights of that of any record, of the
-    logarithm of the number of records, and the bias.
+    """Weights of the logit of a passage's confidence: of the logit as of any record, of the logarithm of the number of
+    records, and the bias.
     """
 
     logit: float

@@ -219,7 +219,7 @@ def weigh_needs(
     prompt: str, confidence: Sequence[float], cosines: Mapping[int, float], texts: Sequence[str | None],
     embedder: str | None,
 ) -> Needs | None:  # fmt: skip
-    """What a request needs of hits with these texts, of which some have a cosine, by rank; None if nothing is known.
+    """Tell which hits with these texts and cosines, by rank, a request needs; None if the embedder has no weights.
 
     A hit that it needs has the chance of it as confidence, or its own if it is a sure answer; another one has less than
     any answer.

@@ -1,4 +1,4 @@
-"""What the texts of hits change after the kernel: their confidence, and so their order, the cut and evidence gaps.
+"""Judges hits by their texts after the kernel: their confidence, and so their order, the cut and evidence gaps.
 
 The kernel knows a record by its words and vectors. Only its text shows whether it has the kind of value that is asked
 for, and texts are read for hits alone. They adjust confidence; then hits are put in order (`recallite.recall.order`),
@@ -310,7 +310,7 @@ def _cut(
 
 
 def _giving_way(answer: Answer, ranks: Sequence[int], successions: Successions, most: int) -> list[int]:
-    """At most so many of the ranks: what is surely replaced by a hit that was found by itself gives way first."""
+    """Return at most `most` of the ranks; those surely replaced by a hit that was found by itself give way first."""
     left = [*ranks]
     kept = {answer.row_ids[rank] for rank in left} - successions.brought
     for rank in reversed(ranks):
