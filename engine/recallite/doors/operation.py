@@ -95,6 +95,8 @@ ARGUMENTS: dict[str, Argument] = {
 Effect = Literal["reads", "writes", "destroys"]
 REQUIRED = inspect.Parameter.empty
 """The default of an argument that has to be given."""
+SERVER = "server"
+"""The name of a `Tool` that the MCP server has, as a tool of its own."""
 SESSION_PREFIX = "session."
 """Prefix of the names of the methods of one session, whose `id` and `agent` are arguments of theirs."""
 _SESSION_ID = inspect.Parameter("id", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation="str")
@@ -137,20 +139,29 @@ class Command(NamedTuple):
 
 
 class Tool(NamedTuple):
-    """The form in which models see an operation: an action of a tool.
+    """The form in which models see an operation: an action of a tool, or a tool of the MCP server.
 
-    - name: the tool, such as "session"
+    - name: the tool, such as "session", or `SERVER`
     - action: by default the last part of the operation's name
-    - about: what the action does, for a model; by default the operation's summary
     - arguments: those that a model may give, with their defaults; None: all that JSON can have
+    - run: "module:function" of the call and the arguments that have a value, in place of the operation's
+    - also: names that other systems have for arguments, with these
+    - about: what the action does, for a model; by default the docstring of `run`, or the operation's summary
     - outcome: what the result of an action says that returns nothing
+    - title: of a tool of the server, as hosts show it; by default the operation's summary
+    - hints: of a tool of the server: "idempotent" if it writes the same again, "open" if it reaches out, "plain" if its
+      text is JSON alone, as ChatGPT reads it; all others put stored text between marks
     """
 
     name: str
     action: str = ""
-    about: str = ""
     arguments: Mapping[str, Any] | None = None
+    run: str = ""
+    also: Mapping[str, str] = {}
+    about: str = ""
     outcome: str = "done"
+    title: str = ""
+    hints: str = ""
 
 
 class Operation:
@@ -167,7 +178,7 @@ class Operation:
     - call: "module:function", of a memory and the arguments, if it is no method called `name`; or "module:Class.method"
       of a class that is made of a memory
     - returns: the type of its JSON, if another than that of the function
-    - tool: how models see it; mcp: whether the MCP server offers it too, as a tool of its own
+    - tools: how models see it
     - raw: the body of a request is the argument `body`, as bytes, and the fields are in the query. One that returns
       `bytes` is answered by the bytes of an export
     """
@@ -185,13 +196,12 @@ class Operation:
         returns: str = "",
         status: int = 200,
         command: Command | None = None,
-        tool: Tool | None = None,
-        mcp: bool = False,
+        tools: tuple[Tool, ...] = (),
         raw: bool = False,
     ) -> None:
         self.name, self.about, self.group, self.effect, self.status = name, about, group, effect, status
         self.method, _, self.path = http.partition(" ")
-        self.command, self.tool, self.mcp, self.raw = command, tool, mcp, raw
+        self.command, self.tools, self.raw = command, tools, raw
         self.writes_if, self._call, self._returns = writes_if, call, returns
 
     @property
@@ -367,10 +377,15 @@ def _kind_of_one(hint: Any) -> str:
 
 
 class OperationSet(NamedTuple):
-    """The operations that a package registers, and the help of the first words of their commands that have two."""
+    """The operations that a package registers.
+
+    - command_groups: the help of the first words of their commands that have two
+    - tools: what models are told of tools of several actions that only these operations have
+    """
 
     operations: tuple[Operation, ...]
     command_groups: Mapping[str, str] = {}
+    tools: Mapping[str, str] = {}
 
 
 def imported(path: str) -> Any:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from recallite.doors.operation import ARGUMENTS, REQUIRED, Argument, Command, Operation, OperationSet, Tool
+from recallite.doors.operation import ARGUMENTS, REQUIRED, SERVER, Argument, Command, Operation, OperationSet, Tool
 from recallite.system import plugins
 
 PREFIX = "/v1"
@@ -30,8 +30,35 @@ COMMAND_GROUPS = {
 }
 """First words of commands that have two, and the help of these groups."""
 
+TOOL_GROUPS = {
+    "memory": (
+        "Long-term memory: what is written is found again in later conversations.",
+        "write search recall replace remove list",
+    ),
+    "experience": ("What worked before: tools by type of task, and recoveries from errors.", ""),
+    "knowledge": ("Documents: PDF, Word, web pages, Markdown and text, searched by passage.", ""),
+    "session": ("Conversations, kept message by message.", "open append end"),
+}
+"""The tools of several actions: what models are told of them, and the actions that they are shown first."""
+SERVER_FIRST = "recall remember update forget list_memories search_documents ingest_document search"
+"""The tools that hosts are shown first."""
+
 _CALLS, _SHOW = "recallite.doors.calls:", "recallite.doors.cli.printers:"
 _COMMANDS = "recallite.doors.cli.commands:"
+_MEMORY, _SERVICES = "recallite.doors.tools.memory:", "recallite.doors.tools.services:"
+_SERVER = "recallite.doors.tools.server_tools:"
+# What models may give, with the defaults.
+_WRITTEN = {
+    "text": REQUIRED, "tags": [], "importance": 0.5, "topic": None, "pinned": False, "expires_at": None,
+    "supersedes": [],
+}  # fmt: skip
+_ASKED = {
+    "query": REQUIRED, "limit": 5, "tags": None, "since": None, "until": None, "valid_at": None, "diversify_by": None
+}  # fmt: skip
+_LISTED = {"limit": 20, "offset": 0, "tags": None}
+_OF_ONE, _INGESTED = {"id": REQUIRED}, {"source": REQUIRED, "metadata": None}
+# Names that other systems have.
+_AS_TEXT, _AS_QUERY = {"content": "text"}, {"content": "query"}
 _LINK = {
     "source": Argument("The id of a memory.", "FROM", kind="memory"),
     "target": Argument("The id of a memory.", "TO", kind="memory"),
@@ -69,6 +96,12 @@ OPERATIONS: tuple[Operation, ...] = (
                 "What becomes of a memory that has this id: error, replace, or version (with history).", "CHOICE"
             ),
         }),
+        tools=(
+            Tool("memory", "write", _WRITTEN, _MEMORY + "write", _AS_TEXT),
+            Tool(
+                SERVER, "remember", _WRITTEN | {"id": None}, _SERVER + "remember", _AS_TEXT, title="Remember something"
+            ),
+        ),
     ),
     Operation(
         "remember_many", "Store memories, each a text or the fields of a `NewRecord`, all or none; returns their ids.",
@@ -78,6 +111,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "get", "Show memories. With --json one is an object, several are an array.",
         group="memories", http="GET /memories/{id}", call=_CALLS + "get",
         command=Command(each="id", show=_SHOW + "print_records", json=_SHOW + "one_or_all"),
+        tools=(Tool(SERVER, "fetch", _OF_ONE, _SERVER + "fetch", title="Fetch", hints="plain"),),
     ),
     Operation(
         "get_many", "The memories with these ids, in their order; those that are not visible here are absent.",
@@ -87,6 +121,10 @@ OPERATIONS: tuple[Operation, ...] = (
         "list", "Show memories in order, filtered as recall filters.",
         group="memories", http="GET /memories",
         command=Command(call=_COMMANDS + "list_", show=_SHOW + "print_list", fails="empty"),
+        tools=(
+            Tool("memory", "list", _LISTED, _MEMORY + "list_"),
+            Tool(SERVER, "list_memories", _LISTED, _SERVER + "list_memories", title="List memories"),
+        ),
     ),
     Operation(
         "count", "Count memories, filtered as recall filters.",
@@ -101,6 +139,13 @@ OPERATIONS: tuple[Operation, ...] = (
             "pinned": Argument("Whether it is never pruned.", flags="--pinned/--unpinned"),
             "indexed": Argument("Whether recall finds it.", flags="--indexed/--not-indexed"),
         }),
+        tools=(
+            Tool("memory", "replace", {"text": REQUIRED, "old_text": None, "id": None}, _MEMORY + "replace", _AS_TEXT),
+            Tool(
+                SERVER, "update", {**_OF_ONE, "text": None, "tags": None, "importance": None, "expires_at": None},
+                _SERVER + "update", title="Correct a memory", hints="idempotent",
+            ),
+        ),
     ),
     Operation(
         "forget", "Purge memories by id or by filter. Unless --yes is given it asks before it removes several.",
@@ -110,6 +155,13 @@ OPERATIONS: tuple[Operation, ...] = (
             "receipt": Argument("Compact the file, search it for the removed text, report."),
             "chain": Argument("Forget what they surely superseded too; else it holds again."),
         }),
+        tools=(
+            Tool("memory", "remove", {"old_text": None, "id": None, "chain": False}, _MEMORY + "remove"),
+            Tool(
+                SERVER, "forget", _OF_ONE | {"chain": False}, _SERVER + "forget", title="Forget a memory",
+                hints="idempotent",
+            ),
+        ),
     ),
     Operation(
         "forget_one", "Purge a memory, with its versions, vectors and words. `holds_again` is what it superseded.",
@@ -152,6 +204,12 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "recall", "Find the memories that answer a question, best first.",
         group="recall", http="POST /recall", command=Command(run=_COMMANDS + "recall"),
+        tools=(
+            Tool("memory", "search", {"query": REQUIRED, "limit": 5, "tags": None}, _MEMORY + "search"),
+            Tool("memory", "recall", _ASKED, _MEMORY + "recall", _AS_QUERY),
+            Tool(SERVER, "recall", _ASKED | {"limit": 8}, _SERVER + "recall", _AS_QUERY, title="Recall memories"),
+            Tool(SERVER, "search", {"query": REQUIRED}, _SERVER + "search", title="Search", hints="plain"),
+        ),
     ),
     Operation(
         "recall_many", "`recall` for many questions at once.", group="recall", http="POST /recall/batch",
@@ -214,11 +272,13 @@ OPERATIONS: tuple[Operation, ...] = (
         command=Command(show=_SHOW + "print_versions", arguments={
             "chain": Argument("Only its own versions, whose places restore --to takes.", flags=" /--own")
         }),
+        tools=(Tool("memory", arguments=_OF_ONE, run=_MEMORY + "history"),),
     ),
     Operation(
         "supersede",
         "Put memories in the place of others.\n\nThe old ones stay in history; restore undoes it.",
         group="links", http="POST /memories/supersede", effect="writes", command=Command(run=_COMMANDS + "supersede"),
+        tools=(Tool("memory", arguments=_OF_ONE | {"supersedes": REQUIRED}, run=_MEMORY + "supersede"),),
     ),
     Operation(
         "restore",
@@ -231,12 +291,15 @@ OPERATIONS: tuple[Operation, ...] = (
                 "Of its own versions, from 0; -2 is the one before now; or a time.", "VERSION", "--to"
             )
         }),
+        tools=(Tool("memory", arguments=_OF_ONE, run=_MEMORY + "restore"),),
     ),
     # ── sessions ───────────────────────────────────────────────────────────────────────────────────────────────
     Operation(
         "sessions.list", "Show sessions, last used first.\n\nWithout --agent, those of all agents.",
         group="sessions", http="GET /sessions",
-        tool=Tool("session", about="show sessions, the one used last first", arguments={"limit": 20, "agent": None}),
+        tools=(
+            Tool("session", arguments={"agent": None, "limit": 20}, about="show sessions, the one used last first"),
+        ),
         command=Command(
             "sessions list", "session:id scope agent provider messages used:updated_at", fails="empty", within=True,
             arguments={"limit": _LIMIT._replace(default=100)},
@@ -245,6 +308,9 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "sessions.open", "Open the session with this id, or create it; without an id it gets a UUID.",
         group="sessions", http="POST /sessions", effect="writes", call=_CALLS + "open_session", status=201,
+        tools=(
+            Tool("session", arguments={"id": None, "agent": None, "provider": None}, run=_SERVICES + "open_session"),
+        ),
     ),
     Operation(
         "sessions.get", "The existing session with this id.",
@@ -253,9 +319,11 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "sessions.search", "Find messages by meaning and words, best first.",
         group="sessions", http="POST /sessions/search",
-        tool=Tool(
-            "session", about="find messages of any session by meaning and words",
-            arguments={"query": REQUIRED, "agent": None, "limit": 10, "relevant": True},
+        tools=(
+            Tool(
+                "session", arguments={"query": REQUIRED, "agent": None, "limit": 10, "relevant": True},
+                about="find messages of any session by meaning and words",
+            ),
         ),
         command=Command(
             "sessions search", "confidence session position role content", fails="empty", within=True
@@ -274,9 +342,12 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "session.messages", "Show the messages of a session in order.",
         group="sessions", http="GET /sessions/{id}/messages",
-        tool=Tool("session", about="read the last messages of a session", arguments={
-            "id": REQUIRED, "limit": 50, "agent": None
-        }),
+        tools=(
+            Tool(
+                "session", arguments=_OF_ONE | {"limit": 50, "agent": None},
+                about="read the last messages of a session",
+            ),
+        ),
         command=Command("sessions show", _SHOW + "print_messages", within=True, arguments=_SESSION | {
             "limit": Argument("The most messages, the last ones.", flags="--limit,-n")
         }),
@@ -284,6 +355,12 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "session.extend", "Store messages at the end of a session, all or none; returns the position of the first.",
         group="sessions", http="POST /sessions/{id}/messages", effect="writes", status=201,
+        tools=(
+            Tool(
+                "session", "append", _OF_ONE | {"role": REQUIRED, "content": REQUIRED, "agent": None},
+                _SERVICES + "append",
+            ),
+        ),
     ),
     Operation(
         "session.pop", "Remove the last message of a session, and show it.",
@@ -304,6 +381,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "session.end", "Remove a session.\n\nWith --summary or --decision a snapshot of it is kept.",
         group="sessions", http="POST /sessions/{id}/end", effect="destroys",
         command=Command("sessions end", run=_COMMANDS + "end_session"),
+        tools=(Tool("session", arguments=_OF_ONE | {"summary": None, "agent": None}, run=_SERVICES + "end_session"),),
     ),
     # ── documents ──────────────────────────────────────────────────────────────────────────────────────────────
     Operation(
@@ -311,11 +389,25 @@ OPERATIONS: tuple[Operation, ...] = (
         "Read documents, and store what is new or has changed. What was left out is reported on standard error.",
         group="documents", http="POST /documents", effect="writes", call=_CALLS + "ingest", status=201, raw=True,
         command=Command("knowledge ingest", run=_COMMANDS + "ingest"),
+        tools=(
+            Tool("knowledge", arguments=_INGESTED, run=_SERVICES + "ingest"),
+            Tool(
+                SERVER, "ingest_document", _INGESTED, _SERVER + "ingest_document", title="Ingest documents",
+                hints="idempotent open",
+            ),
+        ),
     ),
     Operation(
         "knowledge.search", "Find passages, best first, with path:line or page.",
         group="documents", http="POST /documents/search",
         command=Command("knowledge search", run=_COMMANDS + "search"),
+        tools=(
+            Tool("knowledge", arguments={"query": REQUIRED, "limit": 5}, run=_SERVICES + "search"),
+            Tool(
+                SERVER, "search_documents", {"query": REQUIRED, "limit": 5}, _SERVER + "search_documents",
+                title="Search documents",
+            ),
+        ),
     ),
     Operation(
         "knowledge.context", "Passages that answer a question, as Markdown for a prompt, within a budget of tokens.",
@@ -328,6 +420,7 @@ OPERATIONS: tuple[Operation, ...] = (
             "knowledge list", "id chunks updated:updated_at title source", fails="empty",
             arguments={"limit": _LIMIT._replace(default=1000)},
         ),
+        tools=(Tool("knowledge", arguments={"limit": 100}, run=_SERVICES + "list_documents"),),
     ),
     Operation(
         "knowledge.get", "The document with this id, or with this source in a scope.",
@@ -344,6 +437,7 @@ OPERATIONS: tuple[Operation, ...] = (
                 "scope": Argument("", kind="hidden"),
             },
         ),
+        tools=(Tool("knowledge", arguments={"documentId": REQUIRED}, run=_SERVICES + "delete"),),
     ),
     # ── agents ─────────────────────────────────────────────────────────────────────────────────────────────────
     Operation(
@@ -400,12 +494,17 @@ OPERATIONS: tuple[Operation, ...] = (
                 "error": Argument("Its error message; with --tool.", "TEXT"),
             },
         ),
+        tools=(Tool("experience", arguments={"task_type": None, "tool": None, "error": None}, run=_SERVICES + "tips"),),
     ),
     Operation(
         "experience.record", "Note how a task went.\n\nWithout --agent for all agents.",
-        tool=Tool("experience", about="note how a task went", outcome="recorded", arguments={
-            "task_type": REQUIRED, "tools": REQUIRED, "success": REQUIRED, "steps": None, "tokens": None
-        }),
+        tools=(
+            Tool(
+                "experience", about="note how a task went", outcome="recorded", arguments={
+                    "task_type": REQUIRED, "tools": REQUIRED, "success": REQUIRED, "steps": None, "tokens": None
+                },
+            ),
+        ),
         group="agents", effect="writes",
         command=Command("experience record", _SHOW + "print_recorded", within=True, create=True, arguments={
             "task_type": Argument("The type of the task.", "TYPE"),
@@ -416,9 +515,12 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "experience.record_recovery", "Note what helped when a tool failed.\n\nWithout --agent for all agents.",
-        tool=Tool("experience", about="note what helped against an error of a tool", outcome="recorded", arguments={
-            "tool": REQUIRED, "error": REQUIRED, "recovery": REQUIRED
-        }),
+        tools=(
+            Tool(
+                "experience", arguments={"tool": REQUIRED, "error": REQUIRED, "recovery": REQUIRED},
+                about="note what helped against an error of a tool", outcome="recorded",
+            ),
+        ),
         group="agents", effect="writes",
         command=Command(
             "experience recovery", _SHOW + "print_recorded", within=True, create=True, arguments={
@@ -547,6 +649,11 @@ def every_command_group() -> dict[str, str]:
     for others in _registered():
         groups |= others.command_groups
     return groups
+
+
+def every_tool_group() -> dict[str, tuple[str, str]]:
+    """The tools of several actions, of all packages, as `TOOL_GROUPS`."""
+    return TOOL_GROUPS | {name: (about, "") for others in _registered() for name, about in others.tools.items()}
 
 
 def _registered() -> list[OperationSet]:

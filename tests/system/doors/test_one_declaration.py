@@ -23,7 +23,7 @@ METHOD = '''
 DECLARATION = """OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "echo", "Repeat a text.", group="memories", http="POST /echo", command=Command(show="# texts", json="texts"),
-        tool=Tool("memory"), mcp=True,
+        tools=(Tool("memory"), Tool("server")),
     ),
 """
 EVERY_DOOR = """
@@ -33,7 +33,7 @@ import httpx2
 from recallite import AsyncMemory, Memory, Settings, tools
 from recallite_server.main import main
 from recallite_server.client import AsyncClient, Client
-from recallite.doors.tools.server_tools import TOOLS
+from recallite.doors.tools.calling import SERVER_TOOLS
 from tests.system.http.serving import serving
 
 path, reference = sys.argv[1:]
@@ -41,8 +41,7 @@ with Memory(path, settings=Settings(embedder="none")) as memory:
     assert memory.echo("a", times=2) == ["a", "a"]
     assert "echo" in tools.schemas()["memory"]["properties"]["action"]["enum"]
     assert tools.call("memory", {"action": "echo", "text": "a", "times": 2}, memory=memory)["results"] == ["a", "a"]
-    (tool,) = [each for each in TOOLS if each.name == "echo"]
-    assert not tool.writes
+    assert not SERVER_TOOLS["echo"].writes
     with serving(memory) as url:
         assert httpx2.post(f"{url}/v1/echo", json={"text": "a", "times": 3}).json() == ["a"] * 3
         described = httpx2.get(f"{url}/openapi.json").json()["paths"]["/v1/echo"]["post"]
