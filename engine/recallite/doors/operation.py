@@ -87,6 +87,8 @@ ARGUMENTS: dict[str, Argument] = {
     ),
     "relevant": Argument("Only what answers: nothing if nothing does."),
     "id_of_session": Argument("The id of a session.", "ID"),
+    "overrides": Argument("An option of the profile, for this call: neighbor_boost=0.", "NAME=VALUE", "--set"),
+    "yes": Argument("Do not ask for confirmation.", flags="--yes,-y"),
 }
 """Meanings by name, for every operation unless its command has another."""
 
@@ -110,13 +112,13 @@ class Command(NamedTuple):
 
     - words: "scopes", or "sessions list"; by default the last part of the operation's name
     - show: columns, as "id since:created_at uses:use_count:.0%"; "# WHAT" for a number and what it counts, or
-      "# WHAT:attribute; ..." for several; "=" for a value as it is; or "module:function", which prints the value
+      "# WHAT:attribute; ..." for several; "=" for a value as it is; or a function of `printers`, or "module:function"
     - json: the one field of the JSON of a number or a text, or "module:function", which makes it of the value
-    - fails: "empty" for exit code 1 if the value is, or "module:function", which tells
-    - call: "module:function" of the memory and the arguments, in place of the operation's
+    - fails: "empty" for exit code 1 if the value is; or an attribute that tells, as "failed" or "not ok"
+    - call: a function of `commands`, or "module:function", in place of the operation's; its docstring is the command's
+      help. It takes the memory, or a context to open one itself, options of its own, and other arguments as `**fields`
+    - of: "module:Class.method" whose arguments `**fields` are, in place of the operation's, if they have a meaning
     - each: an argument that may be repeated; the values of all calls are a list then
-    - sets: whether it takes options of a profile by `--set`
-    - run: "module:function", a command in place of one made from the operation
     - within: whether `--scope` binds the memory; create: whether a store that is missing is made
     - bar: the label and the unit of a bar; confirm: a question that `--yes` answers, if it writes; of `each` only if
       there are several, `{count}`
@@ -128,9 +130,8 @@ class Command(NamedTuple):
     json: str = ""
     fails: str = ""
     call: str = ""
+    of: str = ""
     each: str = ""
-    sets: bool = False
-    run: str = ""
     within: bool = False
     create: bool = False
     bar: tuple[str, str] | None = None

@@ -47,8 +47,7 @@ def actions_of(name: str, first: str) -> dict[str, Action]:
 # The tools on offer: one flat JSON schema each, as providers accept no alternatives at the top level.
 
 TOOLS: dict[str, ActionGroup] = {
-    name: ActionGroup(name, about, actions_of(name, first))
-    for name, (about, first) in every_tool_group().items()
+    name: ActionGroup(name, about, actions_of(name, first)) for name, (about, first) in every_tool_group().items()
 }
 """Every tool by name: `memory`, those of the services, and what other packages register."""
 SERVER_TOOLS = actions_of(SERVER, SERVER_FIRST)
