@@ -259,21 +259,21 @@ def parse_json(text: str | None, option: str, *, kind: type = dict) -> Any:
     return value
 
 
-def parse_overrides(pairs: list[str] | None) -> dict[str, Any]:
+def parse_overrides(pairs: Sequence[str] | None) -> dict[str, Any]:
     """The options of `--set name=value`."""
     from recallite.model.settings import OPTIONS
 
     return parse_pairs(pairs, "--set", [name for name in OPTIONS if name != "limit"])  # which has its own option
 
 
-def recall_fields(fields: Mapping[str, Any], overrides: list[str] | None) -> dict[str, Any]:
+def recall_fields(fields: Mapping[str, Any], overrides: Sequence[str] | None) -> dict[str, Any]:
     """The arguments of a recall from its options and `--set`."""
     from recallite.recall.request import recall_arguments
 
     return recall_arguments({**fields, **parse_overrides(overrides)})
 
 
-def parse_pairs(pairs: list[str] | None, option: str, allowed: Sequence[str]) -> dict[str, Any]:
+def parse_pairs(pairs: Sequence[str] | None, option: str, allowed: Sequence[str]) -> dict[str, Any]:
     """The values of a repeated option `name=value`: JSON values, and plain words as they are."""
     import msgspec
 

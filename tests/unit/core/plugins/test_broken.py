@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from recallite import AsyncMemory, Memory
+from recallite import AsyncMemory
 from recallite.errors import InvalidInput
 from recallite.system import plugins
 from recallite.system.plugins import PluginWarning

@@ -10,8 +10,8 @@ from recallite import Memory
 from recallite.doors.operations import every_operation
 from recallite.doors.tools import calling
 from recallite.system import plugins
-from tests.unit.core.memory.support import PLAIN
 from tests.unit.conftest import db, run  # noqa: F401
+from tests.unit.core.memory.support import PLAIN
 
 
 @pytest.mark.parametrize(("kind", "arguments", "other"), [
@@ -111,7 +111,9 @@ SET = OperationSet(
 """
 
 
-def test_operations_of_a_package_are_commands_of_one_word_or_two_and_tools(run, remember, install, tmp_path, monkeypatch):
+def test_operations_of_a_package_are_commands_of_one_word_or_two_and_tools(
+    run, remember, install, tmp_path, monkeypatch
+):
     (tmp_path / "odd_sets.py").write_text(OPERATIONS)
     monkeypatch.syspath_prepend(tmp_path)
     install("strange", "operations", "strange", "odd_sets:SET")
