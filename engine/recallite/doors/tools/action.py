@@ -210,9 +210,11 @@ class Action:
     def defaults(self) -> Mapping[str, Any]:
         """The fields with their defaults; every action has a scope, after its own."""
         taken = self._tool.arguments
-        if taken is None:
-            taken = {name: default for name, (_, default) in self._operation.fields.items() if name != "scope"}
-        return {**taken, "scope": None}
+        if taken is None:  # other defaults have no JSON: what is not given is left to the operation
+            fields = self._operation.fields.items()
+            kept = int, float, str, type(REQUIRED)
+            taken = {name: default if isinstance(default, kept) else None for name, (_, default) in fields}
+        return {**{name: default for name, default in taken.items() if name != "scope"}, "scope": None}
 
     @cached_property
     def types(self) -> dict[str, Any]:

@@ -271,17 +271,15 @@ def _parsed(action: Action, values: dict[Any, Any], known: Sequence[Action], giv
 
 def _typed(action: Action, name: str, value: object) -> Any:
     """A value of the type that a field has."""
-    allowed = allowed_values(action.properties[name])
     try:
         return msgspec.convert(value, action.types[name])
     except msgspec.ValidationError as fault:
         match = _PATH.search(str(fault))
         problem = f"{name}{match[1] if match else ''}: {_PATH.sub('', str(fault))}; it is {shown(value)}"
-        wrong_value = re.search(r"(<=|>=|length)", str(fault))
-        raise ToolFault("invalid_value" if wrong_value else "wrong_type", name, problem, allowed) from None
+        kind: FailureType = "invalid_value" if re.search(r"(<=|>=|length)", str(fault)) else "wrong_type"
     except UnicodeError:  # a lone surrogate in a field that is not text: msgspec fails to encode it in its own error
-        problem = f"{name} is {shown(value)}: give {' or '.join(allowed)}"
-        raise ToolFault("wrong_type", name, problem, allowed) from None
+        kind, problem = "wrong_type", f"{name} has another type: it is {shown(value)}"
+    raise ToolFault(kind, name, problem, allowed_values(action.properties[name])) from None
 
 
 def _object(arguments: object, tool: str) -> dict[Any, Any]:
