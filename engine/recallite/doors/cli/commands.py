@@ -277,9 +277,14 @@ def consolidate(
 
     It lowers the importance of episodes, prunes those that have become unimportant, and counts the new ones.
     """
-    if cycles is not None:
-        return memory.consolidator.cycles(agent, limit=cycles)
-    return memory.consolidator.run(agent, extract=extract)
+    if cycles is None:
+        ran: Cycle | list[Cycle] = memory.consolidator.run(agent, extract=extract)
+    else:
+        ran = memory.consolidator.cycles(agent, limit=cycles)
+    for entry in ran if isinstance(ran, list) else [ran]:
+        if entry.error:
+            hint(f"nothing was extracted: {entry.error}")
+    return ran
 
 
 def rekey(context: click.Context, new_key_file: str | None = None, decrypt: bool = False) -> bool:

@@ -648,9 +648,6 @@ def print_cycles(ran: Cycle | list[Cycle]) -> None:
         for entry in cycles
     ]
     print_rows(columns, rows) if isinstance(ran, list) else print_pairs(dict(zip(columns, rows[0], strict=True)))
-    for entry in cycles:
-        if entry.error:
-            hint(f"nothing was extracted: {entry.error}")
 
 
 def print_warmup(done: dict[str, Any]) -> None:
