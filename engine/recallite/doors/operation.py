@@ -29,7 +29,7 @@ class Argument(NamedTuple):
 
     - flags: the names of its option, if it is another than the argument's; for a switch, as "--success/--failure"
     - kind: "memory" or "document" for the id of one, which people may type in part; "argument" for one without an
-      option; "option" for a required one; "hidden" for one that the command line does not take
+      option, as ids are that have no flags; "option" for a required one; "hidden" for one that no command takes
     - default: on the command line alone
     """
 
