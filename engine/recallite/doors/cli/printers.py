@@ -23,8 +23,6 @@ from recallite.doors.cli.output import (
     short_ids,
     stamp,
 )
-from recallite.model.records import Record
-from recallite.model.reports import Remembered
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -35,8 +33,8 @@ if TYPE_CHECKING:
     from recallite.agents.experience import Tip
     from recallite.agents.tiers import Procedure
     from recallite.documents.document import Ingested
-    from recallite.model.records import Explanation, Hit, Hits
-    from recallite.model.reports import Audit, Forgotten, Stats, Synced, Verification
+    from recallite.model.records import Explanation, Hit, Hits, Record
+    from recallite.model.reports import Audit, Forgotten, Remembered, Stats, Synced, Verification
     from recallite.transfer.memory_transfer import RestoreReport
 
 
@@ -486,6 +484,8 @@ def print_revoked(arguments: Mapping[str, Any]) -> None:
 
 def print_remembered(stored: Record | list[Record] | Remembered) -> None:
     """Print the ids of what was stored, and what it changed; of files, the numbers."""
+    from recallite.model.reports import Remembered
+
     if isinstance(stored, Remembered):
         print_counts("stored:records; already in the store:known; left out as junk:junk")(stored)
         return
@@ -567,6 +567,8 @@ def print_superseded(done: dict[str, Any]) -> None:
 
 def print_restored(done: Record | RestoreReport) -> None:
     """Print the memory, or what became of a backup."""
+    from recallite.model.records import Record
+
     if isinstance(done, Record):
         print_table("id text")(done)
         return
