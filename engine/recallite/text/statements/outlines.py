@@ -15,8 +15,7 @@ from msgspec import Struct
 
 from recallite.text.statements import lexicon as lx
 from recallite.text.statements.instructions import instructions_of
-from recallite.text.statements.judging import NOT, spoken_of
-from recallite.text.statements.properties import USES, Words, keys_of_words, properties_of
+from recallite.text.statements.properties import NOT, USES, Words, keys_of_words, traits_of
 from recallite.text.statements.statement import Statement, statement_of
 from recallite.text.words import text_key
 
@@ -75,13 +74,14 @@ def outline_of_statement(statement: Statement) -> Outline:
     if not statement.words:
         bit = _bit(text_key(statement.text)) | instructs
         return Outline(bit, bit)
-    newer = older = _bit(statement.canon()) | instructs
+    traits = traits_of(statement)
+    newer = older = _bit(traits.canon) | instructs
     replaceable = statement.whole and not statement.question
-    frame = [word.key for word in spoken_of(statement) if word.kind not in lx.TYPED and word.text not in NOT]
+    frame = [word.key for word in traits.spoken if word.kind not in lx.TYPED and word.text not in NOT]
     newer, older = newer | _bit(frozenset(frame)), older | _bit(frozenset(frame))
     if not statement.clauses and frame:
         older |= _bit("to", frame[-1])
-    for one in properties_of(statement):
+    for one in traits.properties:
         clause, relation = one.clause, "use" if one.relation in USES else one.relation
         about = one.subject - lx.SPEAKERS or one.subject
         bits = _bit(about, relation)
