@@ -66,12 +66,11 @@ def identity_for(engine: Engine, vector: object, active: EmbedderRow | None = No
         dimension = check_vectors(vector, None).shape[1]
         return Identity(f"{EXTERNAL}:{dimension}", EXTERNAL, dimension)
     try:
-        engine.check_embedder(active)
+        return engine.check_embedder(active)
     except EmbedderMismatch:
         raise
     except EmbedderError:
         return made_by if active is None else Identity(active.fingerprint, active.name, active.dimension)
-    return embedder.identity()
 
 
 def _begins_anew(engine: Engine, vector: object, active: EmbedderRow) -> bool:
@@ -123,7 +122,7 @@ def embed_rows(
             problem = fault_text(reason)
             parts = [Parts((), problem=problem)] * len(lacking)
         made.update(zip(lacking, parts, strict=True))
-    plain = {i for i in given if not isinstance(vectors[i], EmbeddedText)}
+    plain = {i for i in given if not isinstance(vectors[i], EmbeddedText)} if given else set[int]()
     if columns is not None:
         columns.put_parts(made, plain)
     else:
@@ -164,7 +163,8 @@ def insert_rows(writer: Writer, rows: Sequence[Row], identity: Identity | None) 
 
 def embedder_of(writer: Writer, rows: Sequence[Row], identity: Identity | None) -> EmbedderRow | None:
     """The stored embedder that made these rows' vectors or refused their texts; None where it did neither."""
-    if identity is None or not any(row.vectors or row.refused for row in rows):
+    columns = RowColumns.of(rows)
+    if identity is None or not (any(columns.vectors) or any(columns.refused)):
         return None
     vectors = writer.vectors
     active = vectors.active_embedder() if identity.name == EXTERNAL else None
@@ -208,7 +208,10 @@ def finished(parts: Mapping[int, Parts]) -> dict[int, Parts]:
 
 def retry_reason(parts: Iterable[Parts]) -> str | None:
     """Return the reason why embedding failed for the first text to be tried again; None if there is none."""
-    return next((part.problem for part in parts if part.problem is not None and not part.refused), None)
+    for part in parts:
+        if part.problem is not None and not part.refused:
+            return part.problem
+    return None
 
 
 def _bisected(

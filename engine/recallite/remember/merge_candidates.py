@@ -181,14 +181,15 @@ class MergeCandidates:
         if candidate.topic is not None:
             self._by_topic[_topic_of(candidate)] = candidate
 
-    def replaced(self, row_id: int, i: int, row: Row) -> None:
-        """Record that a stored record has been replaced by this row."""
+    def replaced(self, row_id: int, i: int, row: Row) -> CandidateRecord:
+        """Record that a stored record has been replaced by this row; returns it."""
         candidate = self._by_id.get(row_id)
         if candidate is None:
             candidate = self._by_id[row_id] = CandidateRecord.of(row, i, row_id)
         self._drop_topic(candidate)
         candidate.scope, candidate.kind, candidate.topic, candidate.pinned = row.scope, row.kind, row.topic, row.pinned
         self.takes_text_of(candidate, i, row)
+        return candidate
 
     def stored(self, candidate: CandidateRecord, row_id: int) -> None:
         """Record the row id of a row that has been inserted."""
@@ -198,16 +199,18 @@ class MergeCandidates:
     def _load(self) -> None:
         """Read the records that a row may quote or that share its topic, and neighbours for more than their row id."""
         policy, records = self._policy, self._reader.records
-        if keys := {key for quotation in self._quotations for key in quotation.keys}:
+        keys = {key for quotation in self._quotations for key in quotation.keys} if self._quotations else ()
+        if keys:
             for current in records.current_by_text(list(keys), self._now):
                 self._add(current)
-        topics = {topic for topic in self._rows.topic if topic is not None}
-        if topics and policy.merge_strategy != "append":
+        topics = {*self._rows.topic} - {None} if policy.merge_strategy != "append" else ()
+        if topics:
             for current in records.current_by_topic(list(topics), self._now):
                 candidate = self._add(current)
                 self._by_topic[_topic_of(candidate)] = candidate
         least = 0.0 if self._report else 2.0 if policy.topic_cosine is None else policy.topic_cosine
-        if ids := {neighbor.row_id for some in self._neighbors for neighbor in some if neighbor.cosine >= least}:
+        near = [some for some in self._neighbors if some]
+        if near and (ids := {neighbor.row_id for some in near for neighbor in some if neighbor.cosine >= least}):
             for current in records.current(list(ids), self._now):
                 self._add(current)
 

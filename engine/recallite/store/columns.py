@@ -171,16 +171,16 @@ class RowColumns(Sequence[Row]):
     def __getitem__(self, index: int | slice) -> Row | list[Row]:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
-        if not 0 <= index < len(self):
-            raise IndexError(index)
         row = self._made.get(index)
         if row is None:
+            if not 0 <= index < len(self.text):
+                raise IndexError(index)
             row = self._made[index] = Row(**{name: getattr(self, name)[index] for name in _FIELDS})
         return row
 
     def select(self, indices: Sequence[int]) -> Self:
         """Return the rows of these indices; itself if they are all."""
-        if len(indices) == len(self):
+        if len(indices) == len(self.text):
             return self
         columns = ((name, getattr(self, name)) for name in _FIELDS)
         selected = type(self)(**{name: [column[i] for i in indices] for name, column in columns})
@@ -213,7 +213,7 @@ class RowColumns(Sequence[Row]):
     def embedding_states(self) -> list[EmbeddingState]:
         """The `embedding_state` of each row."""
         if all(self.vectors):
-            return ["embedded"] * len(self)
+            return ["embedded"] * len(self.text)
         return [
             "embedded" if parts else "refused" if refused is not None else "pending" if pending else "none"
             for parts, refused, pending in zip(self.vectors, self.refused, self.pending, strict=True)
