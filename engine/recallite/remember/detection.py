@@ -122,7 +122,7 @@ class Detection:
         """`give_way` is called after each row that is read. `verdicts` are kept for others that judge the same."""
         self._writer, self._rows, self._policy, self._give_way = writer, rows, policy, give_way
         self._verdicts: Verdicts = {} if verdicts is None else verdicts
-        self._now = now_us()
+        self._now, self._compares = now_us(), policy.compares
         self._several = several_valued(policy.several_values)
         self._embedder = writer.vectors.active_embedder()
         # The indices of the rows read, ascending, by scope, kind, authority and key; and of the rows written.
@@ -146,7 +146,7 @@ class Detection:
     def compared(self, i: int) -> Detected:
         """The effects of a row on the records before it."""
         row = self._rows[i]
-        if not self._is_compared(i):
+        if not self._is_compared(i, row):
             return NOTHING
         effects: dict[str, list[Relation]] = {}
         same: Relation | None = None
@@ -187,10 +187,9 @@ class Detection:
         self._read(i)
         self._written.add(i)
 
-    def _is_compared(self, i: int) -> bool:
+    def _is_compared(self, i: int, row: Row) -> bool:
         """Whether a row may change others. A turn of a transcript is evidence; recall puts what it says in order."""
-        row = self._rows[i]
-        return self._policy.compares and row.kind not in KINDS_THAT_LAST and row.position is None
+        return self._compares and row.kind not in KINDS_THAT_LAST and row.position is None
 
     def claim(self, known: Known, before: dict[str, set[int]] | None = None) -> Claim:
         """Return the claim of a record, with the times at which its text was said `before` (the present row)."""
@@ -264,7 +263,7 @@ class Detection:
         if i < self._read_to:
             return
         begin, self._read_to = self._read_to, min(i + _AT_ONCE, len(self._rows))
-        ahead = [row for row in range(begin, self._read_to) if self._is_compared(row)]
+        ahead = [row for row in range(begin, self._read_to) if self._is_compared(row, self._rows[row])]
         sought = [row for row in ahead if row >= i]
         if len(sought) > 1:  # all at once, where keys ask for each
             standing_of_each([("", self._rows[row].text, None) for row in sought])
@@ -519,8 +518,8 @@ class TextDetection(Detection):
     def said_again(self, known: Known, row: Row) -> None:
         """Add no times: of one text, none replaces another."""
 
-    def _is_compared(self, i: int) -> bool:
-        return not self._alone[i] and super()._is_compared(i)
+    def _is_compared(self, i: int, row: Row) -> bool:
+        return not self._alone[i] and super()._is_compared(i, row)
 
     def _stored(self, indices: Sequence[int], most: int) -> list[list[StatementCandidate]]:
         rows = [self._rows[i] for i in indices]
@@ -626,5 +625,6 @@ class Effects:
             holds_from = holds_instead_from(new, old, again)
             row = Supersession(*ids, holds_from, known_from, None, verdict.reason, verdict.confidence, certain)
             rows.append(row._replace(by_rule=True))
-        self._writer.supersessions.put(rows)
+        if rows:
+            self._writer.supersessions.put(rows)
         self._superseded = []

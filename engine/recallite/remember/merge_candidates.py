@@ -94,6 +94,7 @@ class MergeCandidates:
         quotations: Sequence[Quotation],
         insert_waiting: Callable[[], None],
         *,
+        now: int,
         report: bool,
     ) -> None:
         """`report` reads what links are reported with."""
@@ -104,7 +105,7 @@ class MergeCandidates:
         # By scope, kind, topic and authority.
         self._by_topic: dict[tuple[str, str, str, int], CandidateRecord] = {}
         self._by_row: list[CandidateRecord | None] = [None] * len(rows)
-        self._now = now_us()
+        self._now = now
         self._neighbors: Sequence[Sequence[Neighbor]] = [()] * len(rows) if near is None else near.neighbors
         self._batch_matches = None if near is None or len(rows) < 2 else BatchMatches(rows, policy.most_links + SPARE)
         self._load()

@@ -85,7 +85,7 @@ def remember_one(
     active = engine.last_embedder
     while True:
         rows = _rows_of(engine, [item], base, policy)
-        if is_skipped(rows[0], policy):
+        if policy.junk == "skip" and is_skipped(rows[0], policy):
             return structs.replace(as_record(rows[0]), id="", outcome="skipped")
         try:
             identity = identity_for(engine, item.vector, active)
@@ -347,7 +347,9 @@ class _Batch:
         """`asks` has a language model judge what the rules leave open."""
         self._write, self._writer, self._rows, self._policy = write, writer, write.rows, write.policy
         rows, policy, self._now = write.rows, write.policy, now_us()
-        self._candidates = MergeCandidates(writer, rows, policy, near, quotations, self.apply, report=write.report)
+        self._candidates = MergeCandidates(
+            writer, rows, policy, near, quotations, self.apply, now=self._now, report=write.report
+        )
         rows.waits_under = waits_under(rows, policy) if write.later else None
         by_text = TextDetection(writer, rows, policy) if write.later else None
         self._detection = by_text or Detection(writer, rows, policy)

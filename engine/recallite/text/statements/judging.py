@@ -432,8 +432,11 @@ def _another_value(new: Property, old: Property, several: frozenset[str], *, eve
     """The same property with another value."""
     ours = new.clause
     done = ours.past and not ours.change and not ours.passive
-    if (finding := _another_state(new, old)) is not None:
-        return Finding("contradicts", STATE) if event or done else finding
+    since = ours.passive and not old.limits and set(new.limits) == {"time"}
+    if (new.limits == old.limits or since) and _are_opposite(new, old):
+        return (
+            Finding("supersedes", STATE, True) if new.told and not event and not done else Finding("contradicts", STATE)
+        )
     slot = _slot(new, old)
     if slot is None:
         return None
@@ -558,6 +561,8 @@ def _slot(new: Property, old: Property) -> _Slot | None:
     slot: _Slot | None = None
     for role in dict.fromkeys((*ours, *theirs)):
         one, other = ours.get(role, ()), theirs.get(role, ())
+        if one == other:
+            continue
         begin, end = shared_ends(one, other)
         mine, his = one[begin : len(one) - end], other[begin : len(other) - end]
         if not mine and not his:
@@ -627,15 +632,8 @@ def _does_again(new: Property, old: Property) -> bool:
     return new.relation.startswith("re") and len(old.relation) > 3 and new.relation[2:5] == old.relation[:3]
 
 
-def _another_state(new: Property, old: Property) -> Finding | None:
-    """The opposite state: "up", "down"; "open", "closed"; "armed", "disarmed"."""
-    since = new.clause.passive and not old.limits and set(new.limits) == {"time"}
-    if (new.limits != old.limits and not since) or not _are_opposite(new, old):
-        return None
-    return Finding("supersedes", STATE, True) if new.told else Finding("contradicts", STATE)
-
-
 def _are_opposite(new: Property, old: Property) -> bool:
+    """Whether the states of both are opposites: "up", "down"; "open", "closed"; "armed", "disarmed"."""
     one, other = new.roles.get("", ()), old.roles.get("", ())
     if new.relation == old.relation == "be" and len(one) == len(other) == 1 and _opposes(one[0].text, other[0].text):
         return True

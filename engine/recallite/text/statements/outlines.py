@@ -23,7 +23,10 @@ _BITS = 509
 
 
 class Outline(Struct, frozen=True, gc=False):
-    """The bits of a statement as the newer of two, and as the older."""
+    """The bits of a statement as the newer of two, and as the older.
+
+    If a newer and an older statement have no bit in common, `judge` says "independent".
+    """
 
     newer: int
     older: int
@@ -61,11 +64,6 @@ def _numbers_of(bits: int) -> list[int]:
 def outline_of(text: str, context: str | None) -> Outline:
     """The outline of a text under its context."""
     return outline_of_statement(statement_of(text, context))
-
-
-def may_relate(new: Outline, old: Outline) -> bool:
-    """Whether `judge` may say anything but "independent"."""
-    return bool(new.newer & old.older)
 
 
 def outline_of_statement(statement: Statement) -> Outline:

@@ -106,18 +106,13 @@ def traits_of(statement: Statement) -> Traits:
             [word.key for word in spoken if word.text not in NOT],
             denies=not lx.NEGATIONS.isdisjoint([word.text for word in spoken]), adds=not _TOO.isdisjoint(texts),
             properties=properties, quoted=not lx.SOURCES.isdisjoint([one.relation for one in properties]),
-            form=form_of(only) if only else None,
+            form=only and (
+                only.negated, only.past, only.plan, only.former, only.unreal, only.stopped, only.ends, only.command,
+                only.rest,
+            ),
             said={role: [word.key for word in words] for role, words in only.chunks} if only else {},
         )  # fmt: skip
     return statement.traits
-
-
-def form_of(clause: Clause) -> tuple[object, ...]:
-    """How a clause says something, whatever that is."""
-    return (
-        clause.negated, clause.past, clause.plan, clause.former, clause.unreal, clause.stopped, clause.ends,
-        clause.command, clause.rest,
-    )  # fmt: skip
 
 
 def _property(clause: Clause) -> Property:

@@ -62,7 +62,7 @@ def statement_of(text: str, context: str | None = None, *, much: bool = False) -
     if (assigned := _assignments(text)) is not None:
         return Statement(text, speaker, tuple(read_words(text)), assigned, True, compared=len(assigned) == 1)
     read = words = read_words(text)
-    if any(word.text == "?" for word in read):  # questions state nothing; of a text that only asks all is read
+    if "?" in [word.text for word in read]:  # questions state nothing; of a text that only asks all is read
         stated = [sentence for sentence in sentences_of(read) if sentence[-1].text != "?"]
         words = [word for sentence in stated for word in sentence] or read
     asks = len(words) < len(read)
@@ -283,7 +283,7 @@ def _clause(words: Sequence[Word], speaker: str, previous: Clause | None) -> Cla
         else:
             clause.assigned = not _is_speaker(words[begin:verb])
     head = tuple([word for word in words[begin:verb] if word.kind not in (lx.COMMA, lx.MARK)])
-    if all(word.text in _UNNAMED for word in head):
+    if _UNNAMED.issuperset([word.text for word in head]):
         clause.command = previous is None
         head = () if previous is None else previous.head
     elif previous is not None and len(head) == 1 and head[0].text in _ANAPHORS:
