@@ -90,21 +90,19 @@ def embed_rows(
 
     A refused text is marked on its row. If the embedder fails, rows are marked pending and the reason is returned.
     """
-    columns = rows if isinstance(rows, RowColumns) else None
+    columns = RowColumns.of(rows)
     given = [i for i, vector in enumerate(vectors) if vector is not None]
     made: dict[int, Parts] = {}
     if given:
         if identity is None:
             raise InvalidInput("a vector was given, but this memory has no embedder and no dimension yet", "vector")
-        if columns is not None and (arrays := _stacked(vectors, identity.dimension)) is not None:
+        if columns is rows and (arrays := _stacked(vectors, identity.dimension)) is not None:
             columns.give_vectors(arrays)
             return None
         parts_given = _given_parts([vectors[i] for i in given], identity, codes=embedder.stores_codes)
         made.update(zip(given, parts_given, strict=True))
-    texts = [row.text for row in rows] if columns is None else columns.text
-    contexts = [row.context for row in rows] if columns is None else columns.context
-    indexed = [row.indexed for row in rows] if columns is None else columns.indexed
-    lacking = [i for i in range(len(texts)) if i not in made and indexed[i]]
+    texts, contexts = columns.text, columns.context
+    lacking = [i for i, indexed in enumerate(columns.indexed) if indexed and i not in made]
     if embedder.ahead:
         ahead = {i: embedder.ahead.get((texts[i], contexts[i])) for i in lacking}
         made |= {i: parts for i, parts in ahead.items() if parts is not None}
@@ -123,12 +121,7 @@ def embed_rows(
             parts = [Parts((), problem=problem)] * len(lacking)
         made.update(zip(lacking, parts, strict=True))
     plain = {i for i in given if not isinstance(vectors[i], EmbeddedText)} if given else set[int]()
-    if columns is not None:
-        columns.put_parts(made, plain)
-    else:
-        for i, part in made.items():
-            rows[i].vectors, rows[i].codes, rows[i].vectors_given = part.values, part.codes, i in plain
-            rows[i].refused, rows[i].pending = part.refusal, part.waits
+    columns.put_parts(made, plain)
     return problem
 
 

@@ -93,15 +93,16 @@ class Arguments:
         return [fallback if value is default else check(value, name) for value in column]
 
 
-_CHECKS: dict[str, Callable[[Any, str], Any]] = {
+CHECKS: dict[str, Callable[[Any, str], Any]] = {
     "kind": check_name, "importance": checks.check_unit, "pinned": checks.check_flag, "topic": check_name,
     "source": check_name, "position": partial(checks.check_count, minimum=0), "valid_from": check_time,
     "valid_until": check_time, "indexed": checks.check_flag,
     "tags": lambda value, _: () if value is None else checks.check_tags(value),
 }  # fmt: skip
+"""The checks of fields that writes and changes have in common."""
 # What a row has where an argument is not given.
 _UNSET = {field.name: field.default for field in msgspec.structs.fields(Row)} | {
-    name: _DEFAULTS[name] for name in (*_CHECKS, "context", "metadata", "expires_at")
+    name: _DEFAULTS[name] for name in (*CHECKS, "context", "metadata", "expires_at")
 }
 
 
@@ -156,7 +157,7 @@ def prepare_all(
     if "expires_at" in given:
         expiries = checked("expires_at", lambda value, _: check_expiry(value, now), unset=(None, None))
         columns["expires_at"], columns["expires_after"] = map(list, zip(*expiries, strict=True))
-    for name, check in _CHECKS.items():
+    for name, check in CHECKS.items():
         if name in given:
             columns[name] = checked(name, check)
     columns["public_id"], columns["base"], columns["scope"] = uuid7s(count), [base] * count, [base] * count

@@ -46,7 +46,6 @@ from recallite.remember.embed import (
 )
 from recallite.remember.merge_candidates import (
     SPARE,
-    CandidateRecord,
     Match,
     MergeCandidates,
     ThresholdMatches,
@@ -59,7 +58,7 @@ from recallite.remember.relations import KINDS_THAT_LAST, Known, RowRefused
 from recallite.store.columns import RowColumns
 from recallite.store.store import Progress
 from recallite.store.transaction import Writer
-from recallite.store.values import LinkRow, Parts, Row, StatementCandidate
+from recallite.store.values import CurrentRecord, LinkRow, Parts, Row, StatementCandidate
 from recallite.system.messages import shown
 from recallite.system.telemetry import traced
 from recallite.text.junk import is_junk
@@ -322,7 +321,7 @@ class Decision(NamedTuple):
 
     i: int
     outcome: Outcome
-    record: CandidateRecord | Known | None = None
+    record: CurrentRecord | Known | None = None
     cosine: float | None = None
     linked: Sequence[Match] = ()
     detected: Detected = NOTHING
@@ -359,7 +358,7 @@ class _Batch:
         self._decisions: list[Decision] = []
         self._applied = 0
         # The records of this batch that others may look at, by public id.
-        self._made: dict[str, CandidateRecord] = {}
+        self._made: dict[str, CurrentRecord] = {}
 
     @cached_property
     def _known_ids(self) -> dict[str, int]:
@@ -393,7 +392,7 @@ class _Batch:
         decision = self.decide(i, row)
         self._decisions.append(decision)
         candidate = decision.record
-        if decision.outcome == "duplicate" or not isinstance(candidate, CandidateRecord):
+        if decision.outcome == "duplicate" or not isinstance(candidate, CurrentRecord):
             pass
         elif decision.outcome == "created":
             self._made[row.public_id] = candidate
@@ -416,7 +415,7 @@ class _Batch:
         if row.named and (existing := self._existing(i, row)) is not None:
             return Decision(i, "updated" if self._write.on_existing == "version" else "replaced", existing)
         if not row.indexed:  # nothing is derived from it, and it is compared with nothing
-            return Decision(i, "created", CandidateRecord.of(row, i))
+            return Decision(i, "created", CurrentRecord.of(row, i))
         matches = self._candidates.near(i)
         if row.supersedes:  # a record of its own, whatever it resembles
             return self._created(i, row, matches)
@@ -442,17 +441,17 @@ class _Batch:
             row.topic = self._rows.topic[i] = topic.topic
         return self._created(i, row, matches, detected)
 
-    def _existing(self, i: int, row: Row) -> CandidateRecord | None:
+    def _existing(self, i: int, row: Row) -> CurrentRecord | None:
         """The record that has the id of a row already."""
         made = self._made.get(row.public_id)
         row_id = self._known_ids.get(row.public_id)
-        return made if made is not None or row_id is None else CandidateRecord.of(row, i, row_id)
+        return made if made is not None or row_id is None else CurrentRecord.of(row, i, row_id)
 
     def _created(self, i: int, row: Row, matches: Sequence[Match], detected: Detected = NOTHING) -> Decision:
-        candidate = CandidateRecord.of(row, i)
+        candidate = CurrentRecord.of(row, i)
         return Decision(i, "created", candidate, None, self._linked(candidate, matches), detected)
 
-    def _linked(self, candidate: CandidateRecord, matches: Sequence[Match]) -> Sequence[Match]:
+    def _linked(self, candidate: CurrentRecord, matches: Sequence[Match]) -> Sequence[Match]:
         """The matches of a record that are near enough to be linked to it."""
         least = self._policy.link_cosine
         if least is None:
@@ -460,7 +459,7 @@ class _Batch:
         others = [match for match in matches if match.record is not candidate and match.cosine >= least]
         return others[: self._policy.most_links]
 
-    def _said_to_have_changed(self, row: Row, detected: Detected) -> tuple[CandidateRecord | None, float | None]:
+    def _said_to_have_changed(self, row: Row, detected: Detected) -> tuple[CurrentRecord | None, float | None]:
         """The only record that a row surely supersedes from now on and says so, and their cosine."""
         if row.topic is not None or row.named or len(detected.superseded) != 1 or detected.successors:
             return None, None
@@ -469,7 +468,7 @@ class _Batch:
             return None, None
         return self._candidates.of(other), cosine
 
-    def _keeps_text(self, candidate: CandidateRecord) -> bool:
+    def _keeps_text(self, candidate: CurrentRecord) -> bool:
         """Whether the text that a record has goes into its history when it gets another."""
         return self._policy.merge_strategy == "latest" or candidate.pinned
 
@@ -485,22 +484,20 @@ class _Batch:
             if candidate is not None:
                 self._candidates.stored(candidate, row_id)
 
-    def _replace(self, candidate: CandidateRecord, i: int, row: Row) -> None:
+    def _replace(self, candidate: CurrentRecord, i: int, row: Row) -> None:
         """Give the record that has the id of a row already what the row has."""
-        if candidate.row_id is None:
+        if not candidate.row_id:
             self.apply()
-        assert candidate.row_id is not None
         replace_record(self._writer, candidate.row_id, row, self._write.identity, self._write.on_existing)
         self._made[row.public_id] = self._candidates.replaced(candidate.row_id, i, row)
         self._detection.changed(row.public_id)
 
-    def _merge(self, candidate: CandidateRecord, i: int, row: Row) -> None:
+    def _merge(self, candidate: CurrentRecord, i: int, row: Row) -> None:
         """Give a record the text of this row. Fields that the row leaves at their defaults stay, times excepted.
 
         A text older than the current one goes into the history, or is dropped where no history is kept.
         """
         self.apply()
-        assert candidate.row_id is not None
         keep, same = self._keeps_text(candidate), candidate.content_hash == row.content_hash
         records = self._writer.records
         embedder = None if same else embedder_of(self._writer, [row], self._write.identity)
@@ -527,27 +524,22 @@ class _Batch:
         self._detection.changed(candidate.public_id)
 
     def _row_id(self, known: Known) -> int:
-        if not isinstance(known, Row):
-            return known.row_id
-        row_id = self._made[known.public_id].row_id
-        assert row_id is not None
-        return row_id
+        return self._made[known.public_id].row_id if isinstance(known, Row) else known.row_id
 
     def finish(self) -> None:
         """Write all that is left, and connect the records."""
         self.apply()
         self.effects.store()
         if self._rows.waits_under is not None and (again := self._said_again()):
-            again = self._writer.uncompared.without(again)
-            self._writer.uncompared.add(again, policy_json(self._policy))
-            self._writer.statements.derive(again)
+            uncompared = self._writer.uncompared.without(again)
+            self._writer.uncompared.add(uncompared, policy_json(self._policy))
+            self._writer.statements.derive(uncompared)
         links = []
         for decision in self._decisions:
-            for match in decision.linked:
-                source, target = decision.record, match.record
-                target_id = target.row_id if isinstance(target, CandidateRecord) else target
-                if isinstance(source, CandidateRecord) and source.row_id is not None and target_id is not None:
-                    links.append(LinkRow(source.row_id, target_id, "similar", _strength(match.cosine), self._now))
+            for record, cosine, _ in decision.linked:
+                target = record.row_id if isinstance(record, CurrentRecord) else record
+                if isinstance(decision.record, CurrentRecord):
+                    links.append(LinkRow(decision.record.row_id, target, "similar", _strength(cosine), self._now))
         if links:
             self._writer.links.put(links)
 
@@ -583,7 +575,7 @@ class _Batch:
                 created_at=created_at,
             )
             for match in decision.linked
-            if isinstance(match.record, CandidateRecord)
+            if isinstance(match.record, CurrentRecord)
         ]  # fmt: skip
         contradictions = [
             Contradiction(

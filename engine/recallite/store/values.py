@@ -149,8 +149,8 @@ class Found(NamedTuple):
     authority: int
 
 
-class CurrentRecord(NamedTuple):
-    """An open record that has not expired."""
+class CurrentRecord(Struct):
+    """An open record that has not expired, or a row that is to become one: its row id is 0 until it is stored."""
 
     row_id: int
     public_id: str
@@ -163,6 +163,16 @@ class CurrentRecord(NamedTuple):
     authority: int
     content_hash: bytes
     recorded_from: int
+    # The row of a batch that its text comes from; None while it has the stored text.
+    text_row: int | None = None
+
+    @classmethod
+    def of(cls, row: Row, text_row: int, row_id: int = 0) -> CurrentRecord:
+        """Return the record that a row of a batch becomes, or a stored one that it replaces."""
+        return cls(
+            row_id, row.public_id, row.scope, row.kind, row.text, row.context, row.topic, row.pinned, row.authority,
+            row.content_hash, row.recorded_from, text_row,
+        )  # fmt: skip
 
 
 class Version(NamedTuple):

@@ -113,7 +113,7 @@ def read_texts(
     """Read texts with the context and the tags of each; None if no text has any."""
     if len(texts) < _FEWEST:
         return _read_few(texts, contexts or repeat(None), tags or repeat(()))
-    folded = [*map(foldable, texts)]
+    folded = [text if text.isascii() else foldable(text) for text in texts]
     if contexts is not None:
         folded = [
             text if context is None else f"{foldable(context)} {text}"

@@ -434,9 +434,8 @@ def _another_value(new: Property, old: Property, several: frozenset[str], *, eve
     done = ours.past and not ours.change and not ours.passive
     since = ours.passive and not old.limits and set(new.limits) == {"time"}
     if (new.limits == old.limits or since) and _are_opposite(new, old):
-        return (
-            Finding("supersedes", STATE, True) if new.told and not event and not done else Finding("contradicts", STATE)
-        )
+        replaces = new.told and not event and not done
+        return Finding("supersedes", STATE, True) if replaces else Finding("contradicts", STATE)
     slot = _slot(new, old)
     if slot is None:
         return None

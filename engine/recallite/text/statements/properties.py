@@ -106,7 +106,7 @@ def traits_of(statement: Statement) -> Traits:
             [word.key for word in spoken if word.text not in NOT],
             denies=not lx.NEGATIONS.isdisjoint([word.text for word in spoken]), adds=not _TOO.isdisjoint(texts),
             properties=properties, quoted=not lx.SOURCES.isdisjoint([one.relation for one in properties]),
-            form=only and (
+            form=None if only is None else (
                 only.negated, only.past, only.plan, only.former, only.unreal, only.stopped, only.ends, only.command,
                 only.rest,
             ),
