@@ -338,8 +338,7 @@ class OnnxEmbedder:
             head = headers[context]
             body = room - len(head)
             head = np.concatenate((self._document_prefix, head))
-            begins = [0] if len(ids) <= body else starts(len(ids), body, min(OVERLAP_TOKENS, body // 4))
-            for begin in begins:
+            for begin in [0] if len(ids) <= body else starts(len(ids), body, min(OVERLAP_TOKENS, body // 4)):
                 rows.append(self._ids.frame(np.concatenate((head, ids[begin : begin + body]))))
                 owners.append(owner)
         return rows, np.array(owners, np.int64)

@@ -362,9 +362,8 @@ def version_row(text: str, context: str | None, *, indexed: bool = True) -> Row:
     """A row with only the fields that a new version changes."""
     now = checks.now_us()
     return Row(
-        public_id=uuid7(), kind="", scope="/", text=text, context=context, importance=0.5, pinned=False, topic=None,
-        source=None, position=None, created_at=now, valid_from=None, updated_at=now, expires_at=None, recorded_from=now,
-        metadata=None, content_hash=content_hash(text, context), indexed=indexed,
+        public_id=uuid7(), kind="", scope="/", text=text, context=context, created_at=now, updated_at=now,
+        recorded_from=now, content_hash=content_hash(text, context), indexed=indexed,
     )  # fmt: skip
 
 

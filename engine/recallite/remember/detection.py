@@ -102,6 +102,7 @@ class _Compared(Struct, gc=False):
     relations: tuple[Relation, ...] = ()
     # The further times at which the texts of the row and of others were said before it, by public id.
     times: dict[str, set[int]] = field(default_factory=dict)
+    told_at: tuple[int, ...] = ()
 
 
 class Detection:
@@ -251,7 +252,9 @@ class Detection:
         gone = self._superseded | self._told_again if self._told_again else self._superseded
         # The rows that it was compared with must have been written, and none superseded or said again since.
         is_current = compared is not None and self._written.issuperset(compared.indices)
-        if compared is None or not is_current or (gone and not gone.isdisjoint(_ids_of(compared.others))):
+        if is_current and gone and compared is not None:
+            is_current = gone.isdisjoint([other.public_id for other in compared.others])
+        if compared is None or not is_current:
             (stored,) = self._stored([i], 2 * _MOST if self._superseded else _MOST)
             compared = self._candidates(i, stored, i)
             self._judge([compared])
@@ -350,20 +353,17 @@ class Detection:
         self._find_said_before(near)
         judged: list[tuple[_Compared, Known]] = []
         pairs: list[Pair] = []
-        of_row: tuple[_Compared, tuple[int, ...]] | None = None
         for compared, other, may_replace in near:
-            if of_row is None or of_row[0] is not compared:
-                of_row = compared, self.claim(compared.row, compared.times).told_at
-            told_at = of_row[1]
+            told_at = compared.told_at = compared.told_at or self.claim(compared.row, compared.times).told_at
             other_told_at = self.claim(other, compared.times).told_at
             is_newer, apart = told_at[-1] >= other_told_at[-1], told_at[-1] != other_told_at[-1]
             later, earlier = (told_at, other_told_at) if is_newer else (other_told_at, told_at)
             both_ways = apart and later[0] <= earlier[-1]
+            mine, his = statement_of(compared.row.text, compared.row.context), statement_of(other.text, other.context)
             for row_is_new in (is_newer, not is_newer)[: 1 + both_ways]:
                 if may_replace[not row_is_new]:
-                    new, old = (compared.row, other) if row_is_new else (other, compared.row)
                     judged.append((compared, other))
-                    pairs.append(Pair(statement_of(new.text, new.context), statement_of(old.text, old.context), apart))
+                    pairs.append(Pair(mine, his, apart) if row_is_new else Pair(his, mine, apart))
         found: dict[tuple[str, str], tuple[_Compared, Known, Verdict]] = {}
         for (compared, other), verdict in zip(judged, self._verdicts_on(pairs), strict=True):
             ends = compared.row.public_id, other.public_id
@@ -484,10 +484,6 @@ def _is_same(known: Known, other: Known) -> bool:
     return (known.context, known.authority, known.topic, known.metadata) == (
         other.context, other.authority, other.topic, other.metadata,
     )  # fmt: skip
-
-
-def _ids_of(records: Sequence[Known]) -> list[str]:
-    return [record.public_id for record in records]
 
 
 class TextDetection(Detection):

@@ -101,9 +101,8 @@ CHECKS: dict[str, Callable[[Any, str], Any]] = {
 }  # fmt: skip
 """The checks of fields that writes and changes have in common."""
 # What a row has where an argument is not given.
-_UNSET = {field.name: field.default for field in msgspec.structs.fields(Row)} | {
-    name: _DEFAULTS[name] for name in (*CHECKS, "context", "metadata", "expires_at")
-}
+_UNSET = {field.name: _DEFAULTS.get(field.name, field.default) for field in msgspec.structs.fields(Row)}
+_UNSET["supersedes"] = ()
 
 
 def prepare(item: NewRecord, *, base: str, max_text_chars: int, policy: WritePolicy, exported: bool = False) -> Row:

@@ -258,10 +258,7 @@ def write_rows(
 
 
 class _Write(NamedTuple):
-    """Rows to be written in order, and how.
-
-    `report` reads what links are reported with; `later` is that of `write_rows`.
-    """
+    """Rows to be written in order, and how. `report` reads what links are reported with; `later`: see `write_rows`."""
 
     rows: RowColumns
     identity: Identity | None
@@ -310,13 +307,10 @@ def _search_before(engine: Engine, rows: Sequence[Row], most_links: int, floor: 
 
 
 class Decision(NamedTuple):
-    """What becomes of a row.
+    """What becomes of a row, what is linked to that, and what it does to others.
 
-    - record: the one that it becomes, repeats, is merged into or replaces; None for one of its own that nothing of the
-      batch looks at
-    - cosine: its cosine to the record that it continues
-    - linked: the records near enough to be linked
-    - detected: what it does to others
+    `record` is the one that it becomes, repeats, is merged into (at this `cosine`) or replaces; None for one of its own
+    that no other row is compared with.
     """
 
     i: int
@@ -393,7 +387,7 @@ class _Batch:
         self._decisions.append(decision)
         candidate = decision.record
         if decision.outcome == "duplicate" or not isinstance(candidate, CurrentRecord):
-            pass
+            pass  # nothing changes but what `finish` adds
         elif decision.outcome == "created":
             self._made[row.public_id] = candidate
             if row.indexed:
@@ -412,8 +406,11 @@ class _Batch:
 
     def decide(self, i: int, row: Row) -> Decision:
         """Decide what becomes of a row, by the records before it."""
-        if row.named and (existing := self._existing(i, row)) is not None:
-            return Decision(i, "updated" if self._write.on_existing == "version" else "replaced", existing)
+        row_id = self._known_ids.get(row.public_id) if row.named else None
+        existing = self._made.get(row.public_id) if row.named else None
+        if existing is not None or row_id is not None:
+            outcome: Outcome = "updated" if self._write.on_existing == "version" else "replaced"
+            return Decision(i, outcome, existing or CurrentRecord.of(row, i, row_id or 0))
         if not row.indexed:  # nothing is derived from it, and it is compared with nothing
             return Decision(i, "created", CurrentRecord.of(row, i))
         matches = self._candidates.near(i)
@@ -440,12 +437,6 @@ class _Batch:
         if topic is not None and row.topic is None:
             row.topic = self._rows.topic[i] = topic.topic
         return self._created(i, row, matches, detected)
-
-    def _existing(self, i: int, row: Row) -> CurrentRecord | None:
-        """The record that has the id of a row already."""
-        made = self._made.get(row.public_id)
-        row_id = self._known_ids.get(row.public_id)
-        return made if made is not None or row_id is None else CurrentRecord.of(row, i, row_id)
 
     def _created(self, i: int, row: Row, matches: Sequence[Match], detected: Detected = NOTHING) -> Decision:
         candidate = CurrentRecord.of(row, i)
@@ -568,11 +559,10 @@ class _Batch:
             record = as_record(row)
         if not (decision.linked or detected.contradicted or decision.cosine is not None):
             return record
-        created_at = to_datetime(self._now)
         links = [
             Link(
                 source=record.id, target=match.record.public_id, type="similar", strength=_strength(match.cosine),
-                created_at=created_at,
+                created_at=to_datetime(self._now),
             )
             for match in decision.linked
             if isinstance(match.record, CurrentRecord)

@@ -80,25 +80,25 @@ class Row(Struct, kw_only=True, gc=False):
     kind: str
     scope: str
     text: str
-    context: str | None
-    importance: float
+    context: str | None = None
+    importance: float = 0.5
     base_importance: float | None = None
-    pinned: bool
+    pinned: bool = False
     # The rank of who said it, as `model.authority` has it.
     authority: int = 0
-    topic: str | None
-    source: str | None
-    position: int | None
+    topic: str | None = None
+    source: str | None = None
+    position: int | None = None
     created_at: int
-    valid_from: int | None
+    valid_from: int | None = None
     valid_until: int | None = None
     valid_resolved: bool = False
     updated_at: int
-    expires_at: int | None
+    expires_at: int | None = None
     expires_after: int | None = None
     recorded_from: int
     recorded_until: int | None = None
-    metadata: str | None
+    metadata: str | None = None
     content_hash: bytes
     indexed: bool = True
     # Which of the two the text is, if it asks for something from now on.

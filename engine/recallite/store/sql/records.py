@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -69,13 +68,10 @@ class Records(RecordReader):
 
     def _number_kinds(self, kinds: set[str]) -> None:
         """Give a number to each kind that has none: a trigger that looked for it took two fifths of an insert."""
-        for kind in sorted(kinds):
-            if self._tx.known(("kind", kind), partial(self._number_of_kind, kind)) is None:
-                self._tx.add_names("kind", "name", [kind])
-
-    def _number_of_kind(self, kind: str) -> int | None:
-        number: int | None = self._execute("SELECT id FROM kind WHERE name = ?", (kind,)).get
-        return number
+        known = self._tx.known("kinds", lambda: {*self._column("SELECT name FROM kind")})
+        if new := sorted(kinds - known):
+            self._tx.add_names("kind", "name", new)
+            known.update(new)
 
     def _insert_derived(self, ids: Sequence[int], rows: RowColumns, scopes: Sequence[int]) -> None:
         """Store tags, words, standing and statements of rows; rows that recall leaves out have only tags."""

@@ -667,7 +667,8 @@ def _in_the_same_words(new: Statement, old: Statement, ours: Traits, theirs: Tra
         return None
     other = theirs.keys
     if ours.keys == other:
-        return Finding("contradicts", "negation") if ours.denies != theirs.denies else None
+        plain = [lx.NEGATIONS.isdisjoint([word.text for word in one.spoken]) for one in (ours, theirs)]
+        return Finding("contradicts", "negation") if plain[0] != plain[1] else None
     if not old.clauses:
         gone = [key for clause in new.clauses if clause.change for key in keys_of_words(clause.gone)]
         about = [[word.key for word in clause.head if word.text not in TONE] for clause in new.clauses if clause.gone]

@@ -77,7 +77,7 @@ class Traits(Struct, frozen=True, gc=False):
 
     - `canon`: the forms of its words, questions included: texts that say the same have them in common
     - `spoken`: its words without marks, articles and words that say that it is so now; `keys`: theirs, without
-      negations; `denies`: whether there are some
+      negations
     - `adds`: whether it says "too": then it tells of another one
     - `properties`: what its clauses state; `quoted`: whether one says that somebody says so
     - `form`, `said`: of its only clause, how it says something, and the keys of what it says by role
@@ -86,7 +86,6 @@ class Traits(Struct, frozen=True, gc=False):
     canon: tuple[str, ...]
     spoken: Words
     keys: list[str]
-    denies: bool
     adds: bool
     properties: tuple[Property, ...]
     quoted: bool
@@ -104,7 +103,7 @@ def traits_of(statement: Statement) -> Traits:
         statement.traits = Traits(
             statement.canonical or canon_of(statement.words, statement.speaker), spoken,
             [word.key for word in spoken if word.text not in NOT],
-            denies=not lx.NEGATIONS.isdisjoint([word.text for word in spoken]), adds=not _TOO.isdisjoint(texts),
+            adds=not _TOO.isdisjoint(texts),
             properties=properties, quoted=not lx.SOURCES.isdisjoint([one.relation for one in properties]),
             form=None if only is None else (
                 only.negated, only.past, only.plan, only.former, only.unreal, only.stopped, only.ends, only.command,
