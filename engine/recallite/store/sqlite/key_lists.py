@@ -318,7 +318,7 @@ class KeyLists(Repository):
         known = self._kept.by_id
         run_ids = self._column(f"SELECT id FROM {self._run}")
         if known.keys() == {*run_ids}:
-            return known
+            return dict(known)
         runs = {run_id: known.get(run_id) or self._read(run_id) for run_id in run_ids}
         self._kept.by_id = dict(runs)
         return runs
