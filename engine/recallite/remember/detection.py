@@ -251,10 +251,8 @@ class Detection:
         compared = self._ahead.pop(i, None)
         gone = self._superseded | self._told_again if self._told_again else self._superseded
         # The rows that it was compared with must have been written, and none superseded or said again since.
-        is_current = compared is not None and self._written.issuperset(compared.indices)
-        if is_current and gone and compared is not None:
-            is_current = gone.isdisjoint([other.public_id for other in compared.others])
-        if compared is None or not is_current:
+        others = [other.public_id for other in compared.others] if gone and compared is not None else ()
+        if compared is None or not self._written.issuperset(compared.indices) or not gone.isdisjoint(others):
             (stored,) = self._stored([i], 2 * _MOST if self._superseded else _MOST)
             compared = self._candidates(i, stored, i)
             self._judge([compared])

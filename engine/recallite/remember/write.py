@@ -375,9 +375,8 @@ class _Batch:
             ):  # it becomes a record of its own, without a look at any other
                 self._decisions.append(Decision(i, "created"))
             else:
-                record = self.write(i).record
-                assert record is not None
-                public_ids[i] = record.public_id
+                if (record := self.write(i).record) is not None:
+                    public_ids[i] = record.public_id
         return public_ids
 
     def write(self, i: int) -> Decision:
