@@ -121,4 +121,4 @@ def test_a_write_makes_few_calls(used):
 def test_a_bulk_write_makes_few_calls_a_record(used):
     records, told = 100, islice(facts(), 60, None)
     batches = [[*islice(told, records)] for _ in range(3)]
-    check(fewest(lambda: used.remember_many(batches.pop())), 18 * records, 49)
+    check(fewest(lambda: used.remember_many(batches.pop())), 18 * records, 47)
