@@ -182,7 +182,8 @@ def test_a_request_brings_what_has_to_be_known_for_it_and_nothing_to_another():
 
 
 PREFERENCES = [
-    "I refuse to fly short distances", "I don't eat anything with sesame in it", "User wants to avoid films with violence",
+    "I refuse to fly short distances", "I don't eat anything with sesame in it",
+    "User wants to avoid films with violence",
 ]  # fmt: skip
 
 
