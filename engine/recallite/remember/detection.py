@@ -538,12 +538,13 @@ class TextDetection(Detection):
 class Effects:
     """Supersessions, contradictions and pairs that a language model judges.
 
-    `row_id` tells the row id of a record, and `insert` gives row ids to all that are new.
+    `row_id` tells the row id of a record, and `insert` gives row ids to all that are new. What has no successors may be
+    added before there is a `writer`.
     """
 
     def __init__(
         self,
-        writer: Writer,
+        writer: Writer | None,
         detection: Detection,
         row_id: Callable[[Known], int],
         insert: Callable[[], None],
@@ -552,13 +553,13 @@ class Effects:
         asks: bool,
     ) -> None:
         """`asks` has a language model judge what the rules leave open."""
-        self._writer, self._detection, self._now, self._asks = writer, detection, now, asks
+        self.writer, self._detection, self._now, self._asks = writer, detection, now, asks
         self._row_id, self._insert = row_id, insert
         # Old and new records; with the time at which the new one was said again, if it was said before the old one.
         self._superseded: list[tuple[Known, Known, Relation, int]] = []
         self._repeated: list[tuple[Known, Row]] = []
         self._contradicted: list[tuple[Row, Relation]] = []
-        self._undecided: list[tuple[Row, Relation]] = []
+        self._undecided: list[tuple[Known, Known, Verdict]] = []
 
     @property
     def undecided(self) -> bool:
@@ -585,7 +586,9 @@ class Effects:
             self._detection.superseded(row)
         self._contradicted += ((row, relation) for relation in detected.contradicted)
         if self._asks:
-            self._undecided += ((row, relation) for relation in detected.undecided)
+            for relation in detected.undecided:
+                old, new = sorted((row, relation.other), key=self._detection.told_at)
+                self._undecided.append((old, new, relation.verdict))
 
     def add_repetition(self, row: Row, same: Relation) -> None:
         """Keep a stored record as the repetition of another, which stands in its place."""
@@ -600,15 +603,16 @@ class Effects:
 
     def store(self) -> None:
         """Store all that was added; the records are stored."""
+        assert self.writer is not None
         self._supersede()
         if self._repeated:
-            self._writer.occurrences.add(
+            self.writer.occurrences.add(
                 (self._row_id(known), told_at, None if (text or row.text) == known.text else text or row.text)
                 for known, row in self._repeated
                 for told_at, text in ((row.created_at, None), *row.repeated)
             )
         if self._contradicted:
-            self._writer.links.put(
+            self.writer.links.put(
                 LinkRow(
                     self._row_id(row), self._row_id(relation.other), "contradicts", relation.verdict.confidence,
                     self._now, relation.verdict.reason,
@@ -616,17 +620,14 @@ class Effects:
                 for row, relation in self._contradicted
             )  # fmt: skip
         if self._undecided:
-            self._writer.judgements.put(
-                Judgement(
-                    self._row_id(old), self._row_id(new), relation.verdict.confidence, relation.verdict.reason,
-                    self._now,
-                )
-                for row, relation in self._undecided
-                for old, new in [sorted((row, relation.other), key=self._detection.told_at)]
-            )  # fmt: skip
+            self.writer.judgements.put(
+                Judgement(self._row_id(old), self._row_id(new), verdict.confidence, verdict.reason, self._now)
+                for old, new, verdict in self._undecided
+            )
 
     def _supersede(self) -> None:
         """Store the supersessions."""
+        assert self.writer is not None
         rows = []
         for old, new, relation, again in self._superseded:
             known_from = max(new.recorded_from, old.recorded_from, again)
@@ -635,5 +636,5 @@ class Effects:
             holds_from = holds_instead_from(new, old, again)
             row = Supersession(*ids, holds_from, known_from, None, verdict.reason, verdict.confidence, certain)
             rows.append(row._replace(by_rule=True))
-        self._writer.supersessions.put(rows)
+        self.writer.supersessions.put(rows)
         self._superseded = []
