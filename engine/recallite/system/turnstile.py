@@ -30,8 +30,8 @@ else:
 _BYTES = 2**20
 _ATTEMPTS = 4
 _POLL_SECONDS = 0.002
-# Of the processor; beside it, a commit takes 1 to 5 ms. Of the clock it may be longer: another program interrupts a turn
-# of any size, and a turn that is small for it costs no less.
+# Of the processor; beside it, a commit takes 1 to 5 ms. Of the clock it may be longer: another program interrupts a
+# turn of any size, and a turn that is small for it costs no less.
 _AIMED_SECONDS, _LONGEST_TURN_SECONDS = 0.01, 0.05
 # The background still gets a turn a second if somebody always waits.
 _LONGEST_WAIT_SECONDS = 1.0

@@ -37,7 +37,7 @@ MOST_CHARS = 1_000
 _MASK = "\x04"
 _MASKS = re.compile(f"{_MASK}+")
 _ASCII = re.compile(r"[!-~]{3,}")
-# What begins with a set of characters is searched for several times faster: what is before them is looked at afterwards.
+# What begins with a set of characters is searched for several times faster: what is before them is looked at after.
 _CODE = re.compile(
     r"[-./\\_=:(~$@](?:(?<=\w\.)[A-Za-z]{2}|(?<=[A-Za-z][/\\_=])\w|(?<=[A-Za-z]:):\w|(?<=[A-Za-z]-)>\w"
     r"|(?<=\w[/\\_=])[A-Za-z]|(?<=\w\()\)|(?<![!-~][-./~$@_])(?:(?<=-)-?|(?<=[./~$@_])[./~$@_]*)[A-Za-z])"

@@ -91,9 +91,7 @@ def _multiply(many: int) -> Any:
             builder.store(whole, builder.gep(at(to_sums, number(place // many)), [to]))
         return context.get_dummy_value()
 
-    def products(
-        typing_context: Any, queries: Any, query: Any, vectors: Any, rows: Any, end: Any, sums: Any
-    ) -> Any:
+    def products(typing_context: Any, queries: Any, query: Any, vectors: Any, rows: Any, end: Any, sums: Any) -> Any:
         return types.void(queries, types.int64, vectors, rows, types.int64, sums), generate
 
     return products
