@@ -532,12 +532,13 @@ class TextDetection(Detection):
 class Effects:
     """Supersessions, contradictions and pairs that a language model judges.
 
-    `row_id` tells the row id of a record, and `insert` gives row ids to all that are new.
+    `row_id` tells the row id of a record, and `insert` gives row ids to all that are new. What has no successors may be
+    added before there is a `writer`.
     """
 
     def __init__(
         self,
-        writer: Writer,
+        writer: Writer | None,
         detection: Detection,
         row_id: Callable[[Known], int],
         insert: Callable[[], None],
@@ -546,19 +547,22 @@ class Effects:
         asks: bool,
     ) -> None:
         """`asks` has a language model judge what the rules leave open."""
-        self._writer, self._detection, self._now, self._asks = writer, detection, now, asks
+        self.writer, self._detection, self._now, self._asks = writer, detection, now, asks
         self._row_id, self._insert = row_id, insert
         # Old and new records; with the time at which the new one was said again, if it was said before the old one.
         self._superseded: list[tuple[Known, Known, Relation, int]] = []
         self._added: list[tuple[Row, Detected]] = []
-        # Whether a pair waits for a language model.
-        self.undecided = False
+        self._undecided: list[tuple[Known, Known, Verdict]] = []
+
+    @property
+    def undecided(self) -> bool:
+        """Whether a pair waits for a language model."""
+        return bool(self._undecided)
 
     def add(self, row: Row, detected: Detected) -> None:
         """Keep what a new record does to others, or, if it repeats one, what that one does."""
         new: Known = row
         self._added.append((row, detected))
-        self.undecided |= self._asks and bool(detected.undecided)
         if detected.same is not None:
             new = detected.same.other
             self._detection.said_again(new, row)
@@ -573,6 +577,9 @@ class Effects:
             for former in before:
                 self._replace(former, row, relation)
             self._detection.superseded(row)
+        for other, verdict, _ in detected.undecided if self._asks else ():
+            old, new = sorted((row, other), key=self._detection.told_at)
+            self._undecided.append((old, new, verdict))
 
     def add_repetition(self, row: Row, same: Relation) -> None:
         """Keep a stored record as the repetition of another, which stands in its place."""
@@ -587,8 +594,9 @@ class Effects:
 
     def store(self) -> None:
         """Store all that was added; the records are stored."""
+        assert self.writer is not None
         self._supersede()
-        occurrences, links, judgements = [], [], []
+        occurrences, links = [], []
         for row, detected in self._added:
             if detected.same is not None:
                 known = detected.same.other
@@ -598,19 +606,19 @@ class Effects:
             for other, verdict, _ in detected.contradicted:
                 ends = self._row_id(row), self._row_id(other)
                 links.append(LinkRow(*ends, "contradicts", verdict.confidence, self._now, verdict.reason))
-            for other, verdict, _ in detected.undecided if self._asks else ():
-                old, new = sorted((row, other), key=self._detection.told_at)
-                ends = self._row_id(old), self._row_id(new)
-                judgements.append(Judgement(*ends, verdict.confidence, verdict.reason, self._now))
         if occurrences:
-            self._writer.occurrences.add(occurrences)
+            self.writer.occurrences.add(occurrences)
         if links:
-            self._writer.links.put(links)
-        if judgements:
-            self._writer.judgements.put(judgements)
+            self.writer.links.put(links)
+        if self._undecided:
+            self.writer.judgements.put(
+                Judgement(self._row_id(old), self._row_id(new), verdict.confidence, verdict.reason, self._now)
+                for old, new, verdict in self._undecided
+            )
 
     def _supersede(self) -> None:
         """Store the supersessions."""
+        assert self.writer is not None
         rows = []
         for old, new, relation, again in self._superseded:
             known_from = max(new.recorded_from, old.recorded_from, again)
@@ -620,5 +628,5 @@ class Effects:
             row = Supersession(*ids, holds_from, known_from, None, verdict.reason, verdict.confidence, certain)
             rows.append(row._replace(by_rule=True))
         if rows:
-            self._writer.supersessions.put(rows)
+            self.writer.supersessions.put(rows)
         self._superseded = []

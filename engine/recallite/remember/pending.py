@@ -21,7 +21,7 @@ from recallite.model.checks import now_us
 from recallite.model.records import Record
 from recallite.model.reports import Judged
 from recallite.model.settings import WritePolicy
-from recallite.remember.detection import Detection, Effects, Verdicts
+from recallite.remember.detection import Detected, Detection, Effects, Verdicts
 from recallite.remember.embed import finished, parts_by_id, retry_reason
 from recallite.remember.relations import Claim, Known, put_in_place, which_stands
 from recallite.remote.language_model import LanguageModel, ask
@@ -29,7 +29,7 @@ from recallite.store.columns import RowColumns
 from recallite.store.sql.relations import read_policy
 from recallite.store.store import COMPARING, Progress
 from recallite.store.transaction import Reader, Writer
-from recallite.store.values import EmbedderRow, Judgement, LinkRow, Parts, Row, Uncompared
+from recallite.store.values import Commit, EmbedderRow, Judgement, LinkRow, Parts, Row, Uncompared
 from recallite.system.telemetry import traced
 from recallite.system.turnstile import StepSize, giving_way
 
@@ -195,12 +195,12 @@ def _update_codes(engine: Engine, embedder_id: int) -> int:
 
 
 # Comparing records that were written many at a time with others, in the order of their row ids. Each step compares the
-# next of them as a write of each would have. Statements are judged before a step, which then holds the lock for 10 to
-# 20 ms, and gives way to other writers.
+# next of them as a write of each would have. They are compared before a step, which then holds the lock for 10 to 20 ms
+# to store what was found, and gives way to other writers.
 
 MANY = 64
 """Records from which on a batch is compared later."""
-# Records judged before the store is locked, to compare some of them at a time in it.
+# Records compared before the store is locked, to store what was found of some of them at a time.
 _READ_AHEAD = 256
 # How long to hold the interpreter's lock, and to give it up: else a recall would wait 5 ms for it, several times.
 _TURN_SECONDS, _PAUSE_SECONDS = 1e-3, 1e-5
@@ -247,7 +247,7 @@ def start_comparing(engine: Engine, *, added: bool = False) -> None:
 def catch_up(engine: Engine, *, until: int | None = None, stopped: Callable[[], bool] = bool) -> int:
     """Compare all waiting records, or only up to a row id; returns how many there were."""
     with engine.store.read() as reader:
-        if _waiting_records(reader, 1, until) is None:
+        if _first_waiting(reader, 1, until) is None:
             return 0
     with engine.store.doing(COMPARING):
         done = _compare_all(engine, until, stopped)
@@ -259,82 +259,109 @@ def catch_up(engine: Engine, *, until: int | None = None, stopped: Callable[[], 
 def _compare_all(engine: Engine, until: int | None, stopped: Callable[[], bool]) -> int:
     done, step = 0, StepSize()
     while not stopped():
-        verdicts: Verdicts = {}
         with engine.store.read() as reader:
             # Who reads a store in memory keeps its writers waiting.
-            ahead = _waiting_records(reader, step.size if engine.store.in_memory else _READ_AHEAD, until)
-            if ahead is None:
+            first = _first_waiting(reader, step.size if engine.store.in_memory else _READ_AHEAD, until)
+            if first is None:
                 break
-            _judge_ahead(reader, ahead, verdicts, stopped)
-        left = ahead.first.last_id - ahead.first.first_id + 1  # some may be superseded or forgotten by now
+            ahead = _Ahead(engine, reader, first, stopped)
+        left = first.last_id - first.first_id + 1  # some may be superseded or forgotten by now
         while left > 0 and not stopped():
             with engine.atomic(step=step) as writer:
-                step.count = _compare_next(engine, writer, step.size, until, verdicts)
+                step.count = _compare_next(engine, writer, step.size, first.last_id, ahead)
             if not step.count:
                 break
             left, done = left - step.count, done + step.count
     return done
 
 
-class _Waiting(NamedTuple):
-    """Records that wait to be compared, by their row ids, under their policy."""
-
-    first: Uncompared
-    rows: dict[int, Row]
-    policy: WritePolicy
-
-
-def _waiting_records(reader: Reader, most: int, until: int | None) -> _Waiting | None:
+def _first_waiting(reader: Reader, most: int, until: int | None) -> Uncompared | None:
     first = reader.uncompared.first(most)
     if first is None or (until is not None and first.first_id > until):
         return None
-    if until is not None:
-        first = first._replace(last_id=min(first.last_id, until))
+    return first if until is None else first._replace(last_id=min(first.last_id, until))
+
+
+def _waiting_rows(reader: Reader, first: Uncompared) -> tuple[dict[int, Row], WritePolicy]:
+    """Records that wait to be compared, by their row ids, and their policy."""
     policy = read_policy(first.policy)
     assert policy is not None  # `first` leaves out unreadable records
-    ids = range(first.first_id, first.last_id + 1)
-    rows = reader.records.rows(ids, reader.vectors.active_embedder())
+    rows = reader.records.rows(range(first.first_id, first.last_id + 1), reader.vectors.active_embedder())
     for row_id, again in reader.occurrences.of([*rows]).items():
         rows[row_id].repeated = tuple((occurrence.at, occurrence.text) for occurrence in again)
-    return _Waiting(first, rows, policy)
+    return rows, policy
 
 
-def _judge_ahead(reader: Reader, waiting: _Waiting, verdicts: Verdicts, stopped: Callable[[], bool]) -> None:
-    """Judge records against the ones that they will be compared with, as far as is known before the store is locked.
+class _Ahead:
+    """Records compared before the store is locked, which is what takes long, and what is to be stored of each.
 
-    This is what takes long. It decides nothing: `_compare_next` compares them again, by then with all that others have
-    written, and finds most verdicts made.
+    If others have written since, they are compared again, with the verdicts that are made.
     """
-    began = time.perf_counter()
 
-    def give_way() -> None:
-        """Give up the interpreter's lock for a moment if it was held for a turn."""
-        nonlocal began
-        if time.perf_counter() - began > _TURN_SECONDS:
-            time.sleep(_PAUSE_SECONDS)
-            began = time.perf_counter()
+    def __init__(self, engine: Engine, reader: Reader, first: Uncompared, stopped: Callable[[], bool]) -> None:
+        self.verdicts: Verdicts = {}
+        self._seen = _state(reader)
+        self._effects: dict[int, Effects] = {}
+        # Row ids from here on are compared in the step: with those of a chain that the record here is put into.
+        self._end = first.last_id + 1
+        stored, policy = _waiting_rows(reader, first)
+        began = time.perf_counter()
 
-    rows = [*waiting.rows.values()]
-    detection = Detection(reader, rows, waiting.policy, give_way, verdicts)
-    for i in range(len(rows)):
-        if stopped():
-            return
-        for relation in detection.compared(i).superseded:
-            detection.superseded(relation.other)
-        detection.wrote(i)
-        give_way()
+        def give_way() -> None:
+            """Give up the interpreter's lock for a moment if it was held for a turn."""
+            nonlocal began
+            if time.perf_counter() - began > _TURN_SECONDS:
+                time.sleep(_PAUSE_SECONDS)
+                began = time.perf_counter()
+
+        detection = Detection(reader, [*stored.values()], policy, give_way, self.verdicts)
+        new_effects = _effects_of(engine, detection, stored, policy)
+        for i, (row_id, row) in enumerate(stored.items()):
+            if stopped():
+                self._end = min(self._end, row_id)
+                return
+            detected = detection.compared(i)
+            if detected.successors:
+                self._end = min(self._end, row_id)
+            if any(detected):
+                self._effects[row_id] = new_effects(None)
+                _add(self._effects[row_id], row, detected._replace(successors=()))
+            detection.wrote(i)
+            give_way()
+
+    def found(self, writer: Writer, ids: range) -> list[Effects] | None:
+        """What is to be stored of these records; None if that is not known."""
+        if ids.stop > self._end or _state(writer) != self._seen:
+            return None
+        return [self._effects[row_id] for row_id in ids if row_id in self._effects]
+
+    def stored(self, writer: Writer) -> None:
+        """Go on from what the store has of this transaction."""
+        self._seen = _state(writer)
 
 
-def _compare_next(engine: Engine, writer: Writer, most: int, until: int | None, verdicts: Verdicts) -> int:
+def _state(reader: Reader) -> tuple[Commit, int]:
+    """What is another if anything that records are compared by has changed."""
+    return reader.changes.commit(), reader.occurrences.last_id()
+
+
+def _compare_next(engine: Engine, writer: Writer, most: int, until: int, ahead: _Ahead) -> int:
     """Compare at most `most` of the next records that wait, in their order; returns how many."""
-    waiting = _waiting_records(writer, most, until)
-    if waiting is None:
+    first = _first_waiting(writer, most, until)
+    if first is None:
         return 0
-    effects = _compared(engine, writer, waiting.rows, waiting.policy, verdicts)
-    ids = range(waiting.first.first_id, waiting.first.last_id + 1)
-    writer.uncompared.done(waiting.first)
+    ids = range(first.first_id, first.last_id + 1)
+    found = ahead.found(writer, ids)
+    known = found is not None
+    if found is None:
+        found = [_compared(engine, writer, *_waiting_rows(writer, first), ahead.verdicts)]
+    writer.uncompared.done(first)
     writer.statements.derive(ids, tell=True)
-    effects.store()
+    for effects in found:
+        effects.writer = writer
+        effects.store()
+    if known:
+        ahead.stored(writer)
     return len(ids)
 
 
@@ -361,21 +388,31 @@ def _compared(
     engine: Engine, writer: Writer, stored: Mapping[int, Row], policy: WritePolicy, verdicts: Verdicts
 ) -> Effects:
     """Compare stored rows, by their row ids and in this order, with others; returns what is to be stored of it."""
-    rows, row_ids = [*stored.values()], {row.public_id: row_id for row_id, row in stored.items()}
+    detection = Detection(writer, [*stored.values()], policy, verdicts=verdicts)
+    effects = _effects_of(engine, detection, stored, policy)(writer)
+    for i, row in enumerate(stored.values()):
+        _add(effects, row, detection.compared(i))
+        detection.wrote(i)
+    return effects
+
+
+def _add(effects: Effects, row: Row, detected: Detected) -> None:
+    effects.add(row, detected)
+    if detected.same is not None:
+        effects.add_repetition(row, detected.same)
+
+
+def _effects_of(
+    engine: Engine, detection: Detection, stored: Mapping[int, Row], policy: WritePolicy
+) -> Callable[[Writer | None], Effects]:
+    """The maker of effects of stored rows."""
+    row_ids, now = {row.public_id: row_id for row_id, row in stored.items()}, now_us()
+    asks = policy.judge and engine.language_model is not None
 
     def row_id(known: Known) -> int:
         return row_ids[known.public_id] if isinstance(known, Row) else known.row_id
 
-    detection = Detection(writer, rows, policy, verdicts=verdicts)
-    asks = policy.judge and engine.language_model is not None
-    effects = Effects(writer, detection, row_id, lambda: None, now_us(), asks=asks)
-    for i, row in enumerate(rows):
-        detected = detection.compared(i)
-        effects.add(row, detected)
-        if detected.same is not None:
-            effects.add_repetition(row, detected.same)
-        detection.wrote(i)
-    return effects
+    return lambda writer: Effects(writer, detection, row_id, lambda: None, now, asks=asks)
 
 
 # A language model judges what the rules leave open: whether a statement supersedes or contradicts an older one. Pairs

@@ -30,8 +30,9 @@ else:
 _BYTES = 2**20
 _ATTEMPTS = 4
 _POLL_SECONDS = 0.002
-# Beside it, a commit takes 1 to 5 ms.
-_AIMED_SECONDS = 0.01
+# Of the processor; beside it, a commit takes 1 to 5 ms. Of the clock it may be longer: another program interrupts a
+# turn of any size, and a turn that is small for it costs no less.
+_AIMED_SECONDS, _LONGEST_TURN_SECONDS = 0.01, 0.05
 # The background still gets a turn a second if somebody always waits.
 _LONGEST_WAIT_SECONDS = 1.0
 _LONGEST_PAUSE_SECONDS = 1.0
@@ -133,7 +134,7 @@ class Turnstile:
 
 
 class StepSize:
-    """The amount of work for one turn of the background, which is to hold the lock for 10 to 20 ms.
+    """The amount of work for one turn of the background, which is to hold the lock for 10 to 20 ms of processor time.
 
     `size` is what the next turn should do; a turn that does less of it sets `count`. `rests`: see `giving_way`.
     """
@@ -145,10 +146,11 @@ class StepSize:
     @contextmanager
     def turn(self) -> Iterator[None]:
         """The work of one turn, from when it has the lock. To end a transaction takes as long for one as for many."""
-        self.count, began = self.size, time.perf_counter()
+        self.count, began, worked = self.size, time.perf_counter(), time.thread_time()
         yield
         if self.count:
-            fitting = int(self.count * _AIMED_SECONDS / max(time.perf_counter() - began, 1e-6))
+            worked, took = time.thread_time() - worked, time.perf_counter() - began
+            fitting = int(self.count / max(worked / _AIMED_SECONDS, took / _LONGEST_TURN_SECONDS, 1e-4))
             # One turn may have been slow because of another program: the next ones are not much smaller.
             self.size = max(self._least, self.size // 4, min(fitting, 2 * self.size, self._most))
 

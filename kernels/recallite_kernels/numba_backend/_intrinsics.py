@@ -39,8 +39,10 @@ def _prefetch(typing_context: Any, values: Any, at: Any) -> Any:
     return types.void(values, at), generate
 
 
-def _multiply(typing_context: Any, queries: Any, query: Any, vectors: Any, rows: Any, end: Any, sums: Any) -> Any:
-    """sums[r, query + c] = the products of queries[query + c, j] and vectors[rows[r], j] for j < end, a multiple of 16.
+def _multiply(many: int) -> Any:
+    """The products of `many` queries and the rows of a tile:
+
+    sums[r, query + c] = the products of queries[query + c, j] and vectors[rows[r], j] for j < end, a multiple of 16.
 
     Sixteen sums of each product are kept in a register, and added up by twos in the same order: a sum does not depend
     on what else is in the tile.
@@ -60,15 +62,15 @@ def _multiply(typing_context: Any, queries: Any, query: Any, vectors: Any, rows:
             return builder.load(builder.bitcast(builder.gep(head, [j]), lanes.as_pointer()), align=4)
 
         of_rows = [at(from_vectors, builder.load(builder.gep(from_rows.data, [number(r)]))) for r in range(TILE_ROWS)]
-        of_queries = [at(from_queries, builder.add(arguments[1], number(c))) for c in range(TILE_QUERIES)]
+        of_queries = [at(from_queries, builder.add(arguments[1], number(c))) for c in range(many)]
         before, loop, after = builder.block, builder.append_basic_block("products"), builder.append_basic_block("added")
         builder.branch(loop)
         builder.position_at_end(loop)
-        j, totals = builder.phi(number), [builder.phi(lanes) for _ in range(TILE_ROWS * TILE_QUERIES)]
+        j, totals = builder.phi(number), [builder.phi(lanes) for _ in range(TILE_ROWS * many)]
         asked, stored = [*map(lanes_of, of_queries)], [*map(lanes_of, of_rows)]
         added = []
         for place, total in enumerate(totals):
-            product = builder.fmul(stored[place // TILE_QUERIES], asked[place % TILE_QUERIES], flags=("contract",))
+            product = builder.fmul(stored[place // many], asked[place % many], flags=("contract",))
             added.append(builder.fadd(total, product, flags=("contract",)))
             total.add_incoming(ir.Constant(lanes, [0.0] * LANES), before)
             total.add_incoming(added[-1], loop)
@@ -84,14 +86,18 @@ def _multiply(typing_context: Any, queries: Any, query: Any, vectors: Any, rows:
                 for one, other in pairs
             ]
         for place in range(len(totals)):
-            to = builder.add(arguments[1], number(place % TILE_QUERIES))
+            to = builder.add(arguments[1], number(place % many))
             whole = builder.extract_element(added[0], small(place))
-            builder.store(whole, builder.gep(at(to_sums, number(place // TILE_QUERIES)), [to]))
+            builder.store(whole, builder.gep(at(to_sums, number(place // many)), [to]))
         return context.get_dummy_value()
 
-    return types.void(queries, types.int64, vectors, rows, types.int64, sums), generate
+    def products(typing_context: Any, queries: Any, query: Any, vectors: Any, rows: Any, end: Any, sums: Any) -> Any:
+        return types.void(queries, types.int64, vectors, rows, types.int64, sums), generate
+
+    return products
 
 
 popcount: Any = intrinsic(_popcount)
-multiply: Any = intrinsic(_multiply)
+multiply: Any = intrinsic(_multiply(TILE_QUERIES))
+multiply_one: Any = intrinsic(_multiply(1))
 prefetch: Any = intrinsic(_prefetch)

@@ -41,7 +41,7 @@ def test_cosine_top_k_crosses_blocks():
 
 
 @pytest.mark.parametrize("d", [5, 16, 100])
-@pytest.mark.parametrize("count", [1, 3, 64, 71])
+@pytest.mark.parametrize("count", [1, 2, 3, 64, 71])
 def test_cosine_top_k_of_a_query_is_the_same_alone_and_among_others(d, count):
     generator = rng(d + count)
     rows = generator.standard_normal((300, d)).astype(np.float32)

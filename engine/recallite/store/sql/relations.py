@@ -536,12 +536,14 @@ class UncomparedRecords(Repository):
 
     def done(self, first: Uncompared) -> None:
         """Take what `first` returned off the waiting list."""
-        left = self._column(
-            "SELECT r.id FROM uncompared u JOIN record r ON r.id > ? AND r.id <= u.last_id WHERE u.first_id = ?",
+        following = self._column(
+            "SELECT min(r.id) FROM uncompared u JOIN record r ON r.id > ? AND r.id <= u.last_id WHERE u.first_id = ?",
             (first.last_id, first.first_id),
-        )
-        self._execute("DELETE FROM uncompared WHERE first_id = ?", (first.first_id,))
-        self.add(left, first.policy)
+        )[0]
+        if following is None:
+            self._execute("DELETE FROM uncompared WHERE first_id = ?", (first.first_id,))
+        else:
+            self._execute("UPDATE uncompared SET first_id = ? WHERE first_id = ?", (following, first.first_id))
 
 
 @lru_cache(maxsize=16)

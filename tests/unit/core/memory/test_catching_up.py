@@ -199,17 +199,37 @@ def test_statements_are_judged_before_the_store_is_locked(path, monkeypatch):
 def test_a_step_compares_with_what_was_written_after_its_statements_were_judged(memory, monkeypatch):
     old, new = PAIRS[0]
     paused(memory).remember_many(dated([old, *unrelated()]))
-    written, judge_ahead = [], pending._judge_ahead
+    written, compare_ahead = [], pending._Ahead
 
-    def judged_and_written(*arguments):
-        judge_ahead(*arguments)
+    def compared_and_written(*arguments):
+        ahead = compare_ahead(*arguments)
         if not written:
             written.append(memory.remember(new))
+        return ahead
 
-    monkeypatch.setattr(pending, "_judge_ahead", judged_and_written)
+    monkeypatch.setattr(pending, "_Ahead", compared_and_written)
     memory.store.catch_up()
     assert relations(memory)[0] == {(old, new)}
     assert memory.store.verify().problems == ()
+
+
+def test_what_was_compared_ahead_is_not_compared_again_unless_somebody_wrote(memory, monkeypatch):
+    (old, new), compare, again = PAIRS[0], pending._compared, []
+    monkeypatch.setattr(pending, "StepSize", lambda: StepSize(16, 16, 16))
+    monkeypatch.setattr(pending, "_compared", lambda *arguments: again.append(1) or compare(*arguments))
+    paused(memory).remember_many(dated([old, *unrelated(), new]))
+    memory.store.catch_up()
+    assert (relations(memory)[0], again) == ({(old, new)}, [])
+    paused(memory).remember_many(dated([*unrelated(), old]))
+    engine, was_stored = memory._engine, pending._Ahead.stored
+
+    def stored_and_said_again(ahead, writer):
+        was_stored(ahead, writer)
+        writer.occurrences.add([(1, 1, None)])  # which the feed has no change of
+
+    monkeypatch.setattr(pending._Ahead, "stored", stored_and_said_again)
+    assert pending.catch_up(engine) == len(unrelated()) + 1
+    assert again
 
 
 def test_what_waits_may_be_changed_and_forgotten(memory):

@@ -95,15 +95,16 @@ def test_after_a_turn_the_background_pauses_as_long(monkeypatch):
     assert slept == [0.0]
 
 
-def test_the_size_of_a_step_follows_its_time(monkeypatch):
-    now = 0.0
+def test_the_size_of_a_step_follows_the_processor_time_of_its_work(monkeypatch):
+    worked, now = 0.0, 0.0
+    monkeypatch.setattr(turnstile.time, "thread_time", lambda: worked)
     monkeypatch.setattr(turnstile.time, "perf_counter", lambda: now)
     step = StepSize(first=16, most=512)
 
-    def took(seconds_of_one):
-        nonlocal now
+    def took(seconds_of_one, times=1):
+        nonlocal worked, now
         with step.turn():
-            now += step.count * seconds_of_one
+            worked, now = worked + step.count * seconds_of_one, now + times * step.count * seconds_of_one
         return step.size
 
     assert [took(2**-13) for _ in range(4)] == [32, 64, 81, 81]
@@ -112,6 +113,9 @@ def test_the_size_of_a_step_follows_its_time(monkeypatch):
     with step.turn():
         step.count = 0
     assert step.size == 512
+    # Four times as long, as the machine is busy; with a disk that is waited for, it holds the lock 50 ms at most.
+    assert [took(2**-13, times=4) for _ in range(4)][-2:] == [81, 81]
+    assert [took(2**-13, times=16) for _ in range(4)][-2:] == [25, 25]
 
 
 def test_the_file_is_there_while_somebody_waits_and_only_then(path):
