@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from html import escape
 from itertools import product
 from typing import Any
@@ -38,6 +39,7 @@ def load_html(data: bytes, max_chars: int, charset: str | None = None) -> Loaded
     metadata = _metadata(tree)
     markdown = ""
     if tree.body is not None:
+        _resolve_links(tree)
         warnings += _seen_only(tree)
         for root, beside in _main_parts(tree):
             markdown, lost = _converted(root, max_chars)
@@ -59,6 +61,16 @@ def markdown_of(html: str, max_chars: int) -> tuple[str, list[str]]:
     warnings = _seen_only(tree)
     text, lost = _converted(tree.body, max_chars)
     return text, warnings + lost
+
+
+def _resolve_links(tree: Any) -> None:
+    """Complete the addresses of links by the base or the address that the page states."""
+    base = tree.css_first("base[href]") or tree.css_first("link[rel=canonical][href]")
+    for link in [] if base is None else tree.css("a[href]"):
+        address = (link.attributes["href"] or "").strip()
+        if base.tag == "base" or not address.startswith("#"):
+            with suppress(ValueError):
+                link.attrs["href"] = urljoin(base.attributes["href"] or "", address)
 
 
 def _metadata(tree: Any) -> dict[str, Any]:
@@ -250,10 +262,11 @@ def _style(node: Any) -> dict[str, str]:
 
 # ── the main part ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-_AROUND = "nav, aside, footer, [role=navigation], [role=complementary], [role=contentinfo]"
+_AROUND = "nav, aside, footer:not(blockquote footer), [role=navigation], [role=complementary], [role=contentinfo]"
 _COMMENTS = ", ".join(f"{tag}[{name}*=comment i]" for tag in ("div", "section", "ol", "ul") for name in ("id", "class"))
 # The main part of a page: letters of its prose, of a sentence; shares of the prose, of links, of comments.
 _LEAST_PROSE, _LEAST_SENTENCE = 300, 80
+_LINKS_OF_NOTE = 0.25
 _PROSE_SHARE = 0.4
 _MAIN_SHARE, _LINK_SHARE, _COMMENTS_AT_MOST = 0.9, 0.6, 0.8
 _FACTS = frozenset(("td", "dd", "li", "pre"))
@@ -276,12 +289,19 @@ def _main_parts(tree: Any) -> Iterator[tuple[Any, list[str]]]:
             part: Any = LexborHTMLParser(root.html or "").body
             before = _letters(part.text())
             for node in part.css(_AROUND):
-                node.decompose()
+                if not (root is main and node.tag == "aside" and _is_note(node)):
+                    node.decompose()
             part = _without_menus(part)
             left = before - _letters(part.text())
             lost = f"{left:,} letters of menus, comments and other parts beside the main text were not read"
             yield part, [lost] * (left > 0)
     yield tree.body, []
+
+
+def _is_note(aside: Any) -> bool:
+    """Return whether an aside is a remark of the text, as manuals have, and not what leads elsewhere."""
+    linked = sum(_letters(link.text()) for link in aside.css("a"))
+    return linked <= _LINKS_OF_NOTE * _letters(aside.text()) and aside.css_first("input, form, a > img") is None
 
 
 def _without_menus(root: Any) -> Any:
@@ -424,6 +444,8 @@ def _plain_marks(text: str) -> str:
 
 _TYPED = ("text", "number", "email", "tel", "url", "date", "time", "month", "week", "datetime-local")
 _ABSOLUTE = re.compile(r"(?:https?|ftp|mailto|tel):", re.IGNORECASE)
+# The way back from a note.
+_BACK = re.compile("[\\s\u2190-\u21ff\ufe0e\ufe0f^]+")
 # Longer raised text is small print.
 _LONGEST_RAISED = 40
 
@@ -474,17 +496,13 @@ def _fields_as_text(tree: Any) -> None:
 
 
 def _links(tree: Any) -> None:
-    """Keep the addresses of links that are whole; of the others their words."""
-    base = tree.css_first("base[href]")
-    start = "" if base is None else base.attributes["href"] or ""
+    """Keep the addresses of links that are whole; of the others their words, but for marks of links to themselves."""
     for link in tree.css("a"):
-        try:
-            address = urljoin(start, (link.attributes.get("href") or "").strip())
-        except ValueError:
-            address = ""
+        address = (link.attributes.get("href") or "").strip()
         if address.startswith("//"):
             address = f"https:{address}"
-        if not link.text().strip():
+        in_heading = link.parent is not None and link.parent.tag in _HEADINGS
+        if not link.text().strip() or _BACK.fullmatch(link.text()) or (in_heading and not _letters(link.text())):
             link.decompose()
         elif _ABSOLUTE.match(address):
             link.attrs["href"] = address
@@ -527,9 +545,9 @@ def _parsed(html: str) -> Any:
 
 # ── tables and lists ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-_HEADINGS = "h1, h2, h3, h4, h5, h6"
+_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 # A table with one of these, and no heading cell, lays out a page; so does one row with lists.
-_NO_CELL = f"table, pre, {_HEADINGS}"
+_NO_CELL = ", ".join(("table", "pre", *_HEADINGS))
 _WIDEST_SPAN, _LARGEST_GRID = 100, 1_000_000
 _INTEGER = re.compile(r"-?[0-9]{1,9}")
 _Grid = dict[tuple[int, int], tuple[Any, tuple[int, int]]]

@@ -131,6 +131,32 @@ def test_addresses_of_links_are_kept_where_they_lead_somewhere():
     )
 
 
+@pytest.mark.parametrize(
+    "head", ["<base href='https://harbour.test/a/'>", "<link rel=canonical href='https://harbour.test/a/x'>"]
+)
+def test_the_address_of_a_page_completes_those_of_its_links(head):
+    assert html("<main><p>See <a href='b.html'>rules</a>.</p></main>", head).text == (
+        "See [rules](https://harbour.test/a/b.html)."
+    )
+
+
+def test_marks_of_links_to_a_heading_and_back_from_a_note_are_no_text():
+    body = """<h2>Moorings<a href="#m">¶</a></h2><p>Free for a night<sup><a href="#n">*</a></sup>.</p>
+    <ol><li id=n>In summer. <a href="#r">↩︎</a></li></ol>"""
+    assert html(body).text == "## Moorings\n\nFree for a night*.\n\n1. In summer."
+
+
+def test_remarks_in_the_main_part_and_who_is_quoted_are_read():
+    body = """<main><p>Open the sluice slowly.</p><aside><p>Never stand on the gate.</p></aside>
+    <aside>More: <a href=/a>weirs</a> <a href=/b>locks</a></aside>
+    <blockquote><p>Mind the gate.</p><footer>— the keeper</footer></blockquote>
+    <footer>Printed in Visby</footer></main>"""
+    said = html(body).text
+    assert "Never stand on the gate." in said
+    assert "the keeper" in said
+    assert not any(word in said for word in ("weirs", "Visby"))
+
+
 def test_what_a_click_opens_is_read_and_what_nothing_opens_is_counted():
     body = """<div role=tablist><button role=tab aria-controls=w>Sail</button></div>
     <div role=tabpanel id=w hidden><p>Hoist it.</p></div><h3><button aria-controls=f>Who pays?</button></h3>
@@ -267,6 +293,52 @@ def test_formulas_headers_and_struck_text_of_word_are_read_and_hidden_text_is_co
     paragraph.add_run("3").font.superscript = True
     loaded = load_docx(saved(document), LIMITS)
     assert loaded.text == ("Harbour board of Visby\n\nThe load is $(ab)/(c^2)$ tons, ~~not 9~~5^3\n\nFile 27")
+    assert loaded.warnings == ["1 hidden texts were not read"]
+
+
+def with_xml(xml):
+    """A Word document with this XML in its first paragraph."""
+    document = docx.Document()
+    spaces = "".join(f' xmlns:{name}="http://schemas.openxmlformats.org/{rest}"' for name, rest in (
+        ("w", "wordprocessingml/2006/main"), ("mc", "markup-compatibility/2006"),
+        ("wp", "drawingml/2006/wordprocessingDrawing"),
+    ))  # fmt: skip
+    for item in parse_xml(f"<w:p{spaces}>{xml}</w:p>"):
+        document.add_paragraph()._p.getparent()[0].append(item)
+    return document
+
+
+@pytest.mark.parametrize(
+    ("xml", "said"),
+    [
+        ('<w:fldSimple w:instr=" REF x "><w:r><w:t>Dock 3</w:t></w:r></w:fldSimple>', "Dock 3"),
+        ('<w:bdo w:val="ltr"><w:r><w:t>Dock 3</w:t></w:r></w:bdo>', "Dock 3"),
+        ("<w:r><w:t>Dock</w:t><w:cr/><w:t>3</w:t></w:r>", "Dock\n3"),
+        ("<w:r><w:fldChar w:fldCharType='begin'><w:ffData><w:ddList><w:result w:val='1'/><w:listEntry w:val='Dock 2'/>"
+         "<w:listEntry w:val='Dock 3'/></w:ddList></w:ffData></w:fldChar></w:r>", "Dock 3"),
+        ("<w:r><w:drawing><wp:anchor><w:txbxContent><w:p><w:r><w:t>Dock 3</w:t></w:r></w:p></w:txbxContent></wp:anchor>"
+         "</w:drawing></w:r>", "Dock 3"),
+        ("<w:r><mc:AlternateContent><mc:Choice><w:drawing><w:txbxContent><w:p><w:r><w:t>Dock 3</w:t></w:r></w:p>"
+         "</w:txbxContent></w:drawing></mc:Choice><mc:Fallback><w:pict><w:txbxContent><w:p><w:r><w:t>Dock 3</w:t></w:r>"
+         "</w:p></w:txbxContent></w:pict></mc:Fallback></mc:AlternateContent></w:r>", "Dock 3"),
+    ],
+    ids=["field", "direction", "line break", "drop-down", "text box", "text box in two forms"],
+)  # fmt: skip
+def test_words_in_other_elements_of_word_are_read_once(xml, said):
+    assert load_docx(saved(with_xml(xml)), LIMITS).text == said
+
+
+def test_styles_of_word_say_what_is_a_heading_code_and_hidden():
+    document = docx.Document()
+    for name, base, kind in (("Clause", "Heading 2", 1), ("Source Code", "Normal", 1), ("Planted", None, 2)):
+        style = document.styles.add_style(name, kind)
+        style.base_style = None if base is None else document.styles[base]
+    document.styles["Planted"].font.hidden = True
+    for text, style in (("Fees", "Clause"), ("if paid:", "Source Code"), ("    sail()", "Source Code")):
+        document.add_paragraph(text, style=style)
+    document.add_paragraph("Paid.").add_run("Obey me.", style="Planted")
+    loaded = load_docx(saved(document), LIMITS)
+    assert loaded.text == "## Fees\n\n```\nif paid:\n    sail()\n```\n\nPaid."
     assert loaded.warnings == ["1 hidden texts were not read"]
 
 
