@@ -15,7 +15,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 import msgspec
@@ -40,7 +40,6 @@ from recallite.system.messages import install_command, shown, without_userinfo
 from recallite.text.chunking import (
     LEAST_TOKENS,
     ChunkSize,
-    TextKind,
     chunk_markdown,
     chunk_plain,
     with_columns,
@@ -192,7 +191,7 @@ def _why(fault: Exception) -> str:
 # Chunks of a document.
 
 _SIZE = ChunkSize(max_tokens=1000, target_tokens=500, overlap_tokens=100, least_tokens=LEAST_TOKENS)
-CHUNKING = f"knowledge 3: {_SIZE.max_tokens}/{_SIZE.target_tokens}/{_SIZE.overlap_tokens}"
+CHUNKING = f"knowledge 4: {_SIZE.max_tokens}/{_SIZE.target_tokens}/{_SIZE.overlap_tokens}"
 """The version of reading and cutting, stored with each document; one of another version is cut again when ingested."""
 
 PLACE_KEYS = ("path", "title", "headings", "lines", "chars", "page", "last_page")
@@ -225,6 +224,7 @@ def cut(
 ) -> list[NewChunk]:
     """Return the chunks of a document; raises EmbedderError if its tokens cannot be counted."""
     text = loaded.text
+    plain: Literal["separated", "plain"] = "separated" if path.lower().endswith(_SEPARATED) else "plain"
     pages = loaded.pages or []
     if loaded.markdown:
         values, begin = front_matter(text) if loaded.exact else ({}, 0)
@@ -233,11 +233,10 @@ def cut(
     else:
         if loaded.exact and not pages:
             pages = page_starts(text) if "\f" in text else []
-        pieces = chunk_plain(text, lambda: embedder.token_starts([text])[0], _SIZE)
+        pieces = chunk_plain(text, lambda: embedder.token_starts([text])[0], _SIZE, plain)
     shared = repeated(metadata)
-    kind: TextKind = "markdown" if loaded.markdown else "separated" if path.lower().endswith(_SEPARATED) else "plain"
     chunks = []
-    for chunk in with_columns(pieces, text, kind):
+    for chunk in with_columns(pieces, text, "markdown" if loaded.markdown else plain):
         headings = [short_name(heading) for heading in chunk.headings]
         place: dict[str, Any] = {"path": path, "headings": headings}
         if title is not None:

@@ -95,10 +95,19 @@ def chunk_markdown(text: str, token_starts: TokenStarts, size: ChunkSize, *, beg
     return _chunks(document, _joined(document, markdown_sections(text, lines, first)))
 
 
-def chunk_plain(text: str, token_starts: TokenStarts, size: ChunkSize) -> list[Chunk]:
-    """Chunks of a plain text: whole paragraphs where they fit, which blank lines separate. Else as `chunk_markdown`."""
+def chunk_plain(
+    text: str, token_starts: TokenStarts, size: ChunkSize, kind: Literal["separated", "plain"] = "plain"
+) -> list[Chunk]:
+    """Chunks of a plain text: whole paragraphs where they fit, which blank lines separate; of separated values, whole
+    rows. Else as `chunk_markdown`.
+    """
     document = _Document(text, token_starts, size)
-    blocks = paragraphs(document.lines, 0, len(document.lines))
+    if kind == "separated":
+        blocks = [Block("rows", 0)]
+        for begin, end in _long_fields(text):
+            document.inside.update(range(document.lines.number(begin), document.lines.number(end - 1)))
+    else:
+        blocks = paragraphs(document.lines, 0, len(document.lines))
     return _chunks(document, [_Part((), blocks, 0, len(text), small=False)])
 
 
@@ -141,6 +150,7 @@ class _Document:
     def __init__(self, text: str, token_starts: TokenStarts, size: ChunkSize) -> None:
         self.text, self.lines, self.size = text, LineStarts(text), size
         self._token_starts = token_starts
+        self.inside: set[int] = set()  # lines that begin within a field of separated values
         # ASCII has no more tokens than characters: most notes need no tokenizer, a tenth of their indexing time.
         self._surely_fits = size.max_tokens if text.isascii() else 0
 
@@ -212,7 +222,8 @@ class _Document:
     def _rows(self, block: Block, begin: int, end: int, cost: int) -> Iterator[Atom]:
         """Atoms of lines: equal in a table; in code a cut is better after a blank line."""
         last = self.lines.number(end - 1)
-        row_lines = [block.first, *(line for line in range(block.first + 1, last) if not self.lines.blank(line))]
+        later = (line for line in range(block.first + 1, last) if line not in self.inside)
+        row_lines = [block.first, *(line for line in later if not self.lines.blank(line))]
         starts = [self.lines.start(line) for line in row_lines]
         for line, (start, after, too_large) in zip(row_lines, self._pieces(starts, end), strict=True):
             if start > begin:
@@ -422,6 +433,8 @@ _LIST = re.compile(
     r"(?:[ \t\r]*+\n)?(?:[ \t]*+(?:[-*+]|\d{1,9}[.)])[ \t][^\n]*+\n?|[ \t]++\S[^\n]*+\n?|[ \t\r]*+\n(?=[ \t*+\d-]))++",
     re.MULTILINE,
 )
+# A quoted field of separated values.
+_FIELD = re.compile(r'(?:^|(?<=[,;\t|]))"(?:[^"]++|"")*+"(?=[,;\t|\r\n]|\Z)', re.MULTILINE)
 _HAS_NUMBER = re.compile(r"(?<![^\t,;])[\d.]+(?![^\t,;\r\n])")
 _MOST_COLUMNS_CHARS, _MOST_ROWS_CHARS = 1000, 600
 
@@ -471,14 +484,22 @@ def with_columns(chunks: Iterable[Chunk], text: str, kind: TextKind) -> Iterator
     """
     all_rows = _rows_in(text, kind)
     begins = [rows.begin for rows in all_rows]
-    for chunk in _rows_apart(chunks, text, [rows for rows in all_rows if rows.table]):
+    fields = _long_fields(text) if kind == "separated" else []
+    for chunk in _rows_apart(chunks, text, [rows for rows in all_rows if rows.table], fields):
         around = all_rows[position - 1] if (position := bisect_right(begins, chunk.start)) else None
         inside = around is not None and chunk.start < around.end
         yield structs.replace(chunk, columns=around.columns) if around is not None and inside else chunk
 
 
-def _rows_apart(chunks: Iterable[Chunk], text: str, tables: Sequence[_Rows]) -> Iterator[Chunk]:
-    """Chunks; a long table is cut again between its rows."""
+def _long_fields(text: str) -> list[tuple[int, int]]:
+    """Where fields of separated values begin and end that have several lines."""
+    return [match.span() for match in _FIELD.finditer(text) if "\n" in match[0]]
+
+
+def _rows_apart(
+    chunks: Iterable[Chunk], text: str, tables: Sequence[_Rows], fields: Sequence[tuple[int, int]]
+) -> Iterator[Chunk]:
+    """Chunks; a long table is cut again between its rows, and not within one of the `fields`."""
     done = 0
     begins = [table.begin for table in tables]
     for chunk in chunks:
@@ -495,7 +516,11 @@ def _rows_apart(chunks: Iterable[Chunk], text: str, tables: Sequence[_Rows]) -> 
                 starts = [begin]
             position = begin
             while (position := text.find("\n", position + _MOST_ROWS_CHARS, end) + 1) and position < end:
-                starts.append(position)
+                before = bisect_left(fields, (position,)) - 1
+                if before < 0 or fields[before][1] <= position:
+                    starts.append(position)
+                else:  # the end of the row is looked for after the field
+                    position = fields[before][1] - _MOST_ROWS_CHARS
         for start, stop in pairwise([*starts, chunk.end]):
             rows = text[start:stop].rstrip()
             first = chunk.lines[0] + text.count("\n", chunk.start, start)
