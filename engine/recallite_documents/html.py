@@ -25,6 +25,9 @@ from recallite.text.dates.written import time_named
 from recallite_documents.detecting import decode
 
 _CHARSET = re.compile(rb"<meta[^<>]+?charset\s*+=\s*+[\"']?+\s*+([\w:.-]+)", re.IGNORECASE)
+# In HTML an empty <script/> or <title/> takes in all that follows.
+_XHTML = re.compile(r"<\?xml|//www\.w3\.org/1999/xhtml")
+_SELF_CLOSED = re.compile(r"<(title|script|style|textarea|iframe|noscript|a|span|div|p|td)((?:\s[^<>]*)?)/>")
 _METADATA = ("author", "description", "keywords")
 _JSON_LD_DATE = re.compile(r'"date(Published|Created|Modified)"\s*:\s*"([^"\\]{4,60})"')
 
@@ -33,6 +36,8 @@ def load_html(data: bytes, max_chars: int, charset: str | None = None) -> Loaded
     """Return the main text of a page; `charset` is the declared one. Raises DocumentError."""
     declared = _CHARSET.search(data[:4096])
     text, warnings = decode(data, charset or (declared[1].decode("ascii") if declared else None))
+    if _XHTML.search(text, 0, 1000):
+        text = _SELF_CLOSED.sub(r"<\1\2></\1>", text)
     tree = LexborHTMLParser(text)
     title = tree.css_first("title") or tree.css_first("h1")
     name = " ".join(title.text().split()) or None if title is not None else None
@@ -99,7 +104,10 @@ def _metadata(tree: Any) -> dict[str, Any]:
 
 _FORMULAS = ".katex, .mwe-math-element, mjx-container, math, script[type^='math/tex']"
 _DRAWN_FORMULAS = ".MathJax, .MathJax_Preview, .MathJax_Display, .MathJax_SVG, .MathJax_CHTML"
-_UNSEEN = "script, style, noscript, template, datalist, map, area, .headerlink"
+_UNSEEN = """
+script, style, noscript, template, datalist, map, area, .headerlink,
+pre .linenos, td.linenos, pre .lineno, td.gutter, .line-numbers-rows
+"""
 _EMBEDDED = "iframe, object, embed, audio, video, canvas, svg, frame"
 _NOTHING = ("0", "0%", "0.0", "0px", "0pt", "0em")
 _HIDING_STYLES = {
@@ -485,6 +493,9 @@ def _fields_as_text(tree: Any) -> None:
             field.replace_with(f" {field.attributes.get('value') or ''} ")
         else:
             field.decompose()
+    for box in tree.css("[role=checkbox][aria-checked], .checkbox-on, .checkbox-off"):  # the classes are Notion's
+        on = box.attributes.get("aria-checked") == "true" or "checkbox-on" in (box.attributes.get("class") or "")
+        box.replace_with(" [x] " if on else " [ ] ")
     for choice in tree.css("select"):
         options = choice.css("option")
         selected = [option for option in options if "selected" in option.attributes]

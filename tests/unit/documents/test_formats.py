@@ -116,6 +116,24 @@ def test_boxes_choices_and_what_was_typed_are_read():
     assert html(body).text == "- [x] rope\n- [ ] anchor\n\nBerth C 14 monthly [x] paid [ ] owed"
 
 
+def test_boxes_that_are_drawn_by_a_style_sheet_are_read():
+    body = """<ul><li><div class="checkbox checkbox-on"></div> tar<li><div class="checkbox checkbox-off"></div> oil
+    </ul><p><span role=checkbox aria-checked=true></span> paid</p>"""
+    assert html(body).text == "- [x] tar\n- [ ] oil\n\n[x] paid"
+
+
+def test_numbers_of_the_lines_of_code_are_no_code():
+    body = """<pre><span class=linenos>1</span>row()\n<span class=linenos>2</span>sail()</pre>
+    <table><tr><td class=gutter><pre>1</pre></td><td><pre>moor()</pre></td></tr></table>"""
+    assert html(body).text == "```\nrow()\nsail()\n```\n\n```\nmoor()\n```"
+
+
+def test_an_empty_element_of_xhtml_takes_in_nothing():
+    page = b"""<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><head><title/><script src="x.js"/></head>
+    <body><p>The <a id="x"/>quay is closed.</p></body></html>"""
+    assert load_html(page, 1000).text == "The quay is closed."
+
+
 def test_numbers_of_lists_are_those_of_the_page():
     body = "<ol><li>a<li value=7>b<li>c</ol><p>x</p><ol reversed><li>d<li>e</ol>"
     assert html(body).text == "1. a\n\n7. b\n8. c\n\nx\n\n2. d\n\n1. e"
