@@ -48,6 +48,13 @@ def test_words_parted_at_the_end_of_a_line_are_joined():
     assert "well-known; they" in said
 
 
+@pytest.mark.parametrize(("size", "y"), [(40, 686), (54, 672)])
+def test_the_large_first_letter_of_a_paragraph_is_of_its_word(size, y):
+    first, *others = PROSE
+    drawn = [Put(72, y, first[0], size), Put(74 + 0.62 * size, 700, first[1:]), *paragraph(72, y - 14, others)]
+    assert load(pdf(drawn)).text.replace("\n", " ").replace("  ", " ") == " ".join(PROSE)
+
+
 def test_a_word_parted_at_the_end_of_a_page_is_joined():
     first, second = (
         paragraph(72, 700, [*PROSE[:2], "and drinks from the reser-"]),
