@@ -102,12 +102,11 @@ def chunk_plain(
     rows. Else as `chunk_markdown`.
     """
     document = _Document(text, token_starts, size)
+    lines = document.lines
+    blocks = paragraphs(lines, 0, len(lines))
     if kind == "separated":
-        blocks = [Block("rows", 0)]
-        for begin, end in _long_fields(text):
-            document.inside.update(range(document.lines.number(begin), document.lines.number(end - 1)))
-    else:
-        blocks = paragraphs(document.lines, 0, len(document.lines))
+        inside = {n for begin, end in _long_fields(text) for n in range(lines.number(begin), lines.number(end - 1))}
+        blocks = [Block("code", n) for n in range(len(lines)) if n not in inside and not lines.blank(n)]
     return _chunks(document, [_Part((), blocks, 0, len(text), small=False)])
 
 
@@ -150,7 +149,6 @@ class _Document:
     def __init__(self, text: str, token_starts: TokenStarts, size: ChunkSize) -> None:
         self.text, self.lines, self.size = text, LineStarts(text), size
         self._token_starts = token_starts
-        self.inside: set[int] = set()  # lines that begin within a field of separated values
         # ASCII has no more tokens than characters: most notes need no tokenizer, a tenth of their indexing time.
         self._surely_fits = size.max_tokens if text.isascii() else 0
 
@@ -222,8 +220,7 @@ class _Document:
     def _rows(self, block: Block, begin: int, end: int, cost: int) -> Iterator[Atom]:
         """Atoms of lines: equal in a table; in code a cut is better after a blank line."""
         last = self.lines.number(end - 1)
-        later = (line for line in range(block.first + 1, last) if line not in self.inside)
-        row_lines = [block.first, *(line for line in later if not self.lines.blank(line))]
+        row_lines = [block.first, *(line for line in range(block.first + 1, last) if not self.lines.blank(line))]
         starts = [self.lines.start(line) for line in row_lines]
         for line, (start, after, too_large) in zip(row_lines, self._pieces(starts, end), strict=True):
             if start > begin:
@@ -516,11 +513,11 @@ def _rows_apart(
                 starts = [begin]
             position = begin
             while (position := text.find("\n", position + _MOST_ROWS_CHARS, end) + 1) and position < end:
-                before = bisect_left(fields, (position,)) - 1
-                if before < 0 or fields[before][1] <= position:
+                before = bisect_left(fields, (position,))
+                if before and fields[before - 1][1] > position:  # within a field, after which the row ends
+                    position = fields[before - 1][1] - _MOST_ROWS_CHARS
+                else:
                     starts.append(position)
-                else:  # the end of the row is looked for after the field
-                    position = fields[before][1] - _MOST_ROWS_CHARS
         for start, stop in pairwise([*starts, chunk.end]):
             rows = text[start:stop].rstrip()
             first = chunk.lines[0] + text.count("\n", chunk.start, start)
