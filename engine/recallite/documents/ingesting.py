@@ -15,7 +15,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 import msgspec
@@ -40,6 +40,7 @@ from recallite.system.messages import install_command, shown, without_userinfo
 from recallite.text.chunking import (
     LEAST_TOKENS,
     ChunkSize,
+    TextKind,
     chunk_markdown,
     chunk_plain,
     with_columns,
@@ -224,7 +225,7 @@ def cut(
 ) -> list[NewChunk]:
     """Return the chunks of a document; raises EmbedderError if its tokens cannot be counted."""
     text = loaded.text
-    plain: Literal["separated", "plain"] = "separated" if path.lower().endswith(_SEPARATED) else "plain"
+    kind: TextKind = "markdown" if loaded.markdown else "separated" if path.lower().endswith(_SEPARATED) else "plain"
     pages = loaded.pages or []
     if loaded.markdown:
         values, begin = front_matter(text) if loaded.exact else ({}, 0)
@@ -233,10 +234,10 @@ def cut(
     else:
         if loaded.exact and not pages:
             pages = page_starts(text) if "\f" in text else []
-        pieces = chunk_plain(text, lambda: embedder.token_starts([text])[0], _SIZE, plain)
+        pieces = chunk_plain(text, lambda: embedder.token_starts([text])[0], _SIZE, rows=kind == "separated")
     shared = repeated(metadata)
     chunks = []
-    for chunk in with_columns(pieces, text, "markdown" if loaded.markdown else plain):
+    for chunk in with_columns(pieces, text, kind):
         headings = [short_name(heading) for heading in chunk.headings]
         place: dict[str, Any] = {"path": path, "headings": headings}
         if title is not None:

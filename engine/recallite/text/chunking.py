@@ -95,16 +95,12 @@ def chunk_markdown(text: str, token_starts: TokenStarts, size: ChunkSize, *, beg
     return _chunks(document, _joined(document, markdown_sections(text, lines, first)))
 
 
-def chunk_plain(
-    text: str, token_starts: TokenStarts, size: ChunkSize, kind: Literal["separated", "plain"] = "plain"
-) -> list[Chunk]:
-    """Chunks of a plain text: whole paragraphs where they fit, which blank lines separate; of separated values, whole
-    rows. Else as `chunk_markdown`.
-    """
+def chunk_plain(text: str, token_starts: TokenStarts, size: ChunkSize, *, rows: bool = False) -> list[Chunk]:
+    """Chunks of a plain text: whole paragraphs, or rows of separated values, if they fit. Else as `chunk_markdown`."""
     document = _Document(text, token_starts, size)
     lines = document.lines
     blocks = paragraphs(lines, 0, len(lines))
-    if kind == "separated":
+    if rows:
         inside = {n for begin, end in _long_fields(text) for n in range(lines.number(begin), lines.number(end - 1))}
         blocks = [Block("code", n) for n in range(len(lines)) if n not in inside and not lines.blank(n)]
     return _chunks(document, [_Part((), blocks, 0, len(text), small=False)])
@@ -481,8 +477,7 @@ def with_columns(chunks: Iterable[Chunk], text: str, kind: TextKind) -> Iterator
     """
     all_rows = _rows_in(text, kind)
     begins = [rows.begin for rows in all_rows]
-    fields = _long_fields(text) if kind == "separated" else []
-    for chunk in _rows_apart(chunks, text, [rows for rows in all_rows if rows.table], fields):
+    for chunk in _rows_apart(chunks, text, [rows for rows in all_rows if rows.table], kind):
         around = all_rows[position - 1] if (position := bisect_right(begins, chunk.start)) else None
         inside = around is not None and chunk.start < around.end
         yield structs.replace(chunk, columns=around.columns) if around is not None and inside else chunk
@@ -493,10 +488,9 @@ def _long_fields(text: str) -> list[tuple[int, int]]:
     return [match.span() for match in _FIELD.finditer(text) if "\n" in match[0]]
 
 
-def _rows_apart(
-    chunks: Iterable[Chunk], text: str, tables: Sequence[_Rows], fields: Sequence[tuple[int, int]]
-) -> Iterator[Chunk]:
-    """Chunks; a long table is cut again between its rows, and not within one of the `fields`."""
+def _rows_apart(chunks: Iterable[Chunk], text: str, tables: Sequence[_Rows], kind: TextKind) -> Iterator[Chunk]:
+    """Chunks; a long table is cut again between its rows."""
+    fields = _long_fields(text) if kind == "separated" else []
     done = 0
     begins = [table.begin for table in tables]
     for chunk in chunks:
