@@ -1,7 +1,8 @@
 """DOCX: mammoth converts it to HTML, which is converted to Markdown like a page.
 
 What mammoth leaves out is written into the document before: formulas, headers and footers, the numbers of lists and
-headings, text struck out twice, readings of characters (ruby). Its maintainers have declined formulas and numbers.
+headings, text struck out twice, readings of characters (ruby), fields, text boxes that have one form only, and the
+levels of styles. Its maintainers have declined formulas and numbers.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import io
 import re
 import zipfile
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
@@ -21,7 +23,11 @@ from recallite.errors import DocumentError
 from recallite_documents.html import in_one_line, markdown_of
 
 _MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
-_STYLES = "p[style-name='Title'] => h1:fresh\np[style-name='Subtitle'] => p:fresh\ncomment-reference => "
+_STYLES = """p[style-name='Title'] => h1:fresh
+p[style-name='Subtitle'] => p:fresh
+p[style-name='Source Code'] => pre:separator('\\n')
+p[style-name='HTML Preformatted'] => pre:separator('\\n')
+comment-reference => """
 _PROPERTIES = {
     "creator": "author", "subject": "subject", "description": "description", "created": "created",
     "modified": "modified", "keywords": "keywords",
@@ -31,7 +37,15 @@ _MOST_MEMBERS = 10_000
 _FLAG_ENCRYPTED = 1
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
+_MC = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
+_BOX, _DRAWN = f"{_W}txbxContent", (f"{_W}drawing", f"{_MC}AlternateContent")
 _SPACE = "{http://www.w3.org/XML/1998/namespace}space"
+# What mammoth passes over, and what it reads in the same way.
+_SAME = {
+    f"{_W}{name}": f"{_W}{known}"
+    for name, known in (("fldSimple", "smartTag"), ("bdo", "smartTag"), ("dir", "smartTag"), ("dstrike", "strike"),
+                        ("cr", "br"), ("ptab", "tab"))
+}  # fmt: skip
 _UNREAD = {
     "chart": "charts", "relIds": "diagrams", "OLEObject": "embedded objects", "altChunk": "embedded documents",
 }  # fmt: skip
@@ -51,10 +65,12 @@ def load_docx(data: bytes, limits: Limits) -> Loaded:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             _check_members(archive, limits)
             stated = {item.tag.rpartition("}")[2]: (item.text or "").strip() for item in _part(archive, _CORE)}
-            completed, warnings = _completed(archive)
+            styles = _Styles(_part(archive, "word/styles.xml"))
+            completed, warnings = _completed(archive, styles)
         html = mammoth.convert_to_html(
-            completed, style_map=_STYLES, convert_image=mammoth.images.img_element(lambda image: {})
-        )
+            completed, style_map="\n".join([_STYLES, *styles.headings()]),
+            convert_image=mammoth.images.img_element(lambda image: {}),
+        )  # fmt: skip
     except (zipfile.BadZipFile, KeyError, ElementTree.ParseError, EOFError, ValueError, NotImplementedError) as reason:
         raise DocumentError(f"it is damaged: {type(reason).__name__}: {str(reason)[:200]}") from reason
     numbered = _MARKED.sub(r'<li value="\1">', _BACK.sub("", html.value)).replace(_OPEN, "").replace(_CLOSE, ". ")
@@ -86,7 +102,7 @@ def _part(archive: zipfile.ZipFile, name: str) -> Element:
     return ElementTree.fromstring(archive.read(name)) if name in archive.namelist() else Element("none")
 
 
-def _completed(archive: zipfile.ZipFile) -> tuple[io.BytesIO, list[str]]:
+def _completed(archive: zipfile.ZipFile, styles: _Styles) -> tuple[io.BytesIO, list[str]]:
     """Return the document with what mammoth leaves out as text of it, and warnings of what is not read."""
     root = _part(archive, "word/document.xml")
     body = root.find(f"{_W}body")
@@ -95,10 +111,10 @@ def _completed(archive: zipfile.ZipFile) -> tuple[io.BytesIO, list[str]]:
     if body is not None:
         for name in ("footnotes", "endnotes", "comments"):
             if len(notes := _part(archive, f"word/{name}.xml")):
-                warnings += _write_out(notes)
+                warnings += _write_out(notes, styles)
                 changed[f"word/{name}.xml"] = notes
-        warnings += _write_out(root)
-        _number(body, _part(archive, "word/numbering.xml"), _part(archive, "word/styles.xml"))
+        warnings += _write_out(root, styles)
+        _number(body, _part(archive, "word/numbering.xml"), styles)
         headers, footers = _page_lines(archive, "header"), _page_lines(archive, "footer")
         body[:0] = [_paragraph(_run(line)) for line in headers]
         end = len(body) - (body[-1].tag == f"{_W}sectPr") if len(body) else 0
@@ -127,13 +143,46 @@ def _page_lines(archive: zipfile.ZipFile, kind: str) -> list[str]:
     return list(lines)
 
 
-def _write_out(root: Element) -> list[str]:
-    """Write formulas and readings as runs, and take out hidden runs; return warnings of what is not read."""
+class _Styles:
+    """The styles of a document, by their ids."""
+
+    def __init__(self, styles: Element) -> None:
+        self.by_id = {style.get(f"{_W}styleId", ""): style for style in styles.iter(f"{_W}style")}
+
+    def stated(self, style_id: str, path: str) -> Element | None:
+        """Return what a style, or the nearest one that it is based on, states at this path."""
+        seen: set[str] = set()
+        while (style := self.by_id.get(style_id)) is not None and style_id not in seen:
+            if (found := style.find(path)) is not None:
+                return found
+            seen.add(style_id)
+            style_id = _value(style, "basedOn")
+        return None
+
+    def headings(self) -> Iterator[str]:
+        """Yield the rules for headings in styles of a person's own, which have or inherit a level of the outline."""
+        for style_id, style in self.by_id.items():
+            level = self.stated(style_id, f"{_W}pPr/{_W}outlineLvl")
+            depth = "" if level is None else level.get(f"{_W}val", "")
+            name = _value(style, "name")
+            if depth in ("0", "1", "2", "3", "4", "5"):
+                name = name.replace("\\", "\\\\").replace("'", "\\'")
+                yield f"p[style-name='{name}'] => h{int(depth) + 1}:fresh"
+
+    def hides(self, run: Element) -> bool:
+        """Return whether a run is hidden text, by itself or by its style."""
+        direct = run.find(f"{_W}rPr/{_W}vanish")
+        if direct is None:
+            direct = self.stated(_value(run.find(f"{_W}rPr"), "rStyle"), f"{_W}rPr/{_W}vanish")
+        return direct is not None and direct.get(f"{_W}val") not in ("0", "false", "off")
+
+
+def _write_out(root: Element, styles: _Styles) -> list[str]:
+    """Write formulas, readings and fields as runs, and take out hidden runs; return warnings of what is not read."""
     unread: Counter[str] = Counter()
     for parent in list(root.iter()):
         for i, child in reversed(list(enumerate(parent))):
             kind = child.tag.rpartition("}")[2]
-            hides = child.find(f"{_W}rPr/{_W}vanish")
             if child.tag in (f"{_M}oMath", f"{_M}oMathPara"):
                 run = _run(f" ${in_one_line(child)}$ ")
                 inline = parent.tag in (f"{_W}p", f"{_W}hyperlink", f"{_W}ins", f"{_M}oMathPara")
@@ -141,9 +190,19 @@ def _write_out(root: Element) -> list[str]:
             elif child.tag == f"{_W}ruby":
                 base, reading = (_text(child.find(f"{_W}{name}")) for name in ("rubyBase", "rt"))
                 parent[i] = _run(f"{base}({reading})")[0]
-            elif child.tag == f"{_W}dstrike":
-                child.tag = f"{_W}strike"
-            elif child.tag == f"{_W}r" and hides is not None and hides.get(f"{_W}val") not in ("0", "false", "off"):
+            elif child.tag in _SAME:
+                child.tag = _SAME[child.tag]
+            elif child.tag == f"{_W}fldChar" and (choice := child.find(f"{_W}ffData/{_W}ddList")) is not None:
+                chosen = _value(choice, "result") or _value(choice, "default") or "0"
+                entries = choice.findall(f"{_W}listEntry")[int(chosen) :] if chosen.isdecimal() else []
+                parent[i:i] = _run("".join(entry.get(f"{_W}val", "") for entry in entries[:1]))
+            elif (
+                child.tag in (f"{_W}drawing", f"{_MC}AlternateContent") and child.find(f"{_MC}Fallback//{_BOX}") is None
+            ):
+                boxes = Element(f"{_W}pict")
+                boxes.extend(child.iter(_BOX))
+                parent[i + 1 : i + 1] = [boxes] * (len(boxes) > 0)
+            elif child.tag == f"{_W}r" and styles.hides(child):
                 unread["hidden texts"] += bool(_text(child).strip())
                 parent.remove(child)
             elif kind in _UNREAD:
@@ -202,11 +261,11 @@ def _level(node: Element) -> int:
     return int(node.get(f"{_W}ilvl", "0"))
 
 
-def _number(body: Element, numbering: Element, styles: Element) -> None:
+def _number(body: Element, numbering: Element, styles: _Styles) -> None:
     """Write the number of each numbered paragraph before it, as Word counts: a list goes on after other text."""
     kinds = {item.get(f"{_W}abstractNumId", ""): item for item in numbering.iter(f"{_W}abstractNum")}
     lists = {item.get(f"{_W}numId", ""): _List(item, kinds) for item in numbering.iter(f"{_W}num")}
-    by_id = {style.get(f"{_W}styleId", ""): style for style in styles.iter(f"{_W}style")}
+    by_id = styles.by_id
     counts: dict[str, dict[int, int]] = {}
     for paragraph in body.iter(f"{_W}p"):
         properties = paragraph.find(f"{_W}pPr")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from html import escape
 from itertools import product
 from typing import Any
@@ -24,6 +25,9 @@ from recallite.text.dates.written import time_named
 from recallite_documents.detecting import decode
 
 _CHARSET = re.compile(rb"<meta[^<>]+?charset\s*+=\s*+[\"']?+\s*+([\w:.-]+)", re.IGNORECASE)
+# In HTML an empty <script/> or <title/> takes in all that follows.
+_XHTML = re.compile(r"<\?xml|//www\.w3\.org/1999/xhtml")
+_SELF_CLOSED = re.compile(r"<(title|script|style|textarea|iframe|noscript|a|span|div|p|td)((?:\s[^<>]*)?)/>")
 _METADATA = ("author", "description", "keywords")
 _JSON_LD_DATE = re.compile(r'"date(Published|Created|Modified)"\s*:\s*"([^"\\]{4,60})"')
 
@@ -32,12 +36,15 @@ def load_html(data: bytes, max_chars: int, charset: str | None = None) -> Loaded
     """Return the main text of a page; `charset` is the declared one. Raises DocumentError."""
     declared = _CHARSET.search(data[:4096])
     text, warnings = decode(data, charset or (declared[1].decode("ascii") if declared else None))
+    if _XHTML.search(text, 0, 1000):
+        text = _SELF_CLOSED.sub(r"<\1\2></\1>", text)
     tree = LexborHTMLParser(text)
     title = tree.css_first("title") or tree.css_first("h1")
     name = " ".join(title.text().split()) or None if title is not None else None
     metadata = _metadata(tree)
     markdown = ""
     if tree.body is not None:
+        _resolve_links(tree)
         warnings += _seen_only(tree)
         for root, beside in _main_parts(tree):
             markdown, lost = _converted(root, max_chars)
@@ -59,6 +66,16 @@ def markdown_of(html: str, max_chars: int) -> tuple[str, list[str]]:
     warnings = _seen_only(tree)
     text, lost = _converted(tree.body, max_chars)
     return text, warnings + lost
+
+
+def _resolve_links(tree: Any) -> None:
+    """Complete the addresses of links by the base or the address that the page states."""
+    base = tree.css_first("base[href]") or tree.css_first("link[rel=canonical][href]")
+    for link in [] if base is None else tree.css("a[href]"):
+        address = (link.attributes["href"] or "").strip()
+        if base.tag == "base" or not address.startswith("#"):
+            with suppress(ValueError):
+                link.attrs["href"] = urljoin(base.attributes["href"] or "", address)
 
 
 def _metadata(tree: Any) -> dict[str, Any]:
@@ -87,7 +104,10 @@ def _metadata(tree: Any) -> dict[str, Any]:
 
 _FORMULAS = ".katex, .mwe-math-element, mjx-container, math, script[type^='math/tex']"
 _DRAWN_FORMULAS = ".MathJax, .MathJax_Preview, .MathJax_Display, .MathJax_SVG, .MathJax_CHTML"
-_UNSEEN = "script, style, noscript, template, datalist, map, area, .headerlink"
+_UNSEEN = """
+script, style, noscript, template, datalist, map, area, .headerlink,
+pre .linenos, td.linenos, pre .lineno, td.gutter, .line-numbers-rows
+"""
 _EMBEDDED = "iframe, object, embed, audio, video, canvas, svg, frame"
 _NOTHING = ("0", "0%", "0.0", "0px", "0pt", "0em")
 _HIDING_STYLES = {
@@ -250,10 +270,11 @@ def _style(node: Any) -> dict[str, str]:
 
 # ── the main part ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-_AROUND = "nav, aside, footer, [role=navigation], [role=complementary], [role=contentinfo]"
+_AROUND = "nav, aside, footer:not(blockquote footer), [role=navigation], [role=complementary], [role=contentinfo]"
 _COMMENTS = ", ".join(f"{tag}[{name}*=comment i]" for tag in ("div", "section", "ol", "ul") for name in ("id", "class"))
 # The main part of a page: letters of its prose, of a sentence; shares of the prose, of links, of comments.
 _LEAST_PROSE, _LEAST_SENTENCE = 300, 80
+_LINKS_OF_NOTE = 0.25
 _PROSE_SHARE = 0.4
 _MAIN_SHARE, _LINK_SHARE, _COMMENTS_AT_MOST = 0.9, 0.6, 0.8
 _FACTS = frozenset(("td", "dd", "li", "pre"))
@@ -276,12 +297,19 @@ def _main_parts(tree: Any) -> Iterator[tuple[Any, list[str]]]:
             part: Any = LexborHTMLParser(root.html or "").body
             before = _letters(part.text())
             for node in part.css(_AROUND):
-                node.decompose()
+                if not (root is main and node.tag == "aside" and _is_note(node)):
+                    node.decompose()
             part = _without_menus(part)
             left = before - _letters(part.text())
             lost = f"{left:,} letters of menus, comments and other parts beside the main text were not read"
             yield part, [lost] * (left > 0)
     yield tree.body, []
+
+
+def _is_note(aside: Any) -> bool:
+    """Return whether an aside is a remark of the text, as manuals have, and not what leads elsewhere."""
+    linked = sum(_letters(link.text()) for link in aside.css("a"))
+    return linked <= _LINKS_OF_NOTE * _letters(aside.text()) and aside.css_first("input, form, a > img") is None
 
 
 def _without_menus(root: Any) -> Any:
@@ -424,6 +452,8 @@ def _plain_marks(text: str) -> str:
 
 _TYPED = ("text", "number", "email", "tel", "url", "date", "time", "month", "week", "datetime-local")
 _ABSOLUTE = re.compile(r"(?:https?|ftp|mailto|tel):", re.IGNORECASE)
+# The way back from a note.
+_BACK = re.compile("[\\s\u2190-\u21ff\ufe0e\ufe0f^]+")
 # Longer raised text is small print.
 _LONGEST_RAISED = 40
 
@@ -463,6 +493,9 @@ def _fields_as_text(tree: Any) -> None:
             field.replace_with(f" {field.attributes.get('value') or ''} ")
         else:
             field.decompose()
+    for box in tree.css("[role=checkbox][aria-checked], .checkbox-on, .checkbox-off"):  # the classes are Notion's
+        on = box.attributes.get("aria-checked") == "true" or "checkbox-on" in (box.attributes.get("class") or "")
+        box.replace_with(" [x] " if on else " [ ] ")
     for choice in tree.css("select"):
         options = choice.css("option")
         selected = [option for option in options if "selected" in option.attributes]
@@ -474,17 +507,13 @@ def _fields_as_text(tree: Any) -> None:
 
 
 def _links(tree: Any) -> None:
-    """Keep the addresses of links that are whole; of the others their words."""
-    base = tree.css_first("base[href]")
-    start = "" if base is None else base.attributes["href"] or ""
+    """Keep the addresses of links that are whole; of the others their words, but for marks of links to themselves."""
     for link in tree.css("a"):
-        try:
-            address = urljoin(start, (link.attributes.get("href") or "").strip())
-        except ValueError:
-            address = ""
+        address = (link.attributes.get("href") or "").strip()
         if address.startswith("//"):
             address = f"https:{address}"
-        if not link.text().strip():
+        in_heading = link.parent is not None and link.parent.tag in _HEADINGS
+        if not link.text().strip() or _BACK.fullmatch(link.text()) or (in_heading and not _letters(link.text())):
             link.decompose()
         elif _ABSOLUTE.match(address):
             link.attrs["href"] = address
@@ -527,9 +556,9 @@ def _parsed(html: str) -> Any:
 
 # ── tables and lists ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-_HEADINGS = "h1, h2, h3, h4, h5, h6"
+_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 # A table with one of these, and no heading cell, lays out a page; so does one row with lists.
-_NO_CELL = f"table, pre, {_HEADINGS}"
+_NO_CELL = ", ".join(("table", "pre", *_HEADINGS))
 _WIDEST_SPAN, _LARGEST_GRID = 100, 1_000_000
 _INTEGER = re.compile(r"-?[0-9]{1,9}")
 _Grid = dict[tuple[int, int], tuple[Any, tuple[int, int]]]

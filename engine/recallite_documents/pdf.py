@@ -232,7 +232,8 @@ class _Page:
         angles: Counter[int] = Counter()
         for i in range(0, self._count, max(1, self._count // _SAMPLED_CHARS)):
             if pdfium.FPDFText_IsGenerated(self._text, i) != 1:
-                angles[round(pdfium.FPDFText_GetCharAngle(self._text, i) / (math.pi / 2)) % 4] += 1
+                # PDFium gives the angle clockwise.
+                angles[-round(pdfium.FPDFText_GetCharAngle(self._text, i) / (math.pi / 2)) % 4] += 1
         return angles.most_common(1)[0][0] if angles else 0
 
     def _upright(self, box: Sequence[float]) -> tuple[float, float, float, float]:
@@ -445,6 +446,7 @@ def _string(get: Any, *arguments: Any) -> str:
 _LONGEST_HEADING = 120
 _IDEOGRAPH = re.compile("[\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef]")
 _DIGITS = re.compile(r"\d+")
+_PARTED = re.compile(r"[^\W\d_]-$")
 _HYPHENATED = re.compile(r"(?<!\w)\w++-\w+")
 _NUMBERING = re.compile(r"^(\d+(\.\d+)*\.?|[IVXLC]+\.|[A-Z]\.)\s+")
 _BULLET = re.compile(r"([•◦▪‣–—*-]|\(?\d{1,3}[.)]|\(?[a-z][.)]) ")
@@ -570,6 +572,11 @@ def compose(pages: Sequence[Sequence[Line]], headings: dict[Line, int]) -> tuple
         layout = _Layout(lines)
         turned = True
         for line in lines:
+            if turned and previous is not None and _PARTED.search(previous.text) and line.text[0].islower():
+                # PDFium sees no further than the page.
+                pieces[-1] = pieces[-1].removesuffix("-")
+                length -= 1
+                previous = previous._replace(cells=(*previous.cells[:-1], previous.cells[-1][:-1] + LINE_END_HYPHEN))
             gap = "" if previous is None else layout.gap(previous, line, headings, turned)
             if gap in ("", " ") and previous is not None and previous.text.endswith(LINE_END_HYPHEN):
                 gap = "-" if _keeps_hyphen(previous.text, line.text, words) else ""
@@ -588,12 +595,12 @@ def compose(pages: Sequence[Sequence[Line]], headings: dict[Line, int]) -> tuple
 
 
 def _keeps_hyphen(before: str, after: str, words: set[str]) -> bool:
-    """Whether the hyphen at the end of a line is part of the word: it is elsewhere, or a name follows."""
-    left = re.search(r"(?<!\w)\w++(?=\ufffe$)", before)
+    """Whether the hyphen at the end of a line is part of the word: as elsewhere, the second one, or before a name."""
+    left = re.search(r"(-?)(?<!\w)(\w++)(?=\ufffe$)", before)
     right = re.match(r"\w+", after)
-    if left is None or right is None:
+    if left is None or right is None or left[1]:
         return True
-    return f"{left[0]}-{right[0]}" in words or not right[0][0].islower()
+    return f"{left[2]}-{right[0]}" in words or not right[0][0].islower()
 
 
 class _Layout:
@@ -606,7 +613,7 @@ class _Layout:
         self._ends: dict[tuple[int, int], float] = {}
         for line in (line for line in lines if not line.is_table):
             column = round(line.left / 36), round(line.size)
-            self._ends[column] = max(self._ends.get(column, 0.0), line.right)
+            self._ends[column] = max(self._ends.get(column, line.right), line.right)
 
     def gap(self, before: Line, after: Line, headings: dict[Line, int], turned: bool) -> str:
         """Return the separator of two lines: nothing, a space, a line break or an empty line."""
@@ -636,7 +643,7 @@ class _Layout:
         if line.text.endswith(LINE_END_HYPHEN):
             return False
         column = round(line.left / 36)
-        end = max(self._ends.get((near, round(line.size)), 0.0) for near in (column - 1, column, column + 1))
+        end = max(self._ends.get((near, round(line.size)), line.right) for near in (column - 1, column, column + 1))
         return end - line.right > 0.12 * (end - line.left)
 
 

@@ -102,6 +102,9 @@ def _with_scripts(parts: Iterable[_Part]) -> Iterator[_Part]:
     scripts = ""
     for part in parts:
         step = 0.0 if joined is None else part.baseline - joined.baseline
+        if joined is not None and _is_initial(joined, part):
+            joined, scripts = part._replace(text=joined.text + part.text, left=joined.left, order=joined.order), ""
+            continue
         if joined is None or not _touches(joined, part) or abs(step) >= 0.6 * joined.size:
             if joined is not None:
                 yield joined
@@ -119,6 +122,14 @@ def _with_scripts(parts: Iterable[_Part]) -> Iterator[_Part]:
         joined = _Part(joined.text + mark + part.text, joined.left, part.right, full.baseline, full.size, joined.order)
     if joined is not None:
         yield joined
+
+
+def _is_initial(before: _Part, part: _Part) -> bool:
+    """Whether a part is the capital of several lines' height with which a paragraph begins."""
+    tops = [one.baseline + 0.7 * one.size for one in (before, part)]
+    large = before.size > 1.8 * part.size and abs(tops[0] - tops[1]) < part.size
+    word = len(before.text) == 1 and before.text.isupper() and len(part.text) > 3 and part.text[0].isalpha()
+    return large and word and _touches(before, part)
 
 
 def _touches(before: _Part, part: _Part) -> bool:

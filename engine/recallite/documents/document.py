@@ -13,7 +13,8 @@ from recallite.errors import DocumentError, DocumentReason
 Kind = Literal["pdf", "docx", "html", "markdown", "text"]
 BY_EXTENSION: dict[str, Kind] = {
     ".pdf": "pdf", ".docx": "docx", ".html": "html", ".htm": "html", ".xhtml": "html", ".md": "markdown",
-    ".markdown": "markdown", ".mdown": "markdown", ".mkd": "markdown",
+    ".markdown": "markdown", ".mdown": "markdown", ".mkd": "markdown", ".mdx": "markdown", ".qmd": "markdown",
+    ".rmd": "markdown",
 }  # fmt: skip
 """The kind of a document by the extension of its name, in lower case."""
 

@@ -192,7 +192,7 @@ def _why(fault: Exception) -> str:
 # Chunks of a document.
 
 _SIZE = ChunkSize(max_tokens=1000, target_tokens=500, overlap_tokens=100, least_tokens=LEAST_TOKENS)
-CHUNKING = f"knowledge 3: {_SIZE.max_tokens}/{_SIZE.target_tokens}/{_SIZE.overlap_tokens}"
+CHUNKING = f"knowledge 4: {_SIZE.max_tokens}/{_SIZE.target_tokens}/{_SIZE.overlap_tokens}"
 """The version of reading and cutting, stored with each document; one of another version is cut again when ingested."""
 
 PLACE_KEYS = ("path", "title", "headings", "lines", "chars", "page", "last_page")
@@ -225,6 +225,7 @@ def cut(
 ) -> list[NewChunk]:
     """Return the chunks of a document; raises EmbedderError if its tokens cannot be counted."""
     text = loaded.text
+    kind: TextKind = "markdown" if loaded.markdown else "separated" if path.lower().endswith(_SEPARATED) else "plain"
     pages = loaded.pages or []
     if loaded.markdown:
         values, begin = front_matter(text) if loaded.exact else ({}, 0)
@@ -233,9 +234,8 @@ def cut(
     else:
         if loaded.exact and not pages:
             pages = page_starts(text) if "\f" in text else []
-        pieces = chunk_plain(text, lambda: embedder.token_starts([text])[0], _SIZE)
+        pieces = chunk_plain(text, lambda: embedder.token_starts([text])[0], _SIZE, rows=kind == "separated")
     shared = repeated(metadata)
-    kind: TextKind = "markdown" if loaded.markdown else "separated" if path.lower().endswith(_SEPARATED) else "plain"
     chunks = []
     for chunk in with_columns(pieces, text, kind):
         headings = [short_name(heading) for heading in chunk.headings]

@@ -95,10 +95,14 @@ def chunk_markdown(text: str, token_starts: TokenStarts, size: ChunkSize, *, beg
     return _chunks(document, _joined(document, markdown_sections(text, lines, first)))
 
 
-def chunk_plain(text: str, token_starts: TokenStarts, size: ChunkSize) -> list[Chunk]:
-    """Chunks of a plain text: whole paragraphs where they fit, which blank lines separate. Else as `chunk_markdown`."""
+def chunk_plain(text: str, token_starts: TokenStarts, size: ChunkSize, *, rows: bool = False) -> list[Chunk]:
+    """Chunks of a plain text: whole paragraphs, or rows of separated values, if they fit. Else as `chunk_markdown`."""
     document = _Document(text, token_starts, size)
-    blocks = paragraphs(document.lines, 0, len(document.lines))
+    lines = document.lines
+    blocks = paragraphs(lines, 0, len(lines))
+    if rows:
+        inside = {n for begin, end in _long_fields(text) for n in range(lines.number(begin), lines.number(end - 1))}
+        blocks = [Block("code", n) for n in range(len(lines)) if n not in inside and not lines.blank(n)]
     return _chunks(document, [_Part((), blocks, 0, len(text), small=False)])
 
 
@@ -422,6 +426,8 @@ _LIST = re.compile(
     r"(?:[ \t\r]*+\n)?(?:[ \t]*+(?:[-*+]|\d{1,9}[.)])[ \t][^\n]*+\n?|[ \t]++\S[^\n]*+\n?|[ \t\r]*+\n(?=[ \t*+\d-]))++",
     re.MULTILINE,
 )
+# A quoted field of separated values.
+_FIELD = re.compile(r'(?:^|(?<=[,;\t|]))"(?:[^"]++|"")*+"(?=[,;\t|\r\n]|\Z)', re.MULTILINE)
 _HAS_NUMBER = re.compile(r"(?<![^\t,;])[\d.]+(?![^\t,;\r\n])")
 _MOST_COLUMNS_CHARS, _MOST_ROWS_CHARS = 1000, 600
 
@@ -471,14 +477,20 @@ def with_columns(chunks: Iterable[Chunk], text: str, kind: TextKind) -> Iterator
     """
     all_rows = _rows_in(text, kind)
     begins = [rows.begin for rows in all_rows]
-    for chunk in _rows_apart(chunks, text, [rows for rows in all_rows if rows.table]):
+    for chunk in _rows_apart(chunks, text, [rows for rows in all_rows if rows.table], kind):
         around = all_rows[position - 1] if (position := bisect_right(begins, chunk.start)) else None
         inside = around is not None and chunk.start < around.end
         yield structs.replace(chunk, columns=around.columns) if around is not None and inside else chunk
 
 
-def _rows_apart(chunks: Iterable[Chunk], text: str, tables: Sequence[_Rows]) -> Iterator[Chunk]:
+def _long_fields(text: str) -> list[tuple[int, int]]:
+    """Where fields of separated values begin and end that have several lines."""
+    return [match.span() for match in _FIELD.finditer(text) if "\n" in match[0]]
+
+
+def _rows_apart(chunks: Iterable[Chunk], text: str, tables: Sequence[_Rows], kind: TextKind) -> Iterator[Chunk]:
     """Chunks; a long table is cut again between its rows."""
+    fields = _long_fields(text) if kind == "separated" else []
     done = 0
     begins = [table.begin for table in tables]
     for chunk in chunks:
@@ -495,7 +507,11 @@ def _rows_apart(chunks: Iterable[Chunk], text: str, tables: Sequence[_Rows]) -> 
                 starts = [begin]
             position = begin
             while (position := text.find("\n", position + _MOST_ROWS_CHARS, end) + 1) and position < end:
-                starts.append(position)
+                before = bisect_left(fields, (position,))
+                if before and fields[before - 1][1] > position:  # within a field, after which the row ends
+                    position = fields[before - 1][1] - _MOST_ROWS_CHARS
+                else:
+                    starts.append(position)
         for start, stop in pairwise([*starts, chunk.end]):
             rows = text[start:stop].rstrip()
             first = chunk.lines[0] + text.count("\n", chunk.start, start)

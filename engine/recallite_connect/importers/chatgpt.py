@@ -179,7 +179,8 @@ def _branch(nodes: dict[str, Any], last: object) -> list[str]:
         return time_of(message.get("create_time")) or datetime.min.replace(tzinfo=UTC)
 
     if not isinstance(last, str) or last not in nodes:
-        last = max(nodes, key=moment)
+        answered = {mapping(node).get("parent") for node in nodes.values()}
+        last = max([id for id in reversed(nodes) if id not in answered] or nodes, key=moment)
     path: dict[str, None] = {}
     while isinstance(last, str) and last in nodes and last not in path:
         path[last] = None

@@ -160,7 +160,7 @@ def _typed(message: dict[str, Any]) -> str:
     """The text of a message: its blocks of text, or `text`, which was all that exports had before 2025."""
     blocks = map(mapping, array(message.get("content")))
     shown_text = "\n\n".join(
-        text for block in blocks if block.get("type") == "text" and (text := text_of(block.get("text")))
+        text for block in blocks if block.get("type") in ("text", "voice_note") and (text := text_of(block.get("text")))
     )
     return shown_text or text_of(_UNSUPPORTED.sub("", text_of(message.get("text"))))
 

@@ -9,6 +9,10 @@ others of the rest), and `promptSource` how it came ("typed", "queued", "suggest
 lines have neither: there a prompt without any frame (frames.py) counts as the user's. A prompt that was typed during a
 turn is an attachment `queued_command`; before version 2.1.101 it stood only in lines `queue-operation`.
 
+What a person chose or typed in a dialog stands in the result of a tool: the answers to AskUserQuestion, which Claude
+Code runs itself, and why a call was not allowed. Since version 2.1.205 `toolDenialKind` says that a person did not
+allow it; before, any tool could have written that.
+
 The format is not documented; read here as in https://github.com/simonw/claude-code-transcripts and
 https://github.com/daaain/claude-code-log (dev-docs: messages), and in the code of version 2.1.332, which takes a line
 for a person's only if its origin is human, it has no result of a tool, and none of `_UNTYPED` is set.
@@ -54,6 +58,12 @@ _BLOCKS = {
     "server_tool_use": "calls and results of tools", "thinking": "thoughts of a model",
     "redacted_thinking": "thoughts of a model", "image": "images and files", "document": "images and files",
 }  # fmt: skip
+_REFUSED = re.compile(
+    r"(?:The user doesn't want to proceed with this tool use|Permission for this tool use was denied)\..*?"
+    r"(?:[Tt]he user said:\n|reason for the rejection:)\s*(?!The user wants to clarify these questions)(.+?)"
+    r"(?:\n\nNote: The user's next message may contain .*)?",
+    re.DOTALL,
+)
 
 
 def read(path: Path) -> Entries:
@@ -86,6 +96,7 @@ class _Session:
         self._folder = name.rpartition("/")[0].partition("/")[0]
         self._waiting: list[_Queued] = []
         self._sent: list[_Queued] = []
+        self._asked: set[object] = set()  # calls of AskUserQuestion without an answer
         self._last: dict[str, Any] = {}
 
     def line(self, number: int, line: dict[str, Any]) -> Iterator[Entry]:
@@ -118,7 +129,11 @@ class _Session:
             if texts and not has_result:
                 self._forget_queued("\n\n".join(texts))
             yield from self._prompt(number, line, texts, sender_fields, has_result=has_result)
+            yield from self._reply(number, line, blocks)
+            if not has_result:
+                self._asked.clear()
             return
+        self._asked.update(block.get("id") for block in blocks if block.get("name") == "AskUserQuestion")
         yield from self._only_queued(self._sent)
         if texts and message.get("model") != "<synthetic>":
             yield self._found(number, self._turn(number, line, "assistant", "\n\n".join(texts)), "agent")
@@ -129,8 +144,8 @@ class _Session:
         yield from self._only_queued(self._waiting)
 
     def state(self) -> dict[str, Any] | None:
-        """The state of the session; None while a prompt is in the queue."""
-        if self._waiting or self._sent:
+        """The state of the session; None while a prompt is in the queue, or a question has no answer."""
+        if self._waiting or self._sent or self._asked:
             return None
         last = {name: self._last[name] for name in _KEPT if isinstance(self._last.get(name), str)}
         return {"at": self._at.isoformat(), "position": self._position, "last": last}
@@ -157,6 +172,26 @@ class _Session:
             return
         by_user = prompt.by_user and (human or unknown)
         yield self._found(number, self._turn(number, line, "user", prompt.text), "user" if by_user else "agent")
+
+    def _reply(self, number: int, line: dict[str, Any], blocks: list[dict[str, object]]) -> Iterator[Entry]:
+        """What a person answered to questions, or said when a call was not allowed."""
+        texts, by_user = list[str](), True
+        for block in blocks:
+            if (call := block.get("tool_use_id")) in self._asked:
+                self._asked.remove(call)
+                result = mapping(line.get("toolUseResult"))
+                for question, answer in mapping(result.get("answers")).items():
+                    note = text_of(mapping(mapping(result.get("annotations")).get(question)).get("notes"))
+                    chosen = ", ".join(map(text_of, answer)) if isinstance(answer, list) else text_of(answer)
+                    texts.append(" ".join(filter(None, (question, chosen, note))))
+            elif block.get("type") == "tool_result" and line.get("toolDenialKind") in (None, "user-rejected"):
+                said = "".join(text_of(part.get("text")) for part in blocks_of(block.get("content")))
+                if refused := _REFUSED.fullmatch(said):
+                    texts.append(refused[1].strip())
+                    by_user = by_user and "toolDenialKind" in line
+        if any(texts):
+            record = self._turn(number, line, "user", "\n".join(texts))
+            yield self._found(number, record, "user" if by_user else "agent")
 
     def _queue(self, number: int, line: dict[str, Any]) -> None:
         """Note a prompt that is put into the queue or taken out of it: to be sent, or to be edited (popAll)."""

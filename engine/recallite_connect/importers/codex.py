@@ -7,7 +7,8 @@ forked begins with a copy of another: turns have ids of what was said before the
 Messages of the user are also the context that Codex adds (frames.py), in items or blocks of their own. In 2026 Codex
 came to say what a block is: `content_item_kinds` names for each "user.text" or "user.image", or another kind of its
 own, such as "agents_md.instructions", "shell.user_command" or "hooks.additional_context". Older blocks count as typed
-if no block of the message has a frame.
+if no block of the message has a frame. What a person answers to questions of the tool request_user_input, which Codex
+runs itself, stands in its result.
 
 https://github.com/openai/codex/blob/main/codex-rs/protocol/src/protocol.rs (RolloutLine, SessionMeta) and models.rs
 (ResponseItem); what Codex adds to prompts: codex-rs/core/src/context, event_mapping.rs.
@@ -17,11 +18,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from recallite.errors import InvalidInput
 from recallite.model.authority import Authority
 from recallite.model.records import NewRecord
 from recallite.text.frames import typed
@@ -31,6 +34,7 @@ from recallite_connect.importers.reading import (
     FoundMemory,
     LeftOut,
     array,
+    json_value,
     labels,
     mapping,
     scope_of,
@@ -71,6 +75,7 @@ class _Session:
         self._position = 0
         self._known = self._subagent = self._program = False
         self._about: dict[str, Any] = {}
+        self._asked: dict[str, dict[str, str]] = {}  # questions by their ids, of calls without an answer
 
     def line(self, number: int, line: dict[str, Any]) -> Iterator[Entry]:
         """The turn of a line."""
@@ -84,12 +89,15 @@ class _Session:
             return
         item = line if payload is None else mapping(payload) if kind == "response_item" else {}
         what = text_of(item.get("type"))
+        if what == "message":
+            self._asked.clear()
         if what == "message" and item.get("role") in ("user", "assistant"):
             yield from self._message(number, item)
         elif what == "reasoning":
             yield LeftOut("thoughts of a model")
         elif what.removesuffix("_output") in _TOOLS:
             yield LeftOut("calls and results of tools")
+            yield from self._dialog(number, item)
 
     def _begin(self, session: dict[str, Any]) -> None:
         if self._known:
@@ -117,6 +125,27 @@ class _Session:
         if not text:
             yield LeftOut("hidden messages")
             return
+        yield self._found(number, role, text, authority)
+
+    def _dialog(self, number: int, item: dict[str, Any]) -> Iterator[Entry]:
+        """Note the questions of a call; yield what was answered to them."""
+        call = text_of(item.get("call_id"))
+        if item.get("name") == "request_user_input" and not item.get("namespace"):
+            asked = map(mapping, array(_json(item.get("arguments")).get("questions")))
+            self._asked[call] = {
+                text_of(each.get("id")): text_of(each.get("question")) for each in asked if not each.get("isSecret")
+            }
+        elif call in self._asked:
+            questions, answers = self._asked.pop(call), mapping(_json(item.get("output")).get("answers"))
+            lines = [
+                " ".join([question, *(text_of(said).removeprefix("user_note: ") for said in given)])
+                for id, question in questions.items()
+                if (given := array(mapping(answers.get(id)).get("answers")))
+            ]
+            if lines and not self._subagent:
+                yield self._found(number, "user", "\n".join(lines), "user")
+
+    def _found(self, number: int, role: str, text: str, authority: Authority) -> FoundMemory:
         self._said = sha256(self._said + f"{role}\0{text}".encode()).digest()
         project = project_name(self._about.get("project"))
         about = {name: value for name, value in self._about.items() if name != "model" or role == "assistant"}
@@ -127,11 +156,11 @@ class _Session:
         )  # fmt: skip
         self._position += 1
         authority = "agent" if self._program else authority
-        yield FoundMemory(record=record, path=self._name, line=number, authority=authority)
+        return FoundMemory(record=record, path=self._name, line=number, authority=authority)
 
-    def state(self) -> dict[str, Any]:
-        """The state of the session."""
-        return {
+    def state(self) -> dict[str, Any] | None:
+        """The state of the session; None while a question has no answer."""
+        return None if self._asked else {
             "at": self._at.isoformat(), "id": self._id, "root": self._root, "said": self._said.hex(),
             "position": self._position, "known": self._known, "subagent": self._subagent, "program": self._program,
             "about": self._about,
@@ -148,6 +177,12 @@ class _Session:
     def end(self) -> Iterator[Entry]:
         """Yield nothing: no line waits for another."""
         yield from ()
+
+
+def _json(text: object) -> dict[str, Any]:
+    with suppress(InvalidInput):
+        return mapping(json_value(text_of(text).encode()))
+    return {}
 
 
 def _typed(item: dict[str, Any]) -> tuple[str, Authority]:

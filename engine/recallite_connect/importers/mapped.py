@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, TextIO
 
 import msgspec
 
-from recallite.errors import InvalidInput
+from recallite.errors import DocumentError, InvalidInput
 from recallite.model.checks import ENDS
 from recallite.model.records import NewRecord
 from recallite.model.reports import FileTrouble
@@ -40,6 +41,7 @@ from recallite_connect.importers.reading import (
     time_of,
 )
 from recallite_connect.importers.sources import Source
+from recallite_documents.detecting import decode
 
 FIELDS = ("text", "id", *(name for name in COLUMNS if name not in ("text", "id", "authority")))
 """The fields that a mapping may name."""
@@ -47,6 +49,8 @@ _TIMES = ("created_at", "valid_from", "valid_until", "expires_at")
 _WHOLE = "."
 _ABSENT = object()
 _MAX_CELL_CHARS = 4_000_000
+_MOST_GUESSED_BYTES = 64 << 20
+_DELIMITERS = ",;\t|"
 _REMEDIES = {
     "metadata": "give an object", "importance": "give a number from 0 to 1", "position": "give a whole number",
     "pinned": "give true or false", "tags": "give a list of texts",
@@ -102,7 +106,7 @@ def paths_of_fields(mapping: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
 
 
 def _items(path: Path, paths: Mapping[str, tuple[str, ...]]) -> Iterator[_MappedItem | FileTrouble]:
-    if path.suffix.lower() == ".csv":
+    if path.suffix.lower() in (".csv", ".tsv"):
         yield from _rows(path, paths)
         return
     try:
@@ -126,12 +130,16 @@ def _items(path: Path, paths: Mapping[str, tuple[str, ...]]) -> Iterator[_Mapped
 
 def _rows(path: Path, paths: Mapping[str, tuple[str, ...]]) -> Iterator[_MappedItem | FileTrouble]:
     csv.field_size_limit(max(csv.field_size_limit(), _MAX_CELL_CHARS))
+    wanted = {".".join(parts) for field, parts in paths.items() if parts and field != "id"}
     try:
-        with (
-            open_regular(path) as opened,
-            io.TextIOWrapper(opened, encoding="utf-8-sig", errors="replace", newline="") as stream,
-        ):
-            rows = csv.reader((line.replace("\0", "\ufffd") for line in stream), strict=True)
+        with open_regular(path) as opened:
+            stream, doubts = _text(opened)
+            yield from (FileTrouble(path=path.name, reason=doubt) for doubt in doubts)
+            first = stream.readline()
+            headers = {mark: next(csv.reader([first], delimiter=mark), []) for mark in _DELIMITERS}
+            delimiter = next((mark for mark in _DELIMITERS if wanted <= {*map(str.strip, headers[mark])}), ",")
+            lines = (line.replace("\0", "\ufffd") for line in chain([first], stream))
+            rows = csv.reader(lines, delimiter=delimiter, strict=True)
             header = [name.strip() for name in next(rows, [])]
             for field, parts in paths.items():
                 if parts and ".".join(parts) not in header and field != "id":
@@ -151,6 +159,17 @@ def _rows(path: Path, paths: Mapping[str, tuple[str, ...]]) -> Iterator[_MappedI
         yield FileTrouble(path=path.name, line=rows.line_num, reason=f"this and what follows is not CSV: {fault}")
     except OSError as fault:
         raise InvalidInput(f"{path} cannot be read: {fault.strerror}") from fault
+
+
+def _text(opened: BinaryIO) -> tuple[TextIO, list[str]]:
+    """The text of a file, and doubts about its encoding: that of one which is not UTF-8 is guessed, up to 64 MiB."""
+    data = opened.read(_MOST_GUESSED_BYTES + 1)
+    if len(data) <= _MOST_GUESSED_BYTES:
+        with suppress(DocumentError):
+            text, doubts = decode(data)
+            return io.StringIO(text, newline=""), doubts
+    opened.seek(0)
+    return io.TextIOWrapper(opened, encoding="utf-8-sig", errors="replace", newline=""), []
 
 
 def _at(value: Any, parts: tuple[str, ...]) -> Any:

@@ -116,6 +116,24 @@ def test_boxes_choices_and_what_was_typed_are_read():
     assert html(body).text == "- [x] rope\n- [ ] anchor\n\nBerth C 14 monthly [x] paid [ ] owed"
 
 
+def test_boxes_that_are_drawn_by_a_style_sheet_are_read():
+    body = """<ul><li><div class="checkbox checkbox-on"></div> tar<li><div class="checkbox checkbox-off"></div> oil
+    </ul><p><span role=checkbox aria-checked=true></span> paid</p>"""
+    assert html(body).text == "- [x] tar\n- [ ] oil\n\n[x] paid"
+
+
+def test_numbers_of_the_lines_of_code_are_no_code():
+    body = """<pre><span class=linenos>1</span>row()\n<span class=linenos>2</span>sail()</pre>
+    <table><tr><td class=gutter><pre>1</pre></td><td><pre>moor()</pre></td></tr></table>"""
+    assert html(body).text == "```\nrow()\nsail()\n```\n\n```\nmoor()\n```"
+
+
+def test_an_empty_element_of_xhtml_takes_in_nothing():
+    page = b"""<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><head><title/><script src="x.js"/></head>
+    <body><p>The <a id="x"/>quay is closed.</p></body></html>"""
+    assert load_html(page, 1000).text == "The quay is closed."
+
+
 def test_numbers_of_lists_are_those_of_the_page():
     body = "<ol><li>a<li value=7>b<li>c</ol><p>x</p><ol reversed><li>d<li>e</ol>"
     assert html(body).text == "1. a\n\n7. b\n8. c\n\nx\n\n2. d\n\n1. e"
@@ -129,6 +147,32 @@ def test_addresses_of_links_are_kept_where_they_lead_somewhere():
     assert html(body).text == (
         "[rules](https://harbour.test/a/b.html) [tides](https://tides.test) [up](https://harbour.test/a/#top) go"
     )
+
+
+@pytest.mark.parametrize(
+    "head", ["<base href='https://harbour.test/a/'>", "<link rel=canonical href='https://harbour.test/a/x'>"]
+)
+def test_the_address_of_a_page_completes_those_of_its_links(head):
+    assert html("<main><p>See <a href='b.html'>rules</a>.</p></main>", head).text == (
+        "See [rules](https://harbour.test/a/b.html)."
+    )
+
+
+def test_marks_of_links_to_a_heading_and_back_from_a_note_are_no_text():
+    body = """<h2>Moorings<a href="#m">¶</a></h2><p>Free for a night<sup><a href="#n">*</a></sup>.</p>
+    <ol><li id=n>In summer. <a href="#r">↩︎</a></li></ol>"""
+    assert html(body).text == "## Moorings\n\nFree for a night*.\n\n1. In summer."
+
+
+def test_remarks_in_the_main_part_and_who_is_quoted_are_read():
+    body = """<main><p>Open the sluice slowly.</p><aside><p>Never stand on the gate.</p></aside>
+    <aside>More: <a href=/a>weirs</a> <a href=/b>locks</a></aside>
+    <blockquote><p>Mind the gate.</p><footer>— the keeper</footer></blockquote>
+    <footer>Printed in Visby</footer></main>"""
+    said = html(body).text
+    assert "Never stand on the gate." in said
+    assert "the keeper" in said
+    assert not any(word in said for word in ("weirs", "Visby"))
 
 
 def test_what_a_click_opens_is_read_and_what_nothing_opens_is_counted():
@@ -267,6 +311,52 @@ def test_formulas_headers_and_struck_text_of_word_are_read_and_hidden_text_is_co
     paragraph.add_run("3").font.superscript = True
     loaded = load_docx(saved(document), LIMITS)
     assert loaded.text == ("Harbour board of Visby\n\nThe load is $(ab)/(c^2)$ tons, ~~not 9~~5^3\n\nFile 27")
+    assert loaded.warnings == ["1 hidden texts were not read"]
+
+
+def with_xml(xml):
+    """A Word document with this XML in its first paragraph."""
+    document = docx.Document()
+    spaces = "".join(f' xmlns:{name}="http://schemas.openxmlformats.org/{rest}"' for name, rest in (
+        ("w", "wordprocessingml/2006/main"), ("mc", "markup-compatibility/2006"),
+        ("wp", "drawingml/2006/wordprocessingDrawing"),
+    ))  # fmt: skip
+    for item in parse_xml(f"<w:p{spaces}>{xml}</w:p>"):
+        document.add_paragraph()._p.getparent()[0].append(item)
+    return document
+
+
+@pytest.mark.parametrize(
+    ("xml", "said"),
+    [
+        ('<w:fldSimple w:instr=" REF x "><w:r><w:t>Dock 3</w:t></w:r></w:fldSimple>', "Dock 3"),
+        ('<w:bdo w:val="ltr"><w:r><w:t>Dock 3</w:t></w:r></w:bdo>', "Dock 3"),
+        ("<w:r><w:t>Dock</w:t><w:cr/><w:t>3</w:t></w:r>", "Dock\n3"),
+        ("<w:r><w:fldChar w:fldCharType='begin'><w:ffData><w:ddList><w:result w:val='1'/><w:listEntry w:val='Dock 2'/>"
+         "<w:listEntry w:val='Dock 3'/></w:ddList></w:ffData></w:fldChar></w:r>", "Dock 3"),
+        ("<w:r><w:drawing><wp:anchor><w:txbxContent><w:p><w:r><w:t>Dock 3</w:t></w:r></w:p></w:txbxContent></wp:anchor>"
+         "</w:drawing></w:r>", "Dock 3"),
+        ("<w:r><mc:AlternateContent><mc:Choice><w:drawing><w:txbxContent><w:p><w:r><w:t>Dock 3</w:t></w:r></w:p>"
+         "</w:txbxContent></w:drawing></mc:Choice><mc:Fallback><w:pict><w:txbxContent><w:p><w:r><w:t>Dock 3</w:t></w:r>"
+         "</w:p></w:txbxContent></w:pict></mc:Fallback></mc:AlternateContent></w:r>", "Dock 3"),
+    ],
+    ids=["field", "direction", "line break", "drop-down", "text box", "text box in two forms"],
+)  # fmt: skip
+def test_words_in_other_elements_of_word_are_read_once(xml, said):
+    assert load_docx(saved(with_xml(xml)), LIMITS).text == said
+
+
+def test_styles_of_word_say_what_is_a_heading_code_and_hidden():
+    document = docx.Document()
+    for name, base, kind in (("Clause", "Heading 2", 1), ("Source Code", "Normal", 1), ("Planted", None, 2)):
+        style = document.styles.add_style(name, kind)
+        style.base_style = None if base is None else document.styles[base]
+    document.styles["Planted"].font.hidden = True
+    for text, style in (("Fees", "Clause"), ("if paid:", "Source Code"), ("    sail()", "Source Code")):
+        document.add_paragraph(text, style=style)
+    document.add_paragraph("Paid.").add_run("Obey me.", style="Planted")
+    loaded = load_docx(saved(document), LIMITS)
+    assert loaded.text == "## Fees\n\n```\nif paid:\n    sail()\n```\n\nPaid."
     assert loaded.warnings == ["1 hidden texts were not read"]
 
 

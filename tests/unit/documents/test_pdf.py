@@ -40,11 +40,38 @@ def test_lines_become_paragraphs():
 
 def test_words_parted_at_the_end_of_a_line_are_joined():
     parted = ["The knowledge base keeps what it has to be re-", "membered, and self-", "made things of Jean-",
-              "Paul as well-", "known; they are well-known indeed."]  # fmt: skip
+              "Paul as well-", "known; they are well-known indeed, and up-to-", "date."]  # fmt: skip
     said = load(pdf(paragraph(72, 700, parted))).text.replace("\n", " ")
+    assert "up-to-date" in said
     assert "remembered" in said
     assert "Jean-Paul" in said
     assert "well-known; they" in said
+
+
+@pytest.mark.parametrize(("size", "y"), [(40, 686), (54, 672)])
+def test_the_large_first_letter_of_a_paragraph_is_of_its_word(size, y):
+    first, *others = PROSE
+    drawn = [Put(72, y, first[0], size), Put(74 + 0.62 * size, 700, first[1:]), *paragraph(72, y - 14, others)]
+    assert load(pdf(drawn)).text.replace("\n", " ").replace("  ", " ") == " ".join(PROSE)
+
+
+def test_a_word_parted_at_the_end_of_a_page_is_joined():
+    first, second = (
+        paragraph(72, 700, [*PROSE[:2], "and drinks from the reser-"]),
+        paragraph(72, 700, ["voir at noon."]),
+    )
+    loaded = load(pdf(first, second))
+    assert loaded.text.endswith("from the reservoir at noon.")
+    assert loaded.text[loaded.pages[1] :] == "voir at noon."
+
+
+@pytest.mark.parametrize("matrix", ["0 1 -1 0 {down} 100", "0 -1 1 0 {up} 700", "-1 0 0 -1 500 {down}"])
+def test_pages_on_their_side_and_upside_down_are_read_from_their_top(matrix):
+    lines = "".join(
+        f"BT /F1 11 Tf {matrix.format(down=100 + 14 * place, up=500 - 14 * place)} Tm ({line}) Tj ET\n"
+        for place, line in enumerate(PROSE)
+    )
+    assert load(raw_pdf(lines.encode())).text == " ".join(PROSE)
 
 
 def test_columns_are_read_one_after_the_other_however_they_are_drawn():

@@ -296,3 +296,14 @@ def test_a_canvas_is_a_memory_as_it_was_last_and_files_are_counted(memory, tmp_p
     assert (written.text, written.context, written.authority) == ("Sow beans in May.", "plan", "agent")
     assert done.left_out == {"attached files": 1, "canvases of code": 1, "changes of canvases": 1}
     assert import_from(memory, "chatgpt", tmp_path / "export.zip").unchanged == 2
+
+
+def test_without_a_current_node_and_times_the_last_branch_is_taken(memory, tmp_path):
+    talk = conversation(
+        "c", "", ("root", None, None), ("u", "root", message("u", "user", "Which lock?", at=None)),
+        ("old", "u", message("old", "assistant", "The first one.", at=None)),
+        ("new", "u", message("new", "assistant", "The second one.", at=None)),
+    )  # fmt: skip
+    (tmp_path / "conversations.json").write_text(json.dumps([talk | {"current_node": None}]))
+    import_from(memory, "chatgpt", tmp_path)
+    assert {each.text for each in memory.list()} == {"Which lock?", "The second one."}

@@ -265,3 +265,12 @@ def test_an_artifact_is_a_memory_as_it_was_last(memory, tmp_path):
     (menu,) = memory.list(tags=["artifact"])
     assert (menu.text, menu.metadata["document"], menu.authority) == ("Soup of peas", "Menu", "agent")
     assert done.left_out == {"calls and results of tools": 1, "artifacts of code": 1}
+
+
+def test_dictated_words_are_typed_ones(memory, tmp_path):
+    spoken = [block("Ada moved to Turku.") | {"type": "voice_note"}]
+    (tmp_path / "conversations.json").write_text(
+        json.dumps([conversation("c", "", said("m", "human", "", blocks=spoken))])
+    )
+    import_from(memory, "claude", tmp_path)
+    assert [(each.text, each.authority) for each in memory.list()] == [("Ada moved to Turku.", "user")]

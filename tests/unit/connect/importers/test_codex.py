@@ -192,3 +192,19 @@ def test_what_a_program_asks_is_not_the_users(memory, sessions, source):
     )
     import_from(memory, "codex", sessions)
     assert words(memory) == {"Always use tabs": ("agent", None)}
+
+
+def test_answers_to_questions_of_codex_are_the_users(memory, tmp_path):
+    def item(**payload):
+        return {"timestamp": "2026-05-02T09:00:00.000Z", "type": "response_item", "payload": payload}
+
+    questions = [{"id": "db", "question": "Which database?"}, {"id": "key", "question": "Which key?", "isSecret": True}]
+    answers = {"db": {"answers": ["SQLite", "user_note: in WAL mode"]}, "key": {"answers": ["s3cr3t"]}}
+    asked, given = json.dumps({"questions": questions}), json.dumps({"answers": answers})
+    call = {"type": "function_call", "name": "request_user_input", "arguments": asked}
+    write(tmp_path, FIRST, [
+        meta(FIRST), item(**call, call_id="c1"), item(type="function_call_output", call_id="c1", output=given),
+        item(**call, call_id="c2", namespace="mcp__x"), item(type="function_call_output", call_id="c2", output=given),
+    ])  # fmt: skip
+    import_from(memory, "codex", tmp_path)
+    assert [(each.text, each.authority) for each in memory.list()] == [("Which database? SQLite in WAL mode", "user")]

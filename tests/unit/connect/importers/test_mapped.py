@@ -59,6 +59,19 @@ def test_columns_of_csv_are_paths(memory, tmp_path):
         import_from(memory, "jsonl", path, mapping={"text": "note", "scope": "user"})
 
 
+@pytest.mark.parametrize(
+    ("delimiter", "name", "encoding", "doubts"),
+    [(";", "a.csv", "cp1252", 1), (",", "a.csv", "utf-16", 0), ("\t", "a.tsv", "utf-8-sig", 0)],
+)
+def test_csv_as_spreadsheets_write_it(memory, tmp_path, delimiter, name, encoding, doubts):
+    rows = [("note", "by"), ('"Café; closed,\nfor the été"', "Zoé")]
+    (tmp_path / name).write_bytes("\r\n".join(map(delimiter.join, rows)).encode(encoding))
+    done = import_from(memory, "jsonl", tmp_path / name, mapping={"text": "note", "metadata.by": "by"})
+    (record,) = memory.list()
+    assert (record.text, record.metadata) == ("Café; closed,\nfor the été", {"by": "Zoé"})
+    assert len(done.troubles) == doubts
+
+
 def test_items_without_an_id_are_known_again_by_what_they_say(memory, tmp_path):
     path = tmp_path / "notes.jsonl"
     path.write_text('{"text": "a", "n": 1}\n{"n": 1, "text": "a"}\n{"text": "a", "n": 2}\n')

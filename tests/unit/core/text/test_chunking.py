@@ -325,3 +325,13 @@ def test_values_without_a_row_of_headings_have_no_columns():
     text = "".join(f"{n},{n * 2}\n" for n in range(400))
     chunks = chunk_plain(text, token_starts(text), ChunkSize(100, 0))
     assert {chunk.columns for chunk in with_columns(chunks, text, "separated")} == {""}
+
+
+def test_rows_of_separated_values_are_whole_though_their_fields_have_several_lines():
+    rows = [f'berth {n},"quay 5"" wide,\nlit at night {n}",{n}' for n in range(200)]
+    text = "\n".join(["berth,remark,fee", *rows])
+    chunks = chunk_plain(text, token_starts(text), ChunkSize(400, 0), rows=True)
+    parts = [chunk.text for chunk in with_columns(chunks, text, "separated")]
+    assert len(parts) > len(chunks) > 1
+    assert "\n".join(parts) == text
+    assert all(part.startswith("berth ") for part in parts[1:])
