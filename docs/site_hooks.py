@@ -95,6 +95,7 @@ def _command_lines(command: Any, words: str, level: str, context: Any) -> Iterat
 
 def operations() -> str:
     """Return a table for each group of operations, with the name of each in every interface."""
+    from recallite.doors.operation import SERVER
     from recallite.doors.operations import GROUPS, PREFIX, every_operation
 
     lines = []
@@ -110,9 +111,12 @@ def operations() -> str:
                 path = f"`{operation.method} {PREFIX}{operation.path}`" if operation.path else ""
                 camel = re.sub(r"_(\w)", lambda match: match[1].upper(), operation.id)
                 method = f"`{camel}`" if operation.path else ""
-                tool = "" if operation.tool is None else f"`{operation.tool.name}`" + ", MCP" * operation.mcp
+                names = dict.fromkeys("MCP" if tool.name == SERVER else f"`{tool.name}`" for tool in operation.tools)
+                tools = ", ".join(names)
                 command = f"`{operation.words}`" if operation.words else ""
-                lines.append(f"| `{operation.python}` | {path} | {method} | {command} | {tool} | {operation.summary} |")
+                lines.append(
+                    f"| `{operation.python}` | {path} | {method} | {command} | {tools} | {operation.summary} |"
+                )
         lines.append("")
     return "\n".join(lines)
 

@@ -1,8 +1,9 @@
 """What is hidden though it holds, and what is noticed of true changes: python -m benchmarks.truth [--show].
 
 A statement that another changes in part may be contradicted, which is not counted there. `--rules` reads marks and
-`list` alone, without a model. `--all` asks for every pair of the grids, not for the marked ones and a sample. `held` is
-for the final figure: nobody makes rules by it, and `--show` refuses it.
+`list` alone, without a model. `--all` asks for every pair of the grids, not for the marked ones and a sample. The last
+table has changes that the user told, after an agent repeated the older statement. `held` is for the final figure:
+nobody makes rules by it, and `--show` refuses it.
 """
 
 from __future__ import annotations
@@ -16,11 +17,12 @@ from functools import partial
 from benchmarks.cached_embedder import cached
 from benchmarks.tables import table
 from benchmarks.truth.cases import KINDS, VOCABULARIES, Pair, every, grids
-from benchmarks.truth.measure import AGES_DAYS, WAYS, Seen, among_all, bulk, one_by_one
+from benchmarks.truth.measure import AGES_DAYS, WAYS, Seen, among_all, bulk, echo_all, one_by_one
 from recallite import Memory, Settings
 from recallite.embedding import load
 
 _SAMPLE = 400
+_REPEATED = (0, 3, 10)
 _WITHOUT_RECALL = ("superseded", "contradicted", "noticed", "not listed")
 Column = tuple[str, Callable[[Seen], bool]]
 
@@ -76,6 +78,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print(f"\n{title}, {options.vocabulary}\n\n{_table(chosen, columns, by_group=options.groups)}")
     if "grid" in options.kind and not options.rules:
         print(f"\nAmong all of their subject, {options.vocabulary}\n\n{_among_table(options.vocabulary, open_memory)}")
+    if "changes" in options.kind and not options.rules:
+        print(f"\nRepeated by an agent, {options.vocabulary}\n\n{_echo_table(pairs, open_memory)}")
     if options.show:
         _show(seen)
 
@@ -122,6 +126,17 @@ def _among_table(vocabulary: str, open_memory: Callable[[], Memory]) -> str:
             lines.append([f"grid, {grid.group}", ages, str(len(among)), *map(str, missing)])
     header = ("kind", "days ago", "facts", "not listed", "not in top 3", "not relevant")
     return table(header, lines, left=("kind",))
+
+
+def _echo_table(pairs: Iterable[Pair], open_memory: Callable[[], Memory]) -> str:
+    """Changes that the user told, by how often an agent said the older statement afterwards."""
+    echoed = list(echo_all([pair for pair in pairs if pair.kind == "changes"], _REPEATED, open_memory))
+    lines = []
+    for times in _REPEATED:
+        some = [each for each in echoed if each.times == times]
+        figures = (sum(getattr(each, name) for each in some) for name in ("first", "first_of_relevant", "in_plain"))
+        lines.append([str(times), str(len(some)), *map(str, figures)])
+    return table(("times", "changes", "newer first", "newer first, relevant", "newer in top 3"), lines)
 
 
 def _show(seen: Iterable[Seen]) -> None:

@@ -20,7 +20,7 @@ from recallite import Hit, Memory, NewRecord
 from recallite.model.settings import WritePolicy
 from recallite.remember.pending import MANY
 
-__all__ = ["AGES_DAYS", "WAYS", "Among", "Answers", "Seen", "among_all", "bulk", "one_by_one"]
+__all__ = ["AGES_DAYS", "WAYS", "Among", "Answers", "Echoed", "Seen", "among_all", "bulk", "echo_all", "one_by_one"]
 
 OpenMemory = Callable[[], Memory]
 Way = Literal["one by one", "bulk"]
@@ -162,6 +162,45 @@ def _among(memory: Memory, subject: Subject, fact: Fact, shown: set[str]) -> Amo
     return Among(
         subject.name, text, text in shown, text in {hit.text for hit in plain}, text in {hit.text for hit in relevant}
     )
+
+
+# How an agent says again what it was told.
+_ECHOES = ("{}", "Noted: {}", "As you told me, {}", "I remember that {}", "To recap: {}")
+
+
+@dataclass(frozen=True)
+class Echoed:
+    """Whether a change that the user told comes first after an agent repeated the older statement `times`.
+
+    `in_plain` says whether it is among the first hits of plain recall.
+    """
+
+    times: int
+    first: bool
+    first_of_relevant: bool
+    in_plain: bool
+
+
+def echo_all(pairs: Iterable[Pair], counts: Sequence[int], open_memory: OpenMemory) -> Iterator[Echoed]:
+    """The user tells the older statement and its change; then an agent says the older one again, a day apart."""
+    now = datetime.now(UTC)
+    for some in _batches(pairs):
+        with open_memory() as memory:
+            for place, pair in enumerate(some):
+                scope = f"/{place}"
+                for text, days in ((pair.older, 90), (pair.newer, 60)):
+                    memory.remember(text, scope=scope, created_at=now - timedelta(days=days))
+                for number in range(max(counts) + 1):
+                    if number in counts:
+                        plain = memory.recall(pair.question, scope=scope, limit=TOP)
+                        relevant = memory.recall(pair.question, scope=scope, relevant=True)
+                        first, first_of_relevant = (
+                            [hit.text for hit in hits[:1]] == [pair.newer] for hits in (plain, relevant)
+                        )
+                        yield Echoed(number, first, first_of_relevant, pair.newer in {hit.text for hit in plain})
+                    text = _ECHOES[number % len(_ECHOES)].format(pair.older)
+                    told = now - timedelta(days=59 - number)
+                    memory.remember(text, scope=scope, context="assistant", created_at=told)
 
 
 def _batches(pairs: Iterable[Pair]) -> Iterator[tuple[Pair, ...]]:

@@ -56,13 +56,13 @@ class TextDerivation:
     def statement(self, i: int) -> StatementForm | None:
         """The form of the statement of text i; None if nothing is stored of it. A closed version has no keys."""
         _ = self.standing  # of all texts at once, where the keys of instructions ask for each
-        kind, _, position, recorded_until, text, context, _ = self._texts.row(i)
-        if kind in WITHOUT_STATEMENTS:
+        texts = self._texts
+        if texts.kinds[i] in WITHOUT_STATEMENTS:
             return None
         # A turn of a transcript is evidence of what was said: nothing supersedes it, so that nothing has to find it.
-        sought = recorded_until is None and position is None
-        keys = record_keys(text, context).stored if sought else ()
-        frames = () if "?" in text else frames_of(statement_of(text, context), turn=position is not None)
+        text, context, turn = texts.texts[i], texts.contexts[i], texts.positions[i] is not None
+        keys = () if turn or texts.recorded_until[i] is not None else record_keys(text, context).stored
+        frames = () if "?" in text else frames_of(statement_of(text, context), turn=turn)
         if not keys and not frames:
             return None
         return StatementForm(keys, frames, outline_of(text, context).packed() if keys else b"")

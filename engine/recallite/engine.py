@@ -130,7 +130,8 @@ class Engine:
                 self.store.atomic(locks=locks) as writer,
             ):
                 self._snapshots.before_write(writer)
-                writer.records.touch(accesses)  # before what is read here and returned
+                if accesses:
+                    writer.records.touch(accesses)  # before what is read here and returned
                 nested = self.store.nested
                 with nullcontext() if step is None else step.turn():
                     yield writer
@@ -349,6 +350,8 @@ class AccessLog:
 
     def take(self, most: int | None = None) -> dict[str, Access]:
         """Remove and return the accesses of at most `most` records, for writing."""
+        if not self._recalled and not self._accesses:
+            return {}
         with self._lock:
             self._count()
             return {public_id: self._accesses.pop(public_id) for public_id in [*islice(self._accesses, most)]}

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import date, datetime, timedelta
 from importlib import import_module
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from msgspec import structs
@@ -469,7 +468,7 @@ class Memory:
         )  # fmt: skip
         return self._recall([query], None if vector is None else [vector], request)[0]
 
-    @suggests(unknown_argument)
+    @suggests(unknown_argument, RecallOptions.__annotations__)
     def recall_many(
         self,
         queries: Sequence[str],
@@ -698,9 +697,7 @@ class Memory:
     def __enter__(self) -> Memory:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:

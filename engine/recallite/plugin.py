@@ -9,9 +9,8 @@ A package registers what it adds as entry points, as Recallite does in its own p
 | `recallite.importers` | a `Source`, named as `import --from` names it |
 | `recallite.exporters` | a `Target`, named as `export --to` names it |
 | `recallite.services` | a class made with an `EngineHandle`, an attribute of `Memory`; `Async…` beside it is its twin |
-| `recallite.tools` | a `Tool` for models |
 | `recallite.commands` | a `click.Command`, or a function with annotations like those in `recallite.doors.cli` |
-| `recallite.operations` | an `OperationSet` |
+| `recallite.operations` | an `OperationSet`: methods, with their requests, commands and tools for models |
 | `recallite.profiles` | a `Profile` that ranks as another system does |
 
 `recallite.functions` is Recallite's own: what its core calls and a package beside it has, such as `evaluate`.

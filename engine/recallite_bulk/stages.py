@@ -9,7 +9,6 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Sequence, Set
 from datetime import datetime
-from types import TracebackType
 from typing import Any, Self, Unpack
 
 import msgspec
@@ -231,9 +230,7 @@ class OpenedStore:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -15,7 +15,6 @@ from datetime import date, datetime, time
 from enum import Enum
 from functools import wraps
 from hashlib import blake2b
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, Self, TypeVar
 from uuid import UUID
 
@@ -86,9 +85,7 @@ class OnMemory:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

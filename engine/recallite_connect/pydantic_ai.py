@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 from recallite.doors.tools import as_text
-from recallite.doors.tools.action import Call, DocumentAccess, properties, required
-from recallite.doors.tools.calling import execute
-from recallite.doors.tools.server_tools import INSTRUCTIONS, TOOLS, ServerTool
+from recallite.doors.tools.action import Action, Call, DocumentAccess
+from recallite.doors.tools.calling import SERVER_TOOLS, execute
+from recallite.doors.tools.server_tools import INSTRUCTIONS
 from recallite.errors import InvalidInput
 from recallite.memory import Memory
 from recallite.model.checks import check_scope
@@ -24,7 +24,7 @@ with needed("pydantic-ai"):
 __all__ = ["RecalliteToolset"]
 
 Deps = TypeVar("Deps")
-_BY_NAME = {tool.name: tool for tool in TOOLS if not tool.plain and not tool.reaches_out}
+_BY_NAME = {name: tool for name, tool in SERVER_TOOLS.items() if not tool.plain and not tool.reaches_out}
 _OFFERED = ("recall", "remember", "update", "forget", "list_memories")
 # The fields are checked when the tool is called, with a message for the model.
 _AN_OBJECT = SchemaValidator(core_schema.dict_schema(core_schema.str_schema(), core_schema.any_schema()))
@@ -57,7 +57,7 @@ class RecalliteToolset(OnMemory, AbstractToolset[Deps], Generic[Deps]):
         for name in tools:
             if not isinstance(name, str) or name not in _BY_NAME:
                 raise InvalidInput(f"there is no tool {shown(name)}: use {', '.join(_BY_NAME)}")
-        self._offered: dict[str, ServerTool] = {name: _BY_NAME[name] for name in tools}
+        self._offered: dict[str, Action] = {name: _BY_NAME[name] for name in tools}
         self._max_retries, self._token_budget, self._id = max_retries, token_budget, id
         super().__init__(memory)
 
@@ -83,28 +83,23 @@ class RecalliteToolset(OnMemory, AbstractToolset[Deps], Generic[Deps]):
     ) -> str:
         """The answer of a tool: JSON between marks that stored text cannot forge."""
         scope = check_scope(self._scope(ctx)) if callable(self._scope) else self._scope
-        if "action" in tool_args:
-            raise ModelRetry(f"{name} has no field 'action': it takes {', '.join(_parameters(self._offered[name]))}")
         call = Call(self.memory.scoped(scope), "/", DocumentAccess(), self._token_budget)
-        arguments = {**tool_args, "action": name}
-        result = await in_thread(execute, self._offered[name].tool, arguments, call, fixed=False)
+        result = await in_thread(execute, self._offered[name], tool_args, call)
         if "error" in result:
             raise ModelRetry(as_text(result) if "candidates" in result["error"] else result["error"]["message"])
         return as_text(result)
 
 
-def _parameters(tool: ServerTool) -> dict[str, Any]:
-    return {name: {key: value for key, value in schema.items() if key != "default"}
-            for name, schema in properties(tool.action).items()}  # fmt: skip
-
-
-def _definition(tool: ServerTool) -> ToolDefinition:
+def _definition(tool: Action) -> ToolDefinition:
+    parameters = {
+        name: {key: value for key, value in schema.items() if key != "default"}
+        for name, schema in tool.properties.items()
+    }
     return ToolDefinition(
         name=tool.name,
-        description=tool.action.__doc__,
+        description=tool.about,
         parameters_json_schema={
-            "type": "object", "properties": _parameters(tool), "required": required(tool.action),
-            "additionalProperties": False,
+            "type": "object", "properties": parameters, "required": tool.required, "additionalProperties": False
         },
         metadata={"writes": tool.writes, "destructive": tool.destructive},
     )  # fmt: skip

@@ -467,7 +467,8 @@ def _request(strategy: str, limit: int, weights: HybridConfig, source_filter: st
     if strategy != "hybrid":
         shares = {}
     return build_request(
-        "/", "default", mode=strategy, limit=min(limit, MAX_LIMIT), kinds=[CHUNK_KIND],
+        "/", "default", mode=strategy,  # type: ignore[arg-type]
+        limit=min(limit, MAX_LIMIT), kinds=[CHUNK_KIND],
         tags=None if source_filter is None else [source_filter],
         profile={"name": "memweave", "candidate_multiplier": 1, "min_score": 0.0, "gap_confidence": 0.0, **shares},
     )  # fmt: skip

@@ -446,10 +446,10 @@ class PostgresChanges(Changes):
     # The last row that this transaction wrote; 0 for none.
     last_written = 0
 
-    def _append(self, rows: list[tuple[int, int, Operation]]) -> None:
-        self._insert_many("feed", "first_id, last_id, operation", rows)
+    def _append(self, operation: Operation, runs: list[tuple[int, int]]) -> None:
+        self._insert_many("feed", "first_id, last_id, operation", [(*run, operation) for run in runs])
         self.last_written = self._execute("SELECT currval(pg_get_serial_sequence('feed', 'sequence'))").get
-        if self.last_written % _TRIMMED_EVERY < len(rows):
+        if self.last_written % _TRIMMED_EVERY < len(runs):
             self._trim(self.last_written - KEPT_ROWS)
 
     def _trim(self, up_to: int) -> None:
@@ -485,7 +485,7 @@ class PostgresChanges(Changes):
         if number is None:
             return None, 0
         if not self.last_written:
-            self._append([(0, 0, "update")])
+            self._append("update", [(0, 0)])
         return int(number), self.last_written
 
     def _seen(self) -> _Seen:

@@ -29,7 +29,7 @@ class Argument(NamedTuple):
 
     - flags: the names of its option, if it is another than the argument's; for a switch, as "--success/--failure"
     - kind: "memory" or "document" for the id of one, which people may type in part; "argument" for one without an
-      option; "option" for a required one; "hidden" for one that the command line does not take
+      option, as ids are that have no flags; "option" for a required one; "hidden" for one that no command takes
     - default: on the command line alone
     """
 
@@ -87,6 +87,8 @@ ARGUMENTS: dict[str, Argument] = {
     ),
     "relevant": Argument("Only what answers: nothing if nothing does."),
     "id_of_session": Argument("The id of a session.", "ID"),
+    "overrides": Argument("An option of the profile, for this call: neighbor_boost=0.", "NAME=VALUE", "--set"),
+    "yes": Argument("Do not ask for confirmation.", flags="--yes,-y"),
 }
 """Meanings by name, for every operation unless its command has another."""
 
@@ -95,6 +97,8 @@ ARGUMENTS: dict[str, Argument] = {
 Effect = Literal["reads", "writes", "destroys"]
 REQUIRED = inspect.Parameter.empty
 """The default of an argument that has to be given."""
+SERVER = "server"
+"""The name of a `Tool` that the MCP server has, as a tool of its own."""
 SESSION_PREFIX = "session."
 """Prefix of the names of the methods of one session, whose `id` and `agent` are arguments of theirs."""
 _SESSION_ID = inspect.Parameter("id", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation="str")
@@ -108,13 +112,13 @@ class Command(NamedTuple):
 
     - words: "scopes", or "sessions list"; by default the last part of the operation's name
     - show: columns, as "id since:created_at uses:use_count:.0%"; "# WHAT" for a number and what it counts, or
-      "# WHAT:attribute; ..." for several; "=" for a value as it is; or "module:function", which prints the value
+      "# WHAT:attribute; ..." for several; "=" for a value as it is; or a function of `printers`, or "module:function"
     - json: the one field of the JSON of a number or a text, or "module:function", which makes it of the value
-    - fails: "empty" for exit code 1 if the value is, or "module:function", which tells
-    - call: "module:function" of the memory and the arguments, in place of the operation's
+    - fails: "empty" for exit code 1 if the value is; or an attribute that tells, as "failed" or "not ok"
+    - call: a function of `commands`, or "module:function", in place of the operation's; its docstring is the command's
+      help. It takes the memory, or a context to open one itself, options of its own, and other arguments as `**fields`
+    - of: "module:Class.method" whose arguments `**fields` are, in place of the operation's, if they have a meaning
     - each: an argument that may be repeated; the values of all calls are a list then
-    - sets: whether it takes options of a profile by `--set`
-    - run: "module:function", a command in place of one made from the operation
     - within: whether `--scope` binds the memory; create: whether a store that is missing is made
     - bar: the label and the unit of a bar; confirm: a question that `--yes` answers, if it writes; of `each` only if
       there are several, `{count}`
@@ -126,9 +130,8 @@ class Command(NamedTuple):
     json: str = ""
     fails: str = ""
     call: str = ""
+    of: str = ""
     each: str = ""
-    sets: bool = False
-    run: str = ""
     within: bool = False
     create: bool = False
     bar: tuple[str, str] | None = None
@@ -137,20 +140,29 @@ class Command(NamedTuple):
 
 
 class Tool(NamedTuple):
-    """The form in which models see an operation: an action of a tool.
+    """The form in which models see an operation: an action of a tool, or a tool of the MCP server.
 
-    - name: the tool, such as "session"
+    - name: the tool, such as "session", or `SERVER`
     - action: by default the last part of the operation's name
-    - about: what the action does, for a model; by default the operation's summary
     - arguments: those that a model may give, with their defaults; None: all that JSON can have
+    - run: "module:function" of the call and the arguments that have a value, in place of the operation's
+    - also: names that other systems have for arguments, with these
+    - about: what the action does, for a model; by default the docstring of `run`, or the operation's summary
     - outcome: what the result of an action says that returns nothing
+    - title: of a tool of the server, as hosts show it; by default the operation's summary
+    - hints: of a tool of the server: "idempotent" if it writes the same again, "open" if it reaches out, "plain" if its
+      text is JSON alone, as ChatGPT reads it; all others put stored text between marks
     """
 
     name: str
     action: str = ""
-    about: str = ""
     arguments: Mapping[str, Any] | None = None
+    run: str = ""
+    also: Mapping[str, str] = {}
+    about: str = ""
     outcome: str = "done"
+    title: str = ""
+    hints: str = ""
 
 
 class Operation:
@@ -167,7 +179,7 @@ class Operation:
     - call: "module:function", of a memory and the arguments, if it is no method called `name`; or "module:Class.method"
       of a class that is made of a memory
     - returns: the type of its JSON, if another than that of the function
-    - tool: how models see it; mcp: whether the MCP server offers it too, as a tool of its own
+    - tools: how models see it
     - raw: the body of a request is the argument `body`, as bytes, and the fields are in the query. One that returns
       `bytes` is answered by the bytes of an export
     """
@@ -185,13 +197,12 @@ class Operation:
         returns: str = "",
         status: int = 200,
         command: Command | None = None,
-        tool: Tool | None = None,
-        mcp: bool = False,
+        tools: tuple[Tool, ...] = (),
         raw: bool = False,
     ) -> None:
         self.name, self.about, self.group, self.effect, self.status = name, about, group, effect, status
         self.method, _, self.path = http.partition(" ")
-        self.command, self.tool, self.mcp, self.raw = command, tool, mcp, raw
+        self.command, self.tools, self.raw = command, tools, raw
         self.writes_if, self._call, self._returns = writes_if, call, returns
 
     @property
@@ -367,10 +378,15 @@ def _kind_of_one(hint: Any) -> str:
 
 
 class OperationSet(NamedTuple):
-    """The operations that a package registers, and the help of the first words of their commands that have two."""
+    """The operations that a package registers.
+
+    - command_groups: the help of the first words of their commands that have two
+    - tools: what models are told of tools of several actions that only these operations have
+    """
 
     operations: tuple[Operation, ...]
     command_groups: Mapping[str, str] = {}
+    tools: Mapping[str, str] = {}
 
 
 def imported(path: str) -> Any:

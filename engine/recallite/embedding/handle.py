@@ -151,6 +151,8 @@ class EmbedderHandle:
 
     def get(self) -> Embedder:
         """The embedder; EmbedderError when there is none here."""
+        if self._embedder is not None:
+            return self._embedder
         if not self.enabled:
             raise EmbedderError(
                 "this memory has no embedder (Settings(embedder='none')): keyword recall only", "missing"

@@ -330,15 +330,15 @@ class OnnxEmbedder:
         """The ids of every part of every text with special tokens, and the text each belongs to."""
         check_contexts(texts, contexts)
         room = self.max_tokens - self._ids.specials - len(self._document_prefix)
-        heads = list(dict.fromkeys(map(header, contexts)))
-        headers = dict(zip(heads, self._ids.encode(heads, limit=room // 4), strict=True))
+        distinct = [*{*contexts}]
+        headers = dict(zip(distinct, self._ids.encode([*map(header, distinct)], limit=room // 4), strict=True))
         rows: list[NDArray[np.int64]] = []
         owners: list[int] = []
         for owner, (ids, context) in enumerate(zip(self._ids.encode(texts), contexts, strict=True)):
-            head = headers[header(context)]
+            head = headers[context]
             body = room - len(head)
             head = np.concatenate((self._document_prefix, head))
-            for begin in starts(len(ids), body, min(OVERLAP_TOKENS, body // 4)):
+            for begin in [0] if len(ids) <= body else starts(len(ids), body, min(OVERLAP_TOKENS, body // 4)):
                 rows.append(self._ids.frame(np.concatenate((head, ids[begin : begin + body]))))
                 owners.append(owner)
         return rows, np.array(owners, np.int64)

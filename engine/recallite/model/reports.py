@@ -65,6 +65,11 @@ class Forgotten(Plain, frozen=True, kw_only=True):
     holds_again: tuple[str, ...] = ()
     receipt: ErasureReceipt | None = None
 
+    @property
+    def failed(self) -> bool:
+        """Whether nothing was forgotten, or some text of it is left."""
+        return not (self.records or self.services) or not (self.receipt is None or self.receipt.complete)
+
 
 class Finding(Plain, frozen=True, kw_only=True):
     """Something that `audit` found.
@@ -99,6 +104,11 @@ class Audit(Plain, frozen=True, kw_only=True):
     superseded: int = 0
     may_hold: int = 0
     findings: tuple[Finding, ...] = ()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether something was found and not mended."""
+        return not all(entry.mended for entry in self.findings)
 
 
 class Imported(Plain, frozen=True, kw_only=True):

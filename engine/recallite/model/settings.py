@@ -114,8 +114,8 @@ class WritePolicy(Section, frozen=True, kw_only=True):
     @property
     def floor(self) -> float | None:
         """The least cosine for which all vectors are searched; None where they are not."""
-        linked = self.link_cosine if self.most_links else None
-        return min((cosine for cosine in (self.topic_cosine, linked) if cosine is not None), default=None)
+        topic, linked = self.topic_cosine, self.link_cosine if self.most_links else None
+        return linked if topic is None else topic if linked is None else min(topic, linked)
 
 
 class Consolidation(Section, frozen=True, kw_only=True):

@@ -21,6 +21,7 @@ from recallite.recall.calibration import (
     text_weights,
 )
 from recallite.recall.confidence import (
+    LEAST_BEARING,
     MOST_READ,
     MOST_WEIGHED,
     SURE_IF_READ,
@@ -32,7 +33,9 @@ from recallite.recall.confidence import (
     lack_of_confidence,
     names_of,
     read_hits,
+    states_preference,
     surest_of_each,
+    wants_suggestions,
     weigh_needs,
 )
 from recallite.recall.order import (
@@ -87,21 +90,22 @@ def assess_by_text(
     by_confidence = queries.cohort is not None and queries.cohort.orders and request.mode != "vector"
     assessed = []
     for text, answer, successions in zip(queries.texts, answers, relations.successions, strict=False):
-        parts, read, lacking = frozenset[int](), frozenset[int](), None
+        parts = read = bearing = frozenset[int]()
         better_known: Set[int] = frozenset()
+        lacking = None
         weigh_passages(answer, records, passages, size)
         if queries.unread is not None or _is_foreign(text, embedder):
             weigh_by_letters([text] if whole else queries.texts, answer, records)
         if request.relevant and _says_little(text):
             answer.confidence[:] = [0.0] * len(answer.confidence)
         if whole:
-            parts, read, better_known, lacking = _assess(
+            parts, read, bearing, better_known, lacking = _assess(
                 text, answer, records, request, weights, embedder, by_vector, by_confidence
             )
         answer = left = order_by_text(text, answer, better_known, read, records, relations, successions)
         if cuts or len(answer.row_ids) > request.limit:
             left = _cut(text, answer, records, request, parts, read, successions, relations.contradictions)
-        gaps = _gaps(text, answer, left, lacking, request, read)
+        gaps = _gaps(text, answer, left, lacking, request, read, bearing)
         if relations.in_order:
             left = newest_first(text, left, records)
         assessed.append(left._replace(gaps=gaps))
@@ -111,16 +115,16 @@ def assess_by_text(
 def _assess(
     text: str, answer: Answer, records: Mapping[int, Found], request: Request, weights: TextWeights,
     embedder: str | None, by_vector: bool, by_confidence: bool,
-) -> tuple[frozenset[int], frozenset[int], Set[int], str | None]:  # fmt: skip
+) -> tuple[frozenset[int], frozenset[int], frozenset[int], Set[int], str | None]:  # fmt: skip
     """Adjust the confidence of hits by their texts, and return the row ids of those that answer a part of the question
-    or are needed by a request, of those that were read, and the ranks of those whose confidence may put them before
-    others.
+    or are needed by a request, of those that were read, of preferences that bear on it without an answer, and the ranks
+    of those whose confidence may put them before others.
 
     Last comes the kind of value that the question asks for, where no hit has one.
     """
     slot, sure, lacking = slot_of(text), answer.confidence, answer.row_ids != []
     names: list[Name | None] = []
-    parts = read = needed = frozenset[int]()
+    parts = read = needed = bearing = frozenset[int]()
     # Most questions name no kind of value, and most texts do not ask: they stay as they are.
     for rank, row_id in enumerate(answer.row_ids[:_ASSESSED]):
         record = records.get(row_id)
@@ -141,7 +145,9 @@ def _assess(
         unnamed = {row_id: records[row_id] for row_id, name in named if not name and row_id in records}
         before, sure[:] = [*sure], read_hits(text, answer.row_ids, sure, unnamed, embedder)
         changed = {rank for rank, confidence in enumerate(before) if sure[rank] != confidence}
-        read, better_known = frozenset(answer.row_ids[rank] for rank in changed), better_known | changed
+        better_known |= changed
+        bears = _bearing(text, answer, before, changed, records) if request.relevant else set[int]()
+        read, bearing = (frozenset(map(answer.row_ids.__getitem__, ranks)) for ranks in (changed - bears, bears))
     if request.relevant and (asked := named_in(text)) is not None:
         for rank, row_id in enumerate(answer.row_ids[:_ASSESSED]):
             record = records.get(row_id) if sure[rank] >= ANSWER_CONFIDENCE else None
@@ -163,7 +169,24 @@ def _assess(
         better_known = frozenset()
     elif better_known:
         parts = surest_of_each(answer, names)
-    return parts | needed, read, better_known, slot if lacking else None
+    return parts | needed | bearing, read, bearing, better_known, slot if lacking else None
+
+
+def _bearing(
+    question: str, answer: Answer, before: Sequence[float], read: Set[int], records: Mapping[int, Found]
+) -> set[int]:
+    """The ranks, of those that were read and answer nothing, of preferences that bear on what is to be suggested.
+
+    They are as sure as they were before, or as an answer has to be.
+    """
+    sure = answer.confidence
+    unsure = {rank for rank in read if sure[rank] < SURE_IF_READ and sure[rank] < before[rank] >= LEAST_BEARING}
+    if not unsure or not wants_suggestions(question):
+        return set()
+    bears = {rank for rank in unsure if states_preference(records[answer.row_ids[rank]].text)}
+    for rank in bears:
+        sure[rank] = max(before[rank], ANSWER_CONFIDENCE)
+    return bears
 
 
 def weigh_passages(answer: Answer, records: Mapping[int, Found], weights: PassageWeights | None, size: float) -> None:
@@ -258,16 +281,21 @@ def _signals(queries: Queries, request: Request) -> str:
 
 
 def _gaps(
-    text: str, answer: Answer, left: Answer, lacking: str | None, request: Request, read: frozenset[int]
+    text: str, answer: Answer, left: Answer, lacking: str | None, request: Request, read: frozenset[int],
+    bearing: frozenset[int],
 ) -> tuple[str, ...]:  # fmt: skip
-    """The evidence gaps of an answer: none if a ranked hit closes them, unless no ranked hit is left after the cut."""
+    """The evidence gaps of an answer: none if a ranked hit closes them, unless no ranked hit is left after the cut.
+
+    What only bears on the question closes none.
+    """
     ranked = answer.confidence[: len(answer.confidence) - answer.brought]
     missing, nothing_left = answer.missing, len(left.row_ids) == left.brought < len(answer.row_ids)
     best = max(ranked, default=-1.0)
     if missing is None:  # the gaps are those of its sub-questions
         unsure = nothing_left and not answer.gaps and request.profile.gap_confidence > 0
         return (lack_of_confidence(best),) if unsure else answer.gaps
-    closed = any(map(partial(_suffices, missing.closing, read), answer.row_ids, ranked))
+    closes = partial(_suffices, missing.closing, read)
+    closed = any(id not in bearing and closes(id, sure) for id, sure in zip(answer.row_ids, ranked, strict=False))
     if missing.closing <= 0 or (closed and not nothing_left):
         return answer.gaps
     score = -1.0 if nothing_left else missing.score

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import date
 from functools import lru_cache
-from typing import Any, Literal, TypedDict, get_args
+from typing import Any, Literal, TypedDict, Unpack, get_args
 
 from msgspec import Struct, structs
 
@@ -68,6 +68,14 @@ class RecallOptions(TypedDict, total=False):
     diversify_by: Diversity | None
     token_budget: int | None
     purpose: Purpose
+
+
+# Options as they are if not given. Those of no filter and no profile are parameters of `_plain_request`, in this order.
+_IN_FILTER = ("scope", "kinds", "tags", "where", "as_of", "valid_at")
+_ABSENT: dict[str, Any] = {
+    **dict.fromkeys(RecallOptions.__annotations__), "mode": "hybrid", "relevant": False, "sessions": False,
+    "purpose": "use",
+}  # fmt: skip
 
 
 class Request(Struct, frozen=True, kw_only=True):
@@ -168,37 +176,26 @@ def build_request(
     /,
     *,
     limit: int | None = None,
-    mode: str = "hybrid",
-    profile: str | Profile | Mapping[str, Any] | None = None,
-    relevant: bool = False,
-    scope: str | Sequence[str] | None = None,
-    kinds: str | Sequence[str] | None = None,
-    sessions: bool = False,
-    tags: Sequence[str] | None = None,
-    where: Mapping[str, Any] | None = None,
-    as_of: date | str | None = None,
-    valid_at: date | str | None = None,
-    filter: Filter | None = None,
-    diversify_by: str | None = None,
-    token_budget: int | None = None,
-    purpose: str = "use",
+    **options: Unpack[RecallOptions],
 ) -> Request:
     """Check the arguments of `recall`, of a handle bound to `base` that reads the `shared` scopes too."""
+    given: dict[str, Any] = {**_ABSENT, **options}
+    if len(given) > len(_ABSENT):
+        raise TypeError(f"recall has no argument {min(given.keys() - _ABSENT.keys())}")
     choices: dict[str, Any] = {}
+    profile, filter, sessions = given.pop("profile"), given.pop("filter"), given.pop("sessions")
     if isinstance(profile, Mapping):
         choices, profile = dict(profile), None
         profile = choices.pop("name", None)
+    fields = {name: given.pop(name) for name in _IN_FILTER}
     chosen = default_profile if profile is None else profile, tuple(choices), *choices.values()
-    plain = base, shared, limit, mode, relevant, diversify_by, token_budget, purpose
+    plain = base, shared, limit, *given.values()
     try:
         request = _plain_request(*plain, *chosen)
     except TypeError:  # a value that cannot be a key
         request = _plain_request.__wrapped__(*plain, *chosen)
     if request.limit > MAX_LIMIT:
         raise InvalidInput(f"limit is {request.limit:,}: at most {MAX_LIMIT:,}; use list() to walk through a store")
-    fields: dict[str, Any] = {
-        "scope": scope, "kinds": kinds, "tags": tags, "where": where, "as_of": as_of, "valid_at": valid_at
-    }  # fmt: skip
     if sessions:
         fields["sessions"] = sessions
     if filter is None and _NOTHING.issuperset(map(type, fields.values())):

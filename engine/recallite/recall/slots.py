@@ -236,7 +236,8 @@ def named_in(question: str) -> Named | None:
     """What a question names that a text may have another one of; None if nothing."""
     words = _TOKEN.findall(question)
     numbers = [i for i, word in enumerate(words) if _PURE_NUMBER.fullmatch(word) and not _YEAR.fullmatch(word)]
-    codes, names = [word for word in words if _is_code(word)], [*_names_in(words, 1)]
+    codes = [word for word in words if _DIGITS.search(word) and _is_code(word)]
+    names = [*_names_in(words, 1)]
     return Named(words, frozenset(tokenize(question)), codes, numbers, names) if codes or numbers or names else None
 
 
@@ -271,9 +272,7 @@ def contradicts(asked: Named, text: str, names: Sequence[str] = ()) -> bool:
 
 def _is_code(word: str) -> bool:
     """Whether a word has letters and digits; "3rd", "10am" and "1990s" are numbers."""
-    return not (word.isalpha() or word.isdecimal() or _COUNTED.fullmatch(word)) and bool(
-        _DIGITS.search(word) and _LETTER.search(word)
-    )
+    return bool(not _COUNTED.fullmatch(word) and _DIGITS.search(word) and _LETTER.search(word))
 
 
 def _names_another(asked: Named, run: tuple[int, int], told: Sequence[str], known: Set[str]) -> bool:

@@ -19,7 +19,7 @@ from recallite.model.reports import Forgotten
 from recallite.model.settings import WritePolicy
 from recallite.remember.embed import embed_rows, embedder_of, identity_for
 from recallite.remember.pending import catch_up, compare_changed, start_comparing
-from recallite.remember.prepare import check_context, check_expiry, metadata_json, read_times, uuid7
+from recallite.remember.prepare import CHECKS, check_context, check_expiry, metadata_json, read_times, uuid7
 from recallite.remember.relations import (
     RowRefused,
     check_speaker,
@@ -50,6 +50,7 @@ _REPLACED = (
     "valid_until", "valid_resolved", "expires_at", "expires_after",
 )  # fmt: skip
 _PROCEDURE = "procedure"
+_MAY_BE_NONE = ("topic", "source", "position")
 # What may be changed of a message of a session.
 _OF_MESSAGES = {"tags", "importance", "pinned", "metadata", "expires_at", "renew"}
 _OF_CHUNKS = ("text", "context", "vector", "kind", "scope", "source", "position", "metadata")
@@ -318,36 +319,25 @@ def _checked(changes: Mapping[str, Any], base: str) -> tuple[dict[str, Any], tup
     columns: dict[str, Any] = {}
     tags = None
     for name, value in changes.items():
-        match name:
-            case "text" | "context" | "vector":
-                continue
-            case "tags":
-                tags = checks.check_tags(value)
-            case "kind":
-                columns[name] = checks.check_name(value, name)
-                if value == _PROCEDURE:
-                    raise InvalidInput("update makes no procedure of a memory: use procedures.save")
-                if value == MESSAGE_KIND:
-                    raise InvalidInput("update makes no message of a memory: use sessions.open(id).append")
-            case "topic" | "source":
-                columns[name] = None if value is None else checks.check_name(value, name)
-            case "scope":
-                columns[name] = checks.join_scopes(base, value) or "/"
-            case "importance":
-                columns[name] = checks.check_unit(value, name)
-            case "metadata":
-                columns[name] = metadata_json(checks.check_metadata(value))
-            case "position":
-                columns[name] = None if value is None else checks.check_count(value, name, minimum=0)
-            case "valid_from" | "valid_until":
-                columns[name] = checks.check_time(value, name)
-            case "expires_at":
-                columns["expires_at"], columns["expires_after"] = check_expiry(value, checks.now_us())
-            case "pinned":
-                columns[name] = checks.check_flag(value, name)
-            case _:
-                use = ", ".join(Changes.__annotations__) if name != "expires_after" else "expires_at=timedelta(...)"
-                raise InvalidInput(f"update has no field {shown(name)}: use {use}")
+        if name in ("text", "context", "vector"):
+            continue
+        if name == "tags":
+            tags = checks.check_tags(value)
+        elif name == "scope":
+            columns[name] = checks.join_scopes(base, value) or "/"
+        elif name == "metadata":
+            columns[name] = metadata_json(checks.check_metadata(value))
+        elif name == "expires_at":
+            columns["expires_at"], columns["expires_after"] = check_expiry(value, checks.now_us())
+        elif name in CHECKS and name in Changes.__annotations__:
+            columns[name] = None if value is None and name in _MAY_BE_NONE else CHECKS[name](value, name)
+        else:
+            use = ", ".join(Changes.__annotations__) if name != "expires_after" else "expires_at=timedelta(...)"
+            raise InvalidInput(f"update has no field {shown(name)}: use {use}")
+    if columns.get("kind") == _PROCEDURE:
+        raise InvalidInput("update makes no procedure of a memory: use procedures.save")
+    if columns.get("kind") == MESSAGE_KIND:
+        raise InvalidInput("update makes no message of a memory: use sessions.open(id).append")
     return columns, tags
 
 
@@ -372,9 +362,8 @@ def version_row(text: str, context: str | None, *, indexed: bool = True) -> Row:
     """A row with only the fields that a new version changes."""
     now = checks.now_us()
     return Row(
-        public_id=uuid7(), kind="", scope="/", text=text, context=context, importance=0.5, pinned=False, topic=None,
-        source=None, position=None, created_at=now, valid_from=None, updated_at=now, expires_at=None, recorded_from=now,
-        metadata=None, content_hash=content_hash(text, context), indexed=indexed,
+        public_id=uuid7(), kind="", scope="/", text=text, context=context, created_at=now, updated_at=now,
+        recorded_from=now, content_hash=content_hash(text, context), indexed=indexed,
     )  # fmt: skip
 
 

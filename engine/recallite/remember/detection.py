@@ -37,12 +37,10 @@ from recallite.text.standing import standing_of_each
 from recallite.text.statements import (
     Outline,
     Pair,
-    Statement,
     Verdict,
     cosine_of_one_topic,
     judge,
     judge_all,
-    may_relate,
     outline_of,
     several_valued,
     statement_of,
@@ -104,6 +102,7 @@ class _Compared(Struct, gc=False):
     relations: tuple[Relation, ...] = ()
     # The further times at which the texts of the row and of others were said before it, by public id.
     times: dict[str, set[int]] = field(default_factory=dict)
+    told_at: tuple[int, ...] = ()
 
 
 class Detection:
@@ -124,7 +123,7 @@ class Detection:
         """`give_way` is called after each row that is read. `verdicts` are kept for others that judge the same."""
         self._writer, self._rows, self._policy, self._give_way = writer, rows, policy, give_way
         self._verdicts: Verdicts = {} if verdicts is None else verdicts
-        self._now = now_us()
+        self._now, self._compares = now_us(), policy.compares
         self._several = several_valued(policy.several_values)
         self._embedder = writer.vectors.active_embedder()
         # The indices of the rows read, ascending, by scope, kind, authority and key; and of the rows written.
@@ -148,7 +147,7 @@ class Detection:
     def compared(self, i: int) -> Detected:
         """The effects of a row on the records before it."""
         row = self._rows[i]
-        if not self._is_compared(i):
+        if not self._is_compared(i, row):
             return NOTHING
         effects: dict[str, list[Relation]] = {}
         same: Relation | None = None
@@ -189,10 +188,9 @@ class Detection:
         self._read(i)
         self._written.add(i)
 
-    def _is_compared(self, i: int) -> bool:
+    def _is_compared(self, i: int, row: Row) -> bool:
         """Whether a row may change others. A turn of a transcript is evidence; recall puts what it says in order."""
-        row = self._rows[i]
-        return self._policy.compares and row.kind not in KINDS_THAT_LAST and row.position is None
+        return self._compares and row.kind not in KINDS_THAT_LAST and row.position is None
 
     def claim(self, known: Known, before: dict[str, set[int]] | None = None) -> Claim:
         """Return the claim of a record, with the times at which its text was said `before` (the present row)."""
@@ -239,7 +237,8 @@ class Detection:
         claims = self.claim(new), self.claim(old)
         if which_stands(*claims) is not claims[0]:
             return False
-        verdict = judge(_statement(new), _statement(old), later=True, several=self._several)
+        statements = statement_of(new.text, new.context), statement_of(old.text, old.context)
+        verdict = judge(*statements, later=True, several=self._several)
         return verdict.outcome == "supersedes" and self._is_sure(verdict)
 
     def _is_sure(self, verdict: Verdict) -> bool:
@@ -252,8 +251,8 @@ class Detection:
         compared = self._ahead.pop(i, None)
         gone = self._superseded | self._told_again if self._told_again else self._superseded
         # The rows that it was compared with must have been written, and none superseded or said again since.
-        is_current = compared is not None and self._written.issuperset(compared.indices)
-        if compared is None or not is_current or not gone.isdisjoint(other.public_id for other in compared.others):
+        others = [other.public_id for other in compared.others] if gone and compared is not None else ()
+        if compared is None or not self._written.issuperset(compared.indices) or not gone.isdisjoint(others):
             (stored,) = self._stored([i], 2 * _MOST if self._superseded else _MOST)
             compared = self._candidates(i, stored, i)
             self._judge([compared])
@@ -265,9 +264,10 @@ class Detection:
         if i < self._read_to:
             return
         begin, self._read_to = self._read_to, min(i + _AT_ONCE, len(self._rows))
-        ahead = [row for row in range(begin, self._read_to) if self._is_compared(row)]
+        ahead = [row for row in range(begin, self._read_to) if self._is_compared(row, self._rows[row])]
         sought = [row for row in ahead if row >= i]
-        standing_of_each([("", self._rows[row].text, None) for row in sought])  # all at once, where keys ask for each
+        if len(sought) > 1:  # all at once, where keys ask for each
+            standing_of_each([("", self._rows[row].text, None) for row in sought])
         stored = dict(zip(sought, self._stored(sought, _MOST), strict=True))
         self._ahead, self._told_again = {}, set()
         for earlier in ahead:
@@ -335,12 +335,14 @@ class Detection:
         each other. What was said before another and again after it is judged both ways: if that replaced it, it now
         replaces that.
         """
-        near: list[tuple[_Compared, Known, tuple[bool, bool]]] = []
+        near: list[tuple[_Compared, Known, tuple[int, int]]] = []
         for compared in rows:
-            outline = _outline(compared.row)
+            outline = outline_of(compared.row.text, compared.row.context)
             for other in compared.others:
-                known_outline = _outline(other)
-                may_replace = may_relate(outline, known_outline), may_relate(known_outline, outline)
+                stored = Outline.unpacked(other.outline) if isinstance(other, StatementCandidate) else None
+                known = stored or outline_of(other.text, other.context)
+                # Without a bit in common one cannot replace the other.
+                may_replace = outline.newer & known.older, known.newer & outline.older
                 if may_replace[0] or may_replace[1]:
                     near.append((compared, other, may_replace))
             self._give_way()
@@ -350,16 +352,16 @@ class Detection:
         judged: list[tuple[_Compared, Known]] = []
         pairs: list[Pair] = []
         for compared, other, may_replace in near:
-            told_at = self.claim(compared.row, compared.times).told_at
+            told_at = compared.told_at = compared.told_at or self.claim(compared.row, compared.times).told_at
             other_told_at = self.claim(other, compared.times).told_at
             is_newer, apart = told_at[-1] >= other_told_at[-1], told_at[-1] != other_told_at[-1]
             later, earlier = (told_at, other_told_at) if is_newer else (other_told_at, told_at)
             both_ways = apart and later[0] <= earlier[-1]
+            mine, his = statement_of(compared.row.text, compared.row.context), statement_of(other.text, other.context)
             for row_is_new in (is_newer, not is_newer)[: 1 + both_ways]:
                 if may_replace[not row_is_new]:
-                    new, old = (compared.row, other) if row_is_new else (other, compared.row)
                     judged.append((compared, other))
-                    pairs.append(Pair(_statement(new), _statement(old), apart))
+                    pairs.append(Pair(mine, his, apart) if row_is_new else Pair(his, mine, apart))
         found: dict[tuple[str, str], tuple[_Compared, Known, Verdict]] = {}
         for (compared, other), verdict in zip(judged, self._verdicts_on(pairs), strict=True):
             ends = compared.row.public_id, other.public_id
@@ -387,7 +389,9 @@ class Detection:
         if verdict.outcome != "independent":
             return None
         old, new = sorted((compared.row, other), key=lambda known: self.claim(known, compared.times).told_at)
-        return cosine_of_one_topic(_statement(new), _statement(old), self._several)
+        return cosine_of_one_topic(
+            statement_of(new.text, new.context), statement_of(old.text, old.context), self._several
+        )
 
     def _find_said_before(self, near: Sequence[tuple[_Compared, Known, object]]) -> None:
         """Add the times at which records before each row had the same text, superseded ones among them."""
@@ -480,16 +484,6 @@ def _is_same(known: Known, other: Known) -> bool:
     )  # fmt: skip
 
 
-def _outline(known: Known) -> Outline:
-    """The outline that the store has, or else of the text."""
-    stored = Outline.unpacked(known.outline) if isinstance(known, StatementCandidate) else None
-    return stored or outline_of(known.text, known.context)
-
-
-def _statement(known: Known) -> Statement:
-    return statement_of(known.text, known.context)
-
-
 class TextDetection(Detection):
     """Compares rows only with records of the same text: no statement is parsed."""
 
@@ -518,8 +512,8 @@ class TextDetection(Detection):
     def said_again(self, known: Known, row: Row) -> None:
         """Add no times: of one text, none replaces another."""
 
-    def _is_compared(self, i: int) -> bool:
-        return not self._alone[i] and super()._is_compared(i)
+    def _is_compared(self, i: int, row: Row) -> bool:
+        return not self._alone[i] and super()._is_compared(i, row)
 
     def _stored(self, indices: Sequence[int], most: int) -> list[list[StatementCandidate]]:
         rows = [self._rows[i] for i in indices]
@@ -556,21 +550,17 @@ class Effects:
         self._row_id, self._insert = row_id, insert
         # Old and new records; with the time at which the new one was said again, if it was said before the old one.
         self._superseded: list[tuple[Known, Known, Relation, int]] = []
-        self._repeated: list[tuple[Known, Row]] = []
-        self._contradicted: list[tuple[Row, Relation]] = []
-        self._undecided: list[tuple[Row, Relation]] = []
-
-    @property
-    def undecided(self) -> bool:
-        """Whether a pair waits for a language model."""
-        return bool(self._undecided)
+        self._added: list[tuple[Row, Detected]] = []
+        # Whether a pair waits for a language model.
+        self.undecided = False
 
     def add(self, row: Row, detected: Detected) -> None:
         """Keep what a new record does to others, or, if it repeats one, what that one does."""
         new: Known = row
+        self._added.append((row, detected))
+        self.undecided |= self._asks and bool(detected.undecided)
         if detected.same is not None:
             new = detected.same.other
-            self._repeated.append((new, row))
             self._detection.said_again(new, row)
         for relation in detected.superseded:
             self._replace(relation.other, new, relation)
@@ -583,9 +573,6 @@ class Effects:
             for former in before:
                 self._replace(former, row, relation)
             self._detection.superseded(row)
-        self._contradicted += ((row, relation) for relation in detected.contradicted)
-        if self._asks:
-            self._undecided += ((row, relation) for relation in detected.undecided)
 
     def add_repetition(self, row: Row, same: Relation) -> None:
         """Keep a stored record as the repetition of another, which stands in its place."""
@@ -601,29 +588,26 @@ class Effects:
     def store(self) -> None:
         """Store all that was added; the records are stored."""
         self._supersede()
-        if self._repeated:
-            self._writer.occurrences.add(
-                (self._row_id(known), told_at, None if (text or row.text) == known.text else text or row.text)
-                for known, row in self._repeated
-                for told_at, text in ((row.created_at, None), *row.repeated)
-            )
-        if self._contradicted:
-            self._writer.links.put(
-                LinkRow(
-                    self._row_id(row), self._row_id(relation.other), "contradicts", relation.verdict.confidence,
-                    self._now, relation.verdict.reason,
-                )
-                for row, relation in self._contradicted
-            )  # fmt: skip
-        if self._undecided:
-            self._writer.judgements.put(
-                Judgement(
-                    self._row_id(old), self._row_id(new), relation.verdict.confidence, relation.verdict.reason,
-                    self._now,
-                )
-                for row, relation in self._undecided
-                for old, new in [sorted((row, relation.other), key=self._detection.told_at)]
-            )  # fmt: skip
+        occurrences, links, judgements = [], [], []
+        for row, detected in self._added:
+            if detected.same is not None:
+                known = detected.same.other
+                for told_at, text in ((row.created_at, None), *row.repeated):
+                    said = text or row.text
+                    occurrences.append((self._row_id(known), told_at, None if said == known.text else said))
+            for other, verdict, _ in detected.contradicted:
+                ends = self._row_id(row), self._row_id(other)
+                links.append(LinkRow(*ends, "contradicts", verdict.confidence, self._now, verdict.reason))
+            for other, verdict, _ in detected.undecided if self._asks else ():
+                old, new = sorted((row, other), key=self._detection.told_at)
+                ends = self._row_id(old), self._row_id(new)
+                judgements.append(Judgement(*ends, verdict.confidence, verdict.reason, self._now))
+        if occurrences:
+            self._writer.occurrences.add(occurrences)
+        if links:
+            self._writer.links.put(links)
+        if judgements:
+            self._writer.judgements.put(judgements)
 
     def _supersede(self) -> None:
         """Store the supersessions."""
@@ -635,5 +619,6 @@ class Effects:
             holds_from = holds_instead_from(new, old, again)
             row = Supersession(*ids, holds_from, known_from, None, verdict.reason, verdict.confidence, certain)
             rows.append(row._replace(by_rule=True))
-        self._writer.supersessions.put(rows)
+        if rows:
+            self._writer.supersessions.put(rows)
         self._superseded = []

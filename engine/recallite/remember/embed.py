@@ -66,12 +66,11 @@ def identity_for(engine: Engine, vector: object, active: EmbedderRow | None = No
         dimension = check_vectors(vector, None).shape[1]
         return Identity(f"{EXTERNAL}:{dimension}", EXTERNAL, dimension)
     try:
-        engine.check_embedder(active)
+        return engine.check_embedder(active)
     except EmbedderMismatch:
         raise
     except EmbedderError:
         return made_by if active is None else Identity(active.fingerprint, active.name, active.dimension)
-    return embedder.identity()
 
 
 def _begins_anew(engine: Engine, vector: object, active: EmbedderRow) -> bool:
@@ -91,21 +90,19 @@ def embed_rows(
 
     A refused text is marked on its row. If the embedder fails, rows are marked pending and the reason is returned.
     """
-    columns = rows if isinstance(rows, RowColumns) else None
+    columns = RowColumns.of(rows)
     given = [i for i, vector in enumerate(vectors) if vector is not None]
     made: dict[int, Parts] = {}
     if given:
         if identity is None:
             raise InvalidInput("a vector was given, but this memory has no embedder and no dimension yet", "vector")
-        if columns is not None and (arrays := _stacked(vectors, identity.dimension)) is not None:
+        if columns is rows and (arrays := _stacked(vectors, identity.dimension)) is not None:
             columns.give_vectors(arrays)
             return None
         parts_given = _given_parts([vectors[i] for i in given], identity, codes=embedder.stores_codes)
         made.update(zip(given, parts_given, strict=True))
-    texts = [row.text for row in rows] if columns is None else columns.text
-    contexts = [row.context for row in rows] if columns is None else columns.context
-    indexed = [row.indexed for row in rows] if columns is None else columns.indexed
-    lacking = [i for i in range(len(texts)) if i not in made and indexed[i]]
+    texts, contexts = columns.text, columns.context
+    lacking = [i for i, indexed in enumerate(columns.indexed) if indexed and i not in made]
     if embedder.ahead:
         ahead = {i: embedder.ahead.get((texts[i], contexts[i])) for i in lacking}
         made |= {i: parts for i, parts in ahead.items() if parts is not None}
@@ -123,13 +120,8 @@ def embed_rows(
             problem = fault_text(reason)
             parts = [Parts((), problem=problem)] * len(lacking)
         made.update(zip(lacking, parts, strict=True))
-    plain = {i for i in given if not isinstance(vectors[i], EmbeddedText)}
-    if columns is not None:
-        columns.put_parts(made, plain)
-    else:
-        for i, part in made.items():
-            rows[i].vectors, rows[i].codes, rows[i].vectors_given = part.values, part.codes, i in plain
-            rows[i].refused, rows[i].pending = part.refusal, part.waits
+    plain = {i for i in given if not isinstance(vectors[i], EmbeddedText)} if given else set[int]()
+    columns.put_parts(made, plain)
     return problem
 
 
@@ -164,7 +156,8 @@ def insert_rows(writer: Writer, rows: Sequence[Row], identity: Identity | None) 
 
 def embedder_of(writer: Writer, rows: Sequence[Row], identity: Identity | None) -> EmbedderRow | None:
     """The stored embedder that made these rows' vectors or refused their texts; None where it did neither."""
-    if identity is None or not any(row.vectors or row.refused for row in rows):
+    columns = RowColumns.of(rows)
+    if identity is None or not (any(columns.vectors) or any(columns.refused)):
         return None
     vectors = writer.vectors
     active = vectors.active_embedder() if identity.name == EXTERNAL else None
@@ -208,7 +201,7 @@ def finished(parts: Mapping[int, Parts]) -> dict[int, Parts]:
 
 def retry_reason(parts: Iterable[Parts]) -> str | None:
     """Return the reason why embedding failed for the first text to be tried again; None if there is none."""
-    return next((part.problem for part in parts if part.problem is not None and not part.refused), None)
+    return next(iter([part.problem for part in parts if part.waits]), None)
 
 
 def _bisected(

@@ -13,7 +13,6 @@ from posixpath import commonpath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from msgspec import Struct
 
 from recallite.engine import Engine
 from recallite.index.memory_index import MemoryIndex
@@ -42,39 +41,13 @@ SPARE = 6
 """Neighbours fetched beyond those that may be linked: this batch may replace the text of some."""
 
 
-class CandidateRecord(Struct):
-    """A record that a row may quote, continue or be linked to: a stored one, or one of this batch."""
-
-    row_id: int | None
-    public_id: str
-    scope: str
-    kind: str
-    text: str
-    context: str | None
-    topic: str | None
-    pinned: bool
-    authority: int
-    content_hash: bytes
-    recorded_from: int
-    # The row of this batch that its text comes from; None while it has the stored text.
-    text_row: int | None = None
-
-    @classmethod
-    def of(cls, row: Row, text_row: int, row_id: int | None = None) -> CandidateRecord:
-        """Return the candidate that a row of this batch is, or a stored record that it replaces."""
-        return cls(
-            row_id, row.public_id, row.scope, row.kind, row.text, row.context, row.topic, row.pinned,
-            row.authority, row.content_hash, row.recorded_from, text_row,
-        )  # fmt: skip
-
-
 class Match(NamedTuple):
     """A record near a row; `record` is only its row id where nothing else had to be read.
 
     `whole` is True where both texts were embedded in one part.
     """
 
-    record: CandidateRecord | int
+    record: CurrentRecord | int
     cosine: float
     whole: bool
 
@@ -94,17 +67,18 @@ class MergeCandidates:
         quotations: Sequence[Quotation],
         insert_waiting: Callable[[], None],
         *,
+        now: int,
         report: bool,
     ) -> None:
         """`report` reads what links are reported with."""
         self._reader, self._rows, self._policy = reader, rows, policy
         self._quotations, self._insert_waiting, self._report = quotations, insert_waiting, report
-        self._by_id: dict[int, CandidateRecord] = {}
-        self._by_key: dict[bytes, list[CandidateRecord]] = {}
+        self._by_id: dict[int, CurrentRecord] = {}
+        self._by_key: dict[bytes, list[CurrentRecord]] = {}
         # By scope, kind, topic and authority.
-        self._by_topic: dict[tuple[str, str, str, int], CandidateRecord] = {}
-        self._by_row: list[CandidateRecord | None] = [None] * len(rows)
-        self._now = now_us()
+        self._by_topic: dict[tuple[str, str, str, int], CurrentRecord] = {}
+        self._by_row: list[CurrentRecord | None] = [None] * len(rows)
+        self._now = now
         self._neighbors: Sequence[Sequence[Neighbor]] = [()] * len(rows) if near is None else near.neighbors
         self._batch_matches = None if near is None or len(rows) < 2 else BatchMatches(rows, policy.most_links + SPARE)
         self._load()
@@ -128,7 +102,7 @@ class MergeCandidates:
                 matches.append(Match(earlier, cosine, whole))
         return sorted(matches, key=lambda neighbor: -neighbor.cosine)
 
-    def quoted(self, i: int, row: Row) -> CandidateRecord | None:
+    def quoted(self, i: int, row: Row) -> CurrentRecord | None:
         """The record that a row quotes as recall may have returned it."""
         if not self._quotations:
             return None
@@ -139,7 +113,7 @@ class MergeCandidates:
         )
         return quoted[0] if quoted else None
 
-    def on_topic(self, row: Row, matches: Sequence[Match]) -> tuple[CandidateRecord | None, float | None]:
+    def on_topic(self, row: Row, matches: Sequence[Match]) -> tuple[CurrentRecord | None, float | None]:
         """The record on the topic of a row, and the cosine where it was found by similarity."""
         if row.topic is not None:
             for rank in range(row.authority, LOWEST_RANK - 1, -1):
@@ -151,7 +125,7 @@ class MergeCandidates:
             if least is None or match.cosine < least:
                 break
             record = match.record
-            if not match.whole or not isinstance(record, CandidateRecord) or record.authority > row.authority:
+            if not match.whole or not isinstance(record, CurrentRecord) or record.authority > row.authority:
                 continue
             one, other = (
                 side.text if side.context is None else f"{side.context}\n{side.text}" for side in (row, record)
@@ -160,13 +134,13 @@ class MergeCandidates:
                 return record, match.cosine
         return None, None
 
-    def of(self, known: Known) -> CandidateRecord | None:
+    def of(self, known: Known) -> CurrentRecord | None:
         """The candidate that a record is, a stored one or a row of the batch."""
         if isinstance(known, StatementCandidate):
             return next(map(self._add, self._reader.records.current([known.row_id], self._now)), None)
         return next((record for record in self._by_row if record and record.public_id == known.public_id), None)
 
-    def takes_text_of(self, candidate: CandidateRecord, i: int, row: Row) -> None:
+    def takes_text_of(self, candidate: CurrentRecord, i: int, row: Row) -> None:
         """Record that a record now has the text of this row."""
         if candidate.text_row != i:
             same_text = self._by_key.get(candidate.content_hash[:KEY_BYTES], [])
@@ -181,16 +155,17 @@ class MergeCandidates:
         if candidate.topic is not None:
             self._by_topic[_topic_of(candidate)] = candidate
 
-    def replaced(self, row_id: int, i: int, row: Row) -> None:
-        """Record that a stored record has been replaced by this row."""
+    def replaced(self, row_id: int, i: int, row: Row) -> CurrentRecord:
+        """Record that a stored record has been replaced by this row; returns it."""
         candidate = self._by_id.get(row_id)
         if candidate is None:
-            candidate = self._by_id[row_id] = CandidateRecord.of(row, i, row_id)
+            candidate = self._by_id[row_id] = CurrentRecord.of(row, i, row_id)
         self._drop_topic(candidate)
         candidate.scope, candidate.kind, candidate.topic, candidate.pinned = row.scope, row.kind, row.topic, row.pinned
         self.takes_text_of(candidate, i, row)
+        return candidate
 
-    def stored(self, candidate: CandidateRecord, row_id: int) -> None:
+    def stored(self, candidate: CurrentRecord, row_id: int) -> None:
         """Record the row id of a row that has been inserted."""
         candidate.row_id = row_id
         self._by_id[row_id] = candidate
@@ -198,32 +173,33 @@ class MergeCandidates:
     def _load(self) -> None:
         """Read the records that a row may quote or that share its topic, and neighbours for more than their row id."""
         policy, records = self._policy, self._reader.records
-        if keys := {key for quotation in self._quotations for key in quotation.keys}:
+        keys = {key for quotation in self._quotations for key in quotation.keys} if self._quotations else ()
+        if keys:
             for current in records.current_by_text(list(keys), self._now):
                 self._add(current)
-        topics = {topic for topic in self._rows.topic if topic is not None}
-        if topics and policy.merge_strategy != "append":
+        topics = {topic for topic in self._rows.topic if topic} if policy.merge_strategy != "append" else ()
+        if topics:
             for current in records.current_by_topic(list(topics), self._now):
                 candidate = self._add(current)
                 self._by_topic[_topic_of(candidate)] = candidate
         least = 0.0 if self._report else 2.0 if policy.topic_cosine is None else policy.topic_cosine
-        if ids := {neighbor.row_id for some in self._neighbors for neighbor in some if neighbor.cosine >= least}:
+        near = [some for some in self._neighbors if some]
+        if near and (ids := {neighbor.row_id for some in near for neighbor in some if neighbor.cosine >= least}):
             for current in records.current(list(ids), self._now):
                 self._add(current)
 
-    def _drop_topic(self, candidate: CandidateRecord) -> None:
+    def _drop_topic(self, candidate: CurrentRecord) -> None:
         topic = _topic_of(candidate)
         if self._by_topic.get(topic) is candidate:
             del self._by_topic[topic]
 
-    def _add(self, current: CurrentRecord) -> CandidateRecord:
-        candidate = self._by_id.get(current.row_id)
-        if candidate is None:
-            candidate = self._by_id[current.row_id] = CandidateRecord(**current._asdict())
-            self._by_key.setdefault(current.content_hash[:KEY_BYTES], []).append(candidate)
-        return candidate
+    def _add(self, current: CurrentRecord) -> CurrentRecord:
+        if current.row_id not in self._by_id:
+            self._by_id[current.row_id] = current
+            self._by_key.setdefault(current.content_hash[:KEY_BYTES], []).append(current)
+        return self._by_id[current.row_id]
 
-    def _recallable(self, key: bytes, scope: str) -> list[CandidateRecord]:
+    def _recallable(self, key: bytes, scope: str) -> list[CurrentRecord]:
         """The records with this text that a recall in the scope could have returned; a message is no memory."""
         candidates = self._by_key.get(key, ())
         return [
@@ -233,16 +209,15 @@ class MergeCandidates:
             if scope == "/" or candidate.scope == scope or candidate.scope.startswith(scope + "/")
         ]
 
-    def _claims_hold(self, candidate: CandidateRecord, claims: Sequence[Claim]) -> bool:
+    def _claims_hold(self, candidate: CurrentRecord, claims: Sequence[Claim]) -> bool:
         if not claims:
             return True
         self._insert_waiting()
-        assert candidate.row_id is not None
         record = self._reader.records.get(candidate.row_id)
         return all(_holds(record, name, value) for name, value in claims)
 
 
-def _topic_of(candidate: CandidateRecord) -> tuple[str, str, str, int]:
+def _topic_of(candidate: CurrentRecord) -> tuple[str, str, str, int]:
     return candidate.scope, candidate.kind, candidate.topic or "", candidate.authority
 
 

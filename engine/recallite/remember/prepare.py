@@ -63,47 +63,46 @@ def as_new_record(item: object) -> NewRecord:
 
 
 class Arguments:
-    """The arguments of many items, as lists by their names; an argument that no item gives is absent."""
+    """The arguments of many items: `given` has a list of each that an item gives, by name."""
 
     def __init__(self, items: Sequence[object]) -> None:
         """Raises InvalidInput for an item that `as_new_record` does not take."""
         self.count = len(items)
         if {*map(type, items)} == {str}:
-            self._columns: dict[str, Sequence[Any]] = {"text": items}
+            self.given: dict[str, Sequence[Any]] = {"text": items}
         elif all(type(item) is dict and "text" in item and item.keys() <= _DEFAULTS.keys() for item in items):
             mappings: Sequence[Any] = items
             names: set[str] = set().union(*mappings)
-            self._columns = {name: [item.get(name, _DEFAULTS[name]) for item in mappings] for name in names}
+            self.given = {name: [item.get(name, _DEFAULTS[name]) for item in mappings] for name in names}
         else:
             columns = zip(_FIELDS, zip(*map(_fields_of, map(as_new_record, items)), strict=True), strict=True)
             alone = self.count == 1
-            self._columns = {name: column for name, column in columns if not (alone and column[0] is _DEFAULTS[name])}
+            self.given = {name: column for name, column in columns if not (alone and column[0] is _DEFAULTS[name])}
 
     def __getitem__(self, name: str) -> Sequence[Any]:
         """Return the values of an argument, with its default for items that do not give it."""
-        return self._columns.get(name) or [_DEFAULTS[name]] * self.count
+        return self.given.get(name) or [_DEFAULTS[name]] * self.count
 
     def checked(self, name: str, check: Callable[[Any, str], _Value], unset: Any = None) -> list[_Value]:
-        """Return an argument of each item as `check` returns it; a default is not checked, and is `unset` if given."""
-        column, default = self._columns.get(name), _DEFAULTS[name]
+        """Return a given argument of each item as `check` does; a default is not checked: it is `unset` if given."""
+        column, default = self.given[name], _DEFAULTS[name]
         fallback = default if unset is None else unset
-        if column is None:
-            return [fallback] * self.count
         if name in _REPEATED and all(type(value) is str for value in column):
             values = {value: fallback if value is default else check(value, name) for value in {*column}}
             return [values[value] for value in column]
         return [fallback if value is default else check(value, name) for value in column]
 
 
-_CHECKS: dict[str, Callable[[Any, str], Any]] = {
+CHECKS: dict[str, Callable[[Any, str], Any]] = {
     "kind": check_name, "importance": checks.check_unit, "pinned": checks.check_flag, "topic": check_name,
     "source": check_name, "position": partial(checks.check_count, minimum=0), "valid_from": check_time,
     "valid_until": check_time, "indexed": checks.check_flag,
     "tags": lambda value, _: () if value is None else checks.check_tags(value),
 }  # fmt: skip
-_ROW_DEFAULTS = {
-    field.name: field.default for field in msgspec.structs.fields(Row) if field.default is not msgspec.NODEFAULT
-}
+"""The checks of fields that writes and changes have in common."""
+# What a row has where an argument is not given.
+_UNSET = {field.name: _DEFAULTS.get(field.name, field.default) for field in msgspec.structs.fields(Row)}
+_UNSET["supersedes"] = ()
 
 
 def prepare(item: NewRecord, *, base: str, max_text_chars: int, policy: WritePolicy, exported: bool = False) -> Row:
@@ -145,40 +144,41 @@ def prepare_all(
     If they were `exported`, no time is looked for in the texts. Only `messages` of sessions have their kind. Raises the
     error of one bad item, not always the first.
     """
-    count, checked = arguments.count, arguments.checked
-    texts = _clean(_checked_texts(arguments["text"], max_text_chars), policy)
-    contexts = _clean(checked("context", check_context), policy)
+    count, given, checked = arguments.count, arguments.given, arguments.checked
+    columns: dict[str, list[Any]] = {name: [default] * count for name, default in _UNSET.items()}
+    columns["text"] = _clean(_checked_texts(arguments["text"], max_text_chars), policy)
+    if "context" in given:
+        columns["context"] = _clean(checked("context", check_context), policy)
     # A microsecond apart, so that they have an order; reading a text takes longer than that.
     now = now_us()
-    written_at = [*range(now, now + count)]
-    expiries = checked("expires_at", lambda value, _: check_expiry(value, now), unset=(None, None))
-    columns: dict[str, list[Any]] = {name: [default] * count for name, default in _ROW_DEFAULTS.items()}
-    columns |= {name: checked(name, check) for name, check in _CHECKS.items()}
-    columns |= {
-        "public_id": uuid7s(count),
-        "scope": checked("scope", lambda value, _: join_scopes(base, value) or "/", unset=base),
-        "base": [base] * count,
-        "text": texts,
-        "context": contexts,
-        "content_hash": [b""] * count,
-        "metadata": checked("metadata", lambda value, _: metadata_json(policy.clean_json(check_metadata(value)))),
-        "supersedes": checked("supersedes", check_ids, unset=()),
-        **dict.fromkeys(("created_at", "updated_at", "recorded_from"), written_at),
-        "expires_at": [moment for moment, _ in expiries],
-        "expires_after": [life for _, life in expiries],
-    }
+    written_at: list[Any] = [*range(now, now + count)]
+    columns |= {"created_at": written_at, "updated_at": written_at, "recorded_from": written_at}
+    if "expires_at" in given:
+        expiries = checked("expires_at", lambda value, _: check_expiry(value, now), unset=(None, None))
+        columns["expires_at"], columns["expires_after"] = map(list, zip(*expiries, strict=True))
+    for name, check in CHECKS.items():
+        if name in given:
+            columns[name] = checked(name, check)
+    columns["public_id"], columns["base"], columns["scope"] = uuid7s(count), [base] * count, [base] * count
+    if "scope" in given:
+        columns["scope"] = checked("scope", lambda value, _: join_scopes(base, value) or "/", unset=base)
+    if "metadata" in given:
+        clean = policy.clean_json
+        columns["metadata"] = checked("metadata", lambda value, _: metadata_json(clean(check_metadata(value))))
+    if "supersedes" in given:
+        columns["supersedes"] = checked("supersedes", check_ids, unset=())
     if MESSAGE_KIND in columns["kind"] and not messages:
         raise InvalidInput(f"kind is {MESSAGE_KIND!r}, which messages of sessions have: use sessions.open(id).append")
     rows = RowColumns(**columns)
     rows.authority = ranks_of(at_most(policy.authority, speaker()), rows.kind, rows.source, rows.context)
-    for i, public_id in enumerate(arguments["id"]):
+    for i, public_id in enumerate(given.get("id", ())):
         if public_id is not None:
             rows.public_id[i], rows.named[i] = check_name(public_id, "id"), True
     rows.derivation = derivation = derive(rows.texts())
     rows.content_hash, rows.standing = derivation.hashes, derivation.standing
     _set_times(rows, arguments, now, exported=exported)
-    left_out = compress(arguments["vector"], map(not_, rows.indexed))
-    if any(vector is not None for vector in left_out):
+    left_out = compress(given.get("vector", ()), map(not_, rows.indexed))
+    if [vector for vector in left_out if vector is not None]:
         raise InvalidInput("a vector is given with indexed=False, which recall leaves out: leave one of them out")
     if not exported:
         _read_times(rows, derivation.reading, arguments["created_at"], policy)
@@ -207,8 +207,9 @@ def metadata_json(metadata: Mapping[str, Any] | None) -> str | None:
 
 def _set_times(rows: RowColumns, arguments: Arguments, now: int, *, exported: bool) -> None:
     """Set when rows were written, and check the order of their times."""
-    moments = arguments.checked("created_at", check_time)
-    if moments.count(None) < len(moments):
+    moments: Sequence[int | None] = [None] * arguments.count
+    if "created_at" in arguments.given:
+        moments = arguments.checked("created_at", check_time)
         both = zip(moments, rows.created_at, strict=True)
         rows.created_at = rows.recorded_from = [otherwise if moment is None else moment for moment, otherwise in both]
         for kind, created in zip(rows.kind, rows.created_at, strict=True):
@@ -217,7 +218,7 @@ def _set_times(rows: RowColumns, arguments: Arguments, now: int, *, exported: bo
                     f"created_at is {to_datetime(created).isoformat()}, which is to come: a text that is said later "
                     "than any other would be the last word for ever; give the time of what it tells of as valid_from"
                 )
-    if not exported:
+    if "expires_at" in arguments.given and not exported:
         present = now_us()  # "now" was read after `now`
         for expires, life, moment in zip(rows.expires_at, rows.expires_after, moments, strict=True):
             created = present if moment is None else moment

@@ -32,7 +32,6 @@ from recallite.remember.detection import (
     Detected,
     Detection,
     Effects,
-    Relation,
     TextDetection,
     holds_instead_from,
 )
@@ -47,7 +46,6 @@ from recallite.remember.embed import (
 )
 from recallite.remember.merge_candidates import (
     SPARE,
-    CandidateRecord,
     Match,
     MergeCandidates,
     ThresholdMatches,
@@ -60,7 +58,7 @@ from recallite.remember.relations import KINDS_THAT_LAST, Known, RowRefused
 from recallite.store.columns import RowColumns
 from recallite.store.store import Progress
 from recallite.store.transaction import Writer
-from recallite.store.values import LinkRow, Parts, Row, StatementCandidate
+from recallite.store.values import CurrentRecord, LinkRow, Parts, Row, StatementCandidate
 from recallite.system.messages import shown
 from recallite.system.telemetry import traced
 from recallite.text.junk import is_junk
@@ -86,7 +84,7 @@ def remember_one(
     active = engine.last_embedder
     while True:
         rows = _rows_of(engine, [item], base, policy)
-        if is_skipped(rows[0], policy):
+        if policy.junk == "skip" and is_skipped(rows[0], policy):
             return structs.replace(as_record(rows[0]), id="", outcome="skipped")
         try:
             identity = identity_for(engine, item.vector, active)
@@ -234,10 +232,10 @@ def write_one(
     engine: Engine, rows: RowColumns, identity: Identity | None, policy: WritePolicy, on_existing: OnExisting
 ) -> Record:
     """Write one row as the policy says; the `outcome` of the record says what was done."""
-    with _batch_transaction(engine, rows, identity, policy, on_existing, report=True) as batch:
-        written = batch.write(0)
+    with _transaction(engine, _Write(rows, identity, policy, on_existing, report=True)) as batch:
+        decision = batch.write(0)
         batch.finish()
-        return batch.record(rows[0], written)
+        return batch.record(decision)
 
 
 def write_rows(
@@ -253,51 +251,47 @@ def write_rows(
 
     With `later` they are compared only with records of the same text now, and with others by `start_comparing`.
     """
-    columns = RowColumns.of(rows)
-    with _batch_transaction(engine, columns, identity, policy, on_existing, later=later) as batch:
+    with _transaction(engine, _Write(RowColumns.of(rows), identity, policy, on_existing, later=later)) as batch:
         ids = batch.write_all()
         batch.finish()
     return ids
 
 
+class _Write(NamedTuple):
+    """Rows to be written in order, and how. `report` reads what links are reported with; `later`: see `write_rows`."""
+
+    rows: RowColumns
+    identity: Identity | None
+    policy: WritePolicy
+    on_existing: OnExisting
+    report: bool = False
+    later: bool = False
+
+
 @contextmanager
-def _batch_transaction(
-    engine: Engine,
-    rows: RowColumns,
-    identity: Identity | None,
-    policy: WritePolicy,
-    on_existing: OnExisting,
-    *,
-    report: bool = False,
-    later: bool = False,
-) -> Iterator[_Batch]:
-    """The transaction that the rows are written in. Slow work that needs no lock is done before it begins."""
+def _transaction(engine: Engine, write: _Write) -> Iterator[_Batch]:
+    """The transaction that rows are written in. Slow work that needs no lock is done before it begins."""
+    rows, policy, floor = write.rows, write.policy, write.policy.floor
     quotations = [Quotation.of(text) for text in rows.text] if policy.recognise_recalled else []
-    near = _search_before(engine, rows, policy)
+    near = None if floor is None else _search_before(engine, rows, policy.most_links, floor)
     # Scopes and ids that the rows name are locked; all where they may change records of other scopes.
-    locks = [*{*rows.scope}, *(f"id {public_id}" for public_id in compress(rows.public_id, rows.named))]
-    changes_others = any(rows.supersedes) or (on_existing != "error" and any(rows.named))
+    locks = [*{*rows.scope}, *map("id {}".format, compress(rows.public_id, rows.named))]
+    changes_others = any(rows.supersedes) or (write.on_existing != "error" and any(rows.named))
     with engine.atomic(None if changes_others else locks) as writer:
-        if policy.floor is not None and (near is None or not writer.changes.matches(near.commit)):
+        if floor is not None and (near is None or not writer.changes.matches(near.commit)):
             most, indexed = policy.most_links + SPARE, not engine.store.nested
             # A writer of SQLite keeps its page cache over commits, a reader does not: searching there is faster.
             writes_alone = writer.sees_one_commit or not indexed
             with nullcontext(writer) if writes_alone else engine.store.read() as reader:
-                near = threshold_search(engine, reader, rows, most, policy.floor, indexed=indexed)
-        asks = policy.judge and engine.language_model is not None
-        batch = _Batch(
-            writer, rows, identity, policy, near, quotations, report=report, asks=asks, on_existing=on_existing,
-            later=later,
-        )  # fmt: skip
+                near = threshold_search(engine, reader, rows, most, floor, indexed=indexed)
+        batch = _Batch(write, writer, near, quotations, asks=policy.judge and engine.language_model is not None)
         yield batch
     if batch.effects.undecided:
         start_judging(engine)
 
 
-def _search_before(engine: Engine, rows: Sequence[Row], policy: WritePolicy) -> ThresholdMatches | None:
+def _search_before(engine: Engine, rows: Sequence[Row], most_links: int, floor: float) -> ThresholdMatches | None:
     """Load the index where it is not loaded, and search for many rows, while other processes may write."""
-    if policy.floor is None:
-        return None
     engine.start_kernels(len(rows))
     many = len(rows) > _FEW
     index = index_of(engine, rows)
@@ -307,56 +301,58 @@ def _search_before(engine: Engine, rows: Sequence[Row], policy: WritePolicy) -> 
         if reader.uncommitted:
             return None
         if many:
-            return threshold_search(engine, reader, rows, policy.most_links + SPARE, policy.floor)
+            return threshold_search(engine, reader, rows, most_links + SPARE, floor)
         index.catch_up(reader)
     return None
 
 
-class _Written(NamedTuple):
-    """The outcome of a row, and the id of the record that it became, repeats or was merged into."""
+class Decision(NamedTuple):
+    """What becomes of a row, what is linked to that, and what it does to others.
 
+    `record` is the one that it becomes, repeats, is merged into (at this `cosine`) or replaces; None for one of its own
+    that no other row is compared with.
+    """
+
+    i: int
     outcome: Outcome
-    public_id: str
+    record: CurrentRecord | Known | None = None
     cosine: float | None = None
     linked: Sequence[Match] = ()
     detected: Detected = NOTHING
 
 
 class _Batch:
-    """Rows written in order in one transaction."""
+    """Rows written in order in one transaction: what becomes of each is decided first, and stored as late as possible.
+
+    `decide` reads only. New records are inserted together by `apply`, and connected at the end, by `finish`; a decision
+    that changes a record is carried out at once, as the rows after it are compared with what the store has then.
+    """
 
     def __init__(
         self,
+        write: _Write,
         writer: Writer,
-        rows: RowColumns,
-        identity: Identity | None,
-        policy: WritePolicy,
         near: ThresholdMatches | None,
         quotations: Sequence[Quotation],
         *,
-        report: bool,
         asks: bool,
-        on_existing: OnExisting,
-        later: bool,
     ) -> None:
-        """`report` reads what links are reported with; `asks` has a language model judge what the rules leave open."""
-        self._writer, self._rows, self._identity, self._policy = writer, rows, identity, policy
-        self._on_existing, self._now = on_existing, now_us()
-        self._candidates = MergeCandidates(writer, rows, policy, near, quotations, self._insert, report=report)
-        rows.waits_under = waits_under(rows, policy) if later else None
-        by_text = TextDetection(writer, rows, policy) if later else None
+        """`asks` has a language model judge what the rules leave open."""
+        self._write, self._writer, self._rows, self._policy = write, writer, write.rows, write.policy
+        rows, policy, self._now = write.rows, write.policy, now_us()
+        self._candidates = MergeCandidates(
+            writer, rows, policy, near, quotations, self.apply, now=self._now, report=write.report
+        )
+        rows.waits_under = waits_under(rows, policy) if write.later else None
+        by_text = TextDetection(writer, rows, policy) if write.later else None
         self._detection = by_text or Detection(writer, rows, policy)
         # Set if nothing but the text of a row decides what becomes of it.
-        self._by_text = None if policy.floor is not None or quotations else by_text
-        self.effects = Effects(writer, self._detection, self._row_id, self._insert, self._now, asks=asks)
-        # The indices of the rows to insert, and what was made of some of them, by public id.
-        self._waiting: list[int] = []
-        self._waiting_as: dict[str, CandidateRecord] = {}
-        self._row_ids: dict[str, int] = {}
-        # The row ids of stored records that rows say again, which are compared again later.
-        self._said_again: set[int] = set()
-        # What connects records; their row ids are known when all rows are stored.
-        self._links: list[tuple[CandidateRecord, Match]] = []
+        self._by_text = None if near is not None or quotations else by_text
+        self.effects = Effects(writer, self._detection, self._row_id, self.apply, self._now, asks=asks)
+        self._decisions: list[Decision] = []
+        self._applied = 0
+        # The records of this batch that others may look at, by public id.
+        self._made: dict[str, CurrentRecord] = {}
 
     @cached_property
     def _known_ids(self) -> dict[str, int]:
@@ -377,45 +373,83 @@ class _Batch:
                 and not rows.supersedes[i]
                 and not (rows.named[i] and (public_id in self._known_ids or counts[public_id] > 1))
             ):  # it becomes a record of its own, without a look at any other
-                self._waiting.append(i)
+                self._decisions.append(Decision(i, "created"))
             else:
-                public_ids[i] = self.write(i).public_id
+                if (record := self.write(i).record) is not None:
+                    public_ids[i] = record.public_id
         return public_ids
 
-    def write(self, i: int) -> _Written:
+    def write(self, i: int) -> Decision:
+        """Decide what becomes of a row, and have the rows after it compared with that."""
         row = self._rows[i]
-        if row.named:
-            if row.public_id in self._waiting_as:
-                self._insert()
-            existing = self._row_ids.get(row.public_id, self._known_ids.get(row.public_id))
-            if existing is not None:
-                return self._replace(existing, i, row)
+        decision = self.decide(i, row)
+        self._decisions.append(decision)
+        candidate = decision.record
+        if decision.outcome == "duplicate" or not isinstance(candidate, CurrentRecord):
+            pass  # nothing changes but what `finish` adds
+        elif decision.outcome == "created":
+            self._made[row.public_id] = candidate
+            if row.indexed:
+                self._candidates.takes_text_of(candidate, i, row)
+                self._detection.wrote(i)
+            if row.supersedes:  # at once, so that the rows after this one find what stands
+                self.apply()
+                self._detection.read_again()
+        elif row.named:
+            self._replace(candidate, i, row)
+        else:
+            self._merge(candidate, i, row)
+        if decision.detected is not NOTHING:
+            self.effects.add(row, decision.detected)
+        return decision
+
+    def decide(self, i: int, row: Row) -> Decision:
+        """Decide what becomes of a row, by the records before it."""
+        row_id = self._known_ids.get(row.public_id) if row.named else None
+        existing = self._made.get(row.public_id) if row.named else None
+        if existing is not None or row_id is not None:
+            outcome: Outcome = "updated" if self._write.on_existing == "version" else "replaced"
+            return Decision(i, outcome, existing or CurrentRecord.of(row, i, row_id or 0))
         if not row.indexed:  # nothing is derived from it, and it is compared with nothing
-            return _Written("created", self._create(i, row).public_id)
+            return Decision(i, "created", CurrentRecord.of(row, i))
         matches = self._candidates.near(i)
         if row.supersedes:  # a record of its own, whatever it resembles
-            return self._connected("created", self._create(i, row), matches)
+            return self._created(i, row, matches)
         # A record with a caller's id is never merged into another.
         quoted = None if row.named else self._candidates.quoted(i, row)
         if quoted is not None:
-            return _Written("duplicate", quoted.public_id)
+            return Decision(i, "duplicate", quoted)
         topic, cosine = (None, None) if row.named else self._candidates.on_topic(row, matches)
         merges = topic is not None and self._policy.merge_strategy != "append"
         detected = NOTHING if merges and row.topic is not None else self._detection.compared(i)
-        if detected.same is not None:
-            return self._repeat(row, detected, detected.same)
+        if (same := detected.same) is not None:
+            told_otherwise = None if same.other.text == row.text else same.cosine
+            return Decision(i, "duplicate", same.other, told_otherwise, detected=detected)
         if topic is None and self._policy.merge_strategy == "replace":
             topic, cosine = self._said_to_have_changed(row, detected)
             merges = topic is not None
         if topic is not None and merges:
-            return self._connected(self._merge(topic, i, row), topic, matches)._replace(cosine=cosine)
+            # A text older than the current one goes into the history; no record dated in the future is newer than now.
+            older = row.recorded_from < min(topic.recorded_from, self._now)
+            keep = older or self._keeps_text(topic) or topic.content_hash == row.content_hash
+            return Decision(i, "merged" if keep else "replaced", topic, cosine, self._linked(topic, matches))
         if topic is not None and row.topic is None:
             row.topic = self._rows.topic[i] = topic.topic
-        created = self._create(i, row)
-        self.effects.add(row, detected)
-        return self._connected("created", created, matches)._replace(detected=detected)
+        return self._created(i, row, matches, detected)
 
-    def _said_to_have_changed(self, row: Row, detected: Detected) -> tuple[CandidateRecord | None, float | None]:
+    def _created(self, i: int, row: Row, matches: Sequence[Match], detected: Detected = NOTHING) -> Decision:
+        candidate = CurrentRecord.of(row, i)
+        return Decision(i, "created", candidate, None, self._linked(candidate, matches), detected)
+
+    def _linked(self, candidate: CurrentRecord, matches: Sequence[Match]) -> Sequence[Match]:
+        """The matches of a record that are near enough to be linked to it."""
+        least = self._policy.link_cosine
+        if least is None:
+            return ()
+        others = [match for match in matches if match.record is not candidate and match.cosine >= least]
+        return others[: self._policy.most_links]
+
+    def _said_to_have_changed(self, row: Row, detected: Detected) -> tuple[CurrentRecord | None, float | None]:
         """The only record that a row surely supersedes from now on and says so, and their cosine."""
         if row.topic is not None or row.named or len(detected.superseded) != 1 or detected.successors:
             return None, None
@@ -424,53 +458,43 @@ class _Batch:
             return None, None
         return self._candidates.of(other), cosine
 
-    def _replace(self, row_id: int, i: int, row: Row) -> _Written:
+    def _keeps_text(self, candidate: CurrentRecord) -> bool:
+        """Whether the text that a record has goes into its history when it gets another."""
+        return self._policy.merge_strategy == "latest" or candidate.pinned
+
+    def apply(self) -> None:
+        """Insert the rows that are new and not inserted yet, together."""
+        indices = [decision.i for decision in self._decisions[self._applied :] if decision.outcome == "created"]
+        self._applied = len(self._decisions)
+        if not indices:
+            return
+        ids = insert_rows(self._writer, self._rows.select(indices), self._write.identity)
+        for i, row_id in zip(indices, ids, strict=True) if self._made else ():
+            candidate = self._made.get(self._rows.public_id[i])
+            if candidate is not None:
+                self._candidates.stored(candidate, row_id)
+
+    def _replace(self, candidate: CurrentRecord, i: int, row: Row) -> None:
         """Give the record that has the id of a row already what the row has."""
-        outcome = replace_record(self._writer, row_id, row, self._identity, self._on_existing)
-        self._row_ids[row.public_id] = row_id
-        self._candidates.replaced(row_id, i, row)
+        if not candidate.row_id:
+            self.apply()
+        replace_record(self._writer, candidate.row_id, row, self._write.identity, self._write.on_existing)
+        self._made[row.public_id] = self._candidates.replaced(candidate.row_id, i, row)
         self._detection.changed(row.public_id)
-        return _Written(outcome, row.public_id)
 
-    def _repeat(self, row: Row, detected: Detected, same: Relation) -> _Written:
-        """Count a row as the repetition of a record."""
-        self.effects.add(row, detected)
-        known = same.other
-        if self._rows.waits_under is not None and isinstance(known, StatementCandidate):
-            times = self._detection.claim(known).told_at
-            # Said outside of these times, it may do something else to others.
-            if not times[0] <= self._detection.told_at(row) <= times[-1]:
-                self._said_again.add(known.row_id)
-        return _Written("duplicate", known.public_id, None if known.text == row.text else same.cosine)
-
-    def _create(self, i: int, row: Row) -> CandidateRecord:
-        candidate = CandidateRecord.of(row, i)
-        self._waiting.append(i)
-        self._waiting_as[row.public_id] = candidate
-        if row.indexed:
-            self._candidates.takes_text_of(candidate, i, row)
-            self._detection.wrote(i)
-        if row.supersedes:  # at once, so that the rows after this one find what stands
-            self._insert()
-            self._detection.read_again()
-        return candidate
-
-    def _merge(self, candidate: CandidateRecord, i: int, row: Row) -> Outcome:
+    def _merge(self, candidate: CurrentRecord, i: int, row: Row) -> None:
         """Give a record the text of this row. Fields that the row leaves at their defaults stay, times excepted.
 
         A text older than the current one goes into the history, or is dropped where no history is kept.
         """
-        self._insert()
-        assert candidate.row_id is not None
-        keep = self._policy.merge_strategy == "latest" or candidate.pinned
-        same = candidate.content_hash == row.content_hash
+        self.apply()
+        keep, same = self._keeps_text(candidate), candidate.content_hash == row.content_hash
         records = self._writer.records
-        embedder = None if same else embedder_of(self._writer, [row], self._identity)
-        # A record dated in the future is no newer than a text written now.
+        embedder = None if same else embedder_of(self._writer, [row], self._write.identity)
         if row.recorded_from < min(candidate.recorded_from, self._now):
             if keep and not same:
                 records.insert_earlier(candidate.row_id, row, embedder)
-            return "merged"
+            return
         if not same:
             records.change_text(candidate.row_id, row, embedder, keep_version=keep)
         candidate.recorded_from = max(row.recorded_from, candidate.recorded_from)
@@ -488,74 +512,68 @@ class _Batch:
         candidate.pinned = candidate.pinned or row.pinned
         self._candidates.takes_text_of(candidate, i, row)
         self._detection.changed(candidate.public_id)
-        return "merged" if keep or same else "replaced"
-
-    def _connected(self, outcome: Outcome, candidate: CandidateRecord, matches: Sequence[Match]) -> _Written:
-        """Link the written record to the matches that are near enough."""
-        policy, least = self._policy, self._policy.link_cosine
-        if least is None:
-            return _Written(outcome, candidate.public_id)
-        others = [match for match in matches if match.record is not candidate]
-        linked = [match for match in others if match.cosine >= least][: policy.most_links]
-        self._links += [(candidate, match) for match in linked]
-        return _Written(outcome, candidate.public_id, linked=linked)
-
-    def _insert(self) -> None:
-        """Insert the rows that wait."""
-        if not self._waiting:
-            return
-        ids = insert_rows(self._writer, self._rows.select(self._waiting), self._identity)
-        for i, row_id in zip(self._waiting, ids, strict=True):
-            candidate = self._waiting_as.get(self._rows.public_id[i])
-            if candidate is not None:
-                self._candidates.stored(candidate, row_id)
-                self._row_ids[candidate.public_id] = row_id
-        self._waiting, self._waiting_as = [], {}
 
     def _row_id(self, known: Known) -> int:
-        return self._row_ids[known.public_id] if isinstance(known, Row) else known.row_id
+        return self._made[known.public_id].row_id if isinstance(known, Row) else known.row_id
 
     def finish(self) -> None:
-        """Insert the rows that wait, and connect the records."""
-        self._insert()
+        """Write all that is left, and connect the records."""
+        self.apply()
         self.effects.store()
-        if self._said_again:
-            again = self._writer.uncompared.without(sorted(self._said_again))
-            self._writer.uncompared.add(again, policy_json(self._policy))
-            self._writer.statements.derive(again)
+        if self._rows.waits_under is not None and (again := self._said_again()):
+            uncompared = self._writer.uncompared.without(again)
+            self._writer.uncompared.add(uncompared, policy_json(self._policy))
+            self._writer.statements.derive(uncompared)
         links = []
-        for candidate, match in self._links:
-            target = match.record.row_id if isinstance(match.record, CandidateRecord) else match.record
-            if candidate.row_id is not None and target is not None:
-                links.append(LinkRow(candidate.row_id, target, "similar", _strength(match.cosine), self._now))
+        for decision in self._decisions:
+            for record, cosine, _ in decision.linked:
+                target = record.row_id if isinstance(record, CurrentRecord) else record
+                if isinstance(decision.record, CurrentRecord):
+                    links.append(LinkRow(decision.record.row_id, target, "similar", _strength(cosine), self._now))
         if links:
             self._writer.links.put(links)
 
-    def record(self, row: Row, written: _Written) -> Record:
+    def _said_again(self) -> list[int]:
+        """The row ids of stored records that rows said again outside of the times at which they were said.
+
+        There they may do something else to others, so they are compared again.
+        """
+        again = set[int]()
+        for decision in self._decisions:
+            known = decision.record
+            if isinstance(known, StatementCandidate):
+                times = self._detection.claim(known).told_at
+                if not times[0] <= self._detection.told_at(self._rows[decision.i]) <= times[-1]:
+                    again.add(known.row_id)
+        return sorted(again)
+
+    def record(self, decision: Decision) -> Record:
         """Return the record of a row that has been written alone, with what was done."""
-        detected = written.detected
-        if written.outcome != "created" or row.supersedes or detected.superseded or detected.successors:
-            (row_id,) = self._writer.records.find_ids([written.public_id], "/").values()
-            record = self._writer.records.get(row_id, outcome=written.outcome)
+        row, detected, of = self._rows[decision.i], decision.detected, decision.record
+        assert of is not None
+        if decision.outcome != "created" or row.supersedes or detected.superseded or detected.successors:
+            (row_id,) = self._writer.records.find_ids([of.public_id], "/").values()
+            record = self._writer.records.get(row_id, outcome=decision.outcome)
         else:
             record = as_record(row)
-        created_at = to_datetime(self._now)
-        links = tuple(
+        if not (decision.linked or detected.contradicted or decision.cosine is not None):
+            return record
+        links = [
             Link(
                 source=record.id, target=match.record.public_id, type="similar", strength=_strength(match.cosine),
-                created_at=created_at,
+                created_at=to_datetime(self._now),
             )
-            for match in written.linked
-            if isinstance(match.record, CandidateRecord)
-        )  # fmt: skip
-        contradictions = tuple(
+            for match in decision.linked
+            if isinstance(match.record, CurrentRecord)
+        ]  # fmt: skip
+        contradictions = [
             Contradiction(
                 id=other.public_id, text=other.text, authority=authority_of(other.authority), cosine=cosine,
                 reason=verdict.reason, strength=verdict.confidence,
             )
             for other, verdict, cosine in detected.contradicted
-        )  # fmt: skip
-        return structs.replace(record, cosine=written.cosine, links=links, contradictions=contradictions)
+        ]  # fmt: skip
+        return structs.replace(record, cosine=decision.cosine, links=tuple(links), contradictions=tuple(contradictions))
 
 
 def _strength(cosine: float) -> float:

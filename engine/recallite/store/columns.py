@@ -27,13 +27,6 @@ class Texts(NamedTuple):
     contexts: Sequence[str | None]
     tags: Sequence[Sequence[str]]
 
-    def row(self, i: int) -> tuple[str, int, int | None, int | None, str, str | None, Sequence[str]]:
-        """The fields of one."""
-        return (
-            self.kinds[i], self.authorities[i], self.positions[i], self.recorded_until[i], self.texts[i],
-            self.contexts[i], self.tags[i],
-        )  # fmt: skip
-
 
 class Words(NamedTuple):
     """The words of n texts.
@@ -171,16 +164,16 @@ class RowColumns(Sequence[Row]):
     def __getitem__(self, index: int | slice) -> Row | list[Row]:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
-        if not 0 <= index < len(self):
-            raise IndexError(index)
         row = self._made.get(index)
         if row is None:
+            if not 0 <= index < len(self.text):
+                raise IndexError(index)
             row = self._made[index] = Row(**{name: getattr(self, name)[index] for name in _FIELDS})
         return row
 
     def select(self, indices: Sequence[int]) -> Self:
         """Return the rows of these indices; itself if they are all."""
-        if len(indices) == len(self):
+        if len(indices) == len(self.text):
             return self
         columns = ((name, getattr(self, name)) for name in _FIELDS)
         selected = type(self)(**{name: [column[i] for i in indices] for name, column in columns})
@@ -203,17 +196,19 @@ class RowColumns(Sequence[Row]):
 
     def put_parts(self, made: Mapping[int, Parts], given: Collection[int]) -> None:
         """Set what embedding made of some rows; `given` are those whose vectors the caller gave."""
-        for i, (values, codes, problem, refused) in made.items():
-            self.vectors[i], self.codes[i], self.vectors_given[i] = values, codes, i in given
-            if problem is not None:
-                self.refused[i], self.pending[i] = (problem, False) if refused else (None, True)
-        self._made.clear()
+        for i, parts in made.items():
+            self.vectors[i], self.codes[i], self.vectors_given[i] = parts.values, parts.codes, i in given
+            if parts.problem is not None:
+                self.refused[i], self.pending[i] = parts.refusal, parts.waits
+            if (row := self._made.get(i)) is not None:
+                row.vectors, row.codes, row.vectors_given = parts.values, parts.codes, i in given
+                row.refused, row.pending = parts.refusal, parts.waits
 
     @property
     def embedding_states(self) -> list[EmbeddingState]:
         """The `embedding_state` of each row."""
         if all(self.vectors):
-            return ["embedded"] * len(self)
+            return ["embedded"] * len(self.text)
         return [
             "embedded" if parts else "refused" if refused is not None else "pending" if pending else "none"
             for parts, refused, pending in zip(self.vectors, self.refused, self.pending, strict=True)

@@ -80,25 +80,25 @@ class Row(Struct, kw_only=True, gc=False):
     kind: str
     scope: str
     text: str
-    context: str | None
-    importance: float
+    context: str | None = None
+    importance: float = 0.5
     base_importance: float | None = None
-    pinned: bool
+    pinned: bool = False
     # The rank of who said it, as `model.authority` has it.
     authority: int = 0
-    topic: str | None
-    source: str | None
-    position: int | None
+    topic: str | None = None
+    source: str | None = None
+    position: int | None = None
     created_at: int
-    valid_from: int | None
+    valid_from: int | None = None
     valid_until: int | None = None
     valid_resolved: bool = False
     updated_at: int
-    expires_at: int | None
+    expires_at: int | None = None
     expires_after: int | None = None
     recorded_from: int
     recorded_until: int | None = None
-    metadata: str | None
+    metadata: str | None = None
     content_hash: bytes
     indexed: bool = True
     # Which of the two the text is, if it asks for something from now on.
@@ -149,8 +149,8 @@ class Found(NamedTuple):
     authority: int
 
 
-class CurrentRecord(NamedTuple):
-    """An open record that has not expired."""
+class CurrentRecord(Struct):
+    """An open record that has not expired, or a row that is to become one: its row id is 0 until it is stored."""
 
     row_id: int
     public_id: str
@@ -163,6 +163,16 @@ class CurrentRecord(NamedTuple):
     authority: int
     content_hash: bytes
     recorded_from: int
+    # The row of a batch that its text comes from; None while it has the stored text.
+    text_row: int | None = None
+
+    @classmethod
+    def of(cls, row: Row, text_row: int, row_id: int = 0) -> CurrentRecord:
+        """Return the record that a row of a batch becomes, or a stored one that it replaces."""
+        return cls(
+            row_id, row.public_id, row.scope, row.kind, row.text, row.context, row.topic, row.pinned, row.authority,
+            row.content_hash, row.recorded_from, text_row,
+        )  # fmt: skip
 
 
 class Version(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from importlib import import_module
 from typing import Any, ParamSpec, TypeVar
@@ -56,15 +56,19 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def suggests(error: Callable[[str, str], Exception]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def suggests(
+    error: Callable[[str, str], Exception], options: Iterable[str] = ()
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """A decorator that raises `error(method, argument)` for a keyword argument that the method does not have.
+
+    `options` are those that it passes on.
 
     It raises StoreError too if the process may not open what the method loads when it is first called.
     """
 
     def decorate(method: Callable[P, R]) -> Callable[P, R]:
         code = method.__code__
-        known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        known = {*code.co_varnames[: code.co_argcount + code.co_kwonlyargcount], *options}
 
         @wraps(method)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:

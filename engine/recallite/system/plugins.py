@@ -11,8 +11,7 @@ from recallite.errors import InvalidInput
 from recallite.system.messages import fault_text, shown
 
 Kind = Literal[
-    "stores", "embedders", "importers", "exporters", "services", "tools", "commands", "operations", "profiles",
-    "functions",
+    "stores", "embedders", "importers", "exporters", "services", "commands", "operations", "profiles", "functions",
 ]  # fmt: skip
 _PREFIX = "recallite."
 _OWN = "recallite"

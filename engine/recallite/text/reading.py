@@ -113,7 +113,7 @@ def read_texts(
     """Read texts with the context and the tags of each; None if no text has any."""
     if len(texts) < _FEWEST:
         return _read_few(texts, contexts or repeat(None), tags or repeat(()))
-    folded = [*map(foldable, texts)]
+    folded = [text if text.isascii() else foldable(text) for text in texts]
     if contexts is not None:
         folded = [
             text if context is None else f"{foldable(context)} {text}"
@@ -147,18 +147,20 @@ def read_texts(
 
 
 def _read_few(texts: Sequence[str], contexts: Iterable[str | None], tags: Iterable[Collection[str]]) -> Reading:
-    """Read a few texts one by one; each may have dates."""
+    """Read a few texts one by one."""
     vocabulary: dict[str, int] = {}
     indices: list[int] = []
     counts: list[int] = []
-    ends = [0]
+    ends, timely, dated = [0], time_terms(), []
     for text, context, text_tags in zip(texts, contexts, tags, strict=False):
         counted = word_counts(written_words(text, context), context, text_tags)
         indices += [vocabulary.setdefault(word, len(vocabulary)) for word in counted]
         counts += counted.values()
         ends.append(len(indices))
+        named = not timely.isdisjoint(counted) or DOTTED_CENTURIES[0] in text or DOTTED_CENTURIES[1] in text
+        dated.append(named and len(text) <= LONGEST_TEXT)
     arrays = np.array(indices, np.int32), np.array(counts, np.uint8), np.array(ends, np.int64)
-    return Reading([*vocabulary], *arrays, np.ones(len(texts), np.bool_))
+    return Reading([*vocabulary], *arrays, np.array(dated, np.bool_))
 
 
 # Words of tags, or of a context that is a name, which are not read in the chunks of a text: its index, and their flag.

@@ -74,7 +74,7 @@ def content_hash(text: str, context: str | None = None) -> bytes:
         exact = blake2b(len(head).to_bytes(8, "little") + head, digest_size=_EXACT_BYTES)
     else:
         exact = _OF_EXACT.copy()
-    exact.update(_encoded(text))
+    exact.update(text.encode() if text.isascii() else _encoded(text))
     return text_key(text) + exact.digest()
 
 

@@ -155,7 +155,7 @@ def store_arguments(context: click.Context) -> list[str]:
 
 def _arguments(context: click.Context, options: ServerOptions) -> list[str]:
     """The arguments that start the server as `install` was called, with absolute paths."""
-    from recallite.doors.tools.server_tools import TOOLS
+    from recallite.doors.tools.calling import SERVER_TOOLS
 
     arguments = [*store_arguments(context), "mcp"]
     if (scope := options.get("scope")) is not None:
@@ -163,9 +163,8 @@ def _arguments(context: click.Context, options: ServerOptions) -> list[str]:
     if options.get("read_only"):
         arguments.append("--read-only")
     if (named := options.get("tools")) is not None:
-        unknown = [name.strip() for name in named.split(",") if name.strip() not in (tool.name for tool in TOOLS)]
-        if unknown:
-            raise InvalidInput(f"{unknown[0]!r} is no tool: use {', '.join(tool.name for tool in TOOLS)}")
+        if unknown := [name.strip() for name in named.split(",") if name.strip() not in SERVER_TOOLS]:
+            raise InvalidInput(f"{unknown[0]!r} is no tool: use {', '.join(SERVER_TOOLS)}")
         arguments += ["--tools", named]
     for folder in options.get("document_folder") or ():
         arguments += ["--document-folder", str(check_path(folder))]

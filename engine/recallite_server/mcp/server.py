@@ -12,7 +12,6 @@ import os
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, nullcontext, suppress
-from inspect import cleandoc
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 from urllib.parse import unquote
 
@@ -33,9 +32,9 @@ from pydantic import ValidationError
 from recallite._version import __version__
 from recallite.doors.cli.run import ended
 from recallite.doors.operation import INVALID_PARAMS, codes_of
-from recallite.doors.tools.action import Call, DocumentAccess, Refused, properties, required, schemas_of
-from recallite.doors.tools.calling import as_text, execute
-from recallite.doors.tools.server_tools import INSTRUCTIONS, TOOLS, URI, ServerTool, uri_of
+from recallite.doors.tools.action import Action, Call, DocumentAccess, Refused, schemas_of
+from recallite.doors.tools.calling import SERVER_TOOLS, as_text, execute
+from recallite.doors.tools.server_tools import INSTRUCTIONS, URI, uri_of
 from recallite.errors import EmbedderError, InvalidInput, NotFound, RecalliteError
 from recallite.model.authority import Authority, check_authority
 from recallite.model.checks import check_scope, is_loopback
@@ -126,7 +125,7 @@ class MemoryServer:
         """The memory of a request: the same for all."""
         return self._memory()
 
-    def tools_for(self, _: Context) -> dict[str, ServerTool]:
+    def tools_for(self, _: Context) -> dict[str, Action]:
         """The tools that a request may call: the same for all."""
         return self._tools
 
@@ -152,10 +151,6 @@ class MemoryServer:
         tool = tools.get(params.name)
         if tool is None:
             raise MCPError(types.INVALID_PARAMS, f"there is no tool {params.name!r}: use {', '.join(tools)}")
-        arguments = dict(params.arguments or {})
-        if "action" in arguments:
-            takes = ", ".join(properties(tool.action))
-            return _failed(f"{tool.name} has no field 'action': it takes {takes}")
 
         def report(done: int, total: int | None) -> None:
             anyio.from_thread.run(context.session.report_progress, done, total)
@@ -170,7 +165,7 @@ class MemoryServer:
                 self.memory_for(context), "/", self._documents, self._token_budget, report, self._authority,
                 confirm if asks else None,
             )  # fmt: skip
-            result = execute(tool.tool, {**arguments, "action": tool.name}, call, fixed=False)
+            result = execute(tool, params.arguments or {}, call)
             return {name: harmless(value) for name, value in self.seen(context, result).items()}
 
         try:
@@ -276,7 +271,7 @@ class _GrantedServer(MemoryServer):
     def memory_for(self, context: Context) -> Memory:
         return _granted(context)[0]
 
-    def tools_for(self, context: Context) -> dict[str, ServerTool]:
+    def tools_for(self, context: Context) -> dict[str, Action]:
         return self._read_only if _granted(context)[1].read_only else self._tools
 
     def seen(self, context: Context, result: Any) -> Any:
@@ -299,11 +294,11 @@ def session_manager(memory: Memory) -> StreamableHTTPSessionManager:
     )
 
 
-def offered(read_only: bool, names: Sequence[str] | None, documents: DocumentAccess) -> list[ServerTool]:
+def offered(read_only: bool, names: Sequence[str] | None, documents: DocumentAccess) -> list[Action]:
     """The tools that a server offers. Raises InvalidInput for an unknown one, and one that is not allowed."""
     allowed = [
         tool
-        for tool in TOOLS
+        for tool in SERVER_TOOLS.values()
         if not (read_only and tool.writes) and (not tool.reaches_out or documents.folders or documents.urls)
     ]
     if names is None:
@@ -311,22 +306,20 @@ def offered(read_only: bool, names: Sequence[str] | None, documents: DocumentAcc
     by_name = {tool.name: tool for tool in allowed}
     for name in names:
         if name not in by_name:
-            known = name in (tool.name for tool in TOOLS)
-            why = "is not allowed by --read-only, or needs --document-folder" if known else "is no tool"
+            why = "is not allowed by --read-only, or needs --document-folder" if name in SERVER_TOOLS else "is no tool"
             raise InvalidInput(f"{name!r} {why}: use {', '.join(by_name)}")
     return [by_name[name] for name in dict.fromkeys(names)]
 
 
-def _described(tool: ServerTool) -> types.Tool:
-    schema, name = properties(tool.action), tool.answers.__name__
+def _described(tool: Action) -> types.Tool:
     _, answers = schemas_of([tool.answers])
-    root = dict(answers.pop(name))
+    root = dict(answers.pop(tool.answers.__name__))
     return types.Tool(
         name=tool.name,
         title=tool.title,
-        description=cleandoc(tool.action.__doc__ or ""),
+        description=tool.about,
         input_schema={
-            "type": "object", "properties": schema, "required": required(tool.action), "additionalProperties": False,
+            "type": "object", "properties": tool.properties, "required": tool.required, "additionalProperties": False,
         },
         output_schema={**root, **({"$defs": answers} if answers else {})},
         annotations=types.ToolAnnotations(

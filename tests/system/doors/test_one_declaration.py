@@ -1,4 +1,4 @@
-"""A new method and its declaration, in a copy of the engine: it is at every door."""
+"""A new method, its declaration and the meaning of an argument, in a copy of the engine: it is at every door."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ pytest.importorskip("mcp", reason="the extra mcp is not installed")
 
 ROOT = Path(__file__).resolve().parents[3]
 METHOD = '''
-    def echo(self, text: str, *, times: int = 1) -> builtins.list[str]:
+    def echo(self, text: str, *, times: int = 1, loud: bool = False) -> builtins.list[str]:
         """Repeat a text."""
-        return [text] * times
+        return [text.upper() if loud else text] * times
 
     def count('''
 DECLARATION = """OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "echo", "Repeat a text.", group="memories", http="POST /echo", command=Command(show="# texts", json="texts"),
-        tool=Tool("memory"), mcp=True,
+        tools=(Tool("memory"), Tool("server")),
     ),
 """
+MEANING = 'ARGUMENTS: dict[str, Argument] = {\n    "loud": Argument("In capitals."),\n'
 EVERY_DOOR = """
 import asyncio, json, sys
 from pathlib import Path
@@ -33,22 +34,26 @@ import httpx2
 from recallite import AsyncMemory, Memory, Settings, tools
 from recallite_server.main import main
 from recallite_server.client import AsyncClient, Client
-from recallite.doors.tools.server_tools import TOOLS
+from recallite.doors.tools.action import Call, DocumentAccess
+from recallite.doors.tools.calling import SERVER_TOOLS, execute
 from tests.system.http.serving import serving
 
 path, reference = sys.argv[1:]
 with Memory(path, settings=Settings(embedder="none")) as memory:
-    assert memory.echo("a", times=2) == ["a", "a"]
+    assert memory.echo("a", times=2, loud=True) == ["A", "A"]
     assert "echo" in tools.schemas()["memory"]["properties"]["action"]["enum"]
-    assert tools.call("memory", {"action": "echo", "text": "a", "times": 2}, memory=memory)["results"] == ["a", "a"]
-    (tool,) = [each for each in TOOLS if each.name == "echo"]
-    assert not tool.writes
+    asked = {"action": "echo", "text": "a", "times": 2, "loud": True}
+    assert tools.call("memory", asked, memory=memory)["results"] == ["A", "A"]
+    assert tools.schemas()["memory"]["properties"]["loud"] == {"type": "boolean", "description": "In capitals."}
+    tool = SERVER_TOOLS["echo"]
+    assert (tool.writes, tool.required, tool.properties["loud"]["default"]) == (False, ["text"], False)
+    assert execute(tool, {"text": "a", "loud": True}, Call(memory, "/", DocumentAccess()))["results"] == ["A"]
     with serving(memory) as url:
-        assert httpx2.post(f"{url}/v1/echo", json={"text": "a", "times": 3}).json() == ["a"] * 3
+        assert httpx2.post(f"{url}/v1/echo", json={"text": "a", "times": 3, "loud": True}).json() == ["A"] * 3
         described = httpx2.get(f"{url}/openapi.json").json()["paths"]["/v1/echo"]["post"]
         assert (described["operationId"], described["summary"]) == ("echo", "Repeat a text.")
         with Client(url) as client:
-            assert client.echo("a", times=2) == ["a", "a"]
+            assert client.echo("a", times=2, loud=True) == ["A", "A"]
 
         async def asked():
             async with AsyncClient(url) as client:
@@ -61,7 +66,7 @@ async def awaited():
         return await memory.echo("a")
 
 assert asyncio.run(awaited()) == ["a"]
-assert main(["--db", path, "echo", "a", "--times", "2", "--json"]) == 0
+assert main(["--db", path, "echo", "a", "--times", "2", "--loud", "--json"]) == 0
 sys.path.insert(0, str(Path(reference).parent))
 import site_hooks
 assert "`memory.echo`" in site_hooks.GENERATED["operations"]()
@@ -74,6 +79,7 @@ def test_a_method_that_is_declared_once_is_at_every_door(tmp_path):
     for name, before, after in (
         ("memory.py", "\n    def count(", METHOD),
         ("doors/operations.py", "\nOPERATIONS: tuple[Operation, ...] = (\n", f"\n{DECLARATION}"),
+        ("doors/operation.py", "ARGUMENTS: dict[str, Argument] = {\n", MEANING),
     ):
         file = engine / "recallite" / name
         text = file.read_text("utf-8")
@@ -84,4 +90,4 @@ def test_a_method_that_is_declared_once_is_at_every_door(tmp_path):
     environment = {**os.environ, "PYTHONPATH": paths, "RECALLITE_EMBEDDER": "none"}
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment)
     assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stdout == '{"texts":["a","a"]}\n'
+    assert done.stdout == '{"texts":["A","A"]}\n'

@@ -547,8 +547,8 @@ def test_others_than_this_machine_need_a_token(path):
 
 
 def test_schemas_are_those_of_the_answers():
-    from recallite.doors.tools.server_tools import TOOLS
+    from recallite.doors.tools.calling import SERVER_TOOLS
 
-    for tool in TOOLS:
+    for tool in SERVER_TOOLS.values():
         msgspec.json.schema(tool.answers)
-        assert len(tool.action.__doc__) < 300
+        assert len(tool.about) < 300

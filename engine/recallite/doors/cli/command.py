@@ -14,7 +14,7 @@ from datetime import timedelta
 from difflib import get_close_matches
 from functools import partial
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import click
 
@@ -49,12 +49,13 @@ class Argument(click.Argument):
 class Command(click.Command):
     """A command that lists its arguments before its options.
 
-    `declare` makes its parameters when it is run or shown: those of an operation import what carries it out.
+    `declare` makes its parameters when it is run or shown: those of an operation import what carries it out. `fields`
+    are then the types and defaults of those that are declared as arguments of an operation.
     """
 
     def __init__(self, declare: Callable[[], list[click.Parameter]], **attributes: Any) -> None:
         super().__init__(None, **attributes)
-        self.declare = declare
+        self.declare, self.fields = declare, dict[str, tuple[Any, Any]]()
         del self.params
 
     def __getattr__(self, name: str) -> Any:
@@ -130,34 +131,40 @@ def parameter(name: str, annotation: Any, default: Any) -> click.Parameter:
     return declared(name, type_, default)  # type: ignore[no-any-return]
 
 
-def command(function: Any, without: Collection[str] = ()) -> Command:
+def command(function: Any, without: Collection[str] = (), operation: str = "") -> Command:
     """Make a command that calls a function with its options and arguments, and its context if that is a parameter.
 
-    The fields of `**options: Unpack[SomeOptions]` are options that may be left out. No parameters are `without`, which
-    may have annotations that only a type checker can import.
+    The fields of `**options: Unpack[SomeOptions]` are options that may be left out. Parameters of plain types, and
+    `**fields`, are arguments of the `operation`. No parameters are `without`, which may have annotations that only a
+    type checker can import.
     """
     contexts: list[str] = []
 
     def declare() -> list[click.Parameter]:
         params: list[click.Parameter] = []
-        for item in inspect.signature(function).parameters.values():
+        parameters = inspect.signature(function).parameters
+        for item in parameters.values():
             if item.name in without:
                 continue
             hint = eval(item.annotation, function.__globals__) if isinstance(item.annotation, str) else item.annotation
             if hint is click.Context:
                 contexts.append(item.name)
-            elif item.kind is not inspect.Parameter.VAR_KEYWORD:
+            elif item.kind is inspect.Parameter.VAR_KEYWORD:
+                unpacked = [get_type_hints(part, include_extras=True) for part in get_args(hint)]
+                params += [parameter(*field, None) for hints in unpacked for field in hints.items()]
+                made.fields |= _expanded(operation, {*without, *parameters}) if hint is Any else {}
+            elif get_origin(hint) is Annotated:
                 params.append(parameter(item.name, hint, item.default))
             else:
-                fields = (get_type_hints(unpacked, include_extras=True) for unpacked in get_args(hint))
-                params += [parameter(*field, None) for hints in fields for field in hints.items()]
-        return params
+                made.fields[item.name] = hint, item.default
+        return params + [option_of(operation_named(operation), name, *field) for name, field in made.fields.items()]
 
     @click.pass_context
     def call(context: click.Context, /, **values: Any) -> object:
         return function(**values, **dict.fromkeys(contexts, context))
 
-    return Command(declare, callback=call, help=inspect.getdoc(function))
+    made = Command(declare, callback=call, help=inspect.getdoc(function))
+    return made
 
 
 # The options that commands share, each declared once, and what becomes of their text.
@@ -166,19 +173,12 @@ SETTINGS = "recallite.settings"
 """Key under which a context keeps the path that --settings gives."""
 
 AsJson = Annotated[bool, flag("Print JSON.", "--json")]
-ID_HELP = ARGUMENTS["id"].help
-Id = Annotated[str, argument("ID", ID_HELP)]
-Ids = Annotated[list[str] | None, argument("ID", ID_HELP)]
-Overrides = Annotated[
-    list[str] | None, option("NAME=VALUE", "An option of the profile, for this call: neighbor_boost=0.", "--set")
-]
+Overrides = Annotated[list[str] | None, option("NAME=VALUE", ARGUMENTS["overrides"].help, "--set")]
 Format = Annotated[
     str | None, option("FORMAT", "jsonl, csv, text or markdown (a folder). Default: by the file's name.")
 ]
-Limit = Annotated[int, number(ARGUMENTS["limit"].help, "--limit", "-n")]
-Agent = Annotated[str | None, option("NAME", ARGUMENTS["agent"].help)]
 Within = Annotated[str | None, option("/A/B", "Within this scope.", "--scope")]
-Yes = Annotated[bool, flag("Do not ask for confirmation.", "--yes", "-y")]
+Yes = Annotated[bool, flag(ARGUMENTS["yes"].help, "--yes", "-y")]
 
 
 @contextmanager
@@ -259,21 +259,21 @@ def parse_json(text: str | None, option: str, *, kind: type = dict) -> Any:
     return value
 
 
-def parse_overrides(pairs: list[str] | None) -> dict[str, Any]:
+def parse_overrides(pairs: Sequence[str] | None) -> dict[str, Any]:
     """The options of `--set name=value`."""
     from recallite.model.settings import OPTIONS
 
     return parse_pairs(pairs, "--set", [name for name in OPTIONS if name != "limit"])  # which has its own option
 
 
-def recall_fields(fields: Mapping[str, Any], overrides: list[str] | None) -> dict[str, Any]:
+def recall_fields(fields: Mapping[str, Any], overrides: Sequence[str] | None) -> dict[str, Any]:
     """The arguments of a recall from its options and `--set`."""
     from recallite.recall.request import recall_arguments
 
     return recall_arguments({**fields, **parse_overrides(overrides)})
 
 
-def parse_pairs(pairs: list[str] | None, option: str, allowed: Sequence[str]) -> dict[str, Any]:
+def parse_pairs(pairs: Sequence[str] | None, option: str, allowed: Sequence[str]) -> dict[str, Any]:
     """The values of a repeated option `name=value`: JSON values, and plain words as they are."""
     import msgspec
 
@@ -362,30 +362,34 @@ def prints(
     - `memory` is the opened store, with `within` bound to the scope of an option `--scope`; a store that is missing is
       an error unless `create`
     - `report` is the `on_progress` of a bar with the label and unit of `bar`
-    - `**options: Unpack[SomeOptions]` stand for an option for each field of that TypedDict; `**fields` for those
-      arguments of the `operation` that are neither parameters nor `without`, as Python takes them
+    - those of plain types, and `**fields` for others of the `operation` that are not `without`, come as Python takes
+      them, with ids whole, if they were given; all others as `command` says
     """
 
     def decorate(function: Callable[P, T]) -> Command:
-        parameters = inspect.signature(function).parameters.keys()
-        supplied = {"memory", "report"} & parameters
-        made = command(function, supplied)
+        supplied = {"memory", "report"} & inspect.signature(function).parameters.keys()
+        made = command(function, {*supplied, *without}, operation)
         call: Any = made.callback
-        own, expanded = made.declare, list[str]()
+        own = made.declare
 
         def declare() -> list[click.Parameter]:
-            expanded[:] = [name for name in _expanded(operation) if name not in (*parameters, *without)]
-            shared = [parameter("scope", Within, None)] * within + [parameter("as_json", AsJson, False)]
-            return [*own(), *(option_of(operation_named(operation), name) for name in expanded), *shared]
+            return [*own(), *[parameter("scope", Within, None)] * within, parameter("as_json", AsJson, False)]
 
         @click.pass_context
         def run(context: click.Context, /, *, as_json: bool, **values: Any) -> None:
-            if expanded:
-                values |= parsed(operation_named(operation), {name: values.pop(name) for name in expanded})
+            if made.fields:
+                preset = operation_named(operation)
+                values |= parsed(preset, made.fields, {name: values.pop(name) for name in made.fields})
             with ExitStack() as opened:
                 if "memory" in supplied:
                     scope = values.pop("scope", None) if within else None
-                    values["memory"] = opened.enter_context(open_memory(context, scope, create=create))
+                    values["memory"] = memory = opened.enter_context(open_memory(context, scope, create=create))
+                    for name in made.fields.keys() & values.keys():
+                        if find := {"memory": whole_id, "document": document_id}.get(preset.argument(name).kind):
+                            typed = values[name]
+                            values[name] = (
+                                find(memory, typed) if isinstance(typed, str) else [find(memory, id) for id in typed]
+                            )
                 if bar is not None:
                     report = opened.enter_context(progress(*bar))
                     values |= {"report": report} if "report" in supplied else {}
@@ -402,36 +406,31 @@ def prints(
     return decorate
 
 
-def _expanded(operation: str) -> list[str]:
+def _expanded(operation: str, without: Collection[str]) -> dict[str, tuple[Any, Any]]:
     """The arguments of an operation that the command line takes: only explained options."""
-    if not operation:
-        return []
     preset = operation_named(operation)
-    explained = {parameter.name for parameter in preset.parameters} | preset.arguments.keys()
-    return [name for name in preset.options if name in explained and preset.argument(name).kind != "hidden"]
+    explained, options = {parameter.name for parameter in preset.parameters}, preset.options
+    if preset.command is not None and preset.command.of:
+        explained, options = set(), Operation(preset.name, "", group="", call=preset.command.of).options
+    return {
+        name: field
+        for name, field in options.items()
+        if name in explained | preset.arguments.keys()
+        and name not in without
+        and preset.argument(name).kind != "hidden"
+    }
 
 
 def command_of(operation: Operation) -> click.Command:
     """The command of an operation."""
     declared = operation.command
     assert declared is not None
-    if declared.run:
-        return cast("Command", imported(declared.run))
     form, field, fails = declared.show, declared.json, declared.fails
 
     def call(memory: Any, report: Any = None, **fields: Any) -> Any:
-        yes, overrides = fields.pop("yes", True), fields.pop("overrides", None)
-        for name, ids in fields.items():
-            if find := {"memory": whole_id, "document": document_id}.get(operation.argument(name).kind):
-                fields[name] = find(memory, ids) if isinstance(ids, str) else [find(memory, id) for id in ids]
-        each = dict.fromkeys(fields.pop(declared.each, ()))
+        yes, each = fields.pop("yes", True), dict.fromkeys(fields.pop(declared.each, ()))
         if declared.confirm and operation.writes(fields) and (not declared.each or len(each) > 1):
             confirm(declared.confirm.format(**fields, count=len(each)), yes)
-        if declared.sets:
-            named = {name: fields.pop(name) for name in operation.required}
-            fields = named | recall_fields(fields, overrides)
-        if declared.call:
-            return imported(declared.call)(memory, **{**operation.absent, **fields})
         if declared.each:
             return [operation.apply(memory, {**fields, declared.each: value}) for value in each]
         takes_report = report is not None and "on_progress" in inspect.signature(operation.call).parameters
@@ -445,23 +444,27 @@ def command_of(operation: Operation) -> click.Command:
             click.echo(value)
         elif form.startswith("# "):
             print_counts(form[2:])(value)
-        elif form.startswith("recallite"):
-            imported(form)(value)
+        elif form.startswith("print_") or ":print_" in form:
+            imported(form if ":" in form else f"recallite.doors.cli.printers:{form}")(value)
         else:
             print_table(form)(value)
         if fails == "empty" and not form.startswith("# ") and nothing(value):
             hint("nothing was found")
 
+    def failed(value: Any) -> bool:
+        if fails in ("", "empty"):
+            return bool(fails) and nothing(value)
+        return bool(getattr(value, fails.removeprefix("not "))) != fails.startswith("not ")
+
+    function = declared.call if ":" in declared.call else f"recallite.doors.cli.commands:{declared.call}"
     made = prints(
         show,
         json=lambda value: imported(field)(value) if ":" in field else named(field)(value) if field else value,
-        fails=lambda value: nothing(value) if fails == "empty" else bool(fails) and imported(fails)(value),
+        fails=failed,
         within=declared.within, create=declared.create, bar=declared.bar, operation=operation.name,
         without=("scope",) if declared.within else (),
-    )(call)  # fmt: skip
-    made.help = operation.about
-    if declared.sets:
-        made.params.insert(-1, parameter("overrides", Overrides, None))
+    )(imported(function) if declared.call else call)  # fmt: skip
+    made.help = made.help or operation.about
     if declared.confirm:
         made.params.insert(-1, parameter("yes", Yes, False))
     return made
@@ -478,10 +481,9 @@ def confirm(question: str, yes: bool) -> None:
         raise click.exceptions.Exit(1)
 
 
-def option_of(operation: Operation, name: str) -> click.Parameter:
+def option_of(operation: Operation, name: str, hint: Any, default: Any) -> click.Parameter:
     """The option, or the argument without one, that the command line has for an argument of an operation."""
-    (hint, default), meaning = operation.options[name], operation.argument(name)
-    kind = kind_of(hint)
+    meaning, kind = operation.argument(name), kind_of(hint)
     type_ = {"flag": bool, "int": int, "float": float, "many": list[str]}.get(kind, str)
     if meaning.default is not REQUIRED:
         default = meaning.default
@@ -489,7 +491,8 @@ def option_of(operation: Operation, name: str) -> click.Parameter:
         default = None
     if operation.command is not None and name == operation.command.each:
         type_ = list[str]
-    if meaning.kind == "argument" or (name in operation.required and meaning.kind in ("", "memory", "document")):
+    is_id = meaning.kind in ("memory", "document") and not meaning.flags
+    if meaning.kind == "argument" or is_id or (name in operation.required and not meaning.kind):
         return argument(meaning.metavar or name.upper(), meaning.help)(name, type_, default)
     flags = meaning.flags or ("--" + name.replace("_", "-"))
     if kind == "flag" and "/" not in flags and default is True:
@@ -499,22 +502,23 @@ def option_of(operation: Operation, name: str) -> click.Parameter:
     return option(meaning.metavar or "", meaning.help, *names, show_default=shows)(name, type_, default)
 
 
-def parsed(operation: Operation, values: Mapping[str, Any]) -> dict[str, Any]:
+def parsed(operation: Operation, fields: Mapping[str, tuple[Any, Any]], values: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of an operation from the values of its options, without options not given."""
-    fields: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     for name, value in values.items():
         if value is None:
             continue
-        kind, flag = kind_of(operation.options[name][0]), "--" + name.replace("_", "-")
+        hint, flag = fields[name][0], "--" + name.replace("_", "-")
+        kind = kind_of(hint)
         if kind in ("object", "numbers"):
-            fields[name] = parse_json(value, flag, kind=dict if kind == "object" else list)
+            arguments[name] = parse_json(value, flag, kind=dict if kind == "object" else list)
         elif kind == "days":
-            fields[name] = duration(value, operation.argument(name).flags or flag)
-        elif kind == "text" and int in get_args(operation.options[name][0]) and _INTEGER.fullmatch(value):
-            fields[name] = int(value)
+            arguments[name] = duration(value, operation.argument(name).flags or flag)
+        elif kind == "text" and int in get_args(hint) and _INTEGER.fullmatch(value):
+            arguments[name] = int(value)
         else:
-            fields[name] = value
-    return fields
+            arguments[name] = value
+    return arguments
 
 
 def duration(text: str, option: str) -> timedelta:

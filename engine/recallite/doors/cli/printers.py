@@ -5,8 +5,9 @@ On a terminal confidences are bars and reasons are sentences.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recallite.doors.cli.output import (
     attributes,
@@ -14,6 +15,7 @@ from recallite.doors.cli.output import (
     echo,
     hint,
     one_line,
+    print_counts,
     print_pairs,
     print_rows,
     print_table,
@@ -27,10 +29,13 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from recallite.agents.bootstrap import Bootstrap
+    from recallite.agents.consolidation import Cycle
     from recallite.agents.experience import Tip
     from recallite.agents.tiers import Procedure
+    from recallite.documents.document import Ingested
     from recallite.model.records import Explanation, Hit, Hits, Record
-    from recallite.model.reports import Audit, Stats, Synced, Verification
+    from recallite.model.reports import Audit, Forgotten, Remembered, Stats, Synced, Verification
+    from recallite.transfer.memory_transfer import RestoreReport
 
 
 _BAR_CELLS = 8
@@ -452,11 +457,6 @@ def verification_as_json(verification: Verification) -> object:
     return attributes(verification, "ok records vectors problems")
 
 
-def has_problems(verification: Verification) -> bool:
-    """Whether a store has problems."""
-    return not verification.ok
-
-
 def print_audit(audit: Audit) -> None:
     """Print findings and their remedies."""
     rows = []
@@ -474,11 +474,190 @@ def print_audit(audit: Audit) -> None:
         )
 
 
-def has_findings(audit: Audit) -> bool:
-    """Whether something was found and not mended."""
-    return not all(entry.mended for entry in audit.findings)
-
-
 def print_revoked(arguments: Mapping[str, Any]) -> None:
     """Print what was revoked."""
     hint(f"revoked {next(iter(arguments.values()))}")
+
+
+# Of commands that are more than one call.
+
+
+def print_remembered(stored: Record | list[Record] | Remembered) -> None:
+    """Print the ids of what was stored, and what it changed; of files, the numbers."""
+    from recallite.model.reports import Remembered
+
+    if isinstance(stored, Remembered):
+        print_counts("stored:records; already in the store:known; left out as junk:junk")(stored)
+        return
+    for record in stored if isinstance(stored, list) else [stored]:
+        print_stored(record)
+
+
+_NOUNS = {
+    "record": "memories and versions", "vector": "vectors", "term": "words", "tag": "tags", "source": "sources",
+    "scope": "scopes", "link": "links", "supersession": "supersessions", "occurrence": "repeated statements",
+    "document": "documents", "session": "sessions",
+    "session_message": "messages", "session_snapshot": "session snapshots", "tool_pattern": "tool patterns",
+    "error_recovery": "error recoveries", "procedure_use": "uses of procedures", "working_state": "working memories",
+    "consolidation": "consolidation cycles", "embedding_cache": "cached vectors",
+}  # fmt: skip
+
+
+def print_forgotten(gone: Forgotten) -> None:
+    """Print how many were forgotten, and the receipt."""
+    print_counts("forgotten:records")(gone)
+    if (receipt := gone.receipt) is None:
+        return
+    removed, elsewhere = _by_noun(receipt.removed), _by_noun(receipt.elsewhere)
+    lines = [
+        *((f"{noun} removed", f"{rows:,}") for noun, rows in removed.items()),
+        *((f"searched {name}", f"{size:,} bytes") for name, size in receipt.files.items()),
+        ("byte sequences searched for", f"{receipt.searched:,}"),
+        *((f"{noun} not forgotten that hold some of the same text", f"{rows:,}") for noun, rows in elsewhere.items()),
+        ("erased completely", "yes" if receipt.complete else "no"),
+    ]
+    print_rows(("", ""), lines)
+    for problem in receipt.problems:
+        hint(problem)
+
+
+def _by_noun(rows: dict[str, int]) -> Counter[str]:
+    """Rows by what people call them, from rows by table or by table and column."""
+    counts: Counter[str] = Counter()
+    for table, count in rows.items():
+        counts[_NOUNS.get(table.partition(".")[0], "index entries")] += count
+    return counts
+
+
+class Answers(NamedTuple):
+    """Hits of each question, and whether the store has no memories."""
+
+    hits: list[Hits]
+    many: bool
+    explained: bool
+    empty: bool
+    relevant: bool
+    whole: bool
+
+    @property
+    def failed(self) -> bool:
+        """Whether no question has a hit."""
+        return not any(self.hits)
+
+
+def answers_as_json(answers: Answers) -> object:
+    """The hits of one question; an object a question where there are many, or more than hits is asked for."""
+    objects = [hits.fields() for hits in answers.hits]
+    return objects if answers.many else objects[0] if answers.explained or answers.relevant else answers.hits[0]
+
+
+def print_answers(answers: Answers) -> None:
+    """Print the hits of each question."""
+    if answers.empty:
+        hint("the store is empty")
+        return
+    for hits in answers.hits:
+        print_hits(hits, many=answers.many, explained=answers.explained, whole=answers.whole)
+
+
+def print_superseded(done: dict[str, Any]) -> None:
+    """Print what took the place of what."""
+    print_rows(("old", "new"), [(old, new) for old in done["old"] for new in done["new"]])
+
+
+def print_restored(done: Record | RestoreReport) -> None:
+    """Print the memory, or what became of a backup."""
+    from recallite.model.records import Record
+
+    if isinstance(done, Record):
+        print_table("id text")(done)
+        return
+    print_rows(("", ""), [(f"{done.records:,}", f"memories, with their versions and chunks, are in {done.path}")])
+    if done.replaced is not None:
+        hint(f"the file that was there is {done.replaced}: restore it to undo this, or remove it")
+    for problem in done.problems:
+        hint(f"{problem.name}: {problem.count:,}. {problem.remedy}")
+
+
+def print_ended(ended: dict[str, Any]) -> None:
+    """Print that a session has ended, and its snapshot."""
+    snapshot = ended["snapshot"]
+    outcome = "ended" if snapshot is None else f"ended, kept as snapshot {snapshot.id}"
+    print_rows(("session", ""), [(ended["ended"], outcome)])
+
+
+_SNIPPET_CHARS = 300
+
+
+class Ingestion(NamedTuple):
+    """The result of an ingest, and whether it could not read a source that was named."""
+
+    done: Ingested
+    failed: bool
+
+
+def print_ingestion(ingestion: Ingestion) -> None:
+    """Print the documents that were read, and what was not."""
+    done = ingestion.done
+    print_table("id outcome chunks source")(done.documents)
+    for document in done.documents:
+        for warning in document.warnings:
+            hint(f"{document.source}: {warning}")
+    for skipped in done.skipped:
+        hint(f"skipped {skipped.source}: {skipped.reason}")
+    if not done.documents:
+        hint("nothing was ingested: no document that can be read was found")
+
+
+def ingestion_as_json(ingestion: Ingestion) -> object:
+    """What became of the documents."""
+    return attributes(ingestion.done, "documents skipped counts seconds")
+
+
+def _passage_row(hit: Hit) -> tuple[object, ...]:
+    """The cells of a passage; its place is as an editor opens it: path:line, or the page of what has no lines."""
+    place = ""
+    if hit.source is not None:
+        place = hit.source.path or hit.source.id
+        if hit.source.lines is not None:
+            place += f":{hit.source.lines[0]}"
+        elif "page" in hit.metadata:
+            place += f" p. {hit.metadata['page']}"
+    line = " ".join(hit.text.split())
+    snippet = line if len(line) <= _SNIPPET_CHARS else line[: _SNIPPET_CHARS - 1] + "…"
+    return f"{hit.score:.2f}", f"{hit.confidence:.2f}", place, hit.context, snippet
+
+
+def print_passages(passages: Hits | str) -> None:
+    """Print passages, or the Markdown of them."""
+    if isinstance(passages, str):
+        echo(passages)
+    else:
+        print_table("score confidence place context text", _passage_row, under=("context",))(passages)
+
+
+def passages_as_json(passages: Hits | str) -> object:
+    """Passages, or an object with the Markdown of them."""
+    return {"context": passages} if isinstance(passages, str) else passages
+
+
+def print_cycles(ran: Cycle | list[Cycle]) -> None:
+    """Print one cycle, or some."""
+    cycles = ran if isinstance(ran, list) else [ran]
+    columns = ("at", "compressed", "pruned", "replayed", "promoted")
+    rows = [
+        (stamp(entry.created_at) or "nothing to do", entry.compressed, entry.pruned, entry.replayed, entry.promoted)
+        for entry in cycles
+    ]
+    print_rows(columns, rows) if isinstance(ran, list) else print_pairs(dict(zip(columns, rows[0], strict=True)))
+
+
+def print_warmup(done: dict[str, Any]) -> None:
+    """Print the time that each part took."""
+    print_rows(("seconds", ""), [(f"{value:.3f}", name) for name, value in done["seconds"].items()])
+    hint(f"kernels: {done['kernels']}")
+
+
+def print_rekeyed(encrypted: bool) -> None:
+    """Print whether the store is encrypted now."""
+    hint(f"the store is {'encrypted' if encrypted else 'not encrypted'} now")

@@ -1,4 +1,4 @@
-"""Actions of tools: the types of their fields, their base, and the JSON schemas made of them.
+"""Actions of tools, made from the declarations of operations: their fields, their JSON schemas, and what they answer.
 
 The annotation of a field holds the description that models see, and the check of its value.
 """
@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from datetime import timedelta
+from functools import cached_property
 from inspect import cleandoc
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, cast, get_args
 
 import msgspec
-import msgspec.inspect
-from msgspec import UNSET, Meta, Struct, UnsetType, structs
+from msgspec import UNSET, Meta, Struct, UnsetType
 
+from recallite.doors.operation import REQUIRED, SERVER, Operation, Tool, imported, kind_of
 from recallite.errors import InvalidInput
 from recallite.model import checks
 from recallite.model.authority import Authority
@@ -33,6 +34,7 @@ Check = Callable[[Any, str], object]
 _NAME = f"at most {checks.MAX_NAME_CHARS} characters on one line, not blank"
 _TEXT = "text that is not blank, without NUL characters"
 _MOST = f"text of at most {checks.MAX_QUERY_CHARS:,} characters"
+_ID = "an id as results give it"
 _WHEN = "a time: 2026-03-01T09:30:00+00:00, 2026-03-01, yesterday or 7d (7 days ago)"
 
 
@@ -51,68 +53,76 @@ def _check_tools(tools: object, name: str) -> None:
     unique_tools(tools)
 
 
-MemoryText = Annotated[str, _field("The text of the memory.", _check_text, _TEXT)]
-MessageText = Annotated[str, _field("The text of the message.", checks.encodable, _TEXT)]
-Query = Annotated[str, _field("What is asked, in words.", checks.check_query, _MOST)]
-Tags = Annotated[list[str], _field(
-    "Labels. When searching: any of them.", lambda tags, _: checks.check_tags(tags), f"array of strings, each {_NAME}",
-)]  # fmt: skip
-Scope = Annotated[str, _field(
-    "A path such as /project/database; it includes everything below it.",
-    lambda scope, _: checks.check_scope(scope), "a path such as /team/project",
-)]  # fmt: skip
-Unit = Annotated[float, Meta(ge=0.0, le=1.0, description="From 0 (trivial) to 1 (critical).")]
-Limit = Annotated[int, Meta(ge=1, le=100, description="At most so many results.")]
-DiversifyBy = Annotated[str, _field(
-    "For a whole story: time or source, to cover the relevant times or sources; results come in order of time.",
-    lambda value, name: checks.check_choice(value, name, ("time", "source")), "time or source",
-)]  # fmt: skip
-Offset = Annotated[int, Meta(ge=0, description="Leave out so many at the beginning.")]
-Time = Annotated[str, _field(
+# What models are told of an argument, and the check of its value before anything is done; by the argument's name, with
+# the group or the operation before it where it means something else there.
+_TIME = Annotated[str, _field(
     "2026-03-01T09:30:00+00:00, 2026-03-01, yesterday, or 7d: 7 days ago; expires_at: in 7 days.",
     checks.check_time, _WHEN,
 )]  # fmt: skip
-OldText = Annotated[str, _field(
-    "A part of the memory's text that no other memory has.",
-    checks.encodable, "a part of the text of one memory", min_length=1,
-)]  # fmt: skip
-MemoryId = Annotated[str, _field(
-    "The id of a memory, as results give it.", checks.check_name, "an id as results give it"
-)]  # fmt: skip
-OwnId = Annotated[str, _field(
-    "An id of your own, such as user:diet; a memory that has it is replaced, with its history.",
-    checks.check_name, _NAME,
-)]  # fmt: skip
-MemoryIds = Annotated[list[str], _field(
-    "Ids of memories that no longer hold, as results give them.",
-    lambda ids, name: [checks.check_name(id, name) for id in ids], "array of ids as results give them",
-)]  # fmt: skip
-SessionId = Annotated[str, _field("The id of a session.", checks.check_name, "an id as results give it")]
-Agent = Annotated[str, _field(
-    "The id of an agent.", lambda agent, _: checks.check_agent(agent), "one name such as ada, without slashes"
-)]  # fmt: skip
-Role = Annotated[str, _field(
-    "Who said it: user, assistant, system or tool.", checks.check_name, "user, assistant, system or tool"
-)]  # fmt: skip
-Topic = Annotated[str, _field("The topic that the memory is about.", checks.check_name, _NAME)]
-Provider = Annotated[str, _field("Who answers in the session.", checks.check_name, _NAME, min_length=1)]
-Summary = Annotated[str, _field("Free text.", checks.encodable, "text without NUL characters", min_length=1)]
-Words = Annotated[str, _field("Free text.", _check_text, _TEXT, min_length=1)]
-Flag = Annotated[bool, Meta(description="True or false.")]
-Chain = Annotated[bool, Meta(description="Also forget what it superseded, which would hold again.")]
-Count = Annotated[int, Meta(ge=0, description="A number of steps or tokens.")]
-ToolNames = Annotated[list[str], _field(
-    "The tools that were used, in order.", _check_tools, f"array of at least 1 string, each {_NAME}", min_length=1,
-)]  # fmt: skip
-TaskType = Annotated[str, _field(
-    "The type of the task, e.g. query.", checks.check_name, f"a type of task such as query, {_NAME}", min_length=1,
-)]  # fmt: skip
-ToolName = Annotated[str, _field(
-    "The name of a tool.", checks.check_name, f"the name of a tool, {_NAME}", min_length=1
-)]  # fmt: skip
-DocumentSource = Annotated[str, Meta(min_length=1, description="A path, a folder or an http(s) URL.")]
-Metadata = Annotated[dict[str, Any], Meta(description="Metadata to store with the document.")]
-DocumentId = Annotated[str, Meta(min_length=1, description="The documentId of a document, as results give it.")]
+_FLAG = Annotated[bool, Meta(description="True or false.")]
+_WORDS = Annotated[str, _field("Free text.", _check_text, _TEXT, min_length=1)]
+_COUNT = Annotated[int, Meta(ge=0, description="A number of steps or tokens.")]
+FIELDS: dict[str, Any] = {
+    "text": Annotated[str, _field("The text of the memory.", _check_text, _TEXT)],
+    "content": Annotated[str, _field("The text of the message.", checks.encodable, _TEXT)],
+    "query": Annotated[str, _field("What is asked, in words.", checks.check_query, _MOST)],
+    "tags": Annotated[list[str], _field(
+        "Labels. When searching: any of them.", lambda tags, _: checks.check_tags(tags),
+        f"array of strings, each {_NAME}",
+    )],
+    "scope": Annotated[str, _field(
+        "A path such as /project/database; it includes everything below it.",
+        lambda scope, _: checks.check_scope(scope), "a path such as /team/project",
+    )],
+    "importance": Annotated[float, Meta(ge=0.0, le=1.0, description="From 0 (trivial) to 1 (critical).")],
+    "limit": Annotated[int, Meta(ge=1, le=100, description="At most so many results.")],
+    "offset": Annotated[int, Meta(ge=0, description="Leave out so many at the beginning.")],
+    "diversify_by": Annotated[str, _field(
+        "For a whole story: time or source, to cover the relevant times or sources; results come in order of time.",
+        lambda value, name: checks.check_choice(value, name, ("time", "source")), "time or source",
+    )],
+    "since": _TIME, "until": _TIME, "valid_at": _TIME, "as_of": _TIME, "expires_at": _TIME,
+    "old_text": Annotated[str, _field(
+        "A part of the memory's text that no other memory has.",
+        checks.encodable, "a part of the text of one memory", min_length=1,
+    )],
+    "id": Annotated[str, _field("The id of a memory, as results give it.", checks.check_name, _ID)],
+    "remember.id": Annotated[str, _field(
+        "An id of your own, such as user:diet; a memory that has it is replaced, with its history.",
+        checks.check_name, _NAME,
+    )],
+    "sessions.id": Annotated[str, _field("The id of a session.", checks.check_name, _ID)],
+    "supersedes": Annotated[list[str], _field(
+        "Ids of memories that no longer hold, as results give them.",
+        lambda ids, name: [checks.check_name(id, name) for id in ids], "array of ids as results give them",
+    )],
+    "pinned": _FLAG, "success": _FLAG,
+    "chain": Annotated[bool, Meta(description="Also forget what it superseded, which would hold again.")],
+    "topic": Annotated[str, _field("The topic that the memory is about.", checks.check_name, _NAME)],
+    "agent": Annotated[str, _field(
+        "The id of an agent.", lambda agent, _: checks.check_agent(agent), "one name such as ada, without slashes"
+    )],
+    "role": Annotated[str, _field(
+        "Who said it: user, assistant, system or tool.", checks.check_name, "user, assistant, system or tool"
+    )],
+    "provider": Annotated[str, _field("Who answers in the session.", checks.check_name, _NAME, min_length=1)],
+    "summary": Annotated[str, _field("Free text.", checks.encodable, "text without NUL characters", min_length=1)],
+    "error": _WORDS, "recovery": _WORDS, "steps": _COUNT, "tokens": _COUNT,
+    "tools": Annotated[list[str], _field(
+        "The tools that were used, in order.", _check_tools, f"array of at least 1 string, each {_NAME}", min_length=1,
+    )],
+    "tool": Annotated[str, _field("The name of a tool.", checks.check_name, f"the name of a tool, {_NAME}", 1)],
+    "task_type": Annotated[str, _field(
+        "The type of the task, e.g. query.", checks.check_name, f"a type of task such as query, {_NAME}", min_length=1,
+    )],
+    "source": Annotated[str, Meta(min_length=1, description="A path, a folder or an http(s) URL.")],
+    "metadata": Annotated[dict[str, Any], Meta(description="Metadata to store with the document.")],
+    "documentId": Annotated[str, Meta(min_length=1, description="The documentId of a document, as results give it.")],
+}  # fmt: skip
+_KINDS: dict[str, Any] = {
+    "flag": bool, "int": int, "float": float, "days": float, "many": list[str], "numbers": list[float],
+    "object": dict[str, Any],
+}  # fmt: skip
 
 
 # A tool and its actions, what executing an action needs, common results, and errors.
@@ -173,26 +183,100 @@ class Call(NamedTuple):
         return self.within if scope == "/" else self.within + scope
 
 
-class Action(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="action"):
-    """One action that a model may ask for. Its docstring is shown to the model; calling it executes it.
+class Action:
+    """One action that a model may ask for: an operation in the form of one of its tools."""
 
-    `also` are names that other systems have for its fields, with the fields.
-    """
+    def __init__(self, operation: Operation, tool: Tool) -> None:
+        self._operation, self._tool = operation, tool
+        self.name = tool.action or (operation.id if tool.name == SERVER else operation.name.rpartition(".")[2])
+        self.also = tool.also
+        self.title = tool.title or operation.summary.rstrip(".")
+        self.writes, self.destructive = not operation.reads, operation.effect == "destroys"
+        self.idempotent = operation.reads or "idempotent" in tool.hints
+        self.reaches_out, self.plain = "open" in tool.hints, "plain" in tool.hints
 
-    also: ClassVar[Mapping[str, str]] = {}
+    @property
+    def about(self) -> str:
+        """What it does, for a model, on one line."""
+        of_server, told = self._tool.name == SERVER, self._tool.about or (self._run and self._run.__doc__)
+        about = " ".join((told or (self._operation.about if of_server else self._operation.summary)).split())
+        return about if of_server else about[0].lower() + about[1:].rstrip(".")
 
-    scope: Scope | None = None
+    @cached_property
+    def _run(self) -> Any:
+        return imported(self._tool.run) if self._tool.run else None
 
-    def __call__(self, call: Call) -> Struct:
-        raise NotImplementedError
+    @cached_property
+    def defaults(self) -> Mapping[str, Any]:
+        """The fields with their defaults; every action has a scope, after its own."""
+        taken = self._tool.arguments
+        if taken is None:  # other defaults have no JSON: what is not given is left to the operation
+            fields = self._operation.fields.items()
+            kept = int, float, str, type(REQUIRED)
+            taken = {name: default if isinstance(default, kept) else None for name, (_, default) in fields}
+        return {**{name: default for name, default in taken.items() if name != "scope"}, "scope": None}
+
+    @cached_property
+    def types(self) -> dict[str, Any]:
+        """The type of each field, annotated with what models are told and with its check."""
+        return {name: self._type(name) for name in self.defaults}
+
+    def _type(self, name: str) -> Any:
+        operation = self._operation
+        for known in (f"{operation.name}.{name}", f"{operation.group}.{name}", name):
+            if known in FIELDS:
+                return FIELDS[known]
+        kind = _KINDS.get(kind_of(operation.fields[name][0]), str)
+        return Annotated[kind, Meta(description=operation.argument(name).help or name)]
+
+    @cached_property
+    def properties(self) -> dict[str, Any]:
+        """The JSON schema of each field. Cached, as it takes 3 ms: do not change the result."""
+        schemas = zip(self.defaults.items(), schemas_of([*self.types.values()])[0], strict=True)
+        return {
+            name: schema if default is None or default is REQUIRED else {**schema, "default": default}
+            for (name, default), schema in schemas
+        }
+
+    @property
+    def required(self) -> list[str]:
+        """The fields without a default."""
+        return [name for name, default in self.defaults.items() if default is REQUIRED]
+
+    def allowed(self, name: str) -> list[str]:
+        """A description of accepted values of a field."""
+        return allowed_in(self.types[name]) or allowed_values(self.properties[name])
+
+    @cached_property
+    def answers(self) -> type[Struct]:
+        """The type of the answer."""
+        if self._run is not None:
+            return cast("type[Struct]", eval(self._run.__annotations__["return"], self._run.__globals__))
+        return Recorded if self._operation.returns is None else Quotes
+
+    def __call__(self, call: Call, fields: Mapping[str, Any]) -> Struct:
+        """Carry it out with these fields."""
+        if self._run is not None:
+            return cast("Struct", self._run(call, **fields))
+        kinds = {name: kind_of(hint) for name, (hint, _) in self._operation.fields.items()}
+        result = self._operation.apply(call.memory, {
+            name: timedelta(days=value) if kinds.get(name) == "days" else value for name, value in fields.items()
+        })  # fmt: skip
+        if result is None:
+            return Recorded(outcome=self._tool.outcome)
+        results = msgspec.to_builtins(result if isinstance(result, list) else [result])
+        for item in results:
+            if isinstance(item, dict) and isinstance(item.get("scope"), str):
+                item["scope"] = call.scope_of(item["scope"])
+        return Quotes(results=results)
 
 
-class Tool(Struct, frozen=True):
-    """A tool: its purpose and its actions."""
+class ActionGroup(NamedTuple):
+    """A tool of several actions, as `tools.schemas` shows it."""
 
     name: str
     description: str
-    actions: tuple[type[Action], ...]
+    actions: Mapping[str, Action]
 
 
 class Quotes(Struct, frozen=True, kw_only=True):
@@ -273,7 +357,7 @@ class ToolFault(Exception):
         return ToolFault(failure.type, field, message, failure.allowed, failure.candidates)
 
 
-# The fields of an action: their JSON schemas, checks and accepted values.
+# The JSON schemas and the checks of fields.
 
 
 def schemas_of(kinds: Sequence[Any], ref_template: str = "#/$defs/{name}") -> tuple[Any, dict[str, Any]]:
@@ -285,48 +369,19 @@ def schemas_of(kinds: Sequence[Any], ref_template: str = "#/$defs/{name}") -> tu
     return roots, parts
 
 
-@cache
-def properties(action: type[Action]) -> dict[str, Any]:
-    """The JSON schema of each field of an action, without null as an alternative.
-
-    Cached, as it takes 3 ms: do not change the result.
-    """
-    _, components = schemas_of([action])
-    schemas: dict[str, Any] = dict(components[action.__name__]["properties"])
-    del schemas["action"]
-    schemas["scope"] = schemas.pop("scope")  # which every action has, after its own fields
-    for name, schema in schemas.items():
-        alternatives = [alternative for alternative in schema.get("anyOf", ()) if alternative != {"type": "null"}]
-        schemas[name] = dict(alternatives[0]) if len(alternatives) == 1 else schema
-    return schemas
+def check_field(type_: Any, value: Any, name: str) -> None:
+    """Raise a ToolFault for a value that the engine does not accept."""
+    if check := (get_args(type_)[1].extra or {}).get("check"):
+        try:
+            check(value, name)
+        except InvalidInput as fault:
+            raise ToolFault("invalid_value", name, str(fault), allowed_in(type_)) from None
 
 
-def required(action: type[Action]) -> list[str]:
-    """The required fields of an action."""
-    return [field.encode_name for field in structs.fields(action) if field.required]
-
-
-def tag(action: type[Action]) -> str:
-    """The action's name, as a model gives it."""
-    return str(action.__struct_config__.tag)
-
-
-@cache
-def checks_of(action: type[Action]) -> dict[str, tuple[Check, str]]:
-    """The check of each field that has one, and a description of accepted values."""
-    fields = msgspec.inspect.type_info(action).fields  # type: ignore[attr-defined]
-    return {
-        field.name: (metadata.extra["check"], metadata.extra["allowed"])
-        for field in fields
-        for metadata in getattr(field.type, "types", (field.type,))
-        if isinstance(metadata, msgspec.inspect.Metadata) and metadata.extra
-    }
-
-
-def allowed_in(action: type[Action], name: str) -> list[str]:
-    """A description of accepted values of a field; none where every value of its type is accepted."""
-    checks = checks_of(action)
-    return [checks[name][1]] if name in checks else []
+def allowed_in(type_: Any) -> list[str]:
+    """A description of the values that the check of a type accepts; none where there is no check."""
+    extra = get_args(type_)[1].extra
+    return [extra["allowed"]] if extra else []
 
 
 def allowed_values(schema: dict[str, Any]) -> list[str]:

@@ -1,46 +1,34 @@
-"""Calling a tool: the actions of operations, the schemas that models are offered, and the execution of a call.
+"""Calling a tool: the schemas that models are offered, and the execution of a call.
 
 A call is parsed, executed and answered. Mistakes of the model are part of the answer.
 """
 
 from __future__ import annotations
 
-import inspect
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
-from datetime import timedelta
-from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
-from msgspec import Meta, Struct
 
-from recallite.doors.operation import Operation, kind_of
-from recallite.doors.operations import OPERATIONS
-from recallite.doors.tools import action as own
+from recallite.doors.operation import SERVER
+from recallite.doors.operations import SERVER_FIRST, every_operation, every_tool_group
 from recallite.doors.tools.action import (
     Action,
+    ActionGroup,
     Call,
     DocumentAccess,
     FailureType,
-    Quotes,
-    Recorded,
     Refused,
-    Tool,
     ToolFault,
-    allowed_in,
     allowed_values,
-    checks_of,
-    properties,
-    required,
-    tag,
+    check_field,
 )
 from recallite.errors import InvalidInput, NotFound, StoreCorrupt
 from recallite.model.authority import Authority, check_authority, speaking_as
 from recallite.model.checks import plain_str
-from recallite.system import plugins
 from recallite.system.messages import shown
 from recallite.text.quotes import quoted
 
@@ -48,84 +36,22 @@ if TYPE_CHECKING:
     from recallite.memory import Memory
 
 
-# Arguments that models are told more of, and whose values are checked before anything is done.
-_TYPES: dict[str, Any] = {
-    "query": own.Query, "tags": own.Tags, "limit": own.Limit, "offset": own.Offset, "since": own.Time,
-    "until": own.Time, "valid_at": own.Time, "as_of": own.Time, "expires_at": own.Time, "importance": own.Unit,
-    "topic": own.Topic, "agent": own.Agent, "task_type": own.TaskType, "tools": own.ToolNames, "tool": own.ToolName,
-    "error": own.Words, "recovery": own.Words, "success": own.Flag, "steps": own.Count, "tokens": own.Count,
-}  # fmt: skip
-_KINDS: dict[str, Any] = {
-    "flag": bool, "int": int, "float": float, "days": float, "many": list[str], "numbers": list[float],
-    "object": dict[str, Any],
-}  # fmt: skip
-
-
-_OPERATIONS: dict[type[Struct], Operation] = {}
-
-
-class _Declared(Action, frozen=True, kw_only=True):
-    """The base of actions that are made from declarations."""
-
-    def __call__(self, call: Call) -> Struct:
-        operation = _OPERATIONS[type(self)]
-        fields: dict[str, Any] = {}
-        for name, (hint, _) in operation.fields.items():
-            if (value := getattr(self, name, None)) is not None:
-                fields[name] = timedelta(days=value) if kind_of(hint) == "days" else value
-        result = operation.apply(call.memory, fields)
-        if result is None:
-            assert operation.tool is not None
-            return Recorded(outcome=operation.tool.outcome)
-        results = msgspec.to_builtins(result if isinstance(result, list) else [result])
-        for item in results:
-            if isinstance(item, dict) and isinstance(item.get("scope"), str):
-                item["scope"] = call.scope_of(item["scope"])
-        return Quotes(results=results)
-
-
-@cache
-def action_of(operation: Operation, *, mcp: bool = False) -> type[Action]:
-    """The action of an operation; for the MCP server, which has no tools around it, with the whole name."""
-    tool = operation.tool
-    assert tool is not None
-    offered = operation.fields if tool.arguments is None else tool.arguments
-    declared: list[Any] = []
-    kind: Any
-    for name in operation.fields:
-        if name in offered and name != "scope":
-            (hint, default), meaning = operation.fields[name], operation.argument(name)
-            default = default if tool.arguments is None else tool.arguments[name]
-            if name == "id":
-                kind = own.MemoryId if meaning.kind == "memory" else own.SessionId
-            else:
-                description = Meta(description=meaning.help or name)
-                kind = _TYPES.get(name) or Annotated[_KINDS.get(kind_of(hint), str), description]
-            # msgspec takes no immutable sequence as the default of a list.
-            optional = (kind, default) if isinstance(default, int | float | str) else (kind | None, None)
-            declared.append((name, kind) if default is inspect.Parameter.empty else (name, *optional))
-    action = tool.action or operation.name.rpartition(".")[2]
-    about = operation.about if mcp else tool.about or operation.summary[0].lower() + operation.summary[1:].rstrip(".")
-    made = msgspec.defstruct(
-        "".join(part.title() for part in operation.id.split("_")), declared, bases=(_Declared,), kw_only=True,
-        frozen=True, forbid_unknown_fields=True, tag=operation.id if mcp else action,
-        tag_field="action", namespace={"__doc__": about},
-    )  # fmt: skip
-    _OPERATIONS[made] = operation
-    return cast("type[Action]", made)
+def actions_of(name: str, first: str) -> dict[str, Action]:
+    """The actions of a tool by name: the `first`, and then the others in the order of their operations."""
+    made = [Action(item, tool) for item in every_operation() for tool in item.tools if tool.name == name]
+    names = first.split()
+    made.sort(key=lambda action: names.index(action.name) if action.name in names else len(names))
+    return {action.name: action for action in made}
 
 
 # The tools on offer: one flat JSON schema each, as providers accept no alternatives at the top level.
 
-TOOLS: dict[str, Tool] = {
-    name: Tool(
-        tool.name,
-        tool.description,
-        (*tool.actions, *(action_of(item) for item in OPERATIONS if item.tool is not None and item.tool.name == name)),
-    )
-    for name, tool in sorted(plugins.load_all("tools").items(), key=lambda item: item[0] != "memory")
+TOOLS: dict[str, ActionGroup] = {
+    name: ActionGroup(name, about, actions_of(name, first)) for name, (about, first) in every_tool_group().items()
 }
 """Every tool by name: `memory`, those of the services, and what other packages register."""
+SERVER_TOOLS = actions_of(SERVER, SERVER_FIRST)
+"""The tools of the MCP server, an action each."""
 
 
 def schemas(shape: Literal["plain", "openai", "anthropic"] = "plain") -> Any:
@@ -146,27 +72,26 @@ def schemas(shape: Literal["plain", "openai", "anthropic"] = "plain") -> Any:
     raise InvalidInput(f"shape is {shown(shape)}: 'plain', 'openai' or 'anthropic'")
 
 
-def _schema(tool: Tool) -> dict[str, Any]:
-    merged: dict[str, Any] = {"action": {"enum": [tag(action) for action in tool.actions], "type": "string"}}
+def _schema(tool: ActionGroup) -> dict[str, Any]:
+    merged: dict[str, Any] = {"action": {"enum": [*tool.actions], "type": "string"}}
     meant: dict[str, dict[str, list[str]]] = {}
-    for action in tool.actions:
-        for name, schema in properties(action).items():
+    for action in tool.actions.values():
+        for name, schema in action.properties.items():
             merged.setdefault(name, {key: value for key, value in schema.items() if key != "default"})
         for name, field in action.also.items():
-            meant.setdefault(name, {}).setdefault(field, []).append(tag(action))
+            meant.setdefault(name, {}).setdefault(field, []).append(action.name)
     for name, fields in meant.items():
         same = "; ".join(f"{field} ({', '.join(actions)})" for field, actions in fields.items())
         merged[name] = {"type": "string", "description": f"Another name of {same}."}
     return {"type": "object", "properties": deepcopy(merged), "required": ["action"], "additionalProperties": False}
 
 
-def _description(tool: Tool) -> str:
+def _description(tool: ActionGroup) -> str:
     lines = [tool.description, "Actions:"]
-    for action in tool.actions:
-        needs = required(action)
-        takes = [name for name in properties(action) if name not in needs]
-        line = f"- {tag(action)}: {action.__doc__}."
-        line += f" Needs {', '.join(needs)}." if needs else ""
+    for action in tool.actions.values():
+        takes = [name for name in action.defaults if name not in action.required]
+        line = f"- {action.name}: {action.about}."
+        line += f" Needs {', '.join(action.required)}." if action.required else ""
         lines.append(line + (f" Takes {', '.join(takes)}." if takes else ""))
     return "\n".join(lines)
 
@@ -177,7 +102,7 @@ def _description(tool: Tool) -> str:
 _MOST_ASKED = 10
 # How deep metadata may be nested.
 _DEEPEST = 64
-_PATH = re.compile(r" - at `\$\.?([^`]*)`$")
+_PATH = re.compile(r" - at `\$([^`]*)`$")
 
 
 def call(
@@ -222,20 +147,27 @@ def call(
         )
     call = Call(handle, scope or "/", access, authority=check_authority(authority, "authority"), confirm=confirm)
     try:
-        return execute(_tool_named(name), arguments, call, fixed=scope is not None)
+        tool = _tool_named(name)
+        values = _object(arguments, tool.name)
+        return execute(_action_named(tool, values), values, call, fixed=scope is not None, beside=tool.actions.values())
     except ToolFault as fault:
         return _built({"error": fault.failure})
 
 
-def execute(tool: Tool, arguments: object, call: Call, *, fixed: bool) -> dict[str, Any]:
-    """The result of an action of `tool`, as JSON values. Unless the scope is `fixed`, the action may name one."""
+def execute(
+    action: Action, arguments: object, call: Call, *, fixed: bool = False, beside: Iterable[Action] = ()
+) -> dict[str, Any]:
+    """The result of an action, as JSON values. Unless the scope is `fixed`, the arguments may name one.
+
+    `beside` are the other actions of its tool, whose fields may be null.
+    """
     given: dict[str, str] = {}
     try:
-        action = _parse(tool, arguments, given)
-        _check_fields(action)
-        if not fixed and action.scope is not None:
-            call = call._replace(within=action.scope, memory=call.memory.scoped(action.scope))
-        return _built(_carried_out(action, call))
+        fields = _parsed(action, _object(arguments, action.name), (action, *beside), given)
+        within = fields.pop("scope", None)
+        if not fixed and within is not None:
+            call = call._replace(within=within, memory=call.memory.scoped(within))
+        return _built(_carried_out(action, fields, call))
     except ToolFault as fault:
         return _built({"error": fault.in_words_of(given).failure})
 
@@ -250,10 +182,10 @@ def as_text(result: dict[str, Any]) -> str:
     return quoted(msgspec.json.encode(result).decode())
 
 
-def _carried_out(action: Action, call: Call) -> Any:
+def _carried_out(action: Action, fields: dict[str, Any], call: Call) -> Any:
     try:
         with speaking_as(call.authority):
-            return action(call)
+            return action(call, fields)
     except NotFound as fault:
         raise _fault("not_found", fault, action, "id") from None
     except StoreCorrupt as fault:
@@ -262,57 +194,52 @@ def _carried_out(action: Action, call: Call) -> Any:
         raise _fault("damaged", fault, action, "id") from None
     except InvalidInput as fault:
         if fault.reason == "authority":
-            if call.confirm is not None and call.confirm(_refused_of(action, call, str(fault))) is True:
-                return _carried_out(action, call._replace(authority="user", confirm=None))
+            if call.confirm is not None and call.confirm(_refused_of(action, fields, call, str(fault))) is True:
+                return _carried_out(action, fields, call._replace(authority="user", confirm=None))
             raise ToolFault("not_allowed", None, str(fault)) from None
         raise _fault("invalid_value", fault, action, str(fault).partition(" ")[0]) from None
 
 
-def _refused_of(action: Action, call: Call, reason: str) -> Refused:
+def _refused_of(action: Action, fields: dict[str, Any], call: Call, reason: str) -> Refused:
     """The question to the user about an action that its authority may not take."""
-    fields = {name: value for name, value in msgspec.to_builtins(action).items() if name in properties(type(action))}
-    ids = [id for id in (fields.get("id"), *(fields.get("supersedes") or ())) if id is not None]
+    ids = [id for id in (fields.get("id"), *fields.get("supersedes", ())) if id is not None]
     named: dict[str, Any] = {"id": {"in": ids}}
     if fields.get("old_text"):
         named = {"text": {"contains": fields["old_text"]}}
     with speaking_as(call.authority):
         texts = tuple(record.text for record in call.memory.list(where=named, limit=_MOST_ASKED))
-    return Refused(tag(type(action)), {name: value for name, value in fields.items() if value}, texts, reason)
+    return Refused(action.name, {name: value for name, value in fields.items() if value}, texts, reason)
 
 
 def _fault(type: FailureType, fault: Exception, action: Action, field: str) -> ToolFault:
     """An error of the engine as the fault of a field, where the action has that field."""
-    takes = properties(action.__class__)
-    if field not in takes:
+    if field not in action.defaults:
         return ToolFault(type, None, str(fault))
-    return ToolFault(type, field, str(fault), allowed_in(action.__class__, field) or allowed_values(takes[field]))
+    return ToolFault(type, field, str(fault), action.allowed(field))
 
 
-def _tool_named(name: object) -> Tool:
+def _tool_named(name: object) -> ActionGroup:
     """The tool of this name."""
     if isinstance(name, str) and name in TOOLS:
         return TOOLS[name]
-    if isinstance(name, str) and name in plugins.names("tools"):  # and cannot be imported: this raises the reason
-        plugins.load("tools", name)
     raise ToolFault("unknown_tool", "name", f"there is no tool {shown(name)}: use one of {', '.join(TOOLS)}", TOOLS)
 
 
-def _parse(tool: Tool, arguments: object, given: dict[str, str]) -> Action:
-    """The action that the arguments, an object or its JSON text, describe. Null is as if not given.
-
-    `given` takes the names of other systems that the arguments have, by the fields that they stand for.
-    """
-    values = _object(tool, arguments)
-    actions = {tag(action): action for action in tool.actions}
-    named = values.pop("action", None)
+def _action_named(tool: ActionGroup, values: dict[Any, Any]) -> Action:
+    """The action that the arguments name, which is taken out of them."""
+    named, choices = values.pop("action", None), f"use one of {', '.join(tool.actions)}"
     if named is None:
-        raise ToolFault("missing_field", "action", f"action is missing: use one of {', '.join(actions)}", actions)
-    if not isinstance(named, str) or named not in actions:
-        raise ToolFault(
-            "unknown_action", "action", f"action is {shown(named)}: use one of {', '.join(actions)}", actions
-        )
-    action = actions[named]
-    takes = properties(action)
+        raise ToolFault("missing_field", "action", f"action is missing: {choices}", tool.actions)
+    if not isinstance(named, str) or named not in tool.actions:
+        raise ToolFault("unknown_action", "action", f"action is {shown(named)}: {choices}", tool.actions)
+    return tool.actions[named]
+
+
+def _parsed(action: Action, values: dict[Any, Any], known: Sequence[Action], given: dict[str, str]) -> dict[str, Any]:
+    """The fields of an action that have a value, checked. Null is as if not given, in fields of all `known` actions.
+
+    `given` takes the names of other systems that the values have, by the fields that they stand for.
+    """
     for name, field in action.also.items():
         if values.get(name) is None:
             continue
@@ -320,48 +247,43 @@ def _parse(tool: Tool, arguments: object, given: dict[str, str]) -> Action:
             raise ToolFault("unknown_field", name, f"{name} is another name of {field}: give one of them", [field])
         values[field], given[field] = values.pop(name), name
     for name, value in list(values.items()):
-        if value is None and any(name in properties(other) or name in other.also for other in tool.actions):
+        if value is None and any(name in other.defaults or name in other.also for other in known):
             del values[name]
-        elif name not in takes:
+        elif name not in action.defaults:
             raise ToolFault(
                 "unknown_field",
                 name if isinstance(name, str) else shown(name),
-                f"{named} has no field {shown(name)}: it takes {', '.join(takes)}",
-                takes,
+                f"{action.name} has no field {shown(name)}: it takes {', '.join(action.defaults)}",
+                action.defaults,
             )
-    for name in required(action):
+    for name in action.required:
         if name not in values:
-            allowed = allowed_values(takes[name])
+            allowed = allowed_values(action.properties[name])
             names = " or ".join([name, *(other for other, field in action.also.items() if field == name)])
-            raise ToolFault("missing_field", name, f"{named} needs {names}: give {' or '.join(allowed)}", allowed)
+            raise ToolFault("missing_field", name, f"{action.name} needs {names}: give {' or '.join(allowed)}", allowed)
+    typed = {name: _typed(action, name, value) for name, value in values.items()}
+    fields = {name: typed.get(name, default) for name, default in action.defaults.items()}
+    fields = {name: value for name, value in fields.items() if value is not None}
+    for name, value in fields.items():
+        check_field(action.types[name], value, name)
+    return fields
+
+
+def _typed(action: Action, name: str, value: object) -> Any:
+    """A value of the type that a field has."""
     try:
-        return msgspec.convert({**values, "action": named}, action)
+        return msgspec.convert(value, action.types[name])
     except msgspec.ValidationError as fault:
-        raise _refused(str(fault), values, takes) from None
-    except UnicodeError:
-        # A lone surrogate in a field that is not text: msgspec fails to encode it in its own error.
-        name = next(
-            name for name, value in values.items() if isinstance(value, str) and takes[name]["type"] != "string"
-        )
-        allowed = allowed_values(takes[name])
-        raise ToolFault(
-            "wrong_type", name, f"{name} is {shown(values[name])}: give {' or '.join(allowed)}", allowed
-        ) from None
+        match = _PATH.search(str(fault))
+        problem = f"{name}{match[1] if match else ''}: {_PATH.sub('', str(fault))}; it is {shown(value)}"
+        kind: FailureType = "invalid_value" if re.search(r"(<=|>=|length)", str(fault)) else "wrong_type"
+    except UnicodeError:  # a lone surrogate in a field that is not text: msgspec fails to encode it in its own error
+        kind, problem = "wrong_type", f"{name} has another type: it is {shown(value)}"
+    raise ToolFault(kind, name, problem, allowed_values(action.properties[name])) from None
 
 
-def _check_fields(action: Action) -> None:
-    """Raise a ToolFault for the first field that holds what the engine does not accept, before anything is done."""
-    for name, (check, _) in checks_of(type(action)).items():
-        value = getattr(action, name)
-        if value is None:
-            continue
-        try:
-            check(value, name)
-        except InvalidInput as fault:
-            raise ToolFault("invalid_value", name, str(fault), allowed_in(type(action), name)) from None
-
-
-def _object(tool: Tool, arguments: object) -> dict[Any, Any]:
+def _object(arguments: object, tool: str) -> dict[Any, Any]:
+    """The arguments of a tool, an object or its JSON text."""
     value = arguments
     if isinstance(arguments, str | bytes | bytearray):
         try:
@@ -371,10 +293,8 @@ def _object(tool: Tool, arguments: object) -> dict[Any, Any]:
                 "invalid_json", None, f"the arguments are not JSON ({fault}): give an object with an action", ["object"]
             ) from None
     if not isinstance(value, Mapping):
-        raise ToolFault(
-            "wrong_type", None, f"the arguments of {tool.name} are {shown(value)}: give an object with an action",
-            ["object"],
-        )  # fmt: skip
+        problem = f"the arguments of {tool} are {shown(value)}: give an object with an action"
+        raise ToolFault("wrong_type", None, problem, ["object"])
     return {_plain(key, 0): _plain(item, 0) for key, item in value.items()}
 
 
@@ -387,17 +307,6 @@ def _plain(value: Any, depth: int) -> Any:
     if depth < _DEEPEST and isinstance(value, list | tuple):
         return [_plain(item, depth + 1) for item in value]
     return value
-
-
-def _refused(message: str, values: Mapping[str, Any], takes: Mapping[str, Any]) -> ToolFault:
-    """An error of msgspec as a fault of the field at the path that ends its message."""
-    match = _PATH.search(message)
-    path = match[1] if match else ""
-    name = re.split(r"[.\[]", path)[0]
-    allowed = allowed_values(takes[name]) if name in takes else []
-    wrong_type = not re.search(r"(<=|>=|length)", message)
-    problem = f"{path or 'the arguments'}: {_PATH.sub('', message)}; it is {shown(values.get(name))}"
-    return ToolFault("wrong_type" if wrong_type else "invalid_value", name or None, problem, allowed)
 
 
 # Calls whose results have the words of Reeve and Hermes, which name the text of a memory and of a passage `content`.

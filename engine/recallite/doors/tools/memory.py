@@ -1,42 +1,19 @@
-"""The tool memory: write, find, change and remove memories, which a model sees with what they said before."""
+"""What the actions on memories do: write, find, change and remove them; with what they said before."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET, Struct, UnsetType, structs
 
-from recallite.doors.tools.action import (
-    Action,
-    Call,
-    Candidate,
-    Chain,
-    Changed,
-    DiversifyBy,
-    Flag,
-    Limit,
-    MemoryId,
-    MemoryIds,
-    MemoryText,
-    Offset,
-    OldText,
-    Query,
-    Quotes,
-    Tags,
-    Time,
-    Tool,
-    ToolFault,
-    Topic,
-    Unit,
-    allowed_in,
-)
+from recallite.doors.tools.action import FIELDS, Call, Candidate, Changed, Quotes, ToolFault, allowed_in
 from recallite.errors import NotFound
 from recallite.model.authority import said_by
-from recallite.model.filters import Filter
 from recallite.model.records import Former, Hit, Hits, NewRecord, Record, SourceRef
 from recallite.model.settings import Profile, resolve_profile
+from recallite.recall.request import recall_arguments
 from recallite.system.messages import shown
 from recallite.text.quotes import NOTICE
 
@@ -164,21 +141,18 @@ class Version(Struct, frozen=True, kw_only=True):
     id: str
 
 
-# Kinds of records that this tool handles; other kinds have their own tools.
+# Kinds of records that the tool memory handles; other kinds have their own tools.
 _KINDS = ("memory",)
 _MOST_CANDIDATES = 5
 _CANDIDATE_CHARS = 200
 _HOLDS_AGAIN = "What this memory superseded holds again. If that is to be gone too, remove each by its id."
 
 
-def remove(call: Call, record: Record, outcome: str, *, chain: bool) -> Removed:
-    """Forget a memory, with `chain` also what it superseded; else tell what of that holds again."""
-    gone = call.memory.forget(record.id, chain=chain)
-    again = former_texts(call.memory, gone.holds_again)
-    return Removed(
-        outcome=outcome, id=record.id, also_forgotten=gone.records - 1 or UNSET,
-        holds_again=[*again.values()] or UNSET, advice=_HOLDS_AGAIN if again else UNSET,
-        notice=NOTICE if again else UNSET,
+def found(call: Call, hits: Hits) -> FoundMemories:
+    """The hits of a question as a model sees them."""
+    return FoundMemories(
+        results=[FoundMemory.of(call, hit) for hit in hits], left_out=hits.left_out,
+        evidence_gaps=list(hits.evidence_gaps), sub_queries=list(hits.sub_queries),
     )  # fmt: skip
 
 
@@ -191,177 +165,94 @@ def former_texts(memory: Memory, ids: Iterable[str]) -> dict[str, Was]:
     return {record.id: Was.of(record) for record in records}
 
 
-class Write(Action, frozen=True, kw_only=True, tag="write"):
-    """store a memory; older ones that no longer hold are superseded, those you name too"""
-
-    also: ClassVar[Mapping[str, str]] = {"content": "text"}
-
-    text: MemoryText
-    tags: Tags = []  # noqa: RUF012
-    importance: Unit = 0.5
-    topic: Topic | None = None
-    pinned: Flag = False
-    expires_at: Time | None = None
-    supersedes: MemoryIds = []  # noqa: RUF012
-
-    def __call__(self, call: Call) -> Written:
-        return self.write(call, None)
-
-    def write(self, call: Call, id: str | None) -> Written:
-        """Store it, with an id of the model's own."""
-        # A model may write down again what it was shown.
-        policy = structs.replace(call.memory.settings.write_policy, recognise_recalled=True)
-        new = NewRecord(
-            self.text, tags=self.tags, importance=self.importance, topic=self.topic, pinned=self.pinned,
-            expires_at=self.expires_at, supersedes=self.supersedes or None, id=id,
-        )  # fmt: skip
-        record = call.memory.remember(new, on_existing="version", policy=policy)
-        return Written(
-            outcome=record.outcome, id=record.id, scope=call.scope_of(record.scope),
-            merged_into=None if record.outcome in ("created", "skipped") else record.id,
-            occurrences=record.occurrences if record.occurrences > 1 else UNSET,
-            was=[*former_texts(call.memory, record.supersedes).values()] or UNSET,
-            contradictions=[
-                Contradicted(id=item.id, text=item.text, said_by=item.authority, reason=item.reason)
-                for item in record.contradictions
-            ],
-        )  # fmt: skip
+def write(call: Call, text: str, supersedes: Sequence[str] = (), **fields: Any) -> Written:
+    """Store a memory; older ones that no longer hold are superseded, those you name too."""
+    # A model may write down again what it was shown.
+    policy = structs.replace(call.memory.settings.write_policy, recognise_recalled=True)
+    new = NewRecord(text, supersedes=supersedes or None, **fields)
+    record = call.memory.remember(new, on_existing="version", policy=policy)
+    return Written(
+        outcome=record.outcome, id=record.id, scope=call.scope_of(record.scope),
+        merged_into=None if record.outcome in ("created", "skipped") else record.id,
+        occurrences=record.occurrences if record.occurrences > 1 else UNSET,
+        was=[*former_texts(call.memory, record.supersedes).values()] or UNSET,
+        contradictions=[
+            Contradicted(id=item.id, text=item.text, said_by=item.authority, reason=item.reason)
+            for item in record.contradictions
+        ],
+    )  # fmt: skip
 
 
-class Search(Action, frozen=True, kw_only=True, tag="search"):
-    """find memories by meaning and words, newer ones first among equals; fewer than limit if fewer answer"""
-
-    query: Query
-    limit: Limit = 5
-    tags: Tags | None = None
-
-    def __call__(self, call: Call) -> FoundMemories:
-        profile = _profile(call.memory, "reeve")
-        hits = call.memory.recall(
-            self.query, limit=self.limit, tags=self.tags, kinds=_KINDS, profile=profile, relevant=True
-        )
-        return FoundMemories(
-            results=[FoundMemory.of(call, hit) for hit in hits], evidence_gaps=list(hits.evidence_gaps)
-        )
+def recall(call: Call, profile: str = "hermes", **fields: Any) -> FoundMemories:
+    """Find memories by meaning, recency and importance, with reasons, or evidence_gaps that say what is missing; fewer
+    than limit if fewer answer; valid_at: a past time.
+    """
+    relevant = "diversify_by" not in fields
+    fields |= {"kinds": _KINDS, "profile": _profile(call.memory, profile), "relevant": relevant}
+    return found(call, call.memory.recall(**recall_arguments(fields)))
 
 
-class Question(Action, frozen=True, kw_only=True):
-    """What is asked of the memories, and of which of them."""
-
-    also: ClassVar[Mapping[str, str]] = {"content": "query"}
-
-    query: Query
-    limit: Limit = 5
-    tags: Tags | None = None
-    since: Time | None = None
-    until: Time | None = None
-    valid_at: Time | None = None
-
-    def hits(self, call: Call, kinds: Sequence[str] = (), **options: Any) -> Hits:
-        """The hits of the question, best first."""
-        filter = Filter(tags=self.tags, since=self.since, until=self.until, valid_at=self.valid_at, kinds=kinds)
-        return call.memory.recall(self.query, limit=self.limit, filter=filter, **options)
+def search(call: Call, **fields: Any) -> FoundMemories:
+    """Find memories by meaning and words, newer ones first among equals; fewer than limit if fewer answer."""
+    return recall(call, "reeve", **fields)
 
 
-class Recall(Question, frozen=True, kw_only=True, tag="recall"):
-    """find memories by meaning, recency and importance, with reasons, or evidence_gaps that say what is missing; fewer than limit if fewer answer; valid_at: a past time"""  # noqa: E501
-
-    diversify_by: DiversifyBy | None = None
-
-    def __call__(self, call: Call) -> FoundMemories:
-        hits = self.hits(
-            call, _KINDS, profile=_profile(call.memory, "hermes"), diversify_by=self.diversify_by,
-            relevant=self.diversify_by is None,
-        )  # fmt: skip
-        return FoundMemories(
-            results=[FoundMemory.of(call, hit) for hit in hits],
-            evidence_gaps=list(hits.evidence_gaps),
-            sub_queries=list(hits.sub_queries),
-        )
+def list_(call: Call, **fields: Any) -> FoundMemories:
+    """Show memories, newest first."""
+    records = call.memory.list(**{"kinds": _KINDS, **fields})
+    formers = former_texts(call.memory, [id for record in records for id in record.supersedes])
+    results = [
+        FoundMemory.of(call, record, [formers[id] for id in record.supersedes if id in formers]) for record in records
+    ]
+    return FoundMemories(results=results, replaced=records.left_out or UNSET)
 
 
-class Replace(Action, frozen=True, kw_only=True, tag="replace"):
-    """put another text in the place of a memory's text; give old_text or id. Of what the user stored, if they agree"""
-
-    also: ClassVar[Mapping[str, str]] = {"content": "text"}
-
-    text: MemoryText
-    old_text: OldText | None = None
-    id: MemoryId | None = None
-
-    def __call__(self, call: Call) -> Changed:
-        record = _the_one(call.memory, self.id, self.old_text)
-        return Changed(outcome="replaced", id=call.memory.update(record.id, text=self.text).id)
+def replace(call: Call, text: str, **named: Any) -> Changed:
+    """Put another text in the place of a memory's text; give old_text or id. Of what the user stored, if they agree."""
+    return Changed(outcome="replaced", id=call.memory.update(_the_one(call, **named).id, text=text).id)
 
 
-class Remove(Action, frozen=True, kw_only=True, tag="remove"):
-    """forget a memory for good, after which what it superseded holds again unless chain; give old_text or id. Of what the user stored, if they agree"""  # noqa: E501
-
-    old_text: OldText | None = None
-    id: MemoryId | None = None
-    chain: Chain = False
-
-    def __call__(self, call: Call) -> Removed:
-        return remove(call, _the_one(call.memory, self.id, self.old_text), "removed", chain=self.chain)
+def remove(call: Call, *, chain: bool, **named: Any) -> Removed:
+    """Forget a memory for good, after which what it superseded holds again unless chain; give old_text or id. Of what
+    the user stored, if they agree.
+    """
+    return removed(call, _the_one(call, **named), "removed", chain=chain)
 
 
-class ListMemories(Action, frozen=True, kw_only=True, tag="list"):
-    """show memories, newest first"""
-
-    limit: Limit = 20
-    offset: Offset = 0
-    tags: Tags | None = None
-
-    def __call__(self, call: Call) -> FoundMemories:
-        return self.page(call, kinds=_KINDS)
-
-    def page(self, call: Call, **filter: Any) -> FoundMemories:
-        """The memories that pass a filter and have these tags, with what they superseded."""
-        records = call.memory.list(tags=self.tags, limit=self.limit, offset=self.offset, **filter)
-        formers = former_texts(call.memory, [id for record in records for id in record.supersedes])
-        found = [
-            FoundMemory.of(call, record, [formers[id] for id in record.supersedes if id in formers])
-            for record in records
-        ]
-        return FoundMemories(results=found, replaced=records.left_out or UNSET)
+def removed(call: Call, record: Record, outcome: str, *, chain: bool) -> Removed:
+    """Forget a memory, with `chain` also what it superseded; else tell what of that holds again."""
+    gone = call.memory.forget(record.id, chain=chain)
+    again = former_texts(call.memory, gone.holds_again)
+    return Removed(
+        outcome=outcome, id=record.id, also_forgotten=gone.records - 1 or UNSET,
+        holds_again=[*again.values()] or UNSET, advice=_HOLDS_AGAIN if again else UNSET,
+        notice=NOTICE if again else UNSET,
+    )  # fmt: skip
 
 
-class History(Action, frozen=True, kw_only=True, tag="history"):
-    """show what was said of it before, and what holds now, oldest first"""
-
-    id: MemoryId
-
-    def __call__(self, call: Call) -> Quotes:
-        versions = [
-            Version(text=version.text, since=version.held[0], until=version.held[1], id=version.id)
-            for version in call.memory.history(_the_one(call.memory, self.id, None).id)
-        ]
-        return Quotes(results=versions)
+def history(call: Call, id: str) -> Quotes:
+    """Show what was said of it before, and what holds now, oldest first."""
+    versions = call.memory.history(_the_one(call, id).id)
+    return Quotes(results=[
+        Version(text=version.text, since=version.held[0], until=version.held[1], id=version.id) for version in versions
+    ])  # fmt: skip
 
 
-class Supersede(Action, frozen=True, kw_only=True, tag="supersede"):
-    """say that the memory id holds in place of others; they stay in the history"""
-
-    id: MemoryId
-    supersedes: MemoryIds
-
-    def __call__(self, call: Call) -> Changed:
-        new = _the_one(call.memory, self.id, None)
-        call.memory.supersede(self.supersedes, new.id)
-        return Changed(outcome="superseded", id=new.id)
+def supersede(call: Call, id: str, supersedes: Sequence[str]) -> Changed:
+    """Say that the memory id holds in place of others; they stay in the history."""
+    new = _the_one(call, id).id
+    call.memory.supersede(supersedes, new)
+    return Changed(outcome="superseded", id=new)
 
 
-class Restore(Action, frozen=True, kw_only=True, tag="restore"):
-    """undo that a memory was superseded: it holds again"""
-
-    id: MemoryId
-
-    def __call__(self, call: Call) -> Changed:
-        return Changed(outcome="restored", id=call.memory.restore(_the_one(call.memory, self.id, None).id).id)
+def restore(call: Call, id: str) -> Changed:
+    """Undo that a memory was superseded: it holds again."""
+    return Changed(outcome="restored", id=call.memory.restore(_the_one(call, id).id).id)
 
 
-def _the_one(memory: Memory, id: str | None, old_text: str | None) -> Record:
+def _the_one(call: Call, id: str | None = None, old_text: str | None = None) -> Record:
     """The memory of this id, or the only one with `old_text` in its text."""
+    memory = call.memory
     if (id is None) == (old_text is None):
         raise ToolFault("missing_field", "old_text", "give old_text or id, one of them", ["old_text", "id"])
     if id is not None:
@@ -369,21 +260,18 @@ def _the_one(memory: Memory, id: str | None, old_text: str | None) -> Record:
         if record.kind not in _KINDS:
             raise NotFound(f"no memory has the id {shown(id)}")
         return record
+    allowed = allowed_in(FIELDS["old_text"])
     records = memory.list(where={"text": {"contains": old_text}}, kinds=_KINDS, limit=_MOST_CANDIDATES + 1)
     if not records:
-        raise ToolFault(
-            "not_found", "old_text", f"no memory holds {shown(old_text)}: search or list to see them",
-            allowed_in(Remove, "old_text"),
-        )  # fmt: skip
+        problem = f"no memory holds {shown(old_text)}: search or list to see them"
+        raise ToolFault("not_found", "old_text", problem, allowed)
     if len(records) > 1:
         many = f"more than {_MOST_CANDIDATES}" if len(records) > _MOST_CANDIDATES else str(len(records))
-        raise ToolFault(
-            "ambiguous", "old_text", f"{many} memories hold {shown(old_text)}: give more of the text, or the id",
-            allowed_in(Remove, "old_text"),
-            candidates=[
-                Candidate(id=record.id, text=record.text[:_CANDIDATE_CHARS]) for record in records[:_MOST_CANDIDATES]
-            ],
-        )  # fmt: skip
+        candidates = [
+            Candidate(id=record.id, text=record.text[:_CANDIDATE_CHARS]) for record in records[:_MOST_CANDIDATES]
+        ]
+        problem = f"{many} memories hold {shown(old_text)}: give more of the text, or the id"
+        raise ToolFault("ambiguous", "old_text", problem, allowed, candidates)
     return records[0]
 
 
@@ -391,10 +279,3 @@ def _profile(memory: Memory, name: str) -> str | Profile:
     """The profile of this name, with the values of the settings where these use the same profile."""
     profile = resolve_profile(memory.settings.profile)
     return profile if profile.name == name else name
-
-
-TOOL = Tool(
-    "memory",
-    "Long-term memory: what is written is found again in later conversations.",
-    (Write, Search, Recall, Replace, Remove, ListMemories, History, Supersede, Restore),
-)

@@ -1,40 +1,18 @@
-"""The tools of the services: session keeps conversations message by message, experience tells what worked before, and
-knowledge searches documents by passage.
+"""What the actions of the services do: session keeps conversations message by message, experience tells what worked
+before, and knowledge searches documents by passage.
 """
 
 from __future__ import annotations
 
 import os
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from msgspec import Struct, field
 
-from recallite.doors.tools.action import (
-    Action,
-    Agent,
-    Call,
-    Changed,
-    DocumentId,
-    DocumentSource,
-    Limit,
-    MessageText,
-    Metadata,
-    Provider,
-    Query,
-    Quotes,
-    Recorded,
-    Role,
-    SessionId,
-    Summary,
-    TaskType,
-    Tool,
-    ToolFault,
-    ToolName,
-    Words,
-    allowed_in,
-)
+from recallite.doors.tools.action import FIELDS, Call, Changed, FailureType, Quotes, Recorded, ToolFault, allowed_in
 from recallite.errors import DocumentError, NotFound
 from recallite.text.quotes import NOTICE
 
@@ -42,45 +20,21 @@ if TYPE_CHECKING:
     from recallite.documents.document import Ingested
 
 
-class OpenSession(Action, frozen=True, kw_only=True, tag="open"):
-    """begin a session, or go on with one that has this id"""
-
-    id: SessionId | None = None
-    agent: Agent | None = None
-    provider: Provider | None = None
-
-    def __call__(self, call: Call) -> Recorded:
-        session = call.memory.sessions.open(self.id, agent=self.agent, provider=self.provider)
-        return Recorded(outcome="opened", id=session.id)
+def open_session(call: Call, id: str | None = None, **options: str) -> Recorded:
+    """Begin a session, or go on with one that has this id."""
+    return Recorded(outcome="opened", id=call.memory.sessions.open(id, **options).id)
 
 
-class AppendMessage(Action, frozen=True, kw_only=True, tag="append"):
-    """store a message at the end of a session"""
-
-    id: SessionId
-    role: Role
-    content: MessageText
-    agent: Agent | None = None
-
-    def __call__(self, call: Call) -> Recorded:
-        position = call.memory.sessions.get(self.id, agent=self.agent).append(self.role, self.content)
-        return Recorded(outcome="appended", id=self.id, position=position)
+def append(call: Call, id: str, role: str, content: str, agent: str | None = None) -> Recorded:
+    """Store a message at the end of a session."""
+    position = call.memory.sessions.get(id, agent=agent).append(role, content)
+    return Recorded(outcome="appended", id=id, position=position)
 
 
-class EndSession(Action, frozen=True, kw_only=True, tag="end"):
-    """remove a session; with a summary, a snapshot of it is kept"""
-
-    id: SessionId
-    summary: Summary | None = None
-    agent: Agent | None = None
-
-    def __call__(self, call: Call) -> Recorded:
-        session = call.memory.sessions.get(self.id, agent=self.agent)
-        session.end(snapshot=self.summary is not None, summary=self.summary or "")
-        return Recorded(outcome="ended", id=self.id)
-
-
-SESSION_TOOL = Tool("session", "Conversations, kept message by message.", (OpenSession, AppendMessage, EndSession))
+def end_session(call: Call, id: str, summary: str = "", agent: str | None = None) -> Recorded:
+    """Remove a session; with a summary, a snapshot of it is kept."""
+    call.memory.sessions.get(id, agent=agent).end(snapshot=bool(summary), summary=summary)
+    return Recorded(outcome="ended", id=id)
 
 
 # The tool experience.
@@ -92,24 +46,14 @@ class Tip(Struct, frozen=True, kw_only=True):
     text: str
 
 
-class Tips(Action, frozen=True, kw_only=True, tag="tips"):
-    """find what worked before on tasks of this type; with tool and error, what helped against it"""
-
-    task_type: TaskType | None = None
-    tool: ToolName | None = None
-    error: Words | None = None
-
-    def __call__(self, call: Call) -> Quotes:
-        if (self.tool is None) != (self.error is None):
-            missing = "tool" if self.tool is None else "error"
-            raise ToolFault(
-                "missing_field", missing, f"{missing} is missing: tool and error go together", allowed_in(Tips, missing)
-            )
-        tips = call.memory.experience.tips(self.task_type, tool=self.tool, error=self.error)
-        return Quotes(results=[Tip(text=str(tip)) for tip in tips])
-
-
-EXPERIENCE_TOOL = Tool("experience", "What worked before: tools by type of task, and recoveries from errors.", (Tips,))
+def tips(call: Call, task_type: str | None = None, tool: str | None = None, error: str | None = None) -> Quotes:
+    """Find what worked before on tasks of this type; with tool and error, what helped against it."""
+    if (tool is None) != (error is None):
+        missing = "tool" if tool is None else "error"
+        problem = f"{missing} is missing: tool and error go together"
+        raise ToolFault("missing_field", missing, problem, allowed_in(FIELDS[missing]))
+    found = call.memory.experience.tips(task_type, tool=tool, error=error)
+    return Quotes(results=[Tip(text=str(tip)) for tip in found])
 
 
 # The tool knowledge.
@@ -177,102 +121,82 @@ class IngestedDocuments(Struct, frozen=True, kw_only=True):
     notice: str = NOTICE
 
 
-class IngestDocument(Action, frozen=True, kw_only=True, tag="ingest"):
-    """read a document and keep it to search in, where the host allows it; again, it is brought up to date"""
-
-    source: DocumentSource
-    metadata: Metadata | None = None
-
-    def __call__(self, call: Call) -> IngestedDocuments:
+def ingest(call: Call, source: str, metadata: dict[str, Any] | None = None) -> IngestedDocuments:
+    """Read a document and keep it to search in, where the host allows it; again, it is brought up to date."""
+    try:
+        ingested = _ingested(call, source, metadata)
+    except DocumentError as fault:
         allowed = [f"a path in {folder}" for folder in call.documents.folders]
         allowed += ["an http(s) URL"] * call.documents.urls
+        kind: FailureType = "not_allowed" if fault.reason == "refused" else "unreadable"
+        raise ToolFault(kind, "source", str(fault), allowed) from None
+    results = [
+        IngestedFile(
+            outcome=document.outcome, document_id=document.id, source=_name(document.source), title=document.title,
+            chunks=document.chunks,
+        )
+        for document in ingested.documents[:_MOST_SHOWN]
+    ]  # fmt: skip
+    skipped = [{"source": _name(entry.source), "reason": entry.reason} for entry in ingested.skipped[:_MOST_SHOWN]]
+    return IngestedDocuments(results=results, counts=ingested.counts, skipped=skipped)
+
+
+def _ingested(call: Call, source: str, metadata: dict[str, Any] | None) -> Ingested:
+    """Read only what the host allows: otherwise a model could read any file or server."""
+    read, access = partial(call.memory.knowledge.ingest, source, metadata=metadata), call.documents
+    if _is_url(source):
+        if not access.urls:
+            raise DocumentError("URLs are not read here: the host may allow them (document_urls)", "refused")
+        return read(on_progress=call.report)
+    if not access.folders:
+        raise DocumentError("no files are read here: the host may name folders (document_folders)", "refused")
+    refused: DocumentError | None = None
+    for folder in access.folders:
         try:
-            ingested = self._ingest(call)
+            return read(root=folder, on_progress=call.report)
         except DocumentError as fault:
-            raise ToolFault(
-                "not_allowed" if fault.reason == "refused" else "unreadable", "source", str(fault), allowed
-            ) from None
-        results = [
-            IngestedFile(
-                outcome=document.outcome, document_id=document.id, source=_name(document.source),
-                title=document.title, chunks=document.chunks,
-            )
-            for document in ingested.documents[:_MOST_SHOWN]
-        ]  # fmt: skip
-        skipped = [{"source": _name(entry.source), "reason": entry.reason} for entry in ingested.skipped[:_MOST_SHOWN]]
-        return IngestedDocuments(results=results, counts=ingested.counts, skipped=skipped)
-
-    def _ingest(self, call: Call) -> Ingested:
-        """Read only what the host allows: otherwise a model could read any file or server."""
-        ingest, access = call.memory.knowledge.ingest, call.documents
-        if _is_url(self.source):
-            if not access.urls:
-                raise DocumentError("URLs are not read here: the host may allow them (document_urls)", "refused")
-            return ingest(self.source, metadata=self.metadata, on_progress=call.report)
-        if not access.folders:
-            raise DocumentError("no files are read here: the host may name folders (document_folders)", "refused")
-        refused: DocumentError | None = None
-        for folder in access.folders:
-            try:
-                return ingest(self.source, metadata=self.metadata, root=folder, on_progress=call.report)
-            except DocumentError as fault:
-                if refused is None or fault.reason != "refused":
-                    refused = fault
-        assert refused is not None
-        raise refused
+            if refused is None or fault.reason != "refused":
+                refused = fault
+    assert refused is not None
+    raise refused
 
 
-class SearchKnowledge(Action, frozen=True, kw_only=True, tag="search"):
-    """find passages of documents by meaning and words; fewer than limit if fewer answer, or what is missing"""
-
-    query: Query
-    limit: Limit = 5
-
-    def __call__(self, call: Call) -> FoundPassages:
-        hits = call.memory.knowledge.search(self.query, self.limit, relevant=True)
-        results = [
-            FoundPassage(
-                id=hit.id, text=hit.text, source="" if hit.source is None else _name(hit.source.id), score=hit.score,
-                confidence=hit.confidence,
-                metadata={
-                    name: _name(value) if name == "path" else value
-                    for name, value in hit.metadata.items()
-                    if name not in _LEFT_OUT
-                },
-                document_id=hit.metadata.get("document"), scope=call.scope_of(hit.scope),
-            )
-            for hit in hits
-        ]  # fmt: skip
-        return FoundPassages(results=results, evidence_gaps=list(hits.evidence_gaps))
+def search(call: Call, query: str, limit: int) -> FoundPassages:
+    """Find passages of documents by meaning and words; fewer than limit if fewer answer, or what is missing."""
+    hits = call.memory.knowledge.search(query, limit, relevant=True)
+    results = [
+        FoundPassage(
+            id=hit.id, text=hit.text, source="" if hit.source is None else _name(hit.source.id), score=hit.score,
+            confidence=hit.confidence,
+            metadata={
+                name: _name(value) if name == "path" else value
+                for name, value in hit.metadata.items()
+                if name not in _LEFT_OUT
+            },
+            document_id=hit.metadata.get("document"), scope=call.scope_of(hit.scope),
+        )
+        for hit in hits
+    ]  # fmt: skip
+    return FoundPassages(results=results, evidence_gaps=list(hits.evidence_gaps))
 
 
-class ListDocuments(Action, frozen=True, kw_only=True, tag="list"):
-    """show the documents"""
-
-    limit: Limit = 100
-
-    def __call__(self, call: Call) -> Quotes:
-        results = [
-            ListedDocument(
-                document_id=document.id, source=_name(document.source), title=document.title, chunks=document.chunks,
-                updated_at=document.updated_at, metadata=document.metadata, scope=call.scope_of(document.scope),
-            )
-            for document in call.memory.knowledge.list(limit=self.limit)
-        ]  # fmt: skip
-        return Quotes(results=results)
+def list_documents(call: Call, limit: int) -> Quotes:
+    """Show the documents."""
+    return Quotes(results=[
+        ListedDocument(
+            document_id=document.id, source=_name(document.source), title=document.title, chunks=document.chunks,
+            updated_at=document.updated_at, metadata=document.metadata, scope=call.scope_of(document.scope),
+        )
+        for document in call.memory.knowledge.list(limit=limit)
+    ])  # fmt: skip
 
 
-class DeleteDocument(Action, frozen=True, kw_only=True, tag="delete"):
-    """remove a document with all its passages"""
-
-    document_id: DocumentId = field(name="documentId")
-
-    def __call__(self, call: Call) -> Changed:
-        try:
-            deleted = call.memory.knowledge.delete(self.document_id)
-        except NotFound as fault:
-            raise ToolFault("not_found", "documentId", str(fault), ["a documentId as results give it"]) from None
-        return Changed(outcome="deleted", id=deleted.id)
+def delete(call: Call, documentId: str) -> Changed:  # noqa: N803
+    """Remove a document with all its passages."""
+    try:
+        return Changed(outcome="deleted", id=call.memory.knowledge.delete(documentId).id)
+    except NotFound as fault:
+        raise ToolFault("not_found", "documentId", str(fault), ["a documentId as results give it"]) from None
 
 
 def _is_url(source: str) -> bool:
@@ -286,10 +210,3 @@ def _name(source: str) -> str:
     if _is_url(source):
         return urlsplit(source)._replace(query="", fragment="").geturl()
     return source.rsplit("/", 1)[-1] if source.startswith("/") or os.path.isabs(source) else source
-
-
-KNOWLEDGE_TOOL = Tool(
-    "knowledge",
-    "Documents: PDF, Word, web pages, Markdown and text, searched by passage.",
-    (IngestDocument, SearchKnowledge, ListDocuments, DeleteDocument),
-)

@@ -182,16 +182,16 @@ class Changes(Repository):
 
     def append(self, operation: Operation, first_id: int, last_id: int | None = None) -> None:
         """Add a change of the records `first_id` to `last_id`."""
-        self._append([(first_id, first_id if last_id is None else last_id, operation)])
+        self._append(operation, [(first_id, first_id if last_id is None else last_id)])
 
     def append_ids(self, operation: Operation, ids: list[int]) -> None:
         """Add one change per run of consecutive ids."""
         if runs := runs_of(ids):
-            self._append([(first, last, operation) for first, last in runs])
+            self._append(operation, runs)
 
     @abstractmethod
-    def _append(self, rows: list[tuple[int, int, Operation]]) -> None:
-        """Add rows to the feed."""
+    def _append(self, operation: Operation, runs: list[tuple[int, int]]) -> None:
+        """Add a row to the feed for each run of ids, its first and its last."""
 
     @abstractmethod
     def commit(self) -> Commit:

@@ -357,21 +357,18 @@ class Statements(Repository):
         current = self._current({row_id for best in ranked for _, row_id in best[:limit]}, now)
         # Some have expired, or are of another kind: what follows them is read only then.
         kinds = [(query.kind, scopes.get(query.scope)) for query, _ in sought]
-        missed = [
-            any(row_id not in current or current[row_id][0] != kind for _, row_id in best[:limit])
-            for kind, best in zip(kinds, ranked, strict=True)
-        ]
-        if any(missed):
-            more = (best[limit:] for best, some in zip(ranked, missed, strict=True) if some)
-            current |= self._current({row_id for best in more for _, row_id in best}, now)
-        return [
-            [
-                StatementCandidate(*(*current[row_id][1], weight))
-                for weight, row_id in best
-                if row_id in current and current[row_id][0] == kind
-            ][:limit]
-            for kind, best in zip(kinds, ranked, strict=True)
-        ]
+        more: set[int] = set()
+        for kind, best in zip(kinds, ranked, strict=True):
+            present = [row_id for _, row_id in best[:limit] if row_id in current and current[row_id][0] == kind]
+            if len(present) < len(best[:limit]):
+                more.update([row_id for _, row_id in best[limit:]])
+        if more:
+            current |= self._current(more, now)
+        candidates = []
+        for kind, best in zip(kinds, ranked, strict=True):
+            found = [row for row in best if row[1] in current and current[row[1]][0] == kind][:limit]
+            candidates.append([StatementCandidate(*(*current[row_id][1], weight)) for weight, row_id in found])
+        return candidates
 
     def of_text(self, sought: Sequence[SoughtText], now: int) -> list[list[StatementCandidate]]:
         """List for each query the records of its text, in no order, that `candidates` would also find."""
@@ -408,7 +405,7 @@ class Statements(Repository):
         rows = self._execute(
             f"{_CANDIDATES} WHERE r.id {IN_ARRAY} AND r.recorded_until IS NULL", (self._id_array(sorted(row_ids)),)
         )
-        return {row[2]: StatementCandidate(*(*_fields(row[2:]), 0)) for row in rows}
+        return {row_id: StatementCandidate(*(*fields, 0)) for row_id, (_, fields) in _candidates(rows).items()}
 
     def superseded_of_text(self, sought: Sequence[SoughtText], without: Collection[int]) -> list[StatementCandidate]:
         """List the superseded records of these texts, scopes and kinds, except `without`."""
@@ -433,7 +430,7 @@ class Statements(Repository):
             "AND r.recorded_until IS NULL AND r.superseded_at IS NULL AND (r.expires_at IS NULL OR r.expires_at > ?)",
             (self._id_array(sorted(row_ids)), now),
         )
-        return {row[2]: ((row[0], row[1]), _fields(row[2:])) for row in rows}
+        return _candidates(rows)
 
     def frames(self, row_ids: NDArray[np.int64], *, of_texts: bool = False) -> list[tuple[int, bytes]]:
         """The frames of these versions, as pairs of uint32 (frame, value), by row id; versions without any are absent.
@@ -467,15 +464,17 @@ class Statements(Repository):
 _FLAGS = tuple(StatementCandidate.__struct_fields__.index(name) for name in ("pinned", "valid_resolved"))
 
 
-def _fields(row: Sequence[Any]) -> tuple[Any, ...]:
-    """The fields of a candidate but for its weight."""
-    *fields, outline, tags, repeated_at = row
-    for i in _FLAGS:
-        fields[i] = bool(fields[i])
-    fields.append(outline or b"")
-    fields.append(() if tags == "[]" else tuple(msgspec.json.decode(tags)))
-    fields.append(() if repeated_at == "[]" else tuple(msgspec.json.decode(repeated_at)))
-    return tuple(fields)
+def _candidates(rows: Iterable[Sequence[Any]]) -> dict[int, tuple[tuple[str, int], tuple[Any, ...]]]:
+    """The kind and scope of candidates, and their fields but for the weight, by row id."""
+    candidates: dict[int, tuple[tuple[str, int], tuple[Any, ...]]] = {}
+    for kind, scope_id, *fields, outline, tags, repeated_at in rows:
+        for i in _FLAGS:
+            fields[i] = bool(fields[i])
+        fields.append(outline or b"")
+        fields.append(() if tags == "[]" else tuple(msgspec.json.decode(tags)))
+        fields.append(() if repeated_at == "[]" else tuple(msgspec.json.decode(repeated_at)))
+        candidates[fields[0]] = (kind, scope_id), tuple(fields)
+    return candidates
 
 
 def statement_row(stored: Stored, i: int, form: StatementForm) -> StatementRow:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from functools import partial
-from itertools import islice
+from itertools import islice, starmap
 from typing import Any, NamedTuple
 
 import msgspec
@@ -180,8 +180,8 @@ _WRITTEN_FIELDS = (
 )  # fmt: skip
 _WRITTEN = columns_sql(_WRITTEN_FIELDS)
 _CURRENT = (
-    f"SELECT r.id, {columns_sql(CurrentRecord._fields[1:])} FROM record r JOIN scope s ON s.id = r.scope_id "
-    "WHERE r.recorded_until IS NULL AND (r.expires_at IS NULL OR r.expires_at > ?1) "
+    f"SELECT r.id, {columns_sql(CurrentRecord.__struct_fields__[1:-1])} FROM record r "
+    "JOIN scope s ON s.id = r.scope_id WHERE r.recorded_until IS NULL AND (r.expires_at IS NULL OR r.expires_at > ?1) "
     "AND (r.superseded_at IS NULL OR r.superseded_until <= ?1) AND r.indexed"
 )
 _CHUNK = 500
@@ -423,7 +423,7 @@ class RecordReader(Repository):
 
     def _current(self, condition: str, now: int, bound: Any) -> Iterator[CurrentRecord]:
         rows = self._rows(f"{_CURRENT} AND {condition}", (now, bound))
-        return map(CurrentRecord._make, rows)
+        return starmap(CurrentRecord, rows)
 
     def editable_ids(self, filter: Filter) -> list[int]:
         """The row ids of the open records that a filter admits, without chunks of documents, by time of storing."""

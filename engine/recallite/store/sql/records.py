@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -36,9 +35,9 @@ class Records(RecordReader):
         `rows` may be `RowColumns`, with what was derived from them and what they wait for.
         """
         columns = RowColumns.of(rows)
-        if not columns:
+        if not columns.text:
             return []
-        ids = self._tx.new_ids("record", len(columns))
+        ids = self._tx.new_ids("record", len(columns.text))
         scopes = self._tx.scopes.intern({*columns.scope})
         scope_ids = [*map(scopes.__getitem__, columns.scope)]
         placed = zip(scope_ids, columns.source, strict=True)
@@ -48,11 +47,14 @@ class Records(RecordReader):
         self._insert_rows(ids, columns, scope_ids, source_ids)
         self._insert_derived(ids, columns, scope_ids)
         self._insert_vectors(ids, columns, embedder)
-        self._tx.occurrences.add(
-            (row_id, *again) for row_id, repeated in _having(ids, columns.repeated) for again in repeated
-        )
-        accessed = zip(ids, columns.access_count, columns.accessed_at, strict=True)
-        self._insert_many("access", "record_id, count, accessed_at", [row for row in accessed if row[2] is not None])
+        if any(columns.repeated):
+            repeated = zip(ids, columns.repeated, strict=True)
+            self._tx.occurrences.add((row_id, *again) for row_id, times in repeated for again in times)
+        if columns.accessed_at.count(None) < len(ids):
+            accessed = zip(ids, columns.access_count, columns.accessed_at, strict=True)
+            self._insert_many(
+                "access", "record_id, count, accessed_at", [row for row in accessed if row[2] is not None]
+            )
         self._tx.changes.append_ids("insert", ids)
         return ids
 
@@ -66,22 +68,20 @@ class Records(RecordReader):
 
     def _number_kinds(self, kinds: set[str]) -> None:
         """Give a number to each kind that has none: a trigger that looked for it took two fifths of an insert."""
-        known = {kind: self._tx.known(("kind", kind), partial(self._number_of_kind, kind)) for kind in sorted(kinds)}
-        if new := [kind for kind, number in known.items() if number is None]:
+        known = self._tx.known("kinds", lambda: {*self._column("SELECT name FROM kind")})
+        if new := sorted(kinds - known):
             self._tx.add_names("kind", "name", new)
-
-    def _number_of_kind(self, kind: str) -> int | None:
-        number: int | None = self._execute("SELECT id FROM kind WHERE name = ?", (kind,)).get
-        return number
+            known.update(new)
 
     def _insert_derived(self, ids: Sequence[int], rows: RowColumns, scopes: Sequence[int]) -> None:
         """Store tags, words, standing and statements of rows; rows that recall leaves out have only tags."""
-        self.put_tags(_having(ids, rows.tags))
+        if any(rows.tags):
+            self.put_tags([tagged for tagged in zip(ids, rows.tags, strict=True) if tagged[1]])
         if not all(rows.indexed):
             indices = [i for i, indexed in enumerate(rows.indexed) if indexed]
             ids, scopes = [ids[i] for i in indices], [scopes[i] for i in indices]
             rows = rows.select(indices)
-        if not rows:
+        if not ids:
             return
         stored = Stored(ids, scopes, [None] * len(ids), rows.texts())
         derivation, derived = rows.derivation, rows.derived
@@ -138,8 +138,11 @@ class Records(RecordReader):
             else:
                 vectors += Parts(values, codes).rows(row_id)
         self._tx.vectors.insert(embedder, vectors)
-        refused = zip(ids, rows.refused, strict=True)
-        self._tx.vectors.add_refusals(embedder.id, {row_id: reason for row_id, reason in refused if reason is not None})
+        if rows.refused.count(None) < len(ids):
+            refused = zip(ids, rows.refused, strict=True)
+            self._tx.vectors.add_refusals(
+                embedder.id, {row_id: reason for row_id, reason in refused if reason is not None}
+            )
 
     def put_tags(self, tagged: Sequence[tuple[int, tuple[str, ...]]]) -> None:
         """Store tags in their order, new names added."""
@@ -354,8 +357,3 @@ class Records(RecordReader):
         # Tags, links, supersessions, access counts and vectors follow by foreign key.
         self._execute(f"DELETE FROM record WHERE id {IN_ARRAY}", (self._id_array(row_ids),))
         self._tx.changes.append_ids("delete", list(row_ids))
-
-
-def _having(ids: Sequence[int], column: Sequence[Any]) -> list[tuple[int, Any]]:
-    """The ids and values of the rows that have a value."""
-    return [row for row in zip(ids, column, strict=True) if row[1]] if any(column) else []

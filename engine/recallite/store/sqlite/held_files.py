@@ -48,7 +48,7 @@ class CommitMark(NamedTuple):
 
     def encode(self) -> str:
         """Its value in `meta`. The checksum tells a page that a power failure left half written."""
-        text = " ".join(part or "-" for part in self)
+        text = " ".join([part or "-" for part in self])
         return f"{text} {zlib.crc32(text.encode()):08x}"
 
     def began_on(self, salt: str) -> str:

@@ -317,9 +317,10 @@ class KeyLists(Repository):
         """The runs that this transaction sees; a process reads each once."""
         known = self._kept.by_id
         run_ids = self._column(f"SELECT id FROM {self._run}")
+        if known.keys() == {*run_ids}:
+            return dict(known)
         runs = {run_id: known.get(run_id) or self._read(run_id) for run_id in run_ids}
-        if runs.keys() != known.keys():
-            self._kept.by_id = dict(runs)
+        self._kept.by_id = dict(runs)
         return runs
 
     def _read(self, run_id: int) -> Run:

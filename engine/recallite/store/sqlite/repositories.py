@@ -359,14 +359,16 @@ class SqliteChanges(Changes):
         """Prepare for a read transaction, which sees one commit."""
         self._reads, self._seen = True, None
 
-    def _append(self, rows: list[tuple[int, int, Operation]]) -> None:
+    def _append(self, operation: Operation, runs: list[tuple[int, int]]) -> None:
         name = self._tx.commit_name
-        self._insert_many("feed", "first_id, last_id, operation, commit_name", [(*row, name) for row in rows])
-        if any(operation == "reload" for *_, operation in rows):
+        self._insert_many(
+            "feed", "first_id, last_id, operation, commit_name", [(*run, operation, name) for run in runs]
+        )
+        if operation == "reload":
             self._tx.forget_known()
         sequence = self._tx.connection.last_insert_rowid()
         self._tx.fed = sequence, name
-        if sequence % _TRIMMED_EVERY < len(rows):
+        if sequence % _TRIMMED_EVERY < len(runs):
             self._execute("DELETE FROM feed WHERE sequence <= ?", (sequence - KEPT_ROWS,))
 
     def commit(self) -> Commit:

@@ -127,20 +127,21 @@ class SqliteStore(Store):
             self._begin(wait=wait, background=background)
             connection, began = self._on_present_file(self._writer.connection), time.monotonic()
             self._depth, self._holder = 1, threading.get_ident()
+            writer = self._writer
             try:
-                self._writer.begin_writing()
+                writer.begin_writing()
                 if self._held is not None:
                     self._held.begin(connection)
                 with self._undone():
-                    yield self._writer
-                    self._commit(connection)
+                    yield writer
+                    self._commit(writer)
             except BaseException:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise
             finally:
                 self._depth, self._holder = 0, None
-                self._writer.end_writing()
+                writer.end_writing()
                 if background:
                     self._turnstile.had_turn(time.monotonic() - began)
             self._check_stored()
@@ -171,14 +172,15 @@ class SqliteStore(Store):
                 "it again"
             )
 
-    def _commit(self, connection: apsw.Connection) -> None:
+    def _commit(self, writer: SqliteTransaction) -> None:
+        connection = writer.connection
         self._check_begun(connection)
-        held_files = self._held if self._writer.wrote else None
+        held_files = self._held if writer.wrote else None
         if held_files is not None:
-            held_files.mark(connection, f"{self._writer.commit_name:x}")
+            held_files.mark(connection, f"{writer.commit_name:x}")
         connection.execute("COMMIT")
         if held_files is not None:
-            held_files.committed(connection, self._writer.fed)
+            held_files.committed(connection, writer.fed)
 
     @contextmanager
     def _entered(self, *, background: bool) -> Iterator[None]:

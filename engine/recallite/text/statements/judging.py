@@ -26,16 +26,18 @@ from recallite.text.statements.lexicon import SEVERAL
 from recallite.text.statements.properties import (
     NAMED,
     PLAIN,
+    TONE,
     USES,
     Property,
+    Traits,
     Words,
     is_named,
     is_of_one_subject,
     keys_of_words,
     kind_of,
     of_object,
-    properties_of,
     shared_ends,
+    traits_of,
     type_of,
 )
 from recallite.text.statements.statement import Outcome, Statement, Verdict
@@ -65,13 +67,14 @@ def judge_all(pairs: Sequence[Pair], several: frozenset[str] = SEVERAL) -> list[
 
 def judge(new: Statement, old: Statement, *, later: bool, several: frozenset[str] = SEVERAL) -> Verdict:
     """The verdict on one pair."""
-    if (same := _same(new, old)) is not None:
+    ours, theirs = traits_of(new), traits_of(old)
+    if (same := _same(new, old, ours, theirs)) is not None:
         return same
     if (instructed := judge_instructions(new.text, old.text)) is not None:
         if instructed.outcome == "supersedes" and (hindrance := _hindrance(new, old, later)):
             return Verdict("contradicts", _OPEN, f"{instructed.reason}, but {hindrance}")
         return instructed
-    finding = _best_finding(new, old, several) or _in_the_same_words(new, old)
+    finding = _best_finding(new, old, ours, theirs, several) or _in_the_same_words(new, old, ours, theirs)
     if finding is None:
         return Verdict("independent", 0.9, "both may hold")
     outcome, reason, certain = finding
@@ -99,49 +102,37 @@ def _hindrance(new: Statement, old: Statement, later: bool, *, told: bool = True
 
 # The same again.
 
-_TOO = frozenset(("too", "also"))
 _SYMBOL = lazily(r"[^\w\s.,!?;:'\"()\u2019\u2018\u201c\u201d\u2013\u2014-]")
 _SPELLED = lazily(r"\w+")
 _FIRST = lazily(r"(?:^|[.!?:\n])\W{0,3}(\w+)")
 
 
-def _same(new: Statement, old: Statement) -> Verdict | None:
+def _same(new: Statement, old: Statement, ours: Traits, theirs: Traits) -> Verdict | None:
     """The verdict on two texts that say the same; None if they do not."""
     if new.text == old.text and new.speaker == old.speaker:
         return Verdict("same", 1.0, "the same text")
     if not new.words and not old.words and new.speaker == old.speaker and text_key(new.text) == text_key(old.text):
         same = Verdict("same", 0.97, "the same text but for its case and marks")
-    elif ((new.canon() and new.canon() == old.canon()) or _says_the_same(new, old)) and _adds(new) == _adds(old):
+    elif ours.adds == theirs.adds and (
+        (ours.canon and ours.canon == theirs.canon) or _says_the_same(new, old, ours, theirs)
+    ):
         same = Verdict("same", 0.97, "says the same")
     else:
         return None
     return same if spelled_alike(new.text, old.text) else Verdict("independent", _OPEN, "spelled otherwise")
 
 
-def _says_the_same(new: Statement, old: Statement) -> bool:
-    if not (len(new.clauses) == len(old.clauses) == 1 and new.whole and old.whole) or new.question or old.question:
+def _says_the_same(new: Statement, old: Statement, ours: Traits, theirs: Traits) -> bool:
+    if ours.form is None or ours.form != theirs.form or not (new.whole and old.whole) or new.question or old.question:
         return False
     one, other = new.clauses[0], old.clauses[0]
-    if one.relation != other.relation or _form(one) != _form(other) or one.gone or other.gone:
+    if one.relation != other.relation or one.gone or other.gone:
         return False
     if not one.chunks and one.relation in ("be", "have"):
         return False
-    stated = [{role: [word.key for word in words] for role, words in clause.chunks} for clause in (one, other)]
-    if one.subject == other.subject and stated[0] == stated[1]:
+    if one.subject == other.subject and ours.said == theirs.said:
         return True
     return one.relation == "be" and one.subject == other.every and other.subject == one.every
-
-
-def _adds(statement: Statement) -> bool:
-    """Whether it says "too": then it tells of another one."""
-    return any(word.text in _TOO for word in statement.words)
-
-
-def _form(clause: Clause) -> tuple[object, ...]:
-    return (
-        clause.negated, clause.past, clause.plan, clause.former, clause.unreal, clause.stopped, clause.ends,
-        clause.command, clause.rest,
-    )  # fmt: skip
 
 
 def spelled_alike(one: str, other: str) -> bool:
@@ -171,20 +162,20 @@ class Finding(NamedTuple):
     certain: bool = False
 
 
-def _best_finding(new: Statement, old: Statement, several: frozenset[str]) -> Finding | None:
+def _best_finding(
+    new: Statement, old: Statement, ours: Traits, theirs: Traits, several: frozenset[str]
+) -> Finding | None:
     """Of what the clauses of two statements tell, what says most."""
-    if old.question or not old.whole or _adds(new):
+    if old.question or not old.whole or ours.adds:
         return None
     best: Finding | None = None
-    ours = properties_of(new)
     differing = 0
-    quoted = any(one.relation in lx.SOURCES for one in ours)
-    for mine in ours:
+    for mine in ours.properties:
         # "My landlord changed it, my rent is due on the 5th".
-        if not mine.told and any(other.clause.change or other.clause.corrected for other in ours):
+        if not mine.told and len(new.clauses) > 1 and any(one.change or one.corrected for one in new.clauses):
             mine = replace(mine, told=True)
-        for his in properties_of(old):
-            finding = compare(mine, his, several, quoted=quoted)
+        for his in theirs.properties:
+            finding = compare(mine, his, several, quoted=ours.quoted)
             differing += finding is not None and mine.clause.assigned
             if finding is not None and (best is None or finding.outcome == "supersedes"):
                 best = finding
@@ -257,13 +248,14 @@ def cosine_of_one_topic(new: Statement, old: Statement, several: frozenset[str] 
     Both give one property values, of which it has one of a kind. That "tea" and "coffee" are of a kind, and "window
     seats" are not, no rule tells.
     """
-    if not (new.compared and old.compared) or _adds(new):
+    ours, theirs = traits_of(new), traits_of(old)
+    if not (new.compared and old.compared) or ours.adds:
         return None
-    one, other = properties_of(new)[0], properties_of(old)[0]
+    one, other = ours.properties[0], theirs.properties[0]
     clause = one.clause
     if one.relation not in _ONE_OF_A_KIND or clause.past or clause.passive or clause.negated:
         return None
-    alike = is_of_one_subject(one, other) and _form(clause) == _form(other.clause)
+    alike = is_of_one_subject(one, other) and ours.form == theirs.form
     slot = _slot(one, other) if alike else None
     if slot is None or _may_be_several(one, slot, several, one.relation, typed=False):
         return None
@@ -440,8 +432,10 @@ def _another_value(new: Property, old: Property, several: frozenset[str], *, eve
     """The same property with another value."""
     ours = new.clause
     done = ours.past and not ours.change and not ours.passive
-    if (finding := _another_state(new, old)) is not None:
-        return Finding("contradicts", STATE) if event or done else finding
+    since = ours.passive and not old.limits and set(new.limits) == {"time"}
+    if (new.limits == old.limits or since) and _are_opposite(new, old):
+        replaces = new.told and not event and not done
+        return Finding("supersedes", STATE, True) if replaces else Finding("contradicts", STATE)
     slot = _slot(new, old)
     if slot is None:
         return None
@@ -566,13 +560,16 @@ def _slot(new: Property, old: Property) -> _Slot | None:
     slot: _Slot | None = None
     for role in dict.fromkeys((*ours, *theirs)):
         one, other = ours.get(role, ()), theirs.get(role, ())
+        if one == other:
+            continue
         begin, end = shared_ends(one, other)
         mine, his = one[begin : len(one) - end], other[begin : len(other) - end]
         if not mine and not his:
             continue
         if role == "time" and not other and new.clause.change:
             continue  # when it changed
-        mine, his = _without_unit(mine, his), _without_unit(his, mine)
+        if len(mine) > 1 or len(his) > 1:
+            mine, his = _without_unit(mine, his), _without_unit(his, mine)
         if not mine or not his or slot is not None:
             return None
         slot = _Slot(role, mine, his, one[:begin], one[len(one) - end :])
@@ -613,7 +610,8 @@ def _aligned(new: Property, old: Property) -> tuple[dict[str, Words] | None, dic
     if one.placing and other.placing and one.placing != other.placing and "in" in ours and "in" in theirs:
         return None, theirs
     for some, others in ((ours, theirs), (theirs, ours)):  # "is 8", "is at 8:30"
-        bare = "" in some and "time" not in some and lx.CLOCK in [word.kind for word in others.get("time", ())]
+        apart = "" in some and "time" not in some and "time" in others
+        bare = apart and lx.CLOCK in [word.kind for word in others["time"]]
         if bare and all(word.kind == lx.NUMBER and not word.unit for word in some[""]):
             some["time"] = tuple([replace(word, kind=lx.CLOCK) for word in some.pop("")])
     if one.change and new.relation == "be":
@@ -633,18 +631,8 @@ def _does_again(new: Property, old: Property) -> bool:
     return new.relation.startswith("re") and len(old.relation) > 3 and new.relation[2:5] == old.relation[:3]
 
 
-def _another_state(new: Property, old: Property) -> Finding | None:
-    """The opposite state: "up", "down"; "open", "closed"; "armed", "disarmed"."""
-    limits, others = (
-        {role: keys_of_words(words) for role, words in one.roles.items() if role != ""} for one in (new, old)
-    )
-    since = new.clause.passive and not others and set(limits) == {"time"}
-    if (limits != others and not since) or not _are_opposite(new, old):
-        return None
-    return Finding("supersedes", STATE, True) if new.told else Finding("contradicts", STATE)
-
-
 def _are_opposite(new: Property, old: Property) -> bool:
+    """Whether the states of both are opposites: "up", "down"; "open", "closed"; "armed", "disarmed"."""
     one, other = new.roles.get("", ()), old.roles.get("", ())
     if new.relation == old.relation == "be" and len(one) == len(other) == 1 and _opposes(one[0].text, other[0].text):
         return True
@@ -672,28 +660,24 @@ def _state(one: Property) -> tuple[int, str] | None:
 
 # The same words: also sentences that are not read as clauses, of another language or with a verb that is not known.
 
-NOT = lx.NEGATIONS | {"do", "does", "did"}
 
-
-def _in_the_same_words(new: Statement, old: Statement) -> Finding | None:
+def _in_the_same_words(new: Statement, old: Statement, ours: Traits, theirs: Traits) -> Finding | None:
     """The same words but for one number, date or time at the end, or for a negation."""
-    if new.question or old.question:
+    if new.question or old.question or min(len(ours.spoken), len(theirs.spoken)) < 2:
         return None
-    ours, theirs = spoken_of(new), spoken_of(old)
-    if min(len(ours), len(theirs)) < 2:
-        return None
-    one, other = ([word.key for word in words if word.text not in NOT] for words in (ours, theirs))
-    if one == other:
-        said = [any(word.text in lx.NEGATIONS for word in words) for words in (ours, theirs)]
-        return Finding("contradicts", "negation") if said[0] != said[1] else None
-    gone = tuple([key for clause in new.clauses if clause.change for key in keys_of_words(clause.gone)])
-    about = [[word.key for word in clause.head if word.text not in _TONE] for clause in new.clauses if clause.gone]
-    if gone and not old.clauses and tuple(other[-len(gone) :]) == gone and other[: len(about[0])] == about[0]:
-        return Finding("supersedes", GONE)  # "we heat with oil", "we changed from oil to gas"
+    other = theirs.keys
+    if ours.keys == other:
+        plain = [lx.NEGATIONS.isdisjoint([word.text for word in one.spoken]) for one in (ours, theirs)]
+        return Finding("contradicts", "negation") if plain[0] != plain[1] else None
+    if not old.clauses:
+        gone = [key for clause in new.clauses if clause.change for key in keys_of_words(clause.gone)]
+        about = [[word.key for word in clause.head if word.text not in TONE] for clause in new.clauses if clause.gone]
+        if gone and other[-len(gone) :] == gone and other[: len(about[0])] == about[0]:
+            return Finding("supersedes", GONE)  # "we heat with oil", "we changed from oil to gas"
     if (new.whole and new.clauses) or (old.whole and old.clauses):
         return None
-    begin, end = shared_ends(ours, theirs)
-    mine, his = ours[begin : len(ours) - end], theirs[begin : len(theirs) - end]
+    begin, end = shared_ends(ours.spoken, theirs.spoken)
+    mine, his = ours.spoken[begin : len(ours.spoken) - end], theirs.spoken[begin : len(theirs.spoken) - end]
     if len(mine) != 1 or len(his) != 1 or begin < 2 or end > 1:
         return None  # what is numbered, as "room 5", stands at the beginning
     kind = kind_of(mine)
@@ -701,12 +685,3 @@ def _in_the_same_words(new: Statement, old: Statement) -> Finding | None:
         return None
     told = any(word.text in lx.NOW for word in new.words)
     return Finding("supersedes", VALUE, True) if told else Finding("contradicts", VALUE)
-
-
-def spoken_of(statement: Statement) -> Words:
-    """The words of a statement without marks, articles and words that say that it is so now."""
-    return tuple([word for word in statement.words if word.kind not in _SILENT and word.text not in _TONE])
-
-
-_SILENT = frozenset((lx.STOP, lx.COMMA, lx.MARK))
-_TONE = lx.NOW | lx.ARTICLES

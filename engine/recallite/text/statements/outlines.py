@@ -15,8 +15,7 @@ from msgspec import Struct
 
 from recallite.text.statements import lexicon as lx
 from recallite.text.statements.instructions import instructions_of
-from recallite.text.statements.judging import NOT, spoken_of
-from recallite.text.statements.properties import USES, Words, keys_of_words, properties_of
+from recallite.text.statements.properties import NOT, USES, Words, keys_of_words, traits_of
 from recallite.text.statements.statement import Statement, statement_of
 from recallite.text.words import text_key
 
@@ -24,7 +23,10 @@ _BITS = 509
 
 
 class Outline(Struct, frozen=True, gc=False):
-    """The bits of a statement as the newer of two, and as the older."""
+    """The bits of a statement as the newer of two, and as the older.
+
+    If a newer and an older statement have no bit in common, `judge` says "independent".
+    """
 
     newer: int
     older: int
@@ -64,24 +66,20 @@ def outline_of(text: str, context: str | None) -> Outline:
     return outline_of_statement(statement_of(text, context))
 
 
-def may_relate(new: Outline, old: Outline) -> bool:
-    """Whether `judge` may say anything but "independent"."""
-    return bool(new.newer & old.older)
-
-
 def outline_of_statement(statement: Statement) -> Outline:
     """The outline of a statement."""
     instructs = _bit("instructs") if instructions_of(statement.text) else 0
     if not statement.words:
         bit = _bit(text_key(statement.text)) | instructs
         return Outline(bit, bit)
-    newer = older = _bit(statement.canon()) | instructs
+    traits = traits_of(statement)
+    newer = older = _bit(traits.canon) | instructs
     replaceable = statement.whole and not statement.question
-    frame = [word.key for word in spoken_of(statement) if word.kind not in lx.TYPED and word.text not in NOT]
+    frame = [word.key for word in traits.spoken if word.kind not in lx.TYPED and word.text not in NOT]
     newer, older = newer | _bit(frozenset(frame)), older | _bit(frozenset(frame))
     if not statement.clauses and frame:
         older |= _bit("to", frame[-1])
-    for one in properties_of(statement):
+    for one in traits.properties:
         clause, relation = one.clause, "use" if one.relation in USES else one.relation
         about = one.subject - lx.SPEAKERS or one.subject
         bits = _bit(about, relation)

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from recallite.text.statements import lexicon as lx
 from recallite.text.statements.clause import Clause
-from recallite.text.statements.statement import Statement
+from recallite.text.statements.statement import Statement, canon_of
 from recallite.text.statements.statement_words import Word
 
 Words = tuple[Word, ...]
@@ -48,6 +48,8 @@ class Property(Struct, frozen=True, gc=False):
     - `shared`: whether the subject is nobody's, or of who speaks: "our lawyer", "the port"
     - `personal`: whether it is of the speaker or of a name alone, of which many things may be said
     - `told`: whether it says that the value is a new one: "now", "went up to", "instead"
+    - `limits`: the keys of each part but the object
+    - `unnamed`: whether nobody can tell of which it is: "a friend of mine", "this file"
     """
 
     subject: frozenset[str]
@@ -58,14 +60,58 @@ class Property(Struct, frozen=True, gc=False):
     shared: bool
     personal: bool
     told: bool
+    limits: dict[str, list[str]]
+    unnamed: bool
     clause: Clause
 
 
-def properties_of(statement: Statement) -> tuple[Property, ...]:
-    """The properties that the clauses of a statement are of, read once."""
-    if not isinstance(statement.properties, tuple):
-        statement.properties = tuple([_property(clause) for clause in statement.clauses])
-    return statement.properties
+_SILENT = frozenset((lx.STOP, lx.COMMA, lx.MARK))
+TONE = lx.NOW | lx.ARTICLES
+"""Words that only say that it is so now, and articles."""
+NOT = lx.NEGATIONS | {"do", "does", "did"}
+_TOO = frozenset(("too", "also"))
+
+
+class Traits(Struct, frozen=True, gc=False):
+    """What a statement is compared by.
+
+    - `canon`: the forms of its words, questions included: texts that say the same have them in common
+    - `spoken`: its words without marks, articles and words that say that it is so now; `keys`: theirs, without
+      negations
+    - `adds`: whether it says "too": then it tells of another one
+    - `properties`: what its clauses state; `quoted`: whether one says that somebody says so
+    - `form`, `said`: of its only clause, how it says something, and the keys of what it says by role
+    """
+
+    canon: tuple[str, ...]
+    spoken: Words
+    keys: list[str]
+    adds: bool
+    properties: tuple[Property, ...]
+    quoted: bool
+    form: tuple[object, ...] | None
+    said: dict[str, list[str]]
+
+
+def traits_of(statement: Statement) -> Traits:
+    """The traits of a statement, read once."""
+    if not isinstance(statement.traits, Traits):
+        texts = {word.text for word in statement.words}
+        spoken = tuple([word for word in statement.words if word.kind not in _SILENT and word.text not in TONE])
+        properties = tuple([_property(clause) for clause in statement.clauses])
+        only = statement.clauses[0] if len(statement.clauses) == 1 else None
+        statement.traits = Traits(
+            statement.canonical or canon_of(statement.words, statement.speaker), spoken,
+            [word.key for word in spoken if word.text not in NOT],
+            adds=not _TOO.isdisjoint(texts),
+            properties=properties, quoted=not lx.SOURCES.isdisjoint([one.relation for one in properties]),
+            form=None if only is None else (
+                only.negated, only.past, only.plan, only.former, only.unreal, only.stopped, only.ends, only.command,
+                only.rest,
+            ),
+            said={role: [word.key for word in words] for role, words in only.chunks} if only else {},
+        )  # fmt: skip
+    return statement.traits
 
 
 def _property(clause: Clause) -> Property:
@@ -109,8 +155,13 @@ def _property(clause: Clause) -> Property:
     return Property(
         subject, relation, roles,
         sole=attribute or ((owned or definite) and not several), attribute=attribute, shared=shared,
-        personal=subject <= lx.SPEAKERS or (named and not owned), told=told, clause=clause,
+        personal=subject <= lx.SPEAKERS or (named and not owned), told=told, limits=_limits_of(roles),
+        unnamed=bool(clause.head) and clause.head[0].text in _UNNAMED, clause=clause,
     )  # fmt: skip
+
+
+def _limits_of(roles: dict[str, Words]) -> dict[str, list[str]]:
+    return {role: keys_of_words(words) for role, words in roles.items() if role}
 
 
 def _tells_a_value(clause: Clause, stated: Words) -> bool:
@@ -141,7 +192,7 @@ def is_of_one_subject(new: Property, old: Property) -> bool:
     """Whether the subjects have the same names, numbers and owners; "this file" is another one in another text."""
     if not new.subject or not new.subject.isdisjoint(lx.UNRESOLVED):
         return False  # a command has none
-    if any(one.clause.head and one.clause.head[0].text in _UNNAMED for one in (new, old)):
+    if new.unnamed or old.unnamed:
         return False
     # "The dentist appointment", "my dentist appointment".
     return new.subject == old.subject or (new.subject ^ old.subject == {"i"} and len(new.subject & old.subject) > 0)
@@ -161,7 +212,10 @@ def of_object(new: Property, old: Property) -> Property | None:
     roles = {role: words for role, words in old.roles.items() if role and not (limited and role in limits)}
     if typed := tuple([word for word in stated if word.kind in lx.TYPED]):
         roles[""] = typed
-    return replace(old, subject=subject, relation="be", roles=roles, sole=False, attribute=False, personal=False)
+    return replace(
+        old, subject=subject, relation="be", roles=roles, limits=_limits_of(roles), sole=False, attribute=False,
+        personal=False,
+    )  # fmt: skip
 
 
 def keys_of_words(words: Sequence[Word]) -> list[str]:

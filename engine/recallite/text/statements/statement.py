@@ -44,15 +44,10 @@ class Statement(Struct, gc=False):
     whole: bool = False
     question: bool = False
     compared: bool = False
-    # Of use only where two texts are compared, and then often: made once.
+    # The forms of its words and of what it asks; None if it asks nothing.
     canonical: tuple[str, ...] | None = None
-    properties: object = None
-
-    def canon(self) -> tuple[str, ...]:
-        """The forms of its words, questions included: texts that say the same have them in common."""
-        if self.canonical is None:
-            self.canonical = _canon(self.words, self.speaker)
-        return self.canonical
+    # Of use only where two texts are compared, and then often: made once, by `properties.traits_of`.
+    traits: object = None
 
 
 @lru_cache(maxsize=4096)
@@ -67,7 +62,7 @@ def statement_of(text: str, context: str | None = None, *, much: bool = False) -
     if (assigned := _assignments(text)) is not None:
         return Statement(text, speaker, tuple(read_words(text)), assigned, True, compared=len(assigned) == 1)
     read = words = read_words(text)
-    if any(word.text == "?" for word in read):  # questions state nothing; of a text that only asks all is read
+    if "?" in [word.text for word in read]:  # questions state nothing; of a text that only asks all is read
         stated = [sentence for sentence in sentences_of(read) if sentence[-1].text != "?"]
         words = [word for sentence in stated for word in sentence] or read
     asks = len(words) < len(read)
@@ -81,11 +76,12 @@ def statement_of(text: str, context: str | None = None, *, much: bool = False) -
         text, speaker, tuple(words), tuple(clauses), whole and not asks, question,
         compared=sentences == 1 and whole and not question and not asks and len(words) <= _LONGEST_COMPARED
         and len(clauses) == 1,
-        canonical=_canon(read, speaker) if asks else None,
+        canonical=canon_of(read, speaker) if asks else None,
     )  # fmt: skip
 
 
-def _canon(words: Sequence[Word], speaker: str) -> tuple[str, ...]:
+def canon_of(words: Sequence[Word], speaker: str) -> tuple[str, ...]:
+    """The forms of words: texts that say the same have them in common."""
     forms = [word.value + word.unit if word.value else word.form for word in words]
     return tuple([speaker if form == SELF else form for form in forms if form])
 
@@ -287,7 +283,7 @@ def _clause(words: Sequence[Word], speaker: str, previous: Clause | None) -> Cla
         else:
             clause.assigned = not _is_speaker(words[begin:verb])
     head = tuple([word for word in words[begin:verb] if word.kind not in (lx.COMMA, lx.MARK)])
-    if all(word.text in _UNNAMED for word in head):
+    if _UNNAMED.issuperset([word.text for word in head]):
         clause.command = previous is None
         head = () if previous is None else previous.head
     elif previous is not None and len(head) == 1 and head[0].text in _ANAPHORS:

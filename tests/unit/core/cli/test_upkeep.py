@@ -108,7 +108,7 @@ def test_reembed_moves_a_store_to_the_embedder_that_it_names(run, remember):
     remember("Der Server steht in Frankfurt")
     assert run("reembed", "--to", "nothing-of-this-name").code == 2
     moved = run("reembed", "--to", "instant")
-    assert (moved.code, moved.out) == (0, "1 embedded\n")
+    assert (moved.code, moved.out) == (0, "1\tembedded\n")
     assert "RECALLITE_EMBEDDER=instant" in moved.err
     assert run("stats", "--json").json["embedder"] == "instant"
     assert run("reembed", "--to", "instant", "--json").json == {"embedded": 0}

@@ -37,7 +37,7 @@ def test_recall_names_its_seventeen_arguments():
 def test_an_unknown_argument_names_what_to_use(memory, name, use):
     for recall in (memory.recall, lambda query, **options: memory.recall_many([query], **options)):
         with pytest.raises(InvalidInput, match=f"has no option '{name}': .*{use}"):
-            recall("x", **{name: 1})
+            recall("x", mode="keyword", **{name: 1})
 
 
 def test_a_mapping_changes_the_profile_of_the_store(memory):

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
 
 import pytest
 
-from recallite import AsyncMemory, Memory
-from recallite.doors.tools import calling
+from recallite import AsyncMemory
 from recallite.errors import InvalidInput
 from recallite.system import plugins
 from recallite.system.plugins import PluginWarning
@@ -19,7 +17,7 @@ from tests.unit.core.memory.support import PLAIN
 CANNOT = r"'odd' of odd-package \(odd_package:IT\) cannot be imported: ModuleNotFoundError"
 
 
-@pytest.mark.parametrize("kind", ["importers", "exporters", "services", "tools"])
+@pytest.mark.parametrize("kind", ["importers", "exporters", "services", "operations"])
 def test_what_cannot_be_imported_is_left_out_and_raises_by_name(install, kind):
     before = plugins.names(kind)
     install("odd-package", kind, "odd", "odd_package:IT")
@@ -64,12 +62,3 @@ def test_the_other_services_are_served(install):
 
     with pytest.warns(PluginWarning, match=CANNOT):
         asyncio.run(live())
-
-
-def test_the_other_tools_are_offered(install):
-    before = list(calling.TOOLS)
-    install("odd-package", "tools", "odd", "odd_package:IT")
-    with pytest.warns(PluginWarning, match=CANNOT):
-        assert list(importlib.reload(calling).TOOLS) == before
-    with Memory(":memory:", settings=PLAIN) as memory, pytest.raises(InvalidInput, match=CANNOT):
-        calling.call("odd", {}, memory=memory)

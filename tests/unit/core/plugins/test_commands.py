@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
+
 import pytest
 
+from recallite import Memory
 from recallite.doors.operations import every_operation
+from recallite.doors.tools import calling
+from recallite.system import plugins
 from tests.unit.conftest import db, run  # noqa: F401
+from tests.unit.core.memory.support import PLAIN
 
 
 @pytest.mark.parametrize(("kind", "arguments", "other"), [
@@ -84,7 +90,7 @@ def test_a_function_has_the_help_of_its_annotations(run):
 
 
 OPERATIONS = """
-from recallite.doors.operation import Command, Operation, OperationSet
+from recallite.doors.operation import Command, Operation, OperationSet, Tool
 
 
 def longest(memory) -> str:
@@ -94,14 +100,20 @@ def longest(memory) -> str:
 SET = OperationSet(
     (
         Operation("longest", "Show the longest text.", group="memories", call="odd_sets:longest", command=Command()),
-        Operation("odd.first", "Show one.", group="memories", call="odd_sets:longest", command=Command("odd first")),
+        Operation(
+            "odd.first", "Show one.", group="memories", call="odd_sets:longest", command=Command("odd first"),
+            tools=(Tool("odd"), Tool("memory", "longest")),
+        ),
     ),
     {"odd": "What is odd."},
+    {"odd": "Texts that are odd."},
 )
 """
 
 
-def test_operations_of_a_package_are_commands_of_one_word_or_two(run, remember, install, tmp_path, monkeypatch):
+def test_operations_of_a_package_are_commands_of_one_word_or_two_and_tools(
+    run, remember, install, tmp_path, monkeypatch
+):
     (tmp_path / "odd_sets.py").write_text(OPERATIONS)
     monkeypatch.syspath_prepend(tmp_path)
     install("strange", "operations", "strange", "odd_sets:SET")
@@ -111,5 +123,16 @@ def test_operations_of_a_package_are_commands_of_one_word_or_two(run, remember, 
         assert run("longest").out == run("odd", "first").out == "Ada likes tea\n"
         shown = [" ".join(line.split()) for line in run("--help", store=None).out.splitlines()]
         assert {"longest Show the longest text.", "odd What is odd."} <= {*shown}
+        importlib.reload(calling)
+        assert calling.schemas()["odd"]["description"] == (
+            "Texts that are odd.\nActions:\n- first: show one. Takes scope."
+        )
+        with Memory(":memory:", settings=PLAIN) as memory:
+            memory.remember("Ada likes tea")
+            for name, action in (("odd", "first"), ("memory", "longest")):
+                assert calling.call(name, {"action": action}, memory=memory)["results"] == ["Ada likes tea"]
     finally:
-        every_operation.cache_clear()
+        monkeypatch.undo()
+        for cached in (every_operation, plugins._registered, plugins.load):
+            cached.cache_clear()
+        importlib.reload(calling)

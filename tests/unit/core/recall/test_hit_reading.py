@@ -179,3 +179,30 @@ def test_a_request_brings_what_has_to_be_known_for_it_and_nothing_to_another():
         assert "The attic was swept in May" not in {hit.text for hit in hits}
         assert not memory.recall("Rewrite this sentence in the passive", relevant=True)
         assert not hits.evidence_gaps
+
+
+PREFERENCES = [
+    "I refuse to fly short distances", "I don't eat anything with sesame in it", "User wants to avoid films with violence",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("question", "bears"),
+    [
+        ("What would be a nice snack from the Lebanese place?", "I don't eat anything with sesame in it"),
+        ("Can you suggest a good film for Friday night?", "User wants to avoid films with violence"),
+    ],
+)
+def test_a_preference_that_is_near_bears_on_a_question_without_an_answer(question, bears):
+    with Memory(":memory:") as memory:
+        memory.remember_many([*FACTS, *PREFERENCES])
+        (hit,) = memory.recall(question, relevant=True)
+        answer = memory.recall(question, relevant=True)
+    assert hit.text == bears
+    assert answer.evidence_gaps
+
+
+def test_a_preference_bears_on_nothing_that_is_far(facts):
+    with Memory(":memory:") as memory:
+        memory.remember_many(PREFERENCES)
+        assert not memory.recall("How tall is the Eiffel Tower?", relevant=True)

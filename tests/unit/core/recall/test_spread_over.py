@@ -10,6 +10,8 @@ import pytest
 
 from recallite import AsyncMemory, Memory
 from recallite.doors.tools import call
+from recallite.doors.tools.action import Call, DocumentAccess
+from recallite.doors.tools.calling import SERVER_TOOLS, execute
 from recallite.errors import InvalidInput
 from recallite.model.records import NewRecord
 from recallite.recall.order import RELEVANT_SHARE
@@ -269,11 +271,13 @@ def test_the_twin_answers_alike(path):
     assert adapted.diversify_by == "time"
 
 
-def test_the_tool_spreads_where_it_is_asked_to(talk):
-    answer = call("memory", {"action": "recall", "query": "garden", "limit": 4, "diversify_by": "time"}, memory=talk)
-    times = [result["created_at"] for result in answer["results"]]
-    assert times == sorted(times)
-    assert len(set(times)) == 4
+def test_the_tool_and_that_of_the_server_spread_where_they_are_asked_to(talk):
+    asked = {"query": "garden", "limit": 4, "diversify_by": "time"}
+    told = call("memory", {"action": "recall", **asked}, memory=talk)
+    for answer in (told, execute(SERVER_TOOLS["recall"], asked, Call(talk, "/", DocumentAccess()))):
+        times = [result["created_at"] for result in answer["results"]]
+        assert times == sorted(times)
+        assert len(set(times)) == 4
 
 
 def test_parts_of_a_long_question_are_spread_too(talk):

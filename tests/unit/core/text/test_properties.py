@@ -6,9 +6,9 @@ from itertools import product
 
 import pytest
 
-from recallite.text.statements import Verdict, judge, keys_of, may_relate, statement_of
+from recallite.text.statements import Verdict, judge, keys_of, statement_of
 from recallite.text.statements.outlines import outline_of_statement
-from recallite.text.statements.properties import properties_of
+from recallite.text.statements.properties import traits_of
 
 SUBJECTS = ("Gwen", "Dr. Hale", "My brother", "The tenant", "Customer 12", "Node 3", "Kestrel's API")
 FACTS = (
@@ -93,7 +93,7 @@ def test_an_assignment_supersedes_without_certainty(old: str, new: str) -> None:
 )
 def test_what_nobody_can_tell_apart_is_no_one_subject(old: str, new: str) -> None:
     assert verdict(old, new).outcome == "independent"
-    assert may_relate(outline_of_statement(statement_of(new)), outline_of_statement(statement_of(old)))
+    assert outline_of_statement(statement_of(new)).newer & outline_of_statement(statement_of(old)).older
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_what_cannot_hold_beside_it_contradicts(old: str, new: str) -> None:
 
 def test_a_property_is_read_alike_in_several_forms() -> None:
     forms = ("My boss is Karen", "Karen is my boss", "I have a new boss, Karen")
-    (one,), *others = (properties_of(statement_of(text)) for text in forms)
+    (one,), *others = (traits_of(statement_of(text)).properties for text in forms)
     for (other,) in others:
         assert (one.subject, one.relation) == (other.subject, other.relation)
         assert [word.key for word in one.roles[""]] == [word.key for word in other.roles[""]]

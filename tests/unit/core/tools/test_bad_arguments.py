@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recallite import AsyncMemory, tools
-from recallite.doors.tools.action import required, tag
 from recallite.doors.tools.calling import TOOLS
 from recallite.errors import InvalidInput
 from tests.limits import examples
@@ -156,9 +155,9 @@ def test_lone_surrogates_are_answered_in_what_can_be_encoded(memory, name, field
         "success": True,
     }
     some |= {"supersedes": ["x"], "tool": "t", "error": "e", "recovery": "r", "source": "x", "documentId": "x"}
-    for action in TOOLS[name].actions:
-        needed = {each: some[each] for each in required(action)}
-        answer = tools.call(name, {**needed, "action": tag(action), field: value}, memory=memory)
+    for action in TOOLS[name].actions.values():
+        needed = {each: some[each] for each in action.required}
+        answer = tools.call(name, {**needed, "action": action.name, field: value}, memory=memory)
         for text in (json.dumps(answer, ensure_ascii=False), tools.as_text(answer)):
             text.encode()
 

@@ -7,7 +7,6 @@ import json
 import pytest
 
 from recallite import tools
-from recallite.doors.tools.action import properties, tag
 from recallite.doors.tools.calling import TOOLS
 from recallite.errors import InvalidInput
 
@@ -51,10 +50,10 @@ def test_no_alternatives_at_the_top_and_no_references():
 def test_a_field_means_the_same_in_every_action_of_a_tool():
     for tool in TOOLS.values():
         known = {}
-        for action in tool.actions:
-            for name, schema in properties(action).items():
+        for action in tool.actions.values():
+            for name, schema in action.properties.items():
                 bare = {key: value for key, value in schema.items() if key != "default"}
-                assert known.setdefault(name, bare) == bare, (tool.name, tag(action), name)
+                assert known.setdefault(name, bare) == bare, (tool.name, action.name, name)
 
 
 def test_descriptions_say_what_each_action_needs():
