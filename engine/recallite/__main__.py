@@ -2,6 +2,9 @@
 
 import sys
 
-from recallite_server.main import main
+try:
+    from recallite_server.main import main
+except KeyboardInterrupt:  # `main` says what an interrupt has left, once it is there
+    sys.exit(130)
 
 sys.exit(main())

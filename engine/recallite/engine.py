@@ -98,6 +98,8 @@ class Engine:
         self.background = Background("judging by the language model")
         self.comparing = Background("comparing memories")
         self.consolidating = Background("extracting facts from episodes")
+        self.embedding = Background("embedding memories that wait")
+        self._backgrounds = self.comparing, self.background, self.consolidating, self.embedding
         self.embedder = EmbedderHandle(
             spec, query_cache_size=self.tuning.query_cache_size, token_codes=settings.token_codes,
             prefixes=Prefixes(settings.query_prefix or "", settings.document_prefix or ""),
@@ -110,7 +112,7 @@ class Engine:
         self.queried_embedder: EmbedderRow | None = None
         # The embedder of the stored vectors when it was last read; another process may have changed it since.
         self.last_embedder: EmbedderRow | None = None
-        # Whether records may wait for vectors; not known at open, so the first write checks.
+        # Whether records may wait for vectors; not known at open, so the first write or recall checks.
         self.may_have_pending = True
         # Whether many records may have been written that are not compared yet.
         self.may_have_uncompared = True
@@ -277,12 +279,12 @@ class Engine:
 
         Index and model stay. The next use opens the file again, and compares the index with its change feed.
         """
-        idle = all(background.wait(0) for background in (self.comparing, self.background, self.consolidating))
+        idle = all(background.wait(0) for background in self._backgrounds)
         return idle and self.store.let_go()
 
     def close(self) -> None:
         """Stop the background, write pending access counts and the index snapshot, and close the store."""
-        for background in (self.comparing, self.background, self.consolidating):
+        for background in self._backgrounds:
             background.stop()
         if not self.store.closed:
             if accesses := self.accesses.take():

@@ -492,6 +492,8 @@ class Memory:
         if self._engine.index.waiting and self._engine.comparing.failure is None:
             self._engine.may_have_uncompared = True
             pending.start_comparing(self._engine)
+        if self._engine.may_have_pending:
+            pending.start_embedding(self._engine)
         if self._scope != "/":
             for hits in answers:
                 hits[:] = map(self._seen, hits)

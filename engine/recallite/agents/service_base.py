@@ -15,6 +15,7 @@ from recallite.model.records import Hits, as_seen
 from recallite.plugin import EngineHandle
 from recallite.recall.pipeline import recall_queries
 from recallite.recall.request import RecallOptions, build_request
+from recallite.remember.pending import start_embedding
 from recallite.system.messages import no_attribute
 from recallite.system.numerics import kernel_errors
 
@@ -86,5 +87,7 @@ class Service:
         request = structs.replace(request, filter=request.filter.replaced(kinds=(kind,), sessions=kind == MESSAGE_KIND))
         with kernel_errors():
             hits = recall_queries(self._engine, [query], None, request)[0]
+        if self._engine.may_have_pending:
+            start_embedding(self._engine)
         hits[:] = [as_seen(hit, self._base) for hit in hits]
         return hits

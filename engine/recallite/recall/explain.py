@@ -159,7 +159,8 @@ def _watch(
         confidence = float(answer.confidence[answer.row_ids.index(row_id)])
     elif not decomposed:
         record = opened.reader.records.fetch([row_id])[row_id]
-        confidence, least = assess_one(queries, confidence, record, request, opened.embedder_name, answer.missing)
+        size = float(opened.view.terms.records)
+        confidence, least = assess_one(queries, confidence, record, request, opened.embedder_name, answer.missing, size)
     return _Watched(
         answer, trace, candidate, signals, ranks, float(confidence), least, int(hits.successors[0, rank]),
         bool(hits.reasons[0, rank] & CHANGE_BIT),

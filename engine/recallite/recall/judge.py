@@ -77,9 +77,12 @@ _PERSONAL = frozenset(tokenize("i me my mine we us our"))
 
 def assess_by_text(
     queries: Queries, answers: Sequence[Answer], records: Mapping[int, Found], request: Request, embedder: str | None,
-    relations: Relations,
+    relations: Relations, size: float,
 ) -> list[Answer]:  # fmt: skip
-    """The answers to questions, assessed by the texts of their hits; one made of sub-questions' answers is only cut."""
+    """The answers to questions, assessed by the texts of their hits in a store of `size` records.
+
+    One made of sub-questions' answers is cut, and the confidence of its passages is that of passages.
+    """
     cuts = request.relevant or request.profile.min_confidence > 0
     whole, by_vector = len(answers) == len(queries.texts), queries.vectors is not None
     signals = _signals(queries, request)
@@ -90,7 +93,7 @@ def assess_by_text(
         parts = read = bearing = frozenset[int]()
         better_known: Set[int] = frozenset()
         lacking = None
-        weigh_passages(answer, records, passages)
+        weigh_passages(answer, records, passages, size)
         if queries.unread is not None or _is_foreign(text, embedder):
             weigh_by_letters([text] if whole else queries.texts, answer, records)
         if request.relevant and _says_little(text):
@@ -186,13 +189,13 @@ def _bearing(
     return bears
 
 
-def weigh_passages(answer: Answer, records: Mapping[int, Found], weights: PassageWeights | None) -> None:
-    """Give passages of documents the confidence of passages."""
-    if weights is None or answer.missing is None:
+def weigh_passages(answer: Answer, records: Mapping[int, Found], weights: PassageWeights | None, size: float) -> None:
+    """Give passages of documents the confidence of passages in a store of `size` records."""
+    if weights is None:
         return
     for rank, row_id in enumerate(answer.row_ids):
         if (record := records.get(row_id)) is not None and record.kind == CHUNK_KIND:
-            answer.confidence[rank] = weights.confidence(answer.confidence[rank], answer.missing.records)
+            answer.confidence[rank] = weights.confidence(answer.confidence[rank], size)
 
 
 def weigh_by_letters(questions: Sequence[str], answer: Answer, records: Mapping[int, Found]) -> None:
@@ -237,12 +240,13 @@ def _letters(word: str) -> float:
 
 
 def assess_one(
-    queries: Queries, confidence: float, record: Found, request: Request, embedder: str | None, missing: Missing | None
+    queries: Queries, confidence: float, record: Found, request: Request, embedder: str | None,
+    missing: Missing | None, size: float,
 ) -> tuple[float, float]:  # fmt: skip
     """The confidence of a record as `assess_by_text` adjusts it alone, and the least that it needs; without parts."""
     alone = Answer([0], [0.0], [confidence], [0], [[]], [-1], 0, (), None, missing)
     signals = _signals(queries, request)
-    weigh_passages(alone, {0: record}, passage_weights(embedder, signals))
+    weigh_passages(alone, {0: record}, passage_weights(embedder, signals), size)
     if queries.unread is not None or _is_foreign(queries.texts[0], embedder):
         weigh_by_letters(queries.texts[:1], alone, {0: record})
     if request.relevant and _says_little(queries.texts[0]):

@@ -215,7 +215,8 @@ def hits_of_answers(
     answers, relations, contradictions = bring_related(opened, answers, request)
     row_ids = [row_id for answer in answers for row_id in (*answer.row_ids, *answer.successors) if row_id >= 0]
     records = opened.reader.records.fetch(row_ids) if row_ids else {}
-    answers = assess_by_text(queries, answers, records, request, opened.embedder_name, relations)
+    size = float(opened.view.terms.records)
+    answers = assess_by_text(queries, answers, records, request, opened.embedder_name, relations, size)
     replaced = Replaced.of(opened, [*records], request, contradictions)
     fetched = []
     for text, answer in zip(queries.texts, answers, strict=False):  # sub-queries have no answer of their own

@@ -27,7 +27,7 @@ from recallite.remember.relations import Claim, Known, put_in_place, which_stand
 from recallite.remote.language_model import LanguageModel, ask
 from recallite.store.columns import RowColumns
 from recallite.store.sql.relations import read_policy
-from recallite.store.store import COMPARING, Progress
+from recallite.store.store import COMPARING, EMBEDDING, Progress
 from recallite.store.transaction import Reader, Writer
 from recallite.store.values import Commit, EmbedderRow, Judgement, LinkRow, Parts, Row, Uncompared
 from recallite.system.telemetry import traced
@@ -38,7 +38,31 @@ Text: TypeAlias = tuple[int, str, str | None]
 """The row id, the text and the context of a record."""
 
 
-def embed_pending(engine: Engine, *, limit: int | None = None, on_progress: Progress | None = None) -> int:
+def start_embedding(engine: Engine) -> None:
+    """Embed waiting records in the background: a recall calls this, so that they need no write for it."""
+    if engine.embedding.runs or engine.store.writing:
+        return
+    engine.may_have_pending = False
+    waits = engine.embedder.enabled and not engine.store.read_only
+    if not waits:
+        return
+    with engine.afterwards("looking for memories to embed"), engine.store.read() as reader:
+        waits = bool(reader.vectors.waiting(1))
+    engine.may_have_pending |= waits
+    if waits and not engine.store.is_done_elsewhere(EMBEDDING):
+        engine.embedding.start(lambda stopped: _embed_waiting(engine, stopped))
+
+
+def _embed_waiting(engine: Engine, stopped: Callable[[], bool]) -> None:
+    engine.check_embedder(engine.active_embedder())
+    with engine.store.doing(EMBEDDING):
+        embed_pending(engine, stopped=stopped)
+
+
+def embed_pending(
+    engine: Engine, *, limit: int | None = None, on_progress: Progress | None = None,
+    stopped: Callable[[], bool] = bool,
+) -> int:  # fmt: skip
     """Embed records that could not be embedded when they were written; returns how many.
 
     A refused text is marked as refused. Raises EmbedderError where the embedder fails; where it fails for one text,
@@ -54,7 +78,7 @@ def embed_pending(engine: Engine, *, limit: int | None = None, on_progress: Prog
     if on_progress is not None:
         with engine.store.read() as reader:
             total = reader.vectors.count_waiting()
-    while limit is None or tried < limit:
+    while (limit is None or tried < limit) and not stopped():
         with engine.store.read() as reader:
             waiting = reader.vectors.waiting(_BATCH if limit is None else min(_BATCH, limit - tried), last)
         if not waiting:

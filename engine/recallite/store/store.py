@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from recallite.store.values import Erased, TenantRow
 
 Progress = Callable[[int, int | None], None]
-COMPARING = "comparing"
-"""Work in the background that one process does for all: comparing memories."""
+COMPARING, EMBEDDING = "comparing", "embedding"
+"""Work in the background that one process does for all: comparing memories, and embedding those that wait."""
 
 
 class Store(ABC):

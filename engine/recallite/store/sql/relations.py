@@ -260,13 +260,20 @@ class Supersessions(Repository):
         As it is known now or was at `known_at`, without what has expired.
         """
         condition, bound = _known(known_at)
+        # A record may have another text or scope since.
+        version = "o.id = x.old_id"
+        if known_at is not None:
+            version = (
+                "o.public_id = (SELECT public_id FROM record WHERE id = x.old_id) AND o.recorded_from <= ? "
+                "AND (o.recorded_until IS NULL OR o.recorded_until > ?)"
+            )
         formers: dict[int, list[FormerRow]] = {}
         for row_id, *row in self._execute(
             f"SELECT r.id, o.public_id, o.text, {_HELD_FROM.format(row='o')}, x.holds_from FROM record r JOIN record c "
             "ON c.public_id = r.public_id AND c.recorded_until IS NULL JOIN supersession x ON x.new_id = c.id JOIN "
-            f"record o ON o.id = x.old_id WHERE r.id {IN_ARRAY} AND {condition} AND (o.expires_at IS NULL OR "
+            f"record o ON {version} WHERE r.id {IN_ARRAY} AND {condition} AND (o.expires_at IS NULL OR "
             "o.expires_at > ?) ORDER BY x.holds_from DESC, o.id DESC",
-            (self._id_array(ids), *bound, now),
+            (*bound, self._id_array(ids), *bound, now),
         ):
             formers.setdefault(row_id, []).append(read_row(tuple(row), FormerRow, "record"))
         return formers

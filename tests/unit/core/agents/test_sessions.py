@@ -12,8 +12,9 @@ import pytest
 
 from recallite import Memory, NewRecord, Settings
 from recallite.errors import EmbedderError, InvalidInput, NotFound, StoreCorrupt
+from tests.limits import LAST_RESORT_SECONDS
 from tests.raising import raises
-from tests.unit.core.memory.support import PLAIN, raw, scored, state
+from tests.unit.core.memory.support import PLAIN, WordEmbedder, raw, scored, state
 
 MESSAGES = [
     {"role": "system", "content": "Be brief"},
@@ -354,6 +355,28 @@ def test_a_message_is_stored_whatever_the_embedder_does(path):
         memory.store.reembed()
         assert memory.store.stats().pending == 0
         assert memory.store.verify().ok
+
+
+@pytest.mark.parametrize("reopens", [False, True])
+def test_a_message_that_waits_for_its_vector_has_it_after_a_search(path, reopens):
+    def search(memory):
+        memory.sessions.search("boiler")
+        assert memory._engine.embedding.wait(LAST_RESORT_SECONDS)
+        assert memory.store.stats().pending == 0
+
+    embedder = WordEmbedder()
+    with Memory(path, embedder=embedder) as memory:
+        embedder.fail = "raises"
+        memory.sessions.open("s").append("user", "the boiler hums")
+        memory.sessions.search("boiler")
+        assert memory._engine.embedding.wait(LAST_RESORT_SECONDS)
+        assert memory.store.stats().pending == 1
+        embedder.fail = None
+        if not reopens:
+            search(memory)
+    if reopens:
+        with Memory(path, embedder=WordEmbedder()) as memory:
+            search(memory)
 
 
 def test_a_long_message_is_kept_whole_and_found_by_its_words(path):

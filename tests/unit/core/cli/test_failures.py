@@ -2,6 +2,7 @@
 
 import json
 import os
+import runpy
 import signal
 import subprocess
 import sys
@@ -265,6 +266,19 @@ def test_an_interrupt_before_a_command_runs_is_one_line(monkeypatch, capsys):
     monkeypatch.setattr("recallite_server.main._run", interrupt)
     assert main(["count"]) == 130
     assert capsys.readouterr().err == "recallite: Interrupted: stopped before it began\n"
+
+
+def test_an_interrupt_while_the_command_line_loads_shows_no_traceback(monkeypatch, capsys):
+    class Interrupting:
+        def find_spec(self, name, path, target=None):
+            if name == "recallite_server.main":
+                raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "recallite_server.main")
+    monkeypatch.setattr(sys, "meta_path", [Interrupting(), *sys.meta_path])
+    with pytest.raises(SystemExit, match="130"):
+        runpy.run_module("recallite", run_name="__main__")
+    assert capsys.readouterr() == ("", "")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a signal to a process of its own")

@@ -12,6 +12,7 @@ from recallite.embedding import Embedded
 from recallite.errors import EmbedderError, EmbedderMismatch, InvalidInput
 from recallite.model.records import NewRecord
 from recallite.remember import pending
+from tests.limits import LAST_RESORT_SECONDS
 from tests.raising import raises
 from tests.unit.core.memory.support import PLAIN, Foreign, WordEmbedder, raw, state, unit
 
@@ -65,6 +66,19 @@ def test_an_update_whose_embedding_failed_is_kept(fail):
         memory.store.rebuild()
         assert memory.get(stored.id).embedding_state == "embedded"
         assert [version.text for version in memory.history(stored.id)] == ["the first text", "the second wording"]
+
+
+def test_what_waits_is_embedded_after_a_recall_but_not_by_another_embedder(path):
+    embedder = WordEmbedder()
+    with Memory(path, embedder=embedder) as memory:
+        memory.remember("embedded at once")
+        embedder.fail = "raises"
+        memory.remember_many([f"waiting number{number}" for number in range(10)])
+    for other, waiting in (("none", 10), ("instant", 10), (WordEmbedder(), 0)):
+        with Memory(path, embedder=other) as memory:
+            memory.recall("waiting number7", mode="keyword")
+            assert memory._engine.embedding.wait(LAST_RESORT_SECONDS)
+            assert memory.store.stats().pending == waiting
 
 
 def test_what_waits_is_embedded_when_the_file_is_opened_with_a_working_embedder(path):

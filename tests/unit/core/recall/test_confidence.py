@@ -184,7 +184,7 @@ def test_a_passage_is_surer_among_many_than_a_turn_as_near_and_less_so_among_few
     assert passage_weights("another embedder", signals) is (weights if signals == "words" else None)
 
 
-def test_a_passage_of_a_document_has_the_confidence_of_passages(tmp_path):
+def test_a_passage_of_a_document_has_the_confidence_of_passages(monkeypatch):
     with Memory(":memory:") as memory:
         memory.knowledge.ingest(NOTES[1].encode(), name="note.md")
         (alone,) = memory.knowledge.search(NOTES[1])
@@ -196,3 +196,13 @@ def test_a_passage_of_a_document_has_the_confidence_of_passages(tmp_path):
         assert passage.confidence != alone.confidence
         told = memory.review.explain(NOTES[1], passage.id, kinds=["chunk"])
         assert told.confidence == pytest.approx(passage.confidence)
+        several = "Who repaired the roof of the house last summer? And on which day is the billing run?"
+
+        def confidence() -> float:
+            hits = memory.recall(several, kinds=["chunk"], profile={"long_query_chars": 20})
+            assert hits.sub_queries
+            return hits[0].confidence
+
+        shown = confidence()
+        monkeypatch.setattr("recallite.recall.judge.passage_weights", lambda *_: None)
+        assert shown == pytest.approx(weights.confidence(confidence(), memory.count())) != confidence()

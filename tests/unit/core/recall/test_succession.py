@@ -154,6 +154,18 @@ def test_no_contradiction_names_a_memory_of_a_scope_that_was_not_asked_for():
             assert [(hit.id, hit.contradicts) for hit in hits] == [(one.id, ())]
 
 
+def test_the_past_names_what_was_replaced_as_it_was_then():
+    with Memory(":memory:") as memory:
+        ada = memory.scoped("/ada")
+        former = ada.remember("The door code is 1111")
+        ada.remember("The door code is 2222 now")
+        then = datetime.now(UTC)
+        ada.restore(former.id)
+        memory.update(former.id, text="Ben's salary is 4100", scope="/ben")
+        (hit,) = (hit for hit in ada.recall("What is the door code?", as_of=then) if hit.supersedes)
+        assert [one.text for one in hit.supersedes] == [former.text]
+
+
 def test_dialects_that_rank_alone_hide_what_was_surely_replaced(museum):
     memory, records = museum
     memory.supersede(records[CURATOR].id, records[SUCCESSOR].id)
