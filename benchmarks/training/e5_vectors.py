@@ -30,6 +30,7 @@ from benchmarks.training.multilingual import E5, PREFIXES, encode, kept_pieces, 
 from benchmarks.training.readings import written_stores
 from benchmarks.training.vectors import Recipe, measure, save, train
 from recallite.embedding.load import load
+from recallite.system.parallel import saturates_int8
 from recallite_models.runtime import load_onnxruntime
 
 if TYPE_CHECKING:
@@ -59,7 +60,13 @@ def session(graph: MiniLM, output: str) -> Any:
     model = graph.model("cut")
     del model.graph.output[:]
     model.graph.output.append(helper.make_tensor_value_info(output, TensorProto.FLOAT, None))
-    return load_onnxruntime().InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    runtime = load_onnxruntime()
+    options = runtime.SessionOptions()
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    if saturates_int8():  # as the engine runs it
+        options.add_session_config_entry("session.x64quantprecision", "1")
+    kept = {"providers": ["CPUExecutionProvider"], "disabled_optimizers": ["SkipLayerNormFusion"]}
+    return runtime.InferenceSession(model.SerializeToString(), options, **kept)
 
 
 def outputs(run: Any, rows: Sequence[list[int]]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
@@ -85,7 +92,7 @@ class Trained(Encoder):
         kept = kept_pieces(model)
         graph = E5(model, encode(model.words()[kept]), stored_ranges())
         self.session = session(graph, f"{first - 1}.norm2")
-        self.weights = {name: torch.from_numpy(np.array(values)) for name, values in model.weights.items()}
+        self.weights = {name: torch.from_numpy(np.array(values, np.float32)) for name, values in model.weights.items()}
         self.first, self.bfloat16 = first, bfloat16
         self.tokenizer = tokenizer(model, kept)
         self.seen: dict[str, Tensor] = {}
@@ -156,13 +163,14 @@ def xpersona(repositories: Path) -> Iterator[Store]:
             yield Store(f"xpersona/{path[8:10]}/{start}", turns, questions)
 
 
-def written() -> Iterator[Store]:
-    """The stores of `stores/`."""
-    for store in written_stores():
+def written(foreign: bool = False, *, apart: bool = False) -> Iterator[Store]:
+    """The stores of `stores/`, or of `stores/multilingual/`."""
+    name = "foreign" if foreign else "written"
+    for store in written_stores(apart, foreign):
         places = {number: place for place, number in enumerate(store.memories)}
         questions = [Question(text, tuple(places[one] for one in gold)) for text, gold in store.questions if gold]
         yield Store(
-            f"written/{store.subject}", [{"text": text, "context": None} for text in store.memories.values()], questions
+            f"{name}/{store.subject}", [{"text": text, "context": None} for text in store.memories.values()], questions
         )
 
 
@@ -227,6 +235,7 @@ def main() -> None:
     torch.set_num_threads(arguments.threads)
     begun = time.monotonic()
     _, held_out = made.split(arguments.repositories, ("friendsqa", "facts"))
+    held_out += written(foreign=True, apart=True)
 
     def tell(_: int, encoder: Encoder, losses: dict[str, float]) -> None:
         print(f"{time.monotonic() - begun:.0f} s", losses, measure(encoder, held_out, **PREFIXES), flush=True)

@@ -188,14 +188,17 @@ class WrittenStore(NamedTuple):
     questions: list[tuple[str, list[int]]]
 
 
-def written_stores(apart: bool = False) -> list[WrittenStore]:
+def written_stores(apart: bool = False, foreign: bool = False) -> list[WrittenStore]:
     """The stores of `stores/*.txt`, or of `stores/held/*.txt`, which train nothing.
+
+    Those of other languages than English are in `stores/multilingual`.
 
     Raises:
         ValueError: A line is no subject, memory or question.
     """
     made: list[WrittenStore] = []
-    for path in sorted((_STORES / "held" if apart else _STORES).glob("*.txt")):
+    folder = _STORES / "multilingual" if foreign else _STORES
+    for path in sorted((folder / "held" if apart else folder).glob("*.txt")):
         for line in filter(None, path.read_text("utf-8").splitlines()):
             match = _STORE_LINE.fullmatch(line)
             if match is None:

@@ -10,9 +10,11 @@ from benchmarks.training import readings
 from benchmarks.training.readings import written_stores
 
 
-@pytest.mark.parametrize(("held", "least"), [(False, 1000), (True, 100)])
-def test_every_question_names_memories_of_its_store(held, least):
-    stores = written_stores(held)
+@pytest.mark.parametrize(
+    ("held", "foreign", "least"), [(False, False, 1000), (True, False, 100), (False, True, 400), (True, True, 80)]
+)
+def test_every_question_names_memories_of_its_store(held, foreign, least):
+    stores = written_stores(held, foreign)
     assert len(stores) > least
     for store in stores:
         assert len(store.memories) >= 5, store.subject
@@ -38,8 +40,9 @@ def test_a_store_is_asked_with_all_its_memories(tmp_path, monkeypatch):
         written_stores()
 
 
-def test_no_held_store_trains():
+@pytest.mark.parametrize("foreign", [False, True])
+def test_no_held_store_trains(foreign):
     trained, apart = (
-        {text for store in written_stores(held) for text in store.memories.values()} for held in (False, True)
+        {text for store in written_stores(held, foreign) for text in store.memories.values()} for held in (False, True)
     )
     assert not trained & apart
