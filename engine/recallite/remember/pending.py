@@ -39,8 +39,11 @@ Text: TypeAlias = tuple[int, str, str | None]
 
 
 def start_embedding(engine: Engine) -> None:
-    """Embed waiting records in the background: a recall calls this, so that they need no write for it."""
-    if engine.embedding.runs or engine.store.writing:
+    """Embed waiting records in the background: a recall calls this, so that they need no write for it.
+
+    An embedder whose last request failed is asked by writes and recalls, at its own intervals, and not by this.
+    """
+    if engine.embedding.runs or engine.store.writing or engine.embedder.failure is not None:
         return
     engine.may_have_pending = False
     waits = engine.embedder.enabled and not engine.store.read_only

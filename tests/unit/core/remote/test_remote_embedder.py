@@ -144,6 +144,7 @@ def test_remembered_while_the_endpoint_is_down_found_by_keyword_embedded_when_it
         late = memory.remember("a grey elephant")
         assert late.embedding_state == "pending"
         hits = memory.recall("elephant")
+        assert not memory._engine.embedding.runs, "a recall does not ask in the background what has just failed"
         assert [hit.id for hit in hits] == [late.id]
         assert any("meaning was not searched: words: http" in gap and "503" in gap for gap in hits.evidence_gaps)
         with pytest.raises(EmbedderError, match="503"):
