@@ -445,7 +445,7 @@ OPERATIONS: tuple[Operation, ...] = (
         group="documents", http="POST /documents/search",
         command=Command(
             "knowledge search", "print_passages", _SHOW + "passages_as_json", "empty", call="search", within=True,
-            arguments={"budget": Argument("Print Markdown for a prompt of at most so many tokens.", "TOKENS")},
+            arguments={"budget": Argument("Print Markdown for a prompt of at most this many tokens.", "TOKENS")},
         ),
         tools=(
             Tool("knowledge", arguments={"query": REQUIRED, "limit": 5}, run=_SERVICES + "search"),

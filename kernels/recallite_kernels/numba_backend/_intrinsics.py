@@ -40,7 +40,7 @@ def _prefetch(typing_context: Any, values: Any, at: Any) -> Any:
 
 
 def _multiply(many: int) -> Any:
-    """The products of `many` queries and the rows of a tile:
+    """The intrinsic that multiplies `many` queries, from `query` on, by the rows of a tile.
 
     sums[r, query + c] = the products of queries[query + c, j] and vectors[rows[r], j] for j < end, a multiple of 16.
 

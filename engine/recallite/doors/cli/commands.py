@@ -1,4 +1,4 @@
-"""What commands do that is more than one call of their operation. The docstring of each is its help."""
+"""Commands that do more than call their operation once. The docstring of each is its help."""
 
 from __future__ import annotations
 

@@ -610,7 +610,7 @@ def print_ingestion(ingestion: Ingestion) -> None:
 
 
 def ingestion_as_json(ingestion: Ingestion) -> object:
-    """What became of the documents."""
+    """The documents, those that were skipped, and the counts, as JSON shows them."""
     return attributes(ingestion.done, "documents skipped counts seconds")
 
 

@@ -75,8 +75,8 @@ FIELDS: dict[str, Any] = {
         lambda scope, _: checks.check_scope(scope), "a path such as /team/project",
     )],
     "importance": Annotated[float, Meta(ge=0.0, le=1.0, description="From 0 (trivial) to 1 (critical).")],
-    "limit": Annotated[int, Meta(ge=1, le=100, description="At most so many results.")],
-    "offset": Annotated[int, Meta(ge=0, description="Leave out so many at the beginning.")],
+    "limit": Annotated[int, Meta(ge=1, le=100, description="The most results to return.")],
+    "offset": Annotated[int, Meta(ge=0, description="The number of results to skip.")],
     "diversify_by": Annotated[str, _field(
         "For a whole story: time or source, to cover the relevant times or sources; results come in order of time.",
         lambda value, name: checks.check_choice(value, name, ("time", "source")), "time or source",
@@ -197,7 +197,7 @@ class Action:
 
     @property
     def about(self) -> str:
-        """What it does, for a model, on one line."""
+        """The description for a model, on one line."""
         of_server, told = self._tool.name == SERVER, self._tool.about or (self._run and self._run.__doc__)
         about = " ".join((told or (self._operation.about if of_server else self._operation.summary)).split())
         return about if of_server else about[0].lower() + about[1:].rstrip(".")

@@ -1,4 +1,4 @@
-"""What the actions on memories do: write, find, change and remove them; with what they said before."""
+"""Actions on memories: write, find, change and remove them, and show what they said before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tools of the MCP server do, beside those of `memory`, and what hosts are told of them all."""
+"""Tools that only the MCP server has, beside those of `memory`, and what hosts are told of all of them."""
 
 from __future__ import annotations
 
