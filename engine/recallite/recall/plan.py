@@ -30,7 +30,7 @@ from recallite.recall.calibration import (
     least_confidence,
     normalised_weight,
 )
-from recallite.recall.confidence import Missing, find_gaps, join_gaps, least_before
+from recallite.recall.confidence import Missing, find_gaps, is_request, join_gaps, least_before
 from recallite.recall.normalisation import vectors_of
 from recallite.recall.order import Answer, Trace, choose, mmr_pool
 from recallite.recall.query import Queries, QuestionArrays, check_comparable, question_arrays
@@ -416,7 +416,7 @@ def contributions(ranking: LearnedRanking, features: NDArray[np.float64]) -> NDA
 
 # Questions that go through the kernel together: with more, their buffers leave the second-level cache.
 _GROUP = 32
-_SHOWN_COLUMNS = np.array([getattr(SIGNALS, name) for name in SHOWN])
+_SHOWN_COLUMNS, _COSINE = np.array([getattr(SIGNALS, name) for name in SHOWN]), SHOWN.index("cosine")
 _HITS, _BROUGHT, _CANDIDATES, _AVAILABLE, _MORE = kernels.FIGURES
 # How often the shortlist grows by a factor of 4 before it grows with its own size.
 _WIDENINGS = 4
@@ -428,6 +428,12 @@ _READ = 10
 _COMPARED = 30
 # How many more hits there are where superseded ones may give way.
 _MORE_IF_SUPERSEDED = 20
+# The least cosine of a standing record that joins the hits of what is no request. What bears on a question is near it,
+# and most of it ranks by itself; the kernel also brings what bears on a request. In a store of advice in the
+# imperative, 15 questions about its facts brought 23 pieces of it, up to .27 near, and 12 that advice answers had that
+# first by itself and brought others, up to .33. RealMem, development part: recall@10 is .515 instead of .504 from .25
+# on, recall@20 .651 instead of .647 from .3 on.
+_BEARING_COSINE = 0.35
 # With room for fewer rows that a weighted sum brings, all would be measured twice.
 _REACHED = 4096
 _memories = threading.local()
@@ -572,6 +578,8 @@ def _read(
     for i, figure in enumerate(figures[:1] if plan.shared else figures):
         count, brought = figure[_HITS], figure[_BROUGHT]
         fields = [column[i] for column in columns]
+        standing = _bearing(texts[i], range(count, count + brought), fields[-2]) if brought else ()
+        brought = len(standing)
         picked = None
         if plan.limit != plan.final or request.diversify_by is not None:
             picked = choose(opened, request, hits, i, count)
@@ -581,8 +589,10 @@ def _read(
         if picked is None and not brought:
             fields = [column[:shown] for column in fields]
         else:
-            ranks = [*(range(shown) if picked is None else picked[:shown]), *range(count, count + brought)]
+            ranks = [*(range(shown) if picked is None else picked[:shown]), *standing]
             fields = [[column[rank] for rank in ranks] for column in fields]
+            lowest = fields[1][shown - 1] if shown else 1.0
+            fields[1][shown:] = [min(score, lowest) for score in fields[1][shown:]]
         trace: Trace | None = None
         if request.explain:
             m = figure[_CANDIDATES]
@@ -617,6 +627,14 @@ def _read(
                 missing = lacking
         answers.append(Answer._make((*fields, brought, (), trace, missing)))
     return [answers[0]._replace(gaps=join_gaps(texts, gaps, any_hit))] if plan.shared else answers
+
+
+def _bearing(question: str, ranks: Sequence[int], signals: Sequence[Sequence[float]]) -> Sequence[int]:
+    """The ranks of standing records that bear on a question: of all that the kernel brings what is near, if it is none
+    that asks for something to be done.
+    """
+    near = [rank for rank in ranks if signals[rank][_COSINE] >= _BEARING_COSINE]
+    return near if len(near) == len(ranks) or not is_request(question) else ranks
 
 
 def _closing_confidence(profile: Profile, opened: Opened, plan: kernels.Plan) -> float:

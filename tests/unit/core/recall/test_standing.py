@@ -20,6 +20,7 @@ DIMENSION = 8
 QUERY = np.eye(DIMENSION, dtype=np.float32)[0]
 ALWAYS = "Always format dates as ISO"
 TEA = "I prefer tea"
+REQUEST = "Book a flight to Rome"
 
 
 def toward(cosine: float) -> np.ndarray:
@@ -32,7 +33,7 @@ def texts(hits: list) -> list[str]:
     return [hit.text for hit in hits]
 
 
-def ask(memory: Memory, query: str = "zzz", **options: object):
+def ask(memory: Memory, query: str = REQUEST, **options: object):
     return memory.recall(query, **recall_arguments({"vector": QUERY, "half_life_days": 0, "limit": 8, **options}))
 
 
@@ -128,7 +129,7 @@ def test_what_applies_comes_last_and_says_why(notes):
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
     assert (
         hits[-2].confidence
-        == notes.review.explain("zzz", hits[-2].id, vector=QUERY, profile={"half_life_days": 0}).confidence
+        == notes.review.explain(REQUEST, hits[-2].id, vector=QUERY, profile={"half_life_days": 0}).confidence
     )
     assert hits[:6] == without[:6]
 
@@ -182,13 +183,24 @@ def test_where_they_are_not_brought(notes):
         assert ALWAYS not in texts(ask(notes, **options)), options
 
 
+def test_a_question_brings_only_what_is_near(notes):
+    near = notes.remember(NewRecord(ALWAYS, vector=toward(0.4)))
+    notes.remember(NewRecord(TEA, vector=toward(0.3)))
+    question = "Who flew to Rome?"
+    assert [hit.id for hit in ask(notes, question)][-1] == near.id
+    assert texts(ask(notes, question)) == [*texts(ask(notes, question, standing_instructions=0))[:-1], ALWAYS]
+    notes.update(near.id, vector=toward(0.3))
+    assert texts(ask(notes, question)) == texts(ask(notes, question, standing_instructions=0))
+    assert notes.review.explain(question, near.id, vector=QUERY, limit=8).rank > 8
+
+
 def test_many_questions_and_parts_of_one(notes):
     notes.remember(NewRecord(ALWAYS, vector=toward(0.3)))
-    together = notes.recall_many(["zzz", "note 3"], vectors=[QUERY, QUERY], limit=8, profile={"half_life_days": 0})
-    for query, hits in zip(("zzz", "note 3"), together, strict=True):
+    together = notes.recall_many([REQUEST, "note 3"], vectors=[QUERY, QUERY], limit=8, profile={"half_life_days": 0})
+    for query, hits in zip((REQUEST, "note 3"), together, strict=True):
         assert texts(hits) == texts(ask(notes, query))
         assert hits[-1].text == ALWAYS
-    question = "Which note is about the first thing? And which other note is about the second thing?"
+    question = "Book a flight to Rome for the first week. Then book a table for the second week."
     split = notes.recall(question, limit=8, profile={"long_query_chars": 20})
     assert split.sub_queries
     assert split[-1].text == ALWAYS
