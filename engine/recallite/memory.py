@@ -598,11 +598,12 @@ class Memory:
         """Every version of a memory, oldest first; the last is the current one.
 
         With `chain` they are those of the memories that it supersedes, its own, and those of the memories that
-        supersede it, directly or through others.
+        supersede it, directly or through others. Of a memory that was in other scopes, a handle that does not read
+        these shows no version from before it moved.
         """
         with self._engine.store.read() as reader:
             relations.find_row_id(reader, id, self._scope)
-            return [*map(self._seen, reader.records.history(id, chain=checks.check_flag(chain, "chain")))]
+            return [*map(self._seen, reader.records.history(id, self._scope, chain=checks.check_flag(chain, "chain")))]
 
     @overload
     def neighbors(

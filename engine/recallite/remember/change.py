@@ -213,7 +213,7 @@ def restore(engine: Engine, public_id: str, version: object, *, base: str) -> Re
     while True:
         with engine.store.read() as reader:
             find_row_id(reader, public_id, base)
-            ids, versions = reader.records.version_ids(public_id), reader.records.history(public_id)
+            ids, versions = reader.records.version_ids(public_id, base), reader.records.history(public_id, base)
             version_id = _chosen_version(ids, versions, version)
             old = reader.records.get(version_id)
             check_owned(old, ("text",))
@@ -230,7 +230,7 @@ def restore(engine: Engine, public_id: str, version: object, *, base: str) -> Re
             embed_rows(engine.embedder, [row], [None], identity)
         with engine.atomic() as writer:
             row_id = find_row_id(writer, public_id, base)
-            if version_id not in writer.records.version_ids(public_id):
+            if version_id not in writer.records.version_ids(public_id, base):
                 continue  # purged since: choose again among the versions left
             _put_version(engine, writer, row_id, row, identity)
             compare_changed(engine, writer, [row_id])

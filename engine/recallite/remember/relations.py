@@ -371,7 +371,7 @@ def undone_pairs(engine: Engine, base: str) -> list[UndonePair]:
         ended = [row for row in rows if row.known_until is not None and (row.old, row.new) not in standing]
         ended = [row for row in ended if row.by_rule]
         names = {name for row in ended for name in (row.old, row.new)}
-        versions = {name: reader.records.history(name) for name in names}
+        versions = {name: reader.records.history(name, base) for name in names}
     by_old: dict[str, list[NamedSupersession]] = {}
     for row in rows:
         by_old.setdefault(row.old, []).append(row)

@@ -112,13 +112,14 @@ def _stale(record: Record, now: int) -> str | None:
     return None
 
 
-def diverged(reader: Reader, ids: Collection[int]) -> Iterator[Finding]:
+def diverged(reader: Reader, ids: Collection[int], base: str) -> Iterator[Finding]:
     """Find memories with a text that two devices had changed, until it is changed again."""
     for public_id, other, current in reader.synced.diverged():
         row_id = reader.records.find_ids([public_id], "/").get(public_id)
         if row_id is None or row_id not in ids:
             continue
-        versions = {check_time(version.recorded_from, "time"): version for version in reader.records.history(public_id)}
+        history = reader.records.history(public_id, base)
+        versions = {check_time(version.recorded_from, "time"): version for version in history}
         newest = reader.records.get(row_id)
         if other in versions and current == check_time(newest.recorded_from, "time"):
             i = [*versions].index(other)
@@ -424,7 +425,7 @@ def audit(
         if "unjudged" in names:
             findings += unjudged(reader, current)
         if "diverged" in names and engine.store.confined_to is None:  # devices synchronise no server
-            findings += diverged(reader, {*ids})
+            findings += diverged(reader, {*ids}, filter.base)
         seen = last_changes(reader, findings) if mend else {}
     shortened = ((entry, entry.other_text and redact(entry.other_text)[:_MOST_CHARS]) for entry in findings)
     findings = [

@@ -15,6 +15,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from hashlib import blake2b
 from itertools import groupby
+from posixpath import commonpath
 from typing import Annotated, Any
 
 import msgspec
@@ -246,7 +247,7 @@ def diverged(one: Item, other: Item) -> bool:
 def closing(item: Item) -> Item:
     """The same memory with the fields of each text that a later one has closed."""
     newest = item.newest.key if item.texts else None
-    closed = structs.replace(item.fields, scope="/", source=None) if newest else None  # type: ignore[type-var]
+    closed = structs.replace(item.fields, source=None) if newest else None  # type: ignore[type-var]
     texts = {
         key: structs.replace(text, closed=closed, updated_at=item.updated_at)
         if key != newest and text.closed is None
@@ -257,7 +258,12 @@ def closing(item: Item) -> Item:
 
 
 def _joined(one: Text, other: Text) -> Text:
-    """A text that both have; a closed one stays as it was closed."""
+    """A text that both have; a closed one stays as it was closed, in the narrowest scope that has both."""
+    scopes = {text.closed.scope for text in (one, other) if text.closed is not None}
+    one, other = (
+        structs.replace(text, closed=structs.replace(text.closed, scope=commonpath(scopes))) if text.closed else text
+        for text in (one, other)
+    )
     first = max(
         one, other, key=lambda text: (text.closed is not None, text.updated_at, digest(text.closed), text.indexed)
     )
@@ -328,7 +334,7 @@ def _memories(versions: Iterator[Version]) -> Iterator[Item]:
 
 def _text(version: Version) -> Text:
     record = version.record
-    closed = None if record.recorded_until is None else structs.replace(_fields(version), scope="/", source=None)
+    closed = None if record.recorded_until is None else structs.replace(_fields(version), source=None)
     return Text(
         at=_micros(record.recorded_from), text=record.text, context=record.context, indexed=record.indexed,
         repeated=tuple((again.at, again.text) for again in version.repeated), closed=closed,
@@ -397,7 +403,8 @@ def _row(item: Item, text: Text, recorded_until: int | None) -> Row:
     fields = now if recorded_until is None or text.closed is None else text.closed
     assert isinstance(now, MemoryFields)
     assert isinstance(fields, MemoryFields)
-    columns = _columns(structs.replace(fields, scope=now.scope, source=now.source), 0)
+    scope = now.scope if fields is now else commonpath((fields.scope, now.scope))
+    columns = _columns(structs.replace(fields, scope=scope, source=now.source), 0)
     columns["updated_at"] = text.updated_at if fields is text.closed else item.updated_at
     return Row(
         public_id=item.name[1], text=text.text, context=text.context, recorded_from=text.at, indexed=text.indexed,
@@ -660,5 +667,7 @@ def _check_memory(item: Item, fields: MemoryFields, made_by: Embedder | None, ma
         checks.check_text(text.text, max_text_chars)
         if key != text.key:
             raise InvalidInput(f"a text of {item.name[1]} does not fit its key")
+        if text.closed is not None:
+            checks.check_scope(text.closed.scope)
         if text.vectors:
             check_parts(text.vectors, made_by)

@@ -61,6 +61,23 @@ def test_a_device_that_comes_later_has_everything(devices, tmp_path):
     assert third.memory.get(moved.id).occurrences == 2
 
 
+def test_a_memory_that_moved_shows_its_life_elsewhere_on_no_device(devices, tmp_path):
+    one, two = (device.memory for device in devices)
+    one.update("office", scope="/ben")
+    one.update("office", text="The office closes at seven")
+    settle(devices)
+    two.update("office", scope="/ada")
+    one.update("office", text="The office closes at eight")
+    settle(devices)
+    third = Device(tmp_path / "three")
+    settle([*devices, third])
+    assert dump(third.memory) == dump(two) == dump(one)
+    for device in (*devices, third):
+        assert len(texts(device)) == 3
+        own = device.memory.scoped("/ada").history("office")
+        assert [version.text for version in own] == ["The office closes at eight"]
+
+
 def test_nothing_is_sent_twice(devices):
     for device in devices:
         report = device.sync()

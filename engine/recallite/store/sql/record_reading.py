@@ -330,24 +330,27 @@ class RecordReader(Repository):
         rows = self._execute(f"{RECORD} WHERE r.id {IN_ARRAY} ORDER BY r.id", (self._id_array(ids),))
         return map(record_of, rows)
 
-    def history(self, public_id: str, *, chain: bool = False) -> list[Record]:
-        """Every version of a record, oldest first; the open one is last.
+    def history(self, public_id: str, base: str, *, chain: bool = False) -> list[Record]:
+        """Every version of a record in the scope `base`, oldest first; the open one is last.
 
         With `chain` also the versions of records that it supersedes and that supersede it, transitively, in this order.
         """
-        ids = self.version_ids(public_id)
+        ids = self.version_ids(public_id, base)
         if chain:
             chained = self._tx.supersessions.chain(ids[-1])
-            ids = [version_id for name in self.public_ids_of(chained) for version_id in self.version_ids(name)]
+            ids = [version_id for name in self.public_ids_of(chained) for version_id in self.version_ids(name, base)]
         records = self.by_row_ids(ids)
         return [records[row_id] for row_id in ids]
 
-    def version_ids(self, public_id: str) -> list[int]:
+    def version_ids(self, public_id: str, base: str) -> list[int]:
         """The row ids of `history`."""
+        within = self._tx.conditions.in_scopes((base,))
         # Two statements, each by its partial index: as one they scan the table.
-        closed = "SELECT id FROM record WHERE public_id = ? AND recorded_until IS NOT NULL ORDER BY recorded_from, id"
-        current = "SELECT id FROM record WHERE public_id = ? AND recorded_until IS NULL"
-        return self._column(closed, (public_id,)) + self._column(current, (public_id,))
+        of = f"SELECT r.id FROM record r WHERE r.public_id = ? AND {within.sql} AND r.recorded_until"
+        return [
+            *self._column(f"{of} IS NOT NULL ORDER BY r.recorded_from, r.id", (public_id, *within.values)),
+            *self._column(f"{of} IS NULL", (public_id, *within.values)),
+        ]
 
     def version_at(self, row_id: int, moment: int) -> int:
         """The row id of the version of an open record that was valid at `moment`; the open one if none was."""
@@ -436,6 +439,7 @@ class RecordReader(Repository):
     def versions(self, filter: Filter, embedder: EmbedderRow | None) -> Iterator[Version]:
         """Every version of the open records that a filter admits, in order of storing, each record's oldest first.
 
+        Versions of other scopes than the filter's are left out.
         With `embedder`, with its vectors. Streamed, a few hundred records at a time.
         """
         condition = self._tx.conditions.exported(filter)
@@ -444,11 +448,13 @@ class RecordReader(Repository):
             f"SELECT r.id, r.public_id FROM record r NOT INDEXED WHERE {condition.sql} ORDER BY r.id", condition.values
         )
         while chunk := list(islice(opened, _CHUNK)):
-            yield from self.versions_of(read_rows(chunk, _Opened, "record"), embedder)
+            yield from self.versions_of(read_rows(chunk, _Opened, "record"), embedder, filter.scopes or ("/",))
 
-    def versions_of(self, opened: Sequence[tuple[int, str]], embedder: EmbedderRow | None) -> Iterator[Version]:
+    def versions_of(
+        self, opened: Sequence[tuple[int, str]], embedder: EmbedderRow | None, scopes: Sequence[str] = ("/",)
+    ) -> Iterator[Version]:
         """Every version of these open records, given as row id and public id, as `versions` has them."""
-        closed = self._closed_ids([public_id for _, public_id in opened])
+        closed = self._closed_ids([public_id for _, public_id in opened], scopes)
         ids = [version for row_id, public_id in opened for version in (*closed.get(public_id, ()), row_id)]
         records = self.by_row_ids(ids)
         parts = {} if embedder is None else self._tx.vectors.values_of(ids, embedder)
@@ -456,13 +462,14 @@ class RecordReader(Repository):
         for row_id in ids:
             yield Version(records[row_id], tuple(parts.get(row_id, ())), repeated.get(row_id, ()))
 
-    def _closed_ids(self, public_ids: Sequence[str]) -> dict[str, list[int]]:
-        """Row ids of the closed versions of records, oldest first."""
+    def _closed_ids(self, public_ids: Sequence[str], scopes: Sequence[str]) -> dict[str, list[int]]:
+        """Row ids of the closed versions of records in these scopes, oldest first."""
         closed: dict[str, list[int]] = {}
+        within = self._tx.conditions.in_scopes(scopes)
         for row_id, public_id in self._execute(
-            "SELECT id, public_id FROM record WHERE recorded_until IS NOT NULL "
-            f"AND public_id {IN_ARRAY} ORDER BY recorded_from, recorded_until, id",
-            (self._array(public_ids),),
+            f"SELECT r.id, r.public_id FROM record r WHERE r.recorded_until IS NOT NULL AND {within.sql} "
+            f"AND r.public_id {IN_ARRAY} ORDER BY r.recorded_from, r.recorded_until, r.id",
+            (*within.values, self._array(public_ids)),
         ):
             closed.setdefault(public_id, []).append(row_id)
         return closed

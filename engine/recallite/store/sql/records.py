@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
+from posixpath import commonpath
 from typing import Any
 
 import msgspec
@@ -233,7 +234,7 @@ class Records(RecordReader):
         columns = dict(columns)
         if "importance" in columns:
             columns.setdefault("base_importance", None)
-        old_source = self._execute("SELECT source_id FROM record WHERE id = ?", (row_id,)).get
+        old_sources = {self._execute("SELECT source_id FROM record WHERE id = ?", (row_id,)).get}
         if "scope" in columns:
             scope = columns.pop("scope")
             columns["scope_id"] = self._tx.scopes.id_of(scope)
@@ -259,16 +260,28 @@ class Records(RecordReader):
         if tags is not None and self.replace_tags([(row_id, tags)]):
             self._tx.changes.append("text", row_id)
         if "source_id" in columns:
-            # Closed versions move along: without access to a record there is none to its past.
-            moved = self.closed_versions([row_id])
-            self._execute_many(
-                "UPDATE record SET (scope_id, source_id) = (SELECT scope_id, source_id FROM record WHERE id = ?1) "
-                "WHERE id = ?2",
-                [(row_id, version) for version in moved],
-            )
+            now, moved = self.get(row_id), self.closed_versions([row_id])
+            for version, was, old_source in self._rows(
+                "SELECT r.id, s.path, r.source_id FROM record r JOIN scope s ON s.id = r.scope_id "
+                f"WHERE r.id {IN_ARRAY}",
+                (self._id_array(moved),),
+            ):
+                scope_id, source_id = self._tx.scopes.id_of(self._past_scope(was, now.scope)), None
+                if now.source is not None:
+                    (source_id,) = self._tx.scopes.intern_sources({(scope_id, now.source)}).values()
+                moved_to = (scope_id, source_id, version)
+                self._execute("UPDATE record SET scope_id = ?, source_id = ? WHERE id = ?", moved_to)
+                old_sources.add(old_source)
             self._tx.changes.append_ids("update", moved)
-            self._tx.scopes.drop_empty_sources([old_source])
+            self._tx.scopes.drop_empty_sources(old_sources)
         self._tx.changes.append("update", row_id)
+
+    def _past_scope(self, was: str, now: str) -> str:
+        """The scope of what a record said in one scope that is in another now: the narrowest that has both.
+
+        Without access to a record there is none to its past, nor to its life elsewhere with access to it.
+        """
+        return commonpath((was, now))
 
     def set_expiry(self, row_ids: Sequence[int], expires_at: int | None, expires_after: int | None) -> None:
         """Set when records expire, and how long they live after each renewal; no other field changes."""

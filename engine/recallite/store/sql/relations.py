@@ -265,7 +265,7 @@ class Supersessions(Repository):
         if known_at is not None:
             version = (
                 "o.public_id = (SELECT public_id FROM record WHERE id = x.old_id) AND o.recorded_from <= ? "
-                "AND (o.recorded_until IS NULL OR o.recorded_until > ?)"
+                "AND (o.recorded_until IS NULL OR o.recorded_until > ?) AND o.scope_id = r.scope_id"
             )
         formers: dict[int, list[FormerRow]] = {}
         for row_id, *row in self._execute(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from io import StringIO
 
 import pytest
 
@@ -161,15 +162,61 @@ def test_a_memory_that_moved_in_does_not_show_its_life_outside(memory):
     memory.update(moved.id, text="public now")
     memory.update(moved.id, scope="/app")
     handle = memory.scoped("/app")
-    assert {version.scope for version in handle.history(moved.id)} == {"/"}
-    assert {version.scope for version in memory.history(moved.id)} == {"/app"}
-    # The versions went with it: one life, in one scope.
+    for chain in (False, True):
+        assert [(version.text, version.scope) for version in handle.history(moved.id, chain=chain)] == [
+            ("public now", "/")
+        ]
+        versions = memory.history(moved.id, chain=chain)
+        assert [(version.text, version.scope) for version in versions] == [
+            ("secret of before", "/"), ("public now", "/app"),
+        ]  # fmt: skip
+    assert handle.recall("secret", as_of=then) == handle.list(as_of=then) == []
+    assert [hit.text for hit in memory.recall("secret", as_of=then)] == ["secret of before"]
+    with pytest.raises(InvalidInput, match="version"):
+        handle.restore(moved.id, -2)
+    with pytest.raises(InvalidInput, match="current"):
+        handle.restore(moved.id, 0)
+    # Nor does the scope that it left show it.
     assert memory.forget(scope="/other").records == 0
     assert memory.scoped("/other").recall("secret", as_of=then) == []
     assert memory.scoped("/other").count(as_of=then) == 0
+    lines = StringIO()
+    handle.transfer.export(lines)
+    assert "secret" not in lines.getvalue()
+    lines = StringIO()
+    memory.transfer.export(lines)
+    assert "secret" in lines.getvalue()
+    assert memory.store.verify().problems == ()
+    assert memory.restore(moved.id, 0).text == "secret of before"
     handle.forget(moved.id)
     assert memory.count(as_of=then) == 0
     assert memory.recall("secret", as_of=then) == []
+
+
+def test_a_memory_that_moves_within_a_scope_keeps_its_past_there(memory):
+    moved = memory.remember("first", scope="/app/one", source="notes")
+    memory.update(moved.id, text="second")
+    memory.update(moved.id, scope="/app/two")
+    app = memory.scoped("/app")
+    versions = [("first", "/", "notes"), ("second", "/two", "notes")]
+    assert [(version.text, version.scope, version.source) for version in app.history(moved.id)] == versions
+    assert [version.text for version in memory.scoped("/app/two").history(moved.id)] == ["second"]
+    assert memory.store.verify().problems == ()
+
+
+def test_no_undone_pair_or_former_text_is_of_another_scope(memory):
+    ben, ada = memory.scoped("/ben"), memory.scoped("/ada")
+    old = ben.remember("The door code is 1111")
+    new = ben.remember("The door code is 2222 now")
+    assert new.supersedes == (old.id,)
+    then = datetime.now(UTC)
+    ben.restore(old.id)
+    assert len(memory.review.undone()) == 1
+    memory.update(new.id, scope="/ada")
+    assert [hit.supersedes for hit in ada.recall("What is the door code?", as_of=then)] == [()]
+    memory.update(old.id, text="The door code is not known", scope="/ada")
+    assert ada.review.undone() == []
+    assert [pair.old for pair in memory.review.undone()] == [old.text]
 
 
 def test_figures_and_upkeep_of_a_handle_tell_nothing_of_the_rest(both, tmp_path):
