@@ -71,14 +71,19 @@ def explain(
             newer = any(hit.id == public_id and "change" in hit.match_reasons for hit in hits)
             reason += _remarks(opened, watched, row_id, queries, newer=newer)
     confidence = watched.confidence
-    if stage != "returned":
+    if stage != "returned" or authority != "user":
         joined = pipeline.recall_queries(engine, [text], vectors, structs.replace(plain_request, counted=False))[0]
-        for hit_rank, hit in enumerate(joined, 1):
-            if hit.id == public_id:
+        places = {hit.id: (hit_rank, hit) for hit_rank, hit in enumerate(joined, 1)}
+        if public_id in places:
+            hit_rank, hit = places[public_id]
+            if hit_rank != rank:
                 by_authority = "authority" in hit.match_reasons
                 why = "a lower authority speaks of the same" if by_authority else "it tells of what another hit states"
+                why = "a higher authority says the same" if stage == "returned" else why
                 stage, rank, reason = "returned", hit_rank, f"it is hit {hit_rank}: {why}"
                 confidence = hit.confidence
+        elif stage == "returned":
+            stage, rank, reason = "authority", None, "a higher authority says the same, and other hits take its place"
     signals = watched.signals
     return Explanation(
         id=public_id,

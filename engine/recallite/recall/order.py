@@ -5,7 +5,8 @@
 3. `bring_related` lets what superseded or contradicts a hit join, directly before or after it.
 4. When `recallite.recall.judge` has read the texts, `order_by_text` puts the surest first, then the newest, and what
    holds before what it replaced; after the cut `newest_first` does so for a value that changes.
-5. `put_higher_first` puts what a higher authority says before the first hits, by a second plan over the same view.
+5. `put_higher_first` puts what a higher authority says before the first hits, by a second plan over the same view, and
+   what only repeats it last.
 
 Scores stay with their ranks: a score says how good a hit at this place is.
 """
@@ -33,6 +34,7 @@ from recallite.text.reading import TAG_ONLY
 from recallite.text.standing import ANSWERING, whose
 from recallite.text.statements import Pair, judge_all, statement_of
 from recallite.text.statements.keys import over_of, record_keys
+from recallite.text.topics import topic_of
 from recallite.text.words import QUESTION_TERMS, STOP_TERMS, tokenize
 
 if TYPE_CHECKING:
@@ -567,9 +569,11 @@ _ANSWERS = 0.5
 _AS_SURE = 0.9
 _WORD = re.compile(r"\w+")
 _ASKING = re.compile(r"[^.!?\n]{1,400}\?")
+# Hits among which echoes are looked for, and the fewest terms of what is said that one repeats.
+_MOST_ECHOED, _LEAST_SAID = 30, 2
 # The share of a question's words, in their order and from the first, that repeat it without a question mark.
 _REPEATED = 0.8
-# Characters of a text in which a question is looked for.
+# Characters of a text in which a question is looked for, and of one that may be an echo.
 _READ_CHARS = 1_000
 
 RecallNarrowed = Callable[[Request], Sequence[Hit]]
@@ -577,8 +581,8 @@ RecallNarrowed = Callable[[Request], Sequence[Hit]]
 
 
 def has_lower(hits: Sequence[Hit], request: Request) -> bool:
-    """Whether one of the first hits may speak of what a higher authority speaks of."""
-    for hit in hits[:_FIRST]:
+    """Whether one of the hits may speak of what a higher authority speaks of."""
+    for hit in hits[:_MOST_ECHOED]:
         if hit.authority != "user" and hit.kind != CHUNK_KIND:
             filter = request.filter
             now = filter.as_of is None and filter.valid_at is None and not request.about_past
@@ -591,7 +595,9 @@ def _may_yield(hit: Hit) -> bool:
 
 
 def put_higher_first(reader: Reader, hits: Hits, request: Request, recall: RecallNarrowed) -> None:
-    """Put what a higher authority says before the first hit that speaks of the same thing, or only asks."""
+    """Put what a higher authority says before the first hit that speaks of the same thing, or only asks, and last what
+    only repeats it.
+    """
     rank_of_id = _find_stated(reader, hits)
     by_id = {hit.id: hit for hit in hits}
     if missing := tuple(id for id in rank_of_id if id not in by_id):
@@ -608,6 +614,70 @@ def put_higher_first(reader: Reader, hits: Hits, request: Request, recall: Recal
         for hit in recall(_narrowed(request, Comparison("authority", "eq", rank_of("user")), 1)):
             if hit.confidence >= least:
                 _put(hits, hit, _FIRST)
+    _put_echoes_last(hits, request, recall)
+
+
+def _put_echoes_last(hits: Hits, request: Request, recall: RecallNarrowed) -> None:
+    """Put what only repeats a hit of a higher authority, or what that superseded, after all others.
+
+    What it repeats takes its place. If the hits are as many as asked for, the next best and what higher authorities say
+    take the places of those that are last.
+    """
+    ranked = [*hits]
+    while ranked and "standing" in ranked[-1].match_reasons:  # those that are brought come last, as before
+        ranked.pop()
+    others, echoes = _apart(ranked, hits.query)
+    if not echoes:
+        return
+    if len(hits) == request.limit:
+        least = min(rank_of(echo.authority) for echo in echoes)
+        wider = _narrowed(request, None, len(hits) + _MOST_ECHOED)
+        higher = _narrowed(request, Comparison("authority", "gt", least), len(hits))
+        more = {hit.id: hit for narrowed in (wider, higher) for hit in recall(narrowed)}
+        for hit in hits:
+            more.pop(hit.id, None)
+        reasons = [(hit, (*hit.match_reasons, "authority")) for hit in more.values()]
+        others, echoes = _apart(
+            [*ranked, *(structs.replace(hit, match_reasons=named) for hit, named in reasons)], hits.query
+        )
+    order = [*[*others, *echoes][: len(ranked)], *hits[len(ranked) :]]
+    hits[:] = [structs.replace(hit, score=old.score) for hit, old in zip(order, [*hits], strict=True)]
+
+
+def _apart(hits: Sequence[Hit], question: str) -> tuple[list[Hit], list[Hit]]:
+    """The hits without those that only repeat one of a higher authority, which takes the place of the first, and these.
+
+    Nothing that the question asks for is only a repetition.
+    """
+    said: dict[str, list[tuple[Hit, str, list[str]]]] = {}
+    for hit in hits[: 2 * _MOST_ECHOED]:
+        for text in (hit.text, *(former.text for former in hit.supersedes)):
+            if len(terms := _content_terms(text)) >= _LEAST_SAID and hit.kind != CHUNK_KIND:
+                said.setdefault(terms[-1], []).append((hit, text, terms))
+    asked, echoes, others = {*tokenize(question)}, list[Hit](), dict[str, Hit]()
+    for place, hit in enumerate(hits):
+        if _may_yield(hit) and place < 2 * _MOST_ECHOED and (ours := _content_terms(hit.text)):
+            for other, text, theirs in said.get(ours[-1], ()):
+                before = ours[: len(ours) - len(theirs)]
+                ends_so = [*before, *theirs] == ours and len(before) <= len(theirs) and asked.isdisjoint(before)
+                if ends_so and rank_of(other.authority) > rank_of(hit.authority) and _adds_nothing(hit.text, text):
+                    echoes.append(hit)
+                    hit = other
+                    break
+        others.setdefault(hit.id, hit)
+    return [*others.values()], echoes
+
+
+def _adds_nothing(text: str, said: str) -> bool:
+    """Whether a text that ends in the words of another has no number, negation, name or side that this lacks."""
+    ours, theirs = topic_of(text), topic_of(said)
+    facts = [(one.numbers, one.units, one.negations, one.identifiers, one.exclusive) for one in (ours, theirs)]
+    return facts[0] == facts[1] and theirs.stems.issuperset(ours.names)
+
+
+def _content_terms(text: str) -> list[str]:
+    """The index terms of a text without stop words, in their order; none of a long one."""
+    return [term for term in tokenize(text) if term not in STOP_TERMS] if len(text) <= _READ_CHARS else []
 
 
 def _find_stated(reader: Reader, hits: Sequence[Hit]) -> dict[str, int]:
@@ -671,7 +741,9 @@ def _put(hits: Hits, hit: Hit, rank: int) -> None:
     hits[:] = [*rest[:rank], leading, *rest[rank:]][: len(hits)]
 
 
-def _narrowed(request: Request, condition: Comparison, limit: int) -> Request:
-    where = condition if request.filter.where is None else And((request.filter.where, condition))
+def _narrowed(request: Request, condition: Comparison | None, limit: int) -> Request:
+    where = request.filter.where
+    if condition is not None:
+        where = condition if where is None else And((where, condition))
     profile = structs.replace(request.profile, standing_instructions=0)
     return structs.replace(request, limit=limit, profile=profile, filter=request.filter.replaced(where=where))

@@ -327,3 +327,44 @@ def test_a_short_life_is_not_given_by_a_lower_authority():
             assert memory.update([kept.id], renew=True) == 1
             with pytest.raises(InvalidInput, match="user"):
                 memory.update(kept.id, expires_at=timedelta(seconds=1))
+
+
+OTHERS = [f"The {place} opens at {hour}" for hour, place in enumerate(("bakery", "pool", "library", "museum"), 6)]
+ECHOES = [f"{before} your dentist is Dr. Moreau" for before in ("So", "As you told me,", "Noted:")]
+DENTIST = "Who is my dentist?"
+
+
+def echoed(memory, *texts):
+    memory.remember_many(OTHERS)
+    memory.remember("My dentist is Dr. Moreau")
+    newer = memory.remember("The practice has a new dentist, Dr. Salazar")
+    return newer, [memory.remember(text, context="assistant") for text in (*ECHOES, *texts)]
+
+
+def test_echoes_take_no_place_of_what_the_user_said():
+    with Memory(":memory:", settings=Settings(embedder="none")) as memory:
+        newer, echoes = echoed(memory)
+        assert [hit.text for hit in memory.recall(DENTIST, limit=2)] == ["My dentist is Dr. Moreau", newer.text]
+        explained = memory.review.explain(DENTIST, echoes[0].id, limit=2)
+        assert (explained.returned, explained.stage) == (False, "authority")
+        everything, ids = memory.recall(DENTIST, limit=20), {echo.id for echo in echoes}
+        assert {hit.id for hit in everything[-len(ids) :]} == ids
+        assert [hit.score for hit in everything] == sorted((hit.score for hit in everything), reverse=True)
+        assert memory.review.explain(DENTIST, echoes[0].id, limit=20).rank > 2
+        both = memory.recall_many([DENTIST, "When does the pool open?"], limit=2)
+        assert [hit.text for hit in both[0]] == [hit.text for hit in memory.recall(DENTIST, limit=2)]
+        first = memory.recall(DENTIST, limit=1, where={"authority": "agent"})
+        assert first[0].id in ids
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Your dentist is not Dr. Moreau", "Your dentist is Dr. Moreau in Elm Street", "Your dentist is Dr. Salazar",
+        "Since the merger of two practices in spring your dentist is Dr. Moreau", "Your 2 dentists are Dr. Moreau",
+    ],
+)  # fmt: skip
+def test_what_adds_something_is_no_echo(text):
+    with Memory(":memory:", settings=Settings(embedder="none")) as memory:
+        _, echoes = echoed(memory, text)
+        assert echoes[-1].id in [hit.id for hit in memory.recall(DENTIST, limit=3)]
