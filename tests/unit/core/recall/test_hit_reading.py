@@ -207,3 +207,13 @@ def test_a_preference_bears_on_nothing_that_is_far(facts):
     with Memory(":memory:") as memory:
         memory.remember_many(PREFERENCES)
         assert not memory.recall("How tall is the Eiffel Tower?", relevant=True)
+
+
+@pytest.mark.parametrize("text", ["zzz", "hotel Paris", "invoice 4411", "Miller invoice"])
+def test_words_alone_are_no_request(text):
+    assert not is_request(text)
+
+
+@pytest.mark.parametrize("prompt", ["Cook something Thai", "Book a hotel", "Generate a password"])
+def test_a_short_request_is_one(prompt):
+    assert is_request(prompt)
