@@ -626,21 +626,18 @@ def _put_echoes_last(hits: Hits, request: Request, recall: RecallNarrowed) -> No
     ranked = [*hits]
     while ranked and "standing" in ranked[-1].match_reasons:  # those that are brought come last, as before
         ranked.pop()
+    brought = hits[len(ranked) :]
     others, echoes = _apart(ranked, hits.query)
     if not echoes:
         return
     if len(hits) == request.limit:
-        least = min(rank_of(echo.authority) for echo in echoes)
-        wider = _narrowed(request, None, len(hits) + _MOST_ECHOED)
-        higher = _narrowed(request, Comparison("authority", "gt", least), len(hits))
-        more = {hit.id: hit for narrowed in (wider, higher) for hit in recall(narrowed)}
-        for hit in hits:
-            more.pop(hit.id, None)
-        reasons = [(hit, (*hit.match_reasons, "authority")) for hit in more.values()]
-        others, echoes = _apart(
-            [*ranked, *(structs.replace(hit, match_reasons=named) for hit, named in reasons)], hits.query
-        )
-    order = [*[*others, *echoes][: len(ranked)], *hits[len(ranked) :]]
+        least, known = min(rank_of(echo.authority) for echo in echoes), {hit.id for hit in hits}
+        wider = recall(_narrowed(request, None, len(hits) + _MOST_ECHOED))
+        higher = recall(_narrowed(request, Comparison("authority", "gt", least), len(hits)))
+        more = [hit for hit in (*wider, *higher) if hit.id not in known]
+        ranked += [structs.replace(hit, match_reasons=(*hit.match_reasons, "authority")) for hit in more]
+        others, echoes = _apart(ranked, hits.query)
+    order = [*[*others, *echoes][: len(hits) - len(brought)], *brought]
     hits[:] = [structs.replace(hit, score=old.score) for hit, old in zip(order, [*hits], strict=True)]
 
 

@@ -330,7 +330,7 @@ class RecordReader(Repository):
         rows = self._execute(f"{RECORD} WHERE r.id {IN_ARRAY} ORDER BY r.id", (self._id_array(ids),))
         return map(record_of, rows)
 
-    def history(self, public_id: str, base: str, *, chain: bool = False) -> list[Record]:
+    def history(self, public_id: str, base: str = "/", *, chain: bool = False) -> list[Record]:
         """Every version of a record in the scope `base`, oldest first; the open one is last.
 
         With `chain` also the versions of records that it supersedes and that supersede it, transitively, in this order.
@@ -342,7 +342,7 @@ class RecordReader(Repository):
         records = self.by_row_ids(ids)
         return [records[row_id] for row_id in ids]
 
-    def version_ids(self, public_id: str, base: str) -> list[int]:
+    def version_ids(self, public_id: str, base: str = "/") -> list[int]:
         """The row ids of `history`."""
         within = self._tx.conditions.in_scopes((base,))
         # Two statements, each by its partial index: as one they scan the table.
