@@ -66,22 +66,33 @@ class MergeCandidates:
         near: ThresholdMatches | None,
         quotations: Sequence[Quotation],
         insert_waiting: Callable[[], None],
-        *,
         now: int,
-        report: bool,
     ) -> None:
-        """`report` reads what links are reported with."""
-        self._reader, self._rows, self._policy = reader, rows, policy
-        self._quotations, self._insert_waiting, self._report = quotations, insert_waiting, report
+        self._reader, self._rows, self._policy, self._now = reader, rows, policy, now
+        self._quotations, self._insert_waiting = quotations, insert_waiting
         self._by_id: dict[int, CurrentRecord] = {}
         self._by_key: dict[bytes, list[CurrentRecord]] = {}
         # By scope, kind, topic and authority.
         self._by_topic: dict[tuple[str, str, str, int], CurrentRecord] = {}
-        self._by_row: list[CurrentRecord | None] = [None] * len(rows)
-        self._now = now
-        self._neighbors: Sequence[Sequence[Neighbor]] = [()] * len(rows) if near is None else near.neighbors
+        self._by_row: list[CurrentRecord | None] = [None] * len(rows.text)
+        self._neighbors: Sequence[Sequence[Neighbor]] = [] if near is None else near.neighbors
         self._batch_matches = None if near is None or len(rows) < 2 else BatchMatches(rows, policy.most_links + SPARE)
-        self._load()
+        # The records that a row may quote or that share its topic, and neighbours for more than their row id.
+        records = reader.records
+        if quotations and (keys := {key for quotation in quotations for key in quotation.keys}):
+            for current in records.current_by_text(list(keys), now):
+                self._add(current)
+        topics = {topic for topic in rows.topic if topic} if policy.merge_strategy != "append" else ()
+        if topics:
+            for current in records.current_by_topic(list(topics), now):
+                candidate = self._add(current)
+                self._by_topic[_topic_of(candidate)] = candidate
+        if near is not None:
+            # A single write reports what it is linked to.
+            least = 0.0 if len(rows) == 1 else 2.0 if policy.topic_cosine is None else policy.topic_cosine
+            if ids := {neighbor.row_id for some in near.neighbors for neighbor in some if neighbor.cosine >= least}:
+                for current in records.current(list(ids), now):
+                    self._add(current)
 
     def near(self, i: int) -> list[Match]:
         """The records near a row, nearest first: stored ones that keep their text, and rows before it."""
@@ -104,8 +115,6 @@ class MergeCandidates:
 
     def quoted(self, i: int, row: Row) -> CurrentRecord | None:
         """The record that a row quotes as recall may have returned it."""
-        if not self._quotations:
-            return None
         context_claim = [] if row.context is None else [("context", row.context)]
         quoted = self._quotations[i].quoted(
             lambda key: self._recallable(key, row.scope),
@@ -169,24 +178,6 @@ class MergeCandidates:
         """Record the row id of a row that has been inserted."""
         candidate.row_id = row_id
         self._by_id[row_id] = candidate
-
-    def _load(self) -> None:
-        """Read the records that a row may quote or that share its topic, and neighbours for more than their row id."""
-        policy, records = self._policy, self._reader.records
-        keys = {key for quotation in self._quotations for key in quotation.keys} if self._quotations else ()
-        if keys:
-            for current in records.current_by_text(list(keys), self._now):
-                self._add(current)
-        topics = {topic for topic in self._rows.topic if topic} if policy.merge_strategy != "append" else ()
-        if topics:
-            for current in records.current_by_topic(list(topics), self._now):
-                candidate = self._add(current)
-                self._by_topic[_topic_of(candidate)] = candidate
-        least = 0.0 if self._report else 2.0 if policy.topic_cosine is None else policy.topic_cosine
-        near = [some for some in self._neighbors if some]
-        if near and (ids := {neighbor.row_id for some in near for neighbor in some if neighbor.cosine >= least}):
-            for current in records.current(list(ids), self._now):
-                self._add(current)
 
     def _drop_topic(self, candidate: CurrentRecord) -> None:
         topic = _topic_of(candidate)
