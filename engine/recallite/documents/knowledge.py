@@ -259,16 +259,15 @@ class Knowledge(Service):
         hits = self._recall(None, CHUNK_KIND, query, limit, options)
         sources = {(hit.scope, hit.source.id) for hit in hits if hit.source is not None}
         with self._engine.store.read() as reader:
-            rows = {(scope, source): reader.documents.find(self._absolute(scope), source) for scope, source in sources}
+            rows = {}
+            for scope, source in sources:
+                within = scope[1:] if checks.is_shared(scope) else checks.join_scopes(self._base, scope) or "/"
+                rows[scope, source] = reader.documents.find(within, source)
         for i, hit in enumerate(hits):
             row = None if hit.source is None else rows[hit.scope, hit.source.id]
             if row is not None:
                 hits[i] = structs.replace(hit, metadata={**hit.metadata, "document": row.public_id})
         return hits
-
-    def _absolute(self, seen: str) -> str:
-        """Return the path of the scope of a hit."""
-        return seen[1:] if checks.is_shared(seen) else checks.join_scopes(self._base, seen) or "/"
 
     def context(
         self, /, query: str, budget_tokens: int = 2000, *, limit: int = _CONTEXT_HITS, **options: Unpack[RecallOptions]

@@ -75,7 +75,7 @@ class MergeCandidates:
         # By scope, kind, topic and authority.
         self._by_topic: dict[tuple[str, str, str, int], CurrentRecord] = {}
         self._by_row: list[CurrentRecord | None] = [None] * len(rows.text)
-        self._neighbors: Sequence[Sequence[Neighbor]] = [] if near is None else near.neighbors
+        self._neighbors: Sequence[Sequence[Neighbor]] = [()] * len(rows) if near is None else near.neighbors
         self._batch_matches = None if near is None or len(rows) < 2 else BatchMatches(rows, policy.most_links + SPARE)
         # The records that a row may quote or that share its topic, and neighbours for more than their row id.
         records = reader.records
@@ -115,6 +115,8 @@ class MergeCandidates:
 
     def quoted(self, i: int, row: Row) -> CurrentRecord | None:
         """The record that a row quotes as recall may have returned it."""
+        if not self._quotations:
+            return None
         context_claim = [] if row.context is None else [("context", row.context)]
         quoted = self._quotations[i].quoted(
             lambda key: self._recallable(key, row.scope),
@@ -174,10 +176,9 @@ class MergeCandidates:
         self.takes_text_of(candidate, i, row)
         return candidate
 
-    def stored(self, candidate: CurrentRecord, row_id: int) -> None:
-        """Record the row id of a row that has been inserted."""
-        candidate.row_id = row_id
-        self._by_id[row_id] = candidate
+    def stored(self, candidate: CurrentRecord) -> None:
+        """Record that a row has been inserted."""
+        self._by_id[candidate.row_id] = candidate
 
     def _drop_topic(self, candidate: CurrentRecord) -> None:
         topic = _topic_of(candidate)

@@ -334,8 +334,10 @@ class _Batch:
         """`later`: see `write_rows`. `asks` has a language model judge what the rules leave open."""
         self._writer, self._rows, self._identity = writer, rows, identity
         self._policy, self._on_existing, self._now = policy, on_existing, now_us()
-        self._quotations = quotations
-        self._candidates = MergeCandidates(writer, rows, policy, near, quotations, self.apply, self._now)
+        # None where no row is merged into another, or linked to it.
+        self._candidates: MergeCandidates | None = None
+        if near is not None or quotations or policy.merge_strategy != "append":
+            self._candidates = MergeCandidates(writer, rows, policy, near, quotations, self.apply, self._now)
         rows.waits_under = waits_under(rows, policy) if later else None
         by_text = TextDetection(writer, rows, policy) if later else None
         self._detection = by_text or Detection(writer, rows, policy)
@@ -390,7 +392,8 @@ class _Batch:
         elif decision.outcome == "created":
             self._made[row.public_id] = candidate
             if row.indexed:
-                self._candidates.takes_text_of(candidate, i, row)
+                if self._candidates is not None:
+                    self._candidates.takes_text_of(candidate, i, row)
                 self._detection.wrote(i)
             if row.supersedes:  # at once, so that the rows after this one find what stands
                 self.apply()
@@ -412,14 +415,13 @@ class _Batch:
             return Decision(i, outcome, existing or CurrentRecord.of(row, i, row_id or 0))
         if not row.indexed:  # nothing is derived from it, and it is compared with nothing
             return Decision(i, "created", CurrentRecord.of(row, i))
-        matches = [] if self._policy.floor is None else self._candidates.near(i)
+        matches = () if self._candidates is None else self._candidates.near(i)
         if row.supersedes:  # a record of its own, whatever it resembles
             return self._created(i, row, matches)
-        # A record with a caller's id is never merged into another.
-        if self._quotations and not row.named and (quoted := self._candidates.quoted(i, row)) is not None:
-            return Decision(i, "duplicate", quoted)
         topic, cosine = None, None
-        if (matches or row.topic is not None) and not row.named:
+        if self._candidates is not None and not row.named:  # one with a caller's id is never merged into another
+            if (quoted := self._candidates.quoted(i, row)) is not None:
+                return Decision(i, "duplicate", quoted)
             topic, cosine = self._candidates.on_topic(row, matches)
         merges = topic is not None and self._policy.merge_strategy != "append"
         detected = NOTHING if merges and row.topic is not None else self._detection.compared(i)
@@ -457,7 +459,7 @@ class _Batch:
         other, verdict, cosine = detected.superseded[0]
         if not verdict.certain or verdict.reason == BY_FORM or holds_instead_from(row, other) > self._now:
             return None, None
-        return self._candidates.of(other), cosine
+        return None if self._candidates is None else self._candidates.of(other), cosine
 
     def _keeps_text(self, candidate: CurrentRecord) -> bool:
         """Whether the text that a record has goes into its history when it gets another."""
@@ -473,14 +475,20 @@ class _Batch:
         for i, row_id in zip(indices, ids, strict=True) if self._made else ():
             candidate = self._made.get(self._rows.public_id[i])
             if candidate is not None:
-                self._candidates.stored(candidate, row_id)
+                candidate.row_id = row_id
+                if self._candidates is not None:
+                    self._candidates.stored(candidate)
 
     def _replace(self, candidate: CurrentRecord, i: int, row: Row) -> None:
         """Give the record that has the id of a row already what the row has."""
         if not candidate.row_id:
             self.apply()
         replace_record(self._writer, candidate.row_id, row, self._identity, self._on_existing)
-        self._made[row.public_id] = self._candidates.replaced(candidate.row_id, i, row)
+        self._made[row.public_id] = (
+            CurrentRecord.of(row, i, candidate.row_id)
+            if self._candidates is None
+            else self._candidates.replaced(candidate.row_id, i, row)
+        )
         self._detection.changed(row.public_id)
 
     def _merge(self, candidate: CurrentRecord, i: int, row: Row) -> None:
@@ -511,7 +519,8 @@ class _Batch:
         columns |= {name: getattr(row, name) for name, is_given in given.items() if is_given}
         records.change_columns(candidate.row_id, columns, row.tags or None)
         candidate.pinned = candidate.pinned or row.pinned
-        self._candidates.takes_text_of(candidate, i, row)
+        if self._candidates is not None:
+            self._candidates.takes_text_of(candidate, i, row)
         self._detection.changed(candidate.public_id)
 
     def _row_id(self, known: Known) -> int:
