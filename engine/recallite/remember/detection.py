@@ -9,7 +9,7 @@ stores it once they have row ids.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from heapq import nlargest
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
@@ -69,7 +69,7 @@ _MOST_OF_A_KEY = 32
 _AT_ONCE = 256
 
 
-_PairKey: TypeAlias = tuple[Hashable, ...]
+_PairKey: TypeAlias = tuple[str, str, str, str, bool, frozenset[str]]
 Verdicts: TypeAlias = dict[_PairKey, Verdict]
 """Verdicts on pairs, which depend on nothing but the pair and the policy."""
 
@@ -321,20 +321,20 @@ class Detection:
                 other = self._rows[earlier]
                 if other.public_id not in gone and other.public_id not in self._changed:
                     ranked.append((weight, earlier, other))
+                    known.add(other.public_id)
         of_batch = len(ranked)
-        known.update([other.public_id for _, _, other in ranked] if of_batch else ())
-        for rank, candidate in enumerate(stored, 1):
-            if candidate.position is None and candidate.public_id not in known and candidate.public_id not in gone:
-                ranked.append((candidate.shared, -rank, candidate))
+        for rank, found in enumerate(stored, 1):
+            if found.position is None and found.public_id not in known and found.public_id not in gone:
+                ranked.append((found.shared, -rank, found))
         if of_batch:
             ranked.sort(key=lambda candidate: candidate[:2], reverse=True)
         others: list[Known] = []
         indices: list[int] = []
         counts: Counter[int] = Counter()
-        for _, earlier, other in ranked:
-            counts[other.authority] += 1
-            if counts[other.authority] <= _MOST:
-                others.append(other)
+        for _, earlier, candidate in ranked:
+            counts[candidate.authority] += 1
+            if counts[candidate.authority] <= _MOST:
+                others.append(candidate)
                 if earlier >= 0:
                     indices.append(earlier)
         return _Compared(row, others, indices)
