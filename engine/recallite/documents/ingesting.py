@@ -352,7 +352,13 @@ class Ingest:
                 self._skip(repeat, DocumentError(fault))
             else:
                 self._report_duplicate(repeat, row, ())
-        self._report_gone()
+        if self._folders:  # documents of theirs that have no file any more stay until they are deleted
+            with self._engine.store.read() as reader:
+                stored = reader.documents.find_many(self._scope)
+            for source_of, document in stored.items():
+                if source_of.startswith(tuple(self._folders)) and self._is_gone(document):
+                    why = "its file is gone; the document stays until it is deleted"
+                    self.skipped.append(Skipped(source=source_of, reason=why))
         if on_progress is not None:
             on_progress(len(items), len(items))
         return [self._results[item.source] for item in items if item.source in self._results]
@@ -549,17 +555,6 @@ class Ingest:
         """Report a duplicate, and delete the outdated document stored under its own source."""
         delete_documents(self._engine, self._scope, [source])
         self._results[source] = _stored_already(other, source, warnings)
-
-    def _report_gone(self) -> None:
-        """Report documents of these folders that have no file any more; they stay until they are deleted."""
-        if not self._folders:
-            return
-        with self._engine.store.read() as reader:
-            stored = reader.documents.find_many(self._scope)
-        for source, row in stored.items():
-            if source.startswith(tuple(self._folders)) and self._is_gone(row):
-                reason = "its file is gone; the document stays until it is deleted"
-                self.skipped.append(Skipped(source=source, reason=reason))
 
     def _skip(self, source: str, fault: DocumentError) -> None:
         message = str(fault)

@@ -63,7 +63,11 @@ def compose(hits: Hits, budget_tokens: int, count_tokens: Callable[[list[str]], 
                 left -= cost
     # The whole may have more tokens than its parts together: the last passages are dropped until it fits.
     while fitting:
-        text = _text(fitting)
+        by_document: dict[tuple[str, str], list[Hit]] = {}
+        for hit in fitting:
+            by_document.setdefault((hit.scope, "" if hit.source is None else hit.source.id), []).append(hit)
+        passages = (passage for chunks in by_document.values() for passage in _passages(chunks))
+        text = _HEAD + "".join(map(_block, passages))
         if count_tokens([text])[0] <= budget_tokens:
             return text
         fitting.pop()
@@ -89,13 +93,6 @@ def _shortened(hit: Hit, query: str, budget_tokens: int, count_tokens: Callable[
             return text
         length = int(length * _NARROW)
     return ""
-
-
-def _text(hits: Sequence[Hit]) -> str:
-    by_document: dict[tuple[str, str], list[Hit]] = {}
-    for hit in hits:
-        by_document.setdefault((hit.scope, "" if hit.source is None else hit.source.id), []).append(hit)
-    return _HEAD + "".join(_block(passage) for chunks in by_document.values() for passage in _passages(chunks))
 
 
 def _passages(hits: Sequence[Hit]) -> list[_Passage]:

@@ -117,11 +117,25 @@ class MergeCandidates:
         """The record that a row quotes as recall may have returned it."""
         if not self._quotations:
             return None
-        context_claim = [] if row.context is None else [("context", row.context)]
-        quoted = self._quotations[i].quoted(
-            lambda key: self._recallable(key, row.scope),
-            lambda candidate, claims: self._claims_hold(candidate, [*context_claim, *claims]),
-        )
+        of_context = [] if row.context is None else [("context", row.context)]
+
+        def recallable(key: bytes) -> list[CurrentRecord]:
+            """The records with this text that a recall in the scope could have returned; a message is no memory."""
+            return [
+                candidate
+                for candidate in self._by_key.get(key, ())
+                if candidate.kind != MESSAGE_KIND
+                if row.scope == "/" or candidate.scope == row.scope or candidate.scope.startswith(row.scope + "/")
+            ]
+
+        def hold(candidate: CurrentRecord, claims: Sequence[Claim]) -> bool:
+            if not of_context and not claims:
+                return True
+            self._insert_waiting()
+            record = self._reader.records.get(candidate.row_id)
+            return all(_holds(record, name, value) for name, value in (*of_context, *claims))
+
+        quoted = self._quotations[i].quoted(recallable, hold)
         return quoted[0] if quoted else None
 
     def on_topic(self, row: Row, matches: Sequence[Match]) -> tuple[CurrentRecord | None, float | None]:
@@ -190,23 +204,6 @@ class MergeCandidates:
             self._by_id[current.row_id] = current
             self._by_key.setdefault(current.content_hash[:KEY_BYTES], []).append(current)
         return self._by_id[current.row_id]
-
-    def _recallable(self, key: bytes, scope: str) -> list[CurrentRecord]:
-        """The records with this text that a recall in the scope could have returned; a message is no memory."""
-        candidates = self._by_key.get(key, ())
-        return [
-            candidate
-            for candidate in candidates
-            if candidate.kind != MESSAGE_KIND
-            if scope == "/" or candidate.scope == scope or candidate.scope.startswith(scope + "/")
-        ]
-
-    def _claims_hold(self, candidate: CurrentRecord, claims: Sequence[Claim]) -> bool:
-        if not claims:
-            return True
-        self._insert_waiting()
-        record = self._reader.records.get(candidate.row_id)
-        return all(_holds(record, name, value) for name, value in claims)
 
 
 def _topic_of(candidate: CurrentRecord) -> tuple[str, str, str, int]:

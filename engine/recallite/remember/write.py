@@ -530,32 +530,26 @@ class _Batch:
         """Write all that is left, and connect the records."""
         self.apply()
         self.effects.store()
-        if self._rows.waits_under is not None and (again := self._said_again()):
-            uncompared = self._writer.uncompared.without(again)
-            self._writer.uncompared.add(uncompared, policy_json(self._policy))
-            self._writer.statements.derive(uncompared)
+        # Stored records that were said again outside of the times at which they were said: there they may do something
+        # else to others, so they are compared again.
+        again = set[int]()
         links = []
         for decision in self._decisions:
-            for record, cosine, _ in decision.linked:
-                target = record.row_id if isinstance(record, CurrentRecord) else record
-                if isinstance(decision.record, CurrentRecord):
-                    links.append(LinkRow(decision.record.row_id, target, "similar", _strength(cosine), self._now))
-        if links:
-            self._writer.links.put(links)
-
-    def _said_again(self) -> list[int]:
-        """The row ids of stored records that rows said again outside of the times at which they were said.
-
-        There they may do something else to others, so they are compared again.
-        """
-        again = set[int]()
-        for decision in self._decisions:
             known = decision.record
-            if isinstance(known, StatementCandidate):
+            if isinstance(known, StatementCandidate) and self._rows.waits_under is not None:
                 times = self._detection.claim(known).told_at
                 if not times[0] <= self._detection.told_at(self._rows[decision.i]) <= times[-1]:
                     again.add(known.row_id)
-        return sorted(again)
+            for record, cosine, _ in decision.linked:
+                target = record.row_id if isinstance(record, CurrentRecord) else record
+                if isinstance(known, CurrentRecord):
+                    links.append(LinkRow(known.row_id, target, "similar", _strength(cosine), self._now))
+        if again:
+            uncompared = self._writer.uncompared.without(sorted(again))
+            self._writer.uncompared.add(uncompared, policy_json(self._policy))
+            self._writer.statements.derive(uncompared)
+        if links:
+            self._writer.links.put(links)
 
     def _record(self, decision: Decision) -> Record:
         """Return the record of a row that has been written alone, with what was done."""
