@@ -196,8 +196,10 @@ def test_a_question_brings_only_what_is_near(notes):
 
 def test_many_questions_and_parts_of_one(notes):
     notes.remember(NewRecord(ALWAYS, vector=toward(0.3)))
-    together = notes.recall_many([REQUEST, "note 3"], vectors=[QUERY, QUERY], limit=8, profile={"half_life_days": 0})
-    for query, hits in zip((REQUEST, "note 3"), together, strict=True):
+    together = notes.recall_many(
+        [REQUEST, "Book a table for two"], vectors=[QUERY, QUERY], limit=8, profile={"half_life_days": 0}
+    )
+    for query, hits in zip((REQUEST, "Book a table for two"), together, strict=True):
         assert texts(hits) == texts(ask(notes, query))
         assert hits[-1].text == ALWAYS
     question = "Book a flight to Rome for the first week. Then book a table for the second week."
