@@ -223,8 +223,8 @@ def bring_related(
     in_order = request.profile.superseded != "as_ranked" and not request.about_past and request.diversify_by is None
     if opened.any_superseded and in_order:
         found = _find_heads(opened, answers, request)
-        if found.heads or found.announced:
-            for i, answer in enumerate(answers):
+        for i, answer in enumerate(answers):
+            if found.announced or not found.heads.keys().isdisjoint(answer.row_ids):
                 answers[i], successions[i] = _bring(answer, found)
     contradictions: list[tuple[int, int, str]] = []
     links = opened.reader.links

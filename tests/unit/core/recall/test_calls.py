@@ -92,6 +92,24 @@ def test_a_warm_recall_with_a_vector_makes_few_calls(tmp_path):
         check(after, 146, 29)
 
 
+def test_a_batch_makes_few_calls_a_question(tmp_path):
+    generator, batch = np.random.default_rng(0), 64
+    vectors = generator.standard_normal((batch, 16)).astype(np.float32)
+    with Memory(tmp_path / "agent.db", settings=PLAIN) as memory:
+        memory.remember_many([{"text": f"note {n} of many words", "vector": each} for n, each in enumerate(vectors)])
+        # What relates to others is read for it alone.
+        newer, older = (each.id for each in memory.list(limit=2))
+        memory.supersede(older, newer)
+        questions = [f"which note has many words, {n}" for n in range(batch)]
+
+        def recall():
+            return memory.recall_many(questions, vectors=vectors)
+
+        for _ in range(2):
+            assert [len(hits) for hits in recall()] == [10] * batch
+        check(fewest(recall), 50 * batch, 30)
+
+
 def test_a_recall_of_a_new_question_makes_few_calls(used):
     new = questions()
     check(fewest(lambda: used.recall(next(new))), 211, 30)
