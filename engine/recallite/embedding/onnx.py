@@ -447,8 +447,8 @@ class OnnxEmbedder:
         return int(self._pooled([row], [0], engine, engine.run_query, None).shape[1])
 
 
-# Tokens of what it was trained on: a longer text may answer elsewhere than in what would be left of it.
-_LONGEST_QUESTION, _LONGEST_TEXT = 40, 88
+# Tokens of what it was trained on.
+_LONGEST_QUESTION, _LONGEST_TEXT = 40, 87
 
 
 class AnswerReader:
@@ -460,6 +460,12 @@ class AnswerReader:
         self._folder = read_folder(recallite_models.path(recallite_models.READER))
         self._ids = TokenIds(runtime(self._folder).tokenizer)
 
+    def share_read(self, text: str) -> float:
+        """The share of a text's tokens that it reads, at most 1."""
+        if len(text.encode()) <= _LONGEST_TEXT:  # no token is less than a byte
+            return 1.0
+        return min(_LONGEST_TEXT / len(self._ids.encode([text])[0]), 1.0)
+
     def answers(self, question: str, texts: Sequence[str]) -> list[float | None]:
         """The logit that each text answers the question, None if it is too long to be read. Raises EmbedderError."""
         engine, after = runtime(self._folder), self._ids.after
@@ -469,7 +475,7 @@ class AnswerReader:
         start = [*self._ids.before, *question_ids[:_LONGEST_QUESTION], *after]
 
         def read(row: list[int]) -> float | None:
-            if len(row) >= _LONGEST_TEXT:
+            if len(row) > _LONGEST_TEXT:
                 return None
             (logit,) = engine.run(["answers"], {"input_ids": np.array([[*start, *row, *after]], np.int64)})
             return float(logit[0, 0])

@@ -323,7 +323,7 @@ class Vectors(Repository):
     def lacking_token_codes(
         self, embedder_id: int, after_id: int, limit: int
     ) -> list[tuple[int, str, str | None, str]]:
-        """(row id, text, context, kind) of records above `after_id` with vectors of this embedder but no token codes."""
+        """(row id, text, context, kind) of records above `after_id` with vectors of this embedder but no codes."""
         return self._rows(
             "SELECT r.id, r.text, r.context, r.kind FROM record r WHERE r.id > ? AND EXISTS (SELECT 1 FROM vector v "
             f"WHERE v.record_id = r.id AND v.embedder_id = ? AND {_LACKS}) ORDER BY r.id LIMIT ?",
