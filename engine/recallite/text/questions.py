@@ -34,7 +34,7 @@ from recallite.text.dates.languages import (
     time_terms,
 )
 from recallite.text.dates.periods import Time, ranged, years_before
-from recallite.text.patterns import lazily, word_set
+from recallite.text.patterns import lazily
 from recallite.text.words import QUESTION_TERMS, STOP_TERMS, is_foreign, query_terms, share_of, tokenize
 
 # The words of a question.
@@ -206,10 +206,8 @@ _FORMS: tuple[tuple[_Which, tuple[str, ...], re.Pattern[str], bool], ...] = (
         rf"(?i)\b{_COUNTED}(?:before|prior to|until|till)(?: (?P<named>[^?.!]{{2,80}})|[ ?.]{{0,3}}$)"
     ), True),
 )  # fmt: skip
-_PAST_WORDS = word_set(
-    "use used previously formerly back past before prior until till previous former old earlier from replace replaced "
-    "originally initially first beginning start original initial earliest history"
-)
+# Every question that has a phrase has one of these.
+_PAST_WORDS = {max(phrase.split(), key=len) for _, phrases, *_ in _FORMS for phrase in phrases} | {"replaced"}
 
 
 def _as_past(question: str, lower: str, in_past_tense: bool) -> Past | None:
@@ -232,23 +230,19 @@ def _as_past(question: str, lower: str, in_past_tense: bool) -> Past | None:
 # Questions about a value that may have changed, and how well a text answers one: "How many commits have been merged?"
 # and "what is the API quota now?" ask for one value, of which there may be an older one in another text.
 _MOST_TEXT_CHARS, _MOST_SENTENCE_CHARS = 4_000, 600
-_NUMBER = lazily(
-    r"(?i)\b(?:how (?:many|much|often|long|old|big|high|far|fast)|number|count|amount|rate|percentage|percent|time|date"
-    r"|deadline|version|price|cost|salary|budget|score|coverage|quota|limit|size|total|average|accuracy|temperature"
-    r"|weight|length|duration|record|when)\b"
-)
-_ASKS = lazily(
-    r"(?i)\b(?:how (?:many|much|often|long|old|big|high|far|fast)|what(?:['’]?s| is| are| was| were)?|when)\b"
-)
+_HOW = "how (?:many|much|often|long|old|big|high|far|fast)"
+_QUANTITIES = (
+    "number", "count", "amount", "rate", "percentage", "percent", "time", "date", "deadline", "version", "price",
+    "cost", "salary", "budget", "score", "coverage", "quota", "limit", "size", "total", "average", "accuracy",
+    "temperature", "weight", "length", "duration", "record", "when",
+)  # fmt: skip
+_NUMBER = lazily(rf"(?i)\b(?:{_HOW}|{'|'.join(_QUANTITIES)})\b")
+_ASKS = lazily(rf"(?i)\b(?:{_HOW}|what(?:['’]?s| is| are| was| were)?|when)\b")
 _PRESENT = lazily(
     r"(?i)\b(?:currently|current|now|nowadays|these days|at the moment|right now|latest|(?:most )?recent(?:ly)?)\b"
 )
 # What `_NUMBER`, `_ASKS` and `_PRESENT` need.
-_NUMBERS = (
-    "how ", "number", "count", "amount", "rate", "percent", "time", "date", "deadline", "version", "price", "cost",
-    "salary", "budget", "score", "coverage", "quota", "limit", "size", "total", "average", "accuracy", "temperature",
-    "weight", "length", "duration", "record", "when",
-)  # fmt: skip
+_NUMBERS = ("how ", *_QUANTITIES)
 _ASKING, _PRESENTLY = ("how ", "what", "when"), ("current", "now", "these days", "at the moment", "latest", "recent")
 _WHEN = lazily(r"(?i)\bwhen\b")
 _SENTENCES = lazily(r"(?<=[.!?])\s+|\n+")
