@@ -106,7 +106,8 @@ SURE_IF_READ = 0.18
 """The least confidence of an answer that was read: the folds of training lose least by it (benchmarks/training)."""
 LEAST_COUNTED = 1e-4
 """The least confidence whose odds are counted."""
-_PASSAGE_CHARS = 300  # about as many tokens as the model was trained on
+# About as many tokens of English as the model was trained on; of other scripts it reads less.
+_PASSAGE_CHARS = 300
 # The model was trained on questions and few keywords: remarks and names it does not know.
 _ASKS = lazily(
     r"\?\s*$|^(?:wh(?:o|om|ose|at|ich|en|ere|y)|how|do|does|did|is|are|am|was|were|has|have|had|can|could|will|would"
@@ -141,12 +142,15 @@ def read_hits(
         return completed
     ranks = [rank for rank, row_id in enumerate(row_ids) if row_id in records]
     read = [records[row_ids[rank]] for rank in ranks]
-    # As they are embedded, but of a long one the passage with most of the question's words.
+    # As they are embedded, but of one longer than is read the passage with most of the question's words.
     texts = []
     for record in read:
-        long = len(record.text) > _PASSAGE_CHARS
-        passage = cut_snippet(record.text, question, _PASSAGE_CHARS).text if long else record.text
-        texts.append(f"{header(record.context)}{passage}")
+        head, passage, chars = header(record.context), record.text, _PASSAGE_CHARS
+        if len(passage) > chars:
+            passage = cut_snippet(record.text, question, chars).text
+        while (share := reader.share_read(head + passage)) < 1 and (chars := int(share * len(passage))):
+            passage = cut_snippet(record.text, question, chars).text
+        texts.append(head + passage)
     for rank, logit in zip(ranks, reader.answers(question, texts), strict=True):
         if logit is not None:
             sure = min(max(confidence[rank], LEAST_COUNTED), 1 - LEAST_COUNTED)
