@@ -88,8 +88,8 @@ def test_a_store_that_cannot_be_opened_is_replaced(saved, damage):
 def test_a_damaged_backup_changes_nothing(saved, tmp_path):
     path, backup = saved
     data = bytearray(Path(backup).read_bytes())
-    for page in range(12, 24):
-        data[page * 8192 : page * 8192 + 100] = b"\x07" * 100
+    for page in range(24, 48):
+        data[page * 4096 : page * 4096 + 100] = b"\x07" * 100
     Path(backup).write_bytes(data)
     with pytest.raises(StoreCorrupt, match=r"backup\.db is damaged.*nothing was changed"):
         restore_store(backup, path)
