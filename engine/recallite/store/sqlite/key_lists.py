@@ -5,8 +5,8 @@ In one B-tree each key of a batch would be written with a page of its own, once 
 Records that are stored together become one run. The newest are in none until there are enough for one: their keys are
 read from their own rows, so that a single write has no list to write. Eight runs of about one size are merged into one,
 so that there are few, and a key is written once for each size. All of this happens in the transaction that adds the
-keys. `meta` has the last record that a run may have. The keys of a record up to it, all of them, are in one run or,
-where they were listed later, in `<name>_key`; `<name>_unlisted` has the records that no longer count in a run.
+keys. `meta` has the last record that a run may have. Up to it, the keys of a record are all in one run, or in
+`<name>_key` if it was in a run before; `<name>_unlisted` has the records that no longer count in a run.
 """
 
 from __future__ import annotations
@@ -65,11 +65,10 @@ class Run(NamedTuple):
 
 
 class KeptRuns:
-    """The runs that a process has read, by their ids, and how many rows of single writes could not become a run."""
+    """The runs that a process has read, by their ids."""
 
     def __init__(self) -> None:
         self.by_id: dict[int, Run] = {}
-        self.left = 0
 
 
 def run_of(keys: NDArray[np.int64], ids: NDArray[np.int64], *, in_order: bool = False) -> Run:
@@ -212,9 +211,10 @@ def keys_instead(run: Run, positions: NDArray[np.int64]) -> NDArray[np.int64]:
 
 # The lists, and the tables that hold them.
 
-# The newest records that become a run; a process that has not listed them reads as many. The fewest other records that
-# make a run at once, and the rows of `<name>_key` that become one.
-_RECENT_RECORDS, _RUN_RECORDS, _RUN_ROWS = 128, 64, 1024
+# The newest records that become a run: a process that has not listed them reads as many.
+_RECENT_RECORDS = 128
+# How many records are removed before a look at which runs to write again.
+_LOOK_RECORDS = 64
 # A run is written again when more of its records no longer count than one for 32 keys, which are some 8 records, or
 # than 4,096: a search for a key that all of them share would take a millisecond.
 _KEYS_LEFT, _MOST_UNLISTED = 32, 4096
@@ -234,7 +234,7 @@ class Recent:
         self.add(rows)
 
     def move(self, after: int) -> None:
-        """Leave out what a run has by now."""
+        """Leave out all records, as runs have those up to `after` now."""
         self.after = after
         self.keys.clear()
         self.by_key.clear()
@@ -279,8 +279,9 @@ class KeyLists(Repository):
         return ids[order], keys[order]
 
     def clear(self) -> None:
-        """Unlist everything; the newest records are to be removed."""
-        self._recent().remove([*self._recent().keys])
+        """Unlist everything; the rows of the newest records are to be removed too."""
+        recent = self._recent()
+        recent.move(recent.after)
         for table in (self._run, self._off, self._key):
             self._execute(f"DELETE FROM {table}")
 
@@ -301,12 +302,7 @@ class KeyLists(Repository):
         if not rows:
             return
         together = [row[0] for row in rows]
-        if len(rows) < _RUN_RECORDS or max(together) - min(together) >= MOST_APART:
-            self._insert_many(self._key, "key, record_id", pairs_of(rows))
-            if max(together) // _RUN_RECORDS > (min(together) - 1) // _RUN_RECORDS:
-                self._fold()  # once in 64 records: counting the rows takes a statement
-            return
-        apart = self._unlisted(together)
+        apart = self._unlisted(together) if max(together) - min(together) < MOST_APART else {*together}
         if apart:  # their entries in a run do not count
             self._insert_many(self._key, "key, record_id", pairs_of([row for row in rows if row[0] in apart]))
             rows = [row for row in rows if row[0] not in apart]
@@ -337,8 +333,8 @@ class KeyLists(Repository):
                 self._erase(run_id, np.unique(run.keys[positions]))
             removed += len(off)
         # Each search for a key that they share would pass them. Of single removals each 64th looks.
-        if removed >= _RUN_RECORDS or (
-            removed and not self._number(f"SELECT count(*) FROM {self._off}") % _RUN_RECORDS
+        if removed >= _LOOK_RECORDS or (
+            removed and not self._number(f"SELECT count(*) FROM {self._off}") % _LOOK_RECORDS
         ):
             self._merge_due()
 
@@ -418,18 +414,6 @@ class KeyLists(Repository):
         )
         self._kept.by_id[run_id] = run
 
-    def _fold(self) -> None:
-        """Make a run of the rows of single writes if there are enough."""
-        if self._number(f"SELECT count(*) FROM {self._key}") < self._kept.left + _RUN_ROWS:
-            return
-        foldable = f"record_id NOT IN (SELECT record_id FROM {self._off})"
-        pairs = np.array(self._rows(f"SELECT key, record_id FROM {self._key} WHERE {foldable}"), dtype=np.int64)
-        if len(pairs) and np.ptp(pairs[:, 1]) < MOST_APART:
-            self._execute(f"DELETE FROM {self._key} WHERE {foldable}")
-            self._add(run_of(pairs[:, 0], pairs[:, 1]))
-        self._kept.left = self._number(f"SELECT count(*) FROM {self._key}")
-        self._merge_due()
-
     def _merge_due(self) -> None:
         """Merge runs while there are enough of one size, and rewrite any in which much no longer counts."""
         sizes = dict(self._rows(f"SELECT id, length(offsets) / 4 FROM {self._run}"))
@@ -438,7 +422,7 @@ class KeyLists(Repository):
                 break
             sizes = dict(self._rows(f"SELECT id, length(offsets) / 4 FROM {self._run}"))
         unlisted = np.array(self._column(f"SELECT record_id FROM {self._off}"), dtype=np.int64)
-        for run_id, run in self._runs().items() if len(unlisted) >= _RUN_RECORDS else ():
+        for run_id, run in self._runs().items() if len(unlisted) >= _LOOK_RECORDS else ():
             # Unlisted records in the range of a run are nearly always its own.
             within = np.count_nonzero((unlisted >= run.first_id) & (unlisted <= run.last_id))
             if within > min(len(run.keys) // _KEYS_LEFT, _MOST_UNLISTED):

@@ -131,19 +131,16 @@ class SqliteRecords(Records):
 # Keys of statements, messages, vectors, the index snapshot.
 
 
-STATEMENT_KEYS = (
-    "SELECT s.record_id, s.keys FROM statement s CROSS JOIN record r ON r.id = s.record_id "
-    "WHERE length(s.keys) > 0 AND r.superseded_at IS NULL"
-)
-"""Selects the statements that are listed, and their keys."""
-
-
 class SqliteStatements(Statements):
     """The table `statement` and the lists of its keys."""
 
     def __init__(self, transaction: SqliteTransaction) -> None:
         super().__init__(transaction)
-        self._lists = KeyLists(transaction, "statement", f"{STATEMENT_KEYS} AND s.record_id > ?")
+        self._lists = KeyLists(
+            transaction, "statement",
+            "SELECT s.record_id, s.keys FROM statement s CROSS JOIN record r ON r.id = s.record_id "
+            "WHERE length(s.keys) > 0 AND r.superseded_at IS NULL AND s.record_id > ?",
+        )  # fmt: skip
 
     def entries(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         return self._lists.all()
@@ -430,16 +427,9 @@ def _parts(commit: Commit) -> tuple[int, int, int]:
 
 # Copies: the columns of SQLite's tables, whose values are checked, and the numbers from which it goes on.
 
-_PYTHON_TYPES = {
-    "SERIAL": int,
-    "NEW_ID": int,
-    "ID": int,
-    "FLAG": int,
-    "INTEGER": int,
-    "REAL": float,
-    "TEXT": str,
-    "BLOB": bytes,
-}
+_PYTHON_TYPES: dict[str, type] = {
+    **dict.fromkeys(("SERIAL", "NEW_ID", "ID", "FLAG", "INTEGER"), int), "REAL": float, "TEXT": str, "BLOB": bytes,
+}  # fmt: skip
 
 
 class SqliteCopying(Copying):

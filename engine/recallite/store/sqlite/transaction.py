@@ -97,9 +97,12 @@ class SqliteTransaction(Writer):
         return self.connection.total_changes() != self._changes_before
 
     def before_commit(self) -> None:
-        """Store what a write transaction keeps until its end."""
+        """Store the last numbers that a write transaction has given."""
         if self._gave_ids:
-            self.write_last_ids()
+            rows = ", ".join(f"('last_{name}', CAST(:{name} AS TEXT))" for name in _NUMBERED)
+            self.connection.execute(
+                f"INSERT INTO meta VALUES {rows} ON CONFLICT (key) DO UPDATE SET value = excluded.value", self._last_ids
+            )
 
     def end_writing(self) -> None:
         """Note the end of the write transaction; what was rolled back has been forgotten."""
@@ -138,9 +141,9 @@ class SqliteTransaction(Writer):
     def number_from(self, table: str, last: int) -> None:
         """Have `new_ids` give numbers above this one, and above those of all rows, in a table that it numbers."""
         if table in _NUMBERED:
-            self._last_ids = self.read_last_ids()
-            self._last_ids[table] = max(self._last_ids[table], last)
-            self.write_last_ids()
+            self._last_ids = self._last_ids or self.read_last_ids()
+            self._last_ids[table] = max(last, self.read_last_ids()[table])
+            self._gave_ids = True
 
     def read_last_ids(self) -> dict[str, int]:
         """The last number that was given in each table that `new_ids` numbers; 0 where none was."""
@@ -151,13 +154,6 @@ class SqliteTransaction(Writer):
             ).get
             for name in _NUMBERED
         }
-
-    def write_last_ids(self) -> None:
-        """Store the last numbers that were given."""
-        rows = ", ".join(f"('last_{name}', CAST(:{name} AS TEXT))" for name in _NUMBERED)
-        self.connection.execute(
-            f"INSERT INTO meta VALUES {rows} ON CONFLICT (key) DO UPDATE SET value = excluded.value", self._last_ids
-        )
 
     def insert(self, table: str, columns: str, rows: Iterable[Sequence[Any]]) -> None:
         if not isinstance(rows, list) or rows:

@@ -29,8 +29,7 @@ def store(tmp_path):
 def small(monkeypatch):
     """Runs that are made, merged and written again after a few records."""
     monkeypatch.setattr(key_lists, "_RECENT_RECORDS", 8)
-    monkeypatch.setattr(key_lists, "_RUN_RECORDS", 8)
-    monkeypatch.setattr(key_lists, "_RUN_ROWS", 40)
+    monkeypatch.setattr(key_lists, "_LOOK_RECORDS", 8)
     monkeypatch.setattr(key_lists, "_SPARE", 1)
 
 

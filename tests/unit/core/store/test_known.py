@@ -40,7 +40,8 @@ def test_a_write_after_another_runs_few_statements(on_disk):
 
 
 def test_a_write_leaves_few_bytes_in_the_wal(on_disk, path):
-    names, things = "Ada Bob Chloe Dmitri Esra Farid Greta".split(), "tea jazz chess rain trams moss salt".split()
+    names = ("Ada", "Bob", "Chloe", "Dmitri", "Esra", "Farid", "Greta")
+    things = ("tea", "jazz", "chess", "rain", "trams", "moss", "salt")
     for each in range(47):
         if each == 7:
             on_disk.recall("Who likes tea?", vector=unit(each, 384))
