@@ -88,8 +88,9 @@ def test_a_store_that_cannot_be_opened_is_replaced(saved, damage):
 
 def test_a_damaged_backup_changes_nothing(saved, tmp_path):
     path, backup = saved
-    with apsw.Connection(backup) as database:
-        root = database.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'record'").get
+    database = apsw.Connection(backup)
+    root = database.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'record'").get
+    database.close()
     data = bytearray(Path(backup).read_bytes())
     data[(root - 1) * PAGE_SIZE_BYTES : (root - 1) * PAGE_SIZE_BYTES + 100] = b"\x07" * 100
     Path(backup).write_bytes(data)
