@@ -295,12 +295,11 @@ class KeyLists(Repository):
             recent.add(new)
         else:
             self._fold_recent(recent, new)
-        self._add_older(older)
+        if older:
+            self._add_older(older)
 
     def _add_older(self, rows: Sequence[KeysOf]) -> None:
         """List records that are not among the newest."""
-        if not rows:
-            return
         together = [row[0] for row in rows]
         apart = self._unlisted(together) if max(together) - min(together) < MOST_APART else {*together}
         if apart:  # their entries in a run do not count
