@@ -225,30 +225,37 @@ _SPARE = 8
 
 
 class Recent:
-    """The listed records after `after`, which runs have none of: the keys of each, and the records of each key."""
+    """The listed records after `after`, which runs have none of, with the keys of each."""
 
     def __init__(self, after: int, rows: Sequence[KeysOf]) -> None:
-        self.after = after
-        self.keys: dict[int, bytes] = {}
-        self.by_key: dict[int, list[int]] = {}
-        self.add(rows)
+        self.after, self.keys = after, dict(rows)
+        # The records of each key, once they are sought: those of a bulk are in a run before.
+        self._by_key: dict[int, list[int]] | None = None
 
     def move(self, after: int) -> None:
         """Leave out all records, as runs have those up to `after` now."""
-        self.after = after
+        self.after, self._by_key = after, None
         self.keys.clear()
-        self.by_key.clear()
 
     def add(self, rows: Sequence[KeysOf]) -> None:
         """Add records."""
         self.keys.update(rows)
-        for key, row_id in pairs_of(rows):
-            self.by_key.setdefault(key, []).append(row_id)
+        if self._by_key is not None:
+            for key, row_id in pairs_of(rows):
+                self._by_key.setdefault(key, []).append(row_id)
 
     def remove(self, ids: Sequence[int]) -> None:
         """Remove records; others are passed over."""
         for key, row_id in pairs_of([(row_id, self.keys.pop(row_id, b"")) for row_id in ids]):
-            self.by_key[key].remove(row_id)
+            if self._by_key is not None:
+                self._by_key[key].remove(row_id)
+
+    def holders(self, keys: Collection[int]) -> dict[int, list[int]]:
+        """The records of each of these keys; keys without any may be absent."""
+        if self._by_key is None:
+            self._by_key = {}
+            self.add([*self.keys.items()])
+        return {key: [*self._by_key[key]] for key in keys if key in self._by_key}
 
 
 class KeyLists(Repository):
@@ -339,8 +346,7 @@ class KeyLists(Repository):
 
     def newest(self, keys: Collection[int], count: int) -> dict[int, list[int]]:
         """Return the newest records of each key, the newest first; keys without any may be absent."""
-        recent = self._recent().by_key
-        by_key = {key: [*recent[key]] for key in keys if key in recent}
+        by_key = self._recent().holders(keys)
         for key, row_id in self._execute(
             f"SELECT k.key, k.record_id FROM carray(?) wanted CROSS JOIN {self._key} k ON k.key = wanted.value",
             (self._id_array([*keys]),),
