@@ -16,14 +16,6 @@ from recallite.embedding.protocol import (
 from recallite.embedding.remote import RemoteEmbedder
 
 __all__ = [
-    "DocumentEmbedder",
-    "Embedded",
-    "Embedder",
-    "QueryTokens",
-    "RemoteEmbedder",
-    "ScriptReader",
-    "TokenEmbedder",
-    "Unread",
-    "embed_documents",
-    "load",
-]
+    "DocumentEmbedder", "Embedded", "Embedder", "QueryTokens", "RemoteEmbedder", "ScriptReader", "TokenEmbedder",
+    "Unread", "embed_documents", "load",
+]  # fmt: skip

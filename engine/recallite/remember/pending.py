@@ -34,8 +34,8 @@ from recallite.system.telemetry import traced
 from recallite.system.turnstile import StepSize, giving_way
 
 _BATCH = 256
-Text: TypeAlias = tuple[int, str, str | None]
-"""The row id, the text and the context of a record."""
+Text: TypeAlias = tuple[int, str, str | None, str]
+"""The row id, the text, the context and the kind of a record."""
 
 
 def start_embedding(engine: Engine) -> None:

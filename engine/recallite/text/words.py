@@ -279,7 +279,6 @@ _LATIN_LETTERS = {
 _MARKS_AFTER_LETTER = re.compile("(?<=[a-z\u03ac-\u03ce\u0430-\u045f])[\u0300-\u036f]+")
 # As they are typed on a keyboard or by another language's.
 _ARABIC_LETTERS = {"ٱ": "ا", "ى": "ي", "ی": "ي", "ة": "ه", "ک": "ك"}
-_POINTED = ("ARABIC", "HEBREW", "SYRIAC")
 # Grave, acute, and two dots, which tell `ї` from `і` but are left out of `ё`.
 _CYRILLIC_MARKS, _DOTTED_APART = frozenset("\u0300\u0301\u0308"), "і"
 # Sound marks of kana beside their letter.
@@ -314,6 +313,7 @@ class _Folds(dict[int, str]):
 
 
 def _folded(char: str) -> str:
+    """A letter without the marks that people leave out, nothing for such a mark, a space for what is in no word."""
     if char.isascii():
         return chr(ASCII_FOLDS[ord(char)])
     if char in _APOSTROPHES:
@@ -327,11 +327,6 @@ def _folded(char: str) -> str:
         return str(unicodedata.decimal(char))
     if category[0] not in "LNM":
         return " "
-    return _without_marks(char, category)
-
-
-def _without_marks(char: str, category: str) -> str:
-    """A letter without the marks that people leave out, or nothing for such a mark."""
     script, _, rest = unicodedata.name(char, "").partition(" ")
     decomposed = unicodedata.normalize("NFKD", char)
     base, marks = decomposed[0], decomposed[1:]
@@ -341,7 +336,7 @@ def _without_marks(char: str, category: str) -> str:
         return base
     if script == "CYRILLIC":
         return base if _CYRILLIC_MARKS.issuperset(marks) and base != _DOTTED_APART else char
-    if script in _POINTED:
+    if script in ("ARABIC", "HEBREW", "SYRIAC"):
         return "" if category == "Mn" or rest == "TATWEEL" else _ARABIC_LETTERS.get(base, base)
     if rest.endswith("SIGN NUKTA"):
         return ""
@@ -393,37 +388,28 @@ def share_of(term: str, foreign: bool = False) -> float:
     """The share of texts, also of `foreign` ones, that contain a term; an unknown one counts like the rarest."""
     if term in QUESTION_TERMS:
         return _QUESTION_SHARE
-    shares, least = _shares()
+    shares, least = _shares(PATH)
     share = shares.get(term, least)
-    return max(share, _foreign_shares().get(term, least)) if foreign else share
+    return max(share, _shares(FOREIGN_PATH)[0].get(term, least)) if foreign else share
 
 
 def rarity_of(term: str) -> float:
     """The information of a term in texts of any language, from 0 for one in all of them to 1 for an unknown one."""
-    return log2(share_of(term, foreign=True)) / log2(_shares()[1])
+    return log2(share_of(term, foreign=True)) / log2(_shares(PATH)[1])
 
 
 def is_foreign(terms: Sequence[str]) -> bool:
     """Whether the terms of a text are more common in other languages than in English, or mostly of another script."""
-    (english, least), foreign = _shares(), _foreign_shares()
+    (english, least), (foreign, _) = _shares(PATH), _shares(FOREIGN_PATH)
     bits = sum([log2(foreign.get(term, least) / english.get(term, least)) for term in terms])
     return bits >= 0 or 2 * sum(map(str.isascii, terms)) < len(terms)
 
 
 @cache
-def _shares() -> tuple[dict[str, float], float]:
-    shares = _read_shares(PATH)
-    return shares, min(shares.values())
-
-
-@cache
-def _foreign_shares() -> dict[str, float]:
-    return _read_shares(FOREIGN_PATH)
-
-
-def _read_shares(path: Path) -> dict[str, float]:
+def _shares(path: Path) -> tuple[dict[str, float], float]:
+    """The share of each term of a file, and the least."""
     shares: dict[str, float] = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         level, *terms = line.split(" ")
         shares |= dict.fromkeys(terms, 2.0 ** (-int(level) / 4))
-    return shares
+    return shares, min(shares.values())

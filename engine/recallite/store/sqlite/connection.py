@@ -343,13 +343,13 @@ class RawDatabase:
 # a connection of its own copies what is committed. Only a WAL from which every page is copied can begin again, and
 # under writes without a pause it never is: at its limit the writer copies the few pages that are left.
 
-# Pages of 8 KiB that commits leave in the WAL before they are copied. A commit waits for what the copy has written and
-# not yet synced: of 500 pages that is 1.1 MB, of 2000 2.8 MB. In all, a tenth more is written.
-_STEP_PAGES = 500
+# Pages of 4 KiB that commits leave in the WAL before they are copied. A commit waits for what the copy has written and
+# not yet synced: of 1000 pages that is 1.1 MB, of 4000 2.8 MB. In all, a tenth more is written.
+_STEP_PAGES = 1000
 # 64 MiB: one write in a thousand waits for the rest of a checkpoint. Before, one in 300 waited for all of it.
-_LIMIT_PAGES = 8000
+_LIMIT_PAGES = 16_000
 # What is left for the writer at the limit.
-_LEAST_STEP_PAGES = 200
+_LEAST_STEP_PAGES = 400
 
 
 class _Wal:

@@ -34,45 +34,35 @@ if TYPE_CHECKING:
 
 # Conditions as SQLite compares values: by the type of each value, and in metadata by JSON pointers.
 
-_LISTED = "IN (SELECT value FROM json_each(?))"
-
 
 class SqliteConditions(Conditions):
     """A value may be of any type in any column."""
 
     def by_value(self, field: str, expression: str, bound: tuple[Any, ...], operator: str, value: Any) -> Condition:
-        return _by_value(expression, bound, operator, value)
+        if operator == "in":
+            listed = msgspec.json.encode(value).decode()
+            return Condition(f"{expression} IN (SELECT value FROM json_each(?))", (*bound, listed))
+        if value is None:
+            return Condition(f"{expression} IS NULL", bound)
+        if operator == "eq":  # an index serves `=`, and not `IS ?`
+            return Condition(f"{expression} = ?", (*bound, value))
+        if operator == "contains":
+            return Condition(f"instr({expression}, ?) > 0", (*bound, value))
+        # SQLite orders any text above any number, so the types are compared first.
+        types = "'text'" if isinstance(value, str) else "'integer', 'real'"
+        return Condition(
+            f"typeof({expression}) IN ({types}) AND {expression} {ORDERS[operator]} ?", (*bound, *bound, value)
+        )
 
     def of_metadata(self, keys: Sequence[str], operator: str, value: Any) -> Condition:
         pointer = "$" + "".join(f'."{key}"' for key in keys)
-        if operator == "contains":
-            return _json_contains(pointer, value)
-        return _by_value("json_extract(r.metadata, ?)", (pointer,), operator, value)
-
-
-def _by_value(expression: str, bound: tuple[Any, ...], operator: str, value: Any) -> Condition:
-    if operator == "in":
-        return Condition(f"{expression} {_LISTED}", (*bound, msgspec.json.encode(value).decode()))
-    if value is None:
-        return Condition(f"{expression} IS NULL", bound)
-    if operator == "eq":  # an index serves `=`, and not `IS ?`
-        return Condition(f"{expression} = ?", (*bound, value))
-    if operator == "contains":
-        return Condition(f"instr({expression}, ?) > 0", (*bound, value))
-    # SQLite orders any text above any number, so the types are compared first.
-    types = "'text'" if isinstance(value, str) else "'integer', 'real'"
-    return Condition(
-        f"typeof({expression}) IN ({types}) AND {expression} {ORDERS[operator]} ?", (*bound, *bound, value)
-    )
-
-
-def _json_contains(pointer: str, value: Any) -> Condition:
-    text = value if isinstance(value, str) else None
-    return Condition(
-        "CASE json_type(r.metadata, ?) WHEN 'array' THEN EXISTS (SELECT 1 FROM json_each(r.metadata, ?) j "
-        "WHERE j.value IS ?) WHEN 'text' THEN coalesce(instr(json_extract(r.metadata, ?), ?) > 0, 0) ELSE 0 END",
-        (pointer, pointer, value, pointer, text),
-    )
+        if operator != "contains":
+            return self.by_value("metadata", "json_extract(r.metadata, ?)", (pointer,), operator, value)
+        return Condition(
+            "CASE json_type(r.metadata, ?) WHEN 'array' THEN EXISTS (SELECT 1 FROM json_each(r.metadata, ?) j "
+            "WHERE j.value IS ?) WHEN 'text' THEN coalesce(instr(json_extract(r.metadata, ?), ?) > 0, 0) ELSE 0 END",
+            (pointer, pointer, value, pointer, value if isinstance(value, str) else None),
+        )
 
 
 # Records, which SQLite lists by their texts.
@@ -92,7 +82,7 @@ class SqliteRecords(Records):
 
     def __init__(self, transaction: SqliteTransaction) -> None:
         super().__init__(transaction)
-        self.texts = KeyLists(transaction, "text")
+        self.texts = KeyLists(transaction, "text", f"{TEXT_KEYS} AND id > ?")
 
     def ids_by_text(self, keys: Sequence[bytes]) -> dict[int, bytes]:
         by_number = {int.from_bytes(key, "little", signed=True): key for key in keys}
@@ -136,7 +126,11 @@ class SqliteStatements(Statements):
 
     def __init__(self, transaction: SqliteTransaction) -> None:
         super().__init__(transaction)
-        self._lists = KeyLists(transaction, "statement")
+        self._lists = KeyLists(
+            transaction, "statement",
+            "SELECT s.record_id, s.keys FROM statement s CROSS JOIN record r ON r.id = s.record_id "
+            "WHERE length(s.keys) > 0 AND r.superseded_at IS NULL AND s.record_id > ?",
+        )  # fmt: skip
 
     def entries(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         return self._lists.all()
@@ -423,11 +417,13 @@ def _parts(commit: Commit) -> tuple[int, int, int]:
 
 # Copies: the columns of SQLite's tables, whose values are checked, and the numbers from which it goes on.
 
-_PYTHON_TYPES = {"SERIAL": int, "ID": int, "FLAG": int, "INTEGER": int, "REAL": float, "TEXT": str, "BLOB": bytes}
+_PYTHON_TYPES: dict[str, type] = {
+    **dict.fromkeys(("SERIAL", "NEW_ID", "ID", "FLAG", "INTEGER"), int), "REAL": float, "TEXT": str, "BLOB": bytes,
+}  # fmt: skip
 
 
 class SqliteCopying(Copying):
-    """Every table that a copy takes over, and `sqlite_sequence`."""
+    """Every table that a copy takes over, and the last row ids in `meta` and `sqlite_sequence`."""
 
     _tx: SqliteTransaction
 
@@ -454,10 +450,12 @@ class SqliteCopying(Copying):
             self._tx.records.list_texts(rows[0][id], rows[-1][id])
 
     def last_ids(self) -> dict[str, int]:
-        return dict(self._rows("SELECT name, seq FROM sqlite_sequence WHERE name != 'feed'"))
+        given = {name: last for name, last in self._tx.read_last_ids().items() if last}
+        return dict(self._rows("SELECT name, seq FROM sqlite_sequence")) | given
 
     def _number_from(self, last_ids: dict[str, int]) -> None:
         for table, last in last_ids.items():
+            self._tx.number_from(table, last)
             # Only tables that never use an id again have a row there, once they have had one.
             numbered = self._execute(
                 "SELECT 1 FROM sqlite_schema WHERE name = ? AND sql LIKE '%AUTOINCREMENT%'", (table,)

@@ -175,6 +175,7 @@ class SqliteStore(Store):
     def _commit(self, writer: SqliteTransaction) -> None:
         connection = writer.connection
         self._check_begun(connection)
+        writer.before_commit()
         held_files = self._held if writer.wrote else None
         if held_files is not None:
             held_files.mark(connection, f"{writer.commit_name:x}")

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from datetime import date
 from functools import cache, cached_property, lru_cache
 from importlib.resources import files
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from recallite.text.dates.periods import EVERYWHERE, KINDS, RELATIVE, YEAR, Time
 from recallite.text.patterns import lazily
@@ -401,20 +401,14 @@ def time_terms() -> frozenset[str]:
 
 
 @cache
-def _gates() -> frozenset[str]:
-    """Index terms that select a form, of all languages: no other term of a text has to be looked at."""
-    return frozenset().union(*(language.gates for language in languages()))
-
-
-@cache
-def _function_words() -> frozenset[str]:
-    """Function words of all languages: a text has few of them, and only these are counted for each language."""
-    return frozenset().union(*(language.function_words for language in languages()))
+def _all(name: Literal["gates", "function_words"]) -> frozenset[str]:
+    """The `gates` or the function words of all languages: no other word of a text has to be looked at."""
+    return frozenset().union(*(getattr(language, name) for language in languages()))
 
 
 def terms_of_times(text: str, terms: Collection[str]) -> Collection[str] | None:
     """Return the index terms of a text that tell of a time, with the year of 7.5.2023; None if it names no time."""
-    gates = _gates().intersection(terms)
+    gates = _all("gates").intersection(terms)
     if any(map(text.__contains__, DOTTED_CENTURIES)) and (dotted := _DOTTED.search(text)) is not None:
         return {*gates, dotted[1]}
     return None if gates.isdisjoint(time_terms()) else gates
@@ -444,13 +438,13 @@ def languages_of(folded: str, terms: Collection[str]) -> list[Language]:
     candidates = [language for language in languages() if not language.terms.isdisjoint(terms)]
     if candidates == [english]:
         return candidates
-    words = _function_words().intersection(_WORDS.findall(folded[:_MOST_CHARS]))
+    words = _all("function_words").intersection(_WORDS.findall(folded[:_MOST_CHARS]))
     counts = {language: len(language.function_words & words) for language in languages()}
     best = max(counts[language] for language in candidates)
     if english in candidates and best == counts[english]:
         return [english]
     if counts[english] > best or (not best and len(candidates) > 1):
         return []
-    if any(counts[language] > best + 1 for language in languages() if language not in candidates):
+    if max(counts.values()) > best + 1:  # of one that is no candidate
         return []
     return [language for language in candidates if counts[language] == best]
