@@ -15,7 +15,7 @@ from recallite.engine import Engine
 from recallite.errors import InvalidInput, NotADatabase, RecalliteError, StoreClosed, StoreCorrupt, StoreError
 from recallite.model.checks import check_name, check_path, now_us
 from recallite.model.environment import ModelAddress
-from recallite.remote.language_model import LanguageModel
+from recallite.remote import LanguageModel
 from recallite.store.store import Progress
 from recallite.system.messages import fault_text, shown
 from recallite_notes.config import WorkspaceConfig

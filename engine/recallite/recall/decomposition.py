@@ -19,9 +19,10 @@ from recallite.engine import Engine
 from recallite.model.checks import check_query
 from recallite.model.records import Hit, Hits
 from recallite.recall.request import Request
-from recallite.remote.language_model import ask
+from recallite.remote import ask
 from recallite.system.messages import fault_text, shown
 from recallite.system.telemetry import logger
+from recallite.text.patterns import lazily
 from recallite.text.statements import statement_of
 from recallite.text.words import STOP_TERMS, tokenize
 
@@ -31,8 +32,8 @@ _MOST_SCOPES = 50
 _MOST_CHARS = 1000
 # A clause with fewer content words finds little by itself.
 _LEAST_WORDS = 3
-_SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+|(?<=[。！？；])")
-_CLAUSE = re.compile(
+_SENTENCE = lazily(r"(?<=[.!?;])\s+|\n+|(?<=[。！？；])")
+_CLAUSE = lazily(
     r",\s+(?=(?:and|but|or|so|because|since|while|when|where|which|who|after|before|although|though|if|then)\b)"
     # Possessive, from the start of a run of white space: 20,000 spaces took 3 s otherwise.
     r"|(?<!\s)\s++[–—-]\s+|:\s+|(?<=[，、：])",

@@ -26,7 +26,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cache, cached_property, lru_cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from recallite.text.dates.periods import EVERYWHERE, KINDS, RELATIVE, YEAR, Time
@@ -318,7 +318,7 @@ def read_language(name: str) -> Language:
     """Return the language of a file of this package: "english"."""
     import tomllib
 
-    table = tomllib.loads((files(__package__) / f"{name}.toml").read_text("utf-8"))
+    table = tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text("utf-8"))
     fragments = {name: _pattern(fragment, {}) for name, fragment in table.get("fragments", {}).items()}
 
     def patterns(key: str) -> dict[str, str]:

@@ -203,7 +203,7 @@ def test_recall_says_why_meaning_was_not_searched_without_asking_again(endpoint)
 
 def test_an_address_that_fails_at_the_start_is_not_asked_by_every_write_and_recall(endpoint, monkeypatch):
     clock = Clock()
-    monkeypatch.setattr("recallite.remote.service.monotonic", clock)
+    monkeypatch.setattr("recallite.remote.monotonic", clock)
     monkeypatch.setenv("EMBEDDING_PROVIDER", endpoint.url)
     monkeypatch.setenv("EMBEDDING_MODEL", "words")
     endpoint.down = True
