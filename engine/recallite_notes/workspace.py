@@ -423,7 +423,7 @@ def _embedder(engine: Engine, chunks: int) -> tuple[str, str | None, str | None]
         return "none", None, None
     spec = engine.embedder.spec
     named = isinstance(spec, str)
-    remote = isinstance(spec, ModelAddress) or type(spec).__module__ == "recallite.embedding.remote"
+    remote = isinstance(spec, ModelAddress) or type(spec).__module__ == "recallite.embedding.remote_embedder"
     provider = "local" if named else "remote" if remote else "custom"
     model = spec if isinstance(spec, str) else getattr(spec, "model", None)
     try:

@@ -19,7 +19,6 @@ from recallite.engine import Engine
 from recallite.model.checks import check_query
 from recallite.model.records import Hit, Hits
 from recallite.recall.request import Request
-from recallite.remote import ask
 from recallite.system.messages import fault_text, shown
 from recallite.system.telemetry import logger
 from recallite.text.patterns import lazily
@@ -134,6 +133,8 @@ def _by_model(engine: Engine, text: str, request: Request) -> SubQueries:
     base = request.filter.base.rstrip("/")
     known = [path.removeprefix(base) or "/" for path in paths]
     data = {"question": text, "scopes": known}
+    from recallite.remote import ask  # which loads what answers over HTTP
+
     answer = ask(engine.language_model, _PROMPT, data, _Answer, of="sub-queries", max_tokens=_MOST_TOKENS)
     if foreign := [scope for scope in answer.scopes if scope not in known]:
         raise ValueError(f"it chose the scope {shown(foreign[0])}, which it was not offered")

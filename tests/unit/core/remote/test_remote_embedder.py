@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from recallite import Memory
-from recallite.embedding import RemoteEmbedder, embed_documents, load
+from recallite.embedding import embed_documents, load
+from recallite.embedding.remote_embedder import RemoteEmbedder
 from recallite.errors import EmbedderError, EmbedderMismatch, InvalidInput
 from tests.endpoint import Answer, Clock, embeddings
 from tests.unit.core.memory.support import WordEmbedder
