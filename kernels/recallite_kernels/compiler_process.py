@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -46,8 +47,6 @@ class CompilerProcess:
         environment = dict(os.environ)
         if folder := environment.get("RECALLITE_CACHE_DIR"):
             environment["RECALLITE_CACHE_DIR"] = os.path.abspath(folder)
-        import subprocess  # here: a process whose kernels are compiled starts none
-
         self._process = subprocess.Popen(
             [interpreter, "-I", "-c", f"import sys; {same}; sys.path = {paths!r}; {_MAIN}", *kernels],
             cwd=Path(interpreter).parent, env=environment, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
