@@ -60,7 +60,7 @@ def test_a_recall_loads_nothing_that_embeds_what_waits_if_nothing_does(tmp_path)
     opened = "from recallite import Memory\nmemory = Memory('m.db')\n"
     loaded = loaded_by(f"{opened}assert memory.recall('Who likes tea?'); memory.close()", tmp_path)
     assert "recallite.recall.pipeline" in loaded
-    unused = {"recallite.remember.pending", "recallite.remember.prepare", "recallite.remote", "sqlite3", "tempfile"}
+    unused = {"recallite.remember.pending", "recallite.remote", "sqlite3", "tempfile", "tomllib"}
     assert unused.isdisjoint(loaded)
 
 
