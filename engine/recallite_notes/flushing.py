@@ -15,7 +15,7 @@ from recallite.errors import InvalidInput, LanguageModelError
 from recallite.model.environment import named_language_model
 from recallite.recall.pipeline import recall_queries
 from recallite.recall.request import build_request
-from recallite.remote.language_model import LanguageModel
+from recallite.remote import LanguageModel
 from recallite.store.values import CHUNK_KIND
 from recallite.system.messages import shown
 from recallite.system.numerics import kernel_errors
@@ -55,7 +55,7 @@ def language_model_of(engine: Engine, config: FlushConfig, model: str | None) ->
 
     Raises InvalidInput if there is none, and LanguageModelError if its client is not installed.
     """
-    from recallite.remote.language_model import OpenAICompatible
+    from recallite.remote import OpenAICompatible
 
     name = config.model if model is None else model
     workspace_model = engine.language_model

@@ -20,7 +20,7 @@ import numpy as np
 from msgspec import Struct, field
 from numpy.typing import NDArray
 
-from recallite.embedding.remote import RemoteEmbedder
+from recallite.embedding.remote_embedder import RemoteEmbedder
 from recallite.embedding.tokens import measure_of
 from recallite.engine import Engine
 from recallite.errors import EmbedderError, InvalidInput, StoreClosed
