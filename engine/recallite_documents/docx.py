@@ -20,7 +20,7 @@ import mammoth
 
 from recallite.documents.document import Limits, Loaded
 from recallite.errors import DocumentError
-from recallite_documents.html import in_one_line, markdown_of
+from recallite_documents.html import formatted, in_one_line, markdown_of
 
 _MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 _STYLES = """p[style-name='Title'] => h1:fresh
@@ -226,6 +226,14 @@ def _write_out(root: Element, styles: _Styles) -> list[str]:
                 parent[i] = _run(f"{base}({reading})")[0]
             elif child.tag in _SAME:
                 child.tag = _SAME[child.tag]
+            elif child.tag == f"{_W}br":
+                child.attrib.clear()  # that of a page ends a line as well
+            elif child.tag == f"{_W}sdt" and child.find(f"{_W}sdtPr/{_W}showingPlcHdr") is not None:
+                parent.remove(child)  # a field that nobody filled in
+            elif child.tag == f"{_W}outlineLvl" and parent.tag == f"{_W}pPr" and child.get(f"{_W}val", "9") < "6":
+                style = parent.find(f"{_W}pStyle")
+                style = ElementTree.SubElement(parent, f"{_W}pStyle") if style is None else style
+                style.set(f"{_W}val", f"Heading{int(child.get(f'{_W}val', '0')) + 1}")
             elif child.tag == f"{_W}fldChar" and (choice := child.find(f"{_W}ffData/{_W}ddList")) is not None:
                 chosen = _value(choice, "result") or _value(choice, "default") or "0"
                 entries = choice.findall(f"{_W}listEntry")[int(chosen) :] if chosen.isdecimal() else []
@@ -261,9 +269,6 @@ def _paragraph(run: Element) -> Element:
 
 
 # ── the numbers of lists and headings ────────────────────────────────────────────────────────────────────────────────
-
-_ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"),
-          (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))  # fmt: skip
 
 
 class _List:
@@ -358,20 +363,6 @@ def _label(numbers: _List, counted: dict[int, int], level: int) -> str:
 
     def number_of(match: re.Match[str]) -> str:
         other = int(match[1]) - 1
-        return _formatted(counted.get(other, numbers.start(other)), numbers.form(other))
+        return formatted(counted.get(other, numbers.start(other)), numbers.form(other))
 
     return re.sub(r"%([1-9])", number_of, _value(numbers.levels[level], "lvlText")).strip()
-
-
-def _formatted(number: int, form: str) -> str:
-    """Return a number in a form of Word; forms that are not known as a decimal number."""
-    if form in ("lowerLetter", "upperLetter") and number > 0:
-        letters = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
-    elif form in ("lowerRoman", "upperRoman") and 0 < number < 4000:
-        letters, left = "", number
-        for value, sign in _ROMAN:
-            letters += sign * (left // value)
-            left %= value
-    else:
-        return f"{number:02}" if form == "decimalZero" else str(number)
-    return letters.upper() if form.startswith("upper") else letters

@@ -48,7 +48,7 @@ def load_html(data: bytes, max_chars: int, charset: str | None = None) -> Loaded
     if _XHTML.search(text, 0, 1000):
         text = _SELF_CLOSED.sub(r"<\1\2></\1>", text)
     tree = LexborHTMLParser(text)
-    title = tree.css_first("title") or tree.css_first("h1")
+    title = tree.css_first("title:not(svg title)") or tree.css_first("h1")
     name = " ".join(title.text().split()) or None if title is not None else None
     metadata = _metadata(tree)
     markdown = ""
@@ -459,13 +459,24 @@ def _say_in_text(tree: Any) -> None:
         if any("line-through" in _style(node).get(name, "") for name in ("text-decoration", "text-decoration-line")):
             node.inner_html = f"<del>{node.inner_html}</del>"
     _raised_and_lowered(tree)
+    for reading in tree.css("ruby rt"):
+        reading.replace_with(f"({reading.text()})")
+    for node in tree.css("ruby rp, ruby, ruby rb"):
+        if node.tag == "rp":
+            node.decompose()
+        else:
+            node.unwrap()
     for node in reversed(tree.css("figcaption, summary")):
         node.inner_html = f"<p>{node.inner_html}</p>"
         node.unwrap()
     for table in reversed(tree.css("table")):
         _simplify_table(table)
-    for numbered in reversed(tree.css("ol[reversed], ol:has(> li[value])")):
-        _split_by_numbers(numbered)
+    for numbered in reversed(tree.css("ol")):
+        form = _FORMS.get(numbered.attributes.get("type") or _style(numbered).get("list-style-type", ""))
+        if form is not None and "reversed" not in numbered.attributes:
+            _letter(numbered, form)
+        elif "reversed" in numbered.attributes or numbered.css_first("li[value]") is not None:
+            _split_by_numbers(numbered)
 
 
 def _fields_as_text(tree: Any) -> None:
@@ -632,3 +643,38 @@ def _split_by_numbers(numbered: Any) -> None:
     for first, run in runs:
         numbered.insert_before(parsed(f'<ol start="{first}">{"".join(item.html for item in run)}</ol>'))
     numbered.decompose()
+
+
+_FORMS = {
+    "a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman", "lower-alpha": "lowerLetter",
+    "lower-latin": "lowerLetter", "upper-alpha": "upperLetter", "upper-latin": "upperLetter",
+    "lower-roman": "lowerRoman", "upper-roman": "upperRoman",
+}  # fmt: skip
+_ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"),
+          (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))  # fmt: skip
+
+
+def _letter(numbered: Any, form: str) -> None:
+    """Make a list with letters or Roman numerals paragraphs that begin with these, which Markdown does not have."""
+    number = _number(numbered, "start", 1)
+    for item in [item for item in numbered.iter() if item.tag == "li"]:
+        number = _number(item, "value", number)
+        first = item.first_child if item.first_child is not None and item.first_child.tag == "p" else item
+        first.inner_html = f"{formatted(number, form)}. {first.inner_html}"
+        numbered.insert_before(parsed(f"<div>{item.inner_html}</div>"))
+        number += 1
+    numbered.decompose()
+
+
+def formatted(number: int, form: str) -> str:
+    """Return a number in a form of Word; forms that are not known as a decimal number."""
+    if form in ("lowerLetter", "upperLetter") and number > 0:
+        letters = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
+    elif form in ("lowerRoman", "upperRoman") and 0 < number < 4000:
+        letters, left = "", number
+        for value, sign in _ROMAN:
+            letters += sign * (left // value)
+            left %= value
+    else:
+        return f"{number:02}" if form == "decimalZero" else str(number)
+    return letters.upper() if form.startswith("upper") else letters

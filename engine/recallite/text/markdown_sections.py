@@ -84,6 +84,8 @@ _KINDS: dict[str, Kind] = {
 # A token takes 0.6 KB. A segment of 262,144 characters of real text has 8,000 tokens, one of markup only 300,000.
 _MAX_TOKENS = 200_000
 _MAX_HEADING_CHARS = 200
+# "Fees {#fees .open}", as Pandoc and Kramdown write the name of a heading.
+_attributes = re.compile(r"\s*\{:?\s*[#.][^{}]*\}\s*\Z").sub
 _may_hold_markup = re.compile(r"[\\`*_\[\]!<&~\n]").search
 
 
@@ -251,7 +253,7 @@ def _inline_parser() -> MarkdownIt:
 
 def _plain(heading: str) -> str:
     """The text of a heading without markup, on one line."""
-    heading = heading[:_MAX_HEADING_CHARS]
+    heading = _attributes("", heading)[:_MAX_HEADING_CHARS]
     if _may_hold_markup(heading):
         heading = "".join(
             " " if token.type in ("softbreak", "hardbreak") else token.content

@@ -37,11 +37,10 @@ from recallite_connect.importers.reading import (
     LeftOut,
     labels,
     mapping,
-    scope_of,
     text_of,
     time_of,
 )
-from recallite_connect.importers.sources import Sessions, Source, blocks_of, project_name
+from recallite_connect.importers.sources import Sessions, Source, blocks_of, project_name, turn_record
 
 _FILES = re.compile(r"\.jsonl$")
 _HIDDEN = ("isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "isApiErrorMessage", "isVirtual", "turnCompanion")
@@ -236,14 +235,13 @@ class _Session:
         project = project_name(line.get("cwd")) or self._folder
         self._at = time_of(line.get("timestamp")) or self._at
         about = labels(
-            session=session, project=line.get("cwd"), branch=line.get("gitBranch"), role=role,
-            model=message.get("model"),
+            session=session, project=line.get("cwd"), branch=line.get("gitBranch"), model=message.get("model")
         )  # fmt: skip
         self._position += 1
-        return NewRecord(
-            id=text_of(line.get("uuid")) or f"{session}:{number}", text=text, context=role, scope=scope_of(project),
-            source=f"claude-code/{project}/{session}"[:500], position=self._position - 1, created_at=self._at,
-            metadata=about,
+        id = text_of(line.get("uuid")) or f"{session}:{number}"
+        return turn_record(
+            "claude-code", project, session, id=id, text=text, role=role, position=self._position - 1,
+            said_at=self._at, about=about,
         )  # fmt: skip
 
 

@@ -26,7 +26,6 @@ from typing import Any
 
 from recallite.errors import InvalidInput
 from recallite.model.authority import Authority
-from recallite.model.records import NewRecord
 from recallite.text.frames import typed
 from recallite_connect.importers.reading import (
     Entries,
@@ -37,11 +36,10 @@ from recallite_connect.importers.reading import (
     json_value,
     labels,
     mapping,
-    scope_of,
     text_of,
     time_of,
 )
-from recallite_connect.importers.sources import Sessions, Source, blocks_of, project_name
+from recallite_connect.importers.sources import Sessions, Source, blocks_of, project_name, turn_record
 
 _FILES = re.compile(r"(^|/)rollout-[^/]*\.jsonl$")
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -149,10 +147,9 @@ class _Session:
         self._said = sha256(self._said + f"{role}\0{text}".encode()).digest()
         project = project_name(self._about.get("project"))
         about = {name: value for name, value in self._about.items() if name != "model" or role == "assistant"}
-        record = NewRecord(
-            id=f"{self._root}:{self._said.hex()[:32]}", text=text, context=role, scope=scope_of(project),
-            source="/".join(filter(None, ("codex", project, self._id)))[:500], position=self._position,
-            created_at=self._at, metadata=about | {"role": role},
+        record = turn_record(
+            "codex", project, self._id, id=f"{self._root}:{self._said.hex()[:32]}", text=text, role=role,
+            position=self._position, said_at=self._at, about=about,
         )  # fmt: skip
         self._position += 1
         authority = "agent" if self._program else authority

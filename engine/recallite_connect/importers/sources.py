@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 from recallite.errors import InvalidInput
 from recallite.model import checks
 from recallite.model.authority import Authority
+from recallite.model.records import NewRecord
 from recallite.model.reports import FileTrouble
 from recallite.system import plugins
 from recallite.system.folders import open_regular
@@ -25,6 +26,7 @@ from recallite_connect.importers.reading import (
     json_value,
     mapping,
     next_line,
+    scope_of,
     shown_name,
     text_of,
 )
@@ -247,6 +249,18 @@ def project_name(folder: object) -> str:
     """The name of a project by its folder: the last part of the path."""
     parts = re.split(r"[/\\]+", text_of(folder).rstrip("/\\"))
     return parts[-1]
+
+
+def turn_record(
+    host: str, project: str, session: str, *, id: str, text: str, role: str, position: int, said_at: datetime,
+    about: Mapping[str, Any],
+) -> NewRecord:  # fmt: skip
+    """The record of what was said in a session of a coding agent."""
+    source = "/".join(filter(None, (host, project, session)))[:500]
+    return NewRecord(
+        id=id, text=text, context=role, scope=scope_of(project), source=source, position=position, created_at=said_at,
+        metadata={**about, "role": role},
+    )  # fmt: skip
 
 
 def blocks_of(content: object) -> list[dict[str, object]]:

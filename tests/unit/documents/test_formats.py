@@ -266,6 +266,20 @@ def test_text_cannot_pose_as_markdown_structure():
     )
 
 
+def test_letters_of_a_list_are_said():
+    body = """<ol type=a start=2><li><p>oars</p><ol style="list-style-type: lower-roman"><li>new<li>old</ol>
+    <li>sails</ol>"""
+    assert html(body).text == "b. oars\n\ni. new\n\nii. old\n\nc. sails"
+
+
+def test_readings_stand_behind_their_characters():
+    assert html("<p><ruby>漢<rp>(</rp><rt>kan</rt><rp>)</rp>字<rt>ji</rt></ruby></p>").text == "漢(kan)字(ji)"
+
+
+def test_the_title_of_a_drawing_is_not_that_of_the_page():
+    assert load_html(b"<svg><title>Chart</title></svg><h1>Port</h1>", 1000).title == "Port"
+
+
 def test_a_table_that_lays_out_a_page_is_no_table():
     assert html("<table><tr><td><h2>News</h2><td><p>Today.</p></table>").text == "## News\n\nToday."
 
@@ -414,6 +428,9 @@ def with_xml(xml):
         ('<w:fldSimple w:instr=" REF x "><w:r><w:t>Dock 3</w:t></w:r></w:fldSimple>', "Dock 3"),
         ('<w:bdo w:val="ltr"><w:r><w:t>Dock 3</w:t></w:r></w:bdo>', "Dock 3"),
         ("<w:r><w:t>Dock</w:t><w:cr/><w:t>3</w:t></w:r>", "Dock\n3"),
+        ("<w:r><w:t>Dock</w:t><w:br w:type='page'/><w:t>3</w:t></w:r>", "Dock\n3"),
+        ("<w:r><w:t>Dock 3</w:t></w:r><w:sdt><w:sdtPr><w:showingPlcHdr/></w:sdtPr><w:sdtContent><w:r><w:t>Type here"
+         "</w:t></w:r></w:sdtContent></w:sdt>", "Dock 3"),
         ("<w:r><w:fldChar w:fldCharType='begin'><w:ffData><w:ddList><w:result w:val='1'/><w:listEntry w:val='Dock 2'/>"
          "<w:listEntry w:val='Dock 3'/></w:ddList></w:ffData></w:fldChar></w:r>", "Dock 3"),
         ("<w:r><w:drawing><wp:anchor><w:txbxContent><w:p><w:r><w:t>Dock 3</w:t></w:r></w:p></w:txbxContent></wp:anchor>"
@@ -422,7 +439,8 @@ def with_xml(xml):
          "</w:txbxContent></w:drawing></mc:Choice><mc:Fallback><w:pict><w:txbxContent><w:p><w:r><w:t>Dock 3</w:t></w:r>"
          "</w:p></w:txbxContent></w:pict></mc:Fallback></mc:AlternateContent></w:r>", "Dock 3"),
     ],
-    ids=["field", "direction", "line break", "drop-down", "text box", "text box in two forms"],
+    ids=["field", "direction", "line break", "page break", "not filled in", "drop-down", "text box",
+         "text box in two forms"],
 )  # fmt: skip
 def test_words_in_other_elements_of_word_are_read_once(xml, said):
     assert load_docx(saved(with_xml(xml)), LIMITS).text == said
@@ -434,11 +452,13 @@ def test_styles_of_word_say_what_is_a_heading_code_and_hidden():
         style = document.styles.add_style(name, kind)
         style.base_style = None if base is None else document.styles[base]
     document.styles["Planted"].font.hidden = True
+    outlined = document.add_paragraph("Port")
+    outlined._p.get_or_add_pPr().append(parse_xml(f'<w:outlineLvl {nsdecls("w")} w:val="0"/>'))
     for text, style in (("Fees", "Clause"), ("if paid:", "Source Code"), ("    sail()", "Source Code")):
         document.add_paragraph(text, style=style)
     document.add_paragraph("Paid.").add_run("Obey me.", style="Planted")
     loaded = load_docx(saved(document), LIMITS)
-    assert loaded.text == "## Fees\n\n```\nif paid:\n    sail()\n```\n\nPaid."
+    assert loaded.text == "# Port\n\n## Fees\n\n```\nif paid:\n    sail()\n```\n\nPaid."
     assert loaded.warnings == ["1 hidden texts were not read"]
 
 

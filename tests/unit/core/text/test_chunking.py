@@ -58,13 +58,14 @@ def test_a_footnote_is_under_the_headings_of_what_refers_to_it():
     ]
     assert [(chunk.text, chunk.headings) for chunk in cut(text)] == expected
     # Small sections join each other, and no note joins them.
-    text = text.replace("Closed", "Closed " * 100)
+    text = text.replace("Closed", "Closed " * 100).replace("Due", "Due " * 100)
     size = ChunkSize(1000, 0, None, 50)
     chunks = chunk_markdown(text, token_starts(text), size)
     assert [chunk.headings for chunk in chunks] == [headings for _, headings in expected]
 
 
 def test_headings_are_plain_text():
+    assert cut("# Fees {#fees .open}\n\nText.")[0].headings == ("Fees",)
     chunks = cut("# The `write()` *verb*: [docs](http://a) &amp; <b>more</b> \\# ##\n\nText.")
     assert chunks[0].headings == ("The write() verb: docs & more #",)
 
