@@ -126,7 +126,7 @@ def test_sessions_of_qwen_code(tmp_path):
     with Memory(":memory:") as memory:
         done = import_from(memory, "qwen-code", tmp_path)
         records = memory.list()
-    assert sorted((record.text, record.context, record.source.id, record.scope) for record in records) == [
+    assert sorted((record.text, record.context, record.source, record.scope) for record in records) == [
         ("For the lock.", "assistant", "qwen-code/billing/q1", "/billing"),
         ("Use rows.", "user", "qwen-code/billing/q1", "/billing"),
         ("Why retry?", "user", "qwen-code/billing/q1", "/billing"),
