@@ -154,7 +154,7 @@ def markdown_sections(text: str, lines: LineStarts, first: int) -> Iterator[Mark
                 yield section
             section = MarkdownSection(tuple(title for _, title in path if title), section.blocks if bare else [])
             begins.append((block.first, section.headings))
-        bare = heading is not None and (bare or not section.blocks)
+        only_headings, bare = bare, heading is not None and (bare or not section.blocks)
         noted = _note(text, lines.start(block.first)) if block.kind == "prose" and referring else None
         if noted is not None or (section.notes and heading is None):
             around = begins[-1][1]
@@ -165,9 +165,9 @@ def markdown_sections(text: str, lines: LineStarts, first: int) -> Iterator[Mark
                 around = section.headings
             notes = around != begins[-1][1]
             if (around, notes) != (section.headings, section.notes):
-                if section.blocks:
+                if not only_headings:
                     yield section
-                section = MarkdownSection(around, [], notes)
+                section = MarkdownSection(around, section.blocks if only_headings else [], notes)
         section.blocks.append(block)
     if section.blocks:
         yield section

@@ -252,7 +252,8 @@ def project_name(folder: object) -> str:
 
 
 def turn_record(
-    host: str, project: str, session: str, *, id: str, text: str, role: str, position: int, said_at: datetime,
+    host: str, project: str, session: str, *, id: str, text: str, role: str, position: int,
+    said_at: datetime | None,
     about: Mapping[str, Any],
 ) -> NewRecord:  # fmt: skip
     """The record of what was said in a session of a coding agent."""
