@@ -24,6 +24,7 @@ _BACK = re.compile("[\\s\u2190-\u21ff\ufe0e\ufe0f^]+")
 # What is part of a block that holds text: a note goes behind the whole.
 _PARTS = frozenset(("li", "dt", "dd", "td", "th", "tr", "tbody", "thead", "tfoot", "caption", "figcaption", "summary"))
 _NOTE_HOLDERS = frozenset(("li", "aside", "dd", "div"))
+_MOST_NOTE_LETTERS = 5_000
 _LEAST_ENTRIES = 2
 
 
@@ -100,7 +101,12 @@ def place_notes(tree: Any) -> None:
     """
     notes = _notes(tree)
     elements = {note.element.mem_id for note in notes}
-    placed = [note for note in notes if not _has_own_heading(note.element, elements)]
+    known: dict[int, bool] = {}
+    placed = [
+        note
+        for note in notes
+        if any(map(_only_notes, _around(note.element).values())) or not _has_own_heading(note.element, elements, known)
+    ]
     holders: dict[int, Any] = {}
     for note in placed:
         holders |= dict(reversed(_around(note.element.parent).items()))
@@ -199,20 +205,23 @@ def _whole(block: Any) -> Any:
     return block
 
 
-def _has_own_heading(element: Any, notes: set[int]) -> bool:
-    """Whether what stands before a note and its neighbours is a heading, and not one that only notes have."""
-    if any(_only_notes(node) for node in _around(element).values()):
+def _has_own_heading(element: Any, notes: set[int], known: dict[int, bool]) -> bool:
+    """Whether what stands before a note and its neighbours is a heading, and not one that only notes have.
+
+    `known` has the answers for elements around notes, by their ids in memory.
+    """
+    if element.tag == "body":
         return False
-    node = element
-    while node is not None and node.tag != "body":
-        before = node.prev
-        while before is not None and (before.mem_id in notes or not letters(text_of_node(before))):
-            before = before.prev
-        if before is not None:
-            heading = None if before.tag == "-text" else before.css_first(_HEADING)
-            return heading is not None and letters(heading.text()) == letters(text_of_node(before))
-        node = node.parent
-    return False
+    before = element.prev
+    while before is not None and (before.mem_id in notes or not letters(text_of_node(before))):
+        before = before.prev
+    if before is None:
+        around = element.parent
+        if around.mem_id not in known:
+            known[around.mem_id] = _has_own_heading(around, notes, known)
+        return known[around.mem_id]
+    heading = None if before.tag == "-text" else before.css_first(_HEADING)
+    return heading is not None and letters(heading.text()) == letters(text_of_node(before))
 
 
 def _only_notes(node: Any) -> bool:
@@ -254,7 +263,7 @@ def drop_contents(root: Any) -> None:
         around |= reversed(link.around.items())
         for key in link.around:
             said[key] += len(_words(link.element.text()))
-    whole = {key for key, node in around.items() if node != root and len(_words(node.text())) == said[key]}
+    whole = {key for key, node in around.items() if key != root.mem_id and len(_words(node.text())) == said[key]}
     outermost = [around[key] for key in whole if whole.isdisjoint(_around(around[key].parent))]
     for node in outermost:
         if node.tag in BLOCKS:

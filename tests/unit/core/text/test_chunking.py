@@ -58,7 +58,9 @@ def test_a_footnote_is_under_the_headings_of_what_refers_to_it():
     ]
     assert [(chunk.text, chunk.headings) for chunk in cut(text)] == expected
     titled = cut(text.replace("[^1]: On", "## Notes\n\n[^1]: On"))
-    assert [(chunk.text[:8], chunk.headings[1]) for chunk in titled[2:]] == [("## Notes", "Fees"), ("[^c]: Si", "Rest")]
+    assert [(chunk.text[:8], chunk.headings[1]) for chunk in titled[2:]] == [
+        ("## Notes", "Fees"), ("[^c]: Si", "Rest"), ("[^d]: No", "Notes"),
+    ]  # fmt: skip
     # Small sections join each other, and no note joins them.
     text = text.replace("Closed", "Closed " * 100).replace("Due", "Due " * 100)
     size = ChunkSize(1000, 0, None, 50)
