@@ -31,7 +31,6 @@ from recallite.model.authority import Authority
 from recallite.model.records import NewRecord
 from recallite.text.frames import typed
 from recallite_connect.importers.reading import (
-    Entries,
     Entry,
     FoundMemory,
     LeftOut,
@@ -40,7 +39,7 @@ from recallite_connect.importers.reading import (
     text_of,
     time_of,
 )
-from recallite_connect.importers.sources import Sessions, Source, blocks_of, project_name, turn_record
+from recallite_connect.importers.sources import SessionReader, Sessions, Source, blocks_of, project_name, turn_record
 
 _FILES = re.compile(r"\.jsonl$")
 _HIDDEN = ("isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "isApiErrorMessage", "isVirtual", "turnCompanion")
@@ -65,11 +64,6 @@ _REFUSED = re.compile(
 )
 
 
-def read(path: Path) -> Entries:
-    """The memories of a folder of sessions, or of one session."""
-    return sessions(path).entries()
-
-
 def sessions(path: Path) -> Sessions:
     """The session files of a folder, or one."""
     return Sessions(path, _FILES, _Session)
@@ -87,7 +81,7 @@ class _Queued(NamedTuple):
     begins: bool = False
 
 
-class _Session:
+class _Session(SessionReader):
     """One file: the turns that were taken so far, and the prompts that were put into the queue or taken from it."""
 
     def __init__(self, name: str, changed_at: datetime) -> None:
@@ -246,5 +240,5 @@ class _Session:
 
 
 SOURCE = Source(
-    read, "Claude Code's projects, or a session", authority="agent", folder=".claude/projects", growing=sessions
+    None, "Claude Code's projects, or a session", authority="agent", folder=".claude/projects", growing=sessions
 )

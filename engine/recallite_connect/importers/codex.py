@@ -28,7 +28,6 @@ from recallite.errors import InvalidInput
 from recallite.model.authority import Authority
 from recallite.text.frames import typed
 from recallite_connect.importers.reading import (
-    Entries,
     Entry,
     FoundMemory,
     LeftOut,
@@ -39,7 +38,7 @@ from recallite_connect.importers.reading import (
     text_of,
     time_of,
 )
-from recallite_connect.importers.sources import Sessions, Source, blocks_of, project_name, turn_record
+from recallite_connect.importers.sources import SessionReader, Sessions, Source, blocks_of, project_name, turn_record
 
 _FILES = re.compile(r"(^|/)rollout-[^/]*\.jsonl$")
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -51,18 +50,13 @@ _PROGRAMS = ("exec", "mcp")
 _TOOLS = ("function_call", "custom_tool_call", "local_shell_call", "web_search_call", "tool_search_call")
 
 
-def read(path: Path) -> Entries:
-    """The memories of a folder of sessions, or of one session."""
-    return sessions(path).entries()
-
-
 def sessions(path: Path) -> Sessions:
     """The session files of a folder, or one. Parents of forks are read before them: names begin with the time."""
     roots: dict[str, str] = {}  # of a session that was forked, the first one it goes back to
     return Sessions(path, _FILES, lambda name, changed_at: _Session(name, changed_at, roots))
 
 
-class _Session:
+class _Session(SessionReader):
     """One file: the session and the turns that were taken so far."""
 
     def __init__(self, name: str, changed_at: datetime, roots: dict[str, str]) -> None:
@@ -171,10 +165,6 @@ class _Session:
         self._about = state["about"]
         self._roots[self._id] = self._root
 
-    def end(self) -> Iterator[Entry]:
-        """Yield nothing: no line waits for another."""
-        yield from ()
-
 
 def _json(text: object) -> dict[str, Any]:
     with suppress(InvalidInput):
@@ -199,4 +189,4 @@ def _typed(item: dict[str, Any]) -> tuple[str, Authority]:
     return prompt.text, "user" if prompt.by_user else "agent"
 
 
-SOURCE = Source(read, "Codex's sessions, or a session", authority="agent", folder=".codex/sessions", growing=sessions)
+SOURCE = Source(None, "Codex's sessions, or a session", authority="agent", folder=".codex/sessions", growing=sessions)

@@ -46,7 +46,7 @@ from recallite_connect.importers.reading import (
     text_of,
     time_of,
 )
-from recallite_connect.importers.sources import Sessions, Source, blocks_of, project_name, turn_record
+from recallite_connect.importers.sources import SessionReader, Sessions, Source, blocks_of, project_name, turn_record
 
 _FILES = re.compile(r"(^|/)session-[^/]*\.jsonl$")
 _DOCUMENTS = re.compile(r"(^|/)session-[^/]*\.json$")
@@ -71,11 +71,6 @@ def sessions(path: Path) -> Sessions:
     return Sessions(path, _FILES, lambda name, at: _Session(name, at, path / name if path.is_dir() else path))
 
 
-def read_qwen(path: Path) -> Entries:
-    """The memories of Qwen Code's projects, or of one session."""
-    return qwen_sessions(path).entries()
-
-
 def qwen_sessions(path: Path) -> Sessions:
     """The session files of Qwen Code in a folder, or one."""
     return Sessions(path, _QWEN_FILES, lambda name, at: _QwenSession(name, at, path / name if path.is_dir() else path))
@@ -91,7 +86,7 @@ def _document(file: Path, name: str) -> Iterator[Entry]:
         yield from session.line(1, line)
 
 
-class _Session:
+class _Session(SessionReader):
     """One file: the messages that were taken so far."""
 
     host = "gemini-cli"
@@ -159,16 +154,6 @@ class _Session:
         )  # fmt: skip
         return FoundMemory(record=record, path=self._name, line=number, authority=authority)
 
-    def state(self) -> None:
-        """Return None: files are read from their beginning, to know what was taken."""
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Do nothing: there is no state."""
-
-    def end(self) -> Iterator[Entry]:
-        """Yield nothing: no line waits for another."""
-        yield from ()
-
 
 class _QwenSession(_Session):
     """A file of Qwen Code."""
@@ -217,5 +202,5 @@ def _answers(call: dict[str, Any]) -> str:
 
 SOURCE = Source(read, "Gemini CLI's sessions, or a session", authority="agent", folder=".gemini/tmp", growing=sessions)
 QWEN_CODE = Source(
-    read_qwen, "Qwen Code's projects, or a session", authority="agent", folder=".qwen/projects", growing=qwen_sessions
+    None, "Qwen Code's projects, or a session", authority="agent", folder=".qwen/projects", growing=qwen_sessions
 )
