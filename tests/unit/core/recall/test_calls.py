@@ -115,10 +115,10 @@ def test_the_first_recall_after_a_bulk_write_makes_few_calls(used):
 
 def test_a_write_makes_few_calls(used):
     told = islice(facts(), 60, None)
-    check(fewest(lambda: used.remember(next(told))), 740, 53)
+    check(fewest(lambda: used.remember(next(told))), 670, 51)
 
 
 def test_a_bulk_write_makes_few_calls_a_record(used):
     records, told = 100, islice(facts(), 60, None)
     batches = [[*islice(told, records)] for _ in range(3)]
-    check(fewest(lambda: used.remember_many(batches.pop())), 18 * records, 47)
+    check(fewest(lambda: used.remember_many(batches.pop())), 15 * records, 47)
