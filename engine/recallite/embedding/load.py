@@ -48,7 +48,7 @@ def load(spec: object = None, *, prefixes: Prefixes = NO_PREFIXES) -> Embedder:
         from recallite.embedding.onnx import OnnxEmbedder
 
         return OnnxEmbedder(path)
-    from recallite.embedding.remote import RemoteEmbedder
+    from recallite.embedding.remote_embedder import RemoteEmbedder
 
     if isinstance(spec, ModelAddress):
         spec = RemoteEmbedder(**structs.asdict(spec))

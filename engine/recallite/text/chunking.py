@@ -260,13 +260,17 @@ class _Document:
 
 
 class _Part(NamedTuple):
-    """A section, or several joined, from `begin` to `end`; `small` if it is too little for a chunk."""
+    """A section, or several joined, from `begin` to `end`; `small` if it is too little for a chunk.
+
+    Footnotes to another section, `notes`, are joined with nothing.
+    """
 
     headings: tuple[str, ...]
     blocks: list[Block]
     begin: int
     end: int
     small: bool
+    notes: bool = False
 
 
 def _joined(document: _Document, sections: Iterable[MarkdownSection]) -> list[_Part]:
@@ -279,8 +283,11 @@ def _joined(document: _Document, sections: Iterable[MarkdownSection]) -> list[_P
     filled = [section for section in sections if section.blocks]
     begins = [document.lines.start(section.blocks[0].first) for section in filled]
     spans = pairwise([*begins, len(document.text)])
-    alone = [_Part(*section, *span, document.is_small(*span)) for section, span in zip(filled, spans, strict=True)]
-    if all(part.small for part in alone):
+    alone = [
+        _Part(headings, blocks, *span, not notes and document.is_small(*span), notes)
+        for (headings, blocks, notes), span in zip(filled, spans, strict=True)
+    ]
+    if all(part.small or part.notes for part in alone):
         return alone
     runs: list[_Part] = []
     for part in alone:
@@ -296,7 +303,7 @@ def _joined(document: _Document, sections: Iterable[MarkdownSection]) -> list[_P
         if part.small:
             # Of two that are as near, the one before.
             beside = sorted([*parts[-1:], *runs[position + 1 : position + 2]], key=lambda other: -_common(part, other))
-            nearest = next((other for other in beside if _may_join(document, part, other)), None)
+            nearest = next((other for other in beside if not other.notes and _may_join(document, part, other)), None)
             if nearest is not None and nearest.begin > part.begin:
                 to_next = part
                 continue
@@ -331,7 +338,7 @@ def _common(one: _Part, other: _Part) -> int:
 def _chunks(document: _Document, parts: Iterable[_Part]) -> list[Chunk]:
     text, lines = document.text, document.lines
     chunks: list[Chunk] = []
-    for headings, blocks, begin, end, _ in parts:
+    for headings, blocks, begin, end, *_ in parts:
         spans = [(begin, end)]
         if not document.fits(begin, end):
             atoms = document.atoms(blocks, end)

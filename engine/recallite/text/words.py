@@ -34,7 +34,7 @@ from typing import Literal
 
 import Stemmer
 
-from recallite.text.patterns import Cached, read_tables
+from recallite.text.patterns import Cached, lazily, read_tables, word_set
 
 KEY_BYTES = 8
 _EXACT_BYTES = 8
@@ -43,7 +43,7 @@ _LEADING = "\"'`*_“”„‘’‚«»‹›「」『』 \t"
 _TRAILING = _LEADING + ".…。"
 # Combining marks are not word characters, and no text has 31 in a row: Unicode's Stream-Safe Text Format
 # (UAX #15, 13) breaks a run after 30.
-_MARKS = re.compile(r"[^\w\x00-\x7f]{31,}")
+_MARKS = lazily(r"[^\w\x00-\x7f]{31,}")
 _MOST_MARKS = 30
 # Copying one takes a third of the time of making one; the second has read the head of a text without context.
 _OF_BARE = blake2b(digest_size=KEY_BYTES)
@@ -119,17 +119,17 @@ _UNSPACED = (
     "\u3041-\u30ff\u3100-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff"
     "\U0001aff0-\U0001b16f\U00020000-\U0003ffff"
 )
-_SCRIPT_RUNS = re.compile(f"([{_UNSPACED}]+)")
+_SCRIPT_RUNS = lazily(f"([{_UNSPACED}]+)")
 # A character; in Thai, Lao, Myanmar and Khmer a consonant with the vowels, marks and consonants attached to it.
-_CHARACTER = re.compile(
+_CHARACTER = lazily(
     "[\u0e40-\u0e44\u0ec0-\u0ec4]?."
     "(?:[\u1039\u17d2].|[\u0e30-\u0e3a\u0e45-\u0e4e\u0eb0-\u0ebc\u0ec8-\u0ece\u102b-\u103e\u1056-\u1059\u17b4-\u17d3])*"
 )
 _IDEOGRAPHS = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _SOUTH_EAST = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 # Of these one may be a word: Han, a syllable of Hangul, a consonant with a vowel.
-_HAN = re.compile(f"[{_IDEOGRAPHS}]")
-_SYLLABLE = re.compile(f"[\uac00-\ud7a3]|[{_SOUTH_EAST}]{{2,}}")
+_HAN = lazily(f"[{_IDEOGRAPHS}]")
+_SYLLABLE = lazily(f"[\uac00-\ud7a3]|[{_SOUTH_EAST}]{{2,}}")
 
 
 class _PerThread(threading.local):
@@ -276,7 +276,7 @@ ASCII_FOLDS = "".join(
 _LATIN_LETTERS = {
     "æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ð": "d", "ł": "l", "þ": "th", "ħ": "h", "ı": "i", "ŧ": "t"
 }  # fmt: skip
-_MARKS_AFTER_LETTER = re.compile("(?<=[a-z\u03ac-\u03ce\u0430-\u045f])[\u0300-\u036f]+")
+_MARKS_AFTER_LETTER = lazily("(?<=[a-z\u03ac-\u03ce\u0430-\u045f])[\u0300-\u036f]+")
 # As they are typed on a keyboard or by another language's.
 _ARABIC_LETTERS = {"ٱ": "ا", "ى": "ي", "ی": "ي", "ة": "ه", "ک": "ك"}
 # Grave, acute, and two dots, which tell `ї` from `і` but are left out of `ё`.
@@ -286,7 +286,7 @@ _KANA_MARKS = (("\u309b", "\u3099"), ("\u309c", "\u309a"))
 # Devanagari, Gujarati, Telugu and Kannada have the same letters in the same places of their blocks. A nasal that is
 # closed before a stop is written as a letter or as a dot.
 _LIKE_DEVANAGARI = (0x0900, 0x0A80, 0x0C00, 0x0C80)
-_NASAL_BEFORE_STOP = re.compile(
+_NASAL_BEFORE_STOP = lazily(
     "|".join(
         f"[{''.join(chr(block + nasal) for nasal in (0x19, 0x1E, 0x23, 0x28, 0x2E))}]{chr(block + 0x4D)}"
         f"(?=[{chr(block + 0x15)}-{chr(block + 0x18)}{chr(block + 0x1A)}-{chr(block + 0x1D)}"
@@ -353,25 +353,14 @@ _FOLDS = _Folds()
 _TABLES = read_tables(__file__)
 STOP_TERMS = frozenset(tokenize(_TABLES["words"]))
 # Words that ask: they tell little of what is asked for, and no evidence gap names them.
-# `asking_words` are of languages in other scripts than Latin, line by line.
-_ASKING = _TABLES["asking_words"].split()
-_ASKING_UNSPACED = re.compile(
-    "|".join(
-        sorted(
-            (word for word in _ASKING if re.fullmatch(f"[{_IDEOGRAPHS}{_SOUTH_EAST}]{{2,}}", word)),
-            key=len,
-            reverse=True,
-        )
-    )
-)
+# Those of other scripts than Latin are listed as the terms that they have: making them here took 15 ms.
 QUESTION_TERMS = (
-    frozenset(tokenize(_TABLES["question_words"])).union(*(_without_paired(tokenize(word)) for word in _ASKING))
-    - STOP_TERMS
-)
+    frozenset(tokenize(_TABLES["question_words"]))
+    | word_set(_TABLES["asking_terms_unspaced"] + _TABLES["asking_terms"])
+) - STOP_TERMS
 # Of these, what a query has by itself where words are not written apart.
-ASKED_APART = frozenset(
-    chain.from_iterable(_without_paired(tokenize(word)) for word in _ASKING if _ASKING_UNSPACED.fullmatch(word))
-)
+ASKED_APART = word_set(_TABLES["asking_terms_unspaced"])
+_ASKING_UNSPACED = lazily("|".join(sorted(_TABLES["asking_words_unspaced"].split(), key=len, reverse=True)))
 # Unstemmed, as the pieces of an embedder's vocabulary are.
 STOP_WORDS = frozenset(_TABLES["words"].split())
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
 from types import TracebackType
@@ -221,14 +222,13 @@ def _migrate(connection: apsw.Connection) -> None:
 
 
 def _load_sqlite_vec(connection: apsw.Connection) -> None:
-    try:
-        import sqlite_vec
-    except ImportError:
+    found = find_spec("sqlite_vec")  # which is not imported: it would load another SQLite
+    if found is None or found.origin is None:
         _tell_without_vec("is not installed")
         return
     connection.enable_load_extension(True)
     try:
-        connection.load_extension(sqlite_vec.loadable_path())
+        connection.load_extension(os.path.join(os.path.dirname(found.origin), "vec0"))
     except apsw.ExtensionLoadingError:
         _tell_without_vec("cannot be loaded")
         return

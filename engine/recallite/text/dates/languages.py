@@ -26,11 +26,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cache, cached_property, lru_cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from recallite.text.dates.periods import EVERYWHERE, KINDS, RELATIVE, YEAR, Time
-from recallite.text.patterns import lazily
+from recallite.text.patterns import lazily, word_set
 from recallite.text.words import tokenize
 
 # The tense of a sentence as far as its verbs tell. `PatternCues` looks for patterns of verbs, `VerbCues` reads an
@@ -318,7 +318,7 @@ def read_language(name: str) -> Language:
     """Return the language of a file of this package: "english"."""
     import tomllib
 
-    table = tomllib.loads((files(__package__) / f"{name}.toml").read_text("utf-8"))
+    table = tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text("utf-8"))
     fragments = {name: _pattern(fragment, {}) for name, fragment in table.get("fragments", {}).items()}
 
     def patterns(key: str) -> dict[str, str]:
@@ -387,6 +387,9 @@ DOTTED_CENTURIES = (".19", ".20")
 """Strings, one of which is in every text that has a time but none of `time_terms`: index terms take 7.5.2023 for a
 version."""
 
+TIME_TERMS = Path(__file__).with_name("time_terms.txt")
+"""The list of `time_terms`."""
+
 
 @cache
 def languages() -> tuple[Language, ...]:
@@ -396,8 +399,12 @@ def languages() -> tuple[Language, ...]:
 
 @cache
 def time_terms() -> frozenset[str]:
-    """Index terms: every text with a time, in any language, has one of them."""
-    return frozenset().union(*(language.terms for language in languages()))
+    """Index terms: every text with a time, in any language, has one of them.
+
+    They are those of `languages`, which most questions do not need: they are listed, to be read in a twentieth of the
+    time. `python -m tests.unit.core.text.dates.test_stated` writes the list anew.
+    """
+    return word_set(TIME_TERMS.read_text("utf-8"))
 
 
 @cache

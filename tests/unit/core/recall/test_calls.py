@@ -100,6 +100,7 @@ def test_a_batch_makes_few_calls_a_question(tmp_path):
         # What relates to others is read for it alone.
         newer, older = (each.id for each in memory.list(limit=2))
         memory.supersede(older, newer)
+        memory.store.catch_up()
         questions = [f"which note has many words, {n}" for n in range(batch)]
 
         def recall():
