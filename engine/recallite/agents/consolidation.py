@@ -19,8 +19,10 @@ from recallite.model.settings import Consolidation
 from recallite.plugin import EngineHandle
 from recallite.remember.write import write_rows
 from recallite.remote.language_model import LanguageModel, ask
+from recallite.store.columns import Row
+from recallite.store.sql.relations import LinkRow
+from recallite.store.sql.services import CycleRow
 from recallite.store.transaction import Reader, Writer
-from recallite.store.values import CycleRow, LinkRow, Row
 from recallite.system.asynchrony import AsyncService, awaited
 from recallite.system.messages import fault_text, shown
 from recallite.system.telemetry import logger, traced

@@ -15,7 +15,7 @@ from msgspec import Struct
 from recallite.agents.service_base import Service
 from recallite.errors import InvalidInput
 from recallite.model import checks
-from recallite.store.values import stored_json
+from recallite.store.sql.repository import stored_json
 from recallite.system.asynchrony import AsyncService, awaited
 from recallite.system.messages import shown
 from recallite.text.words import STOP_TERMS, tokenize

@@ -17,7 +17,7 @@ from recallite.model import checks
 from recallite.model.records import Record
 from recallite.plugin import EngineHandle
 from recallite.remember.prepare import uuid7
-from recallite.store.values import stored_json
+from recallite.store.sql.repository import stored_json
 from recallite.system.asynchrony import AsyncService, awaited, awaited_service
 from recallite.system.messages import shown
 

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from recallite.store.values import NEVER
+from recallite.store.sql.repository import NEVER
 from recallite.system.files import zeros, zeros_on_disk
 
 Scalar = TypeVar("Scalar", bound=np.generic)

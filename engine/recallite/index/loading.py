@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recallite.index.vectors import VectorIndex
-from recallite.store.sql.vectors import PackedVectors
+from recallite.store.sql.blocks import Columns, TermBlock, TokenBlock
+from recallite.store.sql.vectors import EmbedderRow, PackedVectors
 from recallite.store.transaction import Reader
-from recallite.store.values import Columns, EmbedderRow, TermBlock, TokenBlock
 from recallite.system.parallel import run_tasks, usable_cpus
 from recallite.system.telemetry import logger
 

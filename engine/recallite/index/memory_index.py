@@ -27,8 +27,8 @@ from recallite.index.loading import aligned, load
 from recallite.index.snapshot import UNFIT, Snapshot, SnapshotManager
 from recallite.index.table import INSTRUCTION, RecordTable, RowFilter
 from recallite.index.vectors import TokenIndex, VectorIndex
+from recallite.store.sql.blocks import Change, Commit, LinkBlock
 from recallite.store.transaction import Reader
-from recallite.store.values import Change, Commit, LinkBlock
 from recallite.system.numerics import kernels
 
 _GENERATIONS = itertools.count(1)

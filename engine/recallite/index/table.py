@@ -20,7 +20,8 @@ from recallite.index.growable import (
 )
 from recallite.model.filters import MESSAGE_KIND
 from recallite.model.records import Standing
-from recallite.store.values import NEVER, Columns
+from recallite.store.sql.blocks import Columns
+from recallite.store.sql.repository import NEVER
 from recallite.text.statements.keys import MAX_FRAMES
 
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from recallite.index.memory_index import MemoryIndex
 from recallite.index.table import RowFilter
+from recallite.store.sql.vectors import EmbedderRow
 from recallite.store.transaction import Reader
-from recallite.store.values import EmbedderRow
 from recallite.system.parallel import run_tasks
 
 # Queries per kernel call, as in recall.

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recallite.index.growable import Growable, IndexPart, check_lengths, check_offsets, check_within, filled
+from recallite.store.sql.blocks import TokenBlock
 from recallite.store.sql.vectors import PackedVectors
-from recallite.store.values import TokenBlock
 from recallite.system.numerics import kernels
 from recallite.system.parallel import blocks
 

@@ -25,11 +25,12 @@ from recallite.remember.detection import Detected, Detection, Effects, Verdicts
 from recallite.remember.embed import finished, parts_by_id, retry_reason
 from recallite.remember.relations import Claim, Known, put_in_place, which_stands
 from recallite.remote.language_model import LanguageModel, ask
-from recallite.store.columns import RowColumns
-from recallite.store.sql.relations import read_policy
+from recallite.store.columns import Parts, Row, RowColumns
+from recallite.store.sql.blocks import Commit
+from recallite.store.sql.relations import Judgement, LinkRow, Uncompared, read_policy
+from recallite.store.sql.vectors import EmbedderRow
 from recallite.store.store import COMPARING, EMBEDDING, Progress
 from recallite.store.transaction import Reader, Writer
-from recallite.store.values import Commit, EmbedderRow, Judgement, LinkRow, Parts, Row, Uncompared
 from recallite.system.telemetry import traced
 from recallite.system.turnstile import StepSize, giving_way
 

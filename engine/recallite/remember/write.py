@@ -55,10 +55,12 @@ from recallite.remember.merge_candidates import (
 from recallite.remember.pending import MANY, embed_pending, policy_json, start_comparing, start_judging, waits_under
 from recallite.remember.prepare import Arguments, as_new_record, as_record, prepare_all, prepare_batch
 from recallite.remember.relations import KINDS_THAT_LAST, Known, RowRefused
-from recallite.store.columns import RowColumns
+from recallite.store.columns import Parts, Row, RowColumns
+from recallite.store.sql.derived import StatementCandidate
+from recallite.store.sql.record_reading import CurrentRecord
+from recallite.store.sql.relations import LinkRow
 from recallite.store.store import Progress
 from recallite.store.transaction import Writer
-from recallite.store.values import CurrentRecord, LinkRow, Parts, Row, StatementCandidate
 from recallite.system.messages import shown
 from recallite.system.telemetry import traced
 from recallite.text.junk import is_junk

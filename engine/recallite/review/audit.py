@@ -24,9 +24,10 @@ from recallite.model.reports import Audit, Finding
 from recallite.model.settings import WritePolicy
 from recallite.remember import change, relations
 from recallite.remember.relations import Claim, find_row_id, on_one_subject, supersede, which_stands
+from recallite.store.sql.derived import Sought
+from recallite.store.sql.relations import Supersession
 from recallite.store.store import Progress
 from recallite.store.transaction import Reader
-from recallite.store.values import Sought, Supersession
 from recallite.system.messages import shown
 from recallite.text.junk import is_junk
 from recallite.text.secrets import find_secrets, redact, redact_all, strings_of

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recallite.store.columns import Derive
-from recallite.store.sql.blocks import Blocks, Changes
+from recallite.store.sql.blocks import Blocks, Changes, Commit
 from recallite.store.sql.derived import Lexicon, StandingRecords, Statements, WordNumbers
 from recallite.store.sql.maintenance import Copying, Erasure
 from recallite.store.sql.meta import AccessTokens, IndexSnapshot, Meta, Scopes, Synced
@@ -26,7 +26,6 @@ from recallite.store.sql.relations import Judgements, Links, Occurrences, Supers
 from recallite.store.sql.repository import Conditions, Repository, SqlConnection
 from recallite.store.sql.services import Consolidations, Documents, Experience, Procedures, Sessions, Working
 from recallite.store.sql.vectors import EmbeddingCache, Vectors
-from recallite.store.values import Commit
 
 Known = TypeVar("Known")
 

@@ -27,10 +27,9 @@ from msgspec import Struct, structs
 from recallite.errors import InvalidInput
 from recallite.model.authority import implied_authority
 from recallite.model.checks import check_name, check_scope, check_time, optional_datetime
-from recallite.model.filters import MESSAGE_KIND, Filter
+from recallite.model.filters import CHUNK_KIND, MESSAGE_KIND, Filter
 from recallite.model.records import Record
 from recallite.store.transaction import Reader
-from recallite.store.values import CHUNK_KIND
 from recallite.text.front_matter import read_block, write_block
 from recallite.text.patterns import lazily
 from recallite.transfer.exporting import link_fields, occurrence_lines, supersession_lines

@@ -6,23 +6,25 @@ reads a text. `rebuild` has all of it derived again.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import chain, pairwise
-from struct import Struct
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from recallite.errors import StoreCorrupt
 from recallite.model.authority import LOWEST_RANK
+from recallite.model.filters import CHUNK_KIND
 from recallite.model.records import Standing
 from recallite.store.columns import StatementForm, Texts, Words
-from recallite.store.sql.repository import IN_ARRAY, TAGS_SQL, Repository, json_list
-from recallite.store.values import CHUNK_KIND, Sought, SoughtText, StatementCandidate, read_rows
+from recallite.store.sql.relations import beginning
+from recallite.store.sql.repository import IN_ARRAY, TAGS_SQL, Repository, json_list, read_rows
 from recallite.system.numerics import kernels
 
 # Term lists as `record_terms` has them: the numbers of a record's words, ascending and packed, and a byte for each.
@@ -165,10 +167,10 @@ class Lexicon(Repository):
 
 # The further times at which a record was remembered, as JSON.
 _REPEATED_SQL = json_list("again.at", "again.at", "occurrence again WHERE again.record_id = r.id")
-_KEY = Struct("<q")
+_KEY = struct.Struct("<q")
 KEY_BYTES = _KEY.size
 """The first bytes of a `content_hash` are the key of a text."""
-_FRAME = Struct("<II")
+_FRAME = struct.Struct("<II")
 STORED_TEXT = (
     "r.id, r.scope_id, r.superseded_at, r.kind, r.authority, r.position, r.recorded_until, r.text, r.context, "
     f"{TAGS_SQL}"
@@ -228,6 +230,56 @@ class StatementRow(NamedTuple):
     keys: bytes
     frames: bytes
     outline: bytes
+
+
+class Sought(NamedTuple):
+    """A search for records of exactly this scope and kind that share a key; the first keys count most."""
+
+    keys: Sequence[int]
+    scope: str
+    kind: str
+
+
+class SoughtText(NamedTuple):
+    """A search for records of exactly this scope and kind with this `text_key`."""
+
+    key: bytes
+    scope: str
+    kind: str
+
+
+class StatementCandidate(Struct, frozen=True, gc=False):
+    """An open record, neither expired nor superseded, that a new statement may repeat, supersede or contradict."""
+
+    row_id: int
+    public_id: str
+    text: str
+    context: str | None
+    content_hash: bytes
+    topic: str | None
+    source: str | None
+    position: int | None
+    pinned: bool
+    authority: int
+    created_at: int
+    valid_from: int | None
+    valid_until: int | None
+    valid_resolved: bool
+    expires_at: int | None
+    recorded_from: int
+    metadata: str | None
+    # The outline of its statement, empty where the store has none: it waits to be compared, or is no statement.
+    outline: bytes
+    tags: tuple[str, ...]
+    # Further times at which it was remembered.
+    repeated_at: tuple[int, ...]
+    # The weight of the keys that it was found by; the first keys asked for weigh most.
+    shared: int
+
+    @property
+    def begins_at(self) -> int:
+        """The time when it begins to hold."""
+        return beginning(self.created_at, self.valid_from, resolved=self.valid_resolved)
 
 
 class Statements(Repository):

@@ -9,7 +9,7 @@ from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -19,12 +19,11 @@ from recallite.model.checks import now_us, to_datetime
 from recallite.model.filters import MESSAGE_KIND
 from recallite.model.reports import ErasureReceipt
 from recallite.store.sql.derived import numbers_in
-from recallite.store.sql.repository import IN_ARRAY, INSIDE, Repository, within
+from recallite.store.sql.repository import IN_ARRAY, INSIDE, Repository, stored_json, within
 from recallite.store.sql.schema import TABLES, Table
 from recallite.store.sql.services import LOST_MESSAGES
 from recallite.store.sql.vectors import VECTOR_BYTES
 from recallite.store.store import Progress
-from recallite.store.values import CopyMark, Erased, stored_json
 
 if TYPE_CHECKING:
     from recallite.store.transaction import Writer
@@ -200,6 +199,19 @@ _OF_SCOPES = {
 _IN_SCOPES = [table.name for table in TABLES if "scope_id" in table.columns]
 
 
+class Erased:
+    """Traces that an erasure removes. `skipped` counts values too short to be searched for: they occur by chance."""
+
+    def __init__(self) -> None:
+        self.ids: tuple[str, ...] = ()
+        self.pieces: set[bytes] = set()
+        self.skipped = 0
+        # Words, tags, sources and scopes, which are removed only if no other record has them, by table and column.
+        self.names: dict[tuple[str, str], set[str]] = {}
+        self.rows: dict[str, int] = {}
+        self.had_snapshot = False
+
+
 class Erasure(Repository):
     """Erasure of records in a write transaction; a database's proof searches for what it collected."""
 
@@ -357,6 +369,16 @@ def _add(erased: Erased, value: object) -> None:
 
 # A store as the rows of its tables, read and written in the order of their keys: by this one store becomes another.
 # Rows keep their row ids, so that everything derived with them in it, and ties of recall, are the same in the copy.
+
+
+class CopyMark(NamedTuple):
+    """The mark of an unfinished copy: its source, the part of it, and which run writes to it."""
+
+    source: str
+    scope: str
+    access_tokens: bool
+    run: str
+
 
 CopiedRow = tuple[Any, ...]
 _MARK = "unfinished_copy"

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
-from recallite.store.columns import Derivation, RowColumns
+from recallite.store.columns import Derivation, Parts, Row, RowColumns
 from recallite.store.sql.derived import Stored
 from recallite.store.sql.record_reading import RecordReader
 from recallite.store.sql.repository import IN_ARRAY, TAGS_SQL
 from recallite.store.sql.schema import columns_of
-from recallite.store.values import Access, EmbedderRow, Parts, Row
+from recallite.store.sql.vectors import EmbedderRow
 
 # Columns that a closed version takes over from its record.
 _DERIVED = ("superseded_at", "superseded_until", "held_until")
@@ -24,6 +24,13 @@ _DERIVE_FROM = (
     "UPDATE record SET (superseded_at, superseded_until, held_until) = "
     "(SELECT superseded_at, superseded_until, held_until FROM record WHERE id = ?) WHERE id = ?"
 )
+
+
+class Access(NamedTuple):
+    """The number of times that a record was recalled, and the last time, in microseconds."""
+
+    times: int
+    last_at: int
 
 
 class Records(RecordReader):

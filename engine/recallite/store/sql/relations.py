@@ -14,25 +14,29 @@ from numpy.typing import NDArray
 from recallite.errors import InvalidInput
 from recallite.model.checks import to_datetime
 from recallite.model.filters import Filter
-from recallite.model.records import Link
+from recallite.model.records import Direction, Link
 from recallite.model.settings import WritePolicy
-from recallite.store.sql.repository import IN_ARRAY, NO_LIMIT, Repository
-from recallite.store.values import (
-    NEVER,
-    Direction,
-    FormerRow,
-    Judgement,
-    LinkRow,
-    Moment,
-    NamedSupersession,
-    Occurrence,
-    Standpoint,
-    Step,
-    Supersession,
-    Uncompared,
-    read_row,
-    runs_of,
-)
+from recallite.store.sql.repository import IN_ARRAY, NEVER, NO_LIMIT, Moment, Repository, read_row, runs_of
+
+
+class LinkRow(NamedTuple):
+    """A link as it is written, with the row ids of its ends."""
+
+    source: int
+    target: int
+    type: str
+    strength: float
+    created_at: int
+    reason: str | None = None
+
+
+class Step(NamedTuple):
+    """One link, as row ids of where a walk comes from and where it leads."""
+
+    near: int
+    far: int
+    strength: float
+
 
 _LINK = (
     "SELECT a.public_id, b.public_id, l.type, l.strength, l.created_at, l.reason FROM link l "
@@ -165,6 +169,81 @@ def _link(row: tuple[Any, ...]) -> Link:
 
 
 # Supersessions; what is derived from them on records stays in step.
+
+
+class Supersession(NamedTuple):
+    """The open version `new_id` in the place of `old_id`; times in microseconds.
+
+    `holds_from` is the valid time from which the new one holds, `known_from` and `known_until` say when the store knew
+    of it: it stands while `known_until` is None. The old one is left out of what is current only if this is `certain`.
+    `by_rule` says that rules or a language model found it, and no caller said it.
+    """
+
+    old_id: int
+    new_id: int
+    holds_from: int
+    known_from: int
+    known_until: int | None = None
+    reason: str | None = None
+    strength: float = 1.0
+    certain: bool = True
+    by_rule: bool = False
+
+
+class NamedSupersession(NamedTuple):
+    """A supersession between public ids, as exports have it."""
+
+    old: str
+    new: str
+    holds_from: Moment
+    known_from: Moment
+    known_until: Moment | None
+    reason: str | None
+    strength: float
+    certain: bool | int
+    by_rule: bool | int
+
+
+class Standpoint(NamedTuple):
+    """The fields that decide whether a record may take part in a supersession."""
+
+    row_id: int
+    public_id: str
+    scope: str
+    kind: str
+    begins_at: int
+    recorded_from: int
+    expires_at: int | None
+    pinned: bool
+    authority: int
+
+
+class FormerRow(NamedTuple):
+    """A record that another has superseded, and the valid times between which it held."""
+
+    public_id: str
+    text: str
+    held_from: Moment
+    held_until: Moment
+
+
+def beginning(created_at: int, valid_from: int | None, *, resolved: bool) -> int:
+    """The time when a statement begins to hold, to tell which of two holds later.
+
+    A time that was found in the text counts as the moment at which it was told: "I moved to Bergen last month" replaces
+    "I live in Oslo", told last week, and "The review moved to Thursday" what was told of next Friday.
+    """
+    return created_at if valid_from is None or resolved else valid_from
+
+
+def stated_at(created_at: int, recorded_from: int, valid_from: int | None, *, resolved: bool) -> int:
+    """The time as of which a version speaks. What is to come was announced when it was told.
+
+    A text that `update` gave was told when its version began, not when the memory was created.
+    """
+    told_at = max(created_at, recorded_from)
+    return told_at if valid_from is None or resolved else min(valid_from, told_at)
+
 
 LINK_TYPE = "supersedes"
 _COLUMNS = "old_id, new_id, holds_from, known_from, known_until, reason, strength, certain, by_rule"
@@ -494,6 +573,31 @@ def _in_order(begins_at: dict[int, int], edges: dict[int, list[int]]) -> list[in
 
 
 # Records that wait to be compared, pairs that wait to be judged, and statements that were repeated.
+
+
+class Uncompared(NamedTuple):
+    """The records from `first_id` to `last_id` wait to be compared, as a policy in JSON says."""
+
+    first_id: int
+    last_id: int
+    policy: str
+
+
+class Judgement(NamedTuple):
+    """A pair of open records; the rules leave open whether the new one supersedes the old."""
+
+    old_id: int
+    new_id: int
+    confidence: float
+    reason: str
+    created_at: int
+
+
+class Occurrence(NamedTuple):
+    """A further time at which a statement was remembered; `text` where it differs from the record's."""
+
+    at: Moment
+    text: str | None
 
 
 class UncomparedRecords(Repository):

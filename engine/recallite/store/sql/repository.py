@@ -7,15 +7,29 @@ and `carray(?)` for an array of them, which PostgreSQL has as a function of the 
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
 
+import msgspec
 from msgspec import Struct
 
-from recallite.model.filters import MESSAGE_KIND, And, Comparison, Expression, Filter, Not, Versions, metadata_keys
-from recallite.store.values import CHUNK_KIND
+from recallite.errors import StoreCorrupt
+from recallite.model.checks import EARLIEST_US, LATEST_US
+from recallite.model.filters import (
+    CHUNK_KIND,
+    MESSAGE_KIND,
+    And,
+    Comparison,
+    Expression,
+    Filter,
+    Not,
+    Versions,
+    metadata_keys,
+)
+from recallite.system.messages import shown
 
 if TYPE_CHECKING:
     from recallite.store.transaction import Writer
@@ -23,10 +37,60 @@ if TYPE_CHECKING:
 
 INSIDE = "this is not possible inside transaction(): call it before or after"
 """The message for what a database cannot do in a transaction, or what would end it."""
-NO_LIMIT = 2**63 - 1
-"""A LIMIT that both databases read as none."""
+NEVER = NO_LIMIT = 2**63 - 1
+"""The time that stands for none in arrays, and a LIMIT that both databases read as none."""
 IN_ARRAY = "IN (SELECT value FROM carray(?))"
 """The condition that a column has one of the values of an array."""
+# Microseconds since 1970 that a datetime can show.
+Moment = Annotated[int, msgspec.Meta(ge=EARLIEST_US, le=LATEST_US)]
+_PLACE = re.compile(r"`\$\[(\d+)\]")
+Typed = TypeVar("Typed")
+
+
+# Rows of any table, checked against their types: values of another program raise StoreCorrupt here instead of failing
+# later.
+
+
+def runs_of(ids: Sequence[int]) -> list[tuple[int, int]]:
+    """The runs of consecutive row ids, as the first and the last of each, ascending."""
+    distinct = {*ids}
+    if distinct and max(distinct) - min(distinct) == len(distinct) - 1:  # a bulk write is one run
+        return [(min(distinct), max(distinct))]
+    runs: list[tuple[int, int]] = []
+    for row_id in sorted(distinct):
+        first = runs.pop()[0] if runs and runs[-1][1] == row_id - 1 else row_id
+        runs.append((first, row_id))
+    return runs
+
+
+def read_row(row: tuple[Any, ...], type: type[Typed], table: str) -> Typed:
+    """A row as the NamedTuple `type`; StoreCorrupt, which names it by its first column, if a value has another type."""
+    try:
+        return msgspec.convert(row, type)
+    except msgspec.ValidationError as fault:
+        place = _PLACE.search(str(fault))
+        column = "a column" if place is None else type._fields[int(place[1])]  # type: ignore[attr-defined]
+        raise StoreCorrupt(
+            f"{table} {shown(row[0])}: {column} is not what was stored ({fault}): another program changed it; "
+            "correct or remove the row"
+        ) from None
+
+
+def read_rows(rows: Iterable[tuple[Any, ...]], type: type[Typed], table: str) -> list[Typed]:
+    """`read_row` of each."""
+    rows = [*rows]
+    try:
+        return msgspec.convert(rows, list[type])  # type: ignore[valid-type]
+    except msgspec.ValidationError:  # which row it is takes longer to find
+        return [read_row(row, type, table) for row in rows]
+
+
+def stored_json(text: object, what: str, type: type[Typed]) -> Typed:
+    """Stored JSON as `type`; StoreCorrupt if another program has changed it."""
+    try:
+        return msgspec.json.decode(text if isinstance(text, str) else b"", type=type)
+    except (msgspec.DecodeError, RecursionError) as fault:
+        raise StoreCorrupt(f"{what} is not what was stored ({fault}): another program changed it") from None
 
 
 class Rows(Protocol):

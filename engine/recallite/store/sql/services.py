@@ -7,22 +7,58 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from recallite.model.filters import MESSAGE_KIND
+from recallite.model.filters import CHUNK_KIND, MESSAGE_KIND
 from recallite.model.settings import Consolidation
-from recallite.store.sql.repository import IN_ARRAY, NO_LIMIT, TAGS_SQL, Repository, columns_sql, within
-from recallite.store.sql.schema import columns_of
-from recallite.store.values import (
-    CHUNK_KIND,
-    Chunk,
-    CycleRow,
-    DocumentRow,
-    Recovery,
-    SessionRow,
-    SnapshotRow,
-    ToolPattern,
+from recallite.store.sql.repository import (
+    IN_ARRAY,
+    NO_LIMIT,
+    TAGS_SQL,
+    Moment,
+    Repository,
+    columns_sql,
     read_row,
     read_rows,
+    within,
 )
+from recallite.store.sql.schema import columns_of
+
+
+class DocumentRow(NamedTuple):
+    """A document as it is stored; times are microseconds since 1970 UTC, `mtime_ns` is the file's, in nanoseconds."""
+
+    id: int
+    public_id: str
+    source_id: int
+    source: str
+    scope: str
+    title: str | None
+    media_type: str
+    content_hash: bytes
+    chunking: str
+    size_bytes: int
+    mtime_ns: int | None
+    inode: int | None
+    read_at: int
+    metadata: str | None
+    caller_metadata: str | None
+    problem: str | None
+    chunks: int
+    created_at: int
+    updated_at: int
+
+
+class Chunk(NamedTuple):
+    """A stored chunk: its row id, its text, and the fields that can change without a new embedding."""
+
+    id: int
+    text: str
+    context: str | None
+    position: int
+    metadata: str | None
+    created_at: int
+    tags: str
+    embedding_state: str
+
 
 _SELECT = (
     f"SELECT {columns_sql(DocumentRow._fields, of='d')} FROM document d JOIN source o ON o.id = d.source_id "
@@ -149,6 +185,35 @@ def _one(rows: Any) -> DocumentRow | None:
 
 
 # Sessions, their messages and snapshots.
+
+
+class SessionRow(NamedTuple):
+    """A session as it is listed; times in microseconds."""
+
+    row_id: int
+    name: str
+    scope: str
+    provider: str | None
+    messages: int
+    created_at: Moment
+    updated_at: Moment
+
+
+class SnapshotRow(NamedTuple):
+    """A snapshot as it is stored: lists are JSON."""
+
+    public_id: str
+    scope: str
+    session: str | None
+    messages: str
+    summary: str
+    key_decisions: str
+    task_ids: str
+    started_at: Moment | None
+    ended_at: Moment
+    total_cost: float
+    total_tokens: int
+
 
 SESSION_UPDATED = (
     "coalesce((SELECT m.created_at FROM session_message m WHERE m.session_id = s.id ORDER BY m.position DESC LIMIT 1), "
@@ -284,6 +349,22 @@ class Sessions(Repository):
 
 # The tiers' own tables: consolidation cycles, experience, uses of procedures, working memories.
 
+
+class CycleRow(NamedTuple):
+    """The work of one cycle; time in microseconds."""
+
+    row_id: int
+    scope: str
+    trigger_id: int
+    replayed_id: int
+    created_at: Moment
+    compressed: int
+    pruned: int
+    replayed: int
+    promoted: int
+    error: str | None
+
+
 _EPISODES = (
     "r.kind = 'episode' AND r.recorded_until IS NULL AND r.scope_id = (SELECT id FROM scope WHERE path = ?) "
     "AND r.id > ? AND r.id <= ?"
@@ -377,6 +458,27 @@ class Consolidations(Repository):
             "promoted, error) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (self._tx.scopes.id_of(row.scope), *row[2:]),
         )
+
+
+class ToolPattern(NamedTuple):
+    """The record of one tool list for one type of task; an average is None if no run told its figure."""
+
+    task_type: str
+    pattern: str
+    total_count: int
+    success_count: int
+    avg_steps: float | None
+    avg_tokens: float | None
+
+
+class Recovery(NamedTuple):
+    """The recovery that helped against an error of a tool."""
+
+    tool: str
+    error_pattern: str
+    error: str
+    recovery: str
+    total_count: int
 
 
 class Experience(Repository):

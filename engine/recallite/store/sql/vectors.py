@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recallite.errors import EmbedderMismatch
-from recallite.store.sql.repository import IN_ARRAY, NO_LIMIT, Repository
-from recallite.store.values import NEVER, EmbedderRow, Parts
+from recallite.store.columns import Parts
+from recallite.store.sql.repository import IN_ARRAY, NEVER, NO_LIMIT, Repository
 from recallite.system.numerics import kernels
 
 # Vectors as the in-memory index keeps them: 1-bit sketch, int8 codes and scale, and the residuals that codes leave.
@@ -63,6 +63,27 @@ def residuals_of(values: NDArray[np.float32], codes: NDArray[np.int8], scales: N
 
 
 # Embedders, vectors, token codes and refusals.
+
+
+class EmbedderRow(NamedTuple):
+    """An embedder that made vectors of this store, which keeps them as `vector_type`: float32 or float16."""
+
+    id: int
+    fingerprint: str
+    name: str
+    dimension: int
+    vector_type: str = "float32"
+
+    @property
+    def vector_bytes(self) -> int:
+        """The size of a stored vector."""
+        return self.dimension * (2 if self.vector_type == "float16" else 4)
+
+    @property
+    def dtype(self) -> str:
+        """The type of a stored component, as NumPy names it."""
+        return "<f2" if self.vector_type == "float16" else "<f4"
+
 
 _WITHOUT = (
     "r.indexed AND NOT EXISTS (SELECT 1 FROM vector v WHERE v.record_id = r.id AND v.embedder_id = ?1) "

@@ -12,19 +12,31 @@ import msgspec
 import numpy as np
 
 from recallite.errors import StoreCorrupt
-from recallite.store.columns import RowColumns
-from recallite.store.sql.blocks import COLUMNS, ROWS_A_BLOCK, Blocks, Changes, Table, packed_rows, term_block
+from recallite.store.columns import Row, RowColumns
+from recallite.store.sql.blocks import (
+    COLUMNS,
+    ROWS_A_BLOCK,
+    Blocks,
+    Change,
+    Changes,
+    Columns,
+    Commit,
+    Operation,
+    Table,
+    TermBlock,
+    packed_rows,
+    term_block,
+)
 from recallite.store.sql.derived import KEY_BYTES, NEWEST_OF_A_KEY, KeysOf, Statements
 from recallite.store.sql.maintenance import COPIED, CopiedRow, Copying
 from recallite.store.sql.meta import IndexSnapshot
 from recallite.store.sql.records import Records
-from recallite.store.sql.repository import IN_ARRAY, NO_LIMIT, ORDERS, Condition, Conditions
+from recallite.store.sql.repository import IN_ARRAY, NO_LIMIT, ORDERS, Condition, Conditions, read_rows
 from recallite.store.sql.services import Sessions
-from recallite.store.sql.vectors import PackedVectors, Vectors
+from recallite.store.sql.vectors import EmbedderRow, PackedVectors, Vectors
 from recallite.store.sqlite.connection import CACHE_KIB, id_array, part_of_snapshot, snapshot_of
 from recallite.store.sqlite.key_lists import KeyLists
 from recallite.store.sqlite.sql_search import follow_embedder
-from recallite.store.values import Change, Columns, Commit, EmbedderRow, Operation, Row, TermBlock, read_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -17,6 +17,7 @@ from recallite.errors import InvalidInput, StoreCorrupt, StoreError, StoreUnavai
 from recallite.model.reports import ErasureReceipt, Verification
 from recallite.store.columns import Derive, without_deriving
 from recallite.store.sql.derived import WordNumbers
+from recallite.store.sql.maintenance import Erased
 from recallite.store.sql.maintenance import unfinished as unfinished_copy
 from recallite.store.sql.verifying import figures
 from recallite.store.sqlite.connection import (
@@ -37,7 +38,6 @@ from recallite.store.sqlite.schema import SCHEMA_VERSION
 from recallite.store.sqlite.sql_search import create_search, has_table
 from recallite.store.sqlite.transaction import Reading, SqliteTransaction
 from recallite.store.store import COMPARING, Progress, Store
-from recallite.store.values import Erased
 from recallite.system.turnstile import Turnstile, gives_way, giving_way, is_present, present
 
 # How long a writer waits before it asks for the lock again: work in the background leaves it free for 10 ms.

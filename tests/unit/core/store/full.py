@@ -8,7 +8,9 @@ from recallite import Memory, Settings
 from recallite.model.records import NewRecord
 from recallite.model.settings import WritePolicy
 from recallite.remember.pending import policy_json
-from recallite.store.values import AccessTokenRow, Judgement, Parts
+from recallite.store.columns import Parts
+from recallite.store.sql.meta import AccessTokenRow
+from recallite.store.sql.relations import Judgement
 from tests.unit.core.memory.support import unit
 
 NOW = 1_750_000_000_000_000

@@ -7,7 +7,8 @@ import pytest
 
 from recallite.errors import EmbedderMismatch
 from recallite.model.filters import Filter
-from recallite.store.values import NEVER, Parts
+from recallite.store.columns import Parts
+from recallite.store.sql.repository import NEVER
 from tests.unit.core.memory.support import unit
 from tests.unit.core.store.contract.support import EMBEDDER, NOW, matrix, parts, row, vector
 

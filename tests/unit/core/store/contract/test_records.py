@@ -8,7 +8,7 @@ import pytest
 
 from recallite.errors import StoreCorrupt
 from recallite.model.filters import Filter
-from recallite.store.values import Access
+from recallite.store.sql.records import Access
 from tests.unit.core.store.contract.support import EMBEDDER, NOW, parts, row, vector
 
 HOUR = 3_600_000_000

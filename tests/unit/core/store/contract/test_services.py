@@ -7,7 +7,7 @@ import msgspec
 from recallite.model.checks import is_address
 from recallite.model.filters import MESSAGE_KIND, Filter
 from recallite.model.settings import Consolidation
-from recallite.store.values import CycleRow, SnapshotRow
+from recallite.store.sql.services import CycleRow, SnapshotRow
 from tests.unit.core.store.contract.support import EMBEDDER, NOW, parts, row, vector
 
 DOCUMENT = {

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from recallite.model.filters import Filter
-from recallite.store.values import NEVER, Judgement, Occurrence, Sought, SoughtText, Supersession
+from recallite.store.sql.derived import Sought, SoughtText
+from recallite.store.sql.relations import Judgement, Occurrence, Supersession
+from recallite.store.sql.repository import NEVER
 from recallite.text.statements import frames_of, keys_of, statement_of
 from tests.unit.core.store.contract.support import NOW, row
 
