@@ -35,7 +35,9 @@ class Growable(Generic[Scalar]):
         self.array: NDArray[Scalar] = self._data
         # Rows from here on are zero, and their pages have not been written.
         self._written = 0
-        self._folder: str | None = None
+        # Where a large array that grows is mapped from an unlinked file, with an eighth to spare, so that the system
+        # can page it out. None, or a folder where that fails: it stays in memory.
+        self.folder: str | None = None
 
     @classmethod
     def over(cls, data: NDArray[Scalar], size: int) -> Growable[Scalar]:
@@ -99,24 +101,17 @@ class Growable(Generic[Scalar]):
         """Drop the rows from `size` on."""
         self.array = self.array[:size]
 
-    def keep_in(self, folder: str) -> None:
-        """Map a large array that grows from an unlinked file in `folder`, with an eighth to spare.
-
-        The system can then page it out. Where that fails the array stays in memory.
-        """
-        self._folder = folder
-
     def _room(self, rows: int) -> NDArray[Scalar]:
         item = self._data.shape[1:]
         row_bytes = self._data.dtype.itemsize * math.prod(item)
         if 2 * rows * row_bytes < _LARGE_BYTES:
             return np.zeros((2 * rows, *item), dtype=self._data.dtype)
         mapped = None
-        if self._folder is not None:
+        if self.folder is not None:
             try:
-                mapped = zeros_on_disk((rows + rows // 8) * row_bytes, self._folder)
+                mapped = zeros_on_disk((rows + rows // 8) * row_bytes, self.folder)
             except OSError:
-                self._folder = None
+                self.folder = None
         if mapped is None:
             mapped = zeros(2 * rows * row_bytes, huge=rows * row_bytes >= _HUGE_BYTES)
         return np.frombuffer(mapped, dtype=self._data.dtype).reshape(-1, *item)

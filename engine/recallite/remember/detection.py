@@ -608,11 +608,11 @@ class Effects:
                 ends = self._row_id(row), self._row_id(other)
                 links.append(LinkRow(*ends, "contradicts", verdict.confidence, self._now, verdict.reason))
         if occurrences:
-            self.writer.occurrences.add(occurrences)
+            self.writer.comparisons.add_occurrences(occurrences)
         if links:
             self.writer.links.put(links)
         if self._undecided:
-            self.writer.judgements.put(
+            self.writer.comparisons.put_pairs(
                 Judgement(self._row_id(old), self._row_id(new), verdict.confidence, verdict.reason, self._now)
                 for old, new, verdict in self._undecided
             )

@@ -523,8 +523,8 @@ class _Batch:
         self.apply()
         self.effects.store()
         if self._rows.waits_under is not None and (again := self._said_again()):
-            uncompared = self._writer.uncompared.without(again)
-            self._writer.uncompared.add(uncompared, policy_json(self._policy))
+            uncompared = self._writer.comparisons.without(again)
+            self._writer.comparisons.add(uncompared, policy_json(self._policy))
             self._writer.statements.derive(uncompared)
         links = []
         for decision in self._decisions:

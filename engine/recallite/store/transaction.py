@@ -22,9 +22,9 @@ from recallite.store.sql.maintenance import Copying, Erasure
 from recallite.store.sql.meta import AccessTokens, IndexSnapshot, Meta, Scopes, Synced
 from recallite.store.sql.record_reading import Overview
 from recallite.store.sql.records import Records
-from recallite.store.sql.relations import Judgements, Links, Occurrences, Supersessions, UncomparedRecords
+from recallite.store.sql.relations import Comparisons, Links, Supersessions
 from recallite.store.sql.repository import Conditions, Repository, SqlConnection
-from recallite.store.sql.services import Consolidations, Documents, Experience, Procedures, Sessions, Working
+from recallite.store.sql.services import Documents, Sessions, Tiers
 from recallite.store.sql.vectors import EmbeddingCache, Vectors
 
 Known = TypeVar("Known")
@@ -79,18 +79,14 @@ class Reader(ABC):
     access_tokens: AccessTokens
     blocks: Blocks
     changes: Changes
-    consolidations: Consolidations
+    comparisons: Comparisons
     copying: Copying
     documents: Documents
     embedding_cache: EmbeddingCache
-    experience: Experience
-    judgements: Judgements
     lexicon: Lexicon
     links: Links
     meta: Meta
-    occurrences: Occurrences
     overview: Overview
-    procedures: Procedures
     records: Records
     scopes: Scopes
     sessions: Sessions
@@ -99,9 +95,8 @@ class Reader(ABC):
     statements: Statements
     supersessions: Supersessions
     synced: Synced
-    uncompared: UncomparedRecords
+    tiers: Tiers
     vectors: Vectors
-    working: Working
 
     @property
     @abstractmethod

@@ -147,7 +147,7 @@ class Joined:
 
     def files(self, records: dict[int, Record]) -> list[MemoryFile]:
         """The files of these memories, given by row id."""
-        times = self._reader.occurrences.of([id for id, record in records.items() if record.occurrences > 1])
+        times = self._reader.comparisons.occurrences([id for id, record in records.items() if record.occurrences > 1])
         files = []
         for row_id, record in records.items():
             links = sorted(self._links.get(record.id, ()), key=lambda link: (link.target, link.type))

@@ -92,7 +92,7 @@ def use_a_memory(folder: pathlib.Path) -> dict[str, object]:
     for name, where in (("grown", None), ("on disk", str(folder))):
         growing = Growable(np.int64)
         if where:
-            growing.keep_in(where)
+            growing.folder = where
         growing.extend(numbers)
         found[name] = bool((growing.array == numbers).all()) and growing._folder == where
 

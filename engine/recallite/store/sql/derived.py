@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import chain, pairwise
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import msgspec
@@ -315,7 +316,7 @@ class Statements(Repository):
         if tell:
             self._tx.changes.append_ids("frames", list(ids))
         self.drop(ids)
-        stored = self.stored(self._tx.uncompared.without(ids))
+        stored = self.stored(self._tx.comparisons.without(ids))
         self.put(stored, [*self._forms(stored)])
 
     def stored(self, ids: Sequence[int] | NDArray[np.int64], *, indexed: bool = True) -> Stored:
@@ -394,32 +395,32 @@ class Statements(Repository):
     def _of_ranks(self, sought: Sequence[tuple[Sought, int]], now: int, limit: int) -> list[list[StatementCandidate]]:
         """List for each query the candidates of one rank."""
         scopes = self._tx.scopes.ids([*{query.scope for query, _ in sought}])
-        stored = [
-            _within(query.keys, scopes[query.scope], rank) if query.scope in scopes else [] for query, rank in sought
-        ]
-        holders = self._newest({key for keys in stored for key in keys})
-        ranked = []
+        stored, kinds = [], []
+        for query, rank in sought:
+            stored.append(_within(query.keys, scopes[query.scope], rank) if query.scope in scopes else [])
+            kinds.append((query.kind, scopes.get(query.scope)))
+        holders = self._newest({*chain(*stored)})
+        ranked, first, more = [], set[int](), set[int]()
         for keys in stored:
             shared: dict[int, int] = {}
             for weight, key in zip(range(len(keys), 0, -1), keys, strict=True):
                 for row_id in holders.get(key, ()):
                     shared[row_id] = shared.get(row_id, 0) + weight
-            best = sorted([(weight, row_id) for row_id, weight in shared.items()], reverse=True)
-            ranked.append(best[: limit + _SPARE])
-        current = self._current({row_id for best in ranked for _, row_id in best[:limit]}, now)
+            best = sorted(zip(shared.values(), shared, strict=True), reverse=True)[: limit + _SPARE]
+            ranked.append(best)
+            first.update(map(_row_id, best[:limit]))
+        current = self._current(first, now)
         # Some have expired, or are of another kind: what follows them is read only then.
-        kinds = [(query.kind, scopes.get(query.scope)) for query, _ in sought]
-        more: set[int] = set()
         for kind, best in zip(kinds, ranked, strict=True):
-            present = [row_id for _, row_id in best[:limit] if row_id in current and current[row_id][0] == kind]
-            if len(present) < len(best[:limit]):
-                more.update([row_id for _, row_id in best[limit:]])
+            for _, row_id in best[:limit]:
+                if row_id not in current or current[row_id][0] != kind:
+                    more.update(map(_row_id, best[limit:]))
         if more:
             current |= self._current(more, now)
         candidates = []
         for kind, best in zip(kinds, ranked, strict=True):
             found = [row for row in best if row[1] in current and current[row[1]][0] == kind][:limit]
-            candidates.append([StatementCandidate(*(*current[row_id][1], weight)) for weight, row_id in found])
+            candidates.append([StatementCandidate(*current[row_id][1], weight) for weight, row_id in found])
         return candidates
 
     def of_text(self, sought: Sequence[SoughtText], now: int) -> list[list[StatementCandidate]]:
@@ -432,7 +433,7 @@ class Statements(Repository):
         by_text: dict[tuple[bytes, str, int | None], list[StatementCandidate]] = {}
         for row_id, ((kind, scope_id), fields) in self._current(alike, now).items():
             text = alike[row_id], kind, scope_id
-            by_text.setdefault(text, []).append(StatementCandidate(*(*fields, 1)))
+            by_text.setdefault(text, []).append(StatementCandidate(*fields, 1))
         return [
             by_text.get((query.key, query.kind, scopes.get(query.scope)), []) if by_text else [] for query in sought
         ]
@@ -457,7 +458,7 @@ class Statements(Repository):
         rows = self._execute(
             f"{_CANDIDATES} WHERE r.id {IN_ARRAY} AND r.recorded_until IS NULL", (self._id_array(sorted(row_ids)),)
         )
-        return {row_id: StatementCandidate(*(*fields, 0)) for row_id, (_, fields) in _candidates(rows).items()}
+        return {row_id: StatementCandidate(*fields, 0) for row_id, (_, fields) in _candidates(rows).items()}
 
     def superseded_of_text(self, sought: Sequence[SoughtText], without: Collection[int]) -> list[StatementCandidate]:
         """List the superseded records of these texts, scopes and kinds, except `without`."""
@@ -513,6 +514,7 @@ class Statements(Repository):
         return [row for row in rows if row[0] in asked]
 
 
+_row_id = itemgetter(1)
 _FLAGS = tuple(StatementCandidate.__struct_fields__.index(name) for name in ("pinned", "valid_resolved"))
 
 
@@ -573,10 +575,6 @@ class StandingRecords(Repository):
     def drop(self, ids: Sequence[int]) -> None:
         """Remove the marks of records."""
         self._execute(f"DELETE FROM standing WHERE record_id {IN_ARRAY}", (self._id_array(ids),))
-
-    def copy(self, row_id: int, to_id: int) -> None:
-        """Give a record the mark of another."""
-        self._execute("INSERT INTO standing SELECT ?, name FROM standing WHERE record_id = ?", (to_id, row_id))
 
     def named(self, among: Sequence[int] | None = None) -> dict[int, Standing]:
         """Return the row ids, ascending, with the name of each; only ids in `among`, unless it is None."""

@@ -43,7 +43,7 @@ def rebuild(tx: Writer, on_progress: Progress | None = None) -> None:
     tx.connection.execute("UPDATE session_message SET record_id = NULL WHERE record_id NOT IN (SELECT id FROM record)")
     tx.records.delete([row[0] for row in tx.connection.execute(LOST_MESSAGES.format("id")).fetchall()])
     tx.supersessions.rebuild()
-    tx.uncompared.mend()
+    tx.comparisons.mend()
     open_epoch(tx)
     tx.numbers.forget()
     total = tx.connection.execute("SELECT count(*) FROM record").get
@@ -220,7 +220,13 @@ class Erasure(Repository):
         if self._tx.began is not None:  # before anything is deleted
             raise InvalidInput(INSIDE)
         ids = tuple(self._tx.records.public_ids(row_ids))
-        row_ids = [*row_ids, *self._messages_in(scopes)]
+        for condition, bound in map(within, scopes):  # and the messages of their sessions
+            messages = self._column(
+                f"SELECT id FROM record WHERE kind = '{MESSAGE_KIND}' AND recorded_until IS NULL AND scope_id IN "
+                f"(SELECT id FROM scope WHERE {condition})",
+                bound,
+            )
+            row_ids = [*row_ids, *messages]
         traces = self._traces(row_ids, scopes)
         traces.ids = ids
         traces.rows = self._rows_by_table()
@@ -231,18 +237,6 @@ class Erasure(Repository):
             (self._id_array(self._with_versions(row_ids)),),
         )
         return traces
-
-    def _messages_in(self, scopes: Iterable[str]) -> list[int]:
-        """The records of the messages of sessions in whole scopes."""
-        return [
-            row_id
-            for condition, bound in map(within, scopes)
-            for row_id in self._column(
-                f"SELECT id FROM record WHERE kind = '{MESSAGE_KIND}' AND recorded_until IS NULL AND scope_id IN "
-                f"(SELECT id FROM scope WHERE {condition})",
-                bound,
-            )
-        ]
 
     def finish(self, erased: Erased) -> None:
         """Remove what the deletion has left unused, and count what is gone."""

@@ -26,7 +26,6 @@ from recallite.store.sql.repository import (
     IN_ARRAY,
     NO_LIMIT,
     TAGS_SQL,
-    Condition,
     Moment,
     Repository,
     columns_sql,
@@ -270,11 +269,7 @@ class RecordReader(Repository):
     def fetch(self, row_ids: Sequence[int] | NDArray[np.int64]) -> dict[int, Found]:
         """The fields that hits show of these records, by row id, read at once; ids that no longer exist are absent."""
         ids = self._id_array(row_ids)
-        selected = [*self._execute(FOUND, (ids,))]
-        try:
-            rows = msgspec.convert(selected, list[FoundRow])
-        except msgspec.ValidationError:  # row by row, which names the record
-            rows = read_rows(selected, FoundRow, "record")
+        rows = read_rows(self._execute(FOUND, (ids,)), FoundRow, "record")
         tags: dict[int, tuple[str, ...]] = {}
         # Tags by a statement of their own, if there are any: a subquery for each of ten records took two thirds of the
         # time.
@@ -300,13 +295,6 @@ class RecordReader(Repository):
         """Public ids in this order of the row ids, which may be any."""
         names = dict(zip(sorted(ids), self.public_ids(sorted(ids)), strict=True))
         return [names[row_id] for row_id in ids]
-
-    def standing_ids(self, among: Sequence[int] | None = None) -> dict[int, Standing]:
-        """Return the row ids, ascending, of versions that are standing instructions or preferences, and which they are.
-
-        Only ids in `among`, unless it is None.
-        """
-        return self._tx.standing.named(among)
 
     def rows(self, row_ids: Sequence[int], embedder: EmbedderRow | None) -> dict[int, Row]:
         """Return the open, current ones of these records by row id, as `insert` was given them."""
@@ -351,26 +339,24 @@ class RecordReader(Repository):
     ) -> list[int]:
         """Row ids of the records that a filter admits, ascending; only ids in `among`, unless it is None."""
         condition = self._tx.conditions.matching(filter, now, versions)
-        if among is None:
-            return self._ids(condition)
+        listed, bound = "record r", ()
+        if among is not None:
+            listed, bound = "carray(?) c CROSS JOIN record r ON r.id = c.value", (self._id_array(among),)
         return self._column(
-            f"SELECT r.id FROM carray(?) c CROSS JOIN record r ON r.id = c.value WHERE {condition.sql} ORDER BY r.id",
-            (self._id_array(among), *condition.values),
+            f"SELECT r.id FROM {listed} WHERE {condition.sql} ORDER BY r.id", (*bound, *condition.values)
         )
 
     def same_text(self, scope: str, kind: str, content_hash: bytes) -> list[int]:
         """Row ids of open records, superseded or not, of this kind and text in exactly this scope."""
-        return self._ids(
-            Condition(
-                "r.recorded_until IS NULL AND r.kind = ? AND r.content_hash = ? "
-                "AND r.scope_id = (SELECT id FROM scope WHERE path = ?)",
-                (kind, content_hash, scope),
-            )
+        return self._column(
+            "SELECT id FROM record WHERE recorded_until IS NULL AND kind = ? AND content_hash = ? "
+            "AND scope_id = (SELECT id FROM scope WHERE path = ?) ORDER BY id",
+            (kind, content_hash, scope),
         )
 
     def admits(self, filter: Filter, now: int, row_id: int) -> bool:
         """Whether a filter admits a record."""
-        return bool(self._ids(Condition("r.id = ?", (row_id,)) & self._tx.conditions.matching(filter, now)))
+        return bool(self.matching_ids(filter, now, among=[row_id]))
 
     def find(
         self,
@@ -472,9 +458,6 @@ class RecordReader(Repository):
         names = self._rows(f"SELECT name, id FROM tag WHERE id {IN_ARRAY}", (self._id_array([*counts]),))
         return [(name, counts[tag_id]) for name, tag_id in names]
 
-    def _ids(self, condition: Condition) -> list[int]:
-        return self._column(f"SELECT r.id FROM record r WHERE {condition.sql} ORDER BY r.id", condition.values)
-
     def current(self, ids: Sequence[int], now: int) -> Iterator[CurrentRecord]:
         """The current records with these row ids; superseded ones are none."""
         return self._current("r.id IN (SELECT value FROM carray(?2))", now, self._id_array(ids))
@@ -494,16 +477,14 @@ class RecordReader(Repository):
         return self._current(condition, now, self._array(topics))
 
     def _current(self, condition: str, now: int, bound: Any) -> Iterator[CurrentRecord]:
-        rows = self._rows(f"{_CURRENT} AND {condition}", (now, bound))
-        return starmap(CurrentRecord, rows)
+        return starmap(CurrentRecord, self._rows(f"{_CURRENT} AND {condition}", (now, bound)))
 
     def editable_ids(self, filter: Filter) -> list[int]:
         """The row ids of the open records that a filter admits, without chunks of documents, by time of storing."""
         condition = self._tx.conditions.exported(filter, chunks=False)
-        rows = self._execute(
+        return self._column(
             f"SELECT r.id FROM record r WHERE {condition.sql} ORDER BY r.created_at, r.public_id", condition.values
         )
-        return [row_id for (row_id,) in rows]
 
     def versions(self, filter: Filter, embedder: EmbedderRow | None) -> Iterator[Version]:
         """Every version of the open records that a filter admits, in order of storing, each record's oldest first.
@@ -520,24 +501,19 @@ class RecordReader(Repository):
 
     def versions_of(self, opened: Sequence[tuple[int, str]], embedder: EmbedderRow | None) -> Iterator[Version]:
         """Every version of these open records, given as row id and public id, as `versions` has them."""
-        closed = self._closed_ids([public_id for _, public_id in opened])
-        ids = [version for row_id, public_id in opened for version in (*closed.get(public_id, ()), row_id)]
-        records = self.by_row_ids(ids)
-        parts = {} if embedder is None else self._tx.vectors.values_of(ids, embedder)
-        repeated = self._tx.occurrences.of(ids)
-        for row_id in ids:
-            yield Version(records[row_id], tuple(parts.get(row_id, ())), repeated.get(row_id, ()))
-
-    def _closed_ids(self, public_ids: Sequence[str]) -> dict[str, list[int]]:
-        """Row ids of the closed versions of records, oldest first."""
         closed: dict[str, list[int]] = {}
         for row_id, public_id in self._execute(
             "SELECT id, public_id FROM record WHERE recorded_until IS NOT NULL "
             f"AND public_id {IN_ARRAY} ORDER BY recorded_from, recorded_until, id",
-            (self._array(public_ids),),
+            (self._array([public_id for _, public_id in opened]),),
         ):
             closed.setdefault(public_id, []).append(row_id)
-        return closed
+        ids = [version for row_id, public_id in opened for version in (*closed.get(public_id, ()), row_id)]
+        records = self.by_row_ids(ids)
+        parts = {} if embedder is None else self._tx.vectors.values_of(ids, embedder)
+        repeated = self._tx.comparisons.occurrences(ids)
+        for row_id in ids:
+            yield Version(records[row_id], tuple(parts.get(row_id, ())), repeated.get(row_id, ()))
 
     def by_row_ids(self, ids: Sequence[int]) -> dict[int, Record]:
         """`get_many` by row id."""

@@ -600,8 +600,17 @@ class Occurrence(NamedTuple):
     text: str | None
 
 
-class UncomparedRecords(Repository):
-    """The table `uncompared`."""
+@lru_cache(maxsize=16)
+def read_policy(policy: str) -> WritePolicy | None:
+    """Return the policy of records that wait; None if it cannot be read."""
+    try:
+        return WritePolicy.from_dict(msgspec.json.decode(policy, type=dict[str, Any]))
+    except (InvalidInput, msgspec.MsgspecError):
+        return None
+
+
+class Comparisons(Repository):
+    """The tables `uncompared`, `judgement` and `occurrence`."""
 
     def first(self, limit: int) -> Uncompared | None:
         """The first `limit` records that wait under a policy that can be read, or fewer; None if none does."""
@@ -656,65 +665,48 @@ class UncomparedRecords(Repository):
         else:
             self._execute("UPDATE uncompared SET first_id = ? WHERE first_id = ?", (following, first.first_id))
 
-
-@lru_cache(maxsize=16)
-def read_policy(policy: str) -> WritePolicy | None:
-    """Return the policy of records that wait; None if it cannot be read."""
-    try:
-        return WritePolicy.from_dict(msgspec.json.decode(policy, type=dict[str, Any]))
-    except (InvalidInput, msgspec.MsgspecError):
-        return None
-
-
-class Occurrences(Repository):
-    """The table `occurrence`."""
-
-    def of(self, row_ids: Sequence[int]) -> dict[int, list[Occurrence]]:
-        """The further times of these records, oldest first, by row id; records without any are absent."""
-        occurrences: dict[int, list[Occurrence]] = {}
-        for row_id, *row in self._execute(
-            f"SELECT record_id, at, text FROM occurrence WHERE record_id {IN_ARRAY} ORDER BY record_id, at, id",
-            (self._id_array(row_ids),),
-        ):
-            occurrences.setdefault(row_id, []).append(read_row(tuple(row), Occurrence, "an occurrence at"))
-        return occurrences
-
-    def add(self, rows: Iterable[tuple[int, int, str | None]]) -> None:
-        """Add times, given as row id, time and (where it differs from the record's) text."""
-        self._insert_many("occurrence", "record_id, at, text", [*rows])
-
-    def last_id(self) -> int:
-        """The number of the newest; a new one is no change of the feed."""
-        return self._number("SELECT coalesce(max(id), 0) FROM occurrence")
-
-    def move(self, row_id: int, to_id: int) -> None:
-        """Leave the times of a text that has been replaced to its closed version."""
-        self._execute("UPDATE occurrence SET record_id = ? WHERE record_id = ?", (to_id, row_id))
-
-
-class Judgements(Repository):
-    """The table `judgement`."""
-
-    def waiting(self, limit: int) -> list[Judgement]:
-        """The first pairs, in order of their row ids."""
+    def pairs(self, limit: int) -> list[Judgement]:
+        """The first pairs that wait to be judged, in order of their row ids."""
         rows = self._execute(
             "SELECT old_id, new_id, confidence, reason, created_at FROM judgement ORDER BY old_id, new_id LIMIT ?",
             (limit,),
         )
         return [Judgement(*row) for row in rows]
 
-    def count(self) -> int:
-        """The number that wait."""
+    def count_pairs(self) -> int:
+        """The number of pairs that wait to be judged."""
         return self._number("SELECT count(*) FROM judgement")
 
-    def put(self, rows: Iterable[Judgement]) -> None:
-        """Have pairs wait."""
+    def put_pairs(self, rows: Iterable[Judgement]) -> None:
+        """Queue pairs for judging."""
         self._execute_many(
             "INSERT INTO judgement VALUES (?, ?, ?, ?, ?) ON CONFLICT (old_id, new_id) DO UPDATE SET "
             "confidence = excluded.confidence, reason = excluded.reason, created_at = excluded.created_at",
             [*rows],
         )
 
-    def drop(self, pairs: Iterable[tuple[int, int]]) -> None:
+    def drop_pairs(self, pairs: Iterable[tuple[int, int]]) -> None:
         """Remove pairs (old, new)."""
         self._execute_many("DELETE FROM judgement WHERE old_id = ? AND new_id = ?", [*pairs])
+
+    def occurrences(self, row_ids: Sequence[int]) -> dict[int, list[Occurrence]]:
+        """The further times of these records, oldest first, by row id; records without any are absent."""
+        by_id: dict[int, list[Occurrence]] = {}
+        for row_id, *row in self._execute(
+            f"SELECT record_id, at, text FROM occurrence WHERE record_id {IN_ARRAY} ORDER BY record_id, at, id",
+            (self._id_array(row_ids),),
+        ):
+            by_id.setdefault(row_id, []).append(read_row(tuple(row), Occurrence, "an occurrence at"))
+        return by_id
+
+    def add_occurrences(self, rows: Iterable[tuple[int, int, str | None]]) -> None:
+        """Add further times, given as row id, time and (where it differs from the record's) text."""
+        self._insert_many("occurrence", "record_id, at, text", [*rows])
+
+    def last_occurrence(self) -> int:
+        """The number of the newest further time; a new one is no change of the feed."""
+        return self._number("SELECT coalesce(max(id), 0) FROM occurrence")
+
+    def move_occurrences(self, row_id: int, to_id: int) -> None:
+        """Leave the times of a text that has been replaced to its closed version."""
+        self._execute("UPDATE occurrence SET record_id = ? WHERE record_id = ?", (to_id, row_id))

@@ -11,6 +11,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from operator import itemgetter
 from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
 
 import msgspec
@@ -93,6 +94,9 @@ def stored_json(text: object, what: str, type: type[Typed]) -> Typed:
         raise StoreCorrupt(f"{what} is not what was stored ({fault}): another program changed it") from None
 
 
+_first = itemgetter(0)
+
+
 class Rows(Protocol):
     """The rows that a statement returned."""
 
@@ -143,7 +147,7 @@ class Repository:
         return self._execute(sql, bindings).fetchall()
 
     def _column(self, sql: str, bindings: Any = ()) -> list[Any]:
-        return [row[0] for row in self._execute(sql, bindings)]
+        return [*map(_first, self._execute(sql, bindings))]
 
     def _number(self, sql: str, bindings: Any = ()) -> int:
         return int(self._execute(sql, bindings).get)

@@ -386,8 +386,36 @@ _SUMS = ", ".join(
 )  # fmt: skip
 
 
-class Consolidations(Repository):
-    """The table `consolidation`, and the importance of episodes."""
+class ToolPattern(NamedTuple):
+    """The record of one tool list for one type of task; an average is None if no run told its figure."""
+
+    task_type: str
+    pattern: str
+    total_count: int
+    success_count: int
+    avg_steps: float | None
+    avg_tokens: float | None
+
+
+class Recovery(NamedTuple):
+    """The recovery that helped against an error of a tool."""
+
+    tool: str
+    error_pattern: str
+    error: str
+    recovery: str
+    total_count: int
+
+
+class _Use(NamedTuple):
+    public_id: str
+    success_rate: float
+    use_count: int
+    success_count: int
+
+
+class Tiers(Repository):
+    """The tables `consolidation`, `tool_pattern`, `error_recovery`, `procedure_use` and `working_state`."""
 
     def last_episode(self, scope: str) -> int:
         """The row id of the newest episode of exactly this scope; 0 for none."""
@@ -397,11 +425,11 @@ class Consolidations(Repository):
             (scope,),
         )
 
-    def last(self, scope: str) -> CycleRow | None:
+    def last_cycle(self, scope: str) -> CycleRow | None:
         """The newest cycle of exactly this scope."""
-        return next(iter(self.of_scope(scope, 1)), None)
+        return next(iter(self.cycles(scope, 1)), None)
 
-    def of_scope(self, scope: str, limit: int) -> list[CycleRow]:
+    def cycles(self, scope: str, limit: int) -> list[CycleRow]:
         """The cycles of exactly this scope, newest first."""
         rows = self._rows(f"{_CYCLE} WHERE p.path = ? ORDER BY c.id DESC LIMIT ?", (scope, limit))
         return read_rows(rows, CycleRow, "consolidation")
@@ -444,45 +472,20 @@ class Consolidations(Repository):
         self._tx.changes.append("update", last)
         return multiplied + len(doomed), len(doomed)
 
-    def change(self, row: CycleRow) -> None:
+    def change_cycle(self, row: CycleRow) -> None:
         """Update a cycle after its episodes were extracted."""
         self._execute(
             "UPDATE consolidation SET replayed_id = ?, replayed = ?, promoted = ?, error = ? WHERE id = ?",
             (row.replayed_id, row.replayed, row.promoted, row.error, row.row_id),
         )
 
-    def add(self, row: CycleRow) -> None:
+    def add_cycle(self, row: CycleRow) -> None:
         """Add a cycle."""
         self._execute(
             "INSERT INTO consolidation (scope_id, trigger_id, replayed_id, created_at, compressed, pruned, replayed, "
             "promoted, error) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (self._tx.scopes.id_of(row.scope), *row[2:]),
         )
-
-
-class ToolPattern(NamedTuple):
-    """The record of one tool list for one type of task; an average is None if no run told its figure."""
-
-    task_type: str
-    pattern: str
-    total_count: int
-    success_count: int
-    avg_steps: float | None
-    avg_tokens: float | None
-
-
-class Recovery(NamedTuple):
-    """The recovery that helped against an error of a tool."""
-
-    tool: str
-    error_pattern: str
-    error: str
-    recovery: str
-    total_count: int
-
-
-class Experience(Repository):
-    """The tables `tool_pattern` and `error_recovery`."""
 
     def add_run(
         self, key: tuple[str, str, str], *, success: bool, steps: int | None, tokens: int | None, now: int
@@ -535,18 +538,7 @@ class Experience(Repository):
         )
         return read_rows(rows, Recovery, "error_recovery")
 
-
-class _Use(NamedTuple):
-    public_id: str
-    success_rate: float
-    use_count: int
-    success_count: int
-
-
-class Procedures(Repository):
-    """The table `procedure_use`."""
-
-    def named(self, scope: str, name: str) -> int | None:
+    def procedure_named(self, scope: str, name: str) -> int | None:
         """The row id of the procedure of this name in exactly this scope; the last stored of several."""
         named = self._tx.conditions.of_metadata(["name"], "eq", name)
         row_id: int | None = self._execute(
@@ -556,7 +548,7 @@ class Procedures(Repository):
         ).get
         return row_id
 
-    def with_id(self, scope: str, public_id: str) -> int | None:
+    def procedure_with_id(self, scope: str, public_id: str) -> int | None:
         """The row id of the procedure with this public id in a scope or below it."""
         visible = self._tx.conditions.in_scopes([scope])
         row_id: int | None = self._execute(
@@ -594,11 +586,7 @@ class Procedures(Repository):
         )
         return {row.public_id: row[1:] for row in read_rows(rows, _Use, "procedure_use of")}
 
-
-class Working(Repository):
-    """The table `working_state`."""
-
-    def save(self, scope: str, items: str, now: int) -> None:
+    def save_working(self, scope: str, items: str, now: int) -> None:
         """Replace the working memory of exactly this scope, as JSON."""
         self._execute(
             "INSERT INTO working_state VALUES (?, ?, ?) "
@@ -606,7 +594,7 @@ class Working(Repository):
             (self._tx.scopes.id_of(scope), items, now),
         )
 
-    def load(self, scope: str) -> str | None:
+    def working(self, scope: str) -> str | None:
         """The working memory of exactly this scope, as JSON."""
         items: Any = self._execute(
             "SELECT w.items FROM working_state w JOIN scope p ON p.id = w.scope_id WHERE p.path = ?", (scope,)

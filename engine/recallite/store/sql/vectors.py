@@ -159,11 +159,12 @@ class Vectors(Repository):
 
     def active_embedder(self) -> EmbedderRow | None:
         """The embedder of the vectors that recall uses; None before the first vector."""
-        return self._tx.known("embedder", self._read_active)
 
-    def _read_active(self) -> EmbedderRow | None:
-        row = self._execute(f"SELECT {_EMBEDDER} FROM embedder WHERE active").fetchone()
-        return None if row is None else EmbedderRow(*row)
+        def read() -> EmbedderRow | None:
+            row = self._execute(f"SELECT {_EMBEDDER} FROM embedder WHERE active").fetchone()
+            return None if row is None else EmbedderRow(*row)
+
+        return self._tx.known("embedder", read)
 
     def register_embedder(self, *, fingerprint: str, name: str, dimension: int) -> EmbedderRow:
         """The row of the active embedder, this one if the store has none; EmbedderMismatch if it is another."""
@@ -313,9 +314,8 @@ class Vectors(Repository):
                 for vector_id, (row_id, part, value, _) in zip(ids, vectors, strict=True)
             ],
         )
-        self.insert_token_codes(
-            [(vector_id, row[3]) for vector_id, row in zip(ids, vectors, strict=True) if row[3] is not None]
-        )
+        codes = [(vector_id, row[3]) for vector_id, row in zip(ids, vectors, strict=True) if row[3] is not None]
+        self._insert_many("token_code", "vector_id, codes", codes)
 
     def convert(self) -> None:
         """Convert the vectors of all embedders to the type that the settings name."""
@@ -331,10 +331,6 @@ class Vectors(Repository):
                 )
                 last = rows[-1][0]
             self._execute("UPDATE embedder SET vector_type = ? WHERE id = ?", (embedder.vector_type, embedder.id))
-
-    def insert_token_codes(self, rows: Sequence[tuple[int, bytes]]) -> None:
-        """Store (vector id, codes) rows."""
-        self._insert_many("token_code", "vector_id, codes", rows)
 
     def has_token_codes(self) -> bool:
         """Whether any vector has token codes."""
@@ -358,7 +354,8 @@ class Vectors(Repository):
             )
             if len(vectors) == len(parts):
                 pairs = zip(vectors, parts, strict=True)
-                self.insert_token_codes([(vector_id, part) for (vector_id, lacks), part in pairs if lacks])
+                lacking = [(vector_id, part) for (vector_id, lacks), part in pairs if lacks]
+                self._insert_many("token_code", "vector_id, codes", lacking)
                 changed.append(row_id)
         self._tx.changes.append_ids("text", changed)
         return len(changed)
@@ -383,16 +380,6 @@ class Vectors(Repository):
             "UPDATE record SET embedding_state = 'refused' WHERE id IN (SELECT f.record_id FROM refusal f "
             "JOIN embedder e ON e.id = f.embedder_id AND e.active)"
         )
-
-    def copy_refusals(self, row_id: int, to_id: int) -> None:
-        """Give a record the refusals of another."""
-        self._execute(
-            "INSERT INTO refusal SELECT ?, embedder_id, reason FROM refusal WHERE record_id = ?", (to_id, row_id)
-        )
-
-    def drop_refusals(self, row_id: int) -> None:
-        """Forget the refusals of a record."""
-        self._execute("DELETE FROM refusal WHERE record_id = ?", (row_id,))
 
     def forget_refusals(self, embedder_id: int) -> None:
         """Forget what an embedder refused; the records wait again."""

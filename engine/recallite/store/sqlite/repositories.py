@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from types import NoneType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -46,45 +47,35 @@ if TYPE_CHECKING:
 
 # Conditions as SQLite compares values: by the type of each value, and in metadata by JSON pointers.
 
-_LISTED = "IN (SELECT value FROM json_each(?))"
-
 
 class SqliteConditions(Conditions):
     """A value may be of any type in any column."""
 
     def by_value(self, field: str, expression: str, bound: tuple[Any, ...], operator: str, value: Any) -> Condition:
-        return _by_value(expression, bound, operator, value)
+        if operator == "in":
+            listed = msgspec.json.encode(value).decode()
+            return Condition(f"{expression} IN (SELECT value FROM json_each(?))", (*bound, listed))
+        if value is None:
+            return Condition(f"{expression} IS NULL", bound)
+        if operator == "eq":  # an index serves `=`, and not `IS ?`
+            return Condition(f"{expression} = ?", (*bound, value))
+        if operator == "contains":
+            return Condition(f"instr({expression}, ?) > 0", (*bound, value))
+        # SQLite orders any text above any number, so the types are compared first.
+        types = "'text'" if isinstance(value, str) else "'integer', 'real'"
+        return Condition(
+            f"typeof({expression}) IN ({types}) AND {expression} {ORDERS[operator]} ?", (*bound, *bound, value)
+        )
 
     def of_metadata(self, keys: Sequence[str], operator: str, value: Any) -> Condition:
         pointer = "$" + "".join(f'."{key}"' for key in keys)
-        if operator == "contains":
-            return _json_contains(pointer, value)
-        return _by_value("json_extract(r.metadata, ?)", (pointer,), operator, value)
-
-
-def _by_value(expression: str, bound: tuple[Any, ...], operator: str, value: Any) -> Condition:
-    if operator == "in":
-        return Condition(f"{expression} {_LISTED}", (*bound, msgspec.json.encode(value).decode()))
-    if value is None:
-        return Condition(f"{expression} IS NULL", bound)
-    if operator == "eq":  # an index serves `=`, and not `IS ?`
-        return Condition(f"{expression} = ?", (*bound, value))
-    if operator == "contains":
-        return Condition(f"instr({expression}, ?) > 0", (*bound, value))
-    # SQLite orders any text above any number, so the types are compared first.
-    types = "'text'" if isinstance(value, str) else "'integer', 'real'"
-    return Condition(
-        f"typeof({expression}) IN ({types}) AND {expression} {ORDERS[operator]} ?", (*bound, *bound, value)
-    )
-
-
-def _json_contains(pointer: str, value: Any) -> Condition:
-    text = value if isinstance(value, str) else None
-    return Condition(
-        "CASE json_type(r.metadata, ?) WHEN 'array' THEN EXISTS (SELECT 1 FROM json_each(r.metadata, ?) j "
-        "WHERE j.value IS ?) WHEN 'text' THEN coalesce(instr(json_extract(r.metadata, ?), ?) > 0, 0) ELSE 0 END",
-        (pointer, pointer, value, pointer, text),
-    )
+        if operator != "contains":
+            return self.by_value("", "json_extract(r.metadata, ?)", (pointer,), operator, value)
+        return Condition(
+            "CASE json_type(r.metadata, ?) WHEN 'array' THEN EXISTS (SELECT 1 FROM json_each(r.metadata, ?) j "
+            "WHERE j.value IS ?) WHEN 'text' THEN coalesce(instr(json_extract(r.metadata, ?), ?) > 0, 0) ELSE 0 END",
+            (pointer, pointer, value, pointer, value if isinstance(value, str) else None),
+        )
 
 
 # Records, which SQLite lists by their texts.
@@ -223,14 +214,10 @@ class SqliteIndexSnapshot(IndexSnapshot):
 
     _tx: SqliteTransaction
 
-    @property
-    def _filename(self) -> str:
-        return self._tx.connection.filename
-
     def discard(self) -> None:
         super().discard()
-        if self._filename:
-            for path in (snapshot_of(self._filename), part_of_snapshot(self._filename)):
+        if filename := self._tx.connection.filename:
+            for path in (snapshot_of(filename), part_of_snapshot(filename)):
                 with suppress(OSError):
                     os.unlink(path)
 
@@ -388,7 +375,6 @@ class SqliteChanges(Changes):
         return Commit(f"{self._tx.opened} {name} {sequence}")
 
     def last(self) -> int:
-        """The newest sequence number; 0 for a store without changes."""
         return self._last()[0]
 
     def _last(self) -> tuple[int, int]:
@@ -419,7 +405,8 @@ class SqliteChanges(Changes):
                 return None
         elif not rows or rows.pop(0)[:2] != (sequence, name):
             return None
-        return None if any(row[-1] == "reload" for row in rows) else [Change(*row[2:]) for row in rows]
+        changes = [Change(*row[2:]) for row in rows]
+        return None if "reload" in {operation for _, _, operation in changes} else changes
 
     def refresh(self) -> None:
         if self._tx.connection.in_transaction:
@@ -428,6 +415,7 @@ class SqliteChanges(Changes):
             self._seen = None
 
 
+@lru_cache(maxsize=16)
 def _parts(commit: Commit) -> tuple[int, int, int]:
     opened, name, sequence = map(int, commit.split(" "))
     return opened, sequence, name

@@ -134,7 +134,13 @@ class SqliteStore(Store):
                     self._held.begin(connection)
                 with self._undone():
                     yield writer
-                    self._commit(writer)
+                    self._check_begun(connection)
+                    held_files = self._held if writer.wrote else None
+                    if held_files is not None:
+                        held_files.mark(connection, f"{writer.commit_name:x}")
+                    connection.execute("COMMIT")
+                    if held_files is not None:
+                        held_files.committed(connection, writer.fed)
             except BaseException:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
@@ -172,16 +178,6 @@ class SqliteStore(Store):
                 "it again"
             )
 
-    def _commit(self, writer: SqliteTransaction) -> None:
-        connection = writer.connection
-        self._check_begun(connection)
-        held_files = self._held if writer.wrote else None
-        if held_files is not None:
-            held_files.mark(connection, f"{writer.commit_name:x}")
-        connection.execute("COMMIT")
-        if held_files is not None:
-            held_files.committed(connection, writer.fed)
-
     @contextmanager
     def _entered(self, *, background: bool) -> Iterator[None]:
         """Hold the lock of this process's threads. Who has to wait for it goes before the background."""
@@ -206,23 +202,19 @@ class SqliteStore(Store):
                 if not wait or time.monotonic() >= deadline:
                     raise apsw.BusyError("another process is writing")
                 if background:
-                    self._let_pass(pause)
+                    self._lock.release()  # this process's threads may write, and whoever waits in another one
+                    try:
+                        time.sleep(pause)
+                        self._turnstile.wait_until_free()
+                    finally:
+                        self._lock.acquire()
+                    self.check_usable()
                 else:
                     if pause == _FIRST_PAUSE_SECONDS:
                         waiting.enter_context(self._turnstile.waiting())
                     time.sleep(pause)
                 # SQLite itself would ask ten times a second only, after a while.
                 pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
-
-    def _let_pass(self, seconds: float) -> None:
-        """Let this process's threads write, and whoever waits in another one."""
-        self._lock.release()
-        try:
-            time.sleep(seconds)
-            self._turnstile.wait_until_free()
-        finally:
-            self._lock.acquire()
-        self.check_usable()
 
     def _has_begun(self) -> bool:
         """Whether a write transaction could begin at once."""

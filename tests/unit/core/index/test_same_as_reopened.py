@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from recallite import Memory
 from recallite.index import table
-from recallite.index.conditions import met_conditions
+from recallite.index.memory_index import met_conditions
 from recallite.index.table import RecordTable, RowFilter
 from recallite.model.filters import Filter
 from recallite.model.records import NewRecord

@@ -32,8 +32,8 @@ def fill(path: str, folder, notes: int = 120) -> None:
         with store.atomic() as writer:
             ids = writer.records.find_ids([first.id, second.id], "/")
             old, new = sorted(ids.values())
-            writer.uncompared.add([new], policy_json(WritePolicy()))
-            writer.judgements.put([Judgement(old, new, 0.5, "may be the same", NOW)])
+            writer.comparisons.add([new], policy_json(WritePolicy()))
+            writer.comparisons.put_pairs([Judgement(old, new, 0.5, "may be the same", NOW)])
             embedder = writer.vectors.active_embedder()
             writer.vectors.add_refusals(embedder.id, {old: "too long"})
             writer.embedding_cache.keep(embedder, {b"h" * 32: Parts((unit(1, embedder.dimension).tobytes(),))}, None)
