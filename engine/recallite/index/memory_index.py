@@ -144,7 +144,7 @@ class MemoryIndex:
         grown[: len(listed)] = listed
         grown[self.table.known_rows(ids)] = 0
         grown[self.table.known_rows(read_ids(ids))] = 1
-        self._cache(("listing", key), (grown, seen))
+        self.cached("listing", key, lambda: (grown, seen), anew=True)
         return grown
 
     def rows(self, key: Hashable, read_ids: Callable[[], Sequence[int]]) -> NDArray[np.int64]:
@@ -172,28 +172,24 @@ class MemoryIndex:
 
         return self.cached("selection", key, select)
 
-    def cached(self, kind: str, key: Hashable, make: Callable[[], Value]) -> Value:
-        """The value that `make` returns, cached by kind and key until the index changes."""
-        values = self._values
-        entry = values.get((kind, key))
-        if entry is not None:
+    def cached(self, kind: str, key: Hashable, make: Callable[[], Value], *, anew: bool = False) -> Value:
+        """The value that `make` returns, cached by kind and key until the index changes or it is made `anew`."""
+        values, name = self._values, (kind, key)
+        entry = values.get(name)
+        if entry is not None and not anew:
             return entry[0]  # type: ignore[no-any-return]
-        value = make()
-        self._cache((kind, key), value)
-        return value
-
-    def _cache(self, key: tuple[str, Hashable], value: Any) -> None:
+        value, size = make(), 0
         # The masks of statistics are cached by themselves.
-        size, values = 0, self._values
         for array in value if isinstance(value, tuple) else (value,):
             if isinstance(array, np.ndarray):
                 size += array.nbytes
         with self._values_lock:  # recalls share the index: another thread may add while the oldest is being found
-            self._value_bytes -= values.pop(key, (None, 0))[1]
+            self._value_bytes -= values.pop(name, (None, 0))[1]
             while len(values) >= _VALUES_CACHED and self._value_bytes + size > _BYTES_CACHED:
                 self._value_bytes -= values.pop(next(iter(values)))[1]
             self._value_bytes += size
-            values[key] = value, size
+            values[name] = value, size
+        return value
 
     def _drop_values(self, *, only_added: bool) -> None:
         """Drop cached values that do not outlive a change; `only_added`: it only added current records."""
@@ -401,8 +397,8 @@ class MemoryIndex:
             self.table.overwrite(columns)
             self._read_frames(reader, columns.ids)  # a change of kind changes them
             self.graph.insert(rows)
-        if touched["frames"]:
-            self._read_frames(reader, np.array(sorted(touched["frames"] & self._held(touched["frames"])), np.int64))
+        if stated := touched["frames"] - new:
+            self._read_frames(reader, np.array(sorted(self._held(stated)), np.int64))
         if new or touched["update"]:
             ids = sorted(new | touched["update"])
             self.table.put_standing(reader.standing.named(ids), ids)

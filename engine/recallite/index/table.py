@@ -260,8 +260,10 @@ class RecordTable(IndexPart):
         if named or self.standing[rows].any():
             self._standing_rows = None
         self.standing[rows] = 0
-        for kind, value in _STANDING.items():
-            self.standing[self.known_rows([row_id for row_id, name in named.items() if name == kind])] = value
+        if named:
+            found = self.rows_of(np.array([*named], dtype=np.int64))
+            values = np.array([*map(_STANDING.__getitem__, named.values())], dtype=np.uint8)
+            self.standing[found[found >= 0]] = values[found >= 0]
 
     @property
     def standing_rows(self) -> NDArray[np.int64]:

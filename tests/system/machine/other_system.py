@@ -94,7 +94,7 @@ def use_a_memory(folder: pathlib.Path) -> dict[str, object]:
         if where:
             growing.folder = where
         growing.extend(numbers)
-        found[name] = bool((growing.array == numbers).all()) and growing._folder == where
+        found[name] = bool((growing.array == numbers).all()) and growing.folder == where
 
     found["files"] = sorted(each.name for each in folder.iterdir())
     return found

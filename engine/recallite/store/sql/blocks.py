@@ -193,18 +193,16 @@ class Blocks(Repository):
 def packed_rows(rows: list[tuple[int, int, Any]], dimension: int) -> PackedVectors:
     """Pack (id, record id, value) rows, without values of another size or type: `verify` names them."""
     whole = [row for row in rows if isinstance(row[2], bytes) and len(row[2]) in (2 * dimension, 4 * dimension)]
-    numbers = np.array([row[:2] for row in whole], dtype=np.int64).reshape(-1, 2)
-    return pack(numbers[:, 0], numbers[:, 1], as_float32([row[2] for row in whole], dimension))
+    ids, owners, values = zip(*whole, strict=True) if whole else ((), (), ())
+    return pack(np.array(ids, dtype=np.int64), np.array(owners, dtype=np.int64), as_float32(values, dimension))
 
 
 def token_block(rows: list[tuple[int, Any]]) -> TokenBlock:
     """The codes of these vectors; what is no array of uint64 is left out: `verify` names it."""
     whole = [row for row in rows if isinstance(row[1], bytes) and not len(row[1]) % 8]
-    return TokenBlock(
-        np.array([row[0] for row in whole], dtype=np.int64),
-        np.array([len(row[1]) // 8 for row in whole], dtype=np.int64),
-        np.frombuffer(b"".join([row[1] for row in whole]), dtype="<u8"),
-    )
+    ids, codes = zip(*whole, strict=True) if whole else ((), ())
+    counts = np.array([*map(len, codes)], dtype=np.int64) // 8
+    return TokenBlock(np.array(ids, dtype=np.int64), counts, np.frombuffer(b"".join(codes), dtype="<u8"))
 
 
 def term_block(ids: NDArray[np.int64], numbers: bytes, counts: bytes) -> TermBlock:

@@ -122,7 +122,8 @@ class Lexicon(Repository):
         """Store the words of records, adding new words: ids[i] gets those of text i, or of texts[i]."""
         words, counts, offsets = all_words.of(texts)
         cache = self._tx.numbers
-        epoch = self._tx.known("lexicon_epoch", self._read_epoch)
+        stored = "SELECT value FROM meta WHERE key = 'lexicon_epoch'"
+        epoch = self._tx.known("lexicon_epoch", lambda: int(self._execute(stored).get or 0))
         if epoch != cache.epoch or len(cache.written) > _CACHE_WORDS:
             cache.written.clear()
             cache.epoch = epoch
@@ -159,9 +160,6 @@ class Lexicon(Repository):
     def drop(self, ids: Sequence[int]) -> None:
         """Remove the words of records."""
         self._execute(f"DELETE FROM record_terms WHERE record_id {IN_ARRAY}", (self._id_array(ids),))
-
-    def _read_epoch(self) -> int:
-        return int(self._execute("SELECT value FROM meta WHERE key = 'lexicon_epoch'").get or 0)
 
 
 # Statements: their keys and frames.
@@ -494,10 +492,8 @@ class Statements(Repository):
             stored = self.stored(row_ids)
             forms = zip(stored.ids, self._forms(stored), strict=True)
             return [(row_id, _frames(form)) for row_id, form in forms if form is not None and form.frames]
-        return self._framed(row_ids) if len(row_ids) else []
-
-    def _framed(self, row_ids: NDArray[np.int64]) -> list[tuple[int, bytes]]:
-        """Ids and frames of these versions, without the ones that have no frames."""
+        if not len(row_ids):
+            return []
         first, last = int(row_ids.min()), int(row_ids.max())
         if last - first >= 2 * len(row_ids):
             return self._rows(

@@ -518,7 +518,13 @@ class Supersessions(Repository):
             standing = self.of_old([old_id])
             if len(standing) > len(lost):
                 continue
-            edges = self._beyond([row.new_id for row in lost], purged)
+            # The supersessions that lead from purged records to the first that stay.
+            edges, seen, ids = list[Supersession](), set[int](), [row.new_id for row in lost]
+            while ids:
+                seen.update(ids)
+                further = self.of_old(ids)
+                edges += [edge for edge in further if edge.new_id not in purged]
+                ids = [edge.new_id for edge in further if edge.new_id in purged and edge.new_id not in seen]
             known_from = max(row.known_from for row in (*lost, *edges))
             following += {
                 edge.new_id: edge._replace(
@@ -527,17 +533,6 @@ class Supersessions(Repository):
                 for edge in edges
             }.values()
         return sorted(olds), following
-
-    def _beyond(self, ids: Sequence[int], purged: set[int]) -> list[Supersession]:
-        """The supersessions that lead from purged records to the first that stay."""
-        beyond: list[Supersession] = []
-        seen: set[int] = set()
-        while ids:
-            seen.update(ids)
-            edges = self.of_old(ids)
-            beyond += [edge for edge in edges if edge.new_id not in purged]
-            ids = [edge.new_id for edge in edges if edge.new_id in purged and edge.new_id not in seen]
-        return beyond
 
 
 def _supersession(row: tuple[Any, ...]) -> Supersession:

@@ -35,7 +35,7 @@ class PackedVectors(NamedTuple):
 
 def as_float32(values: Sequence[bytes], dimension: int) -> NDArray[np.float32]:
     """Return stored vectors as float32 (n, dimension); half the bytes mean float16."""
-    sizes = {len(value) for value in values}
+    sizes = {*map(len, values)}
     if len(sizes) > 1:
         return np.concatenate([as_float32([value], dimension) for value in values])
     stored = np.frombuffer(b"".join(values), dtype="<f2" if sizes == {2 * dimension} else "<f4")
@@ -49,17 +49,12 @@ def pack(ids: NDArray[np.int64], owners: NDArray[np.int64], values: NDArray[np.f
     except kernels.KernelError:
         finite = np.isfinite(values).all(axis=1)
         return pack(ids[finite], owners[finite], np.ascontiguousarray(values[finite]))
-    return PackedVectors(ids, owners, kernels.sketch(values), codes, scales, residuals_of(values, codes, scales))
-
-
-def residuals_of(values: NDArray[np.float32], codes: NDArray[np.int8], scales: NDArray[np.float32]) -> NDArray[np.int8]:
-    """The rest of vectors (n, dimension) that their codes leave, in steps of a 254th of a code's."""
     inverse = np.divide(1.0, scales, out=np.zeros(len(scales), dtype=np.float32), where=scales > 0)
     left = values * inverse[:, None]
     left -= codes
     left *= kernels.RESIDUAL_STEPS
     residuals: NDArray[np.int8] = np.clip(np.rint(left, out=left), -127, 127, out=left).astype(np.int8)
-    return residuals
+    return PackedVectors(ids, owners, kernels.sketch(values), codes, scales, residuals)
 
 
 # Embedders, vectors, token codes and refusals.

@@ -310,7 +310,8 @@ class SqliteStore(Store):
         # and removes the WAL as if nobody else had the file open.
         if not self._depth and self._held is not None and not self._held.usable(writer.connection):
             self._open_again()
-        return self._writer.connection
+            writer = self._writer
+        return writer.connection
 
     def _on_present_file(self, connection: apsw.Connection) -> apsw.Connection:
         """A connection in a write transaction on the file at the path, which was replaced if another waited for it."""
