@@ -121,7 +121,7 @@ class MemoryMap:
         bound = engine.within(filter, fields, takes_as_of=False)
         with engine.read() as reader:
             plane = self._plane(reader, engine)
-            labels = reader.overview.labels(bound, now_us())
+            labels = reader.records.labels(bound, now_us())
             left_out = reader.records.count_replaced(bound, now_us())
         return _points(labels, plane, engine.scope, left_out)
 

@@ -343,7 +343,7 @@ class MemoryIndex:
         self._load_links(reader.blocks.within(self.scope).links())
         for first in range(0, len(self.table), _FRAMES_AT_ONCE):
             self._read_frames(reader, self.table.ids[first : first + _FRAMES_AT_ONCE])
-        self.table.put_standing(reader.standing.named())
+        self.table.put_standing(reader.records.standing())
         if self._snapshots is not None and self.scope == "/":
             self._snapshots.loaded(self)
 
@@ -401,7 +401,7 @@ class MemoryIndex:
             self._read_frames(reader, np.array(sorted(self._held(stated)), np.int64))
         if new or touched["update"]:
             ids = sorted(new | touched["update"])
-            self.table.put_standing(reader.standing.named(ids), ids)
+            self.table.put_standing(reader.records.standing(ids), ids)
         relinked = sorted(touched["link"] | moved_in | (touched["text"] - touched["delete"]))
         if relinked:
             for row in self.table.known_rows(relinked).tolist():

@@ -234,9 +234,7 @@ class RecordTable(IndexPart):
         known = rows >= 0
         rows = rows[known]
         self._kind_numbers.update(columns.kind_numbers)
-        for name in _DENSE:
-            getattr(self, f"_{name}").put(rows, getattr(columns, name)[known])
-        for name in _SPARSE:
+        for name in (*_DENSE, *_SPARSE):
             getattr(self, f"_{name}").put(rows, getattr(columns, name)[known])
         self._recorded_from.put(rows, columns.recorded_from[known], columns.created_at[known])
         self._positioned.put(rows, columns.positions[known] != NEVER)

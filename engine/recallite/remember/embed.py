@@ -201,7 +201,7 @@ def finished(parts: Mapping[int, Parts]) -> dict[int, Parts]:
 
 def retry_reason(parts: Iterable[Parts]) -> str | None:
     """Return the reason why embedding failed for the first text to be tried again; None if there is none."""
-    return next(iter([part.problem for part in parts if part.waits]), None)
+    return next(iter([part.problem for part in parts if part.problem is not None and not part.refused]), None)
 
 
 def _bisected(

@@ -152,16 +152,6 @@ class Parts(NamedTuple):
     problem: str | None = None
     refused: bool = False
 
-    @property
-    def refusal(self) -> str | None:
-        """Why the embedder refuses the text for good."""
-        return self.problem if self.refused else None
-
-    @property
-    def waits(self) -> bool:
-        """Whether the text is to be embedded later."""
-        return self.problem is not None and not self.refused
-
     def rows(self, row_id: int) -> list[tuple[int, int, bytes, bytes | None]]:
         """The rows that `Vectors.insert` takes."""
         codes = self.codes or (None,) * len(self.values)
@@ -278,12 +268,12 @@ class RowColumns(Sequence[Row]):
     def put_parts(self, made: Mapping[int, Parts], given: Collection[int]) -> None:
         """Set what embedding made of some rows; `given` are those whose vectors the caller gave."""
         for i, parts in made.items():
+            refused, pending = (parts.problem, False) if parts.refused else (None, parts.problem is not None)
             self.vectors[i], self.codes[i], self.vectors_given[i] = parts.values, parts.codes, i in given
-            if parts.problem is not None:
-                self.refused[i], self.pending[i] = parts.refusal, parts.waits
+            self.refused[i], self.pending[i] = refused, pending
             if (row := self._made.get(i)) is not None:
                 row.vectors, row.codes, row.vectors_given = parts.values, parts.codes, i in given
-                row.refused, row.pending = parts.refusal, parts.waits
+                row.refused, row.pending = refused, pending
 
     @property
     def embedding_states(self) -> list[EmbeddingState]:

@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 
 from recallite.store.columns import Derive
 from recallite.store.sql.blocks import Blocks, Changes, Commit
-from recallite.store.sql.derived import Lexicon, StandingRecords, Statements, WordNumbers
+from recallite.store.sql.derived import Lexicon, Statements, WordNumbers
 from recallite.store.sql.maintenance import Copying, Erasure
 from recallite.store.sql.meta import AccessTokens, IndexSnapshot, Meta, Scopes, Synced
-from recallite.store.sql.record_reading import Overview
 from recallite.store.sql.records import Records
 from recallite.store.sql.relations import Comparisons, Links, Supersessions
 from recallite.store.sql.repository import Conditions, Repository, SqlConnection
@@ -86,12 +85,10 @@ class Reader(ABC):
     lexicon: Lexicon
     links: Links
     meta: Meta
-    overview: Overview
     records: Records
     scopes: Scopes
     sessions: Sessions
     snapshot: IndexSnapshot
-    standing: StandingRecords
     statements: Statements
     supersessions: Supersessions
     synced: Synced
@@ -103,14 +100,18 @@ class Reader(ABC):
     def sees_one_commit(self) -> bool:
         """Whether no other writer can commit what this transaction sees, until it asks for the newest commit."""
 
+    connection: SqlConnection
+    # The commit at which the transaction of a caller began, inside it.
+    began: Commit | None = None
+
     @property
-    @abstractmethod
     def uncommitted(self) -> bool:
         """Whether it sees what was written in the `Store.transaction` that this thread is inside."""
+        return self.began is not None and not self.changes.matches(self.began)
 
-    @abstractmethod
     def sql(self) -> ReadOnlySql:
         """A handle for SQL over the documented views."""
+        return ReadOnlySql(self.connection)
 
 
 class Writer(Reader):
@@ -132,17 +133,8 @@ class Writer(Reader):
         self.numbers = numbers
         self.derive = derive
         self.conditions = conditions
-        # The commit at which the transaction of a caller began, inside it.
-        self.began: Commit | None = None
         for name, repository in _repositories(type(self)).items():
             setattr(self, name, repository(self))
-
-    @property
-    def uncommitted(self) -> bool:
-        return self.began is not None and not self.changes.matches(self.began)
-
-    def sql(self) -> ReadOnlySql:
-        return ReadOnlySql(self.connection)
 
     @staticmethod
     @abstractmethod

@@ -1,4 +1,4 @@
-"""What is derived from the texts of records: words, keys, frames and outlines of statements, and what stands.
+"""What is derived from the texts of records: words, and the keys, frames and outlines of statements.
 
 It comes as a `Derivation`, by the function that the store was opened with, and is stored as it comes: nothing here
 reads a text. `rebuild` has all of it derived again.
@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from recallite.errors import StoreCorrupt
 from recallite.model.authority import LOWEST_RANK
 from recallite.model.filters import CHUNK_KIND
-from recallite.model.records import Standing
 from recallite.store.columns import StatementForm, Texts, Words
 from recallite.store.sql.relations import beginning
 from recallite.store.sql.repository import IN_ARRAY, TAGS_SQL, Repository, json_list, read_rows
@@ -556,29 +555,3 @@ def _within(keys: Sequence[int], scope_id: int, rank: int) -> list[int]:
 @lru_cache(maxsize=4096)
 def _salt(scope_id: int, rank: int) -> int:
     return int.from_bytes(blake2b(f"{scope_id}{rank or ''}".encode(), digest_size=8).digest(), "little", signed=True)
-
-
-# Standing instructions and preferences among the records.
-
-
-class StandingRecords(Repository):
-    """The table `standing`; most records are not in it."""
-
-    def put(self, named: Iterable[tuple[int, Standing | None]]) -> None:
-        """Mark records, by row id, as instructions and preferences; None marks nothing."""
-        self._insert_many("standing", "record_id, name", [row for row in named if row[1] is not None])
-
-    def drop(self, ids: Sequence[int]) -> None:
-        """Remove the marks of records."""
-        self._execute(f"DELETE FROM standing WHERE record_id {IN_ARRAY}", (self._id_array(ids),))
-
-    def named(self, among: Sequence[int] | None = None) -> dict[int, Standing]:
-        """Return the row ids, ascending, with the name of each; only ids in `among`, unless it is None."""
-        if among is None:
-            return dict(self._execute("SELECT record_id, name FROM standing ORDER BY record_id"))
-        return dict(
-            self._execute(
-                f"SELECT record_id, name FROM standing WHERE record_id {IN_ARRAY} ORDER BY record_id",
-                (self._id_array(among),),
-            )
-        )

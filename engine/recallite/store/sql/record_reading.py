@@ -263,6 +263,36 @@ class _Opened(NamedTuple):
     public_id: str
 
 
+# Columns of many records at once, without their texts, for pictures of a whole store.
+
+_DAY_US = 86_400_000_000
+
+
+class Labels(NamedTuple):
+    """Row ids, ascending, and in their order: public ids, scope ids, kinds, and source ids, -1 for none.
+
+    `superseded` says which of them another supersedes though they may still hold.
+
+    `scope_names` and `source_names` give names by id, also of scopes and sources that none of these records has.
+    """
+
+    ids: NDArray[np.int64]
+    public_ids: list[str]
+    scopes: NDArray[np.int64]
+    kinds: list[str]
+    sources: NDArray[np.int64]
+    superseded: NDArray[np.bool_]
+    scope_names: dict[int, str]
+    source_names: dict[int, str]
+
+
+def _from(filter: Filter) -> str:
+    """The records of a whole store in their order: through an index, as SQLite would read them, takes five times as
+    long.
+    """
+    return "record r NOT INDEXED" if not filter.scopes or "/" in filter.scopes else "record r"
+
+
 class RecordReader(Repository):
     """The table `record` and what belongs to it, as a reader sees it."""
 
@@ -519,32 +549,13 @@ class RecordReader(Repository):
         """`get_many` by row id."""
         return dict(zip(sorted(ids), self.get_many(ids), strict=True))
 
+    def standing(self, among: Sequence[int] | None = None) -> dict[int, Standing]:
+        """Return the row ids, ascending, of standing instructions and preferences, and which of the two each is.
 
-# Columns of many records at once, without their texts, for pictures of a whole store.
-
-_DAY_US = 86_400_000_000
-
-
-class Labels(NamedTuple):
-    """Row ids, ascending, and in their order: public ids, scope ids, kinds, and source ids, -1 for none.
-
-    `superseded` says which of them another supersedes though they may still hold.
-
-    `scope_names` and `source_names` give names by id, also of scopes and sources that none of these records has.
-    """
-
-    ids: NDArray[np.int64]
-    public_ids: list[str]
-    scopes: NDArray[np.int64]
-    kinds: list[str]
-    sources: NDArray[np.int64]
-    superseded: NDArray[np.bool_]
-    scope_names: dict[int, str]
-    source_names: dict[int, str]
-
-
-class Overview(Repository):
-    """Ids, names and times of the records that a filter admits."""
+        Only ids in `among`, unless it is None.
+        """
+        within = ("", ()) if among is None else (f"WHERE record_id {IN_ARRAY} ", (self._id_array(among),))
+        return dict(self._execute(f"SELECT record_id, name FROM standing {within[0]}ORDER BY record_id", within[1]))
 
     def labels(self, filter: Filter, now: int) -> Labels:
         """Ids, scopes, kinds and sources of the records that a filter admits."""
@@ -583,10 +594,3 @@ class Overview(Repository):
             f"SELECT {day} AS day, count(*) FROM {_from(filter)} WHERE {condition.sql} GROUP BY day ORDER BY day",
             condition.values,
         )
-
-
-def _from(filter: Filter) -> str:
-    """The records of a whole store in their order: through an index, as SQLite would read them, takes five times as
-    long.
-    """
-    return "record r NOT INDEXED" if not filter.scopes or "/" in filter.scopes else "record r"

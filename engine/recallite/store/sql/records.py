@@ -116,7 +116,8 @@ class Records(RecordReader):
         indices = range(len(stored.ids)) if derived is None else derived
         standing = derivation.standing
         if any(standing):
-            self._tx.standing.put(zip(stored.ids, [standing[i] for i in indices], strict=True))
+            named = [(row_id, standing[i]) for row_id, i in zip(stored.ids, indices, strict=True) if standing[i]]
+            self._insert_many("standing", "record_id, name", named)
         if len(waiting) < len(stored.ids):
             self._tx.statements.put(
                 stored,
@@ -129,7 +130,7 @@ class Records(RecordReader):
     def derive(self, ids: Sequence[int]) -> None:
         """Derive again what belongs to the texts of these records, from what is stored of them."""
         self._tx.lexicon.drop(ids)
-        self._tx.standing.drop(ids)
+        self._execute(f"DELETE FROM standing WHERE record_id {IN_ARRAY}", (self._id_array(ids),))
         self._tx.statements.drop(ids)
         stored = self._tx.statements.stored(ids)
         if stored.ids:

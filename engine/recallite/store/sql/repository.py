@@ -201,7 +201,7 @@ _BEGINS = "coalesce(r.valid_from, r.created_at)"
 _UNDONE = (
     "r.public_id IN (SELECT o.public_id FROM supersession x JOIN record o ON o.id = x.old_id "
     "JOIN record n ON n.id = x.new_id WHERE x.known_until > ? AND x.known_from <= ? "
-    "AND x.certain AND (n.expires_at IS NULL OR n.expires_at > ?){held})"
+    "AND x.certain AND (n.expires_at IS NULL OR n.expires_at > ?) AND x.holds_from <= ?)"
 )
 ORDERS = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 """The operators that compare by order."""
@@ -227,9 +227,12 @@ class Conditions(ABC):
         """The records that a filter admits, among these versions."""
         parts = [_of_versions(versions, now if filter.as_of is None else filter.as_of, known=filter.as_of is not None)]
         if filter.valid_at is not None:
+            parts.append(Condition(f"{_BEGINS} <= ?", (filter.valid_at,)))
+            over = "r.valid_until IS NULL OR r.valid_resolved OR r.valid_until > ?"
+            parts.append(Condition(over, (filter.valid_at,)))
             parts += _held(filter.valid_at, now, filter.as_of)
         elif versions == "current" and not filter.include_superseded:
-            parts += _unsuperseded(now, filter.as_of)
+            parts += _held(now if filter.as_of is None else filter.as_of, now, filter.as_of)
         if filter.scopes:
             parts.append(self.in_scopes(filter.scopes))
         if filter.kinds:
@@ -333,32 +336,17 @@ def _of_versions(versions: Versions, moment: int, *, known: bool) -> Condition:
     )
 
 
-def _unsuperseded(now: int, known_at: int | None) -> list[Condition]:
-    """Records that nothing has superseded with certainty, or had at `known_at`, as the store knew it then.
+def _held(moment: int, now: int, known_at: int | None) -> list[Condition]:
+    """Records that nothing had superseded with certainty at a valid time, as it is known now or was at `known_at`.
 
     Successors may expire, and hide nothing before they hold.
     """
     if known_at is None:
-        return [Condition("r.held_until IS NULL OR r.superseded_until <= ? OR r.held_until > ?", (now, now))]
-    standing = "r.held_until IS NULL OR r.superseded_at > ? OR r.superseded_until <= ? OR r.held_until > ?"
-    undone = _UNDONE.format(held=" AND x.holds_from <= ?")
-    return [Condition(standing, (known_at,) * 3), Condition(f"NOT {undone}", (known_at,) * 4)]
-
-
-def _held(moment: int, now: int, known_at: int | None) -> list[Condition]:
-    """Records that held at a valid time, as it is known now or was at `known_at`."""
-    parts = [
-        Condition(f"{_BEGINS} <= ?", (moment,)),
-        Condition("r.valid_until IS NULL OR r.valid_resolved OR r.valid_until > ?", (moment,)),
-    ]
-    if known_at is None:
-        return [*parts, Condition("r.held_until IS NULL OR r.held_until > ? OR r.superseded_until <= ?", (moment, now))]
+        return [Condition("r.held_until IS NULL OR r.held_until > ? OR r.superseded_until <= ?", (moment, now))]
     standing = "r.held_until IS NULL OR r.held_until > ? OR r.superseded_at > ? OR r.superseded_until <= ?"
-    undone = _UNDONE.format(held=" AND x.holds_from <= ?")
     return [
-        *parts,
         Condition(standing, (moment, known_at, known_at)),
-        Condition(f"NOT {undone}", (*(known_at,) * 3, moment)),
+        Condition(f"NOT {_UNDONE}", (known_at, known_at, known_at, moment)),
     ]
 
 

@@ -58,11 +58,11 @@ def test_what_stands_is_marked_with_its_text(store):
         writer.records.change_text(ids[3], row("d", "Coffee"), None)
         writer.records.delete([ids[2]])
     with store.read() as reader:
-        standing = reader.standing.named()
+        standing = reader.records.standing()
         assert {key: standing[key] for key in ids[:2]} == {ids[0]: "instruction", ids[1]: "preference"}
         assert sorted(standing) == list(standing)
         assert list(standing.values()).count("preference") == 2  # the version that was closed is one still
-        assert reader.standing.named(ids[1:]) == {ids[1]: "preference"}
+        assert reader.records.standing(ids[1:]) == {ids[1]: "preference"}
         assert [record.standing for record in reader.records.history("d")] == ["preference", None]
         assert found(reader, Filter(where={"standing": "preference"})) == ["b"]
         assert reader.records.contexts(np.array([ids[1], ids[0], ids[2]])) == ["Ada", None, None]
