@@ -21,6 +21,7 @@ _FILE_CONTROL = 10
 _CALL = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)
 _UNDONE = "the write was rolled back"
 _SHORT = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+_SHORT_READ = apsw.SQLITE_IOERR_SHORT_READ
 _WRITING = (
     apsw.SQLITE_IOERR_WRITE, apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_DIR_FSYNC, apsw.SQLITE_IOERR_TRUNCATE,
     apsw.SQLITE_IOERR_DELETE, apsw.SQLITE_IOERR_SHMSIZE,
@@ -69,6 +70,7 @@ def as_store_error(
     fault: apsw.Error, path: str, connection: apsw.Connection | None, *, undone: str = _UNDONE
 ) -> StoreError:
     """The error for an error of SQLite; `undone` describes what happened to a write."""
+    extended = getattr(fault, "extendedresult", None)
     match fault:
         case apsw.BusyError() | apsw.LockedError():
             return StoreUnavailable(
@@ -87,14 +89,13 @@ def as_store_error(
         case apsw.CorruptError() if connection is not None and reading_failed(connection):
             # SQLite reports "malformed" also if the disk cannot be read; the error of the system tells these apart.
             return _refused(errno.EIO, path, doing="read", after="nothing was changed")
-        case apsw.CorruptError() | apsw.IOError(extendedresult=apsw.SQLITE_IOERR_SHORT_READ):
+        case apsw.CorruptError() | apsw.IOError() if isinstance(fault, apsw.CorruptError) or extended == _SHORT_READ:
             # A wrong page, or a database or WAL that ends too soon.
             return StoreCorrupt(
                 f"{path} is damaged ({fault}). Copy the file away, then try: recallite --db {path} verify, "
                 f"recallite --db {path} rebuild, or put a backup back: {restoring(path)}"
             )
         case apsw.IOError():
-            extended = getattr(fault, "extendedresult", None)
             doing, after = ("written", undone) if extended in _WRITING else ("read", "nothing was changed")
             if extended == apsw.SQLITE_IOERR_FSYNC and undone == _UNDONE:
                 # The commit is in the WAL, and comes back if a crash or a failed close follows.
