@@ -44,9 +44,9 @@ class RowFilter(Struct, frozen=True, kw_only=True):
     @property
     def only_scopes(self) -> bool:
         """True when nothing but scopes and expiry restricts."""
-        conditions = self.as_of, self.since, self.until, self.valid_at, self.condition_mask
-        hides = self.hidden is not None and len(self.hidden) > 0
-        return not self.kinds and not hides and all(value is None for value in conditions)
+        if self.kinds or (self.hidden is not None and len(self.hidden)) or self.condition_mask is not None:
+            return False
+        return self.as_of is self.since is self.until is self.valid_at is None
 
 
 PREFERENCE, INSTRUCTION = 1, 2

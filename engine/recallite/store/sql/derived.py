@@ -417,7 +417,7 @@ class Statements(Repository):
         candidates = []
         for kind, best in zip(kinds, ranked, strict=True):
             found = [row for row in best if row[1] in current and current[row[1]][0] == kind][:limit]
-            candidates.append([StatementCandidate(*current[row_id][1], weight) for weight, row_id in found])
+            candidates.append([StatementCandidate(*(*current[row_id][1], weight)) for weight, row_id in found])
         return candidates
 
     def of_text(self, sought: Sequence[SoughtText], now: int) -> list[list[StatementCandidate]]:
@@ -430,7 +430,7 @@ class Statements(Repository):
         by_text: dict[tuple[bytes, str, int | None], list[StatementCandidate]] = {}
         for row_id, ((kind, scope_id), fields) in self._current(alike, now).items():
             text = alike[row_id], kind, scope_id
-            by_text.setdefault(text, []).append(StatementCandidate(*fields, 1))
+            by_text.setdefault(text, []).append(StatementCandidate(*(*fields, 1)))
         return [
             by_text.get((query.key, query.kind, scopes.get(query.scope)), []) if by_text else [] for query in sought
         ]
@@ -455,7 +455,7 @@ class Statements(Repository):
         rows = self._execute(
             f"{_CANDIDATES} WHERE r.id {IN_ARRAY} AND r.recorded_until IS NULL", (self._id_array(sorted(row_ids)),)
         )
-        return {row_id: StatementCandidate(*fields, 0) for row_id, (_, fields) in _candidates(rows).items()}
+        return {row_id: StatementCandidate(*(*fields, 0)) for row_id, (_, fields) in _candidates(rows).items()}
 
     def superseded_of_text(self, sought: Sequence[SoughtText], without: Collection[int]) -> list[StatementCandidate]:
         """List the superseded records of these texts, scopes and kinds, except `without`."""

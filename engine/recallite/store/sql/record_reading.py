@@ -369,7 +369,7 @@ class RecordReader(Repository):
     ) -> list[int]:
         """Row ids of the records that a filter admits, ascending; only ids in `among`, unless it is None."""
         condition = self._tx.conditions.matching(filter, now, versions)
-        listed, bound = "record r", ()
+        listed, bound = "record r", tuple[Any, ...]()
         if among is not None:
             listed, bound = "carray(?) c CROSS JOIN record r ON r.id = c.value", (self._id_array(among),)
         return self._column(
