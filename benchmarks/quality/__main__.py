@@ -35,6 +35,7 @@ from benchmarks.quality import (
     scripts,
     truth_tables,
     updates,
+    written,
 )
 from benchmarks.quality.result import Evaluation
 from recallite import Memory, Settings
@@ -53,6 +54,7 @@ SETS: dict[str, Evaluation] = {
     "named": named.evaluate,
     "scripts": scripts.evaluate,
     "languages": languages.evaluate,
+    "written": written.evaluate,
     "requests": requests.evaluate,
     "precision": precision_bench.evaluate,
     "facts": fact_consolidation.evaluate,
@@ -64,7 +66,7 @@ SETS: dict[str, Evaluation] = {
 }
 # Sets that ask the stores of another share its cache.
 _CACHES = {"confidence": "locomo", "beam_updates": "beam", "longmemeval_updates": "longmemeval"}
-_OWN = ("first_tries", "left_out", "named", "scripts", "pairs", "dates", "junk")
+_OWN = ("first_tries", "left_out", "named", "scripts", "written", "pairs", "dates", "junk")
 RESULTS = saving.RESULTS / "quality.json"
 
 

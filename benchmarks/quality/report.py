@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from benchmarks.quality import languages, requests, truth_tables
+from benchmarks.quality import languages, requests, truth_tables, written
 from benchmarks.quality.columns import COLUMNS
 from benchmarks.saving import NotMeasured
 from benchmarks.tables import table
@@ -25,6 +25,7 @@ TITLES = {
     "named": "Named, stores with tags",
     "scripts": "Scripts, ten that the model does not read",
     "languages": "Languages, ten stores",
+    "written": "Written stores held out, ten languages",
     "requests": "Requests, eight stores",
     "precision": "PrecisionMemBench",
     **truth_tables.TITLES,
@@ -50,6 +51,7 @@ _MAIN = {
     "named": ("exact", "precision", "recall", "refused", "first"),
     "scripts": ("kept", "first", "refused", "quiet"),
     "languages": languages.METRICS,
+    "written": written.METRICS,
     "requests": requests.METRICS,
 }
 _BY_CATEGORY = {"locomo": "LoCoMo by category, default", "beam": "BEAM by type of question, default"}

@@ -183,6 +183,7 @@ def _facts(made: Iterator[Store], *, apart: bool) -> Iterator[Group]:
 class WrittenStore(NamedTuple):
     """Memories by number on one subject, and questions with the numbers of the memories that answer each alone."""
 
+    language: str
     subject: str
     memories: dict[int, str]
     questions: list[tuple[str, list[int]]]
@@ -204,7 +205,7 @@ def written_stores(apart: bool = False, foreign: bool = False) -> list[WrittenSt
             if match is None:
                 raise ValueError(f"{path.name} has a line that is no subject, memory or question: {line!r}")
             if subject := match["subject"]:
-                made.append(WrittenStore(subject, {}, []))
+                made.append(WrittenStore(path.stem if foreign else "en", subject, {}, []))
             elif text := match["text"]:
                 made[-1].memories[int(match["number"])] = text
             else:
