@@ -112,9 +112,8 @@ class Lexicon(Repository):
         if cache.asked_at != generation or len(cache.asked) > _CACHE_WORDS:
             cache.asked, cache.asked_at = {}, generation
         numbers = cache.asked
-        missing = [word for word in words if word not in numbers]
-        if missing:
-            numbers.update(self.lookup(missing))
+        if missing := {*words}.difference(numbers):
+            numbers.update(self.lookup([*missing]))
         return {word: numbers[word] for word in words if word in numbers}
 
     def put(self, ids: Sequence[int], all_words: Words, texts: Sequence[int] | None = None) -> None:
