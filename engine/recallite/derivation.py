@@ -40,12 +40,10 @@ class TextDerivation:
     def standing(self) -> list[Standing | None]:
         """Whether each is a standing instruction or preference; only the user's word is one."""
         texts = self._texts
-        of_user = [i for i, authority in enumerate(texts.authorities) if authority == 0]
-        names = standing_of_each([(texts.kinds[i], texts.texts[i], texts.contexts[i]) for i in of_user])
-        standing: list[Standing | None] = [None] * len(texts.texts)
-        for i, name in zip(of_user, names, strict=True):
-            standing[i] = name
-        return standing
+        of_user = zip(texts.kinds, texts.authorities, texts.texts, texts.contexts, strict=True)
+        return standing_of_each(
+            [(kind, "" if authority else text, context) for kind, authority, text, context in of_user]
+        )
 
     @cached_property
     def hashes(self) -> list[bytes]:

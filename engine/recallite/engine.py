@@ -340,7 +340,8 @@ class AccessLog:
     def pending(self, public_id: str) -> Access:
         """Accesses of a record that are not written yet."""
         with self._lock:
-            self._count()
+            if self._recalled:
+                self._count()
             return self._accesses.get(public_id, _NONE)
 
     def _count(self) -> None:

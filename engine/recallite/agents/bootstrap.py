@@ -191,8 +191,7 @@ def _standing(semantic: Semantic, agent: str | None, task: str) -> tuple[list[tu
     near = [hit for hit in hits if not hit.superseded_by or hit.id in may_hold]
     newest = semantic._list(agent, limit=PREFERENCES, where=preferred)
     seen = {hit.id for hit in near}
-    preferences: list[Record | Hit] = [*near]
-    preferences += (record for record in newest if record.id not in seen)
+    preferences: list[Record | Hit] = [*near, *(record for record in newest if record.id not in seen)]
     preferences = sorted(preferences[:PREFERENCES], key=_is_superseded)
     entries: list[tuple[str, Record | Hit]] = []
     for record, earlier in sorted(in_force(instructions), key=lambda part: bool(part[0].superseded_by)):
@@ -256,20 +255,15 @@ def _fit(sections: Sequence[_Section], budget: int, count: Callable[[list[str]],
                 left -= cost
     # The whole may have more tokens than its lines together: the last entries are dropped until it fits.
     while any(counts):
-        text = _text(sections, counts)
+        parts = [HEAD]
+        for section, most in zip(sections, counts, strict=True):
+            if most:
+                parts += [section.head(most), *(f"{line}\n" for line, _ in section.entries[:most])]
+        text = "".join(parts)
         if count([text])[0] <= budget:
             return counts, text
         counts[max(i for i in filled if counts[i])] -= 1
     return counts, ""
-
-
-def _text(sections: Sequence[_Section], counts: Sequence[int]) -> str:
-    parts = [HEAD]
-    for section, count in zip(sections, counts, strict=True):
-        if count:
-            parts.append(section.head(count))
-            parts += [f"{line}\n" for line, _ in section.entries[:count]]
-    return "".join(parts)
 
 
 def _session_lines(snapshot: Snapshot) -> list[str]:

@@ -357,8 +357,12 @@ class Consolidator(Service):
         As with `remember`, a newer fact supersedes an older one.
         """
         now = checks.now_us()
-        for fact, row in zip(facts, rows, strict=True):
-            _lower_to(writer, row, fact.episodes, scope)
+        for fact, row in zip(facts, rows, strict=True):  # each has the lowest authority of its episodes
+            sources = sorted(writer.records.find_ids(fact.episodes, scope).values())
+            ranks = [rank_of(episode.authority) for episode in writer.records.by_row_ids(sources).values()]
+            row.authority = min([row.authority, *ranks])
+            if row.authority:
+                row.standing = None
         known = [_known(writer, scope, row) for row in rows]
         new = [row for row, known_id in zip(rows, known, strict=True) if known_id is None]
         # Statements are compared; topics and links are for a caller's texts.
@@ -373,15 +377,6 @@ class Consolidator(Service):
             episodes = sorted(writer.records.find_ids(fact.episodes, scope).values())
             writer.links.put(LinkRow(episode, stored[id], "supports", 1.0, now) for episode in episodes)
         return sum(row.public_id in stored for row in new)
-
-
-def _lower_to(reader: Reader, row: Row, episodes: Sequence[str], scope: str) -> None:
-    """Give a fact the lowest authority of its episodes."""
-    ids = sorted(reader.records.find_ids(episodes, scope).values())
-    ranks = [rank_of(episode.authority) for episode in reader.records.by_row_ids(ids).values()]
-    row.authority = min([row.authority, *ranks])
-    if row.authority:
-        row.standing = None
 
 
 def _known(reader: Reader, scope: str, row: Row) -> str | None:

@@ -397,7 +397,13 @@ class Episodes(RecordTier, SnapshotService):
         if on is not None:
             if since is not None or until is not None:
                 raise InvalidInput("episodes are listed by on, or by since and until, not both")
-            since, until = _day(on)
+            if isinstance(on, str):  # any time of that day
+                on = checks.to_datetime(checks.check_time(on, "on") or 0).date()
+            if not isinstance(on, date) or isinstance(on, datetime):
+                raise InvalidInput(f"on is {shown(on)}: give a date, e.g. '2026-03-01'")
+            start = datetime(on.year, on.month, on.day)
+            end = start + timedelta(days=1, microseconds=-1)
+            since, until = f"{start.isoformat()}+00:00", f"{end.isoformat()}+00:00"
         return self._list(agent, limit=limit, order=order, where=where, since=since, until=until)
 
     def snapshot(
@@ -438,14 +444,3 @@ class AsyncEpisodes(AsyncTier[Episodes]):
     snapshot = awaited(Episodes.snapshot)
     last_snapshot = awaited(Episodes.last_snapshot)
     snapshots = awaited(Episodes.snapshots)
-
-
-def _day(on: date | str) -> tuple[str, str]:
-    """Return the first and last microsecond of a day of UTC; a text is any time of that day."""
-    if isinstance(on, str):
-        on = checks.to_datetime(checks.check_time(on, "on") or 0).date()
-    if not isinstance(on, date) or isinstance(on, datetime):
-        raise InvalidInput(f"on is {shown(on)}: give a date, e.g. '2026-03-01'")
-    start = datetime(on.year, on.month, on.day)
-    end = start + timedelta(days=1, microseconds=-1)
-    return f"{start.isoformat()}+00:00", f"{end.isoformat()}+00:00"

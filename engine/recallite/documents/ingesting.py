@@ -331,26 +331,37 @@ class Ingest:
 
     def run(self, sources: Iterable[object], on_progress: Progress | None) -> list[IngestedDocument]:
         """Ingest these sources. Raises DocumentError and InvalidInput."""
-        items = list({item.source: item for item in self._items(sources)}.values())
+        named: dict[str, _Source] = {}
+        for source in sources:
+            try:
+                for item in self._named(source):
+                    named[item.source] = item
+            except DocumentError as reason:
+                self._skip(without_userinfo(source) if isinstance(source, str) else shown(source), reason)
+        items = [*named.values()]
         parser: DocumentParser
         with plugins.load("functions", "document_parser")(self._limits) as parser:
             stream = self._new_documents(items, parser, on_progress)
             for written in write_documents(self._engine, stream, base=self._base, policy=self._options.policy):
                 self._report(written)
-        for source, first in self._repeats.items():
-            self._report_repeat(source, first)
-        self._report_gone()
+        with self._engine.store.read() as reader:
+            firsts = {repeat: reader.documents.find(self._scope, first) for repeat, first in self._repeats.items()}
+        for repeat, row in firsts.items():
+            if row is None:
+                fault = f"it has the bytes of {self._repeats[repeat]}, which could not be ingested"
+                self._skip(repeat, DocumentError(fault))
+            else:
+                self._report_duplicate(repeat, row, ())
+        if self._folders:  # documents of theirs that have no file any more stay until they are deleted
+            with self._engine.store.read() as reader:
+                stored = reader.documents.find_many(self._scope)
+            for source_of, document in stored.items():
+                if source_of.startswith(tuple(self._folders)) and self._is_gone(document):
+                    why = "its file is gone; the document stays until it is deleted"
+                    self.skipped.append(Skipped(source=source_of, reason=why))
         if on_progress is not None:
             on_progress(len(items), len(items))
         return [self._results[item.source] for item in items if item.source in self._results]
-
-    def _items(self, sources: Iterable[object]) -> Iterator[_Source]:
-        """Yield the documents that the sources name; a folder names the files in it."""
-        for source in sources:
-            try:
-                yield from self._named(source)
-            except DocumentError as reason:
-                self._skip(without_userinfo(source) if isinstance(source, str) else shown(source), reason)
 
     def _named(self, source: object) -> Iterator[_Source]:
         options = self._options
@@ -544,25 +555,6 @@ class Ingest:
         """Report a duplicate, and delete the outdated document stored under its own source."""
         delete_documents(self._engine, self._scope, [source])
         self._results[source] = _stored_already(other, source, warnings)
-
-    def _report_repeat(self, source: str, first: str) -> None:
-        with self._engine.store.read() as reader:
-            row = reader.documents.find(self._scope, first)
-        if row is None:
-            self._skip(source, DocumentError(f"it has the bytes of {first}, which could not be ingested"))
-        else:
-            self._report_duplicate(source, row, ())
-
-    def _report_gone(self) -> None:
-        """Report documents of these folders that have no file any more; they stay until they are deleted."""
-        if not self._folders:
-            return
-        with self._engine.store.read() as reader:
-            stored = reader.documents.find_many(self._scope)
-        for source, row in stored.items():
-            if source.startswith(tuple(self._folders)) and self._is_gone(row):
-                reason = "its file is gone; the document stays until it is deleted"
-                self.skipped.append(Skipped(source=source, reason=reason))
 
     def _skip(self, source: str, fault: DocumentError) -> None:
         message = str(fault)

@@ -64,7 +64,11 @@ def compose(hits: Hits, budget_tokens: int, count_tokens: Callable[[list[str]], 
                 left -= cost
     # The whole may have more tokens than its parts together: the last passages are dropped until it fits.
     while fitting:
-        text = _text(fitting)
+        by_document: dict[tuple[str, str], list[Hit]] = {}
+        for hit in fitting:
+            by_document.setdefault((hit.scope, "" if hit.source is None else hit.source.id), []).append(hit)
+        passages = (passage for chunks in by_document.values() for passage in _passages(chunks))
+        text = _HEAD + "".join(map(_block, passages))
         if count_tokens([text])[0] <= budget_tokens:
             return text
         fitting.pop()
@@ -90,13 +94,6 @@ def _shortened(hit: Hit, query: str, budget_tokens: int, count_tokens: Callable[
             return text
         length = int(length * _NARROW)
     return ""
-
-
-def _text(hits: Sequence[Hit]) -> str:
-    by_document: dict[tuple[str, str], list[Hit]] = {}
-    for hit in hits:
-        by_document.setdefault((hit.scope, "" if hit.source is None else hit.source.id), []).append(hit)
-    return _HEAD + "".join(_block(passage) for chunks in by_document.values() for passage in _passages(chunks))
 
 
 def _passages(hits: Sequence[Hit]) -> list[_Passage]:
@@ -260,16 +257,15 @@ class Knowledge(Service):
         hits = self._recall(None, CHUNK_KIND, query, limit, options)
         sources = {(hit.scope, hit.source.id) for hit in hits if hit.source is not None}
         with self._engine.store.read() as reader:
-            rows = {(scope, source): reader.documents.find(self._absolute(scope), source) for scope, source in sources}
+            rows = {}
+            for scope, source in sources:
+                within = scope[1:] if checks.is_shared(scope) else checks.join_scopes(self._base, scope) or "/"
+                rows[scope, source] = reader.documents.find(within, source)
         for i, hit in enumerate(hits):
             row = None if hit.source is None else rows[hit.scope, hit.source.id]
             if row is not None:
                 hits[i] = structs.replace(hit, metadata={**hit.metadata, "document": row.public_id})
         return hits
-
-    def _absolute(self, seen: str) -> str:
-        """Return the path of the scope of a hit."""
-        return seen[1:] if checks.is_shared(seen) else checks.join_scopes(self._base, seen) or "/"
 
     def context(
         self, /, query: str, budget_tokens: int = 2000, *, limit: int = _CONTEXT_HITS, **options: Unpack[RecallOptions]

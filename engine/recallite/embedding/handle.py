@@ -113,6 +113,8 @@ class EmbedderHandle:
         self.prefixes = prefixes
         self.stores_codes = token_codes
         self.spec = spec
+        # False when the settings turn embedding off.
+        self.enabled = spec != "none"
         self._query_cache_size = query_cache_size
         self._lock = threading.Lock()
         self._embedder: Embedder | None = None
@@ -124,11 +126,6 @@ class EmbedderHandle:
         # Its cohort, once a recall has measured it; None if weights of confidence were fitted for it.
         self.measured = False
         self.cohort: Cohort | None = None
-
-    @property
-    def enabled(self) -> bool:
-        """False when the settings turn embedding off."""
-        return self.spec != "none"
 
     @property
     def loaded(self) -> bool:

@@ -337,9 +337,9 @@ class OnnxEmbedder:
         for owner, (ids, context) in enumerate(zip(self._ids.encode(texts), contexts, strict=True)):
             head = headers[context]
             body = room - len(head)
-            head = np.concatenate((self._document_prefix, head))
+            head = np.concatenate((self._ids.before, self._document_prefix, head))
             for begin in [0] if len(ids) <= body else starts(len(ids), body, min(OVERLAP_TOKENS, body // 4)):
-                rows.append(self._ids.frame(np.concatenate((head, ids[begin : begin + body]))))
+                rows.append(np.concatenate((head, ids[begin : begin + body], self._ids.after)))
                 owners.append(owner)
         return rows, np.array(owners, np.int64)
 

@@ -53,13 +53,10 @@ class TokenIds:
         inner = [i for i, special in enumerate(framed.special_tokens_mask) if not special] or [len(framed.ids)]
         self.before = int64_array(framed.ids[: inner[0]])
         self.after = int64_array(framed.ids[inner[-1] + 1 :])
+        # The number of special tokens around every sequence.
+        self.specials = len(self.before) + len(self.after)
         self._informative: NDArray[np.bool_] | None = None
         self.padding: int = tokenizer.token_to_id("[PAD]") or tokenizer.token_to_id("<pad>") or 0
-
-    @property
-    def specials(self) -> int:
-        """Number of special tokens around every sequence."""
-        return len(self.before) + len(self.after)
 
     def encode(self, texts: Sequence[str], limit: int | None = None) -> list[NDArray[np.int64]]:
         """Ids of each text, the first `limit` if given. Raises EmbedderError."""
@@ -71,7 +68,7 @@ class TokenIds:
             else:
                 rows = iter(self._tokenizer.encode_batch_fast(short, add_special_tokens=False))
             return [
-                int64_array(next(rows).ids[:limit]) if len(text) <= PIECE_CHARS else self._long(text, limit)
+                np.array(next(rows).ids[:limit], np.int64) if len(text) <= PIECE_CHARS else self._long(text, limit)
                 for text in texts
             ]
         except Exception as reason:

@@ -9,7 +9,7 @@ stores it once they have row ids.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from heapq import nlargest
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
@@ -32,7 +32,7 @@ from recallite.remember.relations import (
 )
 from recallite.store.columns import Row, RowColumns
 from recallite.store.sql.derived import Sought, SoughtText, StatementCandidate
-from recallite.store.sql.relations import Judgement, LinkRow, Supersession
+from recallite.store.sql.relations import Judgement, LinkRow, Supersession, stated_at
 from recallite.store.transaction import Reader, Writer
 from recallite.text.standing import standing_of_each
 from recallite.text.statements import (
@@ -46,7 +46,7 @@ from recallite.text.statements import (
     several_valued,
     statement_of,
 )
-from recallite.text.statements.keys import record_keys
+from recallite.text.statements.keys import RecordKeys, record_keys
 from recallite.text.words import KEY_BYTES
 
 if TYPE_CHECKING:
@@ -61,7 +61,8 @@ _MOST_OF_A_KEY = 32
 _AT_ONCE = 256
 
 
-Verdicts: TypeAlias = dict[Hashable, Verdict]
+_PairKey: TypeAlias = tuple[str, str, str, str, bool, frozenset[str]]
+Verdicts: TypeAlias = dict[_PairKey, Verdict]
 """Verdicts on pairs, which depend on nothing but the pair and the policy."""
 
 
@@ -131,6 +132,8 @@ class Detection:
         self._by_key: dict[tuple[str, str, int, int], list[int]] = {}
         self._authorities: set[int] = set()
         self._written: set[int] = set()
+        # The rows of the block that was read last which may change others.
+        self._block: dict[int, Row] = {}
         # Records that this batch has superseded, by the keys of their texts, their ids, and the ids of records to which
         # it has given another text.
         self._formers: dict[bytes, list[Known]] = {}
@@ -147,12 +150,14 @@ class Detection:
 
     def compared(self, i: int) -> Detected:
         """The effects of a row on the records before it."""
-        row = self._rows[i]
-        if not self._is_compared(i, row):
+        if i >= self._read_to:
+            self._read(i)
+        row = self._block.get(i)
+        if row is None:
             return NOTHING
         effects: dict[str, list[Relation]] = {}
         same: Relation | None = None
-        for relation in self._relations(i):
+        for relation in self._relations(i, row):
             other = relation.other
             if relation.verdict.outcome == "same":
                 # A record with a caller's id repeats no other.
@@ -162,6 +167,8 @@ class Detection:
             elif of_one_subject(row, other):
                 for name in self._effects(row, relation):
                     effects.setdefault(name, []).append(relation)
+        if same is None and not effects:
+            return NOTHING
         if same is not None:
             # If something else was said between a statement and its repetition, the repetition is the last word.
             between = range(self.told_at(same.other) + 1, self.told_at(row) + 1)
@@ -186,25 +193,36 @@ class Detection:
 
     def wrote(self, i: int) -> None:
         """Compare the rows after this one with it."""
-        self._read(i)
+        if i >= self._read_to:
+            self._read(i)
         self._written.add(i)
 
     def _is_compared(self, i: int, row: Row) -> bool:
         """Whether a row may change others. A turn of a transcript is evidence; recall puts what it says in order."""
         return self._compares and row.kind not in KINDS_THAT_LAST and row.position is None
 
-    def claim(self, known: Known, before: dict[str, set[int]] | None = None) -> Claim:
-        """Return the claim of a record, with the times at which its text was said `before` (the present row)."""
-        before = self._before if before is None else before
-        return Claim.of(known, (*self._again.get(known.public_id, ()), *before.get(known.public_id, ())))
+    def claim(self, known: Known) -> Claim:
+        """Return the claim of a record, with the times at which its text was said before the present row."""
+        return Claim.of(known, self._told(known, self._before))
 
     def told_at(self, known: Known) -> int:
         """Return the time at which a record was said last, in microseconds."""
-        return self.claim(known).told_at[-1]
+        return self._told(known, self._before)[-1]
+
+    def _told(self, known: Known, before: dict[str, set[int]]) -> tuple[int, ...]:
+        """Return all times at which a record was said, ascending, with some that the store does not have yet."""
+        told_at = stated_at(known.created_at, known.recorded_from, known.valid_from, resolved=known.valid_resolved)
+        further: Sequence[int]
+        if isinstance(known, StatementCandidate):
+            further = known.repeated_at
+        else:
+            further = [moment for moment, _ in known.repeated] if known.repeated else ()
+        again, earlier = self._again.get(known.public_id, ()), before.get(known.public_id, ())
+        return tuple(sorted({told_at, *further, *again, *earlier})) if further or again or earlier else (told_at,)
 
     def said_again(self, known: Known, row: Row) -> None:
         """Compare rows with a record as one that was said again whenever a row was."""
-        self._again.setdefault(known.public_id, set()).update(self.claim(row).told_at)
+        self._again.setdefault(known.public_id, set()).update(self._told(row, self._before))
         self._told_again.add(known.public_id)
 
     def superseded(self, known: Known) -> None:
@@ -246,76 +264,76 @@ class Detection:
         least = self._policy.supersede_confidence
         return least is not None and verdict.confidence >= least
 
-    def _relations(self, i: int) -> Sequence[Relation]:
+    def _relations(self, i: int, row: Row) -> Sequence[Relation]:
         """The relations of a row to the records before it, without the records that hold beside it."""
-        self._read(i)
         compared = self._ahead.pop(i, None)
         gone = self._superseded | self._told_again if self._told_again else self._superseded
         # The rows that it was compared with must have been written, and none superseded or said again since.
         others = [other.public_id for other in compared.others] if gone and compared is not None else ()
         if compared is None or not self._written.issuperset(compared.indices) or not gone.isdisjoint(others):
-            (stored,) = self._stored([i], 2 * _MOST if self._superseded else _MOST)
-            compared = self._candidates(i, stored, i)
+            (stored,) = self._stored([row], 2 * _MOST if self._superseded else _MOST)
+            compared = self._candidates(i, row, stored, i)
             self._judge([compared])
         self._before = compared.times
         return compared.relations
 
     def _read(self, i: int) -> None:
-        """Read and judge the rows of a block, which begins with this one, unless they were."""
-        if i < self._read_to:
-            return
+        """Read and judge the rows of a block, which begins with this one."""
         begin, self._read_to = self._read_to, min(i + _AT_ONCE, len(self._rows))
-        ahead = [row for row in range(begin, self._read_to) if self._is_compared(row, self._rows[row])]
-        sought = [row for row in ahead if row >= i]
-        if len(sought) > 1:  # all at once, where keys ask for each
-            standing_of_each([("", self._rows[row].text, None) for row in sought])
-        stored = dict(zip(sought, self._stored(sought, _MOST), strict=True))
-        self._ahead, self._told_again = {}, set()
-        for earlier in ahead:
-            if earlier in stored:
-                self._ahead[earlier] = self._candidates(earlier, stored[earlier], i)
+        self._block, sought = {}, {}
+        for earlier in range(begin, self._read_to):
             row = self._rows[earlier]
+            if self._is_compared(earlier, row):
+                self._block[earlier] = row
+                if earlier >= i:
+                    sought[earlier] = row
+        if len(sought) > 1:  # all at once, where keys ask for each
+            standing_of_each([("", row.text, None) for row in sought.values()])
+        stored = dict(zip(sought, self._stored([*sought.values()], _MOST), strict=True))
+        self._ahead, self._told_again = {}, set()
+        for earlier, row in self._block.items():
+            if earlier in stored:
+                self._ahead[earlier] = self._candidates(earlier, row, stored[earlier], i)
             self._authorities.add(row.authority)
-            for key in self._stored_keys(row):
+            for key in self._keys(row).stored:
                 self._by_key.setdefault((row.scope, row.kind, row.authority, key), []).append(earlier)
             self._give_way()
         self._judge([*self._ahead.values()])
 
-    def _candidates(self, i: int, stored: Sequence[StatementCandidate], done: int) -> _Compared:
+    def _candidates(self, i: int, row: Row, stored: Sequence[StatementCandidate], done: int) -> _Compared:
         """The records of each authority that share most keys, where the first keys count most; of equals the newest.
 
         Earlier rows of the batch count as written from `done` on.
         """
-        row = self._rows[i]
         known, gone = {row.public_id}, self._superseded
         ranked: list[tuple[int, int, Known]] = []
         for authority in self._authorities:
-            shared = self._shared(i, authority, done)
+            shared = self._shared(i, row, authority, done)
             for earlier, weight in nlargest(2 * _MOST, shared.items(), key=lambda item: item[::-1]):
                 other = self._rows[earlier]
                 if other.public_id not in gone and other.public_id not in self._changed:
                     ranked.append((weight, earlier, other))
+                    known.add(other.public_id)
         of_batch = len(ranked)
-        known.update(other.public_id for _, _, other in ranked)
-        ranked += [
-            (other.shared, -rank, other)
-            for rank, other in enumerate(stored, 1)
-            if other.position is None and other.public_id not in known and other.public_id not in gone
-        ]
+        for rank, found in enumerate(stored, 1):
+            if found.position is None and found.public_id not in known and found.public_id not in gone:
+                ranked.append((found.shared, -rank, found))
         if of_batch:
             ranked.sort(key=lambda candidate: candidate[:2], reverse=True)
-        best: list[tuple[int, Known]] = []
+        others: list[Known] = []
+        indices: list[int] = []
         counts: Counter[int] = Counter()
         for _, earlier, candidate in ranked:
             counts[candidate.authority] += 1
             if counts[candidate.authority] <= _MOST:
-                best.append((earlier, candidate))
-        return _Compared(row, [candidate for _, candidate in best], [earlier for earlier, _ in best if earlier >= 0])
+                others.append(candidate)
+                if earlier >= 0:
+                    indices.append(earlier)
+        return _Compared(row, others, indices)
 
-    def _shared(self, i: int, authority: int, done: int) -> dict[int, int]:
+    def _shared(self, i: int, row: Row, authority: int, done: int) -> dict[int, int]:
         """The weight of the keys that a row shares with each of the rows before it that have this authority."""
-        row, written = self._rows[i], self._written
-        keys = self._sought_keys(row)
+        written, keys = self._written, self._keys(row).sought
         shared: dict[int, int] = {}
         for weight, key in zip(range(len(keys), 0, -1), keys, strict=True):
             before = (
@@ -350,80 +368,84 @@ class Detection:
         if not near:
             return
         self._find_said_before(near)
-        judged: list[tuple[_Compared, Known]] = []
-        pairs: list[Pair] = []
+        judged: list[tuple[_Compared, Known, _PairKey]] = []
+        unknown: dict[_PairKey, Pair] = {}
         for compared, other, may_replace in near:
-            told_at = compared.told_at = compared.told_at or self.claim(compared.row, compared.times).told_at
-            other_told_at = self.claim(other, compared.times).told_at
+            told_at = compared.told_at = compared.told_at or self._told(compared.row, compared.times)
+            other_told_at = self._told(other, compared.times)
             is_newer, apart = told_at[-1] >= other_told_at[-1], told_at[-1] != other_told_at[-1]
             later, earlier = (told_at, other_told_at) if is_newer else (other_told_at, told_at)
             both_ways = apart and later[0] <= earlier[-1]
             mine, his = statement_of(compared.row.text, compared.row.context), statement_of(other.text, other.context)
             for row_is_new in (is_newer, not is_newer)[: 1 + both_ways]:
                 if may_replace[not row_is_new]:
-                    judged.append((compared, other))
-                    pairs.append(Pair(mine, his, apart) if row_is_new else Pair(his, mine, apart))
+                    new, old = (mine, his) if row_is_new else (his, mine)
+                    key = new.text, new.speaker, old.text, old.speaker, apart, self._several
+                    judged.append((compared, other, key))
+                    if key not in self._verdicts:
+                        unknown[key] = Pair(new, old, apart)
+        if unknown:
+            self._verdicts.update(zip(unknown, judge_all([*unknown.values()], self._several), strict=True))
         found: dict[tuple[str, str], tuple[_Compared, Known, Verdict]] = {}
-        for (compared, other), verdict in zip(judged, self._verdicts_on(pairs), strict=True):
-            ends = compared.row.public_id, other.public_id
+        for compared, other, key in judged:
+            ends, verdict = (compared.row.public_id, other.public_id), self._verdicts[key]
             before = found.get(ends)
             replaces = verdict.outcome == "supersedes"
             if before is None or (replaces and before[2].outcome not in ("supersedes", "same")):
                 found[ends] = compared, other, verdict
-        least: dict[tuple[str, str], float | None] = {}
-        if self._policy.merge_strategy != "append":  # the latest of a topic is wanted
-            least = {ends: self._cosine_of_topic(*each) for ends, each in found.items()}
-        related = [
-            ends for ends, each in found.items() if each[2].outcome != "independent" or least.get(ends) is not None
-        ]
-        cosines = self._cosines([(found[ends][0].row, found[ends][1]) for ends in related])
-        for ends, cosine in zip(related, cosines, strict=True):
-            compared, other, verdict = found[ends]
+        related: list[tuple[_Compared, Known, Verdict, float | None]] = []
+        for compared, other, verdict in found.values():
+            least = None
             if verdict.outcome == "independent":
-                if cosine is None or cosine < (least.get(ends) or 0.0):
+                # The latest of a topic is wanted, or both hold.
+                appends = self._policy.merge_strategy == "append"
+                least = None if appends else self._cosine_of_topic(compared, other)
+                if least is None:
                     continue
-                verdict = ONE_TOPIC
-            compared.relations += (Relation(other, verdict, cosine),)
+            related.append((compared, other, verdict, least))
+        cosines = self._cosines([(compared.row, other) for compared, other, *_ in related]) if related else ()
+        for (compared, other, verdict, least), cosine in zip(related, cosines, strict=True):
+            if least is None:
+                compared.relations += (Relation(other, verdict, cosine),)
+            elif cosine is not None and cosine >= least:
+                compared.relations += (Relation(other, ONE_TOPIC, cosine),)
 
-    def _cosine_of_topic(self, compared: _Compared, other: Known, verdict: Verdict) -> float | None:
+    def _cosine_of_topic(self, compared: _Compared, other: Known) -> float | None:
         """The least cosine at which two that hold beside each other are of one topic."""
-        if verdict.outcome != "independent":
-            return None
-        old, new = sorted((compared.row, other), key=lambda known: self.claim(known, compared.times).told_at)
+        old, new = sorted((compared.row, other), key=lambda known: self._told(known, compared.times))
         return cosine_of_one_topic(
             statement_of(new.text, new.context), statement_of(old.text, old.context), self._several
         )
 
     def _find_said_before(self, near: Sequence[tuple[_Compared, Known, object]]) -> None:
         """Add the times at which records before each row had the same text, superseded ones among them."""
-        rows = [*{compared.row.public_id: compared for compared, *_ in near}.values()]
-        keys = [[known.content_hash[:KEY_BYTES] for known in (compared.row, *compared.others)] for compared in rows]
-        sought = {SoughtText(key, compared.row.scope, compared.row.kind)
-                  for compared, its_keys in zip(rows, keys, strict=True) for key in its_keys}  # fmt: skip
-        stored = {other.row_id for _, other, _ in near if isinstance(other, StatementCandidate)}
+        keys: dict[str, tuple[_Compared, list[bytes]]] = {}
+        sought: set[SoughtText] = set()
+        stored: set[int] = set()
+        for compared, other, _ in near:
+            if isinstance(other, StatementCandidate):
+                stored.add(other.row_id)
+            row = compared.row
+            if row.public_id not in keys or keys[row.public_id][0] is not compared:
+                its_keys = [known.content_hash[:KEY_BYTES] for known in (row, *compared.others)]
+                keys[row.public_id] = compared, its_keys
+                sought.update([SoughtText(key, row.scope, row.kind) for key in its_keys])
         before: dict[bytes, list[Known]] = {}
         for former in self._writer.statements.superseded_of_text([*sought], stored):
             before.setdefault(former.content_hash[:KEY_BYTES], []).append(former)
-        for compared, its_keys in zip(rows, keys, strict=True):
+        for compared, its_keys in keys.values():
             alike = len({*its_keys}) < len(its_keys)
             if not alike and before.keys().isdisjoint(its_keys) and self._formers.keys().isdisjoint(its_keys):
                 continue
             for key, known in zip(its_keys, (compared.row, *compared.others), strict=True):
                 others = (other for other, of in zip(compared.others, its_keys[1:], strict=True) if of == key)
                 for other in (*others, *before.get(key, ()), *self._formers.get(key, ())):
-                    if known.public_id != other.public_id and _is_same(known, other):
-                        compared.times.setdefault(known.public_id, set()).update(self.claim(other, {}).told_at)
-
-    def _verdicts_on(self, pairs: Sequence[Pair]) -> list[Verdict]:
-        """The verdicts on pairs; earlier verdicts are not made again."""
-        keys = [
-            (pair.new.text, pair.new.speaker, pair.old.text, pair.old.speaker, pair.later, self._several)
-            for pair in pairs
-        ]
-        known = self._verdicts
-        unknown = {key: pair for key, pair in zip(keys, pairs, strict=True) if key not in known}
-        known.update(zip(unknown, judge_all([*unknown.values()], self._several), strict=True))
-        return [known[key] for key in keys]
+                    # One statement of one subject by one authority.
+                    same = (known.context, known.authority, known.topic, known.metadata) == (
+                        other.context, other.authority, other.topic, other.metadata,
+                    )  # fmt: skip
+                    if same and known.public_id != other.public_id:
+                        compared.times.setdefault(known.public_id, set()).update(self._told(other, {}))
 
     def _cosines(self, pairs: Sequence[tuple[Row, Known]]) -> list[float | None]:
         """The cosine of each pair where both texts were embedded in one part."""
@@ -441,18 +463,14 @@ class Detection:
         vectors = [(vector(row), vector(other)) for row, other in pairs]
         return [None if one is None or two is None else float(one @ two) for one, two in vectors]
 
-    def _stored(self, indices: Sequence[int], most: int) -> list[list[StatementCandidate]]:
+    def _stored(self, rows: Sequence[Row], most: int) -> list[list[StatementCandidate]]:
         """The candidates that the store holds of each row."""
-        rows = [self._rows[i] for i in indices]
-        sought = [Sought(self._sought_keys(row), row.scope, row.kind) for row in rows]
+        sought = [Sought(self._keys(row).sought, row.scope, row.kind) for row in rows]
         return self._writer.statements.candidates(sought, self._now, most)
 
-    def _stored_keys(self, row: Row) -> Sequence[int]:
-        return record_keys(row.text, row.context).stored
-
-    def _sought_keys(self, row: Row) -> Sequence[int]:
-        """The keys by which a row finds others, in descending weight."""
-        return record_keys(row.text, row.context).sought
+    def _keys(self, row: Row) -> RecordKeys:
+        """The keys by which a row finds others, in descending weight, and by which it is found."""
+        return record_keys(row.text, row.context)
 
     def _effects(self, row: Row, relation: Relation) -> Sequence[str]:
         """The fields of `Detected` that a relation belongs to."""
@@ -476,13 +494,6 @@ def holds_instead_from(new: Known, old: Known, again: int = 0) -> int:
     """
     dated = new.valid_resolved and not old.valid_resolved
     return max(begins_at(new), begins_at(old), again, (new.valid_from or 0) if dated else 0)
-
-
-def _is_same(known: Known, other: Known) -> bool:
-    """Whether two records of one text are one statement of one subject by one authority."""
-    return (known.context, known.authority, known.topic, known.metadata) == (
-        other.context, other.authority, other.topic, other.metadata,
-    )  # fmt: skip
 
 
 class TextDetection(Detection):
@@ -516,25 +527,24 @@ class TextDetection(Detection):
     def _is_compared(self, i: int, row: Row) -> bool:
         return not self._alone[i] and super()._is_compared(i, row)
 
-    def _stored(self, indices: Sequence[int], most: int) -> list[list[StatementCandidate]]:
-        rows = [self._rows[i] for i in indices]
+    def _stored(self, rows: Sequence[Row], most: int) -> list[list[StatementCandidate]]:
         sought = [SoughtText(row.content_hash[:KEY_BYTES], row.scope, row.kind) for row in rows]
         stored = self._writer.statements.of_text(sought, self._now)
         for row, records in zip(rows, stored, strict=True):
             records.sort(key=lambda record: record.authority == row.authority)  # no other repeats it
         return [records[-most:] for records in stored]
 
-    def _stored_keys(self, row: Row) -> Sequence[int]:
-        return (int.from_bytes(row.content_hash[:KEY_BYTES], "little", signed=True),)
-
-    _sought_keys = _stored_keys
+    def _keys(self, row: Row) -> RecordKeys:
+        keys = (int.from_bytes(row.content_hash[:KEY_BYTES], "little", signed=True),)
+        return RecordKeys(keys, keys)
 
 
 class Effects:
     """Supersessions, contradictions and pairs that a language model judges.
 
-    `row_id` tells the row id of a record, and `insert` gives row ids to all that are new. What has no successors may be
-    added before there is a `writer`.
+    `row_id` tells the row id of a record, and `insert` gives row ids to all that are new; without it all rows are
+    stored, and one that repeats another is superseded by it. What has no successors may be added before there is a
+    `writer`.
     """
 
     def __init__(
@@ -542,7 +552,7 @@ class Effects:
         writer: Writer | None,
         detection: Detection,
         row_id: Callable[[Known], int],
-        insert: Callable[[], None],
+        insert: Callable[[], None] | None,
         now: int,
         *,
         asks: bool,
@@ -553,12 +563,8 @@ class Effects:
         # Old and new records; with the time at which the new one was said again, if it was said before the old one.
         self._superseded: list[tuple[Known, Known, Relation, int]] = []
         self._added: list[tuple[Row, Detected]] = []
-        self._undecided: list[tuple[Known, Known, Verdict]] = []
-
-    @property
-    def undecided(self) -> bool:
-        """Whether a pair waits for a language model."""
-        return bool(self._undecided)
+        # Pairs that wait for a language model.
+        self.undecided: list[tuple[Known, Known, Verdict]] = []
 
     def add(self, row: Row, detected: Detected) -> None:
         """Keep what a new record does to others, or, if it repeats one, what that one does."""
@@ -571,7 +577,8 @@ class Effects:
             self._replace(relation.other, new, relation)
             self._detection.superseded(relation.other)
         for relation in detected.successors:  # it was written late: put it into the chain
-            self._insert()
+            if self._insert is not None:
+                self._insert()
             self._supersede()
             next_, before = self._detection.around(row, self._row_id(relation.other))
             self._replace(row, next_, relation)
@@ -580,12 +587,10 @@ class Effects:
             self._detection.superseded(row)
         for other, verdict, _ in detected.undecided if self._asks else ():
             old, new = sorted((row, other), key=self._detection.told_at)
-            self._undecided.append((old, new, verdict))
-
-    def add_repetition(self, row: Row, same: Relation) -> None:
-        """Keep a stored record as the repetition of another, which stands in its place."""
-        self._replace(row, same.other, same)
-        self._detection.superseded(row)
+            self.undecided.append((old, new, verdict))
+        if self._insert is None and detected.same is not None:
+            self._replace(row, detected.same.other, detected.same)
+            self._detection.superseded(row)
 
     def _replace(self, old: Known, new: Known, relation: Relation) -> None:
         """Keep a supersession; if the new one was said before the old one, with the time at which it was said again."""
@@ -596,7 +601,8 @@ class Effects:
     def store(self) -> None:
         """Store all that was added; the records are stored."""
         assert self.writer is not None
-        self._supersede()
+        if self._superseded:
+            self._supersede()
         occurrences, links = [], []
         for row, detected in self._added:
             if detected.same is not None:
@@ -611,10 +617,10 @@ class Effects:
             self.writer.comparisons.add_occurrences(occurrences)
         if links:
             self.writer.links.put(links)
-        if self._undecided:
+        if self.undecided:
             self.writer.comparisons.put_pairs(
                 Judgement(self._row_id(old), self._row_id(new), verdict.confidence, verdict.reason, self._now)
-                for old, new, verdict in self._undecided
+                for old, new, verdict in self.undecided
             )
 
     def _supersede(self) -> None:
@@ -628,6 +634,5 @@ class Effects:
             holds_from = holds_instead_from(new, old, again)
             row = Supersession(*ids, holds_from, known_from, None, verdict.reason, verdict.confidence, certain)
             rows.append(row._replace(by_rule=True))
-        if rows:
-            self.writer.supersessions.put(rows)
+        self.writer.supersessions.put(rows)
         self._superseded = []

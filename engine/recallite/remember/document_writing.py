@@ -119,14 +119,6 @@ class _Pending(Struct):
     problem: str | None = None
 
 
-class _Difference(Struct):
-    """Stored chunks by the index of their equal new chunk, indices of other new chunks, and other stored chunks."""
-
-    unchanged: dict[int, Chunk]
-    new: list[int]
-    gone: list[Chunk]
-
-
 def write_documents(
     engine: Engine,
     stream: Iterable[NewDocument],
@@ -149,9 +141,7 @@ def write_documents(
     for incoming in stream:
         document = _redacted(incoming, policy or engine.settings.write_policy)
         item = _Pending(document, join_scopes(base, document.scope) or "/")
-        with engine.store.read() as reader:
-            stored = _stored(reader, item)
-        _prepare(engine, item, _compare(stored, document.chunks).new)
+        _prepare(engine, item)
         batch.append(item)
         waiting += len(item.rows)
         if waiting >= together or len(batch) >= together:
@@ -178,11 +168,7 @@ def _write(
         written = None
         while item.problem is None and (written := _commit(engine, item, identity)) is None:
             # Another process has changed the document since it was compared.
-            with engine.store.read() as reader:
-                new = _compare(_stored(reader, item), item.document.chunks).new
-            lacking = [i for i in new if i not in item.rows]
-            _prepare(engine, item, lacking)
-            more = [(item, i) for i in lacking if i in item.rows]
+            more = [(item, i) for i in _prepare(engine, item) if i in item.rows]
             # If nothing was left to embed, the identity of the vectors made before still holds.
             identity = _embed(engine, more, cache, attempts) or identity
         if written is None:
@@ -211,8 +197,12 @@ def _redacted(document: NewDocument, policy: WritePolicy) -> NewDocument:
     )  # fmt: skip
 
 
-def _prepare(engine: Engine, item: _Pending, indices: Sequence[int]) -> None:
+def _prepare(engine: Engine, item: _Pending) -> list[int]:
+    """Make the rows of the chunks that have neither a row nor an equal stored chunk; returns their indices."""
     document = item.document
+    with engine.store.read() as reader:
+        _, new_indices, _ = _compare(_stored(reader, item), document.chunks)
+    indices = [i for i in new_indices if i not in item.rows]
     try:
         check_name(document.source, "source")
         check_metadata(document.metadata)
@@ -234,6 +224,7 @@ def _prepare(engine: Engine, item: _Pending, indices: Sequence[int]) -> None:
             item.rows[i] = row
     except InvalidInput as reason:
         item.rows, item.problem = {}, str(reason)
+    return indices
 
 
 def _embed(
@@ -285,12 +276,12 @@ def _commit(engine: Engine, item: _Pending, identity: Identity | None) -> Docume
     document = item.document
     with engine.atomic() as writer:
         stored = _stored(writer, item)
-        difference = _compare(stored, document.chunks)
-        if not item.rows.keys() >= set(difference.new):
+        kept, new, gone = _compare(stored, document.chunks)
+        if not item.rows.keys() >= set(new):
             return None
         if stored is not None and stored[0].source != document.source:
             writer.documents.rename_source(stored[0], document.source)
-        writer.records.delete([chunk.id for chunk in difference.gone])
+        writer.records.delete([chunk.id for chunk in gone])
         public_id = "doc_" + uuid7() if stored is None else stored[0].public_id
         now = now_us()
         same = ("title", "media_type", "content_hash", "chunking", "size_bytes", "mtime_ns", "inode", "problem")
@@ -305,23 +296,22 @@ def _commit(engine: Engine, item: _Pending, identity: Identity | None) -> Docume
         writer.documents.move_chunks(
             [
                 (chunk, i, metadata_json(document.chunks[i].metadata), document.created_at, document.tags)
-                for i, chunk in difference.unchanged.items()
+                for i, chunk in kept.items()
             ]
         )
-        rows = [item.rows[i] for i in difference.new]
+        rows = [item.rows[i] for i in new]
         insert_rows(writer, rows, identity)
-    changed = bool(difference.new or difference.gone)
+    changed = bool(new or gone)
     return DocumentOutcome(
         source=document.source,
         id=public_id,
         outcome="created" if stored is None else "updated" if changed else "unchanged",
         chunks_created=len(rows),
-        chunks_kept=len(difference.unchanged),
-        chunks_deleted=len(difference.gone),
-        embeddings_cached=len(item.cached.intersection(difference.new)),
-        embeddings_computed=sum(bool(item.rows[i].vectors) for i in difference.new if i not in item.cached),
-        pending=sum(row.pending for row in rows)
-        + sum(chunk.embedding_state == "pending" for chunk in difference.unchanged.values()),
+        chunks_kept=len(kept),
+        chunks_deleted=len(gone),
+        embeddings_cached=len(item.cached.intersection(new)),
+        embeddings_computed=sum(bool(item.rows[i].vectors) for i in new if i not in item.cached),
+        pending=sum(row.pending for row in rows) + sum(chunk.embedding_state == "pending" for chunk in kept.values()),
     )
 
 
@@ -334,8 +324,13 @@ def _stored(reader: Reader, item: _Pending) -> tuple[DocumentRow, list[Chunk]] |
     return None if row is None else (row, reader.documents.chunks_of(row.source_id))
 
 
-def _compare(stored: tuple[DocumentRow, list[Chunk]] | None, chunks: Sequence[NewChunk]) -> _Difference:
-    """Match stored chunks with new ones of equal text and context, in order."""
+def _compare(
+    stored: tuple[DocumentRow, list[Chunk]] | None, chunks: Sequence[NewChunk]
+) -> tuple[dict[int, Chunk], list[int], list[Chunk]]:
+    """Return stored chunks by the index of their equal new chunk, the indices of others, and the other stored ones.
+
+    Equal ones have the same text and context, and are matched in order.
+    """
     by_text: dict[tuple[str, str | None], list[Chunk]] = {}
     for old in [] if stored is None else reversed(stored[1]):
         by_text.setdefault((old.text, old.context), []).append(old)
@@ -346,4 +341,4 @@ def _compare(stored: tuple[DocumentRow, list[Chunk]] | None, chunks: Sequence[Ne
             unchanged[i] = same.pop()
         else:
             new.append(i)
-    return _Difference(unchanged, new, [old for left in by_text.values() for old in left])
+    return unchanged, new, [old for left in by_text.values() for old in left]

@@ -101,18 +101,25 @@ def embed_rows(
             return None
         parts_given = _given_parts([vectors[i] for i in given], identity, codes=embedder.stores_codes)
         made.update(zip(given, parts_given, strict=True))
-    texts, contexts = columns.text, columns.context
-    lacking = [i for i, indexed in enumerate(columns.indexed) if indexed and i not in made]
-    if embedder.ahead:
-        ahead = {i: embedder.ahead.get((texts[i], contexts[i])) for i in lacking}
-        made |= {i: parts for i, parts in ahead.items() if parts is not None}
-        lacking = [i for i in lacking if i not in made]
+    lacking: list[int] = []
+    texts: list[str] = []
+    contexts: list[str | None] = []
+    ahead = embedder.ahead
+    for i, (text, context) in enumerate(zip(columns.text, columns.context, strict=True)):
+        if not columns.indexed[i] or i in made:
+            continue
+        if ahead and (kept := ahead.get((text, context))) is not None:
+            made[i] = kept
+        else:
+            lacking.append(i)
+            texts.append(text)
+            contexts.append(context)
     problem = None
     if lacking and embedder.enabled:
         try:
             if identity is None:  # the embedder could not even say what it is
                 raise EmbedderError(embedder.failure or "the embedder cannot be asked")
-            parts = parts_of(embedder, [texts[i] for i in lacking], [contexts[i] for i in lacking])
+            parts = parts_of(embedder, texts, contexts)
             embedder.worked()
             problem = retry_reason(parts)
         except EmbedderError as reason:
@@ -123,23 +130,6 @@ def embed_rows(
     plain = {i for i in given if not isinstance(vectors[i], EmbeddedText)} if given else set[int]()
     columns.put_parts(made, plain)
     return problem
-
-
-def parts_ahead(engine: Engine, rows: Sequence[Row]) -> dict[tuple[str, str | None], Parts]:
-    """Embed rows before a transaction that stores the same texts, for `EmbedderHandle.keeping`.
-
-    A text that could not be embedded is not tried again there: it waits for its vectors.
-    """
-    indexed = [row for row in rows if row.indexed]
-    if not indexed or not engine.embedder.enabled:
-        return {}
-    problem = embed_rows(engine.embedder, indexed, [None] * len(indexed), identity_for(engine, None))
-    return {
-        (row.text, row.context): Parts(
-            row.vectors, row.codes, row.refused or (problem if row.pending else None), refused=row.refused is not None
-        )
-        for row in indexed
-    }
 
 
 def insert_rows(writer: Writer, rows: Sequence[Row], identity: Identity | None) -> list[int]:

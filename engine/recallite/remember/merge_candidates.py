@@ -68,22 +68,33 @@ class MergeCandidates:
         near: ThresholdMatches | None,
         quotations: Sequence[Quotation],
         insert_waiting: Callable[[], None],
-        *,
         now: int,
-        report: bool,
     ) -> None:
-        """`report` reads what links are reported with."""
-        self._reader, self._rows, self._policy = reader, rows, policy
-        self._quotations, self._insert_waiting, self._report = quotations, insert_waiting, report
+        self._reader, self._rows, self._policy, self._now = reader, rows, policy, now
+        self._quotations, self._insert_waiting = quotations, insert_waiting
         self._by_id: dict[int, CurrentRecord] = {}
         self._by_key: dict[bytes, list[CurrentRecord]] = {}
         # By scope, kind, topic and authority.
         self._by_topic: dict[tuple[str, str, str, int], CurrentRecord] = {}
-        self._by_row: list[CurrentRecord | None] = [None] * len(rows)
-        self._now = now
+        self._by_row: list[CurrentRecord | None] = [None] * len(rows.text)
         self._neighbors: Sequence[Sequence[Neighbor]] = [()] * len(rows) if near is None else near.neighbors
         self._batch_matches = None if near is None or len(rows) < 2 else BatchMatches(rows, policy.most_links + SPARE)
-        self._load()
+        # The records that a row may quote or that share its topic, and neighbours for more than their row id.
+        records = reader.records
+        if quotations and (keys := {key for quotation in quotations for key in quotation.keys}):
+            for current in records.current_by_text(list(keys), now):
+                self._add(current)
+        topics = {topic for topic in rows.topic if topic} if policy.merge_strategy != "append" else ()
+        if topics:
+            for current in records.current_by_topic(list(topics), now):
+                candidate = self._add(current)
+                self._by_topic[_topic_of(candidate)] = candidate
+        if near is not None:
+            # A single write reports what it is linked to.
+            least = 0.0 if len(rows) == 1 else 2.0 if policy.topic_cosine is None else policy.topic_cosine
+            if ids := {neighbor.row_id for some in near.neighbors for neighbor in some if neighbor.cosine >= least}:
+                for current in records.current(list(ids), now):
+                    self._add(current)
 
     def near(self, i: int) -> list[Match]:
         """The records near a row, nearest first: stored ones that keep their text, and rows before it."""
@@ -108,11 +119,25 @@ class MergeCandidates:
         """The record that a row quotes as recall may have returned it."""
         if not self._quotations:
             return None
-        context_claim = [] if row.context is None else [("context", row.context)]
-        quoted = self._quotations[i].quoted(
-            lambda key: self._recallable(key, row.scope),
-            lambda candidate, claims: self._claims_hold(candidate, [*context_claim, *claims]),
-        )
+        of_context = [] if row.context is None else [("context", row.context)]
+
+        def recallable(key: bytes) -> list[CurrentRecord]:
+            """The records with this text that a recall in the scope could have returned; a message is no memory."""
+            return [
+                candidate
+                for candidate in self._by_key.get(key, ())
+                if candidate.kind != MESSAGE_KIND
+                if row.scope == "/" or candidate.scope == row.scope or candidate.scope.startswith(row.scope + "/")
+            ]
+
+        def hold(candidate: CurrentRecord, claims: Sequence[Claim]) -> bool:
+            if not of_context and not claims:
+                return True
+            self._insert_waiting()
+            record = self._reader.records.get(candidate.row_id)
+            return all(_holds(record, name, value) for name, value in (*of_context, *claims))
+
+        quoted = self._quotations[i].quoted(recallable, hold)
         return quoted[0] if quoted else None
 
     def on_topic(self, row: Row, matches: Sequence[Match]) -> tuple[CurrentRecord | None, float | None]:
@@ -167,28 +192,9 @@ class MergeCandidates:
         self.takes_text_of(candidate, i, row)
         return candidate
 
-    def stored(self, candidate: CurrentRecord, row_id: int) -> None:
-        """Record the row id of a row that has been inserted."""
-        candidate.row_id = row_id
-        self._by_id[row_id] = candidate
-
-    def _load(self) -> None:
-        """Read the records that a row may quote or that share its topic, and neighbours for more than their row id."""
-        policy, records = self._policy, self._reader.records
-        keys = {key for quotation in self._quotations for key in quotation.keys} if self._quotations else ()
-        if keys:
-            for current in records.current_by_text(list(keys), self._now):
-                self._add(current)
-        topics = {topic for topic in self._rows.topic if topic} if policy.merge_strategy != "append" else ()
-        if topics:
-            for current in records.current_by_topic(list(topics), self._now):
-                candidate = self._add(current)
-                self._by_topic[_topic_of(candidate)] = candidate
-        least = 0.0 if self._report else 2.0 if policy.topic_cosine is None else policy.topic_cosine
-        near = [some for some in self._neighbors if some]
-        if near and (ids := {neighbor.row_id for some in near for neighbor in some if neighbor.cosine >= least}):
-            for current in records.current(list(ids), self._now):
-                self._add(current)
+    def stored(self, candidate: CurrentRecord) -> None:
+        """Record that a row has been inserted."""
+        self._by_id[candidate.row_id] = candidate
 
     def _drop_topic(self, candidate: CurrentRecord) -> None:
         topic = _topic_of(candidate)
@@ -200,23 +206,6 @@ class MergeCandidates:
             self._by_id[current.row_id] = current
             self._by_key.setdefault(current.content_hash[:KEY_BYTES], []).append(current)
         return self._by_id[current.row_id]
-
-    def _recallable(self, key: bytes, scope: str) -> list[CurrentRecord]:
-        """The records with this text that a recall in the scope could have returned; a message is no memory."""
-        candidates = self._by_key.get(key, ())
-        return [
-            candidate
-            for candidate in candidates
-            if candidate.kind != MESSAGE_KIND
-            if scope == "/" or candidate.scope == scope or candidate.scope.startswith(scope + "/")
-        ]
-
-    def _claims_hold(self, candidate: CurrentRecord, claims: Sequence[Claim]) -> bool:
-        if not claims:
-            return True
-        self._insert_waiting()
-        record = self._reader.records.get(candidate.row_id)
-        return all(_holds(record, name, value) for name, value in claims)
 
 
 def _topic_of(candidate: CurrentRecord) -> tuple[str, str, str, int]:

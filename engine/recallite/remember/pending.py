@@ -21,7 +21,7 @@ from recallite.model.checks import now_us
 from recallite.model.records import Record
 from recallite.model.reports import Judged
 from recallite.model.settings import WritePolicy
-from recallite.remember.detection import Detected, Detection, Effects, Verdicts
+from recallite.remember.detection import Detection, Effects, Verdicts
 from recallite.remember.embed import finished, parts_by_id, retry_reason
 from recallite.remember.relations import Claim, Known, put_in_place, which_stands
 from recallite.remote.language_model import LanguageModel, ask
@@ -277,29 +277,24 @@ def catch_up(engine: Engine, *, until: int | None = None, stopped: Callable[[], 
     with engine.store.read() as reader:
         if _first_waiting(reader, 1, until) is None:
             return 0
+    done, step = 0, StepSize()
     with engine.store.doing(COMPARING):
-        done = _compare_all(engine, until, stopped)
+        while not stopped():
+            with engine.store.read() as reader:
+                # Who reads a store in memory keeps its writers waiting.
+                first = _first_waiting(reader, step.size if engine.store.in_memory else _READ_AHEAD, until)
+                if first is None:
+                    break
+                ahead = _Ahead(engine, reader, first, stopped)
+            left = first.last_id - first.first_id + 1  # some may be superseded or forgotten by now
+            while left > 0 and not stopped():
+                with engine.atomic(step=step) as writer:
+                    step.count = _compare_next(engine, writer, step.size, first.last_id, ahead)
+                if not step.count:
+                    break
+                left, done = left - step.count, done + step.count
     if done and engine.language_model is not None:
         start_judging(engine)
-    return done
-
-
-def _compare_all(engine: Engine, until: int | None, stopped: Callable[[], bool]) -> int:
-    done, step = 0, StepSize()
-    while not stopped():
-        with engine.store.read() as reader:
-            # Who reads a store in memory keeps its writers waiting.
-            first = _first_waiting(reader, step.size if engine.store.in_memory else _READ_AHEAD, until)
-            if first is None:
-                break
-            ahead = _Ahead(engine, reader, first, stopped)
-        left = first.last_id - first.first_id + 1  # some may be superseded or forgotten by now
-        while left > 0 and not stopped():
-            with engine.atomic(step=step) as writer:
-                step.count = _compare_next(engine, writer, step.size, first.last_id, ahead)
-            if not step.count:
-                break
-            left, done = left - step.count, done + step.count
     return done
 
 
@@ -353,7 +348,7 @@ class _Ahead:
                 self._end = min(self._end, row_id)
             if any(detected):
                 self._effects[row_id] = new_effects(None)
-                _add(self._effects[row_id], row, detected._replace(successors=()))
+                self._effects[row_id].add(row, detected._replace(successors=()))
             detection.wrote(i)
             give_way()
 
@@ -419,15 +414,9 @@ def _compared(
     detection = Detection(writer, [*stored.values()], policy, verdicts=verdicts)
     effects = _effects_of(engine, detection, stored, policy)(writer)
     for i, row in enumerate(stored.values()):
-        _add(effects, row, detection.compared(i))
+        effects.add(row, detection.compared(i))
         detection.wrote(i)
     return effects
-
-
-def _add(effects: Effects, row: Row, detected: Detected) -> None:
-    effects.add(row, detected)
-    if detected.same is not None:
-        effects.add_repetition(row, detected.same)
 
 
 def _effects_of(
@@ -440,7 +429,7 @@ def _effects_of(
     def row_id(known: Known) -> int:
         return row_ids[known.public_id] if isinstance(known, Row) else known.row_id
 
-    return lambda writer: Effects(writer, detection, row_id, lambda: None, now, asks=asks)
+    return lambda writer: Effects(writer, detection, row_id, None, now, asks=asks)
 
 
 # A language model judges what the rules leave open: whether a statement supersedes or contradicts an older one. Pairs

@@ -16,8 +16,8 @@ from datetime import timedelta
 from difflib import get_close_matches
 from functools import partial
 from itertools import compress
-from operator import attrgetter, not_
-from typing import Any, TypeVar
+from operator import attrgetter, is_not, not_
+from typing import Any, TypeVar, cast
 
 import msgspec
 import numpy as np
@@ -38,6 +38,7 @@ from recallite.text.statements import statement_of
 
 _FIELDS = NewRecord.__struct_fields__
 _DEFAULTS = dict(zip(_FIELDS, (None, *NewRecord.__struct_defaults__), strict=True))
+_REQUIRED = {"text"}
 _fields_of = attrgetter(*_FIELDS)
 # Arguments that have few different values in a batch.
 _REPEATED = frozenset(("kind", "scope", "topic", "source"))
@@ -67,14 +68,15 @@ class Arguments:
     def __init__(self, items: Sequence[object]) -> None:
         """Raises InvalidInput for an item that `as_new_record` does not take."""
         self.count = len(items)
-        if {*map(type, items)} == {str}:
+        types, mappings = {*map(type, items)}, cast("Sequence[dict[str, Any]]", items)
+        if types == {str}:
             self.given: dict[str, Sequence[Any]] = {"text": items}
-        elif all(type(item) is dict and "text" in item and item.keys() <= _DEFAULTS.keys() for item in items):
-            mappings: Sequence[Any] = items
+        elif types <= {dict} and not [1 for each in mappings if not _REQUIRED <= each.keys() <= _DEFAULTS.keys()]:
             names: set[str] = set().union(*mappings)
             self.given = {name: [item.get(name, _DEFAULTS[name]) for item in mappings] for name in names}
         else:
-            columns = zip(_FIELDS, zip(*map(_fields_of, map(as_new_record, items)), strict=True), strict=True)
+            records = items if types == {NewRecord} else map(as_new_record, items)
+            columns = zip(_FIELDS, zip(*map(_fields_of, records), strict=True), strict=True)
             alone = self.count == 1
             self.given = {name: column for name, column in columns if not (alone and column[0] is _DEFAULTS[name])}
 
@@ -145,9 +147,12 @@ def prepare_all(
     """
     count, given, checked = arguments.count, arguments.given, arguments.checked
     columns: dict[str, list[Any]] = {name: [default] * count for name, default in _UNSET.items()}
-    columns["text"] = _clean(_checked_texts(arguments["text"], max_text_chars), policy)
+    columns["text"] = _checked_texts(arguments["text"], max_text_chars)
     if "context" in given:
-        columns["context"] = _clean(checked("context", check_context), policy)
+        columns["context"] = checked("context", check_context)
+    if policy.redact is not None:
+        for name in ("text", "context"):
+            columns[name] = [value and policy.clean(value) for value in columns[name]]
     # A microsecond apart, so that they have an order; reading a text takes longer than that.
     now = now_us()
     written_at: list[Any] = [*range(now, now + count)]
@@ -176,11 +181,10 @@ def prepare_all(
     rows.derivation = derivation = derive(rows.texts())
     rows.content_hash, rows.standing = derivation.hashes, derivation.standing
     _set_times(rows, arguments, now, exported=exported)
-    left_out = compress(given.get("vector", ()), map(not_, rows.indexed))
-    if [vector for vector in left_out if vector is not None]:
+    if any(map(partial(is_not, None), compress(given.get("vector", ()), map(not_, rows.indexed)))):
         raise InvalidInput("a vector is given with indexed=False, which recall leaves out: leave one of them out")
     if not exported:
-        _read_times(rows, derivation.reading, arguments["created_at"], policy)
+        _read_times(rows, derivation.reading, given.get("created_at"), policy)
     return rows
 
 
@@ -192,11 +196,6 @@ def _checked_texts(texts: Sequence[Any], max_chars: int) -> list[str]:
             if all(map(str.strip, texts)):
                 return [*texts]
     return [checks.check_text(text, max_chars) for text in texts]
-
-
-def _clean(texts: list[Any], policy: WritePolicy) -> list[Any]:
-    """Return texts without what the policy redacts."""
-    return texts if policy.redact is None else [text and policy.clean(text) for text in texts]
 
 
 def metadata_json(metadata: Mapping[str, Any] | None) -> str | None:
@@ -231,12 +230,13 @@ def _set_times(rows: RowColumns, arguments: Arguments, now: int, *, exported: bo
             check_order(begins, until, created)
 
 
-def _read_times(rows: RowColumns, reading: Reading, written: Sequence[Any], policy: WritePolicy) -> None:
+def _read_times(rows: RowColumns, reading: Reading, written: Sequence[Any] | None, policy: WritePolicy) -> None:
     """Set the valid times that texts name, seen from where they were `written`, if none is given for the row."""
     for i in np.flatnonzero(reading.may_have_dates).tolist():
         if rows.valid_from[i] is None and rows.valid_until[i] is None:
             kind, text, created = rows.kind[i], rows.text[i], rows.created_at[i]
-            named = read_times(kind, text, reading.words(i), created, policy, checks.offset_us(written[i]))
+            offset = 0 if written is None else checks.offset_us(written[i])
+            named = read_times(kind, text, reading.words(i), created, policy, offset)
             if named is not None:
                 rows.valid_from[i], rows.valid_until[i] = named
                 rows.valid_resolved[i] = True
@@ -276,13 +276,11 @@ def read_times(
     if stated is None:
         return None
     at, until = stated.at - offset_us, None if stated.until is None else stated.until - offset_us
-    return Interval(written_us if at > written_us and _states_more(text) else at, until)
-
-
-def _states_more(text: str) -> bool:
-    """Whether a clause of a text names a time, and another does not."""
-    statement = statement_of(text)
-    return statement.whole and len({"time" in dict(clause.chunks) for clause in statement.clauses}) == 2
+    if at > written_us:
+        statement = statement_of(text)
+        if statement.whole and len({"time" in dict(clause.chunks) for clause in statement.clauses}) == 2:
+            at = written_us
+    return Interval(at, until)
 
 
 # Fields that have rules of their own.

@@ -59,15 +59,10 @@ class Claim(NamedTuple):
     over_at: int | None
 
     @classmethod
-    def of(cls, known: Known, again: Iterable[int] = ()) -> Claim:
-        """Return the claim of a record, which was said again at some times that the store does not have yet."""
-        further = known.repeated_at if isinstance(known, StatementCandidate) else ()
-        if isinstance(known, Row) and known.repeated:
-            further = tuple(moment for moment, _ in known.repeated)
-        told_at = stated_at(known.created_at, known.recorded_from, known.valid_from, resolved=known.valid_resolved)
+    def of(cls, known: Known, told_at: tuple[int, ...]) -> Claim:
+        """Return the claim of a record that was said at these times."""
         over_at = known.valid_until if known.valid_resolved else None
-        times = tuple(sorted({told_at, *further, *again}))
-        return cls(times, known.authority, known.pinned, known.expires_at is not None, over_at)
+        return cls(told_at, known.authority, known.pinned, known.expires_at is not None, over_at)
 
     @classmethod
     def of_record(cls, record: Record, repeated: Iterable[Occurrence] = ()) -> Claim:
@@ -376,7 +371,10 @@ def undone_pairs(engine: Engine, base: str) -> list[UndonePair]:
     pairs: dict[tuple[str, str], UndonePair] = {}
     for row in ended:
         until = row.known_until
-        if until is None or any(_stood(other, until) for other in by_old[row.old]):
+        if until is None or any(
+            other.known_from <= until and (other.known_until is None or other.known_until > until)
+            for other in by_old[row.old]
+        ):
             continue
         undone_at = checks.to_datetime(until)
         of_both = [version for name in (row.old, row.new) for version in versions[name]]
@@ -387,11 +385,6 @@ def undone_pairs(engine: Engine, base: str) -> list[UndonePair]:
                 undone_at=undone_at, old_id=row.old, new_id=row.new,
             )  # fmt: skip
     return sorted(pairs.values(), key=lambda pair: pair.undone_at, reverse=True)
-
-
-def _stood(row: NamedSupersession, moment: int) -> bool:
-    """Whether a supersession stood just after a time."""
-    return row.known_from <= moment and (row.known_until is None or row.known_until > moment)
 
 
 def was_current(version: Record, moment: datetime) -> bool:

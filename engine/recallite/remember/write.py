@@ -1,6 +1,6 @@
 """Writing new memories: check and tokenise, embed, then insert in one transaction, from which the index is updated.
 
-`Memory.remember` calls `remember_one`: `prepare_all` makes the row, `embed_rows` its vectors, and `write_one` decides,
+`Memory.remember` calls `remember_one`: `prepare_all` makes the row, `embed_rows` its vectors, and `_Batch` decides,
 as the policy says, whether it is a duplicate, is merged into a record, or becomes one and is connected. Many rows are
 written in their order.
 
@@ -11,11 +11,11 @@ same text at once, the second finds the record of the first.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from functools import cached_property
 from itertools import compress, islice
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from msgspec import structs
 
@@ -42,7 +42,6 @@ from recallite.remember.embed import (
     embedder_of,
     identity_for,
     insert_rows,
-    parts_ahead,
 )
 from recallite.remember.merge_candidates import (
     SPARE,
@@ -71,6 +70,7 @@ from recallite.text.statements import BY_FORM
 _PENDING_A_WRITE = 32
 # Searching for this many inside the transaction holds the write lock a few milliseconds longer.
 _FEW = 8
+_Written = TypeVar("_Written")
 
 
 @traced("remember", lambda record: {"outcome": record.outcome or ""})
@@ -91,7 +91,7 @@ def remember_one(
         try:
             identity = identity_for(engine, item.vector, active)
             embed_rows(engine.embedder, rows, [item.vector], identity)
-            record = write_one(engine, rows, identity, policy, on_existing)
+            record = _write(engine, rows, identity, policy, on_existing, _Batch.write_one)
             break
         except RowRefused as refused:
             raise refused.error from None
@@ -164,8 +164,12 @@ def transaction(engine: Engine, items: Iterable[object], *, base: str) -> Iterat
     parts: dict[tuple[str, str | None], Parts] = {}
     with suppress(RecalliteError):  # what is wrong with an item is told where it is stored
         lacking = [item for item in map(as_new_record, items) if item.vector is None]
-        if lacking:
-            parts = parts_ahead(engine, _rows_of(engine, lacking, base, check_policy(engine, None)))
+        if lacking and engine.embedder.enabled:
+            rows = [row for row in _rows_of(engine, lacking, base, check_policy(engine, None)) if row.indexed]
+            problem = embed_rows(engine.embedder, rows, [None] * len(rows), identity_for(engine, None))
+            for row in rows:  # one that could not be embedded is not tried again in the transaction
+                reason = row.refused or (problem if row.pending else None)
+                parts[row.text, row.context] = Parts(row.vectors, row.codes, reason, refused=row.refused is not None)
     with engine.embedder.keeping(parts), engine.store.transaction():
         yield
 
@@ -200,7 +204,7 @@ def embed_some_pending(engine: Engine, pending: Iterable[bool], vectors: Iterabl
     """
     if any(pending):
         engine.may_have_pending = True
-    elif not engine.store.writing and engine.may_have_pending and any(vectors):
+    elif engine.may_have_pending and any(vectors) and not engine.store.writing:
         with engine.afterwards("embedding"), suppress(EmbedderError):
             embed_pending(engine, limit=_PENDING_A_WRITE)
 
@@ -230,16 +234,6 @@ def _first_bad_vector(engine: Engine, vectors: Sequence[object]) -> int | None:
 # Rows in one transaction.
 
 
-def write_one(
-    engine: Engine, rows: RowColumns, identity: Identity | None, policy: WritePolicy, on_existing: OnExisting
-) -> Record:
-    """Write one row as the policy says; the `outcome` of the record says what was done."""
-    with _transaction(engine, _Write(rows, identity, policy, on_existing, report=True)) as batch:
-        decision = batch.write(0)
-        batch.finish()
-        return batch.record(decision)
-
-
 def write_rows(
     engine: Engine,
     rows: Sequence[Row],
@@ -253,32 +247,26 @@ def write_rows(
 
     With `later` they are compared only with records of the same text now, and with others by `start_comparing`.
     """
-    with _transaction(engine, _Write(RowColumns.of(rows), identity, policy, on_existing, later=later)) as batch:
-        ids = batch.write_all()
-        batch.finish()
-    return ids
+    return _write(engine, RowColumns.of(rows), identity, policy, on_existing, _Batch.write_all, later=later)
 
 
-class _Write(NamedTuple):
-    """Rows to be written in order, and how. `report` reads what links are reported with; `later`: see `write_rows`."""
-
-    rows: RowColumns
-    identity: Identity | None
-    policy: WritePolicy
-    on_existing: OnExisting
-    report: bool = False
-    later: bool = False
-
-
-@contextmanager
-def _transaction(engine: Engine, write: _Write) -> Iterator[_Batch]:
-    """The transaction that rows are written in. Slow work that needs no lock is done before it begins."""
-    rows, policy, floor = write.rows, write.policy, write.policy.floor
+def _write(
+    engine: Engine,
+    rows: RowColumns,
+    identity: Identity | None,
+    policy: WritePolicy,
+    on_existing: OnExisting,
+    work: Callable[[_Batch], _Written],
+    *,
+    later: bool = False,
+) -> _Written:
+    """Do `work` on rows in one transaction. Slow work that needs no lock is done before it begins."""
+    floor = policy.floor
     quotations = [Quotation.of(text) for text in rows.text] if policy.recognise_recalled else []
     near = None if floor is None else _search_before(engine, rows, policy.most_links, floor)
     # Scopes and ids that the rows name are locked; all where they may change records of other scopes.
     locks = [*{*rows.scope}, *map("id {}".format, compress(rows.public_id, rows.named))]
-    changes_others = any(rows.supersedes) or (write.on_existing != "error" and any(rows.named))
+    changes_others = any(rows.supersedes) or (on_existing != "error" and any(rows.named))
     with engine.atomic(None if changes_others else locks) as writer:
         if floor is not None and (near is None or not writer.changes.matches(near.commit)):
             most, indexed = policy.most_links + SPARE, not engine.store.nested
@@ -286,10 +274,12 @@ def _transaction(engine: Engine, write: _Write) -> Iterator[_Batch]:
             writes_alone = writer.sees_one_commit or not indexed
             with nullcontext(writer) if writes_alone else engine.store.read() as reader:
                 near = threshold_search(engine, reader, rows, most, floor, indexed=indexed)
-        batch = _Batch(write, writer, near, quotations, asks=policy.judge and engine.language_model is not None)
-        yield batch
+        asks = policy.judge and engine.language_model is not None
+        batch = _Batch(writer, rows, identity, policy, on_existing, near, quotations, later=later, asks=asks)
+        written = work(batch)
     if batch.effects.undecided:
         start_judging(engine)
+    return written
 
 
 def _search_before(engine: Engine, rows: Sequence[Row], most_links: int, floor: float) -> ThresholdMatches | None:
@@ -326,27 +316,32 @@ class Decision(NamedTuple):
 class _Batch:
     """Rows written in order in one transaction: what becomes of each is decided first, and stored as late as possible.
 
-    `decide` reads only. New records are inserted together by `apply`, and connected at the end, by `finish`; a decision
-    that changes a record is carried out at once, as the rows after it are compared with what the store has then.
+    `_decide` reads only. New records are inserted together by `apply`, and connected at the end, by `_finish`; a
+    decision that changes a record is carried out at once: the rows after it are compared with what the store has then.
     """
 
     def __init__(
         self,
-        write: _Write,
         writer: Writer,
+        rows: RowColumns,
+        identity: Identity | None,
+        policy: WritePolicy,
+        on_existing: OnExisting,
         near: ThresholdMatches | None,
         quotations: Sequence[Quotation],
         *,
+        later: bool,
         asks: bool,
     ) -> None:
-        """`asks` has a language model judge what the rules leave open."""
-        self._write, self._writer, self._rows, self._policy = write, writer, write.rows, write.policy
-        rows, policy, self._now = write.rows, write.policy, now_us()
-        self._candidates = MergeCandidates(
-            writer, rows, policy, near, quotations, self.apply, now=self._now, report=write.report
-        )
-        rows.waits_under = waits_under(rows, policy) if write.later else None
-        by_text = TextDetection(writer, rows, policy) if write.later else None
+        """`later`: see `write_rows`. `asks` has a language model judge what the rules leave open."""
+        self._writer, self._rows, self._identity = writer, rows, identity
+        self._policy, self._on_existing, self._now = policy, on_existing, now_us()
+        # None where no row is merged into another, or linked to it.
+        self._candidates: MergeCandidates | None = None
+        if near is not None or quotations or policy.merge_strategy != "append":
+            self._candidates = MergeCandidates(writer, rows, policy, near, quotations, self.apply, self._now)
+        rows.waits_under = waits_under(rows, policy) if later else None
+        by_text = TextDetection(writer, rows, policy) if later else None
         self._detection = by_text or Detection(writer, rows, policy)
         # Set if nothing but the text of a row decides what becomes of it.
         self._by_text = None if near is not None or quotations else by_text
@@ -360,6 +355,12 @@ class _Batch:
     def _known_ids(self) -> dict[str, int]:
         """The row ids of the stored records that the rows name, by public id."""
         return self._writer.records.find_ids([*compress(self._rows.public_id, self._rows.named)], "/")
+
+    def write_one(self) -> Record:
+        """Write the only row; returns its record, with what was done."""
+        decision = self._write(0)
+        self._finish()
+        return self._record(decision)
 
     def write_all(self) -> list[str]:
         """Write all rows, in order; returns the id of the record that each became, repeats or was merged into."""
@@ -377,22 +378,24 @@ class _Batch:
             ):  # it becomes a record of its own, without a look at any other
                 self._decisions.append(Decision(i, "created"))
             else:
-                if (record := self.write(i).record) is not None:
+                if (record := self._write(i).record) is not None:
                     public_ids[i] = record.public_id
+        self._finish()
         return public_ids
 
-    def write(self, i: int) -> Decision:
+    def _write(self, i: int) -> Decision:
         """Decide what becomes of a row, and have the rows after it compared with that."""
         row = self._rows[i]
-        decision = self.decide(i, row)
+        decision = self._decide(i, row)
         self._decisions.append(decision)
         candidate = decision.record
         if decision.outcome == "duplicate" or not isinstance(candidate, CurrentRecord):
-            pass  # nothing changes but what `finish` adds
+            pass  # nothing changes but what `_finish` adds
         elif decision.outcome == "created":
             self._made[row.public_id] = candidate
             if row.indexed:
-                self._candidates.takes_text_of(candidate, i, row)
+                if self._candidates is not None:
+                    self._candidates.takes_text_of(candidate, i, row)
                 self._detection.wrote(i)
             if row.supersedes:  # at once, so that the rows after this one find what stands
                 self.apply()
@@ -405,23 +408,23 @@ class _Batch:
             self.effects.add(row, decision.detected)
         return decision
 
-    def decide(self, i: int, row: Row) -> Decision:
+    def _decide(self, i: int, row: Row) -> Decision:
         """Decide what becomes of a row, by the records before it."""
         row_id = self._known_ids.get(row.public_id) if row.named else None
         existing = self._made.get(row.public_id) if row.named else None
         if existing is not None or row_id is not None:
-            outcome: Outcome = "updated" if self._write.on_existing == "version" else "replaced"
+            outcome: Outcome = "updated" if self._on_existing == "version" else "replaced"
             return Decision(i, outcome, existing or CurrentRecord.of(row, i, row_id or 0))
         if not row.indexed:  # nothing is derived from it, and it is compared with nothing
             return Decision(i, "created", CurrentRecord.of(row, i))
-        matches = self._candidates.near(i)
+        matches = () if self._candidates is None else self._candidates.near(i)
         if row.supersedes:  # a record of its own, whatever it resembles
             return self._created(i, row, matches)
-        # A record with a caller's id is never merged into another.
-        quoted = None if row.named else self._candidates.quoted(i, row)
-        if quoted is not None:
-            return Decision(i, "duplicate", quoted)
-        topic, cosine = (None, None) if row.named else self._candidates.on_topic(row, matches)
+        topic, cosine = None, None
+        if self._candidates is not None and not row.named:  # one with a caller's id is never merged into another
+            if (quoted := self._candidates.quoted(i, row)) is not None:
+                return Decision(i, "duplicate", quoted)
+            topic, cosine = self._candidates.on_topic(row, matches)
         merges = topic is not None and self._policy.merge_strategy != "append"
         detected = NOTHING if merges and row.topic is not None else self._detection.compared(i)
         if (same := detected.same) is not None:
@@ -441,7 +444,7 @@ class _Batch:
 
     def _created(self, i: int, row: Row, matches: Sequence[Match], detected: Detected = NOTHING) -> Decision:
         candidate = CurrentRecord.of(row, i)
-        return Decision(i, "created", candidate, None, self._linked(candidate, matches), detected)
+        return Decision(i, "created", candidate, None, self._linked(candidate, matches) if matches else (), detected)
 
     def _linked(self, candidate: CurrentRecord, matches: Sequence[Match]) -> Sequence[Match]:
         """The matches of a record that are near enough to be linked to it."""
@@ -458,7 +461,7 @@ class _Batch:
         other, verdict, cosine = detected.superseded[0]
         if not verdict.certain or verdict.reason == BY_FORM or holds_instead_from(row, other) > self._now:
             return None, None
-        return self._candidates.of(other), cosine
+        return None if self._candidates is None else self._candidates.of(other), cosine
 
     def _keeps_text(self, candidate: CurrentRecord) -> bool:
         """Whether the text that a record has goes into its history when it gets another."""
@@ -470,18 +473,24 @@ class _Batch:
         self._applied = len(self._decisions)
         if not indices:
             return
-        ids = insert_rows(self._writer, self._rows.select(indices), self._write.identity)
+        ids = insert_rows(self._writer, self._rows.select(indices), self._identity)
         for i, row_id in zip(indices, ids, strict=True) if self._made else ():
             candidate = self._made.get(self._rows.public_id[i])
             if candidate is not None:
-                self._candidates.stored(candidate, row_id)
+                candidate.row_id = row_id
+                if self._candidates is not None:
+                    self._candidates.stored(candidate)
 
     def _replace(self, candidate: CurrentRecord, i: int, row: Row) -> None:
         """Give the record that has the id of a row already what the row has."""
         if not candidate.row_id:
             self.apply()
-        replace_record(self._writer, candidate.row_id, row, self._write.identity, self._write.on_existing)
-        self._made[row.public_id] = self._candidates.replaced(candidate.row_id, i, row)
+        replace_record(self._writer, candidate.row_id, row, self._identity, self._on_existing)
+        self._made[row.public_id] = (
+            CurrentRecord.of(row, i, candidate.row_id)
+            if self._candidates is None
+            else self._candidates.replaced(candidate.row_id, i, row)
+        )
         self._detection.changed(row.public_id)
 
     def _merge(self, candidate: CurrentRecord, i: int, row: Row) -> None:
@@ -492,7 +501,7 @@ class _Batch:
         self.apply()
         keep, same = self._keeps_text(candidate), candidate.content_hash == row.content_hash
         records = self._writer.records
-        embedder = None if same else embedder_of(self._writer, [row], self._write.identity)
+        embedder = None if same else embedder_of(self._writer, [row], self._identity)
         if row.recorded_from < min(candidate.recorded_from, self._now):
             if keep and not same:
                 records.insert_earlier(candidate.row_id, row, embedder)
@@ -512,44 +521,39 @@ class _Batch:
         columns |= {name: getattr(row, name) for name, is_given in given.items() if is_given}
         records.change_columns(candidate.row_id, columns, row.tags or None)
         candidate.pinned = candidate.pinned or row.pinned
-        self._candidates.takes_text_of(candidate, i, row)
+        if self._candidates is not None:
+            self._candidates.takes_text_of(candidate, i, row)
         self._detection.changed(candidate.public_id)
 
     def _row_id(self, known: Known) -> int:
         return self._made[known.public_id].row_id if isinstance(known, Row) else known.row_id
 
-    def finish(self) -> None:
+    def _finish(self) -> None:
         """Write all that is left, and connect the records."""
         self.apply()
         self.effects.store()
-        if self._rows.waits_under is not None and (again := self._said_again()):
-            uncompared = self._writer.comparisons.without(again)
-            self._writer.comparisons.add(uncompared, policy_json(self._policy))
-            self._writer.statements.derive(uncompared)
+        # Stored records that were said again outside of the times at which they were said: there they may do something
+        # else to others, so they are compared again.
+        again = set[int]()
         links = []
         for decision in self._decisions:
-            for record, cosine, _ in decision.linked:
-                target = record.row_id if isinstance(record, CurrentRecord) else record
-                if isinstance(decision.record, CurrentRecord):
-                    links.append(LinkRow(decision.record.row_id, target, "similar", _strength(cosine), self._now))
-        if links:
-            self._writer.links.put(links)
-
-    def _said_again(self) -> list[int]:
-        """The row ids of stored records that rows said again outside of the times at which they were said.
-
-        There they may do something else to others, so they are compared again.
-        """
-        again = set[int]()
-        for decision in self._decisions:
             known = decision.record
-            if isinstance(known, StatementCandidate):
+            if isinstance(known, StatementCandidate) and self._rows.waits_under is not None:
                 times = self._detection.claim(known).told_at
                 if not times[0] <= self._detection.told_at(self._rows[decision.i]) <= times[-1]:
                     again.add(known.row_id)
-        return sorted(again)
+            for record, cosine, _ in decision.linked:
+                target = record.row_id if isinstance(record, CurrentRecord) else record
+                if isinstance(known, CurrentRecord):
+                    links.append(LinkRow(known.row_id, target, "similar", _strength(cosine), self._now))
+        if again:
+            uncompared = self._writer.comparisons.without(sorted(again))
+            self._writer.comparisons.add(uncompared, policy_json(self._policy))
+            self._writer.statements.derive(uncompared)
+        if links:
+            self._writer.links.put(links)
 
-    def record(self, decision: Decision) -> Record:
+    def _record(self, decision: Decision) -> Record:
         """Return the record of a row that has been written alone, with what was done."""
         row, detected, of = self._rows[decision.i], decision.detected, decision.record
         assert of is not None

@@ -163,8 +163,13 @@ class Batch:
             )
 
     def _item(self, entry: Incoming, line: int) -> _Item:
-        settings = self._engine.settings
-        entry_in_file, entry = entry, self._by_now(entry, line)
+        settings, entry_in_file = self._engine.settings, entry
+        created_at = checks.check_time(entry.created_at, "created_at")
+        if created_at is not None and is_to_come(created_at, checks.now_us()):
+            self.warnings_total += 1
+            if len(self.warnings) < _MOST_WARNINGS:
+                self.warnings.append(f"line {line}: created_at is {entry.created_at}, which is to come: taken as now")
+            entry = structs.replace(entry, created_at=None)
         # A line that says whose word it is was exported: its source and context have had their say.
         with nullcontext() if entry.authority is None else speaking_as(entry.authority, declared=True):
             row = prepare(
@@ -196,16 +201,6 @@ class Batch:
         if entry.vectors:
             check_parts(entry.vectors, self._embedder)
         return _Item(line, row, row.public_id, entry.vector, entry.vectors)
-
-    def _by_now(self, entry: Incoming, line: int) -> Incoming:
-        """The entry; one that is said to be of a time to come is of now, with a warning."""
-        created_at = checks.check_time(entry.created_at, "created_at")
-        if created_at is None or not is_to_come(created_at, checks.now_us()):
-            return entry
-        self.warnings_total += 1
-        if len(self.warnings) < _MOST_WARNINGS:
-            self.warnings.append(f"line {line}: created_at is {entry.created_at}, which is to come: taken as now")
-        return structs.replace(entry, created_at=None)
 
     def write(self) -> None:
         """Embed and store the batch, in one transaction: a turn of the background, before which others write."""
