@@ -52,7 +52,7 @@ def _measured(engine: Engine, queries: Sequence[str], request: Request, depth: i
         )
         for place in range(len(queries)):
             one = embedded.part(place, place + 1)
-            batch = question_arrays(reader, opened.memory_index.generation, one, request, key.by_vector)
+            batch = question_arrays(opened, one, request, key.by_vector)
             hits, work = call(opened.view, plan, batch)
             count = int(hits.figures[0, kernels.FIGURES.hits])
             keys = hits.keys[0, :count].tolist()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from recallite.agents.working import AsyncWorking
     from recallite.documents.knowledge import AsyncKnowledge
     from recallite.embedding.protocol import Embedder
-    from recallite.remote.language_model import LanguageModel
+    from recallite.remote import LanguageModel
     from recallite.review.memory_review import AsyncMemoryReview
     from recallite.transfer.memory_transfer import AsyncMemoryTransfer
     from recallite.upkeep import AsyncMemoryStore

@@ -43,7 +43,7 @@ from recallite.system.turnstile import Background, StepSize, giving_way
 if TYPE_CHECKING:
     from recallite import derivation
     from recallite.embedding.protocol import Embedder
-    from recallite.remote.language_model import LanguageModel
+    from recallite.remote import LanguageModel
 else:  # who only reads loads nothing that reads texts
     derivation = Deferred("recallite.derivation")
 
@@ -156,6 +156,21 @@ class Engine:
             if self.store.writing:
                 raise
             _log.debug("%s after a write failed with %s", what, type(failure).__name__)
+
+    def finds_waiting(self) -> bool:
+        """Whether memories wait for vectors that can be made now: a recall looks, so that they need no write for it.
+
+        An embedder whose last request failed is asked by writes and recalls, at its own intervals, and not for this.
+        """
+        if self.embedding.runs or self.store.writing or self.embedder.failure is not None:
+            return False
+        self.may_have_pending = False
+        waits = self.embedder.enabled and not self.store.read_only
+        if waits:
+            with self.afterwards("looking for memories to embed"), self.store.read() as reader:
+                waits = bool(reader.vectors.waiting(1))
+        self.may_have_pending |= waits
+        return waits
 
     def index_within(self, scope: str) -> MemoryIndex:
         """The index that has the records of a scope: the smallest that is loaded, or one of this scope alone.
@@ -306,14 +321,14 @@ def _language_model(model: LanguageModel | str | None) -> LanguageModel | None:
         if isinstance(model, type) or not callable(getattr(model, "complete", None)):
             raise InvalidInput(
                 f"language_model {shown(model)} has no method complete(messages, *, schema=None, max_tokens=None): "
-                "give an object that has, such as recallite.remote.language_model.OpenAICompatible(base_url, model), "
+                "give an object that has, such as recallite.remote.OpenAICompatible(base_url, model), "
                 "or the name of a model with its provider, as 'ollama/llama3.2'"
             )
         return model
     address = language_model_address() if model is None else named_language_model(model)
     if address is None:
         return None
-    from recallite.remote.language_model import OpenAICompatible
+    from recallite.remote import OpenAICompatible
 
     return OpenAICompatible(address=address)
 

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import date, datetime, timedelta
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from msgspec import structs
@@ -18,6 +17,7 @@ from recallite.model import checks
 from recallite.model.environment import default_path, named_key
 from recallite.model.filters import Filter, FilterFields, bound_filter
 from recallite.model.records import (
+    ON_EXISTING,
     Changes,
     Expiry,
     Hits,
@@ -52,18 +52,17 @@ if TYPE_CHECKING:
     from recallite.model.records import Direction
     from recallite.recall import pipeline
     from recallite.remember import change, pending, prepare, relations, write
-    from recallite.remote.language_model import LanguageModel
+    from recallite.remote import LanguageModel
     from recallite.review.memory_review import MemoryReview
     from recallite.store.store import Progress
     from recallite.system import numerics
     from recallite.transfer.memory_transfer import MemoryTransfer
     from recallite.upkeep import MemoryStore
 else:  # a program that reads does not load what writes, and one that only names Memory loads no NumPy
-    pipeline = Deferred("recallite.recall.pipeline")
+    pipeline, numerics = Deferred("recallite.recall.pipeline"), Deferred("recallite.system.numerics")
     pending, change = Deferred("recallite.remember.pending"), Deferred("recallite.remember.change")
-    prepare = Deferred("recallite.remember.prepare")
     relations, write = Deferred("recallite.remember.relations"), Deferred("recallite.remember.write")
-    numerics = Deferred("recallite.system.numerics")
+    prepare = Deferred("recallite.remember.prepare")
 
 
 USE = {
@@ -84,10 +83,7 @@ NAMESPACES = {
 
 def class_of(name: str) -> Any:
     """The class of a namespace, or of a service that a package registers."""
-    if name in NAMESPACES:
-        module, _, kind = NAMESPACES[name].partition(":")
-        return getattr(import_module(module), kind)
-    return plugins.load("services", name)
+    return plugins.imported(NAMESPACES[name]) if name in NAMESPACES else plugins.load("services", name)
 
 
 class Memory:
@@ -246,7 +242,7 @@ class Memory:
             text, scope=scope, kind=kind, tags=tags, importance=importance, metadata=metadata, context=context,
             source=source, created_at=created_at, valid_from=valid_from, expires_at=expires_at, id=id,
         )  # fmt: skip
-        action = _check_on_existing(on_existing)
+        action = checks.check_choice(on_existing, "on_existing", ON_EXISTING)
         return self._seen(write.remember_one(self._engine, item, base=self._scope, policy=policy, on_existing=action))
 
     def remember_many(
@@ -269,12 +265,11 @@ class Memory:
         size = checks.check_count(batch_size, "batch_size")
         return write.remember_batches(
             self._engine, items, base=self._scope, batch_size=size, on_progress=on_progress, policy=policy,
-            on_existing=_check_on_existing(on_existing),
+            on_existing=checks.check_choice(on_existing, "on_existing", ON_EXISTING),
         )  # fmt: skip
 
     @overload
     def update(self, id: str, /, **changes: Unpack[Changes]) -> Record: ...  # type: ignore[overload-overlap]
-
     @overload
     def update(self, ids: Iterable[str], /, **expiry: Unpack[Expiry]) -> int: ...
 
@@ -294,9 +289,8 @@ class Memory:
         if not isinstance(id, str) and isinstance(id, Iterable):
             return change.change_expiry(self._engine, checks.as_list(id, "ids"), changes, base=self._scope)
         self._refuse_shared(id)
-        if "renew" not in changes:
-            return self._seen(change.update(self._engine, id, changes, base=self._scope))
-        return self._seen(change.renew(self._engine, id, changes, base=self._scope))
+        apply = change.renew if "renew" in changes else change.update
+        return self._seen(apply(self._engine, id, changes, base=self._scope))
 
     def supersede(
         self,
@@ -374,25 +368,25 @@ class Memory:
         """
         if checks.check_flag(receipt, "receipt"):
             self._engine.require_whole("forget with a receipt", owner=self._owner)
+        ids: Sequence[str] = ()
+        selected: Filter | None = None
         if id is not None:
             if filter is not None or any(value is not None for value in fields.values()):
                 raise InvalidInput("forget takes an id or a filter, not both")
-            ids, skip = checks.as_list(id, "id"), checks.check_flag(missing_ok, "missing_ok")
-            if not skip:
+            ids = checks.as_list(id, "id")
+            if not checks.check_flag(missing_ok, "missing_ok"):
                 self._refuse_shared(*ids)
-            return change.forget(
-                self._engine, ids, None, base=self._scope, missing_ok=skip, receipt=receipt,
-                chain=checks.check_flag(chain, "chain"),
-            )  # fmt: skip
-        if filter is None:
-            filter = Filter(**fields)
-        selected = bound_filter(self._scope, filter, {}, takes_as_of=False)
-        if selected.blanks:
-            raise InvalidInput(f"{selected.blanks[0]} is empty: leave it out, or forget would take all the rest")
-        if filter.replaced(include_superseded=False, sessions=False) == Filter():
-            raise InvalidInput("forget needs an id, a scope or a filter that is not empty; scope='/' is everything")
-        chained = checks.check_flag(chain, "chain")
-        return change.forget(self._engine, [], selected, base=self._scope, receipt=receipt, chain=chained)
+        else:
+            filter = Filter(**fields) if filter is None else filter
+            selected = bound_filter(self._scope, filter, {}, takes_as_of=False)
+            if selected.blanks:
+                raise InvalidInput(f"{selected.blanks[0]} is empty: leave it out, or forget would take all the rest")
+            if filter.replaced(include_superseded=False, sessions=False) == Filter():
+                raise InvalidInput("forget needs an id, a scope or a filter that is not empty; scope='/' is everything")
+        return change.forget(
+            self._engine, ids, selected, base=self._scope, missing_ok=missing_ok, receipt=receipt,
+            chain=checks.check_flag(chain, "chain"),
+        )  # fmt: skip
 
     def _refuse_shared(self, *ids: object) -> None:
         """Raise InvalidInput if one of these ids, or lists of ids, is of a scope that this handle only reads."""
@@ -400,12 +394,9 @@ class Memory:
             return
         names = [name for given in ids for name in (given if isinstance(given, list | tuple) else (given,))]
         with self._engine.store.read() as reader:
-            own = relations.find_row_ids(reader, names, self._scope)
-            for name in relations.find_row_ids(reader, names, *self._shared):
-                if name not in own:
-                    raise InvalidInput(
-                        f"{name} is of a scope that is shared with this one: it may be read, not changed"
-                    )
+            own, shared = (relations.find_row_ids(reader, names, *of) for of in ((self._scope,), self._shared))
+        if foreign := [name for name in shared if name not in own]:
+            raise InvalidInput(f"{foreign[0]} is of a scope that is shared with this one: it may be read, not changed")
 
     def transaction(self, *, embed: Iterable[object] = ()) -> AbstractContextManager[None]:
         """A transaction around several calls: all that they write is one commit, or nothing if the block raises.
@@ -492,7 +483,7 @@ class Memory:
         if self._engine.index.waiting and self._engine.comparing.failure is None:
             self._engine.may_have_uncompared = True
             pending.start_comparing(self._engine)
-        if self._engine.may_have_pending:
+        if self._engine.may_have_pending and self._engine.finds_waiting():
             pending.start_embedding(self._engine)
         if self._scope != "/":
             for hits in answers:
@@ -518,7 +509,6 @@ class Memory:
 
     @overload
     def get(self, id: str) -> Record: ...  # type: ignore[overload-overlap]
-
     @overload
     def get(self, ids: Iterable[str], /) -> dict[str, Record]: ...
 
@@ -608,21 +598,15 @@ class Memory:
     def neighbors(
         self, id: str, *, types: Sequence[str] = (), direction: Direction = "both", limit: int | None = 100
     ) -> builtins.list[Link]: ...
-
     @overload
     def neighbors(
         self, id: str, *, types: Sequence[str] = (), direction: Direction = "both", depth: int, limit: int | None = 100
     ) -> builtins.list[Reached]: ...
 
     def neighbors(
-        self,
-        id: str,
-        *,
-        types: Sequence[str] = (),
-        direction: str = "both",
-        depth: int | None = None,
+        self, id: str, *, types: Sequence[str] = (), direction: str = "both", depth: int | None = None,
         limit: int | None = 100,
-    ) -> builtins.list[Link] | builtins.list[Reached]:
+    ) -> builtins.list[Link] | builtins.list[Reached]:  # fmt: skip
         """The links of a memory, strongest first; with `depth`, the memories within that many links of it.
 
         `types` are the types of links (none: all), `direction` is "out", "in" or "both", and at most `limit` (None:
@@ -713,7 +697,3 @@ def _new_record(text: str | NewRecord, **values: Any) -> NewRecord:
     if beside := [name for name, value in values.items() if value != getattr(blank, name)]:
         raise InvalidInput(f"{beside[0]} is given beside a NewRecord: put it into the NewRecord")
     return text
-
-
-def _check_on_existing(value: object) -> OnExisting:
-    return checks.check_choice(value, "on_existing", ("error", "replace", "version"))  # type: ignore[return-value]

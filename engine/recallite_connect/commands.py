@@ -78,7 +78,7 @@ def import_(
         list[str] | None, option("FIELD=PATH", "Of --from jsonl: where a field stands, as scope=user.id.", "--map")
     ] = None,
     dry_run: Annotated[bool, flag("Of --from: only count.", "--dry-run")] = False,
-    watch: Annotated[bool, flag("Of --from claude-code and codex: go on with what is written.", "--watch")] = False,
+    watch: Annotated[bool, flag("Of sessions of a coding agent: go on with what is written.", "--watch")] = False,
     scope: Annotated[str, option("/A/B", "Put this before the scopes of the file.")] = "/",
     authority: Annotated[str, option("WHO", "Whose word it is at most, such as web for files of others.")] = "user",
     batch_size: Annotated[

@@ -1,4 +1,4 @@
-"""Detecting the format of a document, by its content first, then by its name; and the encoding of plain text."""
+"""Detecting the format of a document, by its content first, then by its name; plain text, its encoding, captions."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import contextlib
 import io
 import re
 import zipfile
+from html import unescape
+from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from typing import IO
 
@@ -153,16 +155,73 @@ _MOST_BAD = 0.001
 
 
 def load_text(data: bytes, max_chars: int, *, markdown: bool, charset: str | None = None) -> Loaded:
-    """Return the text unchanged; its lines are those of the file. Raises DocumentError."""
+    """Return the text unchanged; its lines are those of the file. Of captions what is said. Raises DocumentError."""
     text, warnings = decode(data, charset)
     if len(text) > max_chars:
         raise too_long(max_chars)
+    captions = None if markdown else _CAPTIONS.match(text)
+    if captions is not None:
+        text = _said_in(text.replace("\r\n", "\n").replace("\r", "\n"), cues_end_blank=captions[1] is not None)
     if not text.strip():
         raise DocumentError("it holds no text")
+    if captions is not None:
+        media_type = "application/x-subrip" if captions[1] is None else "text/vtt"
+        return Loaded(text=text, media_type=media_type, markdown=False, warnings=warnings)
     return Loaded(
         text=text, media_type="text/markdown" if markdown else "text/plain", markdown=markdown, exact=True,
         warnings=warnings,
     )  # fmt: skip
+
+
+# Captions of films and minutes of calls: WebVTT (https://www.w3.org/TR/webvtt1) and SubRip.
+_TIMING = re.compile(
+    r"^[ \t]*(?:(\d+):)?(\d\d?):(\d\d?)[.,](\d{1,3})[ \t]*-->[ \t]*(?:(\d+):)?(\d\d?):(\d\d?)[.,](\d{1,3})[^\n]*$",
+    re.MULTILINE,
+)
+_CAPTIONS = re.compile(r"\ufeff?\s*+(?:(WEBVTT)\b.*?|\d+\s+|)" + _TIMING.pattern, re.DOTALL | re.MULTILINE)
+_NUMBER_OF_NEXT = re.compile(r"\n[ \t]*\d+[ \t]*\n\Z")
+_BLANK_LINE = re.compile(r"(?:\A|\n)\n")
+_VOICE = re.compile(r"<v(?:\.[^\s<>]*)?[ \t]+([^<>\n]*)>")
+_TAG = re.compile(r"</?[A-Za-z0-9][^<>\n]*>|\{\\[^{}\n]*\}")
+# A line that begins with who speaks, as "Ada: ", or with a dash for somebody else.
+_SPEAKER = re.compile(r"(?:[-–—]|>>)\s*\S|[^\W\d_][^:.!?]{0,40}: ")
+_PAUSE_MS, _TOUCHING_MS = 4000, 100
+
+
+def _said_in(captions: str, *, cues_end_blank: bool) -> str:
+    """Return what captions say, without times, numbers and marks; a pause, or another speaker, begins a paragraph.
+
+    Captions that roll repeat the last line of those before as their first; it is said once.
+    """
+    cues: list[tuple[int, int, list[tuple[str, str]]]] = []  # begin, end, and lines with their speakers
+    timings = list(_TIMING.finditer(captions))
+    for timing, after in zip(timings, [*(match.start() for match in timings[1:]), len(captions)], strict=True):
+        text = captions[timing.end() + 1 : after]
+        text = _BLANK_LINE.split(text, maxsplit=1)[0] if cues_end_blank else _NUMBER_OF_NEXT.sub("", f"\n{text}")
+        lines = []
+        for line in text.split("\n"):
+            parts = ["", *_VOICE.split(line)]
+            for speaker, part in zip(parts[::2], parts[1::2], strict=True):
+                if said := " ".join(unescape(_TAG.sub("", part)).split()):
+                    lines.append((" ".join(speaker.split()), said))
+        cues.append((_milliseconds(*timing.groups()[:4]), _milliseconds(*timing.groups()[4:]), lines))
+    rolls = any(len(lines) > 1 and lines[0] in before[-1:] for (_, _, before), (_, _, lines) in pairwise(cues))
+    paragraphs: list[list[str]] = []
+    speaking, last, ended = "", ("", ""), 0
+    for begin, end, lines in cues:
+        repeated = rolls and begin - ended <= _TOUCHING_MS and last in lines[:1]
+        for i, (speaker, said) in enumerate(lines[repeated:]):
+            pause = i == 0 and begin - ended >= _PAUSE_MS
+            if not paragraphs or pause or speaker not in ("", speaking) or _SPEAKER.match(said):
+                paragraphs.append([f"{speaker}:"] if speaker else [])
+            paragraphs[-1].append(said)
+            speaking = speaker or speaking
+        last, ended = lines[-1] if lines else last, max(ended, end)
+    return "\n\n".join(map(" ".join, paragraphs))
+
+
+def _milliseconds(hours: str | None, minutes: str, seconds: str, fraction: str) -> int:
+    return ((int(hours or 0) * 60 + int(minutes)) * 60 + int(seconds)) * 1000 + int(fraction.ljust(3, "0"))
 
 
 def decode(data: bytes, charset: str | None = None) -> tuple[str, list[str]]:

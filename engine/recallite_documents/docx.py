@@ -20,7 +20,7 @@ import mammoth
 
 from recallite.documents.document import Limits, Loaded
 from recallite.errors import DocumentError
-from recallite_documents.html import in_one_line, markdown_of
+from recallite_documents.html import formatted, in_one_line, markdown_of
 
 _MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 _STYLES = """p[style-name='Title'] => h1:fresh
@@ -52,8 +52,9 @@ _UNREAD = {
 # A number of a list stands between these until it is one of HTML.
 _OPEN, _CLOSE = "\ue000", "\ue001"
 _MARKED = re.compile(f"<li>{_OPEN}([0-9]+){_CLOSE}")
-# The way back from a note.
-_BACK = re.compile(r' <a href="#(?:footnote|endnote|comment)-ref-[0-9]+">↑</a>')
+_CONTENTS = re.compile(r"\s*(?:TOC|TOA|INDEX)\b")
+_CONTENTS_STYLE = re.compile(r"toc (?:\d|heading)|table of figures", re.IGNORECASE)
+_GALLERY = "Table of Contents"
 # The letters that the line of a header or footer with a page number has at least besides.
 _LEAST_LETTERS = 12
 _PAGE = re.compile(r"\b(?:NUM)?PAGES?\b")
@@ -73,7 +74,7 @@ def load_docx(data: bytes, limits: Limits) -> Loaded:
         )  # fmt: skip
     except (zipfile.BadZipFile, KeyError, ElementTree.ParseError, EOFError, ValueError, NotImplementedError) as reason:
         raise DocumentError(f"it is damaged: {type(reason).__name__}: {str(reason)[:200]}") from reason
-    numbered = _MARKED.sub(r'<li value="\1">', _BACK.sub("", html.value)).replace(_OPEN, "").replace(_CLOSE, ". ")
+    numbered = _MARKED.sub(r'<li value="\1">', html.value).replace(_OPEN, "").replace(_CLOSE, ". ")
     text, lost = markdown_of(numbered, limits.max_chars)
     if not text.strip():
         raise DocumentError("it holds no text")
@@ -109,6 +110,7 @@ def _completed(archive: zipfile.ZipFile, styles: _Styles) -> tuple[io.BytesIO, l
     warnings: list[str] = []
     changed = {}
     if body is not None:
+        warnings += _drop_contents(body, styles)
         for name in ("footnotes", "endnotes", "comments"):
             if len(notes := _part(archive, f"word/{name}.xml")):
                 warnings += _write_out(notes, styles)
@@ -128,6 +130,34 @@ def _completed(archive: zipfile.ZipFile, styles: _Styles) -> tuple[io.BytesIO, l
             elif not member.filename.startswith("word/media/"):
                 copy.writestr(member.filename, archive.read(member))
     return out, warnings
+
+
+def _drop_contents(body: Element, styles: _Styles) -> list[str]:
+    """Take out tables of contents, of figures and of authorities, and indexes; return a warning if there are some.
+
+    Each is a field, whose paragraphs have styles of their own, and often a part of the document made for it.
+    """
+    texts: list[Element] = []
+    fields: list[str] = []  # the instructions of those that are open
+    for node in body.iter():
+        if node.tag == f"{_W}fldChar" and node.get(f"{_W}fldCharType") == "begin":
+            fields.append("")
+        elif node.tag == f"{_W}fldChar" and node.get(f"{_W}fldCharType") == "end":
+            del fields[-1:]
+        elif node.tag == f"{_W}instrText" and fields:
+            fields[-1] += node.text or ""
+        elif node.tag == f"{_W}t" and any(map(_CONTENTS.match, fields)):
+            texts.append(node)
+        elif (
+            (node.tag == f"{_W}fldSimple" and _CONTENTS.match(node.get(f"{_W}instr", "")))
+            or (node.tag == f"{_W}p" and _CONTENTS_STYLE.fullmatch(styles.name_of(node)))
+            or (node.tag == f"{_W}sdt" and _value(node.find(f"{_W}sdtPr/{_W}docPartObj"), "docPartGallery") == _GALLERY)
+        ):
+            texts += node.iter(f"{_W}t")
+    said = any(text.text for text in texts)
+    for text in texts:
+        text.text = ""
+    return ["a table of contents was not read"] if said else []
 
 
 def _page_lines(archive: zipfile.ZipFile, kind: str) -> list[str]:
@@ -158,6 +188,10 @@ class _Styles:
             seen.add(style_id)
             style_id = _value(style, "basedOn")
         return None
+
+    def name_of(self, paragraph: Element) -> str:
+        """Return the name of the style of a paragraph; "" if it states none."""
+        return _value(self.by_id.get(_value(paragraph.find(f"{_W}pPr"), "pStyle")), "name")
 
     def headings(self) -> Iterator[str]:
         """Yield the rules for headings in styles of a person's own, which have or inherit a level of the outline."""
@@ -192,6 +226,14 @@ def _write_out(root: Element, styles: _Styles) -> list[str]:
                 parent[i] = _run(f"{base}({reading})")[0]
             elif child.tag in _SAME:
                 child.tag = _SAME[child.tag]
+            elif child.tag == f"{_W}br":
+                child.attrib.clear()  # that of a page ends a line as well
+            elif child.tag == f"{_W}sdt" and child.find(f"{_W}sdtPr/{_W}showingPlcHdr") is not None:
+                parent.remove(child)  # a field that nobody filled in
+            elif child.tag == f"{_W}outlineLvl" and parent.tag == f"{_W}pPr" and child.get(f"{_W}val", "9") < "6":
+                style = parent.find(f"{_W}pStyle")
+                style = ElementTree.SubElement(parent, f"{_W}pStyle") if style is None else style
+                style.set(f"{_W}val", f"Heading{int(child.get(f'{_W}val', '0')) + 1}")
             elif child.tag == f"{_W}fldChar" and (choice := child.find(f"{_W}ffData/{_W}ddList")) is not None:
                 chosen = _value(choice, "result") or _value(choice, "default") or "0"
                 entries = choice.findall(f"{_W}listEntry")[int(chosen) :] if chosen.isdecimal() else []
@@ -227,9 +269,6 @@ def _paragraph(run: Element) -> Element:
 
 
 # ── the numbers of lists and headings ────────────────────────────────────────────────────────────────────────────────
-
-_ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"),
-          (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))  # fmt: skip
 
 
 class _List:
@@ -324,20 +363,6 @@ def _label(numbers: _List, counted: dict[int, int], level: int) -> str:
 
     def number_of(match: re.Match[str]) -> str:
         other = int(match[1]) - 1
-        return _formatted(counted.get(other, numbers.start(other)), numbers.form(other))
+        return formatted(counted.get(other, numbers.start(other)), numbers.form(other))
 
     return re.sub(r"%([1-9])", number_of, _value(numbers.levels[level], "lvlText")).strip()
-
-
-def _formatted(number: int, form: str) -> str:
-    """Return a number in a form of Word; forms that are not known as a decimal number."""
-    if form in ("lowerLetter", "upperLetter") and number > 0:
-        letters = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
-    elif form in ("lowerRoman", "upperRoman") and 0 < number < 4000:
-        letters, left = "", number
-        for value, sign in _ROMAN:
-            letters += sign * (left // value)
-            left %= value
-    else:
-        return f"{number:02}" if form == "decimalZero" else str(number)
-    return letters.upper() if form.startswith("upper") else letters

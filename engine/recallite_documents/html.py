@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import suppress
 from html import escape
 from itertools import product
 from typing import Any
-from urllib.parse import urljoin
 from xml.etree.ElementTree import Element
 
 from html_to_markdown import ConversionOptions, PreprocessingOptions, convert
@@ -23,6 +21,17 @@ from recallite.documents.document import Loaded, too_long
 from recallite.errors import DocumentError
 from recallite.text.dates.written import time_named
 from recallite_documents.detecting import decode
+from recallite_documents.html_links import (
+    BLOCKS,
+    HEADINGS,
+    complete_addresses,
+    drop_contents,
+    keep_addresses,
+    letters,
+    parsed,
+    place_notes,
+    text_of_node,
+)
 
 _CHARSET = re.compile(rb"<meta[^<>]+?charset\s*+=\s*+[\"']?+\s*+([\w:.-]+)", re.IGNORECASE)
 # In HTML an empty <script/> or <title/> takes in all that follows.
@@ -39,13 +48,14 @@ def load_html(data: bytes, max_chars: int, charset: str | None = None) -> Loaded
     if _XHTML.search(text, 0, 1000):
         text = _SELF_CLOSED.sub(r"<\1\2></\1>", text)
     tree = LexborHTMLParser(text)
-    title = tree.css_first("title") or tree.css_first("h1")
+    title = tree.css_first("title:not(svg title)") or tree.css_first("h1")
     name = " ".join(title.text().split()) or None if title is not None else None
     metadata = _metadata(tree)
     markdown = ""
     if tree.body is not None:
-        _resolve_links(tree)
         warnings += _seen_only(tree)
+        place_notes(tree)
+        complete_addresses(tree)
         for root, beside in _main_parts(tree):
             markdown, lost = _converted(root, max_chars)
             if markdown.strip():
@@ -64,18 +74,9 @@ def markdown_of(html: str, max_chars: int) -> tuple[str, list[str]]:
     if tree.body is None:
         return "", []
     warnings = _seen_only(tree)
+    place_notes(tree)
     text, lost = _converted(tree.body, max_chars)
     return text, warnings + lost
-
-
-def _resolve_links(tree: Any) -> None:
-    """Complete the addresses of links by the base or the address that the page states."""
-    base = tree.css_first("base[href]") or tree.css_first("link[rel=canonical][href]")
-    for link in [] if base is None else tree.css("a[href]"):
-        address = (link.attributes["href"] or "").strip()
-        if base.tag == "base" or not address.startswith("#"):
-            with suppress(ValueError):
-                link.attrs["href"] = urljoin(base.attributes["href"] or "", address)
 
 
 def _metadata(tree: Any) -> dict[str, Any]:
@@ -220,7 +221,7 @@ def _reveal(tree: Any) -> None:
     for node in tree.css("[role=tabpanel], [hidden=until-found], [id]"):
         panel = node.attributes.get("role") == "tabpanel"
         if panel and (tab := tabs.pop(node.attributes.get("id"), None)) is not None:
-            (node.first_child or node).insert_before(_parsed(f"<p>{escape(tab.text())}</p>"))
+            (node.first_child or node).insert_before(parsed(f"<p>{escape(tab.text())}</p>"))
             tab.decompose()
         if panel or node.attributes.get("id") in opened or node.attributes.get("hidden") == "until-found":
             for name in ("hidden", "style", "aria-hidden"):
@@ -236,7 +237,7 @@ def _drop_unseen(tree: Any) -> list[str]:
     for node in tree.css(_EMBEDDED):
         node.decompose()
     hidden = [node for node in tree.css("[hidden], [aria-hidden=true], [style], dialog") if _is_hidden(node)]
-    with_text = [node for node in hidden if _letters(node.text()) > 1]
+    with_text = [node for node in hidden if letters(node.text()) > 1]
     first = "".join(f"<{node.tag}{f'#{node.id}' if _NAME.fullmatch(node.id or '') else ''}>" for node in with_text[:1])
     for node in reversed(hidden):
         node.decompose()
@@ -280,11 +281,6 @@ _MAIN_SHARE, _LINK_SHARE, _COMMENTS_AT_MOST = 0.9, 0.6, 0.8
 _FACTS = frozenset(("td", "dd", "li", "pre"))
 _MENUS = frozenset(("div", "section", "ul", "ol", "dl", "table", "header", "form"))
 _HOLDERS = frozenset(("div", "section", "article", "main", "center", "form", "table", "tbody", "tr", "td"))
-_BLOCK_TAGS = """
-address article aside blockquote body caption center dd details div dl dt fieldset figcaption figure footer form
-h1 h2 h3 h4 h5 h6 header hr li main nav ol p pre section summary table tbody td tfoot th thead tr ul
-"""
-_BLOCKS = frozenset(_BLOCK_TAGS.split())
 _IDEOGRAPH = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
@@ -295,12 +291,13 @@ def _main_parts(tree: Any) -> Iterator[tuple[Any, list[str]]]:
     for root in (main, tree.body):
         if root is not None:
             part: Any = LexborHTMLParser(root.html or "").body
-            before = _letters(part.text())
+            before = letters(part.text())
             for node in part.css(_AROUND):
                 if not (root is main and node.tag == "aside" and _is_note(node)):
                     node.decompose()
+            drop_contents(part)
             part = _without_menus(part)
-            left = before - _letters(part.text())
+            left = before - letters(part.text())
             lost = f"{left:,} letters of menus, comments and other parts beside the main text were not read"
             yield part, [lost] * (left > 0)
     yield tree.body, []
@@ -308,8 +305,8 @@ def _main_parts(tree: Any) -> Iterator[tuple[Any, list[str]]]:
 
 def _is_note(aside: Any) -> bool:
     """Return whether an aside is a remark of the text, as manuals have, and not what leads elsewhere."""
-    linked = sum(_letters(link.text()) for link in aside.css("a"))
-    return linked <= _LINKS_OF_NOTE * _letters(aside.text()) and aside.css_first("input, form, a > img") is None
+    linked = sum(letters(link.text()) for link in aside.css("a"))
+    return linked <= _LINKS_OF_NOTE * letters(aside.text()) and aside.css_first("input, form, a > img") is None
 
 
 def _without_menus(root: Any) -> Any:
@@ -368,29 +365,25 @@ def _weights(root: Any) -> dict[int, _Weight]:
         if node.tag == "-text":
             text = node.text_content or ""
             # An ideograph says about as much as five letters.
-            weights[node.mem_id] = _Weight(_letters(text) + 4 * len(_IDEOGRAPH.findall(text)))
+            weights[node.mem_id] = _Weight(letters(text) + 4 * len(_IDEOGRAPH.findall(text)))
             continue
         whole, direct = _Weight(), _Weight()
         for child in node.iter(include_text=True):
             inner = weights[child.mem_id]
-            for weight in (whole, direct) if child.tag not in _BLOCKS else (whole,):
+            for weight in (whole, direct) if child.tag not in BLOCKS else (whole,):
                 weight.text += inner.text
                 weight.links += inner.links
                 weight.prose += inner.prose
         if node.tag == "a":
             whole.links = whole.text
         elif (
-            node.tag in _BLOCKS
+            node.tag in BLOCKS
             and direct.links < 0.5 * direct.text
             and (node.tag in _FACTS or direct.text - direct.links >= _LEAST_SENTENCE)
         ):
             whole.prose += direct.text
         weights[node.mem_id] = whole
     return weights
-
-
-def _letters(text: str) -> int:
-    return sum(map(str.isalnum, text))
 
 
 # ── the conversion ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -411,7 +404,7 @@ def _converted(root: Any, max_chars: int) -> tuple[str, list[str]]:
     """Return an element as Markdown, and what was lost."""
     tree: Any = LexborHTMLParser(root.html or "")
     _say_in_text(tree)
-    before = _letters(tree.body.text(separator=" "))
+    before = letters(tree.body.text(separator=" "))
     done = convert(tree.body.html, _OPTIONS)
     text, warnings = done.content or "", [warning.message for warning in done.warnings]
     if any(str(warning.kind) == "depth_limit_exceeded" for warning in done.warnings):
@@ -422,7 +415,7 @@ def _converted(root: Any, max_chars: int) -> tuple[str, list[str]]:
     if len(text) > max_chars:
         raise too_long(max_chars)
     # Some releases of the converter lost text: report what goes missing.
-    if (after := _letters(text)) < 0.9 * before:
+    if (after := letters(text)) < 0.9 * before:
         warnings.append(f"{before - after:,} of {before:,} letters were lost in its conversion")
     return text, warnings
 
@@ -451,9 +444,6 @@ def _plain_marks(text: str) -> str:
 # ── what the tree says by other means than text ──────────────────────────────────────────────────────────────────────
 
 _TYPED = ("text", "number", "email", "tel", "url", "date", "time", "month", "week", "datetime-local")
-_ABSOLUTE = re.compile(r"(?:https?|ftp|mailto|tel):", re.IGNORECASE)
-# The way back from a note.
-_BACK = re.compile("[\\s\u2190-\u21ff\ufe0e\ufe0f^]+")
 # Longer raised text is small print.
 _LONGEST_RAISED = 40
 
@@ -463,19 +453,30 @@ def _say_in_text(tree: Any) -> None:
     _fields_as_text(tree)
     for image in tree.css("img"):
         image.replace_with(f" {image.attributes.get('alt') or ''} ")
-    _links(tree)
+    keep_addresses(tree)
     # From the inside: a new inner HTML replaces the elements in it.
     for node in reversed(tree.css("[style*=line-through]")):
         if any("line-through" in _style(node).get(name, "") for name in ("text-decoration", "text-decoration-line")):
             node.inner_html = f"<del>{node.inner_html}</del>"
     _raised_and_lowered(tree)
+    for reading in tree.css("ruby rt"):
+        reading.replace_with(f"({reading.text()})")
+    for node in tree.css("ruby rp, ruby, ruby rb"):
+        if node.tag == "rp":
+            node.decompose()
+        else:
+            node.unwrap()
     for node in reversed(tree.css("figcaption, summary")):
         node.inner_html = f"<p>{node.inner_html}</p>"
         node.unwrap()
     for table in reversed(tree.css("table")):
         _simplify_table(table)
-    for numbered in reversed(tree.css("ol[reversed], ol:has(> li[value])")):
-        _split_by_numbers(numbered)
+    for numbered in reversed(tree.css("ol")):
+        form = _FORMS.get(numbered.attributes.get("type") or _style(numbered).get("list-style-type", ""))
+        if form is not None and "reversed" not in numbered.attributes:
+            _letter(numbered, form)
+        elif "reversed" in numbered.attributes or numbered.css_first("li[value]") is not None:
+            _split_by_numbers(numbered)
 
 
 def _fields_as_text(tree: Any) -> None:
@@ -506,37 +507,14 @@ def _fields_as_text(tree: Any) -> None:
         field.replace_with(f" {field.text()} ")
 
 
-def _links(tree: Any) -> None:
-    """Keep the addresses of links that are whole; of the others their words, but for marks of links to themselves."""
-    for link in tree.css("a"):
-        address = (link.attributes.get("href") or "").strip()
-        if address.startswith("//"):
-            address = f"https:{address}"
-        in_heading = link.parent is not None and link.parent.tag in _HEADINGS
-        if not link.text().strip() or _BACK.fullmatch(link.text()) or (in_heading and not _letters(link.text())):
-            link.decompose()
-        elif _ABSOLUTE.match(address):
-            link.attrs["href"] = address
-            if "title" in link.attributes:
-                del link.attrs["title"]
-        else:
-            link.unwrap()
-
-
 def _raised_and_lowered(tree: Any) -> None:
     """Write superscripts as ^n and subscripts as _n: 10^6 is not 106, and the mark of a note no digit of a number."""
     for node in reversed(tree.css("sup, sub, span[style*=vertical-align]")):
         how = node.tag if node.tag != "span" else _style(node).get("vertical-align", "")
         script = " ".join(node.text().split())
         if how in ("sup", "sub", "super") and script and len(script) <= _LONGEST_RAISED:
-            before, after = _text(node.prev)[-1:], _text(node.next)[:1]
+            before, after = text_of_node(node.prev)[-1:], text_of_node(node.next)[:1]
             node.replace_with(scripted_text(before, script, after, raised=how.startswith("sup")))
-
-
-def _text(node: Any) -> str:
-    if node is None:
-        return ""
-    return (node.text_content if node.tag == "-text" else node.text()) or ""
 
 
 def scripted_text(before: str, script: str, after: str, *, raised: bool) -> str:
@@ -548,17 +526,10 @@ def scripted_text(before: str, script: str, after: str, *, raised: bool) -> str:
     return ("^" if raised else "_") + (script if script.isalnum() and not after.isalnum() else f"({script})")
 
 
-def _parsed(html: str) -> Any:
-    """Return the element that this is, to be inserted into a tree."""
-    body: Any = LexborHTMLParser(html).body
-    return body.first_child
-
-
 # ── tables and lists ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 # A table with one of these, and no heading cell, lays out a page; so does one row with lists.
-_NO_CELL = ", ".join(("table", "pre", *_HEADINGS))
+_NO_CELL = ", ".join(("table", "pre", *HEADINGS))
 _WIDEST_SPAN, _LARGEST_GRID = 100, 1_000_000
 _INTEGER = re.compile(r"-?[0-9]{1,9}")
 _Grid = dict[tuple[int, int], tuple[Any, tuple[int, int]]]
@@ -570,7 +541,7 @@ def _simplify_table(table: Any) -> None:
     inner_rows = {row.mem_id for inner in table.css("table") if inner != table for row in inner.css("tr")}
     rows = [row for row in table.css("tr") if row.mem_id not in inner_rows]
     for caption in table.css("caption"):
-        table.insert_before(_parsed(f"<div>{caption.inner_html}</div>"))
+        table.insert_before(parsed(f"<div>{caption.inner_html}</div>"))
         caption.decompose()
     grid = _grid(rows)
     height, width = (1 + max((position[axis] for position in grid), default=-1) for axis in (0, 1))
@@ -584,7 +555,7 @@ def _simplify_table(table: Any) -> None:
     )
     if lays_out:
         for cell in {cell.mem_id: cell for cell, _ in grid.values()}.values():
-            table.insert_before(_parsed(f"<div>{cell.inner_html}</div>"))
+            table.insert_before(parsed(f"<div>{cell.inner_html}</div>"))
         table.decompose()
         return
     heads = _heading_rows(rows, grid, height)
@@ -594,7 +565,7 @@ def _simplify_table(table: Any) -> None:
     first = 0
     while first < height - 2 and len({cell.mem_id for (row, _), (cell, _) in grid.items() if row == first}) == 1:
         # A first row of one cell is the title of the table.
-        table.insert_before(_parsed(f"<div>{grid[first, 0][0].inner_html}</div>"))
+        table.insert_before(parsed(f"<div>{grid[first, 0][0].inner_html}</div>"))
         first += 1
     heads = max(heads, first + 1)
     names = []
@@ -670,5 +641,40 @@ def _split_by_numbers(numbered: Any) -> None:
         runs[-1][1].append(item)
         number += step
     for first, run in runs:
-        numbered.insert_before(_parsed(f'<ol start="{first}">{"".join(item.html for item in run)}</ol>'))
+        numbered.insert_before(parsed(f'<ol start="{first}">{"".join(item.html for item in run)}</ol>'))
     numbered.decompose()
+
+
+_FORMS = {
+    "a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman", "lower-alpha": "lowerLetter",
+    "lower-latin": "lowerLetter", "upper-alpha": "upperLetter", "upper-latin": "upperLetter",
+    "lower-roman": "lowerRoman", "upper-roman": "upperRoman",
+}  # fmt: skip
+_ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"),
+          (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))  # fmt: skip
+
+
+def _letter(numbered: Any, form: str) -> None:
+    """Make a list with letters or Roman numerals paragraphs that begin with these, which Markdown does not have."""
+    number = _number(numbered, "start", 1)
+    for item in [item for item in numbered.iter() if item.tag == "li"]:
+        number = _number(item, "value", number)
+        first = item.first_child if item.first_child is not None and item.first_child.tag == "p" else item
+        first.inner_html = f"{formatted(number, form)}. {first.inner_html}"
+        numbered.insert_before(parsed(f"<div>{item.inner_html}</div>"))
+        number += 1
+    numbered.decompose()
+
+
+def formatted(number: int, form: str) -> str:
+    """Return a number in a form of Word; forms that are not known as a decimal number."""
+    if form in ("lowerLetter", "upperLetter") and number > 0:
+        letters = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
+    elif form in ("lowerRoman", "upperRoman") and 0 < number < 4000:
+        letters, left = "", number
+        for value, sign in _ROMAN:
+            letters += sign * (left // value)
+            left %= value
+    else:
+        return f"{number:02}" if form == "decimalZero" else str(number)
+    return letters.upper() if form.startswith("upper") else letters

@@ -88,6 +88,7 @@ def load_pdf(data: bytes, password: str | None, max_chars: int) -> Loaded:
             raise DocumentError(next(reasons, "it holds no text"))
         pages = _with_headings_over_pages([arranged(lines) for lines in _without_running_lines(pages, heights)])
         headings = _find_headings(pages, _outline(document))
+        pages = _without_contents(pages, headings, unread)
         text, starts = compose(pages, headings)
         information = document.get_metadata_dict(skip_empty=True)
         first = min((line for line in pages[0] if line in headings), key=lambda line: headings[line], default=None)
@@ -441,14 +442,16 @@ def _string(get: Any, *arguments: Any) -> str:
 
 # ── the layout of all pages: their lines become paragraphs and headings of one text ──────────────────────────────────
 
-# The layout of all pages: their lines become paragraphs and headings of one text.
-
 _LONGEST_HEADING = 120
 _IDEOGRAPH = re.compile("[\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef]")
 _DIGITS = re.compile(r"\d+")
 _PARTED = re.compile(r"[^\W\d_]-$")
 _HYPHENATED = re.compile(r"(?<!\w)\w++-\w+")
 _NUMBERING = re.compile(r"^(\d+(\.\d+)*\.?|[IVXLC]+\.|[A-Z]\.)\s+")
+# What ends an entry of a table of contents: the number of a page, often behind dots.
+_PAGE_AT_END = re.compile(r"[\s.·…_]+(\d{1,5})$")
+_LEADER = re.compile(r"(?:[.·…_]\s?){3,}\d{1,5}$")
+_LEAST_ENTRIES = 2
 _BULLET = re.compile(r"([•◦▪‣–—*-]|\(?\d{1,3}[.)]|\(?[a-z][.)]) ")
 # Headers and footers: the share of the height where they are, the gap beside them in usual steps, the points by which
 # their height may differ, the share of pages that have them (left and right ones may differ), and the least pages.
@@ -555,6 +558,35 @@ def _find_headings(pages: Sequence[Sequence[Line]], outline: Iterable[tuple[str,
         return {}
     ranks = sorted({round(line.size) for line in larger}, reverse=True)
     return {line: min(ranks.index(round(line.size)) + 1, 6) for line in larger}
+
+
+def _without_contents(pages: Sequence[list[Line]], headings: dict[Line, int], unread: _Unread) -> list[list[Line]]:
+    """Return the pages without tables of contents: entries that repeat headings, and end with the page of each."""
+    found_on = {_key(line.text): i for i, lines in reversed([*enumerate(pages)]) for line in lines if line in headings}
+
+    def entries(line: Line) -> list[tuple[str, int]]:
+        """Return the heading and the number of each entry in a line or a table; [] if it has anything else."""
+        rows = [" ".join(row.replace("|", " ").split()) for row in line.text.split("\n")]
+        ends = [(row, _PAGE_AT_END.search(row)) for row in rows if row.strip("- :")]
+        if line in headings or any(end is None for _, end in ends):
+            return []
+        return [(_key(row[: end.start()]), int(end[1])) for row, end in ends if end is not None]
+
+    kept: list[list[Line]] = []
+    for i, lines in enumerate(pages):
+        listed = [entries(line) for line in lines]
+        shown = [[number - found_on[key] for key, number in of_line if key in found_on] for of_line in listed]
+        # A table of figures may name headings too: its numbers are no pages.
+        is_contents = (
+            sum(map(len, shown)) >= _LEAST_ENTRIES and len({step for of_line in shown for step in of_line}) == 1
+        )
+        kept.append([])
+        for line, of_line, steps in zip(lines, listed, shown, strict=True):
+            if is_contents and of_line and (steps or _LEADER.search(line.text)):
+                unread["entries of contents"][i + 1] += len(of_line)
+            else:
+                kept[-1].append(line)
+    return kept
 
 
 def _key(title: str) -> str:

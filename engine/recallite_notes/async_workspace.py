@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from recallite.embedding.protocol import Embedder
-from recallite.remote.language_model import LanguageModel
+from recallite.remote import LanguageModel
 from recallite.system.asynchrony import AsyncHandle, awaited
 from recallite_notes.config import WorkspaceConfig
 from recallite_notes.search import Extensions

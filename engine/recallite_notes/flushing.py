@@ -16,7 +16,7 @@ from recallite.model.environment import named_language_model
 from recallite.model.filters import CHUNK_KIND
 from recallite.recall.pipeline import recall_queries
 from recallite.recall.request import build_request
-from recallite.remote.language_model import LanguageModel
+from recallite.remote import LanguageModel
 from recallite.system.messages import shown
 from recallite.system.numerics import kernel_errors
 from recallite.text.quotes import announced, stripped_head, stripped_tail, visible, without_quotes
@@ -55,7 +55,7 @@ def language_model_of(engine: Engine, config: FlushConfig, model: str | None) ->
 
     Raises InvalidInput if there is none, and LanguageModelError if its client is not installed.
     """
-    from recallite.remote.language_model import OpenAICompatible
+    from recallite.remote import OpenAICompatible
 
     name = config.model if model is None else model
     workspace_model = engine.language_model
@@ -96,19 +96,13 @@ def extract(
         answer = model.complete(messages, max_tokens=config.max_tokens)
         if not isinstance(answer, str):
             raise LanguageModelError(f"the language model answered {shown(answer)}: it must answer with text")
-        if (text := _unfenced(answer)) and SILENT not in text:
+        text = answer.replace("\r\n", "\n").replace("\x00", "").strip()
+        for _ in range(_MOST_FENCES):
+            if (fenced := _FENCED.match(text)) is not None:
+                text = fenced[1].strip()
+        if text and SILENT not in text:
             facts.append(text)
     return "\n".join(facts) or None
-
-
-def _unfenced(answer: str) -> str:
-    """An answer without a code fence around it."""
-    text = answer.replace("\r\n", "\n").replace("\x00", "").strip()
-    for _ in range(_MOST_FENCES):
-        if (fenced := _FENCED.match(text)) is None:
-            break
-        text = fenced[1].strip()
-    return text
 
 
 def new_facts(text: str, known: set[bytes]) -> str | None:

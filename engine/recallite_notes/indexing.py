@@ -20,7 +20,7 @@ import numpy as np
 from msgspec import Struct, field
 from numpy.typing import NDArray
 
-from recallite.embedding.remote import RemoteEmbedder
+from recallite.embedding.remote_embedder import RemoteEmbedder
 from recallite.embedding.tokens import measure_of
 from recallite.engine import Engine
 from recallite.errors import EmbedderError, InvalidInput, StoreClosed
@@ -63,7 +63,7 @@ _RACY_NS = 2_000_000_000
 _REFRESHED_TOGETHER = 500
 MEDIA_TYPE = "text/markdown"
 # The version of the chunking rules: to be raised when they change.
-_RULES = 2
+_RULES = 3
 # How often the watcher checks for quiet, and for its end.
 _TICK_MS = 100
 # Some network and container file systems do not report changes that others make.

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from recallite.embedding.protocol import Embedder
 from recallite.errors import InvalidInput
 from recallite.model.configuration import Section, declared
-from recallite.remote.language_model import LanguageModel
+from recallite.remote import LanguageModel
 from recallite.system.messages import shown
 from recallite_notes import config as own
 from recallite_notes.async_workspace import AsyncWorkspace

@@ -17,7 +17,7 @@ from recallite.engine import Engine
 from recallite.errors import InvalidInput, StoreClosed, StoreError
 from recallite.model.environment import ModelAddress, named_embedder
 from recallite.model.settings import Settings
-from recallite.remote.language_model import LanguageModel
+from recallite.remote import LanguageModel
 from recallite.store.opening import files_beside, proven_damage, remove_database, rename_database
 from recallite.system.files import FolderLock
 from recallite_notes.config import WorkspaceConfig

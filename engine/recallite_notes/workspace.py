@@ -15,7 +15,7 @@ from recallite.engine import Engine
 from recallite.errors import InvalidInput, NotADatabase, RecalliteError, StoreClosed, StoreCorrupt, StoreError
 from recallite.model.checks import check_name, check_path, now_us
 from recallite.model.environment import ModelAddress
-from recallite.remote.language_model import LanguageModel
+from recallite.remote import LanguageModel
 from recallite.store.store import Progress
 from recallite.system.messages import fault_text, shown
 from recallite_notes.config import WorkspaceConfig
@@ -423,7 +423,7 @@ def _embedder(engine: Engine, chunks: int) -> tuple[str, str | None, str | None]
         return "none", None, None
     spec = engine.embedder.spec
     named = isinstance(spec, str)
-    remote = isinstance(spec, ModelAddress) or type(spec).__module__ == "recallite.embedding.remote"
+    remote = isinstance(spec, ModelAddress) or type(spec).__module__ == "recallite.embedding.remote_embedder"
     provider = "local" if named else "remote" if remote else "custom"
     model = spec if isinstance(spec, str) else getattr(spec, "model", None)
     try:

@@ -24,6 +24,7 @@ from urllib.parse import quote, urlencode, urlsplit
 import httpx2
 import msgspec
 import numpy as np
+from msgspec import structs
 from numpy.typing import NDArray
 
 from recallite import errors
@@ -419,31 +420,11 @@ class ClientService(OperationProxy):
 
 
 class ClientSession(ClientService, _Session):
-    """A session of a server: the methods of `Session`."""
+    """A session of a server: the methods of `Session`, and its `id`, `agent`, `provider` and `created_at`."""
 
     def __init__(self, client: Client, opened: OpenedSession) -> None:
         ClientService.__init__(self, client, SESSION_PREFIX)
-        self._opened_as = opened
-
-    @property
-    def id(self) -> str:
-        """The session's id."""
-        return self._opened_as.id
-
-    @property
-    def agent(self) -> str | None:
-        """The agent whose session it is; None for the scope's own."""
-        return self._opened_as.agent
-
-    @property
-    def provider(self) -> str | None:
-        """The provider that answers in the session."""
-        return self._opened_as.provider
-
-    @property
-    def created_at(self) -> datetime:
-        """The time at which the session was opened first."""
-        return self._opened_as.created_at
+        vars(self).update(structs.asdict(opened))
 
     def append(
         self, message: Mapping[str, Any] | str, content: object = None, *, created_at: datetime | str | None = None

@@ -54,6 +54,16 @@ def test_a_program_that_only_reads_loads_nothing_that_writes(tmp_path):
     assert not {name for name in listing if name.startswith(("recallite.remember", "recallite.recall.pipeline"))}
 
 
+def test_a_recall_loads_nothing_that_embeds_what_waits_if_nothing_does(tmp_path):
+    with Memory(tmp_path / "m.db") as memory:
+        memory.remember("Ada likes tea")
+    opened = "from recallite import Memory\nmemory = Memory('m.db')\n"
+    loaded = loaded_by(f"{opened}assert memory.recall('Who likes tea?'); memory.close()", tmp_path)
+    assert "recallite.recall.pipeline" in loaded
+    unused = {"recallite.remember.pending", "recallite.remote", "sqlite3", "tempfile", "tomllib"}
+    assert unused.isdisjoint(loaded)
+
+
 COMMAND = "import sys; from recallite_server.main import main; sys.exit(main())"
 HEAVY = {"numba", "llvmlite", "onnxruntime", "tokenizers", "recallite.embedding.onnx"}
 

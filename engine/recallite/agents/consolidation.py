@@ -18,7 +18,7 @@ from recallite.model.records import NewRecord, Record, as_seen
 from recallite.model.settings import Consolidation
 from recallite.plugin import EngineHandle
 from recallite.remember.write import write_rows
-from recallite.remote.language_model import LanguageModel, ask
+from recallite.remote import LanguageModel, ask
 from recallite.store.columns import Row
 from recallite.store.sql.relations import LinkRow
 from recallite.store.sql.services import CycleRow

@@ -87,7 +87,7 @@ class Service:
         request = structs.replace(request, filter=request.filter.replaced(kinds=(kind,), sessions=kind == MESSAGE_KIND))
         with kernel_errors():
             hits = recall_queries(self._engine, [query], None, request)[0]
-        if self._engine.may_have_pending:
+        if self._engine.may_have_pending and self._engine.finds_waiting():
             start_embedding(self._engine)
         hits[:] = [as_seen(hit, self._base) for hit in hits]
         return hits

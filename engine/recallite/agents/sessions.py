@@ -24,7 +24,7 @@ from recallite.model.filters import MESSAGE_KIND
 from recallite.model.records import NewRecord
 from recallite.model.settings import WritePolicy
 from recallite.plugin import EngineHandle
-from recallite.remember.embed import embed_rows, identity_for, insert_rows
+from recallite.remember.embed import MESSAGE_CHARS, embed_rows, identity_for, insert_rows
 from recallite.remember.prepare import Arguments, prepare_all, uuid7
 from recallite.remember.write import embed_some_pending
 from recallite.store.columns import RowColumns
@@ -36,8 +36,6 @@ from recallite.system.messages import shown
 
 # Messages contain pictures and files as base64.
 MAX_MESSAGE_BYTES = 32_000_000
-# Embedding this much takes some 0.1 s.
-_EMBEDDED_CHARS = 16_000
 
 
 class Checked(NamedTuple):
@@ -81,7 +79,7 @@ def plain_text(content: object) -> str:
 def to_embed(messages: Iterable[Mapping[str, Any]]) -> list[NewRecord]:
     """Return the texts of messages as `Memory.transaction(embed=...)` takes them, to append the messages inside it."""
     texts = [(plain_text(message.get("content")), message.get("role")) for message in messages]
-    return [NewRecord(text[:_EMBEDDED_CHARS], context=role) for text, role in texts if text.strip()]
+    return [NewRecord(text[:MESSAGE_CHARS], context=role) for text, role in texts if text.strip()]
 
 
 def decoded(session: str, position: int, text: bytes) -> dict[str, Any]:
@@ -317,9 +315,7 @@ class Session(SnapshotService):
         identity = None
         with suppress(EmbedderMismatch):
             identity = identity_for(engine, None)
-        rows.text, texts = [text[:_EMBEDDED_CHARS] for text in rows.text], rows.text
         embed_rows(engine.embedder, rows, [None] * len(new), identity)
-        rows.text = texts
         return rows, identity
 
     def messages(self, *, limit: int | None = None, skip_damaged: bool = False) -> builtins.list[dict[str, Any]]:

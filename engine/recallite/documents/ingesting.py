@@ -192,7 +192,7 @@ def _why(fault: Exception) -> str:
 # Chunks of a document.
 
 _SIZE = ChunkSize(max_tokens=1000, target_tokens=500, overlap_tokens=100, least_tokens=LEAST_TOKENS)
-CHUNKING = f"knowledge 4: {_SIZE.max_tokens}/{_SIZE.target_tokens}/{_SIZE.overlap_tokens}"
+CHUNKING = f"knowledge 5: {_SIZE.max_tokens}/{_SIZE.target_tokens}/{_SIZE.overlap_tokens}"
 """The version of reading and cutting, stored with each document; one of another version is cut again when ingested."""
 
 PLACE_KEYS = ("path", "title", "headings", "lines", "chars", "page", "last_page")

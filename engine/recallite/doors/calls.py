@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Unpack
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
 from recallite.agents.sessions import Session
 from recallite.documents.document import IngestedDocument
@@ -74,21 +74,12 @@ class HitsAnswer(Struct):
     diversify_by: str | None = None
     stages: Annotated[dict[str, float], Meta(description="Milliseconds.")] = {}
 
-    def as_hits(self) -> Hits:
-        """The hits as Python has them."""
-        beside = {name: getattr(self, name) for name in self.__struct_fields__ if name != "hits"}
-        return Hits(self.hits, **beside)
-
 
 class RecordsAnswer(Struct):
     """The memories of a list, in order: `Records` as JSON has them."""
 
     memories: list[Record]
     left_out: int = 0
-
-    def as_records(self) -> Records:
-        """The memories as Python has them."""
-        return Records(self.memories, left_out=self.left_out)
 
 
 def in_json(returns: Any) -> Any:
@@ -101,10 +92,11 @@ def in_json(returns: Any) -> Any:
 def from_json(value: Any) -> Any:
     """A result as Python has it, of a value of the type that `in_json` names."""
     if isinstance(value, RecordsAnswer):
-        return value.as_records()
-    if isinstance(value, list):
-        return [*map(from_json, value)]
-    return value.as_hits() if isinstance(value, HitsAnswer) else value
+        return Records(value.memories, left_out=value.left_out)
+    if isinstance(value, HitsAnswer):
+        fields = structs.asdict(value)
+        return Hits(fields.pop("hits"), **fields)
+    return [*map(from_json, value)] if isinstance(value, list) else value
 
 
 class NewRecordFields(RecordFields, total=False):

@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date, timedelta
 from functools import cached_property
-from importlib import import_module
 from operator import attrgetter
 from types import EllipsisType, NoneType, UnionType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Union, Unpack, cast, get_args, get_origin, get_type_hints
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Union, Unpack, cast,
 from recallite import errors
 from recallite.errors import InvalidInput, Reason, RecalliteError
 from recallite.model.filters import FIELD_NAMES, Filter, FilterFields
+from recallite.system.plugins import imported
 
 if TYPE_CHECKING:
     from recallite.memory import Memory
@@ -179,7 +179,7 @@ class Operation:
     - call: "module:function", of a memory and the arguments, if it is no method called `name`; or "module:Class.method"
       of a class that is made of a memory
     - returns: the type of its JSON, if another than that of the function
-    - tools: how models see it
+    - tools: how models see it, in one form or several
     - raw: the body of a request is the argument `body`, as bytes, and the fields are in the query. One that returns
       `bytes` is answered by the bytes of an export
     """
@@ -197,12 +197,12 @@ class Operation:
         returns: str = "",
         status: int = 200,
         command: Command | None = None,
-        tools: tuple[Tool, ...] = (),
+        tools: Tool | tuple[Tool, ...] = (),
         raw: bool = False,
     ) -> None:
         self.name, self.about, self.group, self.effect, self.status = name, about, group, effect, status
         self.method, _, self.path = http.partition(" ")
-        self.command, self.tools, self.raw = command, tools, raw
+        self.command, self.tools, self.raw = command, (tools,) if isinstance(tools, Tool) else tools, raw
         self.writes_if, self._call, self._returns = writes_if, call, returns
 
     @property
@@ -387,12 +387,6 @@ class OperationSet(NamedTuple):
     operations: tuple[Operation, ...]
     command_groups: Mapping[str, str] = {}
     tools: Mapping[str, str] = {}
-
-
-def imported(path: str) -> Any:
-    """The object at "module:name" or "module:Class.name"."""
-    module, _, name = path.partition(":")
-    return attrgetter(name)(import_module(module))
 
 
 # The codes that stand for an error outside Python: one table for HTTP, the command line and MCP.

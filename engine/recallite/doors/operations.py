@@ -79,8 +79,7 @@ _CHECKS = (
     "superseded", "replaced-by-rule", "unjudged", "diverged",
 )  # fmt: skip
 _VERIFICATION = Command(
-    show="print_verification", json=_SHOW + "verification_as_json", fails="not ok",
-    bar=("checking", "memories"),
+    show="print_verification", json=_SHOW + "verification_as_json", fails="not ok", bar=("checking", "memories"),
 )  # fmt: skip
 
 OPERATIONS: tuple[Operation, ...] = (
@@ -115,7 +114,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "get", "Show memories. With --json one is an object, several are an array.",
         group="memories", http="GET /memories/{id}", call=_CALLS + "get",
         command=Command(each="id", show="print_records", json=_SHOW + "one_or_all"),
-        tools=(Tool(SERVER, "fetch", _OF_ONE, _SERVER + "fetch", title="Fetch", hints="plain"),),
+        tools=Tool(SERVER, "fetch", _OF_ONE, _SERVER + "fetch", title="Fetch", hints="plain"),
     ),
     Operation(
         "get_many", "The memories with these ids, in their order; those that are not visible here are absent.",
@@ -234,9 +233,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "review.explain", "Say why a memory is or is not among the hits.",
         group="recall", http="POST /explain",
-        command=Command(
-            call="explain", show="print_explanation", arguments={"purpose": Argument("", kind="hidden")}
-        ),
+        command=Command(call="explain", show="print_explanation", arguments={"purpose": Argument("", kind="hidden")}),
     ),
     Operation(
         "bootstrap", "Print a briefing for an agent's task, as Markdown.",
@@ -284,7 +281,7 @@ OPERATIONS: tuple[Operation, ...] = (
         command=Command(show="print_versions", arguments={
             "chain": Argument("Only its own versions, whose places restore --to takes.", flags=" /--own")
         }),
-        tools=(Tool("memory", arguments=_OF_ONE, run=_MEMORY + "history"),),
+        tools=Tool("memory", arguments=_OF_ONE, run=_MEMORY + "history"),
     ),
     Operation(
         "supersede",
@@ -297,7 +294,7 @@ OPERATIONS: tuple[Operation, ...] = (
             "reason": Argument("Why.", "TEXT"), "strength": Argument("From 0 to 1: how sure it is."),
             "at": Argument("When the new one began to hold. Default: its own time.", "TIME"),
         }),
-        tools=(Tool("memory", arguments=_OF_ONE | {"supersedes": REQUIRED}, run=_MEMORY + "supersede"),),
+        tools=Tool("memory", arguments=_OF_ONE | {"supersedes": REQUIRED}, run=_MEMORY + "supersede"),
     ),
     Operation(
         "restore",
@@ -312,15 +309,13 @@ OPERATIONS: tuple[Operation, ...] = (
                 "Of its own versions, from 0; -2 is the one before now; or a time.", "VERSION", "--to"
             )
         }),
-        tools=(Tool("memory", arguments=_OF_ONE, run=_MEMORY + "restore"),),
+        tools=Tool("memory", arguments=_OF_ONE, run=_MEMORY + "restore"),
     ),
     # ── sessions ───────────────────────────────────────────────────────────────────────────────────────────────
     Operation(
         "sessions.list", "Show sessions, last used first.\n\nWithout --agent, those of all agents.",
         group="sessions", http="GET /sessions",
-        tools=(
-            Tool("session", arguments={"agent": None, "limit": 20}, about="show sessions, the one used last first"),
-        ),
+        tools=Tool("session", arguments={"agent": None, "limit": 20}, about="show sessions, the one used last first"),
         command=Command(
             "sessions list", "session:id scope agent provider messages used:updated_at", fails="empty", within=True,
             arguments={"limit": _LIMIT._replace(default=100)},
@@ -329,9 +324,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "sessions.open", "Open the session with this id, or create it; without an id it gets a UUID.",
         group="sessions", http="POST /sessions", effect="writes", call=_CALLS + "open_session", status=201,
-        tools=(
-            Tool("session", arguments={"id": None, "agent": None, "provider": None}, run=_SERVICES + "open_session"),
-        ),
+        tools=Tool("session", arguments={"id": None, "agent": None, "provider": None}, run=_SERVICES + "open_session"),
     ),
     Operation(
         "sessions.get", "The existing session with this id.",
@@ -340,15 +333,11 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "sessions.search", "Find messages by meaning and words, best first.",
         group="sessions", http="POST /sessions/search",
-        tools=(
-            Tool(
-                "session", arguments={"query": REQUIRED, "agent": None, "limit": 10, "relevant": True},
-                about="find messages of any session by meaning and words",
-            ),
+        tools=Tool(
+            "session", arguments={"query": REQUIRED, "agent": None, "limit": 10, "relevant": True},
+            about="find messages of any session by meaning and words",
         ),
-        command=Command(
-            "sessions search", "confidence session position role content", fails="empty", within=True
-        ),
+        command=Command("sessions search", "confidence session position role content", fails="empty", within=True),
     ),
     Operation(
         "sessions.cleanup", "Remove sessions that were not used for a time. Unless --yes is given it asks first.",
@@ -363,11 +352,9 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "session.messages", "Show the messages of a session in order.",
         group="sessions", http="GET /sessions/{id}/messages",
-        tools=(
-            Tool(
-                "session", arguments=_OF_ONE | {"limit": 50, "agent": None},
-                about="read the last messages of a session",
-            ),
+        tools=Tool(
+            "session", arguments=_OF_ONE | {"limit": 50, "agent": None},
+            about="read the last messages of a session",
         ),
         command=Command("sessions show", "print_messages", within=True, arguments=_SESSION | {
             "limit": Argument("The most messages, the last ones.", flags="--limit,-n")
@@ -376,11 +363,9 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "session.extend", "Store messages at the end of a session, all or none; returns the position of the first.",
         group="sessions", http="POST /sessions/{id}/messages", effect="writes", status=201,
-        tools=(
-            Tool(
-                "session", "append", _OF_ONE | {"role": REQUIRED, "content": REQUIRED, "agent": None},
-                _SERVICES + "append",
-            ),
+        tools=Tool(
+            "session", "append", _OF_ONE | {"role": REQUIRED, "content": REQUIRED, "agent": None},
+            _SERVICES + "append",
         ),
     ),
     Operation(
@@ -405,7 +390,7 @@ OPERATIONS: tuple[Operation, ...] = (
             "summary": Argument("Keep a snapshot with this summary.", "TEXT"),
             "key_decisions": Argument("A key decision for the snapshot; repeat for more.", "TEXT", "--decision"),
         }),
-        tools=(Tool("session", arguments=_OF_ONE | {"summary": None, "agent": None}, run=_SERVICES + "end_session"),),
+        tools=Tool("session", arguments=_OF_ONE | {"summary": None, "agent": None}, run=_SERVICES + "end_session"),
     ),
     # ── documents ──────────────────────────────────────────────────────────────────────────────────────────────
     Operation(
@@ -466,7 +451,7 @@ OPERATIONS: tuple[Operation, ...] = (
             "knowledge list", "id chunks updated:updated_at title source", fails="empty",
             arguments={"limit": _LIMIT._replace(default=1000)},
         ),
-        tools=(Tool("knowledge", arguments={"limit": 100}, run=_SERVICES + "list_documents"),),
+        tools=Tool("knowledge", arguments={"limit": 100}, run=_SERVICES + "list_documents"),
     ),
     Operation(
         "knowledge.get", "The document with this id, or with this source in a scope.",
@@ -483,7 +468,7 @@ OPERATIONS: tuple[Operation, ...] = (
                 "scope": Argument("", kind="hidden"),
             },
         ),
-        tools=(Tool("knowledge", arguments={"documentId": REQUIRED}, run=_SERVICES + "delete"),),
+        tools=Tool("knowledge", arguments={"documentId": REQUIRED}, run=_SERVICES + "delete"),
     ),
     # ── agents ─────────────────────────────────────────────────────────────────────────────────────────────────
     Operation(
@@ -540,16 +525,14 @@ OPERATIONS: tuple[Operation, ...] = (
                 "error": Argument("Its error message; with --tool.", "TEXT"),
             },
         ),
-        tools=(Tool("experience", arguments={"task_type": None, "tool": None, "error": None}, run=_SERVICES + "tips"),),
+        tools=Tool("experience", arguments={"task_type": None, "tool": None, "error": None}, run=_SERVICES + "tips"),
     ),
     Operation(
         "experience.record", "Note how a task went.\n\nWithout --agent for all agents.",
-        tools=(
-            Tool(
-                "experience", about="note how a task went", outcome="recorded", arguments={
-                    "task_type": REQUIRED, "tools": REQUIRED, "success": REQUIRED, "steps": None, "tokens": None
-                },
-            ),
+        tools=Tool(
+            "experience", about="note how a task went", outcome="recorded", arguments={
+                "task_type": REQUIRED, "tools": REQUIRED, "success": REQUIRED, "steps": None, "tokens": None
+            },
         ),
         group="agents", effect="writes",
         command=Command("experience record", "print_recorded", within=True, create=True, arguments={
@@ -561,11 +544,9 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "experience.record_recovery", "Note what helped when a tool failed.\n\nWithout --agent for all agents.",
-        tools=(
-            Tool(
-                "experience", arguments={"tool": REQUIRED, "error": REQUIRED, "recovery": REQUIRED},
-                about="note what helped against an error of a tool", outcome="recorded",
-            ),
+        tools=Tool(
+            "experience", arguments={"tool": REQUIRED, "error": REQUIRED, "recovery": REQUIRED},
+            about="note what helped against an error of a tool", outcome="recorded",
         ),
         group="agents", effect="writes",
         command=Command(
@@ -679,9 +660,6 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
 )  # fmt: skip
 """The operations of the core; `every_operation` has those of other packages too."""
-BY_NAME: dict[str, Operation] = {operation.name: operation for operation in OPERATIONS}
-BY_WORDS: dict[str, Operation] = {operation.words: operation for operation in OPERATIONS if operation.words}
-"""Operations by their commands."""
 
 
 @cache
@@ -691,8 +669,9 @@ def every_operation() -> tuple[Operation, ...]:
 
 
 def operation_named(name: str) -> Operation:
-    """The operation of this name, of the core or of another package."""
-    return BY_NAME.get(name) or next(operation for operation in every_operation() if operation.name == name)
+    """The operation of this name. For one of the core no other package is imported."""
+    own = [operation for operation in OPERATIONS if operation.name == name]
+    return own[0] if own else next(operation for operation in every_operation() if operation.name == name)
 
 
 @cache

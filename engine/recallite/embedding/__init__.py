@@ -1,4 +1,4 @@
-"""Texts to vectors: the protocol, the local embedders, a client of remote ones, the query cache."""
+"""Texts to vectors: the protocol of embedders, the local ones, a client of remote ones, the query cache."""
 
 from __future__ import annotations
 
@@ -13,17 +13,8 @@ from recallite.embedding.protocol import (
     Unread,
     embed_documents,
 )
-from recallite.embedding.remote import RemoteEmbedder
 
 __all__ = [
-    "DocumentEmbedder",
-    "Embedded",
-    "Embedder",
-    "QueryTokens",
-    "RemoteEmbedder",
-    "ScriptReader",
-    "TokenEmbedder",
-    "Unread",
-    "embed_documents",
-    "load",
-]
+    "DocumentEmbedder", "Embedded", "Embedder", "QueryTokens", "ScriptReader", "TokenEmbedder", "Unread",
+    "embed_documents", "load",
+]  # fmt: skip

@@ -78,17 +78,15 @@ class Cohort(NamedTuple):
         What points at something more than it asks has less with each text.
         """
         cosines = (texts @ question).astype(np.float64)
-        asked, pointing = texts @ self.questions.T, texts @ self.prompts.T
+        asked, pointed = texts @ self.questions.T, texts @ self.prompts.T
         of_question = _nearest(question[None] @ self.answers.T, _NEAREST)
-        of_texts = _nearest(np.hstack([asked, pointing]), _NEAREST)
+        of_texts = _nearest(np.hstack([asked, pointed]), _NEAREST)
         sides = [(cosines - mean) / (deviation + self.deviation) for mean, deviation in (of_question, of_texts)]
-        normalised: NDArray[np.float64] = sides[0] + sides[1] - _POINTING_WEIGHT * self._pointing(question)
-        return normalised
-
-    def _pointing(self, question: NDArray[np.float32]) -> float:
-        """How much nearer a question is to prompts than to questions, in deviations; 0 if it is not."""
+        # How much nearer it is to prompts than to questions, in deviations.
         near = [_nearest(question[None] @ of.T, _POINTING_NEAREST)[0] for of in (self.prompts, self.questions)]
-        return max(float(near[0][0] - near[1][0]) / self.deviation, 0.0)
+        pointing = max(float(near[0][0] - near[1][0]) / self.deviation, 0.0)
+        normalised: NDArray[np.float64] = sides[0] + sides[1] - _POINTING_WEIGHT * pointing
+        return normalised
 
 
 def _nearest(cosines: NDArray[np.floating], count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

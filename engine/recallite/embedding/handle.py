@@ -57,12 +57,20 @@ class QueryCache:
 
     def embed_many(self, queries: list[str], *, tokens: bool = False) -> list[EmbeddedQuery]:
         """The queries embedded, with tokens if requested; the missing ones in one batch, outside the lock."""
-        tokens = tokens and self._coder is not None
+        coder = self._coder if tokens else None
         with self._lock:
             embedded = {query: self._cached[query] for query in queries if query in self._cached}
-        complete = {query for query, found in embedded.items() if not tokens or found.tokens is not None}
+        complete = {query for query, found in embedded.items() if coder is None or found.tokens is not None}
         if missing := [query for query in dict.fromkeys(queries) if query not in complete]:
-            embedded.update(zip(missing, self._embed(missing, tokens), strict=True))
+            of_each: Sequence[QueryTokens | None] = [None] * len(missing)
+            if coder is None:
+                vectors = embed_checked(self._embedder, missing)
+            else:
+                vectors, of_each = embed_tokens_checked(coder, missing)
+            for query, row, found_tokens in zip(missing, vectors, of_each, strict=True):
+                vector = row.copy()  # a cached row must not keep its whole batch alive
+                vector.setflags(write=False)
+                embedded[query] = EmbeddedQuery(vector, found_tokens)
         with self._lock:
             for query in dict.fromkeys(queries[-self._size :] if self._size else ()):
                 self._cached[query] = embedded[query]
@@ -70,19 +78,6 @@ class QueryCache:
             while len(self._cached) > self._size:
                 self._cached.popitem(last=False)
         return [embedded[query] for query in queries]
-
-    def _embed(self, queries: list[str], tokens: bool) -> list[EmbeddedQuery]:
-        if tokens and self._coder is not None:
-            vectors, query_tokens = embed_tokens_checked(self._coder, queries)
-            return [EmbeddedQuery(_frozen(row), found) for row, found in zip(vectors, query_tokens, strict=True)]
-        return [EmbeddedQuery(_frozen(row), None) for row in embed_checked(self._embedder, queries)]
-
-
-def _frozen(row: NDArray[np.float32]) -> NDArray[np.float32]:
-    # A copy: a cached row must not keep its whole batch alive.
-    copy = row.copy()
-    copy.setflags(write=False)
-    return copy
 
 
 _log = logger(__name__)

@@ -122,18 +122,15 @@ class InstantEmbedder:
                     owners.append(owner)
             vectors.append(self._pool(rows))
             if codes is not None:
-                codes += self._codes_of_parts(rows, owners[begin:])
+                arrays = [int64_array(row) for row in rows]
+                chosen = choose_tokens(arrays, int64_array(owners[begin:]), self._table.words.informative())
+                coded = [row[indexes] for row, indexes in zip(arrays, chosen, strict=True)]
+                words = self._codes(np.concatenate([int64_array([]), *coded])).astype("<u8", copy=False)
+                ends = np.cumsum(list(map(len, coded))).tolist()
+                codes += [words[i:j].tobytes() for i, j in zip([0, *ends], ends, strict=False)]
             if on_progress is not None:
                 on_progress(min(first + _BATCH, len(texts)), len(texts))
         return Embedded(np.concatenate(vectors), np.array(owners, np.int64))
-
-    def _codes_of_parts(self, rows: list[list[int]], owners: list[int]) -> list[bytes]:
-        ids = [int64_array(row) for row in rows]
-        chosen = choose_tokens(ids, int64_array(owners), self._table.words.informative())
-        coded = [row[indexes] for row, indexes in zip(ids, chosen, strict=True)]
-        codes = self._codes(np.concatenate([int64_array([]), *coded])).astype("<u8", copy=False)
-        ends = np.cumsum(list(map(len, coded))).tolist()
-        return [codes[begin:end].tobytes() for begin, end in zip([0, *ends], ends, strict=False)]
 
     def _codes(self, ids: NDArray[np.int64]) -> NDArray[np.uint64]:
         """Return the code of each token: its scale is above 0, so the int8 components have the signs of the vector."""
@@ -198,8 +195,17 @@ def _read(folder: Path, tokenizer: Path) -> _Table:
         raise EmbedderError(
             f"{folder} cannot be understood ({type(reason).__name__}: {reason}): {REINSTALL}", "invalid_model"
         ) from reason
-    words, scripts, unknown = _words(tokenizer)
-    return _Table(name, codes, scales, words, scripts, unknown, fingerprint)
+    try:
+        from tokenizers import Tokenizer
+    except ImportError as reason:
+        raise EmbedderError(
+            f"cannot embed without {reason.name}: pip install tokenizers, "
+            'or use Settings(embedder="none") for keyword search alone',
+            "missing",
+        ) from reason
+    words = Tokenizer.from_file(str(tokenizer))
+    unknown = int(words.token_to_id("[UNK]") or 0)
+    return _Table(name, codes, scales, WordIds(words), Scripts(words), unknown, fingerprint)
 
 
 def _array(path: Path, stated: dict[str, Any]) -> NDArray[Any]:
@@ -210,16 +216,3 @@ def _array(path: Path, stated: dict[str, Any]) -> NDArray[Any]:
     verify(path, stated["sha256"])
     array: NDArray[Any] = np.load(path, allow_pickle=False)
     return array
-
-
-def _words(path: Path) -> tuple[WordIds, Scripts, int]:
-    try:
-        from tokenizers import Tokenizer
-    except ImportError as reason:
-        raise EmbedderError(
-            f"cannot embed without {reason.name}: pip install tokenizers, "
-            'or use Settings(embedder="none") for keyword search alone',
-            "missing",
-        ) from reason
-    tokenizer = Tokenizer.from_file(str(path))
-    return WordIds(tokenizer), Scripts(tokenizer), int(tokenizer.token_to_id("[UNK]") or 0)

@@ -48,7 +48,7 @@ def load(spec: object = None, *, prefixes: Prefixes = NO_PREFIXES) -> Embedder:
         from recallite.embedding.onnx import OnnxEmbedder
 
         return OnnxEmbedder(path)
-    from recallite.embedding.remote import RemoteEmbedder
+    from recallite.embedding.remote_embedder import RemoteEmbedder
 
     if isinstance(spec, ModelAddress):
         spec = RemoteEmbedder(**structs.asdict(spec))
@@ -59,9 +59,7 @@ def load(spec: object = None, *, prefixes: Prefixes = NO_PREFIXES) -> Embedder:
 
 def _registered(spec: str) -> str | None:
     """The name as it is registered; None for "default" and for what no package registers."""
-    if spec.lower() == "default":
-        return None
-    return plugins.registered_name("embedders", spec)
+    return None if spec.lower() == "default" else plugins.registered_name("embedders", spec)
 
 
 def is_foreign(spec: object) -> bool:
@@ -245,13 +243,21 @@ def _from_files(folder: Path) -> ModelFolder:
     if not model.exists() and (folder / "onnx" / "model.onnx").exists():
         model = folder / "onnx" / "model.onnx"
     _present(model)
-    pooling = _optional(folder / "1_Pooling" / "config.json")
+    pooling, config = _optional(folder / "1_Pooling" / "config.json"), _optional(folder / "config.json")
     mode = next((key for key, value in pooling.items() if key.startswith("pooling_mode") and value is True), None)
+    limits = [
+        _optional(folder / "sentence_bert_config.json").get("max_seq_length"),
+        _optional(folder / "tokenizer_config.json").get("model_max_length"),
+    ]
+    if positions := config.get("max_position_embeddings"):  # RoBERTa counts them from padding_idx + 1
+        offset = config.get("pad_token_id", 0) + 1 if "roberta" in str(config.get("model_type")) else 0
+        limits.append(positions - offset)
+    stated = [int(limit) for limit in limits if isinstance(limit, (int, float)) and 0 < limit < 1e6]
     return ModelFolder(
         name=folder.resolve().name,
         model=model,
         tokenizer=_present(folder / "tokenizer.json"),
-        max_tokens=_max_tokens(folder),
+        max_tokens=min(stated, default=512),
         pooling=_pooling(folder, pooling.get("pooling_mode", mode) or "mean"),
         dimension=None,
         quantisation="as-given",
@@ -263,20 +269,6 @@ def _from_files(folder: Path) -> ModelFolder:
 
 def _prefixes(prompts: dict[str, Any]) -> Prefixes:
     return Prefixes(str(prompts.get("query") or ""), str(prompts.get("document") or prompts.get("passage") or ""))
-
-
-def _max_tokens(folder: Path) -> int:
-    """The smallest limit stated in the files, else 512. RoBERTa counts positions from padding_idx + 1."""
-    config = _optional(folder / "config.json")
-    limits = [
-        _optional(folder / "sentence_bert_config.json").get("max_seq_length"),
-        _optional(folder / "tokenizer_config.json").get("model_max_length"),
-    ]
-    if positions := config.get("max_position_embeddings"):
-        offset = config.get("pad_token_id", 0) + 1 if "roberta" in str(config.get("model_type")) else 0
-        limits.append(positions - offset)
-    stated = [int(limit) for limit in limits if isinstance(limit, (int, float)) and 0 < limit < 1e6]
-    return min(stated, default=512)
 
 
 def _pooling(folder: Path, name: str) -> Pooling:

@@ -63,7 +63,8 @@ class Runtime:
         with ThreadPoolExecutor(1) as executor:
             hashed = executor.submit(verified_sha256, folder)
             try:
-                session, self.tokenizer = _open(folder)
+                self.tokenizer = _read_tokenizer(folder)
+                session = _open_session(folder, 1)
             except Exception:
                 hashed.result()  # report a damaged file as such, not as a parse error
                 raise
@@ -99,24 +100,6 @@ class Runtime:
         finally:
             self._query_lock.release()
 
-    def spread(
-        self,
-        batches: Sequence[NDArray[np.int64]],
-        work: Callable[[NDArray[np.int64]], None],
-        tick: Callable[[int], None],
-    ) -> None:
-        """Run `work` on every batch on all usable cores; the caller's thread calls `tick` with the rows done so far."""
-        lock, done = threading.Lock(), 0
-
-        def one(batch: NDArray[np.int64]) -> None:
-            nonlocal done
-            work(batch)
-            with lock:
-                done += len(batch)
-
-        run_tasks([partial(one, batch) for batch in batches], lambda: tick(done))
-        tick(done)
-
     def _session(self, threads: int) -> Any:
         """The session with this many threads, opened at the first call."""
         session = self._sessions.get(threads)
@@ -136,8 +119,8 @@ def _run(session: Any, outputs: list[str], feeds: dict[str, NDArray[np.int64]]) 
     return results
 
 
-def _open(folder: ModelFolder) -> tuple[Any, Any]:
-    """A session with one thread, and the tokenizer."""
+def _read_tokenizer(folder: ModelFolder) -> Any:
+    """The tokenizer of a model; EmbedderError also if ONNX Runtime is not installed."""
     try:
         load_onnxruntime()
         from tokenizers import Tokenizer
@@ -155,7 +138,7 @@ def _open(folder: ModelFolder) -> tuple[Any, Any]:
         raise EmbedderError(
             f"{folder.tokenizer} is no tokenizer that can be read: {reason}", "invalid_model"
         ) from reason
-    return _open_session(folder, 1), tokenizer
+    return tokenizer
 
 
 def _open_session(folder: ModelFolder, threads: int) -> Any:
@@ -190,8 +173,7 @@ def _open_session(folder: ModelFolder, threads: int) -> Any:
     return session
 
 
-_Key = tuple[Path, int, int]
-_runtimes: dict[_Key, Runtime] = {}
+_runtimes: dict[tuple[Path, int, int], Runtime] = {}
 _lock = threading.Lock()
 
 
@@ -265,7 +247,11 @@ class OnnxEmbedder:
                 "invalid_model",
             )
         self._masked = "attention_mask" in engine.inputs
-        self.dimension = self._folder.dimension or self._measured(engine)
+        width = self._folder.dimension or (engine.outputs[self._sentence or self._tokens or ""] or [None])[-1]
+        if not isinstance(width, int):  # the graph does not state it
+            row = self._ids.frame(self._ids.encode(["a"])[0])
+            width = self._pooled([row], [0], engine, engine.run_query, None).shape[1]
+        self.dimension = int(width)
         self.fingerprint = (
             f"onnx:{engine.sha256[:32]}:d{self.dimension}:{self._folder.pooling}:"
             f"prefix={self._folder.prefixes}:"
@@ -351,17 +337,13 @@ class OnnxEmbedder:
         """The script of each text that the vocabulary has no words of; None for texts that are read."""
         return list(map(self._scripts.unread, texts))
 
-    def _engine(self) -> Runtime:
-        """The runtime of this process: a new one after a fork."""
-        if self._process != os.getpid():
-            self._runtime, self._process = runtime(self._folder), os.getpid()
-        return self._runtime
-
     def _run(
         self, rows: list[NDArray[np.int64]], on_progress: Progress | None, keep: Keep | None = None
     ) -> NDArray[np.float32]:
         """A vector per sequence; `keep` is called with each sequence's index and its tokens' vectors."""
-        engine = self._engine()
+        if self._process != os.getpid():  # after a fork
+            self._runtime, self._process = runtime(self._folder), os.getpid()
+        engine = self._runtime
         vectors = np.empty((len(rows), self.dimension), np.float32)
         if len(rows) == 1:  # a query: saves 0.1 ms of batching
             vectors[0] = self._pooled(rows, [0], engine, engine.run_query, keep)[0]
@@ -369,14 +351,34 @@ class OnnxEmbedder:
                 on_progress(1, 1)
             return vectors
 
-        def work(batch: NDArray[np.int64]) -> None:
-            vectors[batch] = self._pooled([rows[i] for i in batch], batch.tolist(), engine, engine.run, keep)
+        # Longest first, in batches within the token budget. A graph without an attention mask gets batches of equal
+        # length, which need no padding.
+        lengths = np.array([len(row) for row in rows], np.int64)
+        order = np.argsort(-lengths, kind="stable")
+        batches: list[NDArray[np.int64]] = []
+        begin = 0
+        while begin < len(order):
+            longest = int(lengths[order[begin]])
+            end = min(begin + max(1, BATCH_TOKENS // longest), len(order))
+            if not self._masked:
+                shorter = lengths[order[begin:end]] < longest
+                end = begin + int(shorter.argmax()) if shorter.any() else end
+            batches.append(order[begin:end])
+            begin = end
+        lock, done = threading.Lock(), 0
 
-        def tick(done: int) -> None:
+        def work(batch: NDArray[np.int64]) -> None:
+            nonlocal done
+            vectors[batch] = self._pooled([rows[i] for i in batch], batch.tolist(), engine, engine.run, keep)
+            with lock:
+                done += len(batch)
+
+        def tick() -> None:
             if on_progress is not None:
                 on_progress(done, len(rows))
 
-        engine.spread(self._batches(rows), work, tick)
+        run_tasks([partial(work, batch) for batch in batches], tick)
+        tick()
         return vectors
 
     def _pooled(
@@ -385,7 +387,14 @@ class OnnxEmbedder:
         outputs = [] if self._sentence is None else [self._sentence]
         if self._tokens is not None and (keep is not None or not outputs):
             outputs.append(self._tokens)
-        results = run(outputs, self._feeds(rows, engine))
+        width = max(map(len, rows))
+        ids = np.full((len(rows), width), self._ids.padding, np.int64)
+        mask = np.zeros_like(ids)
+        for i, row in enumerate(rows):
+            ids[i, : len(row)] = row
+            mask[i, : len(row)] = 1
+        feeds = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+        results = run(outputs, {name: feeds[name] for name in engine.inputs})
         if keep is not None and self._tokens is not None:
             for i, row, tokens in zip(indexes, rows, results[-1], strict=True):
                 keep(i, tokens[: len(row)])
@@ -399,7 +408,6 @@ class OnnxEmbedder:
                 vectors = tokens[:, 0]
             else:
                 # A sum is enough: normalisation removes the factor to the mean.
-                mask = np.arange(tokens.shape[1]) < np.array([len(row) for row in rows])[:, None]
                 vectors = np.einsum("btd,bt->bd", tokens, mask.astype(np.float32))
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
         if not np.isfinite(norms).all() or not norms.all():
@@ -407,48 +415,9 @@ class OnnxEmbedder:
         normalised: NDArray[np.float32] = vectors / norms
         return normalised
 
-    def _feeds(self, rows: list[NDArray[np.int64]], engine: Runtime) -> dict[str, NDArray[np.int64]]:
-        if len(rows) == 1 and engine.inputs == {"input_ids"}:
-            return {"input_ids": rows[0][None, :]}
-        width = max(map(len, rows))
-        ids = np.full((len(rows), width), self._ids.padding, np.int64)
-        mask = np.zeros_like(ids)
-        for i, row in enumerate(rows):
-            ids[i, : len(row)] = row
-            mask[i, : len(row)] = 1
-        feeds = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-        return {name: feeds[name] for name in engine.inputs}
 
-    def _batches(self, rows: list[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
-        """Positions of rows, longest first, in batches within the token budget.
-
-        A graph without an attention mask gets batches of equal length, which need no padding.
-        """
-        lengths = np.array([len(row) for row in rows], np.int64)
-        order = np.argsort(-lengths, kind="stable")
-        batches: list[NDArray[np.int64]] = []
-        begin = 0
-        while begin < len(order):
-            longest = int(lengths[order[begin]])
-            end = min(begin + max(1, BATCH_TOKENS // longest), len(order))
-            if not self._masked:
-                shorter = lengths[order[begin:end]] < longest
-                end = begin + int(shorter.argmax()) if shorter.any() else end
-            batches.append(order[begin:end])
-            begin = end
-        return batches
-
-    def _measured(self, engine: Runtime) -> int:
-        """The width stated by the graph, else of a test vector."""
-        shape = engine.outputs[self._sentence or self._tokens or ""]
-        if shape and isinstance(shape[-1], int):
-            return shape[-1]
-        row = self._ids.frame(self._ids.encode(["a"])[0])
-        return int(self._pooled([row], [0], engine, engine.run_query, None).shape[1])
-
-
-# Tokens of what it was trained on: a longer text may answer elsewhere than in what would be left of it.
-_LONGEST_QUESTION, _LONGEST_TEXT = 40, 88
+# Tokens of what it was trained on.
+_LONGEST_QUESTION, _LONGEST_TEXT = 40, 87
 
 
 class AnswerReader:
@@ -460,6 +429,12 @@ class AnswerReader:
         self._folder = read_folder(recallite_models.path(recallite_models.READER))
         self._ids = TokenIds(runtime(self._folder).tokenizer)
 
+    def share_read(self, text: str) -> float:
+        """The share of a text's tokens that it reads, at most 1."""
+        if len(text.encode()) <= _LONGEST_TEXT:  # no token is less than a byte
+            return 1.0
+        return min(_LONGEST_TEXT / len(self._ids.encode([text])[0]), 1.0)
+
     def answers(self, question: str, texts: Sequence[str]) -> list[float | None]:
         """The logit that each text answers the question, None if it is too long to be read. Raises EmbedderError."""
         engine, after = runtime(self._folder), self._ids.after
@@ -469,7 +444,7 @@ class AnswerReader:
         start = [*self._ids.before, *question_ids[:_LONGEST_QUESTION], *after]
 
         def read(row: list[int]) -> float | None:
-            if len(row) >= _LONGEST_TEXT:
+            if len(row) > _LONGEST_TEXT:
                 return None
             (logit,) = engine.run(["answers"], {"input_ids": np.array([[*start, *row, *after]], np.int64)})
             return float(logit[0, 0])

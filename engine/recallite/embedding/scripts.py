@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 from recallite.embedding.protocol import Unread
@@ -36,13 +36,12 @@ class Scripts:
         self._tokenizer = tokenizer
         self._read: frozenset[str] | None = None
         self._vocabulary: frozenset[str] = frozenset()
-        self._script_by_letter: dict[str, str] = {}
 
     def unread(self, text: str) -> Unread | None:
         """Return which letters of a text are not read, if any are not."""
         if text.isascii():
             return None
-        letters = Counter(map(self._script, _LETTER.findall(text))) or Counter(map(self._of_symbol, text))
+        letters = Counter(map(script_of, _LETTER.findall(text))) or Counter(map(self._of_symbol, text))
         del letters[_NONE]
         if letters.keys() <= {_LATIN}:
             return None
@@ -52,12 +51,6 @@ class Scripts:
             return None
         script = unread.most_common(1)[0][0]
         return Unread(_NAMES.get(script) or script.capitalize(), 1 - unread.total() / letters.total())
-
-    def _script(self, letter: str) -> str:
-        script = self._script_by_letter.get(letter)
-        if script is None:
-            script = self._script_by_letter[letter] = script_of(letter)
-        return script
 
     def _of_symbol(self, character: str) -> str:
         """The script of a text without letters: emoji are read if the vocabulary has them, digits always."""
@@ -73,7 +66,14 @@ class Scripts:
                 self._vocabulary, self._read = frozenset(), _Everything()
                 return self._read
             self._vocabulary = frozenset(piece for piece in pieces if len(piece) == 1)
-            self._read = frozenset({_LATIN}) | _scripts_of(pieces)
+            longer: Counter[str] = Counter()
+            single: Counter[str] = Counter()
+            for piece in pieces:
+                if not piece.isascii() and (letters := _LETTER.findall(piece)):
+                    (longer if len(letters) > 1 else single)[script_of(letters[0])] += 1
+            read = {script for script, count in longer.items() if count >= _FEWEST_PIECES}
+            read |= {script for script, count in single.items() if count >= _FEWEST_CHARACTERS}
+            self._read = frozenset(read | {_LATIN})
         return self._read
 
 
@@ -82,18 +82,7 @@ class _Everything(frozenset[str]):
         return True
 
 
+@lru_cache(maxsize=1 << 16)
 def script_of(letter: str) -> str:
     """The script of a letter, the first word of its name; none of the mark that lengthens vowels of kana."""
     return _NONE if letter == "ー" else _FIRST_WORD.split(unicodedata.name(letter, ""), maxsplit=1)[0]
-
-
-def _scripts_of(pieces: Iterable[str]) -> set[str]:
-    """The scripts that enough pieces of a vocabulary are of."""
-    longer: Counter[str] = Counter()
-    single: Counter[str] = Counter()
-    for piece in pieces:
-        if not piece.isascii() and (letters := _LETTER.findall(piece)):
-            (longer if len(letters) > 1 else single)[script_of(letters[0])] += 1
-    return {script for script, count in longer.items() if count >= _FEWEST_PIECES} | {
-        script for script, count in single.items() if count >= _FEWEST_CHARACTERS
-    }

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, partial
+from contextlib import suppress
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -265,7 +266,14 @@ def measure_of(spec: object, loaded: Callable[[], object] | None = None) -> Meas
     `loaded` returns the embedder that `spec` names, and is called only if another package registers it; without
     `loaded` it is not asked. Raises as `loaded` does.
     """
-    measure = _measure(spec, loaded)
+    foreign = spec not in _BUNDLED and is_foreign(spec)  # entry points take 20 ms to read
+    own = getattr(loaded() if foreign and loaded is not None else spec, "token_starts", None)
+    measure = cast("Measure", own) if callable(own) else _by_characters
+    if measure is _by_characters and not foreign:
+        with suppress(RecalliteError, ImportError):
+            bundled = model_path(None).with_name("tokenizer.json")
+            path = _named(spec) or bundled
+            measure = _of_tokenizer(path, bundled=path == bundled)
 
     def starts(texts: Sequence[str]) -> list[NDArray[np.int64]]:
         try:
@@ -276,21 +284,6 @@ def measure_of(spec: object, loaded: Callable[[], object] | None = None) -> Meas
             raise EmbedderError(f"the tokenizer failed: {fault_text(reason)}") from reason
 
     return starts
-
-
-def _measure(spec: object, loaded: Callable[[], object] | None) -> Measure:
-    foreign = spec not in _BUNDLED and is_foreign(spec)  # entry points take 20 ms to read
-    token_starts = getattr(loaded() if foreign and loaded is not None else spec, "token_starts", None)
-    if callable(token_starts):
-        return cast("Measure", token_starts)
-    if foreign:
-        return _by_characters
-    try:
-        bundled = model_path(None).with_name("tokenizer.json")
-        path = _named(spec) or bundled
-        return _of_tokenizer(path, bundled=path == bundled)
-    except (RecalliteError, ImportError):
-        return _by_characters
 
 
 def _named(spec: object) -> Path | None:
@@ -314,7 +307,13 @@ def _of_tokenizer(path: Path, bundled: bool) -> Measure:
     tokenizer.no_truncation()
     if not bundled:
         return lambda texts: [int64_array(_begins(tokenizer, text)) for text in texts]
-    words = WordCache(partial(_begins_in_word, tokenizer), _CACHED_BEGINS)
+
+    def begins_in_word(word: str) -> Sequence[int]:
+        if word.isascii() and len(word) > _LONGEST_WORD:
+            return range(0, len(word), _CHARS_PER_TOKEN)
+        return _begins(tokenizer, word)
+
+    words = WordCache(begins_in_word, _CACHED_BEGINS)
 
     def begins_by_word(text: str) -> NDArray[np.int64]:
         # A tenth of the tokenizer's own time.
@@ -334,12 +333,6 @@ def _begins(tokenizer: Any, text: str) -> list[int]:
             starts += range(offset + begin, offset + end, step)
         offset += len(piece)
     return starts
-
-
-def _begins_in_word(tokenizer: Any, word: str) -> Sequence[int]:
-    if word.isascii() and len(word) > _LONGEST_WORD:
-        return range(0, len(word), _CHARS_PER_TOKEN)
-    return _begins(tokenizer, word)
 
 
 def _by_characters(texts: Sequence[str]) -> list[NDArray[np.int64]]:

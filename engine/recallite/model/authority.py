@@ -83,7 +83,7 @@ def said_by(authority: Authority, source: str | None) -> str:
 
 def check_authority(value: object, name: str) -> Authority:
     """Check the name of an authority."""
-    return check_choice(value, name, AUTHORITIES)  # type: ignore[return-value]
+    return check_choice(value, name, AUTHORITIES)
 
 
 def check_authorities(value: object, name: str) -> Authority | SourceAuthorities:
@@ -134,7 +134,9 @@ def ranks_of(
         if "chunk" not in kinds and not any(sources) and not any(contexts):
             return [general] * len(kinds)
     for kind, source, context in zip(kinds, sources, contexts, strict=True):
-        rank = general if isinstance(authorities, str) else _rank_by_source(authorities, source or "")
+        rank = general
+        if not isinstance(authorities, str):
+            rank = next((rank_of(word) for pattern, word in authorities if fnmatchcase(source or "", pattern)), 0)
         if kind == "chunk":
             rank = min(rank, _DOCUMENT_RANK)
         if source is not None and not declared and source.lower().startswith(_URLS):
@@ -148,7 +150,3 @@ def ranks_of(
 def implied_authority(kind: str, source: str | None, context: str | None) -> Authority:
     """The authority of a memory that the user writes with these fields, if nothing else is declared."""
     return authority_of(ranks_of("user", [kind], [source], [context])[0])
-
-
-def _rank_by_source(authorities: SourceAuthorities, source: str) -> int:
-    return next((rank_of(authority) for pattern, authority in authorities if fnmatchcase(source, pattern)), 0)

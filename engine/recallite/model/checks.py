@@ -18,7 +18,7 @@ from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from recallite.errors import InvalidInput
 from recallite.system import plugins
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-
+Choice = TypeVar("Choice", bound=str)
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _LENGTH = re.compile(r"([0-9]{1,9}(?:[.][0-9]{1,9})?) ?(m|h|d|w|(?:minute|hour|day|week)s?)(?: ago)?")
 _MONTH = re.compile(r"([0-9]{4})(?:-([0-9]{2}))?")
@@ -271,12 +271,12 @@ def check_flag(value: object, name: str) -> bool:
     return value
 
 
-def check_choice(value: object, name: str, choices: Sequence[str]) -> str:
+def check_choice(value: object, name: str, choices: Sequence[Choice]) -> Choice:
     """Return the value as a plain str if it is one of the choices."""
     if not isinstance(value, str) or value not in choices:
         *first, last = map(repr, choices)
         raise InvalidInput(f"{name} is {shown(value)}: use {', '.join(first)}{' or ' if first else ''}{last}")
-    return plain_str(value)
+    return choices[choices.index(value)]
 
 
 def check_count(value: object, name: str, *, minimum: int = 1, maximum: int = 2**62) -> int:

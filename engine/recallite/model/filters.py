@@ -168,14 +168,6 @@ def _scalar(field: str, value: object, path: str) -> Scalar:
     raise InvalidInput(f"{path} is {shown(value)}: give a str, a finite number, a bool or None", "filter")
 
 
-def _moments(field: str, value: object, path: str) -> tuple[int, int]:
-    """The first and last moment of a time: of a day alone, all of it."""
-    try:
-        return checks.moments_of(value, path, field)
-    except InvalidInput as fault:
-        raise InvalidInput(str(fault), "filter") from None
-
-
 def _values(field: str, value: object, path: str) -> tuple[Scalar, ...]:
     """The values of a list; none of them is None."""
     if not isinstance(value, list | tuple | set | frozenset) or any(item is None for item in value):
@@ -193,7 +185,10 @@ Builder: TypeAlias = Callable[[str, object, str], Expression]
 def _compared(operator: Literal["eq", "gt", "gte", "lt", "lte"]) -> Builder:
     def build(field: str, value: object, path: str) -> Expression:
         if field in _TIMES and value is not None:
-            first, last = _moments(field, value, path)
+            try:
+                first, last = checks.moments_of(value, path, field)
+            except InvalidInput as fault:
+                raise InvalidInput(str(fault), "filter") from None
             if operator == "eq" and first < last:
                 return And((Comparison(field, "gte", first), Comparison(field, "lte", last)))
             return Comparison(field, operator, last if operator in ("gt", "lte") else first)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Literal, TypedDict, TypeVar
+from typing import Any, Literal, TypedDict, TypeVar, get_args
 
 from msgspec import Struct, field, json, structs
 
@@ -34,6 +34,7 @@ EmbeddingState = Literal["embedded", "pending", "refused", "none"]
 Standing = Literal["instruction", "preference"]
 Direction = Literal["out", "in", "both"]
 OnExisting = Literal["error", "replace", "version"]
+ON_EXISTING: tuple[OnExisting, ...] = get_args(OnExisting)
 Outcome = Literal["created", "updated", "merged", "replaced", "duplicate", "skipped", "stored"]
 
 

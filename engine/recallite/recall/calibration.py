@@ -118,11 +118,6 @@ def least_confidence(least: float, embedder: str | None, signals: str, records: 
     return 1 / (1 + exp(-odds))
 
 
-def normalised_weight(signals: str) -> float:
-    """The weight in the logit of a confidence of a deviation from the cohort's cosines, with one of `SIGNAL_SETS`."""
-    return load_calibration().cohort[signals]["normalised"]
-
-
 def is_fitted_for(embedder: str | None) -> bool:
     """Whether the weights know an embedder's cosines; without one there are none."""
     return embedder in (None, BY_COHORT) or embedder in load_calibration().embedders

@@ -106,7 +106,8 @@ SURE_IF_READ = 0.18
 """The least confidence of an answer that was read: the folds of training lose least by it (benchmarks/training)."""
 LEAST_COUNTED = 1e-4
 """The least confidence whose odds are counted."""
-_PASSAGE_CHARS = 300  # about as many tokens as the model was trained on
+# About as many tokens of English as the model was trained on; of other scripts it reads less.
+_PASSAGE_CHARS = 300
 # The model was trained on questions and few keywords: remarks and names it does not know.
 _ASKS = lazily(
     r"\?\s*$|^(?:wh(?:o|om|ose|at|ich|en|ere|y)|how|do|does|did|is|are|am|was|were|has|have|had|can|could|will|would"
@@ -141,12 +142,15 @@ def read_hits(
         return completed
     ranks = [rank for rank, row_id in enumerate(row_ids) if row_id in records]
     read = [records[row_ids[rank]] for rank in ranks]
-    # As they are embedded, but of a long one the passage with most of the question's words.
+    # As they are embedded, but of one longer than is read the passage with most of the question's words.
     texts = []
     for record in read:
-        long = len(record.text) > _PASSAGE_CHARS
-        passage = cut_snippet(record.text, question, _PASSAGE_CHARS).text if long else record.text
-        texts.append(f"{header(record.context)}{passage}")
+        head, passage, chars = header(record.context), record.text, _PASSAGE_CHARS
+        if len(passage) > chars:
+            passage = cut_snippet(record.text, question, chars).text
+        while (share := reader.share_read(head + passage)) < 1 and (chars := int(share * len(passage))):
+            passage = cut_snippet(record.text, question, chars).text
+        texts.append(head + passage)
     for rank, logit in zip(ranks, reader.answers(question, texts), strict=True):
         if logit is not None:
             sure = min(max(confidence[rank], LEAST_COUNTED), 1 - LEAST_COUNTED)
@@ -196,13 +200,6 @@ class NeedWeights(msgspec.Struct):
     bias: float
 
 
-class Needs(NamedTuple):
-    """The confidences of hits, and the ranks of those that a request needs."""
-
-    confidence: list[float]
-    needed: frozenset[int]
-
-
 @lru_cache(maxsize=1024)
 def is_request(prompt: str) -> bool:
     """Whether a prompt asks for something to be done: neither a question nor keywords nor a statement.
@@ -216,19 +213,19 @@ def is_request(prompt: str) -> bool:
 
 
 def weigh_needs(
-    prompt: str, confidence: Sequence[float], cosines: Mapping[int, float], texts: Sequence[str | None],
+    prompt: str, confidence: list[float], cosines: Mapping[int, float], texts: Sequence[str | None],
     embedder: str | None,
-) -> Needs | None:  # fmt: skip
-    """Tell which hits with these texts and cosines, by rank, a request needs; None if the embedder has no weights.
+) -> frozenset[int]:  # fmt: skip
+    """The ranks of the hits with these texts and cosines, by rank, that a request needs; adjusts the confidence of all.
 
     A hit that it needs has the chance of it as confidence, or its own if it is a sure answer; another one has less than
-    any answer.
+    any answer. Nothing changes if the embedder has no weights.
     """
     weights = load_need_weights()
     if embedder != weights.embedder:
-        return None
+        return frozenset()
     words = weights.words * log(1 + min(len(prompt.split()), _MOST_WORDS)) + weights.bias
-    completed = [sure if sure >= _SURE_ANSWER else sure * _LEAST_NEEDED * _SURE_ANSWER for sure in confidence]
+    confidence[:] = [sure if sure >= _SURE_ANSWER else sure * _LEAST_NEEDED * _SURE_ANSWER for sure in confidence]
     chances = {}
     for rank, cosine in cosines.items():
         if (text := texts[rank]) is not None:
@@ -236,20 +233,17 @@ def weigh_needs(
             odds = weights.cosine * cosine + weights.standing * standing + weights.rules * rules + words
             chances[rank] = 1 / (1 + exp(-odds))
     if max(chances.values(), default=0.0) < _LEAST_FIRST:
-        return Needs(completed, frozenset())
+        return frozenset()
     needed = frozenset(rank for rank, chance in chances.items() if chance >= _LEAST_NEEDED)
     for rank in needed:
-        completed[rank] = max(completed[rank], chances[rank])
-    return Needs(completed, needed)
+        confidence[rank] = max(confidence[rank], chances[rank])
+    return needed
 
 
 @lru_cache(maxsize=4096)
 def need_signals(text: str) -> tuple[float, float]:
     """The log of the chance that a sentence of a text is a standing one, and the reader's logit."""
-    from recallite.embedding.onnx import load_reader
-
-    reader = load_reader()
-    logit = None if reader is None else reader.answers(_RULES, [text])[0]
+    logit = _logit(_RULES, text)
     standing = max(chance_of_standing(text), _LEAST_STANDING)
     return log(standing), _UNREAD_LOGIT if logit is None else logit
 
@@ -258,29 +252,26 @@ def need_signals(text: str) -> tuple[float, float]:
 # bears on it. The reader tells both from others, in whatever words: of PrefEval 91 % of 118 questions say what
 # suggestions are wanted for, of LoCoMo 2 % of 120 and of `left_out` 7 % of 150; and 97 % of 159 preferences say what is
 # preferred or avoided, none of 200 turns of LoCoMo and 8 of 200 notes of written stores.
-_OF_SUGGESTIONS, _LEAST_OF_SUGGESTIONS = "What do I want suggestions for?", -2.0
-_OF_PREFERENCES, _LEAST_OF_PREFERENCES = "What do I prefer or avoid?", 0.0
+SUGGESTIONS = "What do I want suggestions for?", -2.0
+"""A question that those who ask for suggestions answer, and the reader's least logit of them."""
+PREFERENCES = "What do I prefer or avoid?", 0.0
+"""The same of texts that say what their author prefers or avoids."""
 LEAST_BEARING = 0.1
 """The confidence, before it was read as an answer, from which a preference bears on a question."""
 
 
-def wants_suggestions(question: str) -> bool:
-    """Whether a question asks for suggestions, by the bundled reader."""
-    return _says(_OF_SUGGESTIONS, question, _LEAST_OF_SUGGESTIONS)
-
-
-def states_preference(text: str) -> bool:
-    """Whether a text says what its author prefers or avoids, by the bundled reader."""
-    return _says(_OF_PREFERENCES, text, _LEAST_OF_PREFERENCES)
+def says(asked: tuple[str, float], text: str) -> bool:
+    """Whether a text answers a question by the bundled reader, with at least this logit."""
+    logit = _logit(asked[0], text)
+    return logit is not None and logit >= asked[1]
 
 
 @lru_cache(maxsize=4096)
-def _says(question: str, text: str, least: float) -> bool:
+def _logit(question: str, text: str) -> float | None:
     from recallite.embedding.onnx import load_reader
 
     reader = load_reader()
-    logit = None if reader is None else reader.answers(question, [text])[0]
-    return logit is not None and logit >= least
+    return None if reader is None else reader.answers(question, [text])[0]
 
 
 @cache
@@ -324,7 +315,7 @@ def find_gaps(text: str, missing: Missing, lacking: str | None, request: Request
     `lacking` is a kind of value that the question asks for and no hit has. If a hit is of the time that the question
     names, words of times are left out.
     """
-    profile, time_range = request.profile, request.time_range
+    profile = request.profile
     closed = inf if profile.formula.gap_score is None else profile.formula.gap_score
     if missing.any_hit and missing.score >= closed:
         return ()
@@ -336,6 +327,7 @@ def find_gaps(text: str, missing: Missing, lacking: str | None, request: Request
         if profile.gap_confidence <= 0:
             return ()
         unheard = _named(text, [word for word, state in zip(missing.words, missing.state, strict=True) if state == 0])
+        time_range = request.time_range
         return (*(unheard if few else ()), nothing if time_range is None else f"no hit is {time_range}")
     # Words at least as rare as the query's average word are named, and none that only asks.
     known = [idf for idf, state in zip(missing.idf, missing.state, strict=True) if state]
@@ -356,9 +348,15 @@ def lack_of_confidence(best: float) -> str:
 
 def _named(text: str, terms: Sequence[str]) -> list[str]:
     """A gap for each missing word, as the question writes it; none for words that only ask."""
-    written = {term: chunk.strip(".,;:!?\"'()[]") for chunk in text.split() for term in tokenize(chunk)}
+    terms = [term for term in terms if term not in QUESTION_TERMS]
+    written, sought = dict[str, str](), set(terms)
+    for chunk in reversed(text.split()):
+        if written.keys() >= sought:  # to read all words took a sixth of the time of a batch
+            break
+        for term in tokenize(chunk):
+            written.setdefault(term, chunk.strip(".,;:!?\"'()[]"))
     # "Wi-Fi" has three terms.
-    named = list(dict.fromkeys(written.get(term, term) for term in terms if term not in QUESTION_TERMS))
+    named = list(dict.fromkeys(written.get(term, term) for term in terms))
     gaps = [
         f"no hit mentions {word if len(word) <= _LONGEST_NAMED else word[:_LONGEST_NAMED] + '...'!r}"
         for word in named[:_MOST_NAMED]

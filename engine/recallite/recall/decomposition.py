@@ -19,9 +19,9 @@ from recallite.engine import Engine
 from recallite.model.checks import check_query
 from recallite.model.records import Hit, Hits
 from recallite.recall.request import Request
-from recallite.remote.language_model import ask
 from recallite.system.messages import fault_text, shown
 from recallite.system.telemetry import logger
+from recallite.text.patterns import lazily
 from recallite.text.statements import statement_of
 from recallite.text.words import STOP_TERMS, tokenize
 
@@ -31,8 +31,8 @@ _MOST_SCOPES = 50
 _MOST_CHARS = 1000
 # A clause with fewer content words finds little by itself.
 _LEAST_WORDS = 3
-_SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+|(?<=[。！？；])")
-_CLAUSE = re.compile(
+_SENTENCE = lazily(r"(?<=[.!?;])\s+|\n+|(?<=[。！？；])")
+_CLAUSE = lazily(
     r",\s+(?=(?:and|but|or|so|because|since|while|when|where|which|who|after|before|although|though|if|then)\b)"
     # Possessive, from the start of a run of white space: 20,000 spaces took 3 s otherwise.
     r"|(?<!\s)\s++[–—-]\s+|:\s+|(?<=[，、：])",
@@ -133,6 +133,8 @@ def _by_model(engine: Engine, text: str, request: Request) -> SubQueries:
     base = request.filter.base.rstrip("/")
     known = [path.removeprefix(base) or "/" for path in paths]
     data = {"question": text, "scopes": known}
+    from recallite.remote import ask  # which loads what answers over HTTP
+
     answer = ask(engine.language_model, _PROMPT, data, _Answer, of="sub-queries", max_tokens=_MOST_TOKENS)
     if foreign := [scope for scope in answer.scopes if scope not in known]:
         raise ValueError(f"it chose the scope {shown(foreign[0])}, which it was not offered")

@@ -136,7 +136,7 @@ def _watch(
     )  # fmt: skip
     (row,) = opened.memory_index.table.rows_of(np.array([row_id], dtype=np.int64)).tolist()
     view = opened.view._replace(standing=np.array([row]), instructions=np.ones(1, dtype=np.uint8))
-    batch = question_arrays(opened.reader, opened.memory_index.generation, queries, request, key.by_vector)
+    batch = question_arrays(opened, queries, request, key.by_vector)
     hits, work = plan.call(view, wide_plan, batch)
     plan.weigh_by_cohort(opened, queries, request, hits, shared=decomposed)
     count = hits.figures[0, kernels.FIGURES.hits] + hits.figures[0, kernels.FIGURES.brought]

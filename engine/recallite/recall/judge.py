@@ -7,8 +7,8 @@ those below the least confidence are cut, and evidence gaps are found.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
-from functools import lru_cache, partial
+from collections.abc import Iterable, Mapping, Sequence, Set
+from functools import lru_cache
 from itertools import compress, zip_longest
 from math import exp, log2
 
@@ -25,6 +25,8 @@ from recallite.recall.confidence import (
     LEAST_BEARING,
     MOST_READ,
     MOST_WEIGHED,
+    PREFERENCES,
+    SUGGESTIONS,
     SURE_IF_READ,
     SUREST_BY_NAME,
     Missing,
@@ -34,20 +36,11 @@ from recallite.recall.confidence import (
     lack_of_confidence,
     names_of,
     read_hits,
-    states_preference,
+    says,
     surest_of_each,
-    wants_suggestions,
     weigh_needs,
 )
-from recallite.recall.order import (
-    Answer,
-    Relations,
-    Successions,
-    newest_first,
-    order_by_text,
-    terms_of,
-    told_at,
-)
+from recallite.recall.order import Answer, Relations, Successions, newest_first, order_by_text, terms_of, told_at
 from recallite.recall.plan import SHOWN
 from recallite.recall.query import Queries
 from recallite.recall.request import ANSWER_CONFIDENCE, ANSWER_SHARE, Request
@@ -86,15 +79,15 @@ def assess_by_text(
     """
     cuts = request.relevant or request.profile.min_confidence > 0
     whole, by_vector = len(answers) == len(queries.texts), queries.vectors is not None
-    signals = _signals(queries, request)
-    weights, passages = text_weights(embedder, signals), passage_weights(embedder, signals)
+    weights, passages = _weights(queries, records, request, embedder)
     by_confidence = queries.cohort is not None and queries.cohort.orders and request.mode != "vector"
     assessed = []
     for text, answer, successions in zip(queries.texts, answers, relations.successions, strict=False):
         parts = read = bearing = frozenset[int]()
         better_known: Set[int] = frozenset()
         lacking = None
-        weigh_passages(answer, records, passages, size)
+        if passages is not None:
+            weigh_passages(answer, records, passages, size)
         if queries.unread is not None or _is_foreign(text, embedder):
             weigh_by_letters([text] if whole else queries.texts, answer, records)
         if request.relevant and _says_little(text):
@@ -138,7 +131,7 @@ def _assess(
         if without or name is not None or record.text[-1:] == "?":
             sure[rank] = adjust_confidence(sure[rank], record, without, weights, 0.0 if name is None else name.added)
         lacking = lacking and without
-    better_known: Set[int] = {rank for rank, name in enumerate(names) if name is not None}
+    better_known: Set[int] = {rank for rank, name in enumerate(names) if name is not None} if names else set()
     most = request.profile.reading
     if by_vector and (most := MOST_READ * request.relevant if most is None else most):
         # The reader sees no tags: what is found by its name is as sure as it was.
@@ -158,10 +151,9 @@ def _assess(
         weighed = [*range(len(sure))[:MOST_WEIGHED], *range(max(len(sure) - answer.brought, MOST_WEIGHED), len(sure))]
         cosines = {rank: answer.signals[rank][_COSINE] for rank in weighed if answer.signals[rank]}
         texts = [record.text if (record := records.get(row_id)) else None for row_id in answer.row_ids]
-        if (needs := weigh_needs(text, sure, cosines, texts, embedder)) is not None:
-            sure[:] = needs.confidence
-            better_known |= needs.needed
-            needed = frozenset(answer.row_ids[rank] for rank in needs.needed)
+        by_rank = weigh_needs(text, sure, cosines, texts, embedder)
+        better_known |= by_rank
+        needed = frozenset(map(answer.row_ids.__getitem__, by_rank))
     if by_confidence:
         # A transcript's turns are known by those around them, which confidence does not weigh: they keep their order.
         ranks = enumerate(answer.row_ids)
@@ -182,18 +174,16 @@ def _bearing(
     """
     sure = answer.confidence
     unsure = {rank for rank in read if sure[rank] < SURE_IF_READ and sure[rank] < before[rank] >= LEAST_BEARING}
-    if not unsure or not wants_suggestions(question):
+    if not unsure or not says(SUGGESTIONS, question):
         return set()
-    bears = {rank for rank in unsure if states_preference(records[answer.row_ids[rank]].text)}
+    bears = {rank for rank in unsure if says(PREFERENCES, records[answer.row_ids[rank]].text)}
     for rank in bears:
         sure[rank] = max(before[rank], ANSWER_CONFIDENCE)
     return bears
 
 
-def weigh_passages(answer: Answer, records: Mapping[int, Found], weights: PassageWeights | None, size: float) -> None:
+def weigh_passages(answer: Answer, records: Mapping[int, Found], weights: PassageWeights, size: float) -> None:
     """Give passages of documents the confidence of passages in a store of `size` records."""
-    if weights is None:
-        return
     for rank, row_id in enumerate(answer.row_ids):
         if (record := records.get(row_id)) is not None and record.kind == CHUNK_KIND:
             answer.confidence[rank] = weights.confidence(answer.confidence[rank], size)
@@ -206,10 +196,14 @@ def weigh_by_letters(questions: Sequence[str], answer: Answer, records: Mapping[
     some with any text, but few letters: they are short.
     """
     words_of_each = [read_question(question).words for question in questions]
+    letters_of_each = [_letters(words) for words in words_of_each]
     for rank, row_id in enumerate(answer.row_ids[: len(answer.row_ids) - answer.brought]):
         if (record := records.get(row_id)) is not None:
             written = terms_of(record)
-            share = max(_share_of_letters(words, written) for words in words_of_each)
+            share = max(
+                _letters(filter(written.__contains__, words)) / letters if letters else 0.0
+                for words, letters in zip(words_of_each, letters_of_each, strict=True)
+            )
             if share < 0.5:
                 odds = (share / (1 - share)) ** _LETTER_WEIGHT
                 sure = answer.confidence[rank]
@@ -231,13 +225,12 @@ def _says_little(question: str) -> bool:
     return bits < _FEWEST_BITS
 
 
-def _share_of_letters(words: Sequence[str], written: Set[str]) -> float:
-    letters = sum(map(_letters, words))
-    return sum(_letters(word) for word in words if word in written) / letters if letters else 0.0
-
-
-def _letters(word: str) -> float:
-    return len(word) * (0.0 if word in ASKED_APART else _ASKING_SHARE if word in QUESTION_TERMS else rarity_of(word))
+def _letters(words: Iterable[str]) -> float:
+    letters = 0.0
+    for word in words:
+        if word not in ASKED_APART:
+            letters += len(word) * (_ASKING_SHARE if word in QUESTION_TERMS else rarity_of(word))
+    return letters
 
 
 def assess_one(
@@ -246,13 +239,14 @@ def assess_one(
 ) -> tuple[float, float]:  # fmt: skip
     """The confidence of a record as `assess_by_text` adjusts it alone, and the least that it needs; without parts."""
     alone = Answer([0], [0.0], [confidence], [0], [[]], [-1], 0, (), None, missing)
-    signals = _signals(queries, request)
-    weigh_passages(alone, {0: record}, passage_weights(embedder, signals), size)
+    weights, passages = _weights(queries, {0: record}, request, embedder)
+    if passages is not None:
+        weigh_passages(alone, {0: record}, passages, size)
     if queries.unread is not None or _is_foreign(queries.texts[0], embedder):
         weigh_by_letters(queries.texts[:1], alone, {0: record})
     if request.relevant and _says_little(queries.texts[0]):
         alone.confidence[0] = 0.0
-    weights, by_vector = text_weights(embedder, signals), queries.vectors is not None
+    by_vector = queries.vectors is not None
     _, read, *_ = _assess(queries.texts[0], alone, {0: record}, request, weights, embedder, by_vector, False)
     least = request.profile.min_confidence
     return alone.confidence[0], max(least, SURE_IF_READ) if read else least
@@ -274,11 +268,18 @@ def adjust_confidence(
     return result if named == 0.0 else min(result, max(confidence, SUREST_BY_NAME))
 
 
-def _signals(queries: Queries, request: Request) -> str:
-    """The one of `SIGNAL_SETS` that the questions of a request have."""
+def _weights(
+    queries: Queries, records: Mapping[int, Found], request: Request, embedder: str | None
+) -> tuple[TextWeights, PassageWeights | None]:
+    """The weights of texts by the signals of the questions, and those of passages where there are any."""
     if queries.vectors is None:
-        return _WORDS
-    return _MEANING if request.mode == "vector" else _VECTORS if queries.tokens is None else _TOKENS
+        signals = _WORDS
+    else:
+        signals = _MEANING if request.mode == "vector" else _VECTORS if queries.tokens is None else _TOKENS
+    passages = passage_weights(embedder, signals)
+    if passages is not None and CHUNK_KIND not in {record.kind for record in records.values()}:
+        passages = None
+    return text_weights(embedder, signals), passages
 
 
 def _gaps(
@@ -295,16 +296,15 @@ def _gaps(
     if missing is None:  # the gaps are those of its sub-questions
         unsure = nothing_left and not answer.gaps and request.profile.gap_confidence > 0
         return (lack_of_confidence(best),) if unsure else answer.gaps
-    closes = partial(_suffices, missing.closing, read)
-    closed = any(id not in bearing and closes(id, sure) for id, sure in zip(answer.row_ids, ranked, strict=False))
-    if missing.closing <= 0 or (closed and not nothing_left):
+    if missing.closing <= 0:
         return answer.gaps
+    if best >= missing.closing and not nothing_left:
+        for row_id, sure in zip(answer.row_ids, ranked, strict=False):
+            closing = max(missing.closing, SURE_IF_READ) if row_id in read else missing.closing
+            if row_id not in bearing and sure >= closing:
+                return answer.gaps
     score = -1.0 if nothing_left else missing.score
     return find_gaps(text, missing._replace(confidence=best, score=score), lacking, request)
-
-
-def _suffices(least: float, read: frozenset[int], row_id: int, confidence: float) -> bool:
-    return confidence >= (max(least, SURE_IF_READ) if row_id in read else least)
 
 
 def _cut(
@@ -325,7 +325,8 @@ def _cut(
     floor = least if words is None else ANSWER_CONFIDENCE
     ranks = []
     for rank, row_id in enumerate(answer.row_ids[:ranked]):
-        enough = _suffices(floor if row_id in parts else max(share, floor), read, row_id, sure[rank])
+        wanted = floor if row_id in parts else max(share, floor)
+        enough = sure[rank] >= (max(wanted, SURE_IF_READ) if row_id in read else wanted)
         if not enough and words is not None and (record := records.get(row_id)) is not None:
             enough = words <= terms_of(record)
         if enough:
@@ -336,23 +337,18 @@ def _cut(
         ranks = _kept_with_successors(answer, ranks, successions, relevant=request.relevant)
     standing = [rank for rank in range(ranked, len(sure)) if sure[rank] >= floor]
     brought = min(len(standing), max(request.limit - len(ranks), request.limit // _STANDING_SHARE))
-    ranks = [*_giving_way(answer, ranks, successions, request.limit - brought), *standing[:brought]]
+    # Those that were surely replaced by a hit that was found by itself give way first.
+    most, kept = request.limit - brought, {answer.row_ids[rank] for rank in ranks} - successions.brought
+    for rank in reversed([*ranks]) if len(ranks) > most else ():
+        row_id = answer.row_ids[rank]
+        if row_id in successions.certain and not kept.isdisjoint(successions.heads.get(row_id, ())):
+            ranks.remove(rank)
+            if len(ranks) == most:
+                break
+    ranks = [*ranks[:most], *standing[:brought]]
     if len(ranks) == len(sure):
         return answer
     return answer.taken(ranks)._replace(brought=brought)
-
-
-def _giving_way(answer: Answer, ranks: Sequence[int], successions: Successions, most: int) -> list[int]:
-    """Return at most `most` of the ranks; those surely replaced by a hit that was found by itself give way first."""
-    left = [*ranks]
-    kept = {answer.row_ids[rank] for rank in left} - successions.brought
-    for rank in reversed(ranks):
-        row_id = answer.row_ids[rank]
-        if len(left) <= most:
-            break
-        if row_id in successions.certain and not kept.isdisjoint(successions.heads.get(row_id, ())):
-            left.remove(rank)
-    return left[:most]
 
 
 def _kept_with_later(

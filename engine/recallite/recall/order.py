@@ -154,10 +154,16 @@ def _spread_out(
     ranks = ranks[relevance >= RELEVANT_SHARE * max(relevance.max(initial=0.0), 0.0)]
     relevance = relevance[: len(ranks)]
     rows = hits.rows[query, ranks]
-    if request.diversify_by == "source":
+    if request.diversify_by == "source" or not len(rows):
         groups = _sources(opened, rows)
     else:
-        groups = _periods(opened.memory_index.table.moments[rows], request.limit)
+        # There are ten periods, or as many as hits. A moment's place is the mean of its share of the time and of its
+        # rank: neither one record of long ago nor one busy week takes all periods.
+        moments, number = opened.memory_index.table.moments[rows], min(_PERIODS, request.limit)
+        since = (moments - moments.min()).astype(np.float64)
+        earlier = np.searchsorted(np.sort(moments), moments).astype(np.float64)
+        places = (since / max(since.max(), 1.0) + earlier / max(earlier.max(), 1.0)) / 2
+        groups = np.minimum((places * number).astype(np.int64), number - 1)
     # The number of each hit within its group, from 1.
     order = np.argsort(groups, kind="stable")
     _, starts, counts = np.unique(groups[order], return_index=True, return_counts=True)
@@ -165,22 +171,6 @@ def _spread_out(
     numbers[order] = 1 + np.arange(len(groups)) - np.repeat(starts, counts)
     spread: NDArray[np.int64] = ranks[np.argsort(-relevance / numbers, kind="stable")]
     return spread
-
-
-def _periods(moments: NDArray[np.int64], limit: int) -> NDArray[np.int64]:
-    """The period of each moment: there are ten, or as many as hits.
-
-    A moment's position is the mean of its share of the time and of its rank: neither one record of long ago nor one
-    busy week takes all periods.
-    """
-    if not len(moments):
-        return moments
-    since = (moments - moments.min()).astype(np.float64)
-    ranks = np.searchsorted(np.sort(moments), moments).astype(np.float64)
-    positions = (since / max(since.max(), 1.0) + ranks / max(ranks.max(), 1.0)) / 2
-    number = min(_PERIODS, limit)
-    periods: NDArray[np.int64] = np.minimum((positions * number).astype(np.int64), number - 1)
-    return periods
 
 
 def _sources(opened: Opened, rows: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -235,8 +225,8 @@ def bring_related(
     in_order = request.profile.superseded != "as_ranked" and not request.about_past and request.diversify_by is None
     if opened.any_superseded and in_order:
         found = _find_heads(opened, answers, request)
-        if found.heads or found.announced:
-            for i, answer in enumerate(answers):
+        for i, answer in enumerate(answers):
+            if found.announced or not found.heads.keys().isdisjoint(answer.row_ids):
                 answers[i], successions[i] = _bring(answer, found)
     contradictions: list[tuple[int, int, str]] = []
     links = opened.reader.links

@@ -34,7 +34,6 @@ from recallite.recall.plan import SHOWN, SIGNALS, Opened, answer_all, open_view
 from recallite.recall.query import Queries, adapt, by_reading, given_vectors, prepare_queries
 from recallite.recall.request import Request
 from recallite.store.sql.record_reading import Found
-from recallite.store.sql.relations import FormerRow
 from recallite.store.transaction import Reader
 from recallite.system.telemetry import span
 from recallite.text.questions import recognise
@@ -49,7 +48,7 @@ def recall_queries(
     engine: Engine, queries: Sequence[str], vectors: Sequence[object] | None, request: Request
 ) -> list[Hits]:
     """The hits of each query: one embedding batch and one read transaction for all, others for each long question."""
-    texts = [check_query(query) for query in queries]
+    texts = [*map(check_query, queries)]
     checked_vectors = None if vectors is None else given_vectors(vectors, len(texts))
     if not texts:
         return []
@@ -121,29 +120,26 @@ def _divide(
             parts = by_reading(engine, [texts[i] for i in together], own_request)
             parts = [[together[i] for i in part] for part in parts]
         for part in parts:
-            yield _Together([indices[i] for i in part], [texts[i] for i in part], None, own_request)
+            yield _Together([*map(indices.__getitem__, part)], [*map(texts.__getitem__, part)], None, own_request)
 
 
 def _recall_together(engine: Engine, part: _Together) -> list[Hits]:
     began, sub = perf_counter(), part.sub
     queries, request = embed_queries(engine, part.texts, part.vectors, part.request, sub)
-    embed_ms = (perf_counter() - began) * 1e3
+    spent = {} if part.split_ms is None else {"split": part.split_ms}
+    spent["embed"] = (perf_counter() - began) * 1e3
     with engine.store.read() as reader:
         recalled = _recall_in_view(engine, reader, queries, request, decomposed=bool(sub.queries))
         for text, hits in zip(part.texts, recalled, strict=True):
-            hits.stages = {"embed": embed_ms, **hits.stages}
+            hits.stages = {**spent, **hits.stages}
             hits.sub_queries, hits.scopes = sub.queries, sub.scopes
-            if part.split_ms is not None:
-                hits.stages = {"split": part.split_ms, **hits.stages}
             if part.vectors is None and request.takes_steps and recognise(text).steps:
                 _follow_steps(engine, reader, text, hits, part.request)
     if request.counted:
-        filter_ = request.filter
+        shared, base = request.filter.shared, request.filter.base
         # What the handle only reads is not counted.
-        every = [hit for hits in recalled for hit in hits]
-        if filter_.shared:
-            every = [hit for hit in every if not is_shared(as_seen(hit, filter_.base).scope)]
-        engine.accesses.add([hit.id for hit in every])
+        counted = [hit.id for hits in recalled for hit in hits if not shared or not is_shared(as_seen(hit, base).scope)]
+        engine.accesses.add(counted)
     return recalled
 
 
@@ -178,8 +174,9 @@ def _recall_in_view(
         for i, hits in enumerate(recalled):
             hits.stages = stages
             if has_lower(hits, request):
-                question = queries.part(i, i + 1)
-                put_higher_first(reader, hits, request, partial(_recall_narrowed, engine, opened, question))
+                put_higher_first(
+                    reader, hits, request, partial(_recall_narrowed, engine, opened, queries.part(i, i + 1))
+                )
                 if request.token_budget is not None:
                     hits[:], left_out = fit_budget([*hits], request.token_budget, engine.embedder.count_tokens)
                     hits.left_out += left_out
@@ -218,22 +215,21 @@ def hits_of_answers(
     records = opened.reader.records.fetch(row_ids) if row_ids else {}
     size = float(opened.view.terms.records)
     answers = assess_by_text(queries, answers, records, request, opened.embedder_name, relations, size)
-    replaced = Replaced.of(opened, [*records], request, contradictions)
+    related = relations_of(opened, [*records], request, contradictions)
     fetched = []
     for text, answer in zip(queries.texts, answers, strict=False):  # sub-queries have no answer of their own
         gaps = answer.gaps if queries.gap is None else (*answer.gaps, queries.gap)
         if queries.unread is not None and gaps:
             gaps = (*gaps, queries.unread)
-        hits = load_hits(answer, records, replaced, gaps, request)
+        hits = load_hits(answer, records, related, gaps, request)
         if answer.trace is not None:
             add_ranks(hits, answer, opened.memory_index.table.ids[answer.trace.rows], answer.trace)
         left_out = 0
         if request.token_budget is not None:
             hits, left_out = fit_budget(hits, request.token_budget, engine.embedder.count_tokens)
-        over = request.diversify_by
-        if over is not None:
-            hits = in_time_order(hits)
-        fetched.append(Hits(hits, query=text, evidence_gaps=gaps, left_out=left_out, diversify_by=over))
+        if request.diversify_by is not None:
+            hits = sorted(hits, key=_time_order)
+        fetched.append(Hits(hits, query=text, evidence_gaps=gaps, left_out=left_out, diversify_by=request.diversify_by))
     return answers, fetched
 
 
@@ -241,70 +237,58 @@ def hits_of_answers(
 
 _RANKED = ("cosine", "bm25", "fused", "spread")
 _REASONS = reasons_by_bits(False), reasons_by_bits(True)
+_ALONE: dict[str, Any] = {}
 
 
-class Replaced(NamedTuple):
-    """How hits relate to others, by row id: what they supersede, their successors, and the ids that they contradict.
+def relations_of(
+    opened: Opened, row_ids: Sequence[int], request: Request, contradictions: Sequence[tuple[int, int, str]]
+) -> dict[int, dict[str, Any]]:
+    """The fields of hits that say what they supersede and contradict and what superseded them, by row id.
 
-    The first two are as `Supersessions.formers` and `.successors` give them.
+    All are read at once, and supersessions only where the store has some that the request may show.
     """
-
-    formers: Mapping[int, Sequence[FormerRow]] = {}
-    successors: Mapping[int, tuple[int | None, tuple[str, ...]]] = {}
-    contradicts: Mapping[int, tuple[str, ...]] = {}
-
-    @classmethod
-    def of(
-        cls, opened: Opened, row_ids: Sequence[int], request: Request, contradictions: Sequence[tuple[int, int, str]]
-    ) -> Replaced:
-        """Read at once for all hits, and only where the store has supersessions that the request may show."""
-        contradicts: dict[int, tuple[str, ...]] = {}
-        for row_id, _, public_id in contradictions:
-            contradicts[row_id] = (*contradicts.get(row_id, ()), public_id)
-        known_at = request.filter.as_of
-        if not row_ids or (known_at is None and not opened.any_superseded):
-            return cls(contradicts=contradicts)
-        supersessions = opened.reader.supersessions
-        old_ids: Sequence[int] = row_ids
-        if known_at is None:
-            old_ids = opened.memory_index.table.superseded_among(np.array(sorted(row_ids), dtype=np.int64))
-        successors = supersessions.successors(old_ids, known_at) if old_ids else {}
-        return cls(supersessions.formers(row_ids, request.now, known_at), successors, contradicts)
-
-    def fields(self, row_id: int, other: Found | None) -> dict[str, Any]:
-        """The fields of a hit that show it; `other` is the record that recall found to have replaced it."""
-        contradicts = self.contradicts.get(row_id, ())
-        if other is None and not self.formers and not self.successors:
-            return {"contradicts": contradicts}
-        held_until, superseded_by = self.successors.get(row_id, (None, ()))
-        if other is not None and other.public_id not in superseded_by:
-            superseded_by = (*superseded_by, other.public_id)
-        formers = (
+    fields: dict[int, dict[str, Any]] = {}
+    for row_id, _, public_id in contradictions:
+        others = fields.setdefault(row_id, {"contradicts": ()})
+        others["contradicts"] = (*others["contradicts"], public_id)
+    known_at = request.filter.as_of
+    if not row_ids or (known_at is None and not opened.any_superseded):
+        return fields
+    supersessions = opened.reader.supersessions
+    old_ids: Sequence[int] = row_ids
+    if known_at is None:
+        old_ids = opened.memory_index.table.superseded_among(np.array(sorted(row_ids), dtype=np.int64))
+    if old_ids:
+        for row_id, (held_until, public_ids) in supersessions.successors(old_ids, known_at).items():
+            fields.setdefault(row_id, {}).update(held_until=optional_datetime(held_until), superseded_by=public_ids)
+    for row_id, formers in supersessions.formers(row_ids, request.now, known_at).items():
+        fields.setdefault(row_id, {})["supersedes"] = tuple(
             Former(
                 id=former.public_id,
                 text=former.text,
                 held_from=to_datetime(former.held_from),
                 held_until=to_datetime(former.held_until),
             )
-            for former in self.formers.get(row_id, ())
+            for former in formers
         )
-        return {
-            "held_until": optional_datetime(held_until), "superseded_by": superseded_by, "supersedes": tuple(formers),
-            "contradicts": contradicts,
-        }  # fmt: skip
+    return fields
 
 
 def load_hits(
-    answer: Answer, records: Mapping[int, Found], replaced: Replaced, gaps: tuple[str, ...], request: Request
-) -> list[Hit]:
+    answer: Answer, records: Mapping[int, Found], relations: Mapping[int, dict[str, Any]], gaps: tuple[str, ...],
+    request: Request,
+) -> list[Hit]:  # fmt: skip
     """The hits of one query with their records; records that are gone by now are left out."""
-    hits, plain = [], not any(replaced)
+    hits = []
     named, after, epoch = _REASONS[request.profile.importance_weight > 0], timedelta, EPOCH
     for row_id, score, confidence, reasons, values, successor in zip(*answer[:6], strict=True):
         record = records.get(row_id)
         if record is None:
             continue
-        valid_from, valid_until = record.valid_from, record.valid_until
+        valid_from, valid_until, related = record.valid_from, record.valid_until, relations.get(row_id, _ALONE)
+        if successor >= 0 and (other := records.get(successor)) is not None:  # recall found that it replaced the hit
+            known = related.get("superseded_by", ())
+            related = {**related, "superseded_by": tuple(dict.fromkeys((*known, other.public_id)))}
         hits.append(
             Hit(
                 id=record.public_id,
@@ -327,7 +311,7 @@ def load_hits(
                 match_reasons=named[reasons, record.importance > 0.5],
                 evidence_gaps=gaps,
                 signals=dict(zip(SHOWN, values, strict=True)),
-                **({} if plain and successor < 0 else replaced.fields(row_id, records.get(successor))),
+                **related,
             )
         )
     return hits
@@ -359,15 +343,11 @@ def fit_budget(hits: list[Hit], budget_tokens: int, count: Callable[[list[str]],
     return fitting, len(hits) - len(fitting)
 
 
-def in_time_order(hits: Sequence[Hit]) -> list[Hit]:
-    """Hits by the time of what they tell, at one moment by source and position."""
-
-    def order(hit: Hit) -> tuple[datetime, str, int, str]:
-        source = hit.source
-        position = -1 if source is None or source.position is None else source.position
-        return hit.valid_from or hit.created_at, "" if source is None else source.id, position, hit.id
-
-    return sorted(hits, key=order)
+def _time_order(hit: Hit) -> tuple[datetime, str, int, str]:
+    """The time of what a hit tells, then its source and position."""
+    source = hit.source
+    position = -1 if source is None or source.position is None else source.position
+    return hit.valid_from or hit.created_at, "" if source is None else source.id, position, hit.id
 
 
 def _source(record: Found) -> SourceRef:

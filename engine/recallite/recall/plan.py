@@ -10,6 +10,7 @@ import threading
 from bisect import bisect_right
 from collections.abc import Sequence
 from functools import cache, lru_cache, partial
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,13 +23,7 @@ from recallite.index.memory_index import MemoryIndex, met_conditions, view_of
 from recallite.index.table import RowFilter
 from recallite.index.vectors import ALIKE, shortlist_size
 from recallite.model.settings import DEFAULT, Profile
-from recallite.recall.calibration import (
-    BY_COHORT,
-    evidence_weights,
-    is_fitted_for,
-    least_confidence,
-    normalised_weight,
-)
+from recallite.recall.calibration import BY_COHORT, evidence_weights, is_fitted_for, least_confidence, load_calibration
 from recallite.recall.confidence import Missing, find_gaps, join_gaps, least_before
 from recallite.recall.normalisation import vectors_of
 from recallite.recall.order import Answer, Trace, choose, mmr_pool
@@ -159,9 +154,19 @@ def _select_rows(
         condition_mask = index.cached(
             "conditions", (rest, versions), lambda: met_conditions(index, reader, rest, request.now, versions)
         )
+    hidden: NDArray[np.int64] | None = None
+    if not sees_superseded(request):
+        known_at, valid_at = filter_.as_of, filter_.valid_at
+        hidden = index.table.ended_rows(known_at, valid_at)
+        if len(hidden) and len(lapsed):
+            hidden = np.setdiff1d(hidden, lapsed)
+        if known_at is not None:
+            moment = known_at if valid_at is None else valid_at
+            undone = index.rows(("undone", known_at, moment), partial(reader.supersessions.undone, known_at, moment))
+            hidden = np.union1d(hidden, undone) if len(undone) else hidden
     visible = RowFilter(
         now=request.now,
-        hidden=_superseded_rows(index, reader, request, lapsed),
+        hidden=hidden if hidden is not None and len(hidden) else None,
         as_of=filter_.as_of,
         scopes=tuple(reader.scopes.within(filter_.scopes)) if filter_.scopes else None,
         kinds=filter_.kinds or (() if filter_.sessions else index.table.kinds_of_memories),
@@ -178,26 +183,6 @@ def sees_superseded(request: Request) -> bool:
     filter_ = request.filter
     in_order = request.profile.superseded == "after_current" and filter_.as_of is None
     return (in_order or filter_.include_superseded) and filter_.valid_at is None
-
-
-def _superseded_rows(
-    index: MemoryIndex, reader: Reader, request: Request, lapsed: NDArray[np.int64]
-) -> NDArray[np.int64] | None:
-    """The rows that the request does not see since they hold no longer; None where there are none.
-
-    One about the present sees them, after what holds now.
-    """
-    known_at, valid_at = request.filter.as_of, request.filter.valid_at
-    if sees_superseded(request):
-        return None
-    rows = index.table.ended_rows(known_at, valid_at)
-    if len(rows) and len(lapsed):
-        rows = np.setdiff1d(rows, lapsed)
-    if known_at is not None:
-        moment = known_at if valid_at is None else valid_at
-        undone = index.rows(("undone", known_at, moment), partial(reader.supersessions.undone, known_at, moment))
-        rows = np.union1d(rows, undone) if len(undone) else rows
-    return rows if len(rows) else None
 
 
 def _chains(index: MemoryIndex, reader: Reader) -> NDArray[np.int64]:
@@ -257,7 +242,6 @@ class PlanKey(NamedTuple):
     grouped: bool
     diversify_by: bool
     about_past: bool
-    marked: bool
     shared: bool
     widening: int = 1
 
@@ -270,8 +254,7 @@ def plan_key(opened: Opened, queries: Queries, request: Request, *, shared: bool
     return PlanKey(
         queries.vectors is not None and request.profile.vector_weight > 0 and count > 0, queries.tokens is not None,
         request.mode != "vector", opened.embedder_name, max(vectors.visible, ALIKE), factor, request.limit,
-        request.one_per_source, request.diversify_by is not None, request.about_past,
-        request.about_past, shared,
+        request.one_per_source, request.diversify_by is not None, request.about_past, shared,
     )  # fmt: skip
 
 
@@ -303,7 +286,7 @@ def plan_of(profile: Profile, key: PlanKey) -> kernels.Plan:
         shortlist=shortlist_size(key.visible, wanted * key.factor), measured=profile.rescore_depth,
         exact=int(exhaustive or profile.formula.exact_rescore), exhaustive=int(exhaustive), top=top,
         depth=0 if ranking is None else DEPTH, changes=0 if profile.superseded == "as_ranked" else DEPTH,
-        marked=int(key.marked), omit=int(profile.superseded == "omit" and not key.about_past),
+        marked=int(key.about_past), omit=int(profile.superseded == "omit" and not key.about_past),
         grouped=int(key.grouped and not diverse), least=least,
         least_of=SIGNALS.score if profile.formula.min_score_of == "score" else SIGNALS.spread,
         least_confidence=least_weighed,
@@ -453,14 +436,13 @@ def answer_all(opened: Opened, queries: Queries, request: Request, *, decomposed
         size = max(1, min(_GROUP, -(-count // threads())))
     key = plan_key(opened, queries, request, shared=decomposed)
     if count <= size:
-        return _answer(opened, queries, request, key, _arrays(opened, queries, request, key))
+        return _answer(opened, queries, request, key, question_arrays(opened, queries, request, key.by_vector))
     groups = [queries.part(start, start + size) for start in range(0, count, size)]
-    tasks = [partial(_answer, opened, group, request, key, _arrays(opened, group, request, key)) for group in groups]
+    tasks = [
+        partial(_answer, opened, group, request, key, question_arrays(opened, group, request, key.by_vector))
+        for group in groups
+    ]
     return [answer for answers in run_tasks(tasks) for answer in answers]
-
-
-def _arrays(opened: Opened, queries: Queries, request: Request, key: PlanKey) -> QuestionArrays:
-    return question_arrays(opened.reader, opened.memory_index.generation, queries, request, key.by_vector)
 
 
 def _answer(
@@ -479,7 +461,7 @@ def _answer(
         if figure[_MORE] and figure[_AVAILABLE] < request.limit:
             again = queries if key.shared else queries.part(i, i + 1)
             wider = key._replace(widening=4 * key.widening)
-            arrays = questions if key.shared else _arrays(opened, again, request, wider)
+            arrays = questions if key.shared else question_arrays(opened, again, request, key.by_vector)
             (answers[i],) = _answer(opened, again, request, wider, arrays)
     return answers
 
@@ -490,7 +472,7 @@ def weigh_by_cohort(
     """Add to the confidence of hits what their cosines say beside those of the cohort."""
     if queries.cohort is None or queries.vectors is None:
         return
-    weight = normalised_weight("meaning" if request.mode == "vector" else "vectors")
+    weight = load_calibration().cohort["meaning" if request.mode == "vector" else "vectors"]["normalised"]
     for i, vector in enumerate(queries.vectors):
         figure = hits.figures[0 if shared else i]
         count = int(figure[_HITS] + figure[_BROUGHT])
@@ -570,18 +552,17 @@ def _read(
     least = _closing_confidence(request.profile, opened, plan)
     for i, figure in enumerate(figures[:1] if plan.shared else figures):
         count, brought = figure[_HITS], figure[_BROUGHT]
-        fields = [column[i] for column in columns]
-        picked = None
+        fields, picked = [*map(itemgetter(i), columns)], None
         if plan.limit != plan.final or request.diversify_by is not None:
             picked = choose(opened, request, hits, i, count)
         if plan.shared:
             fields[2][:count] = hits.confidence[:, :count].max(axis=0).tolist()
         shown = min(count if picked is None else len(picked), plan.final - brought)
         if picked is None and not brought:
-            fields = [column[:shown] for column in fields]
+            fields = [*map(itemgetter(slice(shown)), fields)]
         else:
             ranks = [*(range(shown) if picked is None else picked[:shown]), *range(count, count + brought)]
-            fields = [[column[rank] for rank in ranks] for column in fields]
+            fields = [[*map(column.__getitem__, ranks)] for column in fields]
         trace: Trace | None = None
         if request.explain:
             m = figure[_CANDIDATES]

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import lru_cache
 from itertools import accumulate, chain
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from msgspec import structs
@@ -30,6 +30,9 @@ from recallite.store.transaction import Reader
 from recallite.system.numerics import kernels
 from recallite.text.questions import NOW, Question, asked_time, read_question, recognise, spans_of
 from recallite.text.words import placed_terms
+
+if TYPE_CHECKING:
+    from recallite.recall.plan import Opened
 
 # Questions that are not recalled as they stand.
 
@@ -196,10 +199,9 @@ class QuestionArrays(NamedTuple):
     asking: kernels.Asking
 
 
-def question_arrays(
-    reader: Reader, generation: int, queries: Queries, request: Request, by_vector: bool
-) -> QuestionArrays:
-    """Questions as the kernel takes them; words are numbered by the index's `generation`."""
+def question_arrays(opened: Opened, queries: Queries, request: Request, by_vector: bool) -> QuestionArrays:
+    """Questions as the kernel takes them; the words of its index are numbered by the index's generation."""
+    reader, generation = opened.reader, opened.memory_index.generation
     texts = queries.texts
     words, flat, shares, roles, counting, spans = [], list[str](), list[float](), list[int](), [], []
     for text in texts:
@@ -226,7 +228,7 @@ def question_arrays(
         if queries.cohort is not None and request.mode != "vector":
             vectors = queries.cohort.searched(vectors)
     codes, token_offsets, token_words, token_word_offsets, width = (
-        _no_tokens(len(texts)) if queries.tokens is None else _tokens(texts, queries.tokens, words)
+        _no_tokens(len(texts)) if queries.tokens is None else token_arrays(texts, queries.tokens, words)
     )
     asking = kernels.Asking(
         vectors=vectors, numbers=np.array([numbers.get(word, _UNKNOWN) for word in flat], dtype=np.int32),
@@ -255,7 +257,7 @@ def _times(
     )
 
 
-def _tokens(
+def token_arrays(
     texts: Sequence[str], tokens: Sequence[QueryTokens | None], words: Sequence[list[str]]
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], int]:
     """The codes of the questions' tokens, and the words that each stands for, as indices into its question's words."""
@@ -268,21 +270,17 @@ def _tokens(
             continue
         codes.append(question_tokens.codes)
         width = question_tokens.width
-        for standing_for in words_of_tokens(text, question_tokens.places.tolist(), question_words):
-            word_indices += standing_for
-            sizes.append(len(standing_for))
+        index_of = dict(zip(question_words, range(len(question_words)), strict=True))
+        starts, standing_for = list[int](), [list[int]()]  # before the first term a token stands for none
+        for start, terms in placed_terms(text):
+            starts.append(start)
+            standing_for.append([*map(index_of.__getitem__, filter(index_of.__contains__, terms))])
+        for begin in question_tokens.places.tolist():
+            indices = standing_for[bisect_right(starts, begin)]
+            word_indices += indices
+            sizes.append(len(indices))
     all_codes = np.concatenate(codes) if codes else _NO_CODES
     return all_codes, _offsets(counts), np.array(word_indices, dtype=np.int64), _offsets(sizes), width
-
-
-def words_of_tokens(text: str, begins: Sequence[int], words: Sequence[str]) -> list[list[int]]:
-    """The indices of the `words` that each token of a text is part of; `begins` are the tokens' characters."""
-    placed = placed_terms(text)
-    starts, index_of = [begin for begin, _ in placed], {word: i for i, word in enumerate(words)}
-    indices: list[list[int]] = [[]]  # before the first term there is none
-    for _, terms in placed:
-        indices.append([*map(index_of.__getitem__, filter(index_of.__contains__, terms))])
-    return [indices[bisect_right(starts, begin)] for begin in begins]
 
 
 def _offsets(counts: object) -> NDArray[np.int64]:
@@ -296,7 +294,7 @@ def _zeros(count: int) -> NDArray[np.int64]:
 
 @lru_cache(maxsize=64)
 def _no_tokens(count: int) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], int]:
-    """What `_tokens` returns for questions without codes."""
+    """What `token_arrays` returns for questions without codes."""
     return _NO_CODES, _zeros(count + 1), _NO_MOMENTS, _zeros(1), 1
 
 

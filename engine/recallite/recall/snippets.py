@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from functools import lru_cache
 from typing import NamedTuple
 
+from recallite.text.patterns import lazily
 from recallite.text.questions import read_question
 from recallite.text.words import tokenize
 
 # A word, with what may join its parts; scripts without spaces are matched two characters at a time.
-_WORD = re.compile(r"[^\W_]+(?:[-_.'’+#]+[^\W_]+)*[+#]*")
-_UNSPACED = re.compile(
+_WORD = lazily(r"[^\W_]+(?:[-_.'’+#]+[^\W_]+)*[+#]*")
+_UNSPACED = lazily(
     "[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3041-\u30ff\u3100-\u31ff\u3400-\u4dbf"
     "\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff]+"
 )
-_SPACE = re.compile(r"\s")
+_SPACE = lazily(r"\s")
 
 
 class Snippet(NamedTuple):

@@ -16,6 +16,7 @@ from recallite.embedding.handle import EmbedderHandle, Identity
 from recallite.engine import Engine
 from recallite.errors import EmbedderError, EmbedderMismatch, InvalidInput
 from recallite.model.checks import MAX_PARTS, check_vectors
+from recallite.model.filters import MESSAGE_KIND
 from recallite.remember.relations import supersede_named
 from recallite.store.columns import Parts, Row, RowColumns
 from recallite.store.sql.vectors import EmbedderRow
@@ -34,6 +35,8 @@ _UNIT_TOLERANCE = 1e-3
 # other scripts, all were first for a question in English with .3, nine with .5 and four with .6.
 _READ_SHARE = 0.3
 _WORD_BYTES = 8  # token codes are whole words of 64 bits
+MESSAGE_CHARS = 16_000
+"""Characters that are embedded of a message of a session, as tools return long ones: this much takes some 0.1 s."""
 
 
 class EmbeddedText(Struct, frozen=True):
@@ -105,7 +108,8 @@ def embed_rows(
     texts: list[str] = []
     contexts: list[str | None] = []
     ahead = embedder.ahead
-    for i, (text, context) in enumerate(zip(columns.text, columns.context, strict=True)):
+    embedded = _embedded_texts(columns.text, columns.kind)
+    for i, (text, context) in enumerate(zip(embedded, columns.context, strict=True)):
         if not columns.indexed[i] or i in made:
             continue
         if ahead and (kept := ahead.get((text, context))) is not None:
@@ -130,6 +134,11 @@ def embed_rows(
     plain = {i for i in given if not isinstance(vectors[i], EmbeddedText)} if given else set[int]()
     columns.put_parts(made, plain)
     return problem
+
+
+def _embedded_texts(texts: Sequence[str], kinds: Sequence[str]) -> list[str]:
+    """What is embedded of the texts of records of these kinds: of a long message its beginning."""
+    return [text[:MESSAGE_CHARS] if kind == MESSAGE_KIND else text for text, kind in zip(texts, kinds, strict=True)]
 
 
 def insert_rows(writer: Writer, rows: Sequence[Row], identity: Identity | None) -> list[int]:
@@ -177,11 +186,12 @@ def parts_of(
 
 
 def parts_by_id(
-    embedder: EmbedderHandle, records: Sequence[tuple[int, str, str | None]], *, patient: bool = False
+    embedder: EmbedderHandle, records: Sequence[tuple[int, str, str | None, str]], *, patient: bool = False
 ) -> dict[int, Parts]:
-    """`parts_of` of records (row id, text, context), by row id."""
-    ids, texts, contexts = zip(*records, strict=True)
-    return dict(zip(ids, parts_of(embedder, texts, contexts, patient=patient), strict=True))
+    """`parts_of` of records (row id, text, context, kind), by row id."""
+    ids, texts, contexts, kinds = zip(*records, strict=True)
+    parts = parts_of(embedder, _embedded_texts(texts, kinds), contexts, patient=patient)
+    return dict(zip(ids, parts, strict=True))
 
 
 def finished(parts: Mapping[int, Parts]) -> dict[int, Parts]:

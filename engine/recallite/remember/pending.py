@@ -24,7 +24,7 @@ from recallite.model.settings import WritePolicy
 from recallite.remember.detection import Detection, Effects, Verdicts
 from recallite.remember.embed import finished, parts_by_id, retry_reason
 from recallite.remember.relations import Claim, Known, put_in_place, which_stands
-from recallite.remote.language_model import LanguageModel, ask
+from recallite.remote import LanguageModel, ask
 from recallite.store.columns import Parts, Row, RowColumns
 from recallite.store.sql.blocks import Commit
 from recallite.store.sql.relations import Judgement, LinkRow, Uncompared, read_policy
@@ -35,25 +35,13 @@ from recallite.system.telemetry import traced
 from recallite.system.turnstile import StepSize, giving_way
 
 _BATCH = 256
-Text: TypeAlias = tuple[int, str, str | None]
-"""The row id, the text and the context of a record."""
+Text: TypeAlias = tuple[int, str, str | None, str]
+"""The row id, the text, the context and the kind of a record."""
 
 
 def start_embedding(engine: Engine) -> None:
-    """Embed waiting records in the background: a recall calls this, so that they need no write for it.
-
-    An embedder whose last request failed is asked by writes and recalls, at its own intervals, and not by this.
-    """
-    if engine.embedding.runs or engine.store.writing or engine.embedder.failure is not None:
-        return
-    engine.may_have_pending = False
-    waits = engine.embedder.enabled and not engine.store.read_only
-    if not waits:
-        return
-    with engine.afterwards("looking for memories to embed"), engine.store.read() as reader:
-        waits = bool(reader.vectors.waiting(1))
-    engine.may_have_pending |= waits
-    if waits and not engine.store.is_done_elsewhere(EMBEDDING):
+    """Embed waiting records in the background, unless another process does."""
+    if not engine.store.is_done_elsewhere(EMBEDDING):
         engine.embedding.start(lambda stopped: _embed_waiting(engine, stopped))
 
 

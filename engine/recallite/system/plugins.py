@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Collection
 from functools import cache
+from importlib import import_module
+from operator import attrgetter
 from typing import Any, Literal, NamedTuple
 
 from recallite.errors import InvalidInput
@@ -42,6 +44,12 @@ def registered_name(kind: Kind, spelling: str) -> str | None:
 def is_foreign(kind: Kind, name: str) -> bool:
     """Whether a registered name belongs to another package."""
     return _registered()[kind][name][0].package != _OWN
+
+
+def imported(path: str) -> Any:
+    """The object at "module:name" or "module:Class.name"."""
+    module, _, name = path.partition(":")
+    return attrgetter(name)(import_module(module))
 
 
 @cache

@@ -9,7 +9,6 @@ only pauses. Work that nobody waits for has one daemon thread, started when ther
 from __future__ import annotations
 
 import os
-import secrets
 import sys
 import threading
 import time
@@ -173,6 +172,8 @@ def _entered(path: str, beside: str) -> int | None:
             return None
         try:
             if sys.platform == "win32":
+                import secrets  # loads a dozen modules
+
                 os.lseek(descriptor, secrets.randbelow(_BYTES), os.SEEK_SET)
                 msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
             else:

@@ -184,26 +184,31 @@ class _Document:
         for block, (begin, after) in zip(siblings, pairwise([*begins, end]), strict=True):
             if begin < after:
                 yield Atom(begin, cost + introduced if cost < NEVER else NEVER)
-                yield from self._inner(block, begin, after, depth + 1, cost)
+                # A block that fits is not cut, but the overlap may begin in it.
+                large = cost < NEVER and self.count(begin, after) > self.size.max_tokens
+                if block.kind == "group":
+                    inner = 2 * (depth + 1) if large else NEVER
+                    yield from self._blocks(block.children(), after, depth + 1, inner)
+                elif block.kind == "prose":
+                    yield from self._prose(begin, after, large)
+                elif large:
+                    yield from self._rows(block, begin, after, 2 * (depth + 1))
                 # "As follows:" stays with the next block.
                 introduced = block.kind == "prose" and self.text[begin:after].rstrip().endswith((":", "："))
-
-    def _inner(self, block: Block, begin: int, end: int, depth: int, cost: int) -> Iterator[Atom]:
-        """Atoms of one block; a block that fits is not cut, but the overlap may begin in it."""
-        large = cost < NEVER and self.count(begin, end) > self.size.max_tokens
-        if block.kind == "group":
-            yield from self._blocks(block.children(), end, depth, 2 * depth if large else NEVER)
-        elif block.kind == "prose":
-            yield from self._prose(begin, end, large)
-        elif large:
-            yield from self._rows(block, begin, end, 2 * depth)
 
     def _prose(self, begin: int, end: int, large: bool) -> Iterator[Atom]:
         starts = [begin]
         for match in _ends(self.text, begin, end):
             stop, start = match.span()
-            if start < end and not (self.text[stop] == "." and _goes_on(self.text, stop, start, begin)):
-                starts.append(start)
+            if start >= end:
+                continue
+            if self.text[stop] == ".":  # of an abbreviation, an initial or a list number, or within a sentence
+                before = _last_word(self.text, max(begin, stop - 12), stop)
+                word = before[0] if before else ""
+                short = (len(word) == 1 and word.isalpha()) or (word.isdecimal() and len(word) < 4)
+                if self.text[start].islower() or short or word.lower() in _ABBREVIATIONS:
+                    continue
+            starts.append(start)
         if not large:
             yield from (Atom(start, NEVER) for start in starts[1:])
             return
@@ -254,23 +259,18 @@ class _Document:
         return zip(starts, ends, (counts > self.size.max_tokens).tolist(), strict=True)
 
 
-def _goes_on(text: str, dot: int, position: int, begin: int) -> bool:
-    """Whether a full stop ends an abbreviation, an initial or a list number, or a lower-case letter follows."""
-    if text[position].islower():
-        return True
-    match = _last_word(text, max(begin, dot - 12), dot)
-    word = match[0] if match else ""
-    return (len(word) == 1 and word.isalpha()) or (word.isdecimal() and len(word) < 4) or word.lower() in _ABBREVIATIONS
-
-
 class _Part(NamedTuple):
-    """A section, or several joined, from `begin` to `end`; `small` if it is too little for a chunk."""
+    """A section, or several joined, from `begin` to `end`; `small` if it is too little for a chunk.
+
+    Footnotes to another section, `notes`, are joined with nothing.
+    """
 
     headings: tuple[str, ...]
     blocks: list[Block]
     begin: int
     end: int
     small: bool
+    notes: bool = False
 
 
 def _joined(document: _Document, sections: Iterable[MarkdownSection]) -> list[_Part]:
@@ -283,8 +283,11 @@ def _joined(document: _Document, sections: Iterable[MarkdownSection]) -> list[_P
     filled = [section for section in sections if section.blocks]
     begins = [document.lines.start(section.blocks[0].first) for section in filled]
     spans = pairwise([*begins, len(document.text)])
-    alone = [_Part(*section, *span, document.is_small(*span)) for section, span in zip(filled, spans, strict=True)]
-    if all(part.small for part in alone):
+    alone = [
+        _Part(headings, blocks, *span, not notes and document.is_small(*span), notes)
+        for (headings, blocks, notes), span in zip(filled, spans, strict=True)
+    ]
+    if all(part.small or part.notes for part in alone):
         return alone
     runs: list[_Part] = []
     for part in alone:
@@ -300,7 +303,7 @@ def _joined(document: _Document, sections: Iterable[MarkdownSection]) -> list[_P
         if part.small:
             # Of two that are as near, the one before.
             beside = sorted([*parts[-1:], *runs[position + 1 : position + 2]], key=lambda other: -_common(part, other))
-            nearest = next((other for other in beside if _may_join(document, part, other)), None)
+            nearest = next((other for other in beside if not other.notes and _may_join(document, part, other)), None)
             if nearest is not None and nearest.begin > part.begin:
                 to_next = part
                 continue
@@ -335,7 +338,7 @@ def _common(one: _Part, other: _Part) -> int:
 def _chunks(document: _Document, parts: Iterable[_Part]) -> list[Chunk]:
     text, lines = document.text, document.lines
     chunks: list[Chunk] = []
-    for headings, blocks, begin, end, _ in parts:
+    for headings, blocks, begin, end, *_ in parts:
         spans = [(begin, end)]
         if not document.fits(begin, end):
             atoms = document.atoms(blocks, end)
@@ -458,7 +461,11 @@ class _Rows(NamedTuple):
     table: bool
 
 
-def _rows_in(text: str, kind: TextKind) -> list[_Rows]:
+def with_columns(chunks: Iterable[Chunk], text: str, kind: TextKind) -> Iterator[Chunk]:
+    """Chunks that say the columns of the table, or the introduction of the list, in which they begin.
+
+    A long table is cut again between rows: of a thousand tokens of cells none stands out.
+    """
     all_rows: list[_Rows] = []
     if kind == "separated":
         begin = text.find("\n") + 1
@@ -467,15 +474,9 @@ def _rows_in(text: str, kind: TextKind) -> list[_Rows]:
     elif kind == "markdown":
         all_rows = [_Rows(match[1], match.end(1), match.end(), table=True) for match in _TABLE.finditer(text)]
         all_rows += [_Rows(match[1], match.end(1), match.end(), table=False) for match in _LIST.finditer(text)]
-    return sorted([rows for rows in all_rows if len(rows.columns) <= _MOST_COLUMNS_CHARS], key=lambda rows: rows.begin)
-
-
-def with_columns(chunks: Iterable[Chunk], text: str, kind: TextKind) -> Iterator[Chunk]:
-    """Chunks that say the columns of the table, or the introduction of the list, in which they begin.
-
-    A long table is cut again between rows: of a thousand tokens of cells none stands out.
-    """
-    all_rows = _rows_in(text, kind)
+    all_rows = sorted(
+        [rows for rows in all_rows if len(rows.columns) <= _MOST_COLUMNS_CHARS], key=lambda one: one.begin
+    )
     begins = [rows.begin for rows in all_rows]
     for chunk in _rows_apart(chunks, text, [rows for rows in all_rows if rows.table], kind):
         around = all_rows[position - 1] if (position := bisect_right(begins, chunk.start)) else None

@@ -1,11 +1,13 @@
-"""A file of Markdown that people wrote: its text, its YAML front matter, and what of that goes with each chunk."""
+"""A file of Markdown that people wrote: its text, its front matter, and what of that goes with each chunk."""
 
 from __future__ import annotations
 
+import math
 import re
+import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import yaml
@@ -34,16 +36,41 @@ def decode(data: bytes) -> tuple[str, str | None]:
 
 _MAX_CHARS = 65_536
 _MAX_DEPTH = 16
+_MAX_INTEGER = 2**63
 # Nesting and aliases need marks: with few of them the YAML cannot be a bomb, and is not checked for one.
 _SAFE_MARKS = 200
-_opening = re.compile(r"\ufeff?---[ \t]*(?:\r\n?|\n)").match
-_closing = re.compile(r"(?:(?<=\n)|(?<=\r))(?:---|\.\.\.)[ \t]*(?:\r\n?|\n|\Z)").search
-# A thematic break looks the same: front matter begins with a key, or a comment before one.
-_key = re.compile(r"\s*+(?:#[^\r\n]*+\s++)*+[\w\"'][^:\r\n]*+:(?:\s|\Z)").match
+_opening = re.compile(r"\ufeff?(---|\+\+\+)[ \t]*(?:\r\n?|\n)").match
 
-# What may follow a name without a space is no property: "http://...". A list may stand at the margin below its name.
-_property = re.compile(r"^(?:[^\W\d_]|\d|[_\"'])[^:\r\n]*+:(?=\s|\Z)", re.MULTILINE).finditer
-_stray = re.compile(r"^(?![\s#\-\]}])(?![^:\r\n]*+:(?:\s|\Z))[^\r\n]", re.MULTILINE).finditer
+
+class _Language(NamedTuple):
+    """What ends the front matter of a language, what it begins with, where its properties and its other lines begin,
+    and what follows the name of a property.
+    """
+
+    closing: re.Pattern[str]
+    beginning: re.Pattern[str]
+    properties: re.Pattern[str]
+    others: re.Pattern[str]
+    separator: str
+
+
+_YAML = _Language(
+    re.compile(r"(?:(?<=\n)|(?<=\r))(?:---|\.\.\.)[ \t]*(?:\r\n?|\n|\Z)"),
+    # A thematic break looks the same: front matter begins with a key, or a comment before one.
+    re.compile(r"\s*+(?:#[^\r\n]*+\s++)*+[\w\"'][^:\r\n]*+:(?:\s|\Z)"),
+    # What may follow a name without a space is no property: "http://...". A list may stand at the margin below it.
+    re.compile(r"^(?:[^\W\d_]|\d|[_\"'])[^:\r\n]*+:(?=\s|\Z)", re.MULTILINE),
+    re.compile(r"^(?![\s#\-\]}])(?![^:\r\n]*+:(?:\s|\Z))[^\r\n]", re.MULTILINE),
+    ":",
+)
+_TOML = _Language(
+    re.compile(r"(?:(?<=\n)|(?<=\r))\+\+\+[ \t]*(?:\r\n?|\n|\Z)"),
+    re.compile(r"\s*+(?:#[^\r\n]*+\s++)*+(?:\[|[\w\"'-][^=\r\n]*+=)"),
+    re.compile(r"^[\w\"'-][^=\r\n]*+=", re.MULTILINE),
+    re.compile(r"^(?![\s#\[\]}\"])(?![^=\r\n]*+=)[^\r\n]", re.MULTILINE),
+    "=",
+)
+_BY_MARK = {"---": _YAML, "+++": _TOML}
 _link = re.compile(r"!?\[\[(?:[^\[\]\n|]*\|)?([^\[\]\n|]*)\]\]").sub
 _has_words = re.compile(r"\w").search
 # Each takes a call of the parser: 1,000 take 0.1 s.
@@ -53,34 +80,44 @@ _MOST_READ_ALONE = 1_000
 def front_matter(text: str) -> tuple[dict[str, Any], int]:
     """The values of the front matter, and where the body begins; ({}, 0) where there is none.
 
-    Values are JSON values by the rules of YAML 1.2: dates, times and `yes` are strings. If the block is no valid
-    mapping, its properties are read one by one. A property that breaks the rules of YAML, has aliases or tags
-    (`!!int`), or is nested deeper than 16, has the text that stands there as its value. A block longer than 65,536
-    characters, or most of whose lines begin no property, is left in the body.
+    Between lines `---` they are JSON values by the rules of YAML 1.2: dates, times and `yes` are strings; between lines
+    `+++` those of TOML, dates and times as strings too. If the block is no valid mapping, its properties are read one
+    by one. A property that breaks the rules of the language, has aliases or tags (`!!int`), or is nested deeper than
+    16, has the text that stands there as its value. A block longer than 65,536 characters, or most of whose lines begin
+    no property, is left in the body.
     """
     span = front_matter_span(text)
     if span is None:
         return {}, 0
     begin, close, end = span
     source = text[begin:close]
-    values = _mapping(source)
-    begins = [match.start() for match in _property(source)] if values is None else []
+    language = _YAML if "---" in text[:begin] else _TOML
+    values = _mapping(source, language)
+    begins = [match.start() for match in language.properties.finditer(source)] if values is None else []
     # A text that only looks like properties has more lines that are none.
-    if begins and sum(1 for _ in _stray(source)) < len(begins):
+    if begins and sum(1 for _ in language.others.finditer(source)) < len(begins):
         values = {}
         for begin, stop in pairwise([*begins, len(source)]):
             part = source[begin:stop]
-            read = _mapping(part) if len(begins) <= _MOST_READ_ALONE else None
-            name, _, value = part.partition(":")
+            read = _mapping(part, language) if len(begins) <= _MOST_READ_ALONE else None
+            name, _, value = part.partition(language.separator)
             values |= read if read is not None else {_string(name.strip(" \t\"'")): _string(" ".join(value.split()))}
     return (values, end) if values else ({}, 0)
 
 
-def _mapping(source: str) -> dict[str, Any] | None:
-    """The values of a mapping in YAML; None for anything else."""
+def _mapping(source: str, language: _Language) -> dict[str, Any] | None:
+    """The values of a mapping in a language; None for anything else."""
     try:
+        if language is _TOML:
+            values: dict[str, Any] = _plain(tomllib.loads(source), 0)
+            return values
         if "*" in source or "!" in source or sum(map(source.count, "-:?[{")) > _SAFE_MARKS:
-            _refuse_harmful(source)
+            # Aliases expand without limit, deep nesting recurses, tags call constructors.
+            depth = 0
+            for event in yaml.parse(source, _Loader):
+                depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+                if isinstance(event, yaml.AliasEvent) or getattr(event, "tag", None) or depth > _SAFE_MARKS:
+                    return None
         loaded = yaml.load(source, _Loader)
         return _plain(loaded, 0) if isinstance(loaded, dict) else None
     except Exception:  # any fault of the library: a malicious file fails only its own front matter
@@ -108,13 +145,16 @@ def _text(value: Any) -> str:
 
 
 def front_matter_span(text: str) -> tuple[int, int, int] | None:
-    """Return the offsets of the YAML's begin and end and of the body's begin; None without front matter."""
+    """Return the offsets of the block's begin and end and of the body's begin; None without front matter."""
     opening = _opening(text)
     if opening is None:
         return None
+    language = _BY_MARK[opening[1]]
     # A line more than is accepted: the pattern must not take the end of the search for the end of the text.
-    close = _closing(text, opening.end(), opening.end() + _MAX_CHARS + 80)
-    if close is None or close.start() > opening.end() + _MAX_CHARS or not _key(text, opening.end(), close.start()):
+    close = language.closing.search(text, opening.end(), opening.end() + _MAX_CHARS + 80)
+    if close is None or close.start() > opening.end() + _MAX_CHARS:
+        return None
+    if not language.beginning.match(text, opening.end(), close.start()):
         return None
     return opening.end(), close.start(), close.end()
 
@@ -170,19 +210,6 @@ def write_block(values: Mapping[str, Any]) -> str:
     return block
 
 
-def _refuse_harmful(source: str) -> None:
-    """Refuse aliases (they expand without limit), deep nesting (it recurses) and tags (they call constructors)."""
-    depth = 0
-    for event in yaml.parse(source, _Loader):
-        if isinstance(event, yaml.AliasEvent):
-            raise yaml.YAMLError("aliases are not followed")
-        if getattr(event, "tag", None) is not None:
-            raise yaml.YAMLError("tags are not followed")
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if depth > _SAFE_MARKS:
-            raise yaml.YAMLError(f"nested deeper than {_SAFE_MARKS}")
-
-
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
     """YAML 1.2's core schema: YAML 1.1 makes 12:30 the number 750 and `no` false."""
 
@@ -217,7 +244,9 @@ def _plain(value: Any, depth: int) -> Any:
         return {_string(key): _plain(inner, depth + 1) for key, inner in value.items()}
     if isinstance(value, list):
         return [_plain(inner, depth + 1) for inner in value]
-    return _string(value) if isinstance(value, str) else value
+    # TOML has dates, times, numbers that are none and whole ones of any length.
+    is_json = value is None or (isinstance(value, int | float) and math.isfinite(value) and abs(value) < _MAX_INTEGER)
+    return value if is_json else _string(value)
 
 
 def _string(value: Any) -> str:

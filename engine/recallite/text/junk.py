@@ -89,19 +89,16 @@ def is_junk(text: str) -> bool:
     text = text.strip()
     if _is_small_talk(text) or _JSON.fullmatch(text[: 4 * _LONGEST_CHARS]) is not None:
         return True
-    return all(
-        not any(map(str.isalnum, line)) or (len(line) <= _LONGEST_CHARS and _is_noise(line))
-        for line in text.splitlines()
-    )
-
-
-def _is_noise(line: str) -> bool:
-    """Whether a line is what a tool prints without a result."""
-    line = line.strip()
-    bare = line.strip(_MARKS)
-    level = _LOG_LEVEL.match(bare)
-    bare = (bare if level is None else bare[level.end() :]).strip(_BRACKETS)
-    return bool(_BAR.fullmatch(line) or _NOISE.fullmatch(bare) or _NOISE.fullmatch(bare.rstrip(".!… ")))
+    for line in text.splitlines():
+        if not any(map(str.isalnum, line)):
+            continue
+        bare = line.strip().strip(_MARKS)
+        level = _LOG_LEVEL.match(bare)
+        bare = (bare if level is None else bare[level.end() :]).strip(_BRACKETS)
+        noise = _BAR.fullmatch(line.strip()) or _NOISE.fullmatch(bare) or _NOISE.fullmatch(bare.rstrip(".!… "))
+        if len(line) > _LONGEST_CHARS or not noise:
+            return False
+    return True
 
 
 def _is_small_talk(text: str) -> bool:
@@ -110,7 +107,9 @@ def _is_small_talk(text: str) -> bool:
         return False
     words = []
     for word in _WORD.findall(text.replace("’", "'").lower()):
-        if (plain := _plain(word)) is None:
+        # Without lengthening: "yesss" is "yes", "goooood" is "good".
+        forms = word, _REPEATED.sub(r"\1", word), _REPEATED.sub(r"\1\1", word)
+        if (plain := next(filter(_KNOWN_WORDS.__contains__, forms), None)) is None:
             return False
         words.append(plain)
     # How the words up to each place were cut: 0 not at all, 1 without small talk, 2 with a phrase of it.
@@ -123,14 +122,3 @@ def _is_small_talk(text: str) -> bool:
             elif phrase in _BESIDE:
                 reached[stop] = max(reached[stop], before)
     return reached[-1] == 2
-
-
-def _plain(word: str) -> str | None:
-    """A word of the phrases without lengthening ("yesss" is "yes", "goooood" is "good"); None where it is none."""
-    if word in _KNOWN_WORDS:
-        return word
-    for left in (r"\1", r"\1\1"):
-        shorter = _REPEATED.sub(left, word)
-        if shorter in _KNOWN_WORDS:
-            return shorter
-    return None

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from operator import itemgetter
 from typing import Literal, NamedTuple
 
 from markdown_it import MarkdownIt
@@ -21,6 +22,9 @@ _SEGMENT_CHARS = 262_144
 _fence = re.compile(r" {0,3}(`{3,}(?=[^`\r\n]*(?:[\r\n]|\Z))|~{3,})([^\r\n]*)").match
 _margin = re.compile(r"[^\W\d_]|#{1,6} ").match
 _line_ends = re.compile(r"\r\n?|\n").finditer
+_note = re.compile(r" {0,3}\[\^([^\]\s]+)\]:").match
+_indented = re.compile(r"(?: {0,3}\t| {4})").match
+_references = re.compile(r"\[\^([^\]\s]+)\](?!:)").finditer
 
 
 class LineStarts:
@@ -80,6 +84,8 @@ _KINDS: dict[str, Kind] = {
 # A token takes 0.6 KB. A segment of 262,144 characters of real text has 8,000 tokens, one of markup only 300,000.
 _MAX_TOKENS = 200_000
 _MAX_HEADING_CHARS = 200
+# "Fees {#fees .open}", as Pandoc and Kramdown write the name of a heading.
+_attributes = re.compile(r"\s*\{:?\s*[#.][^{}]*\}\s*\Z").sub
 _may_hold_markup = re.compile(r"[\\`*_\[\]!<&~\n]").search
 
 
@@ -101,10 +107,15 @@ class Block(NamedTuple):
 
 
 class MarkdownSection(NamedTuple):
-    """A section: the path of its headings, and blocks that cover all its lines."""
+    """A section: the path of its headings, and blocks that cover all its lines.
+
+    Footnotes that stand elsewhere than the section that refers to them, at the end of the document for one, are
+    `notes`, below its headings.
+    """
 
     headings: tuple[str, ...]
     blocks: list[Block]
+    notes: bool = False
 
 
 def paragraphs(lines: LineStarts, first: int, last: int, kind: Kind = "prose") -> list[Block]:
@@ -126,21 +137,53 @@ def markdown_sections(text: str, lines: LineStarts, first: int) -> Iterator[Mark
     path: list[tuple[int, str]] = []
     section = MarkdownSection((), [])
     bare = True
+    referring: dict[str, int] = {}  # the line that first refers to a footnote
+    for match in _references(text) if "[^" in text else ():
+        referring.setdefault(match[1], lines.number(match.start()) - 1)
+    begins = [(first, section.headings)]  # of the sections so far, and their headings
     if first == 0 and (span := front_matter_span(text)) is not None:
         # Invalid front matter is text, but its last line must not make the line before it a heading.
         section.blocks.append(Block("code", 0))
         first, bare = (lines.number(span[2]) - 1 if span[2] < len(text) else len(lines)), False
-    for block, heading in _top_blocks(text, lines, first):
+    top_blocks = _top_blocks(text, lines, first)
+    for block, heading in _notes_apart(text, lines, top_blocks) if referring else top_blocks:
         if heading is not None:
             level, title = heading
             path = [outer for outer in path if outer[0] < level] + [(level, title)]
             if not bare:
                 yield section
             section = MarkdownSection(tuple(title for _, title in path if title), section.blocks if bare else [])
-        bare = heading is not None and (bare or not section.blocks)
+            begins.append((block.first, section.headings))
+        only_headings, bare = bare, heading is not None and (bare or not section.blocks)
+        noted = _note(text, lines.start(block.first)) if block.kind == "prose" and referring else None
+        if noted is not None or (section.notes and heading is None):
+            around = begins[-1][1]
+            if noted is not None:
+                line = referring.get(noted[1], block.first)
+                around = begins[max(bisect_right(begins, line, key=itemgetter(0)) - 1, 0)][1]
+            elif _indented(text, lines.start(block.first)):  # a further paragraph of the note
+                around = section.headings
+            notes = around != begins[-1][1]
+            if (around, notes) != (section.headings, section.notes):
+                if not only_headings:
+                    yield section
+                section = MarkdownSection(around, section.blocks if only_headings else [], notes)
         section.blocks.append(block)
     if section.blocks:
         yield section
+
+
+def _notes_apart(
+    text: str, lines: LineStarts, blocks: Iterable[tuple[Block, tuple[int, str] | None]]
+) -> Iterator[tuple[Block, tuple[int, str] | None]]:
+    """Blocks; a paragraph ends before the line of a footnote."""
+    for block, heading in blocks:
+        yield block, heading
+        line = block.first + 1
+        while block.kind == "prose" and heading is None and line < len(lines) and not lines.blank(line):
+            if _note(text, lines.start(line)):
+                yield Block("prose", line), None
+            line += 1
 
 
 def _top_blocks(text: str, lines: LineStarts, first: int) -> Iterator[tuple[Block, tuple[int, str] | None]]:
@@ -210,7 +253,7 @@ def _inline_parser() -> MarkdownIt:
 
 def _plain(heading: str) -> str:
     """The text of a heading without markup, on one line."""
-    heading = heading[:_MAX_HEADING_CHARS]
+    heading = _attributes("", heading)[:_MAX_HEADING_CHARS]
     if _may_hold_markup(heading):
         heading = "".join(
             " " if token.type in ("softbreak", "hardbreak") else token.content

@@ -31,7 +31,6 @@ _MOST_SAID_CHARS = 160
 # A name may say something of what stands before the third name after it.
 _MOST_NAMES = 3
 _MOST_SAID_WORDS = 14
-_OF_BASE64 = ("+", "/")
 _COMPOUNDS = ("db", "user", "root", "admin", "smtp", "mail", "my", "sql", "ssh", "ftp", "store", "sudo")
 # Words with another meaning: a pass, a word in Italian, a key in Spanish.
 _OTHER_MEANINGS = ("pass", "parola", "clave")
@@ -255,7 +254,7 @@ def _identified(text: str, begin: int, word: str, strength: Strength, *, decline
     identifier, before, after = text[start:stop], text[start:begin], text[end:stop]
     is_assigned = text[stop : stop + 1] == "="
     # "dbPw" is one, the end of a text in base64 none.
-    is_encoded = len(word) < 4 and (not before.isalpha() or text[start - 1 : start] in _OF_BASE64)
+    is_encoded = len(word) < 4 and (not before.isalpha() or text[start - 1 : start] in ("+", "/"))
     is_camel = before[-1:].islower() and text[begin].isupper() and not is_encoded
     if before[-1:].isalnum() and word[0] != "_" and not is_camel:
         # The last part of a compound: "accesstoken", "DBPASS=", but not "compass", "monkey" or "bypass".
@@ -317,8 +316,14 @@ def _values(text: str, lower: str, name: SecretName, end: int) -> Iterator[Span]
         yield from _given(text, second.end(), name, "said", is_close=True)
     else:
         yield from _said(text, lower, name, end)
-        if name.strength in ("password", "token"):
-            yield from _near(text, name, end)
+        if name.strength in ("password", "token"):  # and what looks random in the line after it
+            limit = min(end, name.stop + _MOST_SAID_CHARS)
+            line = text.find("\n", name.stop, limit)
+            for unknown in _UNKNOWN.finditer(text, name.stop, limit + _MOST_VALUE_CHARS):
+                if unknown.start() >= (limit if line < 0 else line):
+                    break
+                if _is_random(unknown[0]):
+                    yield unknown.span()
         if name.strength == "password" and name.word not in ("pass", *_QUOTED_ONLY):
             before = _SAID_BEFORE.search(text, max(0, name.start - 120), name.start)
             if before is not None and _is_secret(before[1], name, "said", "") and _is_mixed(before[1]):
@@ -355,8 +360,13 @@ def _given(text: str, begin: int, name: SecretName, how: How, *, is_close: bool)
         span = begin, begin + value.index(")")  # the end of a call
         value = text[slice(*span)]
     is_literal = is_close or scheme is not None or quote in _CLOSING
-    if not is_literal and not _is_mixed(value) and not (how == "colon" and _is_alone(text, name, span[1])):
-        return  # "password = value" of a program, "password: a word" of prose
+    if not is_literal and not _is_mixed(value):
+        line = text.rfind("\n", max(0, name.start - 40), name.start) + 1
+        before = text[line : name.start] if line or name.start < 40 else "..."
+        after = text[span[1] : span[1] + 4].lstrip("\"'`*_ \t,;|")
+        is_alone = not before.strip(" \t-*>#\"'`|") and (not after or after[0] in "\r\n")
+        if how != "colon" or not is_alone:
+            return  # "password = value" of a program, "password: a word" of prose
     if _EXPRESSION.fullmatch(value) and not (is_literal and name.identifier.isupper() and "(" not in value):
         return
     if _is_secret(value, name, how, text[span[1] : span[1] + 24]):
@@ -387,18 +397,13 @@ def _trimmed(text: str, begin: int, stop: int) -> Span | None:
     return (begin, begin + len(value)) if value else None
 
 
-def _is_alone(text: str, name: SecretName, stop: int) -> bool:
-    """Whether a line has only a name and its value."""
-    line = text.rfind("\n", max(0, name.start - 40), name.start) + 1
-    before = text[line : name.start] if line or name.start < 40 else "..."
-    after = text[stop : stop + 4].lstrip("\"'`*_ \t,;|")
-    return not before.strip(" \t-*>#\"'`|") and (not after or after[0] in "\r\n")
-
-
 def _said(text: str, lower: str, name: SecretName, end: int) -> Iterator[Span]:
     """The values that a sentence names after a secret's name: no ordinary words, after a word such as "is"."""
     begin = name.stop + (text[name.stop : name.stop + 1] in ('"', "'", "`", "*", "”", "»", ","))
-    is_given = name.strength == "password" and _is_after_user(lower, name)
+    # "login ada password ...", as in a .netrc file.
+    before = lower[max(0, name.start - 80) : name.start].split() if name.strength == "password" else []
+    is_given = len(before) > 1 and before[-2].strip("-:") in _USERS
+    is_given = is_given and before[-1].strip(",") not in (*_USERS, "and", "or", "&", "/", "name", "+")
     if not (text[begin : begin + 1].isspace() or lower.startswith("s ", begin)) or (
         name.word == "pass" and not is_given
     ):
@@ -455,24 +460,6 @@ def _span_said(text: str, word: re.Match[str], name: SecretName, how: How, *, is
     is_other = _EXPRESSION.fullmatch(value) or _FIELD.match(value)
     is_secret = not is_other and _is_secret(value, name, how, text[word.end() : word.end() + 24])
     return span if is_secret else None
-
-
-def _is_after_user(lower: str, name: SecretName) -> bool:
-    """Whether a user's name precedes: "login ada password ...", as in a .netrc file."""
-    before = lower[max(0, name.start - 80) : name.start].split()
-    is_named = len(before) > 1 and before[-2].strip("-:") in _USERS
-    return is_named and before[-1].strip(",") not in (*_USERS, "and", "or", "&", "/", "name", "+")
-
-
-def _near(text: str, name: SecretName, end: int) -> Iterator[Span]:
-    """The words that look random in the line after a name."""
-    limit = min(end, name.stop + _MOST_SAID_CHARS)
-    line = text.find("\n", name.stop, limit)
-    for unknown in _UNKNOWN.finditer(text, name.stop, limit + _MOST_VALUE_CHARS):
-        if unknown.start() >= (limit if line < 0 else line):
-            return
-        if _is_random(unknown[0]):
-            yield unknown.span()
 
 
 # What is a secret.

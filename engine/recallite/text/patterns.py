@@ -14,8 +14,6 @@ from typing import Generic, TypeVar, cast
 
 T = TypeVar("T")
 
-_METHODS = ("search", "match", "fullmatch", "split", "findall", "finditer", "sub", "subn")
-
 
 class LazyPattern:
     """Stands for a pattern, and has its attributes."""
@@ -29,9 +27,9 @@ class LazyPattern:
         return re.compile(self._source, self._flags)
 
     def __getattr__(self, name: str) -> object:
-        for method in _METHODS:  # found without this function from now on
-            setattr(self, method, getattr(self.compiled, method))
-        return getattr(self.compiled, name)
+        value = getattr(self.compiled, name)
+        setattr(self, name, value)  # found without this function from now on
+        return value
 
 
 def lazily(source: str, flags: int = 0) -> re.Pattern[str]:

@@ -34,7 +34,7 @@ from recallite.text.dates.languages import (
     time_terms,
 )
 from recallite.text.dates.periods import Time, ranged, years_before
-from recallite.text.patterns import lazily, word_set
+from recallite.text.patterns import lazily
 from recallite.text.words import QUESTION_TERMS, STOP_TERMS, is_foreign, query_terms, share_of, tokenize
 
 # The words of a question.
@@ -68,26 +68,20 @@ def read_question(text: str) -> Question:
     """The words of a question without stop words; all of them where it has only stop words."""
     terms = query_terms(text)
     words = [word for word in terms if word not in STOP_TERMS]
-    named = _names_in(text)
+    # Names and numbers: words with a capital letter or a digit, except times. The first word of a sentence and most
+    # words of a title have a capital without being names.
+    chunks = text.split()
+    capital = [chunk for i, chunk in enumerate(chunks) if _NAME.search(chunk) and (i or _INNER.search(chunk))]
+    if 2 * len(capital) > len(chunks):
+        capital = [chunk for chunk in capital if any(map(str.isdigit, chunk))]
+    named = set(tokenize(" ".join(capital))) - STOP_TERMS - time_terms() if capital else set()
+    named -= {term for term in named if term.isdigit()}
     roles = [NAMED if word in named else 0 if word in QUESTION_TERMS else CONTENT for word in words or terms]
     may_have_time = not time_terms().isdisjoint(terms) or any(map(text.__contains__, DOTTED_CENTURIES))
     has_time = may_have_time and len(text) <= _LONGEST_TIMED and terms_of_times(text, terms) is not None
     foreign = is_foreign(terms)
     shares = [share_of(word, foreign) for word in words or terms]
     return Question(terms, words or terms, shares, roles, float(len(words)), has_time, foreign)
-
-
-def _names_in(text: str) -> set[str]:
-    """The index terms of names and numbers in a question: words with a capital letter or a digit, except times.
-
-    The first word of a sentence and most words of a title have a capital without being names.
-    """
-    chunks = text.split()
-    capital = [chunk for i, chunk in enumerate(chunks) if _NAME.search(chunk) and (i or _INNER.search(chunk))]
-    if 2 * len(capital) > len(chunks):
-        capital = [chunk for chunk in capital if any(map(str.isdigit, chunk))]
-    named = set(tokenize(" ".join(capital))) - STOP_TERMS if capital else set()
-    return {term for term in named - time_terms() if not term.isdigit()}
 
 
 def is_time_word(term: str) -> bool:
@@ -132,8 +126,17 @@ def recognise(question: str) -> Asked:
         keywords = (
             0 < len(terms) <= _MOST_KEYWORDS and STOP_TERMS.isdisjoint(terms) and QUESTION_TERMS.isdisjoint(terms)
         )
-    steps = " the " in question and _has_several_steps(question)
-    return Asked(_as_story(question) if story else None, past, in_past_tense, value, keywords, steps)
+    told = None
+    if story and len(question) <= _MOST_STORY_CHARS and _STORY.search(question):
+        topic = question
+        for part in _FRAME:
+            topic = part.sub(" ", topic)
+        told = Story(_SPACE.sub(" ", topic).strip() or question, bool(_OWN_WORDS.search(question)))
+    steps = False
+    if " the " in question and len(question) <= _MOST_STEPS_CHARS and _STEPS_QUESTION.match(question):
+        described = len(_DESCRIBED.findall(question))
+        steps = described > (1 if _ASKED.match(question) else 0) and not _PERSONAL.search(question)
+    return Asked(told, past, in_past_tense, value, keywords, steps)
 
 
 # Questions about how something was: before it changed, at first, before something else. Where these rules err, what no
@@ -161,6 +164,9 @@ _OVER = lazily(r"(?i)\b(?:did|didn['’]t|was|were|wasn['’]t|weren['’]t|had|
 _PAST_TENSE = ("did", "was", "were", "had", "used to")
 
 
+_Which = Literal["former", "first", "before"]
+
+
 class Past(NamedTuple):
     """The time and thing that a question about the past asks for.
 
@@ -169,53 +175,39 @@ class Past(NamedTuple):
     - named: the words of what it was before
     """
 
-    which: Literal["former", "first", "before"]
+    which: _Which
     named: str = ""
 
 
-class _PastForm(NamedTuple):
-    """Questions about the past: what they ask for, phrases of which they have one, their pattern, and whether it takes
-    the past tense.
-    """
-
-    which: Literal["former", "first", "before"]
-    phrases: tuple[str, ...]
-    pattern: re.Pattern[str]
-    tensed: bool = False
-
-
-# A pattern is looked for only where the question has a phrase of it: most questions cost 2 microseconds, not 100.
-_FORMS = (
-    _PastForm("former", ("use to", "used to"), lazily(
+# What questions about the past ask for, phrases of which they have one, their pattern, and whether it takes the past
+# tense. It is looked for only where the question has a phrase of it: most questions cost 2 microseconds, not 100.
+_FORMS: tuple[tuple[_Which, tuple[str, ...], re.Pattern[str], bool], ...] = (
+    ("former", ("use to", "used to"), lazily(
         r"(?i)^(?!.*\b(?:is|are|be|been|being|get|got)\b.*\bused to\b).*"
         r"\bused to (?!(?:it|this|that|the|my|your|being|having)\b)|\bdid (?:\w+ ){1,3}use to\b"
-    )),
-    _PastForm("former", ("previously", "formerly", "back then", "the past"),
-          lazily(r"(?i)\b(?:previously|formerly|back then|in the past)\b")),
-    _PastForm("former", ("before", "prior to", "until"),
-          lazily(r"(?i)\b(?:before|prior to|until) (?:that|this|now|then|today)\b")),
-    _PastForm("former", ("previous", "former", "prior"),
-          lazily(rf"(?i){_WHOSE} (?:most recent )?(?:previous|former|prior) {_TALK}")),
-    _PastForm("former", ("old", "earlier", "past"), lazily(rf"(?i){_WHOSE} (?:old|earlier|past) {_STATES}")),
-    _PastForm("former", ("from",),
-          lazily(r"(?i)\b(?:switch|chang|mov|migrat|convert)(?:e|ed|ing)? (?:\w+ ){0,3}from\s*\?")),
-    _PastForm("former", ("replace",), lazily(r"(?i)\bwhat (?:did|was|were) (?:\w+ ){1,8}replaced?(?: by| with)? ?\?")),
-    _PastForm("first", ("originally", "initially", "at first", "beginning", "start"),
-          lazily(r"(?i)\b(?:originally|initially|at first|(?:in|at) the (?:very )?(?:beginning|start))\b"),
-          tensed=True),
+    ), False),
+    ("former", ("previously", "formerly", "back then", "the past"),
+     lazily(r"(?i)\b(?:previously|formerly|back then|in the past)\b"), False),
+    ("former", ("before", "prior to", "until"),
+     lazily(r"(?i)\b(?:before|prior to|until) (?:that|this|now|then|today)\b"), False),
+    ("former", ("previous", "former", "prior"),
+     lazily(rf"(?i){_WHOSE} (?:most recent )?(?:previous|former|prior) {_TALK}"), False),
+    ("former", ("old", "earlier", "past"), lazily(rf"(?i){_WHOSE} (?:old|earlier|past) {_STATES}"), False),
+    ("former", ("from",),
+     lazily(r"(?i)\b(?:switch|chang|mov|migrat|convert)(?:e|ed|ing)? (?:\w+ ){0,3}from\s*\?"), False),
+    ("former", ("replace",), lazily(r"(?i)\bwhat (?:did|was|were) (?:\w+ ){1,8}replaced?(?: by| with)? ?\?"), False),
+    ("first", ("originally", "initially", "at first", "beginning", "start"),
+     lazily(r"(?i)\b(?:originally|initially|at first|(?:in|at) the (?:very )?(?:beginning|start))\b"), True),
     # In the past tense only: an original language is one still.
-    _PastForm("first", ("original", "initial"),
-          lazily(rf"(?i){_WHOSE} (?:very )?(?:original|initial) {_TALK}"), tensed=True),
-    _PastForm("first", ("first", "earliest"), lazily(rf"(?i){_WHOSE} (?:very )?(?:first|earliest) {_STATES}")),
-    _PastForm("first", ("history of",), lazily(rf"(?i)\bhistory of {_WHOSE} {_STATES}")),
-    _PastForm("before", ("before", "prior to", "until", "till"), lazily(
+    ("first", ("original", "initial"), lazily(rf"(?i){_WHOSE} (?:very )?(?:original|initial) {_TALK}"), True),
+    ("first", ("first", "earliest"), lazily(rf"(?i){_WHOSE} (?:very )?(?:first|earliest) {_STATES}"), False),
+    ("first", ("history of",), lazily(rf"(?i)\bhistory of {_WHOSE} {_STATES}"), False),
+    ("before", ("before", "prior to", "until", "till"), lazily(
         rf"(?i)\b{_COUNTED}(?:before|prior to|until|till)(?: (?P<named>[^?.!]{{2,80}})|[ ?.]{{0,3}}$)"
-    ), tensed=True),
+    ), True),
 )  # fmt: skip
-_PAST_WORDS = word_set(
-    "use used previously formerly back past before prior until till previous former old earlier from replace replaced "
-    "originally initially first beginning start original initial earliest history"
-)
+# Every question that has a phrase has one of these.
+_PAST_WORDS = {max(phrase.split(), key=len) for _, phrases, *_ in _FORMS for phrase in phrases} | {"replaced"}
 
 
 def _as_past(question: str, lower: str, in_past_tense: bool) -> Past | None:
@@ -238,23 +230,19 @@ def _as_past(question: str, lower: str, in_past_tense: bool) -> Past | None:
 # Questions about a value that may have changed, and how well a text answers one: "How many commits have been merged?"
 # and "what is the API quota now?" ask for one value, of which there may be an older one in another text.
 _MOST_TEXT_CHARS, _MOST_SENTENCE_CHARS = 4_000, 600
-_NUMBER = lazily(
-    r"(?i)\b(?:how (?:many|much|often|long|old|big|high|far|fast)|number|count|amount|rate|percentage|percent|time|date"
-    r"|deadline|version|price|cost|salary|budget|score|coverage|quota|limit|size|total|average|accuracy|temperature"
-    r"|weight|length|duration|record|when)\b"
-)
-_ASKS = lazily(
-    r"(?i)\b(?:how (?:many|much|often|long|old|big|high|far|fast)|what(?:['’]?s| is| are| was| were)?|when)\b"
-)
+_HOW = "how (?:many|much|often|long|old|big|high|far|fast)"
+_QUANTITIES = (
+    "number", "count", "amount", "rate", "percentage", "percent", "time", "date", "deadline", "version", "price",
+    "cost", "salary", "budget", "score", "coverage", "quota", "limit", "size", "total", "average", "accuracy",
+    "temperature", "weight", "length", "duration", "record", "when",
+)  # fmt: skip
+_NUMBER = lazily(rf"(?i)\b(?:{_HOW}|{'|'.join(_QUANTITIES)})\b")
+_ASKS = lazily(rf"(?i)\b(?:{_HOW}|what(?:['’]?s| is| are| was| were)?|when)\b")
 _PRESENT = lazily(
     r"(?i)\b(?:currently|current|now|nowadays|these days|at the moment|right now|latest|(?:most )?recent(?:ly)?)\b"
 )
 # What `_NUMBER`, `_ASKS` and `_PRESENT` need.
-_NUMBERS = (
-    "how ", "number", "count", "amount", "rate", "percent", "time", "date", "deadline", "version", "price", "cost",
-    "salary", "budget", "score", "coverage", "quota", "limit", "size", "total", "average", "accuracy", "temperature",
-    "weight", "length", "duration", "record", "when",
-)  # fmt: skip
+_NUMBERS = ("how ", *_QUANTITIES)
 _ASKING, _PRESENTLY = ("how ", "what", "when"), ("current", "now", "these days", "at the moment", "latest", "recent")
 _WHEN = lazily(r"(?i)\bwhen\b")
 _SENTENCES = lazily(r"(?<=[.!?])\s+|\n+")
@@ -372,17 +360,6 @@ class Story(NamedTuple):
     own_words: bool
 
 
-def _as_story(question: str) -> Story | None:
-    """The story that a question asks for; None where it asks for one thing."""
-    if len(question) > _MOST_STORY_CHARS or not _STORY.search(question):
-        return None
-    topic = question
-    for part in _FRAME:
-        topic = part.sub(" ", topic)
-    topic = _SPACE.sub(" ", topic).strip()
-    return Story(topic or question, bool(_OWN_WORDS.search(question)))
-
-
 # Questions of several steps: they describe what they ask about by something that another memory has to tell.
 
 # A longer text is a request with much besides.
@@ -399,13 +376,6 @@ _DESCRIBED = lazily(
 # Of "what is the capital of France" the description is what is asked for, not a step.
 _ASKED = lazily(r"(?i)^(?:\w+ )?(?:(?:what|who|which)(?: \w+)? (?:is|are|was|were)|where (?:is|are)) the\b")
 _PERSONAL = lazily(r"\b(?:I|me|my|mine|we|our|us|you|your)\b")
-
-
-def _has_several_steps(question: str) -> bool:
-    if len(question) > _MOST_STEPS_CHARS or not _STEPS_QUESTION.match(question):
-        return False
-    steps = len(_DESCRIBED.findall(question))
-    return steps > (1 if _ASKED.match(question) else 0) and not _PERSONAL.search(question)
 
 
 # What the rules need, in the order in which `recognise` asks for it.

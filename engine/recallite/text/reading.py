@@ -119,7 +119,8 @@ def read_texts(
             text if context is None else f"{foldable(context)} {text}"
             for context, text in zip(contexts, folded, strict=True)
         ]
-    data, offsets = _bytes_of(folded)
+    encoded = list(map(str.encode, folded, repeat("utf-8"), repeat("surrogatepass")))
+    data, offsets = np.frombuffer(b"".join(encoded), np.uint8), _ends_of(map(len, encoded), len(encoded))
     chunks, entries, ends = kernels.distinct_chunks(data, offsets, _FOLDS)
     terms = terms_of_chunks(chunks.tobytes().decode("utf-8", "surrogatepass").split(" ")[:-1])
     flags = np.zeros(len(terms), np.uint8)
@@ -181,15 +182,6 @@ def _with_lists(
     entries = np.insert(entries, ends[owners + 1], np.array(added, np.int32))
     ends = ends + np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=len(ends) - 1))])
     return entries, ends, flags
-
-
-def _bytes_of(texts: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Return texts in UTF-8, one behind the other, and their offsets."""
-    joined = "".join(texts)
-    if joined.isascii():
-        return np.frombuffer(joined.encode(), np.uint8), _ends_of(map(len, texts), len(texts))
-    encoded = list(map(str.encode, texts, repeat("utf-8"), repeat("surrogatepass")))
-    return np.frombuffer(b"".join(encoded), np.uint8), _ends_of(map(len, encoded), len(encoded))
 
 
 def _ends_of(lengths: map[int], count: int) -> NDArray[np.int64]:

@@ -137,11 +137,8 @@ def strings_of(value: object) -> Iterator[str]:
     """Every string of a JSON value except its keys."""
     if isinstance(value, str):
         yield value
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from strings_of(item)
-    elif isinstance(value, list | tuple):
-        for item in value:
+    elif isinstance(value, dict | list | tuple):
+        for item in value.values() if isinstance(value, dict) else value:
             yield from strings_of(item)
 
 
@@ -195,13 +192,18 @@ def _keys(text: str) -> Iterator[Secret]:
 
 def _token_end(text: str, end: int) -> int:
     """The end of a token; a known part of it ends at `end`."""
-    rest = _TOKEN.match(text, end)
-    return end if rest is None else rest.end()
+    return end if (rest := _TOKEN.match(text, end)) is None else rest.end()
 
 
 def _cards_and_ibans(text: str) -> Iterator[Secret]:
     for match in _DIGITS.finditer(text):
-        if _is_card(match[0]):
+        groups = match[0].replace("-", " ").split(" ")
+        if len(groups) > 1 and min(map(len, groups)) < 3:
+            continue  # a row of numbers
+        number = [int(digit) for digit in match[0] if digit.isdigit()]
+        doubled = [sum(divmod(2 * digit, 10)) for digit in number[-2::-2]]
+        known = _ISSUER.match("".join(map(str, number[:4]))) is not None
+        if known and (sum(number[-1::-2]) + sum(doubled)) % 10 == 0:
             yield Secret(*match.span(), "card number")
     for match in _IBAN.finditer(text):
         compact = match[0].replace(" ", "")
@@ -219,13 +221,3 @@ def _private_keys(text: str) -> Iterator[Secret]:
         yield Secret(begin.start(), position, "private key")
     if "Private-Lines:" in text:
         yield from (Secret(*match.span(), "private key") for match in _PUTTY_KEY.finditer(text))
-
-
-def _is_card(digits: str) -> bool:
-    groups = digits.replace("-", " ").split(" ")
-    if len(groups) > 1 and min(map(len, groups)) < 3:
-        return False  # a row of numbers
-    number = [int(digit) for digit in digits if digit.isdigit()]
-    doubled = [sum(divmod(2 * digit, 10)) for digit in number[-2::-2]]
-    known = _ISSUER.match("".join(map(str, number[:4]))) is not None
-    return known and (sum(number[-1::-2]) + sum(doubled)) % 10 == 0

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
-from itertools import accumulate, groupby, pairwise
+from itertools import accumulate, chain, groupby, islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -67,16 +67,7 @@ _GOES_ON = lazily(
 _BACK = lazily(r"(?i)\W*(?:and |but |so )?(?:then|otherwise|instead|in (?:that|this|such an?) case|if so|if not)\b")
 _WORD = re.compile(r"[^\W\d_](?:[\w'’-]*\w)?")
 _PRONOUNS = frozenset(("it", "its", "they", "them", "their", "he", "him", "his", "she", "her", "there", "so"))
-_POINTING = frozenset(("this", "that", "these", "those", "such"))
 _LEADING = frozenset(("always", "never", "please", "ever", "going", "forward", "henceforth", "future", "today"))
-
-
-class _Model(NamedTuple):
-    """The weights of n-grams, int8 (2 ** bits, classes), with a scale and a bias of each class, float64 (classes,)."""
-
-    weights: NDArray[np.int8]
-    scales: NDArray[np.float64]
-    biases: NDArray[np.float64]
 
 
 PATH = Path(__file__).with_suffix(".npz")
@@ -131,35 +122,24 @@ def standing_of_each(records: Sequence[tuple[str, str, str | None]]) -> list[Sta
             known = _known[0] = {text: known[text] for text in asked if text in known}
         chars = accumulate(map(len, unknown))
         for _, some in groupby(zip(unknown, chars, strict=True), lambda one: one[1] // _CHARS_AT_ONCE):
-            part = [text for text, _ in some]
-            known.update(zip(part, _named_by_model(part), strict=True))
+            # 50 us each where there are many, and 150 us for one.
+            sentences = {text: sentences_of(text)[0] for text, _ in some}
+            judged = iter(_judged([*chain.from_iterable(sentences.values())]))
+            for text, parts in sentences.items():
+                beside_task = False
+                found: Standing | None = None
+                # The more sentences, the more may be taken for standing ones by mistake.
+                most = (1 - _LEAST) / max(len(parts), 1)
+                for one in islice(judged, len(parts)):
+                    if one.standing is None or one.doubt > most:
+                        pass
+                    elif one.standing == "preference":
+                        found = found or one.standing
+                    elif one.lasts or not beside_task:
+                        found = one.standing
+                    beside_task = beside_task or one.task >= _LEAST_TASK
+                known[text] = None if found == "instruction" and addresses_model(text) else found
     return [known[text] for text in asked]
-
-
-def _named_by_model(texts: Sequence[str]) -> list[Standing | None]:
-    """Classify texts, whatever their kind and context: 50 us each where there are many, and 150 us for one."""
-    sentences: list[str] = []
-    ends = [0]
-    for text in texts:
-        sentences += sentences_of(text)[0]
-        ends.append(len(sentences))
-    judged = _judged(sentences)
-    named: list[Standing | None] = []
-    for text, (begin, end) in zip(texts, pairwise(ends), strict=True):
-        beside_task = False
-        found: Standing | None = None
-        # The more sentences, the more may be taken for standing ones by mistake.
-        most = (1 - _LEAST) / max(end - begin, 1)
-        for one in judged[begin:end]:
-            if one.standing is None or one.doubt > most:
-                pass
-            elif one.standing == "preference":
-                found = found or one.standing
-            elif one.lasts or not beside_task:
-                found = one.standing
-            beside_task = beside_task or one.task >= _LEAST_TASK
-        named.append(None if found == "instruction" and addresses_model(text) else found)
-    return named
 
 
 def chance_of_standing(text: str) -> float:
@@ -202,15 +182,12 @@ def _as_read(sentence: str) -> str:
     item = _ITEM.match(sentence)
     plain = sentence[item.end() if item else 0 :]
     if _CODE.search(plain):
-        plain = _ASCII.sub(_without_code, plain)
+        plain = _ASCII.sub(
+            lambda run: _MASK + run[0][len(run[0].rstrip(_AFTER_WORD)) :] if _CODE.search(run[0]) else run[0], plain
+        )
     plain = " ".join((_MASKS.sub(_MASK, plain) if _MASK in plain else plain).split())
     plain = plain.lower() if plain.isascii() else normalized("NFKC", plain).casefold().replace("’", "'")
     return f"\x02{plain}\x03"
-
-
-def _without_code(run: re.Match[str]) -> str:
-    word = run[0]
-    return _MASK + word[len(word.rstrip(_AFTER_WORD)) :] if _CODE.search(word) else word
 
 
 def sizes_of(offsets: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -225,9 +202,9 @@ def _judged(sentences: Sequence[str]) -> list[_Judged]:
     if not sentences:
         return []
     characters, offsets = characters_of(sentences)
-    model = _model()
-    sums = kernels.sum_ngrams(characters, offsets, model.weights, SHORTEST, LONGEST)
-    odds = sums * model.scales / sizes_of(offsets)[:, None] + model.biases
+    weights, scales, biases = _model()
+    sums = kernels.sum_ngrams(characters, offsets, weights, SHORTEST, LONGEST)
+    odds = sums * scales / sizes_of(offsets)[:, None] + biases
     chances = np.exp(odds - odds.max(axis=1, keepdims=True))
     chances /= chances.sum(axis=1, keepdims=True)
     chances[np.diff(offsets) > _LONGEST_SENTENCE] = 0.0
@@ -242,9 +219,10 @@ def _judged(sentences: Sequence[str]) -> list[_Judged]:
 
 
 @cache
-def _model() -> _Model:
+def _model() -> tuple[NDArray[np.int8], NDArray[np.float64], NDArray[np.float64]]:
+    """The weights of n-grams, int8 (2 ** bits, classes), with a scale and a bias of each class, float64 (classes,)."""
     with np.load(PATH) as file:
-        return _Model(*(file[name] for name in _Model._fields))
+        return file["weights"], file["scales"], file["biases"]
 
 
 def standing_part(text: str) -> str:
@@ -256,7 +234,25 @@ def standing_part(text: str) -> str:
     parts, bounds = sentences_of(text)
     needed = {i for i, one in enumerate(_judged(parts)) if one.standing is not None}
     for i in sorted(needed):
-        needed |= _needed_before(parts, i) | _needed_after(parts, i)
+        # Before it what its pronouns stand for, and the heading that it stands under.
+        first = i
+        while first > 0 and _refers(parts[first], parts[first - 1]):
+            first -= 1
+        for title in range(first - 1, -1, -1):
+            if _TITLE.match(parts[title].rstrip()):
+                needed.add(title)
+                break
+            if not (_ITEM.match(parts[title]) and _ITEM.match(parts[first])):
+                break
+        # After it what limits or explains it, and the items that it announces.
+        last = i
+        announces = parts[i].rstrip().endswith(":")
+        while last + 1 < len(parts):
+            opens = announces and (last == i or _ITEM.match(parts[last + 1]))
+            if not opens and (parts[last].count("\n") > 1 or not _GOES_ON.match(parts[last + 1])):
+                break
+            last += 1
+        needed.update(range(first, last + 1))
     return joined(text, [bounds[i] for i in sorted(needed)]) or text
 
 
@@ -270,33 +266,6 @@ def joined(text: str, bounds: Sequence[tuple[int, int]]) -> str:
     return " … ".join(text[begin:end].strip() for begin, end in runs)
 
 
-def _needed_before(parts: Sequence[str], i: int) -> set[int]:
-    """The sentences before one that it needs: what its pronouns stand for, and the heading that it stands under."""
-    needed = set[int]()
-    first = i
-    while first > 0 and _refers(parts[first], parts[first - 1]):
-        first -= 1
-        needed.add(first)
-    for title in range(first - 1, -1, -1):
-        if _TITLE.match(parts[title].rstrip()):
-            return needed | {title}
-        if not (_ITEM.match(parts[title]) and _ITEM.match(parts[first])):
-            break
-    return needed
-
-
-def _needed_after(parts: Sequence[str], i: int) -> set[int]:
-    """The sentences after one that belong to it: what limits or explains it, and the items that it announces."""
-    last = i
-    announces = parts[i].rstrip().endswith(":")
-    while last + 1 < len(parts):
-        opens = announces and (last == i or _ITEM.match(parts[last + 1]))
-        if not opens and (parts[last].count("\n") > 1 or not _GOES_ON.match(parts[last + 1])):
-            break
-        last += 1
-    return {*range(i + 1, last + 1)}
-
-
 def _refers(part: str, before: str) -> bool:
     """Whether a sentence begins by what was said before, or has a pronoun with nothing in it to stand for."""
     if _BACK.match(part):
@@ -307,7 +276,7 @@ def _refers(part: str, before: str) -> bool:
         if word in _PRONOUNS and named <= 1 and previous != "keep":
             return True
         bare = not following or (word != "that" and following in STOP_WORDS)
-        if word in _POINTING and ((named <= 1 and bare) or following in known):
+        if word in ("this", "that", "these", "those", "such") and ((named <= 1 and bare) or following in known):
             return True
         named += word not in STOP_WORDS and word not in _LEADING
         previous = word

@@ -28,9 +28,9 @@ _FILLERS = word_set("really very quite actually also just please currently simpl
 # Stop words that carry meaning here.
 _MEANINGFUL = word_set(_TABLES["meaningful"])
 _PLAIN = (STOP_WORDS - _MEANINGFUL) | _FILLERS
+_SILENT = _PLAIN | _NEGATIONS
 _STATES = word_set("is are was were am be been has have had will 's 're")
 _DEFINITE = word_set("the our my your his her its their")
-_ONLY = word_set("the our")
 _LONGEST = 400
 # From zero to twenty.
 _DIGITS = {word: str(value) for value, word in enumerate(_TABLES["number_words"].split()[:21])}
@@ -104,7 +104,13 @@ def same_topic(one: str, other: str) -> bool:
         return False
     if not (left.openers <= right.stems or right.openers <= left.stems):
         return False
-    return not (_swapped(left, right) or other_subject(left, right))
+    # "Alice paid Bob", "Bob paid Alice".
+    names = {*left.names, *left.openers} & {*right.names, *right.openers}
+    if len(names) > 1 and Counter(left.content) == Counter(right.content):
+        orders = [[word for word in topic.content if word in names] for topic in (left, right)]
+        if orders[0] != orders[1]:
+            return False
+    return not other_subject(left, right)
 
 
 @lru_cache(maxsize=1024)
@@ -117,7 +123,10 @@ def topic_of(text: str) -> Topic:
         if token in _NEGATIONS:
             negations += 1
         elif _is_number(token):
-            numbers.append(_normal(token))
+            if token[-1].isdigit():
+                numbers.append(token.replace("−", "-").lstrip("0") or "0")
+            else:  # in digits, a day in the singular
+                numbers.append(_DIGITS.get(token) or (token[:-1] if token.endswith("days") else token))
             leads.append(before)
             units += [_UNITS[beside] for beside in (after, before if before in "$€£¥" else "") if beside in _UNITS]
         elif token == "?":
@@ -170,60 +179,28 @@ def other_subject(one: Topic, other: Topic) -> bool:
     """Whether two texts say the same about different things: "The left tyre is flat", "The right tyre is flat"."""
     if max(len(one.tokens), len(other.tokens)) > _LONGEST:
         return False
-    slot = _slot(one.tokens, other.tokens)
-    if slot is None:
-        return False
-    before, old, new, after = slot
-    return _has_content(old) and _has_content(new) and not _is_in_predicate(before, after)
-
-
-def _slot(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[list[str], list[str], list[str], list[str]] | None:
-    """The only difference of two token lists, at most three tokens each, with the tokens before and after it."""
-    left, right = ([token for token in some if token[-1].isalnum()] for some in (one, other))
+    # The only difference, of at most three tokens each.
+    left, right = ([token for token in some.tokens if token[-1].isalnum()] for some in (one, other))
     edits = [edit for edit in SequenceMatcher(None, left, right, autojunk=False).get_opcodes() if edit[0] != "equal"]
     if len(edits) == 2 and edits[0][0] == edits[1][0] == "replace":
         # Two numbers of one date, or a number and its unit, are adjacent or one word apart.
         if edits[1][1] - edits[0][2] > 1:
-            return None
+            return False
         edits = [("replace", edits[0][1], edits[1][2], edits[0][3], edits[1][4])]
     if len(edits) != 1 or edits[0][0] != "replace":
-        return None
+        return False
     _, start, stop, begin, end = edits[0]
     if max(stop - start, end - begin) > 3 or len(left) - (stop - start) < 2:
-        return None
-    return left[:start], left[start:stop], right[begin:end], left[stop:]
-
-
-def _is_in_predicate(before: list[str], after: list[str]) -> bool:
-    """Whether a difference is in the predicate, not in the subject: "Bob is tall" does not contradict "Alice is tall".
-
-    At the beginning it counts before "is the" and "is our", which hold of one thing only.
-    """
-    if not before or all(token in _DEFINITE or token in ("a", "an") for token in before):
-        return any(state in _STATES and what in _ONLY for state, what in pairwise(after[:3]))
-    # "Room 3 is blue", "Room 4 is blue": the difference is in the subject.
-    return not (after and after[0] in _STATES and not any(token in _STATES for token in before))
+        return False
+    if not all(any(token not in _SILENT for token in some) for some in (left[start:stop], right[begin:end])):
+        return False
+    before, after = left[:start], left[stop:]
+    if all(token in _DEFINITE or token in ("a", "an") for token in before):
+        # "Bob is tall", "Alice is tall"; but "is the" and "is our" hold of one thing only.
+        return not any(state in _STATES and what in ("the", "our") for state, what in pairwise(after[:3]))
+    # "Room 3 is blue", "Room 4 is blue".
+    return bool(after) and after[0] in _STATES and not any(token in _STATES for token in before)
 
 
 def _is_number(token: str) -> bool:
     return token[-1].isdigit() or token in _NUMBER_WORDS or (token.endswith("days") and token[:-1] in _NUMBER_WORDS)
-
-
-def _normal(number: str) -> str:
-    """A number in digits, a day in the singular."""
-    if number[-1].isdigit():
-        return number.replace("−", "-").lstrip("0") or "0"
-    return _DIGITS.get(number) or (number[:-1] if number.endswith("days") else number)
-
-
-def _has_content(tokens: list[str]) -> bool:
-    return any(token not in _PLAIN and token not in _NEGATIONS for token in tokens)
-
-
-def _swapped(one: Topic, other: Topic) -> bool:
-    """Whether the same words have the names in another order: "Alice paid Bob", "Bob paid Alice"."""
-    names = {*one.names, *one.openers} & {*other.names, *other.openers}
-    if len(names) < 2 or Counter(one.content) != Counter(other.content):
-        return False
-    order = [word for word in one.content if word in names]
-    return order != [word for word in other.content if word in names]

@@ -34,7 +34,7 @@ from typing import Literal
 
 import Stemmer
 
-from recallite.text.patterns import Cached, read_tables
+from recallite.text.patterns import Cached, lazily, read_tables, word_set
 
 KEY_BYTES = 8
 _EXACT_BYTES = 8
@@ -43,7 +43,7 @@ _LEADING = "\"'`*_“”„‘’‚«»‹›「」『』 \t"
 _TRAILING = _LEADING + ".…。"
 # Combining marks are not word characters, and no text has 31 in a row: Unicode's Stream-Safe Text Format
 # (UAX #15, 13) breaks a run after 30.
-_MARKS = re.compile(r"[^\w\x00-\x7f]{31,}")
+_MARKS = lazily(r"[^\w\x00-\x7f]{31,}")
 _MOST_MARKS = 30
 # Copying one takes a third of the time of making one; the second has read the head of a text without context.
 _OF_BARE = blake2b(digest_size=KEY_BYTES)
@@ -119,17 +119,17 @@ _UNSPACED = (
     "\u3041-\u30ff\u3100-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff"
     "\U0001aff0-\U0001b16f\U00020000-\U0003ffff"
 )
-_SCRIPT_RUNS = re.compile(f"([{_UNSPACED}]+)")
+_SCRIPT_RUNS = lazily(f"([{_UNSPACED}]+)")
 # A character; in Thai, Lao, Myanmar and Khmer a consonant with the vowels, marks and consonants attached to it.
-_CHARACTER = re.compile(
+_CHARACTER = lazily(
     "[\u0e40-\u0e44\u0ec0-\u0ec4]?."
     "(?:[\u1039\u17d2].|[\u0e30-\u0e3a\u0e45-\u0e4e\u0eb0-\u0ebc\u0ec8-\u0ece\u102b-\u103e\u1056-\u1059\u17b4-\u17d3])*"
 )
 _IDEOGRAPHS = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _SOUTH_EAST = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 # Of these one may be a word: Han, a syllable of Hangul, a consonant with a vowel.
-_HAN = re.compile(f"[{_IDEOGRAPHS}]")
-_SYLLABLE = re.compile(f"[\uac00-\ud7a3]|[{_SOUTH_EAST}]{{2,}}")
+_HAN = lazily(f"[{_IDEOGRAPHS}]")
+_SYLLABLE = lazily(f"[\uac00-\ud7a3]|[{_SOUTH_EAST}]{{2,}}")
 
 
 class _PerThread(threading.local):
@@ -276,10 +276,9 @@ ASCII_FOLDS = "".join(
 _LATIN_LETTERS = {
     "æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ð": "d", "ł": "l", "þ": "th", "ħ": "h", "ı": "i", "ŧ": "t"
 }  # fmt: skip
-_MARKS_AFTER_LETTER = re.compile("(?<=[a-z\u03ac-\u03ce\u0430-\u045f])[\u0300-\u036f]+")
+_MARKS_AFTER_LETTER = lazily("(?<=[a-z\u03ac-\u03ce\u0430-\u045f])[\u0300-\u036f]+")
 # As they are typed on a keyboard or by another language's.
 _ARABIC_LETTERS = {"ٱ": "ا", "ى": "ي", "ی": "ي", "ة": "ه", "ک": "ك"}
-_POINTED = ("ARABIC", "HEBREW", "SYRIAC")
 # Grave, acute, and two dots, which tell `ї` from `і` but are left out of `ё`.
 _CYRILLIC_MARKS, _DOTTED_APART = frozenset("\u0300\u0301\u0308"), "і"
 # Sound marks of kana beside their letter.
@@ -287,7 +286,7 @@ _KANA_MARKS = (("\u309b", "\u3099"), ("\u309c", "\u309a"))
 # Devanagari, Gujarati, Telugu and Kannada have the same letters in the same places of their blocks. A nasal that is
 # closed before a stop is written as a letter or as a dot.
 _LIKE_DEVANAGARI = (0x0900, 0x0A80, 0x0C00, 0x0C80)
-_NASAL_BEFORE_STOP = re.compile(
+_NASAL_BEFORE_STOP = lazily(
     "|".join(
         f"[{''.join(chr(block + nasal) for nasal in (0x19, 0x1E, 0x23, 0x28, 0x2E))}]{chr(block + 0x4D)}"
         f"(?=[{chr(block + 0x15)}-{chr(block + 0x18)}{chr(block + 0x1A)}-{chr(block + 0x1D)}"
@@ -314,6 +313,7 @@ class _Folds(dict[int, str]):
 
 
 def _folded(char: str) -> str:
+    """A letter without the marks that people leave out, nothing for such a mark, a space for what is in no word."""
     if char.isascii():
         return chr(ASCII_FOLDS[ord(char)])
     if char in _APOSTROPHES:
@@ -327,11 +327,6 @@ def _folded(char: str) -> str:
         return str(unicodedata.decimal(char))
     if category[0] not in "LNM":
         return " "
-    return _without_marks(char, category)
-
-
-def _without_marks(char: str, category: str) -> str:
-    """A letter without the marks that people leave out, or nothing for such a mark."""
     script, _, rest = unicodedata.name(char, "").partition(" ")
     decomposed = unicodedata.normalize("NFKD", char)
     base, marks = decomposed[0], decomposed[1:]
@@ -341,7 +336,7 @@ def _without_marks(char: str, category: str) -> str:
         return base
     if script == "CYRILLIC":
         return base if _CYRILLIC_MARKS.issuperset(marks) and base != _DOTTED_APART else char
-    if script in _POINTED:
+    if script in ("ARABIC", "HEBREW", "SYRIAC"):
         return "" if category == "Mn" or rest == "TATWEEL" else _ARABIC_LETTERS.get(base, base)
     if rest.endswith("SIGN NUKTA"):
         return ""
@@ -358,25 +353,14 @@ _FOLDS = _Folds()
 _TABLES = read_tables(__file__)
 STOP_TERMS = frozenset(tokenize(_TABLES["words"]))
 # Words that ask: they tell little of what is asked for, and no evidence gap names them.
-# `asking_words` are of languages in other scripts than Latin, line by line.
-_ASKING = _TABLES["asking_words"].split()
-_ASKING_UNSPACED = re.compile(
-    "|".join(
-        sorted(
-            (word for word in _ASKING if re.fullmatch(f"[{_IDEOGRAPHS}{_SOUTH_EAST}]{{2,}}", word)),
-            key=len,
-            reverse=True,
-        )
-    )
-)
+# Those of other scripts than Latin are listed as the terms that they have: making them here took 15 ms.
 QUESTION_TERMS = (
-    frozenset(tokenize(_TABLES["question_words"])).union(*(_without_paired(tokenize(word)) for word in _ASKING))
-    - STOP_TERMS
-)
+    frozenset(tokenize(_TABLES["question_words"]))
+    | word_set(_TABLES["asking_terms_unspaced"] + _TABLES["asking_terms"])
+) - STOP_TERMS
 # Of these, what a query has by itself where words are not written apart.
-ASKED_APART = frozenset(
-    chain.from_iterable(_without_paired(tokenize(word)) for word in _ASKING if _ASKING_UNSPACED.fullmatch(word))
-)
+ASKED_APART = word_set(_TABLES["asking_terms_unspaced"])
+_ASKING_UNSPACED = lazily("|".join(sorted(_TABLES["asking_words_unspaced"].split(), key=len, reverse=True)))
 # Unstemmed, as the pieces of an embedder's vocabulary are.
 STOP_WORDS = frozenset(_TABLES["words"].split())
 
@@ -393,37 +377,28 @@ def share_of(term: str, foreign: bool = False) -> float:
     """The share of texts, also of `foreign` ones, that contain a term; an unknown one counts like the rarest."""
     if term in QUESTION_TERMS:
         return _QUESTION_SHARE
-    shares, least = _shares()
+    shares, least = _shares(PATH)
     share = shares.get(term, least)
-    return max(share, _foreign_shares().get(term, least)) if foreign else share
+    return max(share, _shares(FOREIGN_PATH)[0].get(term, least)) if foreign else share
 
 
 def rarity_of(term: str) -> float:
     """The information of a term in texts of any language, from 0 for one in all of them to 1 for an unknown one."""
-    return log2(share_of(term, foreign=True)) / log2(_shares()[1])
+    return log2(share_of(term, foreign=True)) / log2(_shares(PATH)[1])
 
 
 def is_foreign(terms: Sequence[str]) -> bool:
     """Whether the terms of a text are more common in other languages than in English, or mostly of another script."""
-    (english, least), foreign = _shares(), _foreign_shares()
+    (english, least), (foreign, _) = _shares(PATH), _shares(FOREIGN_PATH)
     bits = sum([log2(foreign.get(term, least) / english.get(term, least)) for term in terms])
     return bits >= 0 or 2 * sum(map(str.isascii, terms)) < len(terms)
 
 
 @cache
-def _shares() -> tuple[dict[str, float], float]:
-    shares = _read_shares(PATH)
-    return shares, min(shares.values())
-
-
-@cache
-def _foreign_shares() -> dict[str, float]:
-    return _read_shares(FOREIGN_PATH)
-
-
-def _read_shares(path: Path) -> dict[str, float]:
+def _shares(path: Path) -> tuple[dict[str, float], float]:
+    """The share of each term of a file, and the least."""
     shares: dict[str, float] = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         level, *terms = line.split(" ")
         shares |= dict.fromkeys(terms, 2.0 ** (-int(level) / 4))
-    return shares
+    return shares, min(shares.values())

@@ -31,17 +31,15 @@ from recallite.model.authority import Authority
 from recallite.model.records import NewRecord
 from recallite.text.frames import typed
 from recallite_connect.importers.reading import (
-    Entries,
     Entry,
     FoundMemory,
     LeftOut,
     labels,
     mapping,
-    scope_of,
     text_of,
     time_of,
 )
-from recallite_connect.importers.sources import Sessions, Source, blocks_of, project_name
+from recallite_connect.importers.sources import SessionReader, Sessions, Source, blocks_of, project_name, turn_record
 
 _FILES = re.compile(r"\.jsonl$")
 _HIDDEN = ("isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "isApiErrorMessage", "isVirtual", "turnCompanion")
@@ -66,11 +64,6 @@ _REFUSED = re.compile(
 )
 
 
-def read(path: Path) -> Entries:
-    """The memories of a folder of sessions, or of one session."""
-    return sessions(path).entries()
-
-
 def sessions(path: Path) -> Sessions:
     """The session files of a folder, or one."""
     return Sessions(path, _FILES, _Session)
@@ -88,7 +81,7 @@ class _Queued(NamedTuple):
     begins: bool = False
 
 
-class _Session:
+class _Session(SessionReader):
     """One file: the turns that were taken so far, and the prompts that were put into the queue or taken from it."""
 
     def __init__(self, name: str, changed_at: datetime) -> None:
@@ -236,17 +229,16 @@ class _Session:
         project = project_name(line.get("cwd")) or self._folder
         self._at = time_of(line.get("timestamp")) or self._at
         about = labels(
-            session=session, project=line.get("cwd"), branch=line.get("gitBranch"), role=role,
-            model=message.get("model"),
+            session=session, project=line.get("cwd"), branch=line.get("gitBranch"), model=message.get("model")
         )  # fmt: skip
         self._position += 1
-        return NewRecord(
-            id=text_of(line.get("uuid")) or f"{session}:{number}", text=text, context=role, scope=scope_of(project),
-            source=f"claude-code/{project}/{session}"[:500], position=self._position - 1, created_at=self._at,
-            metadata=about,
+        id = text_of(line.get("uuid")) or f"{session}:{number}"
+        return turn_record(
+            "claude-code", project, session, id=id, text=text, role=role, position=self._position - 1,
+            said_at=self._at, about=about,
         )  # fmt: skip
 
 
 SOURCE = Source(
-    read, "Claude Code's projects, or a session", authority="agent", folder=".claude/projects", growing=sessions
+    None, "Claude Code's projects, or a session", authority="agent", folder=".claude/projects", growing=sessions
 )

@@ -26,10 +26,8 @@ from typing import Any
 
 from recallite.errors import InvalidInput
 from recallite.model.authority import Authority
-from recallite.model.records import NewRecord
 from recallite.text.frames import typed
 from recallite_connect.importers.reading import (
-    Entries,
     Entry,
     FoundMemory,
     LeftOut,
@@ -37,11 +35,10 @@ from recallite_connect.importers.reading import (
     json_value,
     labels,
     mapping,
-    scope_of,
     text_of,
     time_of,
 )
-from recallite_connect.importers.sources import Sessions, Source, blocks_of, project_name
+from recallite_connect.importers.sources import SessionReader, Sessions, Source, blocks_of, project_name, turn_record
 
 _FILES = re.compile(r"(^|/)rollout-[^/]*\.jsonl$")
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -53,18 +50,13 @@ _PROGRAMS = ("exec", "mcp")
 _TOOLS = ("function_call", "custom_tool_call", "local_shell_call", "web_search_call", "tool_search_call")
 
 
-def read(path: Path) -> Entries:
-    """The memories of a folder of sessions, or of one session."""
-    return sessions(path).entries()
-
-
 def sessions(path: Path) -> Sessions:
     """The session files of a folder, or one. Parents of forks are read before them: names begin with the time."""
     roots: dict[str, str] = {}  # of a session that was forked, the first one it goes back to
     return Sessions(path, _FILES, lambda name, changed_at: _Session(name, changed_at, roots))
 
 
-class _Session:
+class _Session(SessionReader):
     """One file: the session and the turns that were taken so far."""
 
     def __init__(self, name: str, changed_at: datetime, roots: dict[str, str]) -> None:
@@ -149,10 +141,9 @@ class _Session:
         self._said = sha256(self._said + f"{role}\0{text}".encode()).digest()
         project = project_name(self._about.get("project"))
         about = {name: value for name, value in self._about.items() if name != "model" or role == "assistant"}
-        record = NewRecord(
-            id=f"{self._root}:{self._said.hex()[:32]}", text=text, context=role, scope=scope_of(project),
-            source="/".join(filter(None, ("codex", project, self._id)))[:500], position=self._position,
-            created_at=self._at, metadata=about | {"role": role},
+        record = turn_record(
+            "codex", project, self._id, id=f"{self._root}:{self._said.hex()[:32]}", text=text, role=role,
+            position=self._position, said_at=self._at, about=about,
         )  # fmt: skip
         self._position += 1
         authority = "agent" if self._program else authority
@@ -173,10 +164,6 @@ class _Session:
         self._known, self._subagent, self._program = state["known"], state["subagent"], state["program"]
         self._about = state["about"]
         self._roots[self._id] = self._root
-
-    def end(self) -> Iterator[Entry]:
-        """Yield nothing: no line waits for another."""
-        yield from ()
 
 
 def _json(text: object) -> dict[str, Any]:
@@ -202,4 +189,4 @@ def _typed(item: dict[str, Any]) -> tuple[str, Authority]:
     return prompt.text, "user" if prompt.by_user else "agent"
 
 
-SOURCE = Source(read, "Codex's sessions, or a session", authority="agent", folder=".codex/sessions", growing=sessions)
+SOURCE = Source(None, "Codex's sessions, or a session", authority="agent", folder=".codex/sessions", growing=sessions)

@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from recallite.errors import InvalidInput
 from recallite.model import checks
 from recallite.model.authority import Authority
+from recallite.model.records import NewRecord
 from recallite.model.reports import FileTrouble
 from recallite.system import plugins
 from recallite.system.folders import open_regular
@@ -25,6 +26,7 @@ from recallite_connect.importers.reading import (
     json_value,
     mapping,
     next_line,
+    scope_of,
     shown_name,
     text_of,
 )
@@ -37,15 +39,15 @@ _MOST_TOLD = 3  # of a file in which nothing can be read
 class Source(NamedTuple):
     """A system to import from, registered as an entry point of the group `recallite.importers`.
 
-    `reader(path)` gives what is at a path, or `reader(path, mapping)` if it is `mapped`; `path` says what to give as
-    the path. `authority` is whose word its memories are, unless one says it itself; None: as `remember` tells by the
-    source and context of a memory. If a system always keeps its files in the same place, `folder` is that place below
-    the home folder, which is read when no path is given. `changes`: memories change there after they were first read.
-    If its files grow, `growing(path)` gives what is new. `local_ids`: another folder or file may have the same ids,
-    such as paths of notes, so each scope has its own.
+    `reader(path)` gives what is at a path, or `reader(path, mapping)` if it is `mapped`; None: what `growing`
+    gives. `path` says what to give as the path. `authority` is whose word its memories are, unless one says it
+    itself; None: as `remember` tells by the source and context of a memory. If a system always keeps its files in
+    the same place, `folder` is that place below the home folder, which is read when no path is given. `changes`:
+    memories change there after they were first read. If its files grow, `growing(path)` gives what is new.
+    `local_ids`: another folder or file may have the same ids, such as paths of notes, so each scope has its own.
     """
 
-    reader: Callable[..., Entries]
+    reader: Callable[..., Entries] | None
     path: str
     authority: Authority | None
     changes: bool = False
@@ -60,6 +62,9 @@ class Source(NamedTuple):
         if mapping and not self.mapped:
             mapped = ", ".join(sorted(name for name, other in sources().items() if other.mapped))
             raise InvalidInput(f"map is given, and there is nothing to map here: leave it out, or import from {mapped}")
+        if self.reader is None:
+            assert self.growing is not None
+            return _readable(self.growing(place).entries(), place, self.path)
         entries = self.reader(place, mapping or {}) if self.mapped else self.reader(place)
         return _readable(entries, place, self.path)
 
@@ -129,17 +134,20 @@ def source_named(name: str) -> Source:
 _CHECKED_BYTES = 4096
 
 
-class SessionReader(Protocol):
-    """Reads the lines of one file, in their order."""
+class SessionReader:
+    """The base of what reads the lines of one file, in their order."""
 
-    def line(self, number: int, line: dict[str, object]) -> Iterator[Entry]:
+    def line(self, number: int, line: dict[str, Any]) -> Iterator[Entry]:
         """The memories of a line."""
+        raise NotImplementedError
 
     def end(self) -> Iterator[Entry]:
         """The memories that waited for a further line."""
+        yield from ()
 
     def state(self) -> dict[str, Any] | None:
         """Its state after these lines, as JSON without their texts; None while words wait for a further line."""
+        return None
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on as the reader that had this state."""
@@ -247,6 +255,19 @@ def project_name(folder: object) -> str:
     """The name of a project by its folder: the last part of the path."""
     parts = re.split(r"[/\\]+", text_of(folder).rstrip("/\\"))
     return parts[-1]
+
+
+def turn_record(
+    host: str, project: str, session: str, *, id: str, text: str, role: str, position: int,
+    said_at: datetime | None,
+    about: Mapping[str, Any],
+) -> NewRecord:  # fmt: skip
+    """The record of what was said in a session of a coding agent."""
+    source = "/".join(filter(None, (host, project, session)))[:500]
+    return NewRecord(
+        id=id, text=text, context=role, scope=scope_of(project), source=source, position=position, created_at=said_at,
+        metadata={**about, "role": role},
+    )  # fmt: skip
 
 
 def blocks_of(content: object) -> list[dict[str, object]]:

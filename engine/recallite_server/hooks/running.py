@@ -95,12 +95,12 @@ def _end_in_time(call: Call) -> None:
 
 def _is_answered(call: Call) -> bool:
     """Whether the resident process has answered. Raises Unanswered: the hook is to be answered here."""
-    if not call.is_of_file:
-        raise Unanswered("it opens files")
+    if not call.is_of_file or len(call.texts) != 1:
+        raise Unanswered("it opens files, or is no event")
     link = Link(answer_seconds=max(_seconds_left(call), _RESERVE_SECONDS))
     folders = os.environ.get("CLAUDE_PROJECT_DIR", ""), os.getcwd()
     flags = call.options.get("scope", ""), "yes" if call.options.get("memories") else ""
-    fields = "\0".join((call.text, call.options.get("host", "claude-code"), *flags, *folders))
+    fields = "\0".join((*call.texts, call.options.get("host", "claude-code"), *flags, *folders))
     answer = link.ask("hook", payload(), {**call.fields, HOOK: in_field(fields)})
     try:
         sys.stdout.buffer.write(answer)

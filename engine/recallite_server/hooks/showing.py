@@ -93,7 +93,7 @@ def briefing(memory: Memory, event: Event) -> str:
     facts = known([record for record in others if record.id not in shown_above], _FACTS, told=shown_above.values())
     told = {  # each instruction that holds and each preference, without the rest of its text
         record.id: line_of(record, standing_part(record.text), may_contradict=[other.id for other in earlier])
-        for record, earlier in sorted(in_force(standing), key=lambda part: _is_superseded(part[0]))
+        for record, earlier in sorted(in_force(standing), key=lambda part: bool(part[0].superseded_by))
     }
     sections = [
         (_INSTRUCTIONS, told), (_OPEN, _lines(ends)),
@@ -152,10 +152,6 @@ def _text(sections: Sequence[tuple[str, list[str], list[str]]], counts: Sequence
 
 def _lines(records: Iterable[Record | Hit]) -> dict[str, str]:
     return {record.id: line_of(record, record.text) for record in records}
-
-
-def _is_superseded(record: Record) -> bool:
-    return bool(record.superseded_by)
 
 
 def line_of(record: Record | Hit, text: str, **marks: Sequence[str] | Mapping[str, str]) -> str:

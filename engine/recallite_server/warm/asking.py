@@ -238,22 +238,6 @@ def sockets() -> list[str]:
 # ── the words of a command ──────────────────────────────────────────────────────────────────────────────────────
 
 _GLOBAL: dict[str, Option] = {"--db": ("db", str), "--settings": ("settings", str)}
-_JSON: dict[str, Option] = {"--json": ("json", bool)}
-_RECALL: dict[str, Option] = {
-    "--limit": ("limit", int), "-n": ("limit", int), "--mode": ("mode", str), "--profile": ("profile", str),
-    "--relevant": ("relevant", bool), "--scope": ("scope", str),
-    "--kind": ("kinds", list), "--tag": ("tags", list), "--as-of": ("as_of", str), "--valid-at": ("valid_at", str),
-    "--diversify-by": ("diversify_by", str), "--token-budget": ("token_budget", int), "--since": ("since", str),
-    "--until": ("until", str), "--include-superseded": ("include_superseded", bool),
-    "--sessions": ("sessions", bool), "--all": ("all", bool), **_JSON,
-}  # fmt: skip
-_REMEMBER: dict[str, Option] = {
-    "--on-existing": ("on_existing", str), "--importance": ("importance", float), "--pinned": ("pinned", bool),
-    "--tag": ("tags", list), "--context": ("context", str), "--topic": ("topic", str), "--source": ("source", str),
-    "--position": ("position", int), "--created-at": ("created_at", str), "--valid-from": ("valid_from", str),
-    "--valid-until": ("valid_until", str), "--expires-at": ("expires_at", str), "--scope": ("scope", str),
-    "--kind": ("kind", str), "--id": ("id", str), **_JSON,
-}  # fmt: skip
 _MCP: dict[str, Option] = {
     "--scope": ("scope", str), "--read-only": ("read_only", bool), "--tools": ("tools", str),
     "--document-folder": ("folders", list), "--document-urls": ("urls", bool), "--token-budget": ("token_budget", int),
@@ -263,35 +247,35 @@ _HOOK: dict[str, Option] = {
     "--host": ("host", str), "--scope": ("scope", str), "--patience": ("patience", float), "--wait": ("wait", bool),
     "--memories": ("memories", bool),
 }  # fmt: skip
-_COMMANDS = {"recall": _RECALL, "remember": _REMEMBER, "mcp": _MCP, "hook": _HOOK}
+_OPTIONS = {"mcp": _MCP, "hook": _HOOK}
+OPERATIONS = ("recall", "remember")
+"""The operations whose commands it carries out."""
 
 
 class Call:
-    """A parsed command: its name, options and texts, and the fields that name its store, if that `is_of_file`."""
+    """A command: its name, its words, and the fields that name its store, if that `is_of_file`.
+
+    The options and texts of `mcp` and `hook` are parsed here. Those of operations are not: their declarations, which
+    take a while to load, say what they are.
+    """
 
     def __init__(self, words: Sequence[str]) -> None:
         """Raise Unanswered for what only the full command line knows."""
         rest = iter(words)
         store, (self.name, *_) = _parsed(rest, _GLOBAL, one_text=True)
-        self.options, self.texts = _parsed(rest, _COMMANDS.get(self.name, {}))
+        self.words = [*rest]
+        is_operation = self.name in OPERATIONS
+        self.options, self.texts = ({}, []) if is_operation else _parsed(iter(self.words), _OPTIONS.get(self.name, {}))
         path: str = store["db"] if "db" in store else os.environ.get("RECALLITE_DB", "")
         if not path and "db" not in store:
             from recallite.system.folders import user_folder
 
             path = os.path.join(user_folder(), "memory.db")
-        if self.name not in _COMMANDS or not path.strip():
+        if self.name not in (*OPERATIONS, *_OPTIONS) or not path.strip():
             raise Unanswered("this is for the full command line")
         self.is_of_file = path != ":memory:" and "://" not in path
-        self.as_json = self.options.pop("json", False)
         self.settings: str | None = store.get("settings") or os.environ.get("RECALLITE_SETTINGS") or None
         self.fields = store_fields(path, self.settings, create=self.name != "recall")
-
-    @property
-    def text(self) -> str:
-        """Its one text. Raises Unanswered if there is another number of them, or it is on standard input."""
-        if len(self.texts) != 1 or self.texts[0] == "-":
-            raise Unanswered("this is for the full command line")
-        return self.texts[0]
 
 
 def _parsed(

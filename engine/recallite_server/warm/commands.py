@@ -1,6 +1,6 @@
-"""Commands that the resident process answers: `recall` and `remember` with plain options, and `mcp`.
+"""Commands that the resident process answers: `recall` and `remember` of a text, `mcp` and hooks.
 
-What is not parsed here, or not answered, is left to the full command line, which opens the store itself.
+What it does not answer is left to the full command line, which opens the store itself.
 """
 
 from __future__ import annotations
@@ -11,16 +11,14 @@ import sys
 from contextlib import suppress
 from types import SimpleNamespace
 
-from recallite_server.warm.asking import OPTIONS, Call, Link, Unanswered, in_field, may_start, start
+from recallite_server.warm.asking import OPERATIONS, OPTIONS, Call, Link, Unanswered, in_field, may_start, start
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-_IN_FILTER = ("scope", "kinds", "tags", "as_of", "valid_at", "since", "until", "include_superseded", "sessions")
-_FILTER_ALONE = ("since", "until", "include_superseded")
-_BEFORE_HITS = '{"hits":'
+    import click
 
 
 def answered(words: Sequence[str]) -> int | None:
@@ -45,7 +43,7 @@ def answered(words: Sequence[str]) -> int | None:
                 if _may_start_for(call):
                     start(0.0)
             return None
-        show = _recall(call) if call.name == "recall" else _remember(call)
+        show = _asked(call)
     except Unanswered:
         return None
     for stream in (sys.stdout, sys.stderr):
@@ -67,7 +65,7 @@ def prepare(words: Sequence[str]) -> None:
         return
     with suppress(Unanswered):
         call = Call(words)
-        if call.name in ("recall", "remember") and call.is_of_file and _may_start_for(call):
+        if call.name in OPERATIONS and call.is_of_file and parsed(call.name, call.words) and _may_start_for(call):
             start(0.0)
 
 
@@ -91,79 +89,64 @@ def _may_start_for(call: Call) -> bool:
     return warm is None or warm.use
 
 
-def _recall(call: Call) -> Callable[[], int]:
-    """Ask for hits; the function prints them and returns the exit code."""
-    options = call.options
-    whole = options.pop("all", False)
-    if any(name in options for name in _FILTER_ALONE):
-        options["filter"] = {name: options.pop(name) for name in _IN_FILTER if name in options}
-    body = json.dumps({**options, "query": call.text}).encode()
-    link = Link()
-    encoded = link.ask("recall", body, call.fields).decode()
-    if not encoded.startswith(_BEFORE_HITS):
-        raise Unanswered("the answer has another form")
-    answer = json.loads(encoded)
-    hits: Any = _Hits(map(_hit, answer.pop("hits")))
-    vars(hits).update(answer)
-    empty = not hits and link.ask("count", fields=call.fields) == b"0"
+def parsed(name: str, words: Sequence[str]) -> click.Context:
+    """The command of an operation, with the values of its options. Raises Unanswered for words that are a mistake."""
+    import click
+
+    from recallite.doors.cli.command import command_of
+    from recallite.doors.operations import operation_named
+
+    try:
+        return command_of(operation_named(name)).make_context(name, [*words], help_option_names=[])
+    except click.ClickException as fault:
+        raise Unanswered(fault.format_message()) from None
+
+
+def _asked(call: Call) -> Callable[[], int]:
+    """Have the process carry a command out; the function prints what comes of it and returns the exit code."""
+    head, _, encoded = Link().ask(call.name, json.dumps(call.words).encode(), call.fields).decode().partition("\n")
+    as_json, failed = json.loads(head)
+    value: Any = None if as_json else json.loads(encoded)
 
     def show() -> int:
-        from recallite.doors.cli.output import hint, print_encoded
-        from recallite.doors.cli.printers import print_hits
+        from recallite.doors.cli.output import print_encoded
+        from recallite.doors.cli.printers import Answers, print_answers, print_stored
 
-        if call.as_json and "relevant" in options:
+        if as_json:
             print_encoded(encoded)
-        elif call.as_json:
-            end = json.JSONDecoder().raw_decode(encoded, len(_BEFORE_HITS))[1]
-            print_encoded(encoded[len(_BEFORE_HITS) : end])
-        elif empty:
-            hint("the store is empty")
+        elif call.name == "recall":
+            print_answers(Answers(**{**value, "hits": [*map(_hits, value["hits"])]}))
         else:
-            print_hits(hits, many=False, explained=False, whole=whole)
-        return 0 if hits else 1
+            value["contradictions"] = [*map(_with_attributes, value["contradictions"])]
+            print_stored(_with_attributes(value))
+        return int(failed)
 
     return show
+
+
+def _with_attributes(fields: dict[str, Any]) -> Any:
+    """A record or hit with the attributes that are printed, from its fields in JSON."""
+    until = fields.get("held_until")
+    if until is not None:
+        from datetime import datetime
+
+        fields["held_until"] = datetime.fromisoformat(until)
+    return SimpleNamespace(**fields)
 
 
 class _Hits(list[SimpleNamespace]):
     """Hits with the attributes of `Hits`."""
 
 
-def _hit(fields: dict[str, Any]) -> SimpleNamespace:
-    """A hit with the attributes of `Hit` that are printed."""
-    source = fields["source"]
-    return SimpleNamespace(**{
-        **_dated(fields), "supersedes": [SimpleNamespace(**_dated(former)) for former in fields["supersedes"]],
-        "source": None if source is None else SimpleNamespace(**source),
-    })  # fmt: skip
-
-
-def _dated(fields: dict[str, Any]) -> dict[str, Any]:
-    from datetime import datetime
-
-    until = fields["held_until"]
-    return {**fields, "held_until": None if until is None else datetime.fromisoformat(until)}
-
-
-def _remember(call: Call) -> Callable[[], int]:
-    """Have a memory stored; the function prints its id and what it changed, and returns the exit code."""
-    body = json.dumps({**call.options, "text": call.text}).encode()
-    encoded = Link().ask("remember", body, call.fields).decode()
-    fields = json.loads(encoded)
-    contradictions = [SimpleNamespace(**entry) for entry in fields["contradictions"]]
-
-    def show() -> int:
-        from recallite.doors.cli.output import print_encoded
-        from recallite.doors.cli.printers import print_stored
-
-        if call.as_json:
-            print_encoded(encoded)
-        else:
-            stored: Any = SimpleNamespace(**{**fields, "contradictions": contradictions})
-            print_stored(stored)
-        return 0
-
-    return show
+def _hits(fields: dict[str, Any]) -> Any:
+    hits = _Hits()
+    for hit in fields.pop("hits"):
+        source = hit["source"]
+        former = [*map(_with_attributes, hit["supersedes"])]
+        source = None if source is None else _with_attributes(source)
+        hits.append(_with_attributes({**hit, "supersedes": former, "source": source}))
+    vars(hits).update(fields)
+    return hits
 
 
 def _mcp(call: Call, words: Sequence[str]) -> int:

@@ -11,23 +11,27 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext, suppress
 from time import monotonic
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
+import click
 import msgspec
 
 from recallite._version import __version__
 from recallite.compat import load_settings
-from recallite.doors.calls import remember
+from recallite.doors.cli.command import Command
+from recallite.doors.cli.output import encoded
+from recallite.doors.cli.printers import Answers
+from recallite.doors.operations import operation_named
 from recallite.errors import AccessDenied, InvalidInput, RecalliteError, StoreError
 from recallite.memory import Memory
-from recallite.model.filters import Filter
 from recallite.model.settings import Settings, Warm
 from recallite.system.files import return_freed
 from recallite.system.local_socket import is_own
+from recallite.system.messages import shown
 from recallite.system.telemetry import logger
 from recallite_server.hooks.running import WAIT_SECONDS
-from recallite_server.warm import asking
-from recallite_server.warm.asking import DONE, STORE, of_field
+from recallite_server.warm import asking, commands
+from recallite_server.warm.asking import DONE, STORE, Unanswered, of_field
 
 _log = logger(__name__)
 _Result = TypeVar("_Result")
@@ -44,11 +48,33 @@ _MOST_HOOKS, _MOST_CALLS = 20, 40
 _QUIET_SECONDS = 3.0
 
 
-def _recall(memory: Memory, *, filter: dict[str, Any] | None = None, **options: Any) -> dict[str, Any]:
-    return memory.recall(filter=None if filter is None else Filter(**filter), **options).fields()
+# Of the options that only a command has, those that name no files.
+_OWN_OPTIONS = {"as_json", "explain", "overrides", "whole"}
 
 
-_CALLS: dict[str, Callable[..., Any]] = {"recall": _recall, "remember": remember, "count": Memory.count}
+def _parsed(name: str, words: bytes) -> click.Context:
+    """A command that is carried out here. Raises Unanswered for others, also if they would read standard input."""
+    context = commands.parsed(name, json.loads(words))  # unlike msgspec it reads half of a surrogate pair
+    given = {option for option, value in context.params.items() if value is not None}
+    texts = context.params["text"] if name == "remember" else [context.params["query"]]
+    of_files = given - operation_named(name).options.keys() - _OWN_OPTIONS
+    if of_files or texts is None or len(texts) != 1 or texts[0] in (None, "-"):
+        raise Unanswered("this is for the full command line")
+    return context
+
+
+def _carried_out(context: click.Context, memory: Memory) -> bytes:
+    """What a command prints in JSON, or what it prints from, after a line: whether it is the former, and has failed."""
+    command, context.obj = cast("Command", context.command), memory
+    values = dict(context.params)
+    as_json = values.pop("as_json")
+    with context:
+        value = command.result(context, values)
+    shown = command.as_json(value) if as_json else value
+    if isinstance(shown, Answers):
+        shown = shown._asdict() | {"hits": [hits.fields() for hits in shown.hits]}
+    head = msgspec.json.encode([as_json, command.failed(value)])
+    return head + b"\n" + encoded(shown).encode()
 
 
 class OpenStore:
@@ -136,7 +162,7 @@ class Service:
                         raise AccessDenied("the token is not that of this process")
                     await self._answer(what, fields, body, reader, writer)
                 except Exception as fault:  # the client does it itself, and sees why it fails
-                    level = "info" if isinstance(fault, RecalliteError | OSError) else "warning"
+                    level = "info" if isinstance(fault, RecalliteError | OSError | Unanswered) else "warning"
                     getattr(_log, level)("%s was refused", what, exc_info=fault)
                     await _send(writer, str(fault).encode("utf-8", "replace"))
         except (OSError, EOFError, ValueError):
@@ -160,6 +186,7 @@ class Service:
             if what == "stop":
                 self.ended.set()
             return
+        context = _parsed(what, body) if what in asking.OPERATIONS else None
         store = await self._store(fields)
         store.begin()
         try:
@@ -167,10 +194,12 @@ class Service:
                 await _Conversation(store, reader, writer).run(fields)
             elif what == "hook":
                 await self._answer_hook(store, fields, body, writer)
+            elif context is not None:
+                await _send(writer, DONE + await _in_thread(self._calls, lambda: _carried_out(context, store.memory)))
+            elif what == "count":
+                await _send(writer, DONE + str(await _in_thread(self._calls, store.memory.count)).encode())
             else:
-                values = json.loads(body or b"{}")  # unlike msgspec it reads half of a surrogate pair
-                result = await _in_thread(self._calls, lambda: _CALLS[what](store.memory, **values))
-                await _send(writer, DONE + msgspec.json.encode(result, enc_hook=lambda array: array.tolist()))
+                raise InvalidInput(f"{shown(what)} is nothing that this process does")
         finally:
             store.end()
             self._last = store.used

@@ -20,6 +20,8 @@ METHOD = '''
         return [text.upper() if loud else text] * times
 
     def count('''
+PURPOSE = '        purpose: Purpose = "use",\n    ) -> Hits:\n'
+QUERY = "        return self._recall([query], None"
 DECLARATION = """OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "echo", "Repeat a text.", group="memories", http="POST /echo", command=Command(show="# texts", json="texts"),
@@ -36,6 +38,7 @@ from recallite_server.main import main
 from recallite_server.client import AsyncClient, Client
 from recallite.doors.tools.action import Call, DocumentAccess
 from recallite.doors.tools.calling import SERVER_TOOLS, execute
+from recallite_server.warm import service
 from tests.system.http.serving import serving
 
 path, reference = sys.argv[1:]
@@ -48,6 +51,8 @@ with Memory(path, settings=Settings(embedder="none")) as memory:
     tool = SERVER_TOOLS["echo"]
     assert (tool.writes, tool.required, tool.properties["loud"]["default"]) == (False, ["text"], False)
     assert execute(tool, {"text": "a", "loud": True}, Call(memory, "/", DocumentAccess()))["results"] == ["A"]
+    answer = service._carried_out(service._parsed("recall", b'["a", "--loud"]'), memory)  # without a list of its own
+    assert json.loads(answer.partition(b"\\n")[2])["hits"][0]["query"] == "A"
     with serving(memory) as url:
         assert httpx2.post(f"{url}/v1/echo", json={"text": "a", "times": 3, "loud": True}).json() == ["A"] * 3
         described = httpx2.get(f"{url}/openapi.json").json()["paths"]["/v1/echo"]["post"]
@@ -78,6 +83,9 @@ def test_a_method_that_is_declared_once_is_at_every_door(tmp_path):
     shutil.copytree(ROOT / "engine", engine, ignore=shutil.ignore_patterns("__pycache__"))
     for name, before, after in (
         ("memory.py", "\n    def count(", METHOD),
+        ("memory.py", PURPOSE, PURPOSE.replace('"use",', '"use",\n        loud: bool = False,')),
+        ("memory.py", QUERY, QUERY.replace("[query]", "[query.upper() if loud else query]")),
+        ("recall/request.py", '"limit", "vector"}', '"limit", "vector", "loud"}'),
         ("doors/operations.py", "\nOPERATIONS: tuple[Operation, ...] = (\n", f"\n{DECLARATION}"),
         ("doors/operation.py", "ARGUMENTS: dict[str, Argument] = {\n", MEANING),
     ):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from recallite import AsyncMemory, Memory, Workspace
 from recallite.model.environment import address_of
-from recallite.remote.service import EndpointError, open_service
+from recallite.remote import EndpointError, open_service
 from recallite_server.memory_map import MemoryMap
 
 # Kernels that are compiled already are loaded; nothing here waits for a compiler.

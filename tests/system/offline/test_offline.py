@@ -230,7 +230,7 @@ def test_the_users_own_choice_of_litellms_lists_stands(choice: str | None) -> No
     code = (
         "import os, sys, types\n"
         "sys.modules['litellm'] = types.SimpleNamespace(disable_hf_tokenizer_download=None)\n"
-        "from recallite.remote.service import _litellm\n"
+        "from recallite.remote import _litellm\n"
         f"_litellm(); print(*(os.environ[name] for name in {names}))"
     )
     given = environment if choice is None else {**environment, **dict.fromkeys(names, choice)}

@@ -27,7 +27,7 @@ def test_a_retry_prints_nothing(server):
     server.script = [Answer({}, 429, {"Retry-After": "0"}), said("now")]
     code = """
 import sys
-from recallite.remote.language_model import OpenAICompatible
+from recallite.remote import OpenAICompatible
 print(OpenAICompatible(sys.argv[1], "tiny").complete([{"role": "user", "content": "x"}]))
 """
     done = subprocess.run([sys.executable, "-c", code, server.url], capture_output=True, text=True, check=True)
@@ -42,7 +42,7 @@ sys.modules[{missing!r}] = None
 from recallite import Memory
 from recallite.embedding import RemoteEmbedder
 from recallite.errors import EmbedderError, LanguageModelError
-from recallite.remote.language_model import OpenAICompatible
+from recallite.remote import OpenAICompatible
 for make, error in ((OpenAICompatible, LanguageModelError), (RemoteEmbedder, EmbedderError)):
     try:
         make("http://127.0.0.1:9/v1", "tiny")

@@ -348,8 +348,8 @@ def test_a_damaged_row_is_named_and_the_copy_stays_unfinished(full, tmp_path, da
 def test_a_damaged_page_is_an_error_of_the_source(full, tmp_path):
     source = tmp_path / "source.db"
     data = bytearray(full.read_bytes())
-    for page in range(4, len(data) // 8192):
-        data[page * 8192 : page * 8192 + 16] = b"\xff" * 16
+    for page in range(8, len(data) // 4096):
+        data[page * 4096 : page * 4096 + 16] = b"\xff" * 16
     source.write_bytes(data)
     with pytest.raises(StoreCorrupt, match=r"source\.db"):
         copy_store(source, tmp_path / "copy.db")

@@ -7,6 +7,8 @@ import zipfile
 
 import docx
 import pytest
+from docx.opc.packuri import PackURI
+from docx.opc.part import Part
 from docx.oxml import parse_xml
 from docx.oxml.ns import nsdecls
 
@@ -160,8 +162,49 @@ def test_the_address_of_a_page_completes_those_of_its_links(head):
 
 def test_marks_of_links_to_a_heading_and_back_from_a_note_are_no_text():
     body = """<h2>Moorings<a href="#m">¶</a></h2><p>Free for a night<sup><a href="#n">*</a></sup>.</p>
-    <ol><li id=n>In summer. <a href="#r">↩︎</a></li></ol>"""
+    <ol><li id=x>In summer. <a href="#r">↩︎</a></li></ol>"""
     assert html(body).text == "## Moorings\n\nFree for a night*.\n\n1. In summer."
+
+
+_PANDOC = """<h2>Fees</h2><p>Due at noon<a href="#fn1" id="fnref1" role="doc-noteref"><sup>1</sup></a>.</p><h2>Rest</h2>
+<p>Closed.</p><section class="footnotes" role="doc-endnotes"><hr><ol><li id="fn1"><p>On weekdays.<a href="#fnref1"
+role="doc-backlink">↩︎</a></p></li></ol></section>"""
+_GITHUB = """<h2>Fees</h2><p>Due at noon<sup><a href="#u-fn-1" id="u-fnref-1">1</a></sup>.</p><h2>Rest</h2>
+<p>Closed.</p><section data-footnotes><h2 class="sr-only">Footnotes</h2><ol><li id="u-fn-1"><p>On weekdays.
+<a href="#u-fnref-1">↩</a></p></li></ol></section>"""
+_WORD = """<div><h2>Fees</h2><p>Due at noon<a href="#_ftn1" name="_ftnref1">[1]</a>.</p><h2>Rest</h2>
+<p>Closed.</p></div><div><br clear=all><hr width="33%">
+<div id=ftn1><p><a href="#_ftnref1" name="_ftn1">[1]</a> On weekdays.</p></div></div>"""
+_LIBRE_OFFICE = """<h2>Fees</h2><p>Due at noon<a name="sd1anc" href="#sd1sym"><sup>1</sup></a>.</p><h2>Rest</h2>
+<p>Closed.</p><div id="sdfootnote1"><p><a name="sd1sym" href="#sd1anc">1</a>On weekdays.</p></div>"""
+
+
+@pytest.mark.parametrize("body", [_PANDOC, _GITHUB, _WORD, _LIBRE_OFFICE])
+def test_a_note_stands_behind_the_paragraph_that_refers_to_it(body):
+    assert html(body).text == "## Fees\n\nDue at noon[1].\n\n[1] On weekdays.\n\n## Rest\n\nClosed."
+
+
+def test_notes_under_a_heading_of_their_own_stay_there():
+    body = """<h2>Fees</h2><p>Due<sup id=r><a href="#n">[1]</a></sup>.</p><h2>References</h2><div><ol><li id=n>
+    <a href="#r">^</a> Almanac, 1999.</li></ol></div>"""
+    assert html(body).text == "## Fees\n\nDue[1].\n\n## References\n\n1. Almanac, 1999."
+
+
+def test_a_note_in_a_table_stands_behind_the_table():
+    body = """<table><tr><th>Gate<th>Hours<tr><td>North<a href="#n" id=r>*</a><td>6</table><h2>Rest</h2><p>Closed.</p>
+    <p id=n><a href="#r">*</a> Not on Mondays.</p>"""
+    assert html(body).text == (
+        "| Gate | Hours |\n| --- | --- |\n| North[*] | 6 |\n\n[*] Not on Mondays.\n\n## Rest\n\nClosed."
+    )
+
+
+def test_a_table_of_contents_is_not_read():
+    body = """<p>The port.</p><ul><li><a href="#a">1. Fees</a><ul><li><a href="#b">Boats</a></ul></ul>
+    <p class=MsoToc1><a href="#c">Rest ..... 7</a></p><h2 id=a>1 Fees</h2><p>Due at noon, see <a href="#c">Rest</a>.</p>
+    <h3><a name=b></a>Boats</h3><p>Free.</p><h2><a href="#d" name=c>Rest</a></h2><p id=d>Closed.</p>"""
+    assert html(body).text == (
+        "The port.\n\n## 1 Fees\n\nDue at noon, see Rest.\n\n### Boats\n\nFree.\n\n## Rest\n\nClosed."
+    )
 
 
 def test_remarks_in_the_main_part_and_who_is_quoted_are_read():
@@ -223,6 +266,20 @@ def test_text_cannot_pose_as_markdown_structure():
     )
 
 
+def test_letters_of_a_list_are_said():
+    body = """<ol type=a start=2><li><p>oars</p><ol style="list-style-type: lower-roman"><li>new<li>old</ol>
+    <li>sails</ol>"""
+    assert html(body).text == "b. oars\n\ni. new\n\nii. old\n\nc. sails"
+
+
+def test_readings_stand_behind_their_characters():
+    assert html("<p><ruby>漢<rp>(</rp><rt>kan</rt><rp>)</rp>字<rt>ji</rt></ruby></p>").text == "漢(kan)字(ji)"
+
+
+def test_the_title_of_a_drawing_is_not_that_of_the_page():
+    assert load_html(b"<svg><title>Chart</title></svg><h1>Port</h1>", 1000).title == "Port"
+
+
 def test_a_table_that_lays_out_a_page_is_no_table():
     assert html("<table><tr><td><h2>News</h2><td><p>Today.</p></table>").text == "## News\n\nToday."
 
@@ -271,6 +328,45 @@ def test_headings_lists_and_tables_of_a_word_document():
         "# Handbook\n\n# Install\n\nRun it.\n\n- one\n\n1. first\n\n| A | B |\n| --- | --- |\n| 1 | 2\\|3 |"
     )
     assert (loaded.title, loaded.metadata["author"], loaded.markdown) == ("The Handbook", "A. Writer", True)
+
+
+def test_a_table_of_contents_of_word_is_not_read():
+    document = docx.Document()
+    begin, between, end = (f'<w:r><w:fldChar w:fldCharType="{kind}"/></w:r>' for kind in ("begin", "separate", "end"))
+    page = f"{begin}<w:r><w:instrText>PAGEREF _Toc1</w:instrText></w:r>{between}<w:r><w:t>7</w:t></w:r>{end}"
+    lines = (
+        f"{begin}<w:r><w:instrText> TOC \\o </w:instrText></w:r>{between}<w:r><w:t>Fees</w:t></w:r>{page}",
+        f"<w:hyperlink w:anchor='_Toc2'><w:r><w:t>Rest</w:t></w:r></w:hyperlink>{page}",
+        f"{end}<w:r><w:t>The port.</w:t></w:r>",
+    )
+    for line in lines:
+        document.add_paragraph()._p.extend(parse_xml(f"<w:p {nsdecls('w')}>{line}</w:p>"))
+    document.add_heading("Fees", 1)
+    document.add_paragraph("Due at noon.")
+    loaded = load_docx(saved(document), LIMITS)
+    assert loaded.text == "The port.\n\n# Fees\n\nDue at noon."
+    assert loaded.warnings == ["a table of contents was not read"]
+
+
+def test_a_footnote_of_word_stands_behind_the_paragraph_that_refers_to_it():
+    document = docx.Document()
+    document.add_heading("Fees", 1)
+    document.add_paragraph("Due at noon")._p.append(
+        parse_xml(f'<w:r {nsdecls("w")}><w:footnoteReference w:id="2"/></w:r>')
+    )
+    document.add_heading("Rest", 1)
+    document.add_paragraph("Closed.")
+    notes = (
+        f'<w:footnotes {nsdecls("w")}><w:footnote w:id="2"><w:p><w:r><w:t>On weekdays.</w:t></w:r></w:p></w:footnote>'
+        "</w:footnotes>"
+    )
+    relationship = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/footnotes"
+    package = PackURI("/word/footnotes.xml")
+    media = "application/vnd.openxmlformats-officedocument.wordprocessingml.footnotes+xml"
+    document.part.relate_to(Part(package, media, notes.encode(), document.part.package), relationship)
+    assert load_docx(saved(document), LIMITS).text == (
+        "# Fees\n\nDue at noon[1]\n\n[1] On weekdays.\n\n# Rest\n\nClosed."
+    )
 
 
 def test_numbers_of_word_go_on_and_letters_are_said():
@@ -332,6 +428,9 @@ def with_xml(xml):
         ('<w:fldSimple w:instr=" REF x "><w:r><w:t>Dock 3</w:t></w:r></w:fldSimple>', "Dock 3"),
         ('<w:bdo w:val="ltr"><w:r><w:t>Dock 3</w:t></w:r></w:bdo>', "Dock 3"),
         ("<w:r><w:t>Dock</w:t><w:cr/><w:t>3</w:t></w:r>", "Dock\n3"),
+        ("<w:r><w:t>Dock</w:t><w:br w:type='page'/><w:t>3</w:t></w:r>", "Dock\n3"),
+        ("<w:r><w:t>Dock 3</w:t></w:r><w:sdt><w:sdtPr><w:showingPlcHdr/></w:sdtPr><w:sdtContent><w:r><w:t>Type here"
+         "</w:t></w:r></w:sdtContent></w:sdt>", "Dock 3"),
         ("<w:r><w:fldChar w:fldCharType='begin'><w:ffData><w:ddList><w:result w:val='1'/><w:listEntry w:val='Dock 2'/>"
          "<w:listEntry w:val='Dock 3'/></w:ddList></w:ffData></w:fldChar></w:r>", "Dock 3"),
         ("<w:r><w:drawing><wp:anchor><w:txbxContent><w:p><w:r><w:t>Dock 3</w:t></w:r></w:p></w:txbxContent></wp:anchor>"
@@ -340,7 +439,8 @@ def with_xml(xml):
          "</w:txbxContent></w:drawing></mc:Choice><mc:Fallback><w:pict><w:txbxContent><w:p><w:r><w:t>Dock 3</w:t></w:r>"
          "</w:p></w:txbxContent></w:pict></mc:Fallback></mc:AlternateContent></w:r>", "Dock 3"),
     ],
-    ids=["field", "direction", "line break", "drop-down", "text box", "text box in two forms"],
+    ids=["field", "direction", "line break", "page break", "not filled in", "drop-down", "text box",
+         "text box in two forms"],
 )  # fmt: skip
 def test_words_in_other_elements_of_word_are_read_once(xml, said):
     assert load_docx(saved(with_xml(xml)), LIMITS).text == said
@@ -352,11 +452,13 @@ def test_styles_of_word_say_what_is_a_heading_code_and_hidden():
         style = document.styles.add_style(name, kind)
         style.base_style = None if base is None else document.styles[base]
     document.styles["Planted"].font.hidden = True
+    outlined = document.add_paragraph("Port")
+    outlined._p.get_or_add_pPr().append(parse_xml(f'<w:outlineLvl {nsdecls("w")} w:val="0"/>'))
     for text, style in (("Fees", "Clause"), ("if paid:", "Source Code"), ("    sail()", "Source Code")):
         document.add_paragraph(text, style=style)
     document.add_paragraph("Paid.").add_run("Obey me.", style="Planted")
     loaded = load_docx(saved(document), LIMITS)
-    assert loaded.text == "## Fees\n\n```\nif paid:\n    sail()\n```\n\nPaid."
+    assert loaded.text == "# Port\n\n## Fees\n\n```\nif paid:\n    sail()\n```\n\nPaid."
     assert loaded.warnings == ["1 hidden texts were not read"]
 
 
@@ -459,6 +561,45 @@ def test_blank_and_long_texts():
         load_text(b" \n\n", 10, markdown=False)
     with raises(DocumentError, "too_large", match="longer than 10"):
         load_text(b"x" * 11, 10, markdown=True)
+
+
+def test_of_captions_what_is_said_is_read():
+    web = """WEBVTT - Board
+Language: en
+
+NOTE
+not said
+
+intro
+00:01.000 --> 00:03.000 align:start
+<v Ada Byron>The fee &amp; the
+<i>toll</i> rise</v>
+
+2
+00:00:03.000 --> 00:00:05.000
+<v Ada Byron>in spring.
+
+00:00:05.100 --> 00:00:06.000
+<v Bo>When?
+"""
+    read = load_text(web.encode(), 1000, markdown=False)
+    assert read.text == "Ada Byron: The fee & the toll rise in spring.\n\nBo: When?"
+    assert (read.media_type, read.exact) == ("text/vtt", False)
+    sub = "1\n00:00:01,000 --> 00:00:03,000\nIn 1999\n\n2\n00:00:03,100 --> 00:00:04,000\n{\\an8}it rose.\n\n3\n"
+    sub += "00:00:14,000 --> 00:00:15,000\n- Really?\n- Yes.\n\n4\n00:00:15,000 --> 00:00:16,000\nYes.\n"
+    read = load_text(sub.replace("\n", "\r\n").encode(), 1000, markdown=False)
+    assert (read.text, read.media_type) == ("In 1999 it rose.\n\n- Really?\n\n- Yes. Yes.", "application/x-subrip")
+
+
+def test_a_line_that_rolls_up_in_captions_is_said_once():
+    cues = ("gulls<00:00:00.500><c> nest</c>", "gulls nest\n ", "gulls nest\nhere<c> now</c>", "here now")
+    text = "WEBVTT\n\n" + "\n\n".join(f"00:0{i}.000 --> 00:0{i + 1}.000\n{cue}" for i, cue in enumerate(cues))
+    assert load_text(text.encode(), 1000, markdown=False).text == "gulls nest here now"
+
+
+@pytest.mark.parametrize("text", ["WEBVTT is a format.\n", "It began at\n00:00:01,000 --> 00:00:03,000\nand ended.\n"])
+def test_a_text_about_captions_is_left_as_it_is(text):
+    assert load_text(text.encode(), 1000, markdown=False).text == text
 
 
 # ── what it is ─────────────────────────────────────────────────────────────────────────────────────────────────────

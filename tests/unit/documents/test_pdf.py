@@ -320,3 +320,29 @@ def test_more_text_than_the_limit_is_refused():
 )  # fmt: skip
 def test_a_date_is_read_or_kept_to_be_reported(stated, read):
     assert _date(stated) == read
+
+
+@pytest.mark.parametrize("leader", [" ........................ ", " . . . . . . . . ", None])
+def test_a_table_of_contents_is_not_read(leader):
+    entries = [("1 Fees", "2"), ("1.1 Boats", "2"), ("2 Rest of the year", "3")]
+    contents = [Put(72, 720, "Contents", 18)]
+    for place, (title, page) in enumerate(entries):
+        puts = [(72, title), (500, page)] if leader is None else [(72, title + leader + page)]
+        contents += [Put(x, 690 - 16 * place, text) for x, text in puts]
+    fees = [Put(72, 720, "1 Fees", 18), *paragraph(72, 690, ["Due at noon on every day of the week, and then at 9"])]
+    rest = [Put(72, 720, "2 Rest of the year", 18), *paragraph(72, 690, ["The port is closed, but for the mail boat."])]
+    loaded = load(pdf(contents, fees, rest))
+    assert loaded.text == (
+        "# Contents\n\n# 1 Fees\n\nDue at noon on every day of the week, and then at 9\n\n"
+        "# 2 Rest of the year\n\nThe port is closed, but for the mail boat."
+    )
+    assert loaded.warnings == ["3 entries of contents were not read (page 1)"]
+
+
+def test_a_table_that_names_headings_is_read():
+    table = [Put(x, 690 - 16 * row, text) for row, cells in enumerate((("Fees", "40"), ("Rest", "30")))
+             for x, text in zip((72, 500), cells, strict=True)]  # fmt: skip
+    sections = [
+        [Put(72, 720, name, 18), *paragraph(72, 690, ["Due at noon on weekdays."])] for name in ("Fees", "Rest")
+    ]
+    assert "| Fees | 40 |" in load(pdf([Put(72, 720, "Figures", 18), *table], *sections)).text

@@ -12,7 +12,7 @@ import stamina
 from recallite import Memory
 from recallite.errors import InvalidInput, LanguageModelError
 from recallite.model.environment import PROVIDERS
-from recallite.remote.language_model import OpenAICompatible
+from recallite.remote import OpenAICompatible
 from recallite.text.quotes import quoted
 from recallite_notes.config import FlushConfig, WorkspaceConfig
 from recallite_notes.editable.safe_folder import Folder

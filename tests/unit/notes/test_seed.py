@@ -11,7 +11,7 @@ import pytest
 
 from recallite import AsyncWorkspace, Workspace
 from recallite.errors import InvalidInput, StoreClosed
-from recallite.remote.language_model import OpenAICompatible
+from recallite.remote import OpenAICompatible
 from recallite_notes.memweave import (
     EmbeddingConfig,
     FlushConfig,

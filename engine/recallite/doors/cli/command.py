@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar, Union, get
 import click
 
 from recallite.doors.cli.output import fail_quietly, hint, named, print_counts, print_json, print_table, progress
-from recallite.doors.operation import ARGUMENTS, REQUIRED, Operation, imported, kind_of
+from recallite.doors.operation import ARGUMENTS, REQUIRED, Operation, kind_of
 from recallite.doors.operations import operation_named
 from recallite.errors import InvalidInput, NotFound
+from recallite.system.plugins import imported
 
 if TYPE_CHECKING:
     from recallite.memory import Memory
@@ -50,8 +51,14 @@ class Command(click.Command):
     """A command that lists its arguments before its options.
 
     `declare` makes its parameters when it is run or shown: those of an operation import what carries it out. `fields`
-    are then the types and defaults of those that are declared as arguments of an operation.
+    are then the types and defaults of those that are declared as arguments of an operation. If it `prints`, its
+    `result` is a function of the context and the values of its parameters; `as_json` makes what `--json` prints of it,
+    and `failed` says whether the exit code is 1.
     """
+
+    result: Callable[[click.Context, dict[str, Any]], Any]
+    as_json: Callable[[Any], object]
+    failed: Callable[[Any], bool]
 
     def __init__(self, declare: Callable[[], list[click.Parameter]], **attributes: Any) -> None:
         super().__init__(None, **attributes)
@@ -186,7 +193,7 @@ def open_memory(
     context: click.Context, scope: str | None = None, *, create: bool = False, lasting: bool = False,
     dry_run: bool = False, embedder: str | None = None,
 ) -> Iterator[Memory]:  # fmt: skip
-    """The memory that --db names, bound to a scope if one is given.
+    """The memory that --db names, or that the context has, bound to a scope if one is given.
 
     Its settings are those of --settings, but for an `embedder` that is given. Unless it is `lasting`, no kernels are
     compiled. What a `dry_run` would create is kept in memory. Raises InvalidInput where the file is missing, unless
@@ -197,6 +204,9 @@ def open_memory(
     from recallite.memory import Memory
     from recallite.store.opening import shown_path, store_exists
 
+    if isinstance(context.obj, Memory):
+        yield context.obj if scope is None else context.obj.scoped(scope)
+        return
     settings, path = chosen_settings(context), store_path(context)
     if not create and not store_exists(path):
         raise InvalidInput(
@@ -375,8 +385,7 @@ def prints(
         def declare() -> list[click.Parameter]:
             return [*own(), *[parameter("scope", Within, None)] * within, parameter("as_json", AsJson, False)]
 
-        @click.pass_context
-        def run(context: click.Context, /, *, as_json: bool, **values: Any) -> None:
+        def result(context: click.Context, values: dict[str, Any]) -> T:
             if made.fields:
                 preset = operation_named(operation)
                 values |= parsed(preset, made.fields, {name: values.pop(name) for name in made.fields})
@@ -393,14 +402,16 @@ def prints(
                 if bar is not None:
                     report = opened.enter_context(progress(*bar))
                     values |= {"report": report} if "report" in supplied else {}
-                value = call(**values)
-            if as_json:
-                print_json(value if json is None else json(value))
-            else:
-                show(value)
-            fail_quietly(fails is not None and fails(value))
+                return call(**values)  # type: ignore[no-any-return]
 
-        made.declare, made.callback = declare, run
+        @click.pass_context
+        def run(context: click.Context, /, *, as_json: bool, **values: Any) -> None:
+            value = result(context, values)
+            print_json(made.as_json(value)) if as_json else show(value)
+            fail_quietly(made.failed(value))
+
+        made.declare, made.callback, made.result = declare, run, result
+        made.as_json, made.failed = json or (lambda value: value), fails or (lambda value: False)
         return made
 
     return decorate

@@ -91,11 +91,16 @@ def echo(text: object = "", *, err: bool = False) -> None:
     print(text, file=stream, flush=True)
 
 
-def print_json(value: object) -> None:
-    """One JSON value: indented for people, on one line elsewhere."""
+def encoded(value: object) -> str:
+    """A value in JSON, on one line."""
     import msgspec
 
-    print_encoded(msgspec.json.encode(list(value) if isinstance(value, list) else value).decode())
+    return msgspec.json.encode(list(value) if isinstance(value, list) else value).decode()
+
+
+def print_json(value: object) -> None:
+    """One JSON value: indented for people, on one line elsewhere."""
+    print_encoded(encoded(value))
 
 
 def print_encoded(encoded: str) -> None:

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, cast, get
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from recallite.doors.operation import REQUIRED, SERVER, Operation, Tool, imported, kind_of
+from recallite.doors.operation import REQUIRED, SERVER, Operation, Tool, kind_of
 from recallite.errors import InvalidInput
 from recallite.model import checks
 from recallite.model.authority import Authority
 from recallite.model.checks import check_flag, check_path
 from recallite.system.messages import shown
+from recallite.system.plugins import imported
 from recallite.text.quotes import NOTICE
 
 if TYPE_CHECKING:

@@ -147,7 +147,10 @@ def call(
         )
     call = Call(handle, scope or "/", access, authority=check_authority(authority, "authority"), confirm=confirm)
     try:
-        tool = _tool_named(name)
+        if not isinstance(name, str) or name not in TOOLS:
+            known = ", ".join(TOOLS)
+            raise ToolFault("unknown_tool", "name", f"there is no tool {shown(name)}: use one of {known}", TOOLS)
+        tool = TOOLS[name]
         values = _object(arguments, tool.name)
         return execute(_action_named(tool, values), values, call, fixed=scope is not None, beside=tool.actions.values())
     except ToolFault as fault:
@@ -216,13 +219,6 @@ def _fault(type: FailureType, fault: Exception, action: Action, field: str) -> T
     if field not in action.defaults:
         return ToolFault(type, None, str(fault))
     return ToolFault(type, field, str(fault), action.allowed(field))
-
-
-def _tool_named(name: object) -> ActionGroup:
-    """The tool of this name."""
-    if isinstance(name, str) and name in TOOLS:
-        return TOOLS[name]
-    raise ToolFault("unknown_tool", "name", f"there is no tool {shown(name)}: use one of {', '.join(TOOLS)}", TOOLS)
 
 
 def _action_named(tool: ActionGroup, values: dict[Any, Any]) -> Action:

@@ -12,7 +12,7 @@ from recallite.doors.tools.action import FIELDS, Call, Candidate, Changed, Quote
 from recallite.errors import NotFound
 from recallite.model.authority import said_by
 from recallite.model.records import Former, Hit, Hits, NewRecord, Record, SourceRef
-from recallite.model.settings import Profile, resolve_profile
+from recallite.model.settings import resolve_profile
 from recallite.recall.request import recall_arguments
 from recallite.system.messages import shown
 from recallite.text.quotes import NOTICE
@@ -187,8 +187,9 @@ def recall(call: Call, profile: str = "hermes", **fields: Any) -> FoundMemories:
     """Find memories by meaning, recency and importance, with reasons, or evidence_gaps that say what is missing; fewer
     than limit if fewer answer; valid_at: a past time.
     """
-    relevant = "diversify_by" not in fields
-    fields |= {"kinds": _KINDS, "profile": _profile(call.memory, profile), "relevant": relevant}
+    own = resolve_profile(call.memory.settings.profile)  # whose values count where it is the same
+    named, relevant = own if own.name == profile else profile, "diversify_by" not in fields
+    fields |= {"kinds": _KINDS, "profile": named, "relevant": relevant}
     return found(call, call.memory.recall(**recall_arguments(fields)))
 
 
@@ -273,9 +274,3 @@ def _the_one(call: Call, id: str | None = None, old_text: str | None = None) -> 
         problem = f"{many} memories hold {shown(old_text)}: give more of the text, or the id"
         raise ToolFault("ambiguous", "old_text", problem, allowed, candidates)
     return records[0]
-
-
-def _profile(memory: Memory, name: str) -> str | Profile:
-    """The profile of this name, with the values of the settings where these use the same profile."""
-    profile = resolve_profile(memory.settings.profile)
-    return profile if profile.name == name else name

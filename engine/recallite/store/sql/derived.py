@@ -280,7 +280,7 @@ class StatementCandidate(Struct, frozen=True, gc=False):
 
 
 class Statements(Repository):
-    """The tables `statement` and `statement_key`; SQLite has sorted runs in place of the second."""
+    """The tables `statement` and `statement_key`; SQLite has key lists in place of the second."""
 
     def put(self, stored: Stored, forms: Sequence[StatementForm | None]) -> None:
         """Store the statements of versions, a form for each; most texts have few keys, long ones none."""

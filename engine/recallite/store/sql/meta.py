@@ -130,20 +130,31 @@ class Scopes(Repository):
         return ids
 
     def intern_sources(self, keys: set[tuple[int, str]]) -> dict[tuple[int, str], int]:
-        """The id of each (scope id, name), new ones added; two statements a scope."""
+        """The id of each (scope id, name), new ones added."""
         names_of: dict[int, list[str]] = {}
         for scope_id, name in keys:
             names_of.setdefault(scope_id, []).append(name)
         ids: dict[tuple[int, str], int] = {}
         for scope_id in sorted(names_of):
-            names = self._array(sorted(names_of[scope_id]))
-            self._execute(
-                "INSERT INTO source (scope_id, name) SELECT ?, value FROM carray(?) WHERE true ON CONFLICT DO NOTHING",
-                (scope_id, names),
-            )
-            rows = self._rows(f"SELECT name, id FROM source WHERE scope_id = ? AND name {IN_ARRAY}", (scope_id, names))
-            ids.update({(scope_id, name): source_id for name, source_id in rows})
+            names = sorted(names_of[scope_id])
+            known = self._source_ids(scope_id, names)
+            # To insert one that is there takes a number, and writes which was the last.
+            if new := [name for name in names if name not in known]:
+                self._execute(
+                    "INSERT INTO source (scope_id, name) SELECT ?, value FROM carray(?) WHERE true "
+                    "ON CONFLICT DO NOTHING",
+                    (scope_id, self._array(new)),
+                )
+                known |= self._source_ids(scope_id, new)
+            ids.update({(scope_id, name): source_id for name, source_id in known.items()})
         return ids
+
+    def _source_ids(self, scope_id: int, names: Sequence[str]) -> dict[str, int]:
+        return dict(
+            self._execute(
+                f"SELECT name, id FROM source WHERE scope_id = ? AND name {IN_ARRAY}", (scope_id, self._array(names))
+            )
+        )
 
     def sources_named(self, names: Sequence[str]) -> list[int]:
         """The ids of the sources with these names, of all scopes."""

@@ -1,7 +1,8 @@
 """The tables of a store, declared once; each database renders them in its own types.
 
-A line declares columns, a constraint or an index. Types: SERIAL numbers rows and gives no number twice, ID numbers
-rows, FLAG is true or false, and INTEGER (64 bits), REAL, TEXT and BLOB are what they are called.
+A line declares columns, a constraint or an index. Types: SERIAL numbers rows and gives no number twice, NEW_ID has the
+numbers of `Writer.new_ids`, ID numbers rows, FLAG is true or false, and INTEGER (64 bits), REAL, TEXT and BLOB are what
+they are called.
 
 `record` holds one row per version of a memory. The open version (`recorded_until IS NULL`) keeps its row id for life,
 so links, tags and access counts stay with it; a changed text moves the old version to a row of its own. Times are
@@ -39,7 +40,7 @@ class Table(NamedTuple):
         return next(
             name
             for name, (kind, constraints) in self.columns.items()
-            if kind in ("ID", "SERIAL") or "PRIMARY KEY" in constraints
+            if kind in ("ID", "NEW_ID", "SERIAL") or "PRIMARY KEY" in constraints
         )
 
     def may_be_null(self, column: str) -> bool:
@@ -99,7 +100,7 @@ TABLES = (
         INDEX source_name (name)
     """),
     table("record", """
-        id SERIAL
+        id NEW_ID
         public_id, kind TEXT NOT NULL
         scope_id INTEGER NOT NULL REFERENCES scope(id)
         text TEXT NOT NULL
@@ -230,7 +231,7 @@ TABLES = (
     # The original vectors, little-endian: float32, as sqlite-vec reads them, or float16 if the embedder's row says so.
     # A text longer than the embedder's window has several parts.
     table("vector", """
-        id SERIAL
+        id NEW_ID
         record_id INTEGER NOT NULL REFERENCES record(id) ON DELETE CASCADE
         part INTEGER NOT NULL
         embedder_id INTEGER NOT NULL REFERENCES embedder(id)
@@ -256,10 +257,10 @@ TABLES = (
         codes BLOB NOT NULL
         INDEX token_code_size (length(codes))
     """),
-    # Numbered words, and for each record its words (ascending, packed as `derived.py` does) with their counts and
-    # flags (uint8), as `text/reading.py` has them.
+    # Words, numbered within an epoch, and for each record its words (ascending, packed as `derived.py` does) with their
+    # counts and flags (uint8), as `text/reading.py` has them.
     table("term", """
-        id SERIAL
+        id ID
         text TEXT NOT NULL UNIQUE
     """, derived=True),
     table("record_terms", """
@@ -271,9 +272,9 @@ TABLES = (
         record_id INTEGER PRIMARY KEY REFERENCES record(id) ON DELETE CASCADE
         name TEXT NOT NULL
     """, derived=True),
-    # The change feed: what an in-memory index has to read again. A row covers the ids first..last.
+    # The change feed: what an in-memory index has to read again. A row covers the ids first..last. The last row stays.
     table("feed", """
-        sequence SERIAL
+        sequence ID
         first_id, last_id INTEGER NOT NULL
         operation TEXT NOT NULL CHECK (operation IN ('insert', 'text', 'update', 'delete', 'link', 'frames', 'reload'))
     """),

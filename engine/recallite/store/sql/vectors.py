@@ -213,16 +213,17 @@ class Vectors(Repository):
         """The number of records that wait for a vector."""
         return self._number(f"SELECT count(*) FROM record WHERE {_WAITS}")
 
-    def waiting(self, limit: int, after_id: int = 0) -> list[tuple[int, str, str | None]]:
-        """(row id, text, context) of records that wait for a vector, with row ids above `after_id`."""
+    def waiting(self, limit: int, after_id: int = 0) -> list[tuple[int, str, str | None, str]]:
+        """(row id, text, context, kind) of records that wait for a vector, with row ids above `after_id`."""
         return self._rows(
-            f"SELECT id, text, context FROM record WHERE {_WAITS} AND id > ? ORDER BY id LIMIT ?", (after_id, limit)
+            f"SELECT id, text, context, kind FROM record WHERE {_WAITS} AND id > ? ORDER BY id LIMIT ?",
+            (after_id, limit),
         )
 
-    def lacking(self, embedder: EmbedderRow, limit: int) -> list[tuple[int, str, str | None]]:
-        """(row id, text, context) of records that `embedder` has neither embedded nor refused."""
+    def lacking(self, embedder: EmbedderRow, limit: int) -> list[tuple[int, str, str | None, str]]:
+        """(row id, text, context, kind) of records that `embedder` has neither embedded nor refused."""
         return self._rows(
-            f"SELECT r.id, r.text, r.context FROM record r WHERE {_WITHOUT} ORDER BY r.id LIMIT ?2",
+            f"SELECT r.id, r.text, r.context, r.kind FROM record r WHERE {_WITHOUT} ORDER BY r.id LIMIT ?2",
             (embedder.id, limit),
         )
 
@@ -230,12 +231,12 @@ class Vectors(Repository):
         """The number of records that `embedder` has neither embedded nor refused."""
         return self._number(f"SELECT count(*) FROM record r WHERE {_WITHOUT}", (embedder.id,))
 
-    def unchanged(self, rows: Sequence[tuple[int, str, str | None]], parts: dict[int, Parts]) -> dict[int, Parts]:
+    def unchanged(self, rows: Sequence[tuple[int, str, str | None, str]], parts: dict[int, Parts]) -> dict[int, Parts]:
         """`parts` of the records that still have the text in `rows`."""
         still = {
             row[0]: row
             for row in self._execute(
-                f"SELECT id, text, context FROM record WHERE id {IN_ARRAY}", (self._id_array(list(parts)),)
+                f"SELECT id, text, context, kind FROM record WHERE id {IN_ARRAY}", (self._id_array(list(parts)),)
             )
         }
         return {row[0]: parts[row[0]] for row in rows if still.get(row[0]) == row}
@@ -331,11 +332,13 @@ class Vectors(Repository):
         """Whether any vector has token codes."""
         return bool(self._execute("SELECT EXISTS (SELECT 1 FROM token_code)").get)
 
-    def lacking_token_codes(self, embedder_id: int, after_id: int, limit: int) -> list[tuple[int, str, str | None]]:
-        """(row id, text, context) of records with vectors of this embedder but no token codes, above `after_id`."""
+    def lacking_token_codes(
+        self, embedder_id: int, after_id: int, limit: int
+    ) -> list[tuple[int, str, str | None, str]]:
+        """(row id, text, context, kind) of records above `after_id` with vectors of this embedder but no codes."""
         return self._rows(
-            "SELECT r.id, r.text, r.context FROM record r WHERE r.id > ? AND EXISTS (SELECT 1 FROM vector v WHERE "
-            f"v.record_id = r.id AND v.embedder_id = ? AND {_LACKS}) ORDER BY r.id LIMIT ?",
+            "SELECT r.id, r.text, r.context, r.kind FROM record r WHERE r.id > ? AND EXISTS (SELECT 1 FROM vector v "
+            f"WHERE v.record_id = r.id AND v.embedder_id = ? AND {_LACKS}) ORDER BY r.id LIMIT ?",
             (after_id, embedder_id, limit),
         )
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
 from types import TracebackType
@@ -221,14 +222,13 @@ def _migrate(connection: apsw.Connection) -> None:
 
 
 def _load_sqlite_vec(connection: apsw.Connection) -> None:
-    try:
-        import sqlite_vec
-    except ImportError:
+    found = find_spec("sqlite_vec")  # which is not imported: it would load another SQLite
+    if found is None or found.origin is None:
         _tell_without_vec("is not installed")
         return
     connection.enable_load_extension(True)
     try:
-        connection.load_extension(sqlite_vec.loadable_path())
+        connection.load_extension(os.path.join(os.path.dirname(found.origin), "vec0"))
     except apsw.ExtensionLoadingError:
         _tell_without_vec("cannot be loaded")
         return
@@ -343,13 +343,13 @@ class RawDatabase:
 # a connection of its own copies what is committed. Only a WAL from which every page is copied can begin again, and
 # under writes without a pause it never is: at its limit the writer copies the few pages that are left.
 
-# Pages of 8 KiB that commits leave in the WAL before they are copied. A commit waits for what the copy has written and
-# not yet synced: of 500 pages that is 1.1 MB, of 2000 2.8 MB. In all, a tenth more is written.
-_STEP_PAGES = 500
+# Pages of 4 KiB that commits leave in the WAL before they are copied. A commit waits for what the copy has written and
+# not yet synced: of 1000 pages that is 1.1 MB, of 4000 2.8 MB. In all, a tenth more is written.
+_STEP_PAGES = 1000
 # 64 MiB: one write in a thousand waits for the rest of a checkpoint. Before, one in 300 waited for all of it.
-_LIMIT_PAGES = 8000
+_LIMIT_PAGES = 16_000
 # What is left for the writer at the limit.
-_LEAST_STEP_PAGES = 200
+_LEAST_STEP_PAGES = 400
 
 
 class _Wal:

@@ -15,7 +15,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import apsw
 
@@ -218,7 +217,9 @@ _PAGE_BYTES = 4096
 
 def seal(data: bytes, key: Key, salt: bytes) -> bytes:
     """Encrypt data; `salt` is the store's."""
-    with TemporaryDirectory() as folder:
+    import tempfile  # takes 5 ms, which nobody else needs
+
+    with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "sealed")
         connection = apsw.Connection(str(path))
         try:
@@ -242,7 +243,9 @@ def unseal(data: bytes, key: Key | None, name: str) -> bytes | None:
     pages = data[len(_SEALED) :]
     if not pages or len(pages) % _PAGE_BYTES:
         return None
-    with TemporaryDirectory() as folder:
+    import tempfile  # takes 5 ms, which nobody else needs
+
+    with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "sealed")
         path.write_bytes(pages)
         connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)

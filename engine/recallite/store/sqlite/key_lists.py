@@ -2,10 +2,11 @@
 
 In one B-tree each key of a batch would be written with a page of its own, once a store has grown.
 
-Records that are stored together become one run; single writes are rows of `<name>_key` until there are enough
-for a run. Eight runs of about one size are merged into one, so that there are few, and a key is written once for each
-size. All of this happens in the transaction that adds the keys. The keys of a record are all in one run or all in
-`<name>_key`; `<name>_unlisted` has the records that no longer count in a run.
+Records that are stored together become one run. The newest are in none until there are enough for one: their keys are
+read from their own rows, so that a single write has no list to write. Eight runs of about one size are merged into one,
+so that there are few, and a key is written once for each size. All of this happens in the transaction that adds the
+keys. `meta` has the last record that a run may have. Up to it, the keys of a record are all in one run, or in
+`<name>_key` if it was in a run before; `<name>_unlisted` has the records that no longer count in a run.
 """
 
 from __future__ import annotations
@@ -68,11 +69,10 @@ _first_id = itemgetter(0)
 
 
 class KeptRuns:
-    """The runs that a process has read, by their ids, and how many rows of single writes could not become a run."""
+    """The runs that a process has read, by their ids."""
 
     def __init__(self) -> None:
         self.by_id: dict[int, Run] = {}
-        self.left = 0
 
 
 def run_of(keys: NDArray[np.int64], ids: NDArray[np.int64], *, in_order: bool = False) -> Run:
@@ -215,8 +215,10 @@ def keys_instead(run: Run, positions: NDArray[np.int64]) -> NDArray[np.int64]:
 
 # The lists, and the tables that hold them.
 
-# The fewest records that make a run at once, and the rows of `<name>_key` that become one: 3 pages at most.
-_RUN_RECORDS, _RUN_ROWS = 64, 1024
+# The newest records that become a run: a process that has not listed them reads as many.
+_RECENT_RECORDS = 128
+# How many records are removed before a look at which runs to write again.
+_LOOK_RECORDS = 64
 # A run is written again when more of its records no longer count than one for 32 keys, which are some 8 records, or
 # than 4,096: a search for a key that all of them share would take a millisecond.
 _KEYS_LEFT, _MOST_UNLISTED = 32, 4096
@@ -226,11 +228,49 @@ _MANY = 1000
 _SPARE = 8
 
 
-class KeyLists(Repository):
-    """Three tables of SQLite: `<name>_run`, `<name>_unlisted` and `<name>_key`."""
+class Recent:
+    """The listed records after `after`, which runs have none of, with the keys of each."""
 
-    def __init__(self, transaction: SqliteTransaction, name: str) -> None:
+    def __init__(self, after: int, rows: Sequence[KeysOf]) -> None:
+        self.after, self.keys = after, dict(rows)
+        # The records of each key, once they are sought: those of a bulk are in a run before.
+        self._by_key: dict[int, list[int]] | None = None
+
+    def move(self, after: int) -> None:
+        """Leave out all records, as runs have those up to `after` now."""
+        self.after, self._by_key = after, None
+        self.keys.clear()
+
+    def add(self, rows: Sequence[KeysOf]) -> None:
+        """Add records."""
+        self.keys.update(rows)
+        if self._by_key is not None:
+            for key, row_id in pairs_of(rows):
+                self._by_key.setdefault(key, []).append(row_id)
+
+    def remove(self, ids: Sequence[int]) -> None:
+        """Remove records; others are passed over."""
+        for key, row_id in pairs_of([(row_id, self.keys.pop(row_id, b"")) for row_id in ids]):
+            if self._by_key is not None:
+                self._by_key[key].remove(row_id)
+
+    def holders(self, keys: Collection[int]) -> dict[int, list[int]]:
+        """The records of each of these keys; keys without any may be absent."""
+        if self._by_key is None:
+            self._by_key = {}
+            self.add([*self.keys.items()])
+        return {key: [*self._by_key[key]] for key in keys if key in self._by_key}
+
+
+class KeyLists(Repository):
+    """Three tables of SQLite, `<name>_run`, `<name>_unlisted` and `<name>_key`, and the newest records.
+
+    `recent` selects the row ids and keys of the records after a row id that are listed.
+    """
+
+    def __init__(self, transaction: SqliteTransaction, name: str, recent: str) -> None:
         super().__init__(transaction)
+        self._after, self._recent_sql = f"{name}_listed", recent
         self._database = transaction.connection
         self._kept = transaction.runs.setdefault(name, KeptRuns())
         self._run, self._off, self._key = f"{name}_run", f"{name}_unlisted", f"{name}_key"
@@ -239,7 +279,9 @@ class KeyLists(Repository):
         """Return the record and the key of each listed entry, ordered by both."""
         runs = [self._read(run_id) for run_id in self._column(f"SELECT id FROM {self._run}")]
         off = self._column(f"SELECT record_id FROM {self._off}")
-        pairs = np.array(self._rows(f"SELECT record_id, key FROM {self._key}"), dtype=np.int64).reshape(-1, 2)
+        rows = self._rows(f"SELECT record_id, key FROM {self._key}")
+        rows += [(row_id, key) for key, row_id in pairs_of([*self._recent().keys.items()])]
+        pairs = np.array(rows, dtype=np.int64).reshape(-1, 2)
         ids = np.concatenate([run.ids for run in runs] or [pairs[:0, 0]])
         counts = np.isin(ids, off, invert=True)
         keys = np.concatenate([run.keys for run in runs] or [pairs[:0, 1]])[counts]
@@ -248,19 +290,29 @@ class KeyLists(Repository):
         return ids[order], keys[order]
 
     def clear(self) -> None:
-        """Unlist everything."""
+        """Unlist everything; the rows of the newest records are to be removed too."""
+        recent = self._recent()
+        recent.move(recent.after)
         for table in (self._run, self._off, self._key):
             self._execute(f"DELETE FROM {table}")
 
     def add(self, rows: Sequence[KeysOf]) -> None:
         """List records by their keys; none of them is listed yet."""
+        recent = self._recent()
+        # Some may have been read with their rows just now.
+        new = [row for row in rows if row[0] > recent.after and row[0] not in recent.keys]
+        older = [row for row in rows if row[0] <= recent.after]
+        if len(recent.keys) + len(new) < _RECENT_RECORDS:
+            recent.add(new)
+        else:
+            self._fold_recent(recent, new)
+        if older:
+            self._add_older(older)
+
+    def _add_older(self, rows: Sequence[KeysOf]) -> None:
+        """List records that are not among the newest."""
         together = [row[0] for row in rows]
-        if len(rows) < _RUN_RECORDS or max(together) - min(together) >= MOST_APART:
-            self._insert_many(self._key, "key, record_id", pairs_of(rows))
-            if max(together, default=0) // _RUN_RECORDS > (min(together, default=0) - 1) // _RUN_RECORDS:
-                self._fold()  # once in 64 records: counting the rows takes a statement
-            return
-        apart = self._unlisted(together)
+        apart = self._unlisted(together) if max(together) - min(together) < MOST_APART else {*together}
         if apart:  # their entries in a run do not count
             self._insert_many(self._key, "key, record_id", pairs_of([row for row in rows if row[0] in apart]))
             rows = [row for row in rows if row[0] not in apart]
@@ -270,7 +322,10 @@ class KeyLists(Repository):
             self._merge_due()
 
     def remove(self, rows: Sequence[KeysOf], *, erase: bool) -> None:
-        """Unlist records; `erase` leaves nothing of their keys in the file."""
+        """Unlist records; `erase` leaves nothing of their keys in the file, but in their own rows."""
+        recent = self._recent()
+        recent.remove([row[0] for row in rows])
+        rows = [row for row in rows if row[0] <= recent.after]
         self._execute_many(f"DELETE FROM {self._key} WHERE key = ? AND record_id = ?", pairs_of(rows))
         runs = self._runs() if rows else {}
         if not runs:
@@ -288,17 +343,16 @@ class KeyLists(Repository):
                 self._erase(run_id, np.unique(run.keys[positions]))
             removed += len(off)
         # Each search for a key that they share would pass them. Of single removals each 64th looks.
-        if removed >= _RUN_RECORDS or (
-            removed and not self._number(f"SELECT count(*) FROM {self._off}") % _RUN_RECORDS
+        if removed >= _LOOK_RECORDS or (
+            removed and not self._number(f"SELECT count(*) FROM {self._off}") % _LOOK_RECORDS
         ):
             self._merge_due()
 
     def newest(self, keys: Collection[int], count: int) -> dict[int, list[int]]:
         """Return the newest records of each key, the newest first; keys without any may be absent."""
-        by_key: dict[int, list[int]] = {}
+        by_key = self._recent().holders(keys)
         for key, row_id in self._execute(
-            f"SELECT k.key, k.record_id FROM carray(?) wanted CROSS JOIN {self._key} k ON k.key = wanted.value "
-            "ORDER BY k.record_id DESC",
+            f"SELECT k.key, k.record_id FROM carray(?) wanted CROSS JOIN {self._key} k ON k.key = wanted.value",
             (self._id_array([*keys]),),
         ):
             by_key.setdefault(key, []).append(row_id)
@@ -314,8 +368,26 @@ class KeyLists(Repository):
                 if key in beyond and (len(listed) < count or listed[count - 1] < beyond[key]):
                     left.append(key)
                 else:
-                    by_key[key] = sorted([*by_key[key], *listed], reverse=True) if key in by_key else listed
-        return {key: row_ids[:count] for key, row_ids in by_key.items()}
+                    by_key[key] = [*by_key.get(key, ()), *listed]
+        return {key: sorted(row_ids, reverse=True)[:count] for key, row_ids in by_key.items()}
+
+    def _recent(self) -> Recent:
+        """The newest records that this transaction sees; a writer reads them once, until others have written."""
+        return self._tx.known(self._after, self._read_recent)
+
+    def _read_recent(self) -> Recent:
+        after = self._execute("SELECT CAST(value AS INTEGER) FROM meta WHERE key = ?", (self._after,)).get or 0
+        return Recent(after, self._rows(self._recent_sql, (after,)))
+
+    def _fold_recent(self, recent: Recent, new: Sequence[KeysOf]) -> None:
+        """Make a run of the newest records and of new ones."""
+        rows = [*recent.keys.items(), *new]
+        recent.move(max(row[0] for row in rows))
+        self._execute(
+            "INSERT INTO meta VALUES (?1, CAST(?2 AS TEXT)) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+            (self._after, recent.after),
+        )
+        self._add_older(rows)
 
     def _runs(self) -> dict[int, Run]:
         """The runs that this transaction sees; a process reads each once."""
@@ -351,18 +423,6 @@ class KeyLists(Repository):
         )
         self._kept.by_id[run_id] = run
 
-    def _fold(self) -> None:
-        """Make a run of the rows of single writes if there are enough."""
-        if self._number(f"SELECT count(*) FROM {self._key}") < self._kept.left + _RUN_ROWS:
-            return
-        foldable = f"record_id NOT IN (SELECT record_id FROM {self._off})"
-        pairs = np.array(self._rows(f"SELECT key, record_id FROM {self._key} WHERE {foldable}"), dtype=np.int64)
-        if len(pairs) and np.ptp(pairs[:, 1]) < MOST_APART:
-            self._execute(f"DELETE FROM {self._key} WHERE {foldable}")
-            self._add(run_of(pairs[:, 0], pairs[:, 1]))
-        self._kept.left = self._number(f"SELECT count(*) FROM {self._key}")
-        self._merge_due()
-
     def _merge_due(self) -> None:
         """Merge runs while there are enough of one size, and rewrite any in which much no longer counts."""
         sizes = dict(self._rows(f"SELECT id, length(offsets) / 4 FROM {self._run}"))
@@ -371,7 +431,7 @@ class KeyLists(Repository):
                 break
             sizes = dict(self._rows(f"SELECT id, length(offsets) / 4 FROM {self._run}"))
         unlisted = np.array(self._column(f"SELECT record_id FROM {self._off}"), dtype=np.int64)
-        for run_id, run in self._runs().items() if len(unlisted) >= _RUN_RECORDS else ():
+        for run_id, run in self._runs().items() if len(unlisted) >= _LOOK_RECORDS else ():
             # Unlisted records in the range of a run are nearly always its own.
             within = np.count_nonzero((unlisted >= run.first_id) & (unlisted <= run.last_id))
             if within > min(len(run.keys) // _KEYS_LEFT, _MOST_UNLISTED):

@@ -111,6 +111,7 @@ def rebuild(tx: SqliteTransaction, on_progress: Progress | None = None, *, sql_s
     for table, create in DERIVED.items():
         tx.connection.execute(f"DROP TABLE IF EXISTS {table}")
         tx.connection.execute(create).fetchall()
+    tx.forget_known()
     tx.connection.execute("DELETE FROM token_code WHERE typeof(codes) != 'blob'")
     maintenance.rebuild(tx, on_progress)
     tx.records.list_texts()

@@ -70,7 +70,7 @@ class SqliteConditions(Conditions):
     def of_metadata(self, keys: Sequence[str], operator: str, value: Any) -> Condition:
         pointer = "$" + "".join(f'."{key}"' for key in keys)
         if operator != "contains":
-            return self.by_value("", "json_extract(r.metadata, ?)", (pointer,), operator, value)
+            return self.by_value("metadata", "json_extract(r.metadata, ?)", (pointer,), operator, value)
         return Condition(
             "CASE json_type(r.metadata, ?) WHEN 'array' THEN EXISTS (SELECT 1 FROM json_each(r.metadata, ?) j "
             "WHERE j.value IS ?) WHEN 'text' THEN coalesce(instr(json_extract(r.metadata, ?), ?) > 0, 0) ELSE 0 END",
@@ -95,7 +95,7 @@ class SqliteRecords(Records):
 
     def __init__(self, transaction: SqliteTransaction) -> None:
         super().__init__(transaction)
-        self.texts = KeyLists(transaction, "text")
+        self.texts = KeyLists(transaction, "text", f"{TEXT_KEYS} AND id > ?")
 
     def ids_by_text(self, keys: Sequence[bytes]) -> dict[int, bytes]:
         by_number = {int.from_bytes(key, "little", signed=True): key for key in keys}
@@ -139,7 +139,11 @@ class SqliteStatements(Statements):
 
     def __init__(self, transaction: SqliteTransaction) -> None:
         super().__init__(transaction)
-        self._lists = KeyLists(transaction, "statement")
+        self._lists = KeyLists(
+            transaction, "statement",
+            "SELECT s.record_id, s.keys FROM statement s CROSS JOIN record r ON r.id = s.record_id "
+            "WHERE length(s.keys) > 0 AND r.superseded_at IS NULL AND s.record_id > ?",
+        )  # fmt: skip
 
     def entries(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         return self._lists.all()
@@ -423,11 +427,13 @@ def _parts(commit: Commit) -> tuple[int, int, int]:
 
 # Copies: the columns of SQLite's tables, whose values are checked, and the numbers from which it goes on.
 
-_PYTHON_TYPES = {"SERIAL": int, "ID": int, "FLAG": int, "INTEGER": int, "REAL": float, "TEXT": str, "BLOB": bytes}
+_PYTHON_TYPES: dict[str, type] = {
+    **dict.fromkeys(("SERIAL", "NEW_ID", "ID", "FLAG", "INTEGER"), int), "REAL": float, "TEXT": str, "BLOB": bytes,
+}  # fmt: skip
 
 
 class SqliteCopying(Copying):
-    """Every table that a copy takes over, and `sqlite_sequence`."""
+    """Every table that a copy takes over, and the last row ids in `meta` and `sqlite_sequence`."""
 
     _tx: SqliteTransaction
 
@@ -454,10 +460,12 @@ class SqliteCopying(Copying):
             self._tx.records.list_texts(rows[0][id], rows[-1][id])
 
     def last_ids(self) -> dict[str, int]:
-        return dict(self._rows("SELECT name, seq FROM sqlite_sequence WHERE name != 'feed'"))
+        given = {name: last for name, last in self._tx.read_last_ids().items() if last}
+        return dict(self._rows("SELECT name, seq FROM sqlite_sequence")) | given
 
     def _number_from(self, last_ids: dict[str, int]) -> None:
         for table, last in last_ids.items():
+            self._tx.number_from(table, last)
             # Only tables that never use an id again have a row there, once they have had one.
             numbered = self._execute(
                 "SELECT 1 FROM sqlite_schema WHERE name = ? AND sql LIKE '%AUTOINCREMENT%'", (table,)

@@ -135,6 +135,7 @@ class SqliteStore(Store):
                 with self._undone():
                     yield writer
                     self._check_begun(connection)
+                    writer.before_commit()
                     held_files = self._held if writer.wrote else None
                     if held_files is not None:
                         held_files.mark(connection, f"{writer.commit_name:x}")

@@ -10,6 +10,7 @@ import apsw
 
 from recallite.store.columns import Derive
 from recallite.store.sql.derived import WordNumbers
+from recallite.store.sql.maintenance import COPIED
 from recallite.store.sql.repository import insert_sql
 from recallite.store.sqlite.connection import id_array, sqlite_vec_version, value_array
 from recallite.store.sqlite.faults import raise_translated
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 # Scopes are among them, and a store may have very many.
 _MOST_KNOWN = 1024
+_NUMBERED = tuple(name for name, table in COPIED.items() if ("NEW_ID", "") in table.columns.values())
 
 
 class SqliteTransaction(Writer):
@@ -72,8 +74,9 @@ class SqliteTransaction(Writer):
         self._known: dict[Hashable, Any] | None = None
         self._known_before: dict[Hashable, Any] = {}
         self._version_before: int | None = None
-        # The last row id of each table that numbers its rows, read once a transaction.
+        # The last number that `new_ids` has given in each table, and whether this transaction has given any.
         self._last_ids: dict[str, int] = {}
+        self._gave_ids = False
         # The name of the commit that a write transaction becomes, a random number, and what had changed before it.
         self.commit_name = 0
         # The last row that it has added to the feed: its number and that name.
@@ -83,8 +86,8 @@ class SqliteTransaction(Writer):
     def begin_writing(self) -> None:
         """Prepare for a write transaction: what earlier ones read holds if no other connection has written since."""
         if self.connection.data_version() != self._version_before:
-            self._known_before = {}
-        self._known, self._last_ids = self._known_before, {}
+            self._known_before, self._last_ids = {}, {}
+        self._known, self._gave_ids = self._known_before, False
         self.commit_name, self.fed = _random(), None
         self._changes_before = self.connection.total_changes()
 
@@ -93,13 +96,20 @@ class SqliteTransaction(Writer):
         """Whether this write transaction has changed anything."""
         return self.connection.total_changes() != self._changes_before
 
+    def before_commit(self) -> None:
+        """Store the last numbers that a write transaction has given."""
+        if self._gave_ids:
+            rows = ", ".join(f"('last_{name}', CAST(:{name} AS TEXT))" for name in _NUMBERED)
+            self.connection.execute(
+                f"INSERT INTO meta VALUES {rows} ON CONFLICT (key) DO UPDATE SET value = excluded.value", self._last_ids
+            )
+
     def end_writing(self) -> None:
         """Note the end of the write transaction; what was rolled back has been forgotten."""
         self._known, self._version_before = None, self.connection.data_version()
 
     def forget_known(self) -> None:
         self._known_before.clear()
-        self._last_ids.clear()
 
     def known(self, key: Hashable, read: Callable[[], Known]) -> Known:
         if self._known is None:
@@ -121,11 +131,29 @@ class SqliteTransaction(Writer):
         return True
 
     def new_ids(self, table: str, count: int) -> list[int]:
-        if not self._last_ids:
-            self._last_ids.update(self.connection.execute("SELECT name, seq FROM sqlite_sequence"))
-        last = self._last_ids.get(table, 0)
+        # What is rolled back gives its numbers to nobody: `_last_ids` only grows until others have written.
+        self._last_ids = self._last_ids or self.read_last_ids()
+        last = self._last_ids[table]
         self._last_ids[table] = last + count
+        self._gave_ids = True
         return list(range(last + 1, last + 1 + count))
+
+    def number_from(self, table: str, last: int) -> None:
+        """Have `new_ids` give numbers above this one, and above those of all rows, in a table that it numbers."""
+        if table in _NUMBERED:
+            self._last_ids = self._last_ids or self.read_last_ids()
+            self._last_ids[table] = max(last, self.read_last_ids()[table])
+            self._gave_ids = True
+
+    def read_last_ids(self) -> dict[str, int]:
+        """The last number that was given in each table that `new_ids` numbers; 0 where none was."""
+        return {
+            name: self.connection.execute(
+                f"SELECT max(coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'last_{name}'), 0), "
+                f"coalesce((SELECT max(id) FROM {name}), 0))"
+            ).get
+            for name in _NUMBERED
+        }
 
     def insert(self, table: str, columns: str, rows: Iterable[Sequence[Any]]) -> None:
         if not isinstance(rows, list) or rows:

@@ -26,11 +26,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cache, cached_property, lru_cache
-from importlib.resources import files
-from typing import Any, NamedTuple, TypeAlias
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from recallite.text.dates.periods import EVERYWHERE, KINDS, RELATIVE, YEAR, Time
-from recallite.text.patterns import lazily
+from recallite.text.patterns import lazily, word_set
 from recallite.text.words import tokenize
 
 # The tense of a sentence as far as its verbs tell. `PatternCues` looks for patterns of verbs, `VerbCues` reads an
@@ -318,7 +318,7 @@ def read_language(name: str) -> Language:
     """Return the language of a file of this package: "english"."""
     import tomllib
 
-    table = tomllib.loads((files(__package__) / f"{name}.toml").read_text("utf-8"))
+    table = tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text("utf-8"))
     fragments = {name: _pattern(fragment, {}) for name, fragment in table.get("fragments", {}).items()}
 
     def patterns(key: str) -> dict[str, str]:
@@ -387,6 +387,9 @@ DOTTED_CENTURIES = (".19", ".20")
 """Strings, one of which is in every text that has a time but none of `time_terms`: index terms take 7.5.2023 for a
 version."""
 
+TIME_TERMS = Path(__file__).with_name("time_terms.txt")
+"""The list of `time_terms`."""
+
 
 @cache
 def languages() -> tuple[Language, ...]:
@@ -396,25 +399,23 @@ def languages() -> tuple[Language, ...]:
 
 @cache
 def time_terms() -> frozenset[str]:
-    """Index terms: every text with a time, in any language, has one of them."""
-    return frozenset().union(*(language.terms for language in languages()))
+    """Index terms: every text with a time, in any language, has one of them.
+
+    They are those of `languages`, which most questions do not need: they are listed, to be read in a twentieth of the
+    time. `python -m tests.unit.core.text.dates.test_stated` writes the list anew.
+    """
+    return word_set(TIME_TERMS.read_text("utf-8"))
 
 
 @cache
-def _gates() -> frozenset[str]:
-    """Index terms that select a form, of all languages: no other term of a text has to be looked at."""
-    return frozenset().union(*(language.gates for language in languages()))
-
-
-@cache
-def _function_words() -> frozenset[str]:
-    """Function words of all languages: a text has few of them, and only these are counted for each language."""
-    return frozenset().union(*(language.function_words for language in languages()))
+def _all(name: Literal["gates", "function_words"]) -> frozenset[str]:
+    """The `gates` or the function words of all languages: no other word of a text has to be looked at."""
+    return frozenset().union(*(getattr(language, name) for language in languages()))
 
 
 def terms_of_times(text: str, terms: Collection[str]) -> Collection[str] | None:
     """Return the index terms of a text that tell of a time, with the year of 7.5.2023; None if it names no time."""
-    gates = _gates().intersection(terms)
+    gates = _all("gates").intersection(terms)
     if any(map(text.__contains__, DOTTED_CENTURIES)) and (dotted := _DOTTED.search(text)) is not None:
         return {*gates, dotted[1]}
     return None if gates.isdisjoint(time_terms()) else gates
@@ -444,13 +445,13 @@ def languages_of(folded: str, terms: Collection[str]) -> list[Language]:
     candidates = [language for language in languages() if not language.terms.isdisjoint(terms)]
     if candidates == [english]:
         return candidates
-    words = _function_words().intersection(_WORDS.findall(folded[:_MOST_CHARS]))
+    words = _all("function_words").intersection(_WORDS.findall(folded[:_MOST_CHARS]))
     counts = {language: len(language.function_words & words) for language in languages()}
     best = max(counts[language] for language in candidates)
     if english in candidates and best == counts[english]:
         return [english]
     if counts[english] > best or (not best and len(candidates) > 1):
         return []
-    if any(counts[language] > best + 1 for language in languages() if language not in candidates):
+    if max(counts.values()) > best + 1:  # of one that is no candidate
         return []
     return [language for language in candidates if counts[language] == best]

@@ -223,22 +223,14 @@ def ranged(first: Time, last: Time) -> Time:
             begin = years_before(begin, 1)
         else:
             begin, end = last.begin, first.end
-    readings = _range_readings(first, last, begin, end)
-    return Time(begin, end, first.recurs and last.recurs, retold=True, readings=readings)
-
-
-def _range_readings(first: Time, last: Time, begin: date, end: date) -> Readings | None:
-    """Return the readings of a range: in doubt if one of its ends is; without a year the last or the next one."""
+    # In doubt if one of its ends is; without a year the last or the next one.
+    readings: Readings | None = DOUBT
     if last.readings is None and (first.readings is None or first.recurs):
-        return None if (first.begin < last.end or first.recurs) else DOUBT
-    if not (first.recurs and last.recurs) or last.readings is None:
-        return DOUBT
-    with suppress(ValueError):
-        if last.readings == DOUBT or first.readings == DOUBT:
-            return DOUBT
-        coming = Days(years_before(begin, -1), years_before(end, -1))
-        return Readings(Days(begin, end), coming)
-    return DOUBT
+        readings = None if (first.begin < last.end or first.recurs) else DOUBT
+    elif first.recurs and last.recurs and last.readings is not None and DOUBT not in (last.readings, first.readings):
+        with suppress(ValueError):
+            readings = Readings(Days(begin, end), Days(years_before(begin, -1), years_before(end, -1)))
+    return Time(begin, end, first.recurs and last.recurs, retold=True, readings=readings)
 
 
 def years_before(day: date, years: int) -> date:
@@ -328,10 +320,6 @@ def _season(match: _Match, today: date, language: Language) -> Time:
     return season(_year_of(match), language.seasons[match["season"]], today)
 
 
-def _quarter(match: _Match, today: date, language: Language) -> Time:
-    return months(int(match["year"]), 3 * int(match["quarter"]) - 2, 3, today)
-
-
 def _year(match: _Match, today: date, language: Language) -> Time:
     return years(int(match["year"]))
 
@@ -370,8 +358,7 @@ def _weekday_of_week(match: _Match, today: date, language: Language) -> Time:
 
 
 def _number(match: _Match, language: Language) -> int:
-    words = match["number"]
-    return int(words) if words.isdecimal() else language.numbers[words]
+    return int(match["number"]) if match["number"].isdecimal() else language.numbers[match["number"]]
 
 
 def _from_now(match: _Match, today: date, language: Language, sign: int = 1) -> Time:
@@ -392,14 +379,6 @@ def _within(match: _Match, today: date, language: Language) -> Time:
     if language.relative[match["relative"]] == LAST:
         return Time(_shifted(today, -number, unit), today + timedelta(1))
     return Time(today, _shifted(today, number, unit) + timedelta(1))
-
-
-def _named(match: _Match, today: date, language: Language) -> Time:
-    return _one_day(today + timedelta(language.named[match["named"]]))
-
-
-def _weeks(match: _Match, today: date, language: Language) -> Time:
-    return near_week(language.weeks[match["weeks"]], today)
 
 
 def _part(match: _Match, today: date, language: Language) -> Time:
@@ -448,15 +427,15 @@ KINDS: dict[str, tuple[str, Callable[[_Match, date, Language], Time]]] = {
     "edge": ("edge", _edge),
     "month_of_year": ("relative", _month_of_year),
     "month_year": ("month", _month),
-    "quarter": ("year", _quarter),
+    "quarter": ("year", lambda match, today, _: months(int(match["year"]), 3 * int(match["quarter"]) - 2, 3, today)),
     "season_year": ("season", _season),
     "weekday_of_week": ("weekday", _weekday_of_week),
     "ago": ("unit", partial(_from_now, sign=-1)),
     "from_now": ("unit", _from_now),
     "ahead": ("unit", _ahead),
     "within": ("relative", _within),
-    "weeks": ("unit", _weeks),
-    "named": ("named", _named),
+    "weeks": ("unit", lambda match, today, language: near_week(language.weeks[match["weeks"]], today)),
+    "named": ("named", lambda match, today, language: _one_day(today + timedelta(language.named[match["named"]]))),
     "part": ("relative", _part),
     "near": ("relative", _near),
     "weekday": ("weekday", _weekday),

@@ -74,7 +74,6 @@ LONGEST_TEXT = 400
 _LIMIT_CHARS = 24
 _SENTENCE_END = lazily(r"(?<=[.!?])(?<!\b\w\.)(?<!\b(?:mr|ms|dr|st)\.)(?<!\d\.)\s+|\n+")
 _CLAUSE_END = lazily(r"[,;:()\u2013\u2014]|\b(?:and|but|so|because|that|which|who|when|while|then)\b")
-_BARE = frozenset(("weekday", "month", "season"))
 _WORD_BEFORE = lazily(r"(?<![^\W\d_])[^\W\d_]+ $")
 _QUOTED = lazily(r"[\"\u201c\u201d\u00ab\u00bb\u201e]")
 # "Saturday Night Live" is a name; "on Saturday Dana came" is not.
@@ -113,7 +112,14 @@ def stated_interval(text: str, terms: Collection[str], written_us: int) -> Inter
 def _resolved(text: str, folded: str, terms: Collection[str], written_us: int, language: Language) -> Interval | None:
     """Return the interval on which all times of a text in a language agree; None if there is none, or a doubt."""
     context, intervals = language.context, set()
-    mentions = _mentions(text, folded, terms, written_us, language)
+    mentions: deque[Mention] = deque()
+    for mention in language.find(folded, terms, date.fromordinal(_EPOCH + written_us // _DAY_US), question=False):
+        match = context.recurring.search(folded, max(0, mention.start - _LIMIT_CHARS), mention.start)
+        if match is not None and (match.lastgroup is None or mention.kind in ("weekday", "month", "season")):
+            continue
+        if _is_doubtful(text, folded, mention, language):
+            return None
+        mentions.append(mention)
     while mentions:
         mention = mentions.popleft()
         start, stop = _part_around(folded, mention.start, _SENTENCE_END)
@@ -136,19 +142,6 @@ def _resolved(text: str, folded: str, terms: Collection[str], written_us: int, l
             return None
         intervals.add(interval)
     return intervals.pop() if len(intervals) == 1 else None
-
-
-def _mentions(text: str, folded: str, terms: Collection[str], written_us: int, language: Language) -> deque[Mention]:
-    """Return the times of a text that do not recur; none if one of them is in doubt."""
-    mentions: deque[Mention] = deque()
-    for mention in language.find(folded, terms, date.fromordinal(_EPOCH + written_us // _DAY_US), question=False):
-        match = language.context.recurring.search(folded, max(0, mention.start - _LIMIT_CHARS), mention.start)
-        if match is not None and (match.lastgroup is None or mention.kind in _BARE):
-            continue
-        if _is_doubtful(text, folded, mention, language):
-            return deque()
-        mentions.append(mention)
-    return mentions
 
 
 def _limited(

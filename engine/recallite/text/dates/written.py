@@ -172,7 +172,13 @@ def stated_time(
         if len(readings) == 1 and readings[0].begin <= now + _DAY:
             times[changed] = readings[0]
         else:
-            unread[changed].append(Unread(name, value, _why(readings)))
+            why = "no day can be read from it; write it as 2024-03-05"
+            if len(readings) == 2:
+                day, month = (reading.begin.date() for reading in readings)
+                why = f"it may be {day} or {month}; write it as {day}"
+            elif readings:
+                why = f"{readings[0].begin.date()} is to come"
+            unread[changed].append(Unread(name, value, why))
     faults = [] if False in times else unread[False] or ([] if True in times else unread[True])
     return times.get(False), times.get(True), faults
 
@@ -231,15 +237,6 @@ def time_in_name(path: str) -> datetime | None:
     days += [_named_day(match[3], match[2], match[1]) for match in _DAY_FIRST_IN_NAME.finditer(name)]
     distinct = {day for day in days if day is not None}
     return distinct.pop() if len(distinct) == 1 else None
-
-
-def _why(readings: tuple[DateSpan, ...]) -> str:
-    if len(readings) == 2:
-        day, month = (reading.begin.date() for reading in readings)
-        return f"it may be {day} or {month}; write it as {day}"
-    if readings:
-        return f"{readings[0].begin.date()} is to come"
-    return "no day can be read from it; write it as 2024-03-05"
 
 
 def _names(properties: Mapping[str, Any]) -> list[tuple[bool, str]]:

@@ -83,10 +83,7 @@ class Clause(Struct, gc=False):
 # The verb of a clause: its relation, tense and negation, and whether it tells of change.
 
 _PLANS = frozenset(("plan", "want", "hope", "intend", "decid", "like", "aim", "expect", "agre", "commit", "need"))
-_STOPS = frozenset(("stop", "quit"))
-_STARTS = frozenset(("start", "begin"))
 _GETS, _DOES = frozenset(("got", "get", "gets")), frozenset(("do", "does", "did"))
-_SAME_PARTICIPLE = frozenset(("set", "cut", "put", "split", "hit", "hurt", "shut"))
 # What one did "whether" or "about", and has settled since.
 _DELIBERATES = lx.stems("debate consider weigh contemplate ponder think")
 # "The tool used to build it is Bazel."
@@ -194,7 +191,7 @@ def _adverb(word: Word, clause: Clause) -> bool:
 def _verbal(word: Word, being: str) -> bool:
     """Whether a word is the main verb; after "is" a base form is none: "is clean", "is open"."""
     if being and word.text == word.base and not word.text.endswith(("ing", "ed")):
-        return word.text in _SAME_PARTICIPLE
+        return word.text in ("set", "cut", "put", "split", "hit", "hurt", "shut")
     if word.stem in lx.VERBS:
         return True
     return len(word.text) > 4 and word.text.endswith(("ing", "ed") if being else "ed")
@@ -209,10 +206,10 @@ def _leads_on(words: Sequence[Word], i: int, clause: Clause) -> int:
         clause.negated = clause.negated or after == "not"
         clause.change = clause.change or stem == "decid"
         return 3 if after == "not" else 2
-    if stem in _STOPS and (after.endswith("ing") or after == "going_to"):
+    if stem in ("stop", "quit") and (after.endswith("ing") or after == "going_to"):
         clause.negated = clause.stopped = clause.now = True
         return 1
-    if stem in _STARTS and after.endswith("ing"):
+    if stem in ("start", "begin") and after.endswith("ing"):
         clause.change = clause.now = True
         return 1
     return 0
@@ -255,15 +252,12 @@ MOVES = {
 _REPLACES = lx.stems("replace substitute trade exchange supersede succeed")
 # Verbs that say the same of what came before, if they name it: "B succeeded A", "B took over from A".
 _SUCCEEDS = lx.stems("replace supersede succeed")
-_TARGETS = frozenset(("to", "into", "onto", "until"))
 _POSTPONES = lx.stems("reschedule postpone rebook")
 _HANDS = frozenset(("hand", "reassign"))
 _MENDS = lx.stems("fix repair resolve solve merge deliver ship approve reject")
 _RETURNS = lx.stems("send give bring take hand")
 _PUTS = lx.stems("put place leave keep store")
-_REMAKES = frozenset(("rewrit", "rebuild", "reimplement", "redesign"))
 _MAKES = frozenset(["make", "turn", "switch", "set", "mark", "get", "keep", "dye", "cut", "paint"])
-_ENDED = frozenset(("quit", "dump"))
 # Verbs of one relation.
 _ALIKE = {
     "resid": "live", "reloc": "live", "enrol": "studi", "attend": "studi", "join": "work", "commenc": "start",
@@ -272,14 +266,9 @@ _ALIKE = {
 # After these verbs the complement says what the subject is: "is called Ada".
 _STANDING = lx.stems("set schedule plan book call name locate base price rename expect headquarter")
 _PLACES = {"in": "in", "on": "in", "at": "in", "into": "in", "inside": "in", "onto": "in"}
-_DIRECTIONS = frozenset(("up", "down", "off", "out", "back", "away"))
-_AFTER_COMMA = frozenset(("not", "instead_of"))
 _DATES = frozenset((lx.DAY, lx.DATE))
-_LISTING = frozenset(("and", ","))
 _THEMSELVES = frozenset((lx.NAME, lx.IDENTIFIER, lx.NUMBER, lx.CLOCK, lx.DAY))
-_TIMES = frozenset((lx.CLOCK, lx.DAY, lx.DATE))
-_THEIRS = frozenset(("its", "his", "her", "their"))
-_YEAR = lazily(r"(?:19|20)\d\d")
+YEAR = lazily(r"(?:19|20)\d\d")
 _HOUR = lazily(r"(?:1?\d|2[0-4])(?:\.[0-5]\d)?")
 _SAYS = word_set("say says said think thinks guess believe believes reckon heard claims")
 _IGNORED = lx.FILLERS | lx.ARTICLES | (lx.BE - {"stay"})
@@ -328,7 +317,7 @@ class _Complement:
         word = words[i]
         kind = word.kind
         if kind == lx.COMMA:
-            if self.begun and not (i + 1 < len(words) and words[i + 1].text in _AFTER_COMMA):
+            if self.begun and not (i + 1 < len(words) and words[i + 1].text in ("not", "instead_of")):
                 self.into = self.rest
         elif kind in (lx.STOP, lx.MARK):
             pass
@@ -384,7 +373,7 @@ class _Complement:
             text in ("out_of", "off") and not last and (self.changes or clause.relation == "take")
         ):
             self.into = self.gone
-        elif (text in _TARGETS and (self.changes or self.into is self.gone)) or (
+        elif (text in ("to", "into", "onto", "until") and (self.changes or self.into is self.gone)) or (
             text == "for" and clause.relation in _POSTPONES
         ):
             self.begin("to")
@@ -412,7 +401,7 @@ class _Complement:
             self.parts[0][1].append(word)
         elif (
             (text == "left" and last)
-            or (text in _DIRECTIONS and self.changes)
+            or (text in ("up", "down", "off", "out", "back", "away") and self.changes)
             or (text == "about" and not last and words[i + 1].kind == lx.NUMBER)
         ):
             pass
@@ -458,7 +447,7 @@ def read_complement(
         parts = _changed(complement, clause)
     else:
         parts = _made(parts, clause)
-    done = clause.past or clause.perfect or clause.passive or must or verb in _ENDED
+    done = clause.past or clause.perfect or clause.passive or must or verb in ("quit", "dump")
     back = parts[0][1]
     if verb in _RETURNS and len(back) > 1 and back[-1].text == "back" and not clause.negated:
         clause.ends = done
@@ -480,7 +469,7 @@ def read_complement(
     clause.every = clause.stated.union(timely) if timely else clause.stated
     clause.rest = tuple(complement.rest)
     clause.gone = tuple(word for word in complement.gone if word.kind not in _DATES) or tuple(complement.gone)
-    clause.listed = len(clause.gone) > 1 and any(word.text in _LISTING for word in words[begin:])
+    clause.listed = len(clause.gone) > 1 and any(word.text in ("and", ",") for word in words[begin:])
 
 
 def _changed(complement: _Complement, clause: Clause) -> list[tuple[str, list[Word]]]:
@@ -496,7 +485,7 @@ def _changed(complement: _Complement, clause: Clause) -> list[tuple[str, list[Wo
     if verb in _HANDS and changed and not clause.passive:
         complement.gone += clause.head
     if changed and not clause.passive:
-        others = [word for word in changed if word.text not in _THEIRS]
+        others = [word for word in changed if word.text not in ("its", "his", "her", "their")]
         bare = len(changed) == 1 and changed[0].text.endswith("s") and not clause.definite
         if (
             others
@@ -519,7 +508,7 @@ def _made(parts: list[tuple[str, list[Word]]], clause: Clause) -> list[tuple[str
     stated = parts[0][1]
     if clause.passive or not stated:
         return parts
-    if clause.relation in _REMAKES and len(parts) > 1:
+    if clause.relation in ("rewrit", "rebuild", "reimplement", "redesign") and len(parts) > 1:
         clause.head, clause.relation, clause.change = tuple(stated), "be", True
         return parts[1:]
     if clause.relation in _MAKES and len(stated) > 1 and stated[-1].text in lx.STATUS:
@@ -553,9 +542,9 @@ def _chunks(
                 clock = word.value.replace(".", ":") if "." in word.value else f"{word.value}:00"
                 word = word.with_value(clock, kind=lx.CLOCK) if timely else word
                 into = "time" if timely else ""
-            elif word.kind in _TIMES:
+            elif word.kind in (lx.CLOCK, lx.DAY, lx.DATE):
                 into = "time"
-            elif len(words) == 1 and role == "in" and word.kind == lx.NUMBER and _YEAR.fullmatch(word.value):
+            elif len(words) == 1 and role == "in" and word.kind == lx.NUMBER and YEAR.fullmatch(word.value):
                 word, into = word.with_value(word.value, kind=lx.DATE), "time"  # "moved to Graz in 2009"
             elif word.text == "one" and len(words) > 1 and word is not words[-1]:
                 word = word.with_value("1", kind=lx.NUMBER)

@@ -48,7 +48,6 @@ _CHOOSING = frozenset(_TABLES["choosing"].split())
 _OF_VALUES, _CASES = frozenset(_TABLES["of_values"].split()), frozenset(_TABLES["cases"].split())
 _UNSAID = lx.FILLERS | lx.ARTICLES | lx.DEFINITE | lx.NOW | frozenset(_TABLES["unsaid"].split())
 _LEADING = _UNSAID | frozenset(_TABLES["leading"].split())
-_FORBIDS = frozenset(("never", "not", "stop", "avoid", "no"))
 _RELEASES = frozenset(("no_longer", "anymore", "not_anymore"))
 _OBLIGES, _ALLOWS = frozenset(("must", "need", "have")), frozenset(("may", "can"))
 _TELLING = frozenset(("always", "never", "not", "please", "should", "must", "may", "can", "to", "from_now"))
@@ -181,7 +180,7 @@ def _read(words: Sequence[Word]) -> Instruction | None:
     texts = [word.text for word in words]
     if not _ONCE.isdisjoint(texts):
         return None
-    begin, case, stance = _stance(words, _condition(words))
+    begin, case, stance = _stance(words)
     if begin is None:
         return None
     i, case_words = begin, list(case)
@@ -236,24 +235,18 @@ def _read(words: Sequence[Word]) -> Instruction | None:
     return Instruction(action, stance, values, frozenset(case_words), frozenset(gone), alone)
 
 
-def _condition(words: Sequence[Word]) -> int:
-    """The index after a case that leads in: "When I ask for code, ...", "For this project, ..."."""
-    first = next((i for i, word in enumerate(words) if word.text in _CASES or word.text not in _LEADING), 0)
-    if words[first].text in _CASES | {"for"}:
-        for i in range(first + 1, len(words) - 1):
-            if words[i].kind == lx.COMMA:
-                return i + 1
-    return 0
-
-
-def _stance(words: Sequence[Word], begin: int) -> tuple[int | None, list[str], int]:
+def _stance(words: Sequence[Word]) -> tuple[int | None, list[str], int]:
     """The place of the verb, the stems of the case before it, and what is said of the action."""
+    # A case leads in: "When I ask for code, ...", "For this project, ...".
+    first = next((i for i, word in enumerate(words) if word.text in _CASES or word.text not in _LEADING), 0)
+    commas = (i for i in range(first + 1, len(words) - 1) if words[i].kind == lx.COMMA)
+    begin = next(commas, -1) + 1 if words[first].text in _CASES | {"for"} else 0
     case = [word.stem for word in words[:begin] if word.kind != lx.COMMA and word.text not in _UNSAID]
     stance = 1
     for i in range(begin, len(words)):
         word = words[i]
         text = word.text
-        if text in _FORBIDS:
+        if text in ("never", "not", "stop", "avoid", "no"):
             stance = -1
         elif text in _RELEASES:
             stance = 0

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from recallite.text.patterns import lazily
 from recallite.text.statements import lexicon as lx
-from recallite.text.statements.clause import MOVES, Clause
+from recallite.text.statements.clause import MOVES, YEAR, Clause
 from recallite.text.statements.instructions import judge_instructions
 from recallite.text.statements.lexicon import SEVERAL
 from recallite.text.statements.properties import (
@@ -151,9 +151,6 @@ def spelled_alike(one: str, other: str) -> bool:
     )
 
 
-_YEAR = lazily(r"(?:19|20)\d\d")
-
-
 class Finding(NamedTuple):
     """What two clauses tell of their statements; `certain` as of `Verdict`."""
 
@@ -201,7 +198,7 @@ def compare(new: Property, old: Property, several: frozenset[str] = SEVERAL, *, 
     to_come = any(time == "tomorrow" or time.startswith("next ") for time in times) and "time" not in old.roles
     if (ours.plan and not theirs.plan) or to_come:
         return Finding("contradicts", f"{finding.reason}, but is to come")
-    long_ago = ours.change and (ours.rest or any(_YEAR.fullmatch(time[-4:]) for time in times))
+    long_ago = ours.change and (ours.rest or any(YEAR.fullmatch(time[-4:]) for time in times))
     if long_ago and all(word.kind in lx.TYPED for word in ours.rest) and "time" not in old.roles:
         return Finding("contradicts", f"{finding.reason}, but may be long ago")  # "moved to Kiel in 2009"
     if any(word.kind not in lx.TYPED for word in ours.rest) and new.relation != "be":
@@ -230,9 +227,17 @@ def _compared(new: Property, old: Property, several: frozenset[str]) -> Finding 
     if ours.former:
         held = not event and not theirs.negated and not ours.negated
         return Finding("supersedes", FORMER, True) if held and _holds_all(new, old) else None
-    if ours.negated != theirs.negated:
-        return _negated(new, old)
-    return None if ours.negated else _another_value(new, old, several, event=event)
+    if ours.negated == theirs.negated:
+        return None if ours.negated else _another_value(new, old, several, event=event)
+    # One says the opposite of the other.
+    alike = _holds_all(new, old) if ours.negated else _holds_all(old, new) and old.roles.keys() == new.roles.keys()
+    if not alike or ours.past != theirs.past:
+        return None
+    if ours.negated and (ours.stopped or ours.corrected):
+        return Finding("supersedes", ENDED if _says_more(new, old, ("time",)) else STOPPED, True)
+    if not ours.negated and (new.told or ours.yet or theirs.yet) and not ours.past:
+        return Finding("supersedes", HOLDS, True)
+    return Finding("contradicts", "negation")
 
 
 # Verbs that have one object of each kind.
@@ -390,22 +395,6 @@ def _holds_all(new: Property, old: Property) -> bool:
         if keys != others and not includes:
             return False
     return True
-
-
-def _negated(new: Property, old: Property) -> Finding | None:
-    """One says the opposite of the other."""
-    ours, theirs = new.clause, old.clause
-    if ours.negated:
-        if not _holds_all(new, old) or ours.past != theirs.past:
-            return None
-        if ours.stopped or ours.corrected:
-            return Finding("supersedes", ENDED if _says_more(new, old, ("time",)) else STOPPED, True)
-        return Finding("contradicts", "negation")
-    if not (_holds_all(old, new) and old.roles.keys() == new.roles.keys()) or ours.past != theirs.past:
-        return None
-    if (new.told or ours.yet or theirs.yet) and not ours.past:
-        return Finding("supersedes", HOLDS, True)
-    return Finding("contradicts", "negation")
 
 
 # Another value.

@@ -33,7 +33,6 @@ _LONGEST_FRAGMENT = 16
 # A capitalised word at the beginning of a sentence that is less rare may be no name.
 _UNNAMED_WEIGHT = 9.0
 _SILENT_KINDS = frozenset((lx.STOP, lx.COMMA, lx.MARK, lx.UNIT))
-_FIRST = frozenset(("i", "me", "my", "we", "our"))
 _KIN_KEYS = frozenset(ALIKE.get(stem, stem) for stem in lx.KIN)
 # What says more is never replaced as a whole, and nothing has to find it but an equal text.
 _MOST_STORED_CLAUSES, _MOST_STORED_WORDS = 2, 18
@@ -55,41 +54,35 @@ def keys_of(statement: Statement) -> tuple[int, ...]:
         about = clause.subject - lx.SPEAKERS
         if len(about) > 1 and not all(word.kind == lx.NAME for word in clause.head) and not about <= lx.UNRESOLVED:
             texts[f"about {' '.join(sorted(about))}"] = None
-    weights, headed, first = _content(statement)
+    weights: dict[str, float] = {}  # how rare its words are, in bits
+    names: list[str] = []
+    begins, first = True, False
+    for word in statement.words:
+        if word.kind in _SILENT_KINDS:
+            begins = word.kind == lx.STOP
+            continue
+        if word.weight:
+            weights[word.meaning] = word.weight
+            common = word.weight < _UNNAMED_WEIGHT or word.stem in lx.ATTRIBUTES
+            if word.kind == lx.NAME and not (begins and common):
+                names.append(word.meaning)
+        elif word.text in ("i", "me", "my", "we", "our"):
+            first = True
+        begins = False
     # Numbers and times name nothing alone.
     rare = sorted(
         [(-weight, key) for key, weight in weights.items() if weight >= _LEAST_WEIGHT and not key[0].isdigit()]
     )
     for _, key in rare[:_MOST_WORDS]:
         texts[f"word {key}"] = None
+    # The kin and names that are a subject or own one.
+    headed = {word.meaning for clause in statement.clauses for word in clause.head} & _KIN_KEYS.union(names)
     spoken = sorted(headed)[:2] or [statement.speaker if first else ""]
     subjects = {lx.SUBJECTS[key] for key in weights if key in lx.SUBJECTS}
     for subject in sorted(subjects)[:_MOST_SUBJECTS]:
         for person in spoken:
             texts[f"subject {person} {subject}"] = None
     return tuple(map(_hash64, list(texts)[:MAX_KEYS]))
-
-
-def _content(statement: Statement) -> tuple[dict[str, float], frozenset[str], bool]:
-    """How rare its words are, in bits, the kin and names that are a subject or own one, and whether "I" says it."""
-    weights: dict[str, float] = {}
-    names: list[str] = []
-    begins, first = True, False
-    for word in statement.words:
-        kind = word.kind
-        if kind in _SILENT_KINDS:
-            begins = kind == lx.STOP
-            continue
-        if word.weight:
-            weights[word.meaning] = word.weight
-            common = word.weight < _UNNAMED_WEIGHT or word.stem in lx.ATTRIBUTES
-            if kind == lx.NAME and not (begins and common):
-                names.append(word.meaning)
-        elif word.text in _FIRST:
-            first = True
-        begins = False
-    heads = frozenset([word.meaning for clause in statement.clauses for word in clause.head])
-    return weights, heads & _KIN_KEYS | heads.intersection(names), first
 
 
 # Statements that say they are over: "I used to live in Berlin", "Uses TSLint. Replaced by ESLint".
@@ -219,20 +212,16 @@ def stated_part(text: str, context: str | None = None) -> str:
     What "I" did or see says nothing of the matter, unless one value holds at a time: "I work at Acme".
     """
     text = text[:_MOST_READ]
-    _, bounds = sentences_of(text)
-    return joined(text, [(begin, end) for begin, end in bounds if _states(text[begin:end].strip(), context)])
-
-
-def _states(sentence: str, context: str | None) -> bool:
-    statement = statement_of(sentence, context, much=True)
-    if statement.question:
-        return False
-    own = lx.UNRESOLVED | {statement.speaker, "i"}
-    for clause in statement.clauses:
-        doubtful = clause.command or clause.unreal or not (clause.chunks or clause.passive)
-        if not doubtful and (clause.subject - own or any(True for _ in _slots(clause, SEVERAL))):
-            return True
-    return False
+    stated = []
+    for begin, end in sentences_of(text)[1]:
+        statement = statement_of(text[begin:end].strip(), context, much=True)
+        own = lx.UNRESOLVED | {statement.speaker, "i"}
+        for clause in () if statement.question else statement.clauses:
+            doubtful = clause.command or clause.unreal or not (clause.chunks or clause.passive)
+            if not doubtful and (clause.subject - own or any(True for _ in _slots(clause, SEVERAL))):
+                stated.append((begin, end))
+                break
+    return joined(text, stated)
 
 
 def things_of(text: str, context: str | None = None) -> tuple[tuple[object, int], ...]:

@@ -118,14 +118,19 @@ def _property(clause: Clause) -> Property:
     subject, relation, roles, head = clause.subject, clause.relation, dict(clause.chunks), clause.head
     told, owned = clause.now or clause.change or clause.corrected, clause.owned
     stated = roles.get("", ())
-    if relation == "have" and _tells_a_value(clause, stated):
+    valued = relation == "have" and stated and clause.rest and not clause.negated
+    if valued and (stated[0].text == "new" or stated[-1].stem in lx.ATTRIBUTES):
         # "Ada has a new phone number: 555", "I have a new landlord, Mr Webb".
         told = told or any(word.text == "new" for word in stated)
         added = tuple([word for word in stated if word.text != "new"])
         subject, relation, head, owned = subject | {word.key for word in added}, "be", (*head, *added), True
         roles = roles | {"": clause.rest}
-    elif relation == "be" and _tells_a_role(clause, stated) and "time" not in roles:
-        # "Karen is my boss" is of my boss.
+    elif (
+        relation == "be" and clause.definite and stated and is_named(clause.head) and not is_named(stated)
+        and lx.SEVERAL_NOUNS.isdisjoint(clause.nouns[-1:] or (stated[-1].stem,))  # "the vet of our cats": a vet
+        and "time" not in roles
+    ):  # fmt: skip
+        # "Karen is my boss" is of my boss, of whom there is one.
         subject = frozenset([word.key for words in roles.values() for word in words])
         head, owned, roles = stated, True, {"": head}
     elif relation == "use" and subject <= lx.SPEAKERS and roles.keys() == {"" if "" in roles else "in", "for"}:
@@ -162,21 +167,6 @@ def _property(clause: Clause) -> Property:
 
 def _limits_of(roles: dict[str, Words]) -> dict[str, list[str]]:
     return {role: keys_of_words(words) for role, words in roles.items() if role}
-
-
-def _tells_a_value(clause: Clause, stated: Words) -> bool:
-    """Whether somebody "has" what follows a comma or colon, an attribute or a new one."""
-    if not stated or not clause.rest or clause.negated:
-        return False
-    return stated[0].text == "new" or stated[-1].stem in lx.ATTRIBUTES
-
-
-def _tells_a_role(clause: Clause, stated: Words) -> bool:
-    """Whether a name is said to be "the" or "my" something, of which there is one."""
-    if not clause.definite or not stated or not is_named(clause.head) or is_named(stated):
-        return False
-    role = clause.nouns[-1:] or (stated[-1].stem,)  # "the vet of our cats": a vet
-    return lx.SEVERAL_NOUNS.isdisjoint(role)
 
 
 def is_named(words: Words) -> bool:

@@ -122,17 +122,15 @@ def _assignments(text: str) -> tuple[Clause, ...] | None:
         except msgspec.DecodeError:
             return None
         members = [(name, bytes(value).decode().strip('"')) for name, value in decoded.items()]
-    clauses = [_assignment(name, value) for name, value in members[:MAX_CLAUSES]]
+    clauses = []
+    for name, value in members[:MAX_CLAUSES]:
+        head, words = tuple(read_words(name)), tuple(read_words(value))
+        if len(words) != 1 or words[0].kind == lx.MARK:
+            words = tuple(read_words(f'"{value[:80]}"'))
+        stated = frozenset([word.key for word in words])
+        subject = frozenset([word.key for word in head])
+        clauses.append(Clause(subject, head, "be", (("", words),), stated, stated, assigned=True))
     return tuple(clauses) or None
-
-
-def _assignment(name: str, value: str) -> Clause:
-    head, words = tuple(read_words(name)), tuple(read_words(value))
-    if len(words) != 1 or words[0].kind == lx.MARK:
-        words = tuple(read_words(f'"{value[:80]}"'))
-    stated = frozenset([word.key for word in words])
-    subject = frozenset([word.key for word in head])
-    return Clause(subject, head, "be", (("", words),), stated, stated, assigned=True)
 
 
 # The clauses of a text: where each begins, its subject, and where its verb is.
@@ -146,10 +144,7 @@ _AUXILIARY = lx.BE | lx.MODALS | {"have", "has", "had", "do", "does", "did", "go
 # A verb's form after one of these is a noun: "my work", "a move".
 _NOUN_BEFORE = lx.DEFINITE | {"a", "an", "of", "'s", "this", "that", "for", "in", "no", "new"}
 _SINCE = frozenset(("from", "since", "after", "as_of", "starting", "beginning"))
-_GETS = frozenset(("get", "have", "chang"))
-_RELATIVE = frozenset(("who", "where", "that", "which"))
 _SAME_PAST = frozenset(("quit", "dump", "install", "cut", "put", "set", "split", "hit"))
-_ANAPHORS = frozenset(("it", "he", "she", "they", "that"))
 # What stands before a colon: "Correction: ...", "Reminder: ...".
 _HEADINGS = frozenset(("correct", "chang", "updat", "remind", "note", "news", "fact"))
 _CORRECTING = frozenset(("correct", "chang", "updat"))
@@ -158,7 +153,7 @@ _UNNAMED = lx.FILLERS | lx.ARTICLES | lx.NOW | lx.STOPPED | lx.NEGATIONS | lx.FO
 _AFTER_FORMER = lx.PRONOUNS | lx.DEFINITE | {","}
 _NAMING = frozenset((lx.NAME, lx.IDENTIFIER, lx.NUMBER))
 _LONGEST_TITLE = 4
-_SPANS = frozenset(("month", "week", "year", "now", "on"))
+_TELLS_NOTHING = lx.NOW | lx.CORRECTIONS | lx.PREPOSITIONS
 
 
 def clauses_of(words: Sequence[Word], speaker: str) -> tuple[list[Clause], bool]:
@@ -185,8 +180,14 @@ def clauses_of(words: Sequence[Word], speaker: str) -> tuple[list[Clause], bool]
                 clauses and any(word.stem in lx.SOURCES for word in part) and "not" not in {word.text for word in part}
             ):
                 clauses[-1].sourced = True
-            elif _says_something(part):
-                whole = False
+            elif whole:
+                # Whether it says something.
+                whole = not any(
+                    word.kind in (lx.NAME, lx.IDENTIFIER, lx.NUMBER, lx.CLOCK)
+                    or (word.kind == lx.WORD and word.text not in lx.FILLERS)
+                    for word in part
+                    if word.text not in _TELLS_NOTHING
+                )
     return clauses, whole
 
 
@@ -250,15 +251,6 @@ def _finite(word: Word) -> bool:
     return word.text != word.base or word.text.endswith(("ed", "s")) or word.text == "quit"
 
 
-def _says_something(words: Sequence[Word]) -> bool:
-    return any(
-        word.kind in (lx.NAME, lx.IDENTIFIER, lx.NUMBER, lx.CLOCK)
-        or (word.kind == lx.WORD and word.text not in lx.FILLERS)
-        for word in words
-        if word.text not in lx.NOW and word.text not in lx.CORRECTIONS and word.text not in lx.PREPOSITIONS
-    )
-
-
 def _clause(words: Sequence[Word], speaker: str, previous: Clause | None) -> Clause | None:
     """The clause that some words make; None if they have no verb."""
     clause = Clause()
@@ -266,7 +258,7 @@ def _clause(words: Sequence[Word], speaker: str, previous: Clause | None) -> Cla
     if begin + 1 < len(words) and words[begin].kind == lx.NAME and words[begin].stem in lx.VERBS:
         # A capitalised verb is a command, unless it is a name: then a verb of its own follows.
         following = words[begin + 1 : begin + (8 if words[begin].text.endswith("ing") else 4)]
-        named = any(after.text in _AUXILIARY or (after.kind == lx.WORD and _finite(after)) for after in following)
+        named = any(map(_is_finite, following))
         words = words if named else [*words[:begin], replace(words[begin], kind=lx.WORD), *words[begin + 1 :]]
     verb = _verb_of(words, begin)
     if verb is not None and words[verb].stem in lx.SOURCES and (inner := _quoted(words, verb)) is not None:
@@ -281,12 +273,15 @@ def _clause(words: Sequence[Word], speaker: str, previous: Clause | None) -> Cla
             # "Warehouse: parcel 1 is on shelf 4" tells of that parcel of the warehouse.
             label, begin, verb = tuple(words[begin:verb]), verb + 1, inner_verb
         else:
-            clause.assigned = not _is_speaker(words[begin:verb])
+            # What stands before ":" may be who speaks, not the name of a setting.
+            clause.assigned = not all(
+                word.kind in (lx.NAME, lx.NUMBER) or word.text in _PERSONS for word in words[begin:verb]
+            )
     head = tuple([word for word in words[begin:verb] if word.kind not in (lx.COMMA, lx.MARK)])
     if _UNNAMED.issuperset([word.text for word in head]):
         clause.command = previous is None
         head = () if previous is None else previous.head
-    elif previous is not None and len(head) == 1 and head[0].text in _ANAPHORS:
+    elif previous is not None and len(head) == 1 and head[0].text in ("it", "he", "she", "they", "that"):
         head = _antecedent(head[0].text, previous)
     clause.head = (*label, *head)
     clause.owned = any(
@@ -302,11 +297,6 @@ def _clause(words: Sequence[Word], speaker: str, previous: Clause | None) -> Cla
 
 def _is_finite(word: Word) -> bool:
     return word.text in _AUXILIARY or (word.kind == lx.WORD and _finite(word))
-
-
-def _is_speaker(words: Sequence[Word]) -> bool:
-    """Whether words before ":" may be who speaks, not the name of a setting."""
-    return all(word.kind in (lx.NAME, lx.NUMBER) or word.text in _PERSONS for word in words)
 
 
 def _quoted(words: Sequence[Word], verb: int) -> tuple[int, int] | None:
@@ -402,7 +392,7 @@ def _opener(words: Sequence[Word], begin: int) -> int | None:
             return None
         if word.text in lx.DEFINITE and i > begin + 1 and words[i - 1].text not in lx.PREPOSITIONS:
             return i
-        typed = typed or word.kind in lx.TYPED or word.stem in _SPANS
+        typed = typed or word.kind in lx.TYPED or word.stem in ("month", "week", "year", "now", "on")
     return None
 
 
@@ -410,7 +400,7 @@ def _antecedent(pronoun: str, previous: Clause) -> tuple[Word, ...]:
     """The words that a pronoun stands for: a person is the subject of the clause before, something its object."""
     stated = dict(previous.chunks).get("", ())
     personal = pronoun in ("he", "she", "they") and not any(word.text in lx.SPEAKERS for word in previous.head)
-    if stated and previous.relation in _GETS and not personal:
+    if stated and previous.relation in ("get", "have", "chang") and not personal:
         return (*previous.head, *stated)
     if stated and not personal and (previous.relation != "be" or previous.negated):
         return stated
@@ -431,7 +421,7 @@ def _verb_of(words: Sequence[Word], begin: int) -> int | None:
             elif word.stem in lx.VERBS and before not in _NOUN_BEFORE:
                 if not relative and (i == begin or before in lx.PRONOUNS or _is_verb(words, i)):
                     return i
-            elif i > begin and text in _RELATIVE:
+            elif i > begin and text in ("who", "where", "that", "which"):
                 relative = True
             elif before in lx.PRONOUNS and len(text) > 4 and text.endswith("ed"):
                 return i

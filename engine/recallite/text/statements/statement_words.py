@@ -33,7 +33,6 @@ _TOKEN = lazily(
 _INITIAL = lazily(r"\b[A-Z]\.$")
 _NUMBER = lazily(r"([$€£¥#@]?)(\d[\d.,:/-]*)([a-zA-Z%°]*)")
 _CLOCK = lazily(r"(\d{1,2})[:.](\d\d)")
-_ORDINAL = frozenset(("st", "nd", "rd", "th"))
 _RELATIVE = frozenset(("this", "next", "last"))
 # The words that begin a phrase; numbers and times may, too.
 _OPENING = frozenset(first for first, _ in lx.JOINED) | _RELATIVE | {"every", "each", "$"}
@@ -313,7 +312,7 @@ def _number(match: re.Match[str], lower: str) -> tuple[Word, ...]:
     digits = digits.rstrip(".,:/-")
     if sign in ("#", "@"):
         return (_word(lower, lx.IDENTIFIER, value=lower),)
-    if unit in _ORDINAL:
+    if unit in ("st", "nd", "rd", "th"):
         return (_word(digits, lx.DATE, value=digits),)
     clock = _CLOCK.fullmatch(digits)
     if clock and (":" in digits or unit in ("am", "pm", "h")) and int(clock[1]) < 25:

@@ -8,6 +8,7 @@ import uuid
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from recallite import Memory, NewRecord, Settings
@@ -377,6 +378,28 @@ def test_a_message_that_waits_for_its_vector_has_it_after_a_search(path, reopens
     if reopens:
         with Memory(path, embedder=WordEmbedder()) as memory:
             search(memory)
+
+
+@pytest.mark.parametrize("later", ["background", "reembed", "another embedder"])
+def test_a_long_message_that_waited_has_the_vectors_of_one_written_at_once(tmp_path, later):
+    def vectors(name, embedder):
+        told = " ".join(f"line {i} of a log" for i in range(2_000))
+        with Memory(tmp_path / name, embedder=embedder) as memory:
+            memory.sessions.open("s").append("tool", told)
+            assert memory.store.stats().pending == (embedder.fail is not None)
+            if later == "background":
+                embedder.fail = None
+                memory.remember("the boiler hums")  # after which some that wait are embedded
+        with Memory(tmp_path / name, embedder=WordEmbedder()) as memory:
+            memory.store.reembed()
+            (message,) = memory.list(kinds="session_message")
+            return memory.vectors([message.id])[message.id]
+
+    waits = WordEmbedder("others" if later == "another embedder" else "words")
+    waits.fail = None if later == "another embedder" else "raises"
+    at_once = vectors("at once", WordEmbedder())
+    assert len(at_once) > 1
+    assert np.array_equal(vectors("later", waits), at_once)
 
 
 def test_a_long_message_is_kept_whole_and_found_by_its_words(path):

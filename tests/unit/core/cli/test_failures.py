@@ -202,7 +202,7 @@ def test_a_damaged_store(run, db):
     run("import", "-", "--format", "text", stdin="".join(f"memory number {n}\n" for n in range(2000)))
     size = db.stat().st_size
     with db.open("r+b") as file:
-        file.seek(size // 4 // 8192 * 8192)
+        file.seek(size // 4 // 4096 * 4096)
         file.write(b"\xff" * (size // 2))
     for command in (("list", "--limit", "2000"), ("export", "-"), ("recall", "memory")):
         done = run(*command)

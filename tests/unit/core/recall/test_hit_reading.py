@@ -68,6 +68,30 @@ def test_of_a_long_text_the_passage_with_the_words_of_the_question_is_read(reade
         assert answers > 0.5 > other
 
 
+@pytest.mark.parametrize(
+    ("filler", "fact"),
+    [
+        ("今日は海がとても静かで、船員たちは古い物語を語った。", "User は Calder Freight で働いています。"),
+        ("大海很平静，船员们讲着古老的故事。", "User 在 Calder Freight 工作。"),
+        ("Море было спокойно, и матросы рассказывали старые истории. ", "User работает в Calder Freight. "),
+        ("1,204.50 + 33.7 = 1,238.20; ", "User works at Calder Freight; "),
+    ],
+)
+@pytest.mark.parametrize("context", [None, "船员", "The sailors. " * 12])
+def test_of_a_long_text_in_any_script_as_much_is_read_as_the_model_reads(reader, monkeypatch, filler, fact, context):
+    read = []
+    monkeypatch.setattr(AnswerReader, "answers", lambda _, __, texts: read.extend(texts) or [0.0])
+    question = "Is the user at Calder Freight?"
+    read_hits(
+        question, [7], [0.5], {7: Text(filler * 40 + fact + filler * 40, context)}, load_reading_weights().embedder
+    )
+    monkeypatch.undo()
+    (text,) = read
+    assert "Calder Freight" in text
+    assert text.startswith((context or "").strip())
+    assert reader.answers(question, [text]) != [None]
+
+
 def test_hits_are_read_only_with_the_embedder_of_the_fit():
     records = {0: Text(FACTS[0])}
     assert (

@@ -1,25 +1,26 @@
 from __future__ import annotations
 
-from itertools import accumulate
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from recallite.recall.query import words_of_tokens
+from recallite.embedding.protocol import QueryTokens
+from recallite.recall.query import token_arrays
 from recallite_kernels import composition
 
 IDF = {"carolin": 3.0, "support": 1.0, "group": 2.0, "e": 9.0}
 
 
 def weights(text, begins, idf=IDF):
-    parts = words_of_tokens(text, begins, list(idf))
+    tokens = QueryTokens(np.zeros((len(begins), 1), np.uint64), np.array(begins, np.int64), 1)
+    _, token_offsets, token_words, token_word_offsets, _ = token_arrays([text], [tokens], [list(idf)])
     asking = SimpleNamespace(
         vectors=np.empty((1, 1)),
         word_offsets=[0, len(idf)],
-        token_offsets=[0, len(begins)],
-        token_words=[word for part in parts for word in part],
-        token_word_offsets=[0, *accumulate(map(len, parts))],
+        token_offsets=token_offsets,
+        token_words=token_words,
+        token_word_offsets=token_word_offsets,
     )
     work = SimpleNamespace(token_weights=np.zeros(len(begins), np.float32), sizes=np.zeros(2, np.int64))
     composition.weigh_tokens(asking, 0, work, SimpleNamespace(idf=np.array(list(idf.values()), np.float32)))

@@ -12,10 +12,9 @@ from email.utils import format_datetime
 import pytest
 import stamina
 
-from recallite import Memory, Settings
+from recallite import Memory, Settings, remote
 from recallite.errors import InvalidInput, LanguageModelError
-from recallite.remote import language_model, service
-from recallite.remote.language_model import OpenAICompatible
+from recallite.remote import OpenAICompatible
 from tests.endpoint import Answer, said
 from tests.limits import LAST_RESORT_SECONDS, until
 
@@ -123,7 +122,7 @@ def test_an_answer_that_never_ends_is_a_timeout(server):
 
 
 def test_an_answer_that_is_too_large_is_not_read_to_its_end(server, model, monkeypatch):
-    monkeypatch.setattr(service, "MOST_BYTES", 100_000)
+    monkeypatch.setattr(remote, "MOST_BYTES", 100_000)
     server.otherwise = lambda asked: Answer(b"x" * 10_000, endless=True)
     with pytest.raises(LanguageModelError, match="answered more than 100,000 bytes"):
         model.complete(ASK)
@@ -257,8 +256,8 @@ def test_tokens_are_estimated_where_the_endpoint_does_not_count_them(server):
 
 def test_a_budget_of_a_span_begins_anew(server, monkeypatch):
     clock = [100.0]
-    monkeypatch.setattr(language_model.time, "monotonic", lambda: clock[0])
-    budget = language_model.Budget(most_calls=1, per_seconds=60)
+    monkeypatch.setattr(remote.time, "monotonic", lambda: clock[0])
+    budget = remote.Budget(most_calls=1, per_seconds=60)
     budget.take_call()
     clock[0] = 159.9
     with pytest.raises(LanguageModelError, match="1 calls in 60 s is spent"):

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from recallite import Memory, Settings
-from recallite.remote.language_model import OpenAICompatible
+from recallite.remote import OpenAICompatible
 from tests.endpoint import Answer, said
 
 LONG = (

@@ -11,7 +11,7 @@ from recallite import Memory, Workspace
 from recallite.embedding import load
 from recallite.errors import EmbedderError, InvalidInput, LanguageModelError
 from recallite.model.environment import ROUTED, address_of, named_language_model
-from recallite.remote.language_model import OpenAICompatible
+from recallite.remote import OpenAICompatible
 from recallite_notes.config import EmbeddingConfig, FlushConfig, WorkspaceConfig
 from recallite_server.main import main
 from tests.endpoint import Answer, embeddings, said
@@ -190,7 +190,7 @@ import os, socket, sys
 def refuse(*arguments, **named):
     raise SystemExit(f"a connection was opened: {arguments}")
 socket.socket.connect = socket.create_connection = socket.getaddrinfo = refuse
-from recallite.remote.service import _litellm
+from recallite.remote import _litellm
 _litellm()
 print(os.environ.get("RECALLITE_TEST_LEAK"), "litellm" in sys.modules)
 """

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from recallite import Memory
-from recallite.embedding import RemoteEmbedder, embed_documents, load
+from recallite.embedding import embed_documents, load
+from recallite.embedding.remote_embedder import RemoteEmbedder
 from recallite.errors import EmbedderError, EmbedderMismatch, InvalidInput
 from tests.endpoint import Answer, Clock, embeddings
 from tests.unit.core.memory.support import WordEmbedder
@@ -203,7 +204,7 @@ def test_recall_says_why_meaning_was_not_searched_without_asking_again(endpoint)
 
 def test_an_address_that_fails_at_the_start_is_not_asked_by_every_write_and_recall(endpoint, monkeypatch):
     clock = Clock()
-    monkeypatch.setattr("recallite.remote.service.monotonic", clock)
+    monkeypatch.setattr("recallite.remote.monotonic", clock)
     monkeypatch.setenv("EMBEDDING_PROVIDER", endpoint.url)
     monkeypatch.setenv("EMBEDDING_MODEL", "words")
     endpoint.down = True

@@ -29,7 +29,7 @@ def tables(database: apsw.Connection) -> list[str]:
 
 def make(path: Path, folder: Path) -> None:
     """Fill the store at `path`, and exchange changes with another; raises AssertionError if a table stays empty."""
-    with patch.object(key_lists, "_RUN_RECORDS", 8):  # else 64 records make a run of keys
+    with patch.object(key_lists, "_RECENT_RECORDS", 8):  # else 128 records make a run of keys
         fill(str(path), folder, notes=8)
     (folder / "exchange").mkdir()
     settings = Settings(index_snapshot=False)

@@ -11,7 +11,7 @@ from recallite.derivation import derive
 from recallite.errors import StoreCorrupt
 from recallite.store.opening import open_store
 from recallite.store.sqlite import key_lists
-from recallite.store.sqlite.key_lists import MOST_APART, keys_instead, read_run, run_of, to_merge
+from recallite.store.sqlite.key_lists import MOST_APART, KeyLists, keys_instead, read_run, run_of, to_merge
 
 MOST = 5
 
@@ -19,6 +19,8 @@ MOST = 5
 @pytest.fixture
 def store(tmp_path):
     store = open_store(str(tmp_path / "store.db"), derive=derive)
+    with store.atomic() as writer:
+        writer.connection.execute("CREATE TABLE kept (record_id INTEGER PRIMARY KEY, keys BLOB)")
     yield store
     store.close()
 
@@ -26,8 +28,8 @@ def store(tmp_path):
 @pytest.fixture
 def small(monkeypatch):
     """Runs that are made, merged and written again after a few records."""
-    monkeypatch.setattr(key_lists, "_RUN_RECORDS", 8)
-    monkeypatch.setattr(key_lists, "_RUN_ROWS", 40)
+    monkeypatch.setattr(key_lists, "_RECENT_RECORDS", 8)
+    monkeypatch.setattr(key_lists, "_LOOK_RECORDS", 8)
     monkeypatch.setattr(key_lists, "_SPARE", 1)
 
 
@@ -81,8 +83,20 @@ def packed(keys):
     return np.array(keys, dtype="<i8").tobytes()
 
 
+class Lists(KeyLists):
+    """Lists of records whose rows are in the table `kept`."""
+
+    def add(self, rows):
+        super().add(rows)
+        self._execute_many("INSERT INTO kept VALUES (?, ?)", rows)
+
+    def remove(self, rows, *, erase):
+        super().remove(rows, erase=erase)
+        self._execute_many("DELETE FROM kept WHERE record_id = ?", [(row[0],) for row in rows])
+
+
 def lists_of(transaction):
-    return transaction.records.texts
+    return Lists(transaction, "text", "SELECT record_id, keys FROM kept WHERE record_id > ?")
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -151,8 +165,9 @@ def test_what_is_rolled_back_is_found_no_more(store, small):
         oracle.check(lists_of(writer))
 
 
-def test_nothing_of_an_erased_key_is_left_in_the_file(store):
+def test_nothing_of_an_erased_key_is_left_in_the_file(store, monkeypatch):
     """Erased one after the other, as the key of one has overwritten that of the one before."""
+    monkeypatch.setattr(key_lists, "_RECENT_RECORDS", 64)
     with store.atomic() as writer:
         keys = {row_id: [11**17 + row_id, 13**16 * row_id % 2**62] for row_id in range(1, 101)}
         lists_of(writer).add([(each, packed(owned)) for each, owned in keys.items()])
@@ -173,7 +188,9 @@ def test_nothing_of_an_erased_key_is_left_in_the_file(store):
         assert [writer.connection.execute(f"SELECT count(*) FROM {table}").get for table in tables] == [0, 0, 0]
 
 
-def test_a_key_that_is_listed_again_after_it_was_erased_leaves_the_others(store):
+@pytest.mark.parametrize("recent", [64, 128])
+def test_a_key_that_is_listed_again_after_it_was_erased_leaves_the_others(store, monkeypatch, recent):
+    monkeypatch.setattr(key_lists, "_RECENT_RECORDS", recent)
     keys = {row_id: [row_id << 32] for row_id in range(1, 101)}
     again = [(1, packed(keys[1]))]
     with store.atomic() as writer:
@@ -184,6 +201,26 @@ def test_a_key_that_is_listed_again_after_it_was_erased_leaves_the_others(store)
             assert lists_of(writer).all()[0].tolist() == [*range(2, 101)]
             lists_of(writer).add(again)
             assert lists_of(writer).all()[0].tolist() == [*range(1, 101)]
+
+
+def test_the_newest_records_are_found_without_a_list(store):
+    """A write of one writes no page of a list; another process reads what is not in a run from the records."""
+    oracle = Oracle(3)
+    beside = open_store(store.path, derive=derive)
+    try:
+        for step in range(200):
+            with (beside if step % 3 else store).atomic() as writer:
+                lists_of(writer).add(oracle.new(1))
+                written = [
+                    writer.connection.execute(f"SELECT count(*) FROM text_{each}").get for each in ("run", "key")
+                ]
+                assert written == [step >= 127, 0]
+                if step % 20 == 0:
+                    oracle.check(lists_of(writer))
+        with beside.read() as reader:
+            oracle.check(lists_of(reader))
+    finally:
+        beside.close()
 
 
 def test_records_too_far_apart_are_in_no_run_together(store, small):

@@ -13,6 +13,7 @@ import pytest
 from recallite import Memory, Settings, restore_store
 from recallite.errors import InvalidInput, NotADatabase, StoreCorrupt, StoreError, StoreUnavailable
 from recallite.store.sqlite import restoring
+from recallite.store.sqlite.schema import PAGE_SIZE_BYTES
 from tests.limits import LAST_RESORT_SECONDS
 from tests.raising import raises
 from tests.unit.core.memory.support import PLAIN, STORING
@@ -87,9 +88,11 @@ def test_a_store_that_cannot_be_opened_is_replaced(saved, damage):
 
 def test_a_damaged_backup_changes_nothing(saved, tmp_path):
     path, backup = saved
+    database = apsw.Connection(backup)
+    root = database.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'record'").get
+    database.close()
     data = bytearray(Path(backup).read_bytes())
-    for page in range(12, 24):
-        data[page * 8192 : page * 8192 + 100] = b"\x07" * 100
+    data[(root - 1) * PAGE_SIZE_BYTES : (root - 1) * PAGE_SIZE_BYTES + 100] = b"\x07" * 100
     Path(backup).write_bytes(data)
     with pytest.raises(StoreCorrupt, match=r"backup\.db is damaged.*nothing was changed"):
         restore_store(backup, path)

@@ -44,7 +44,32 @@ def test_a_heading_with_nothing_under_it_goes_with_the_section_that_follows():
     ]
 
 
+def test_a_footnote_is_under_the_headings_of_what_refers_to_it():
+    text = (
+        "# Port\n\n## Fees\n\nDue at noon.[^1] Twice[^b].\n\n## Rest\n\nClosed.[^c]\n\n"
+        "[^1]: On weekdays.\n    Not in May.\n\n    Nor in June.\n[^b]: https://port.test\n[^c]: Since March.\n"
+        "[^d]: Nobody asks.\n"
+    )
+    expected = [
+        ("# Port\n\n## Fees\n\nDue at noon.[^1] Twice[^b].", ("Port", "Fees")),
+        ("## Rest\n\nClosed.[^c]", ("Port", "Rest")),
+        ("[^1]: On weekdays.\n    Not in May.\n\n    Nor in June.\n[^b]: https://port.test", ("Port", "Fees")),
+        ("[^c]: Since March.\n[^d]: Nobody asks.", ("Port", "Rest")),
+    ]
+    assert [(chunk.text, chunk.headings) for chunk in cut(text)] == expected
+    titled = cut(text.replace("[^1]: On", "## Notes\n\n[^1]: On"))
+    assert [(chunk.text[:8], chunk.headings[1]) for chunk in titled[2:]] == [
+        ("## Notes", "Fees"), ("[^c]: Si", "Rest"), ("[^d]: No", "Notes"),
+    ]  # fmt: skip
+    # Small sections join each other, and no note joins them.
+    text = text.replace("Closed", "Closed " * 100).replace("Due", "Due " * 100)
+    size = ChunkSize(1000, 0, None, 50)
+    chunks = chunk_markdown(text, token_starts(text), size)
+    assert [chunk.headings for chunk in chunks] == [headings for _, headings in expected]
+
+
 def test_headings_are_plain_text():
+    assert cut("# Fees {#fees .open}\n\nText.")[0].headings == ("Fees",)
     chunks = cut("# The `write()` *verb*: [docs](http://a) &amp; <b>more</b> \\# ##\n\nText.")
     assert chunks[0].headings == ("The write() verb: docs & more #",)
 

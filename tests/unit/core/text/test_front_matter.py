@@ -34,6 +34,29 @@ def test_values_are_those_of_json_and_dates_stay_as_written():
     assert text[begin:] == "# Body\n"
 
 
+def test_front_matter_of_toml():
+    text = (
+        '+++\n# Hugo\ntitle = "A note"\ndate = 2026-01-02\nat = 2026-01-02T10:00:00Z\ntags = ["a", "b"]\nlimit = inf\n'
+        "large = 99999999999999999999\n[extra]\nratio = 0.5\n+++\n# Body\n"
+    )
+    values, begin = front_matter(text)
+    assert values == {
+        "title": "A note", "date": "2026-01-02", "at": "2026-01-02 10:00:00+00:00", "tags": ["a", "b"], "limit": "inf",
+        "large": "99999999999999999999", "extra": {"ratio": 0.5},
+    }  # fmt: skip
+    assert text[begin:] == "# Body\n"
+
+
+def test_one_bad_value_of_toml_leaves_the_others():
+    values, begin = front_matter('+++\ntitle = "A note"\ndate = 2026-1-2\ntags = ["a"]\n+++\nBody')
+    assert (values, begin) == ({"title": "A note", "date": "2026-1-2", "tags": ["a"]}, 54)
+
+
+@pytest.mark.parametrize("text", ["+++\nA rule of pluses\n+++\n", "+++\na = 1\n", "+++\na: 1\n---\n"])
+def test_what_is_no_front_matter_of_toml(text):
+    assert front_matter(text) == ({}, 0)
+
+
 @pytest.mark.parametrize("ends", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
 def test_any_line_ends_and_a_byte_order_mark(ends, mark):

@@ -2,7 +2,10 @@ from __future__ import annotations
 
 import pytest
 
+from recallite.text import words
+from recallite.text.patterns import read_tables
 from recallite.text.words import (
+    ASKED_APART,
     FOREIGN_PATH,
     PATH,
     QUESTION_TERMS,
@@ -37,6 +40,13 @@ def test_the_file_is_small_and_every_term_is_an_index_term(path):
 def test_words_that_ask_are_no_stop_words_and_stay_in_the_query():
     assert QUESTION_TERMS.isdisjoint(STOP_TERMS)
     assert {"use", "rememb", "pleas"} <= QUESTION_TERMS
+
+
+def test_words_that_ask_in_other_scripts_are_listed_as_their_terms():
+    tables = read_tables(words.__file__)
+    unspaced = {term for word in tables["asking_words_unspaced"].split() for term in query_terms(word)}
+    assert unspaced == ASKED_APART < QUESTION_TERMS
+    assert all(term in tokenize(term) for term in QUESTION_TERMS if not term.isascii())
 
 
 @pytest.mark.parametrize(

@@ -174,7 +174,7 @@ def test_records_wait_until_they_have_a_vector_or_are_refused(store):
         embedder = writer.vectors.register_embedder(**EMBEDDER)
         first, second = writer.records.insert([row("a", pending=True), row("b", scope="/s", pending=True)], embedder)
         waiting = writer.vectors.waiting(10)
-        assert [row_id for row_id, _, _ in waiting] == [first, second]
+        assert [row_id for row_id, *_ in waiting] == [first, second]
         assert writer.vectors.count_waiting() == writer.vectors.count_lacking(embedder) == 2
         made = {first: parts(1), second: Parts((), problem="too long", refused=True)}
         writer.vectors.set(embedder, writer.vectors.unchanged(waiting, made), active=True)
@@ -183,7 +183,7 @@ def test_records_wait_until_they_have_a_vector_or_are_refused(store):
         assert (writer.vectors.count_refused("/"), writer.vectors.count_refused("/other")) == (1, 0)
         assert writer.vectors.refused("/s", 5) == [("b", None, "too long")]
         writer.vectors.forget_refusals(embedder.id)
-        assert [row_id for row_id, _, _ in writer.vectors.waiting(10)] == [second]
+        assert [row_id for row_id, *_ in writer.vectors.waiting(10)] == [second]
 
 
 def test_a_vector_of_a_text_that_has_changed_is_left_out(store):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recallite.text.dates.languages import fold, languages, literals_of
+from recallite.text.dates.languages import TIME_TERMS, fold, languages, literals_of, time_terms
 from recallite.text.dates.periods import KINDS
 from recallite.text.dates.stated import stated_interval
 from recallite.text.words import tokenize
@@ -103,3 +104,12 @@ def test_what_a_pattern_matches_has_its_literals(text):
             assert any(each in folded for each in form.literals), form.kind
         if form.kind in ("days", "date", "month_year") and (match := form.pattern.search(folded)):
             assert any(map(str.isdigit, match[0]))
+
+
+def test_the_terms_that_are_listed_are_those_of_every_language():
+    assert time_terms() == {term for language in languages() for term in language.terms}
+
+
+if __name__ == "__main__":
+    listed = sorted({term for language in languages() for term in language.terms})
+    TIME_TERMS.write_text(textwrap.fill(" ".join(listed), 120, break_on_hyphens=False) + "\n", "utf-8")

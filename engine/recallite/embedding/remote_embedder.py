@@ -13,7 +13,7 @@ from msgspec import Struct
 from recallite.errors import EmbedderError, EmbedderReason
 from recallite.model.checks import check_count
 from recallite.model.environment import ModelAddress
-from recallite.remote.service import CONTENT_REFUSED, EndpointError, cleaned, open_service
+from recallite.remote import CONTENT_REFUSED, EndpointError, cleaned, open_service
 
 if TYPE_CHECKING:
     from collections.abc import Callable
