@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from recallite.embedding import Embedder
-    from recallite.store.values import Found
+    from recallite.store.sql.record_reading import Found
 
 EMBEDDERS = ("default", "instant", "all-minilm-l6-v2")
 TRANSCRIPTS = ("friendsqa", "molweni", "qmsum")

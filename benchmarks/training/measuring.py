@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from recallite.engine import Engine
     from recallite.recall.request import Request
-    from recallite.store.values import Found
+    from recallite.store.sql.record_reading import Found
 
 
 class MeasuredQuery(NamedTuple):

@@ -27,9 +27,9 @@ from benchmarks.training.data import read, sources
 from benchmarks.training.logistic import fit_logistic
 from recallite import Memory, Settings
 from recallite.embedding import load
+from recallite.model.filters import CHUNK_KIND
 from recallite.recall.calibration import FILE
 from recallite.recall.request import recall_arguments
-from recallite.store.values import CHUNK_KIND
 
 EMBEDDERS = ("default", "instant")
 NOTES = "rust-lang/rfcs"

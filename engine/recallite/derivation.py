@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from recallite.model.filters import MESSAGE_KIND
+from recallite.model.filters import CHUNK_KIND, MESSAGE_KIND
 from recallite.store.columns import StatementForm, Texts, Words
-from recallite.store.values import CHUNK_KIND
 from recallite.text.reading import Reading, read_texts
 from recallite.text.standing import Standing, standing_of_each
 from recallite.text.statements import frames_of, outline_of, statement_of

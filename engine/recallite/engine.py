@@ -31,9 +31,10 @@ from recallite.model.environment import (
 from recallite.model.records import Record
 from recallite.model.settings import Settings
 from recallite.store.opening import open_store
+from recallite.store.sql.records import Access
+from recallite.store.sql.vectors import EmbedderRow
 from recallite.store.store import Store
 from recallite.store.transaction import Writer
-from recallite.store.values import Access, EmbedderRow
 from recallite.system.messages import Deferred, shown
 from recallite.system.numerics import kernel_errors, kernels
 from recallite.system.telemetry import logger

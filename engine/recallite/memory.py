@@ -49,12 +49,12 @@ if TYPE_CHECKING:
     from recallite.documents.knowledge import Knowledge
     from recallite.embedding.protocol import Embedder
     from recallite.engine import Engine
+    from recallite.model.records import Direction
     from recallite.recall import pipeline
     from recallite.remember import change, pending, prepare, relations, write
     from recallite.remote import LanguageModel
     from recallite.review.memory_review import MemoryReview
     from recallite.store.store import Progress
-    from recallite.store.values import Direction
     from recallite.system import numerics
     from recallite.transfer.memory_transfer import MemoryTransfer
     from recallite.upkeep import MemoryStore

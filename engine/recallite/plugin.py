@@ -33,9 +33,9 @@ from recallite.model.records import NewRecord
 from recallite.remember.embed import embed_rows, identity_for, insert_rows
 from recallite.remember.prepare import Arguments, prepare_all
 from recallite.remember.relations import RowRefused
+from recallite.store.columns import Row
 from recallite.store.store import Store
 from recallite.store.transaction import Reader, Writer
-from recallite.store.values import Row
 from recallite.system.messages import shown
 
 if TYPE_CHECKING:

@@ -36,7 +36,7 @@ class MemoryStore(Namespace):
         with engine.store.read() as reader:
             refused = reader.vectors.refused(self._scope, _REFUSED_SHOWN)
             index = engine.index.describe() if self._scope == "/" else {}
-            unreadable = reader.uncompared.unreadable() if self._scope == "/" else []
+            unreadable = reader.comparisons.unreadable() if self._scope == "/" else []
         kernels = numerics.kernels.status()
         notes = [] if engine.embedder.failure is None else [engine.embedder.failure]
         notes += notes_on(figures["embedder"], engine.embedder.cohort)

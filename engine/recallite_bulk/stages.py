@@ -32,8 +32,8 @@ from recallite.recall.request import RecallOptions, build_request, recall_argume
 from recallite.remember.embed import EmbeddedText, embed_rows
 from recallite.remember.prepare import as_new_record, content_id, prepare
 from recallite.remember.write import is_skipped
+from recallite.store.columns import Row
 from recallite.store.opening import shown_path, store_exists
-from recallite.store.values import Row
 from recallite.system.numerics import kernel_errors
 from recallite_bulk.arrow import Table, hits_table, new_records, new_records_table, questions
 

@@ -13,10 +13,10 @@ from recallite.agents.sessions import plain_text
 from recallite.engine import Engine
 from recallite.errors import InvalidInput, LanguageModelError
 from recallite.model.environment import named_language_model
+from recallite.model.filters import CHUNK_KIND
 from recallite.recall.pipeline import recall_queries
 from recallite.recall.request import build_request
 from recallite.remote import LanguageModel
-from recallite.store.values import CHUNK_KIND
 from recallite.system.messages import shown
 from recallite.system.numerics import kernel_errors
 from recallite.text.quotes import announced, stripped_head, stripped_tail, visible, without_quotes

@@ -35,8 +35,8 @@ from recallite.remember.document_writing import (
     write_documents,
 )
 from recallite.remember.pending import embed_pending, start_over
+from recallite.store.sql.services import DocumentRow
 from recallite.store.store import Progress
-from recallite.store.values import DocumentRow
 from recallite.system.messages import fault_text, install_command
 from recallite.text.chunking import LEAST_TOKENS, ChunkSize, chunk_markdown, with_columns, with_properties
 from recallite.text.front_matter import context_of, decode, front_matter, properties_text, short_name, short_values

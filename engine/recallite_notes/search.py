@@ -19,13 +19,13 @@ from recallite.engine import Engine
 from recallite.errors import EmbedderError, EmbedderMismatch, InvalidInput
 from recallite.model.checks import check_query, now_us
 from recallite.model.configuration import Section, declared
+from recallite.model.filters import CHUNK_KIND
 from recallite.model.records import Hit, Plain
 from recallite.model.settings import Profile
 from recallite.recall.calibration import is_fitted_for, least_confidence, passage_weights
 from recallite.recall.pipeline import recall_queries
 from recallite.recall.request import ANSWER_SHARE, MAX_LIMIT, Request, build_request
 from recallite.recall.snippets import cut_snippet
-from recallite.store.values import CHUNK_KIND
 from recallite.system.messages import shown
 from recallite.system.numerics import kernel_errors, kernels
 from recallite.text.questions import read_question

@@ -28,9 +28,9 @@ from recallite.model.settings import Settings
 from recallite.recall.pipeline import recall_queries
 from recallite.recall.request import build_request
 from recallite.store.opening import is_address, open_store, shown_path, store_exists
+from recallite.store.sql.maintenance import CopyMark
 from recallite.store.store import Progress, Store
 from recallite.store.transaction import Reader, Writer
-from recallite.store.values import CopyMark
 from recallite.system.messages import shown
 from recallite.system.telemetry import traced
 

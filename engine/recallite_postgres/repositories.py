@@ -19,28 +19,30 @@ from numpy.typing import NDArray
 
 from recallite.errors import Conflict, StoreError
 from recallite.model.reports import ErasureReceipt
-from recallite.store.columns import RowColumns
-from recallite.store.sql.blocks import COLUMNS, ROWS_A_BLOCK, Blocks, Changes, Table, term_block
+from recallite.store.columns import Parts, RowColumns
+from recallite.store.sql.blocks import (
+    COLUMNS,
+    ROWS_A_BLOCK,
+    Blocks,
+    Change,
+    Changes,
+    Columns,
+    Commit,
+    LinkBlock,
+    Operation,
+    Table,
+    TermBlock,
+    TokenBlock,
+    term_block,
+)
 from recallite.store.sql.derived import Lexicon
-from recallite.store.sql.maintenance import COPIED, CopiedRow, Copying, Erasure, not_proven, receipt
+from recallite.store.sql.maintenance import COPIED, CopiedRow, Copying, Erased, Erasure, not_proven, receipt
 from recallite.store.sql.meta import IndexSnapshot
 from recallite.store.sql.records import Records
 from recallite.store.sql.repository import IN_ARRAY, ORDERS, Condition, Conditions
 from recallite.store.sql.schema import TABLES
 from recallite.store.sql.services import Sessions
-from recallite.store.sql.vectors import EmbeddingCache, PackedVectors, Vectors, pack
-from recallite.store.values import (
-    Change,
-    Columns,
-    Commit,
-    EmbedderRow,
-    Erased,
-    LinkBlock,
-    Operation,
-    Parts,
-    TermBlock,
-    TokenBlock,
-)
+from recallite.store.sql.vectors import EmbedderRow, EmbeddingCache, PackedVectors, Vectors, pack
 from recallite.system.folders import is_of_user
 from recallite.system.messages import shown
 

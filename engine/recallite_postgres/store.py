@@ -18,13 +18,12 @@ from recallite.model.reports import ErasureReceipt, Problem, Verification
 from recallite.store.columns import Derive, without_deriving
 from recallite.store.sql import maintenance, verifying
 from recallite.store.sql.derived import WordNumbers
-from recallite.store.sql.maintenance import drop_unused
+from recallite.store.sql.maintenance import Erased, drop_unused
 from recallite.store.sql.maintenance import unfinished as unfinished_copy
 from recallite.store.sql.repository import insert_sql
 from recallite.store.sql.verifying import REBUILD, figures, found
-from recallite.store.store import Progress, Store
+from recallite.store.store import Progress, Store, TenantRow
 from recallite.store.transaction import Writer
-from recallite.store.values import Erased, TenantRow
 from recallite.system.turnstile import Turnstile, gives_way
 from recallite_postgres.connection import (
     # A transaction: the repositories on one connection, and the locks that it holds.

@@ -10,7 +10,7 @@ from recallite.errors import InvalidInput
 from recallite.model import checks
 from recallite.model.records import Plain
 from recallite.plugin import engine_of
-from recallite.store.values import TenantRow
+from recallite.store.store import TenantRow
 from recallite.system.messages import shown
 
 if TYPE_CHECKING:

@@ -19,9 +19,10 @@ from recallite.memory import Memory
 from recallite.model.checks import now_us
 from recallite.model.filters import Filter, FilterFields
 from recallite.plugin import EngineHandle, engine_of
+from recallite.store.sql.blocks import Commit
 from recallite.store.sql.record_reading import Labels
+from recallite.store.sql.vectors import EmbedderRow
 from recallite.store.transaction import Reader
-from recallite.store.values import Commit, EmbedderRow
 from recallite.text.words import STOP_WORDS
 
 MAX_POINTS = 100_000
@@ -120,7 +121,7 @@ class MemoryMap:
         bound = engine.within(filter, fields, takes_as_of=False)
         with engine.read() as reader:
             plane = self._plane(reader, engine)
-            labels = reader.overview.labels(bound, now_us())
+            labels = reader.records.labels(bound, now_us())
             left_out = reader.records.count_replaced(bound, now_us())
         return _points(labels, plane, engine.scope, left_out)
 

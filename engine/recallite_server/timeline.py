@@ -41,7 +41,7 @@ def timeline(
     engine = engine_of(memory)
     bound = engine.within(filter, fields)
     with engine.read() as reader:
-        days = reader.overview.count_by_day(bound, now_us())
+        days = reader.records.count_by_day(bound, now_us())
     counts: Counter[date] = Counter()
     for number, memories in days:
         day = _FIRST_DAY + timedelta(days=number)

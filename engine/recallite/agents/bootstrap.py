@@ -16,10 +16,9 @@ from recallite.engine import Engine
 from recallite.errors import InvalidInput
 from recallite.model import checks
 from recallite.model.authority import rank_of, said_by
-from recallite.model.filters import Filter
+from recallite.model.filters import CHUNK_KIND, Filter
 from recallite.model.records import Hit, Record, SourceRef
 from recallite.model.settings import resolve_profile
-from recallite.store.values import CHUNK_KIND
 from recallite.system.messages import shown
 from recallite.text.quotes import visible
 from recallite.text.standing import ANSWERING, standing_part

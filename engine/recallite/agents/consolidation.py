@@ -19,8 +19,10 @@ from recallite.model.settings import Consolidation
 from recallite.plugin import EngineHandle
 from recallite.remember.write import write_rows
 from recallite.remote import LanguageModel, ask
+from recallite.store.columns import Row
+from recallite.store.sql.relations import LinkRow
+from recallite.store.sql.services import CycleRow
 from recallite.store.transaction import Reader, Writer
-from recallite.store.values import CycleRow, LinkRow, Row
 from recallite.system.asynchrony import AsyncService, awaited
 from recallite.system.messages import fault_text, shown
 from recallite.system.telemetry import logger, traced
@@ -209,7 +211,7 @@ class Consolidator(Service):
     def cycles(self, agent: str | None = None, *, limit: int = 10) -> list[Cycle]:
         """Return the reports of the last cycles, newest first."""
         with self._engine.store.read() as reader:
-            rows = reader.consolidations.of_scope(self._scope(agent), checks.check_count(limit, "limit"))
+            rows = reader.tiers.cycles(self._scope(agent), checks.check_count(limit, "limit"))
         return [self._to_public(Cycle, row) for row in rows]
 
     def facts(self, messages: Iterable[Mapping[str, Any]]) -> list[Fact] | None:
@@ -237,7 +239,7 @@ class Consolidator(Service):
         # The next episode tries again.
         with self._engine.afterwards("consolidation"):
             with self._engine.store.read() as reader:
-                if reader.consolidations.new_episodes(scope, settings.threshold) < settings.threshold:
+                if reader.tiers.new_episodes(scope, settings.threshold) < settings.threshold:
                     return
             if not settings.extract or self._engine.language_model is None:
                 self._run(scope, None, new_from=settings.threshold)
@@ -266,13 +268,13 @@ class Consolidator(Service):
     def _run(self, scope: str, extractor: Extractor | None, *, new_from: int) -> Cycle:
         while True:
             with self._engine.store.read() as reader:
-                last = reader.consolidations.last(scope)
-                trigger = reader.consolidations.last_episode(scope)
-                due = reader.consolidations.new_episodes(scope, new_from) >= new_from
+                last = reader.tiers.last_cycle(scope)
+                trigger = reader.tiers.last_episode(scope)
+                due = reader.tiers.new_episodes(scope, new_from) >= new_from
                 # Without an extractor episodes are only counted; the next cycle with one reads them.
                 after = 0 if last is None else last.trigger_id if extractor is None else last.replayed_id
                 counts = due or new_from == 1
-                between = reader.consolidations.episodes_between(scope, after, trigger) if counts else []
+                between = reader.tiers.episodes_between(scope, after, trigger) if counts else []
                 unread = extractor is not None and bool(between)
                 episodes = list(reader.records.get_many(between)) if unread else []
             if not due and not unread:
@@ -325,21 +327,21 @@ class Consolidator(Service):
         try:
             with giving_way(), engine.atomic() as writer:
                 writer.records.touch(accesses)
-                if writer.consolidations.last(cycle.scope) != last:
+                if writer.tiers.last_cycle(cycle.scope) != last:
                     return None
                 if due:
-                    compressed, pruned = writer.consolidations.compress(cycle.scope, cycle.trigger_id, settings)
+                    compressed, pruned = writer.tiers.compress(cycle.scope, cycle.trigger_id, settings)
                     cycle = cycle._replace(compressed=compressed, pruned=pruned)
                 promoted = self._promote(writer, cycle.scope, facts, rows, identity)
                 cycle = cycle._replace(promoted=promoted)
                 if due:
-                    writer.consolidations.add(cycle)
+                    writer.tiers.add_cycle(cycle)
                 elif last is not None:
                     cycle = last._replace(
                         replayed_id=cycle.replayed_id, replayed=cycle.replayed, promoted=last.promoted + promoted,
                         error=cycle.error,
                     )  # fmt: skip
-                    writer.consolidations.change(cycle)
+                    writer.tiers.change_cycle(cycle)
         except BaseException:
             engine.accesses.put_back(accesses)
             raise

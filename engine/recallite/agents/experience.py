@@ -15,7 +15,7 @@ from msgspec import Struct
 from recallite.agents.service_base import Service
 from recallite.errors import InvalidInput
 from recallite.model import checks
-from recallite.store.values import stored_json
+from recallite.store.sql.repository import stored_json
 from recallite.system.asynchrony import AsyncService, awaited
 from recallite.system.messages import shown
 from recallite.text.words import STOP_TERMS, tokenize
@@ -126,7 +126,7 @@ class Experience(Service):
         scope = self._scope(agent)
         with self._engine.atomic([scope]) as writer:
             key = scope, kind, pattern
-            writer.experience.add_run(key, success=success, steps=steps, tokens=tokens, now=checks.now_us())
+            writer.tiers.add_run(key, success=success, steps=steps, tokens=tokens, now=checks.now_us())
 
     def record_recovery(self, *, tool: str, error: str, recovery: str, agent: str | None = None) -> None:
         """Record the recovery from an error of a tool; for each tool and error pattern the latest one is kept."""
@@ -137,7 +137,7 @@ class Experience(Service):
         scope = self._scope(agent)
         with self._engine.atomic([scope]) as writer:
             key = scope, name, error_pattern(message)
-            writer.experience.add_recovery(key, error=message, recovery=cure, now=checks.now_us())
+            writer.tiers.add_recovery(key, error=message, recovery=cure, now=checks.now_us())
 
     def tips(
         self,
@@ -160,8 +160,8 @@ class Experience(Service):
         count = checks.check_count(limit, "limit")
         scopes = list(dict.fromkeys([self._base, self._scope(agent)]))
         with self._engine.store.read() as reader:
-            patterns = reader.experience.patterns(scopes, task_type)
-            recoveries = [] if tool is None else reader.experience.recoveries(scopes, checks.check_name(tool, "tool"))
+            patterns = reader.tiers.patterns(scopes, task_type)
+            recoveries = [] if tool is None else reader.tiers.recoveries(scopes, checks.check_name(tool, "tool"))
         recovered: list[Tip] = []
         if error is not None:
             error_words = error_pattern(_message(error, "error"))

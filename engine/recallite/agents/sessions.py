@@ -28,8 +28,9 @@ from recallite.remember.embed import MESSAGE_CHARS, embed_rows, identity_for, in
 from recallite.remember.prepare import Arguments, prepare_all, uuid7
 from recallite.remember.write import embed_some_pending
 from recallite.store.columns import RowColumns
+from recallite.store.sql.repository import stored_json
+from recallite.store.sql.services import SessionRow, SnapshotRow
 from recallite.store.transaction import Reader, Writer
-from recallite.store.values import SessionRow, SnapshotRow, stored_json
 from recallite.system.asynchrony import AsyncService, awaited, awaited_service
 from recallite.system.messages import shown
 

@@ -254,10 +254,10 @@ class Procedures(Tier[Procedure]):
         new = self._new(agent, text, values, {"context": name, "tags": tags, "importance": importance})
         (row,), identity = self._handle.prepare([new])
         with self._engine.atomic() as writer:
-            row_id = writer.procedures.named(row.scope, name)
+            row_id = writer.tiers.procedure_named(row.scope, name)
             if row_id is None:
                 (row_id,) = insert_rows(writer, [row], identity)
-                writer.procedures.set_rate(row_id, FIRST_RATE)
+                writer.tiers.set_rate(row_id, FIRST_RATE)
             else:
                 old = writer.records.get(row_id)
                 check_speaker(f"procedure {row.context!r}", old.authority, "change")
@@ -266,7 +266,7 @@ class Procedures(Tier[Procedure]):
                 changed = ("metadata", "importance", "authority", "updated_at")
                 writer.records.change_columns(row_id, {name: getattr(row, name) for name in changed}, row.tags)
             if success_rate is not None:
-                writer.procedures.set_rate(row_id, success_rate)
+                writer.tiers.set_rate(row_id, success_rate)
             procedure = self._item(writer, row_id)
         if row.pending:
             self._engine.may_have_pending = True
@@ -280,7 +280,7 @@ class Procedures(Tier[Procedure]):
         checks.check_flag(success, "success")
         with self._engine.atomic() as writer:
             row_id = self._row_id(writer, procedure, agent)
-            writer.procedures.count_outcome(row_id, success=success, first_rate=FIRST_RATE, weight=WEIGHT)
+            writer.tiers.count_outcome(row_id, success=success, first_rate=FIRST_RATE, weight=WEIGHT)
             return self._item(writer, row_id)
 
     def list(
@@ -298,7 +298,7 @@ class Procedures(Tier[Procedure]):
         # A name that cannot be stored matches none.
         storable = isinstance(id, str) and len(id) <= checks.MAX_QUERY_CHARS
         if storable and id == (key := checks.check_query(id)):
-            for find in (reader.procedures.named, reader.procedures.with_id):
+            for find in (reader.tiers.procedure_named, reader.tiers.procedure_with_id):
                 row_id = find(scope, key)
                 if row_id is not None:
                     return row_id
@@ -306,7 +306,7 @@ class Procedures(Tier[Procedure]):
 
     def _items(self, reader: Reader, records: Iterable[Record]) -> builtins.list[Procedure]:
         records = builtins.list(records)
-        uses = reader.procedures.uses([record.id for record in records])
+        uses = reader.tiers.uses([record.id for record in records])
         procedures = []
         for record in records:
             rate, use_count, success_count = uses.get(record.id, (FIRST_RATE, 0, 0))

@@ -17,7 +17,7 @@ from recallite.model import checks
 from recallite.model.records import Record
 from recallite.plugin import EngineHandle
 from recallite.remember.prepare import uuid7
-from recallite.store.values import stored_json
+from recallite.store.sql.repository import stored_json
 from recallite.system.asynchrony import AsyncService, awaited, awaited_service
 from recallite.system.messages import shown
 
@@ -195,7 +195,7 @@ class Working(Service):
         """Replace the items by the saved ones, the newest that fit the capacity; returns them."""
         with self._lock:
             with self._engine.store.read() as reader:
-                text = reader.working.load(self._scope(self._agent))
+                text = reader.tiers.working(self._scope(self._agent))
             saved = [] if text is None else stored_json(text, "the saved working memory", list[WorkingItem])
             self._state = self._state._replace(items=tuple(saved[-self._state.capacity :]))
             return self.items()
@@ -242,7 +242,7 @@ class Working(Service):
         valid = [structs.replace(item, content=policy.clean_json(item.content)) for item in map(_validated, items)]
         text = msgspec.json.encode(valid).decode()
         with self._engine.atomic() as writer:
-            writer.working.save(self._scope(self._agent), text, checks.now_us())
+            writer.tiers.save_working(self._scope(self._agent), text, checks.now_us())
 
 
 class AsyncWorking(AsyncService[Working]):

@@ -33,7 +33,7 @@ from recallite.remember.document_writing import (
     delete_documents,
     write_documents,
 )
-from recallite.store.values import DocumentRow
+from recallite.store.sql.services import DocumentRow
 from recallite.system import plugins
 from recallite.system.folders import Stamp, compile_patterns, kind_of, printable, read_steady, walk
 from recallite.system.messages import install_command, shown, without_userinfo

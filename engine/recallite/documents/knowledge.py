@@ -20,12 +20,13 @@ from recallite.documents.document import DeletedDocument, Document, Ingested, Li
 from recallite.documents.ingesting import Ingest, IngestOptions, Progress, stored_metadata
 from recallite.errors import InvalidInput, NotFound
 from recallite.model import checks
+from recallite.model.filters import CHUNK_KIND
 from recallite.model.records import Hit, Hits
 from recallite.model.settings import WritePolicy
 from recallite.recall.request import RecallOptions
 from recallite.remember.document_writing import delete_documents
 from recallite.remember.write import check_policy
-from recallite.store.values import CHUNK_KIND, DocumentRow
+from recallite.store.sql.services import DocumentRow
 from recallite.system.asynchrony import AsyncService, awaited
 from recallite.system.messages import shown
 from recallite.system.telemetry import traced

@@ -16,6 +16,7 @@ from recallite.memory import Memory
 from recallite.model.filters import FilterFields, bound_filter
 from recallite.model.records import (
     Changes,
+    Direction,
     Hit,
     Hits,
     Link,
@@ -29,7 +30,6 @@ from recallite.model.records import (
 )
 from recallite.model.reports import Forgotten, Imported
 from recallite.model.settings import WritePolicy
-from recallite.store.values import Direction
 from recallite.system.messages import shown
 
 MEDIA_TYPES = {"jsonl": "application/jsonl", "csv": "text/csv", "text": "text/plain; charset=utf-8"}

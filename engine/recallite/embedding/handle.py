@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from recallite.embedding.cohort import Cohort
     from recallite.embedding.protocol import Embedded
     from recallite.embedding.tokens import Measure
-    from recallite.store.values import Parts
+    from recallite.store.columns import Parts
 
 
 class EmbeddedQuery(NamedTuple):

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from recallite.store.values import NEVER
+from recallite.store.sql.repository import NEVER
 from recallite.system.files import zeros, zeros_on_disk
 
 Scalar = TypeVar("Scalar", bound=np.generic)
@@ -35,7 +35,9 @@ class Growable(Generic[Scalar]):
         self.array: NDArray[Scalar] = self._data
         # Rows from here on are zero, and their pages have not been written.
         self._written = 0
-        self._folder: str | None = None
+        # Where a large array that grows is mapped from an unlinked file, with an eighth to spare, so that the system
+        # can page it out. None, or a folder where that fails: it stays in memory.
+        self.folder: str | None = None
 
     @classmethod
     def over(cls, data: NDArray[Scalar], size: int) -> Growable[Scalar]:
@@ -49,11 +51,24 @@ class Growable(Generic[Scalar]):
 
     def reserve(self, rows: int) -> None:
         """Reserve capacity for at least `rows` rows in all, so that filling up to there copies nothing."""
-        if rows > len(self._data):
-            size = len(self.array)
-            grown = self._room(max(rows, 64))
-            grown[:size] = self.array
-            self._data, self.array, self._written = grown, grown[:size], size
+        if rows <= len(self._data):
+            return
+        rows, size, dtype, item_shape = max(rows, 64), len(self.array), self._data.dtype, self._data.shape[1:]
+        row_bytes = dtype.itemsize * math.prod(item_shape)
+        if 2 * rows * row_bytes < _LARGE_BYTES:
+            grown = np.zeros((2 * rows, *item_shape), dtype=dtype)
+        else:
+            mapped = None
+            if self.folder is not None:
+                try:
+                    mapped = zeros_on_disk((rows + rows // 8) * row_bytes, self.folder)
+                except OSError:
+                    self.folder = None
+            if mapped is None:
+                mapped = zeros(2 * rows * row_bytes, huge=rows * row_bytes >= _HUGE_BYTES)
+            grown = np.frombuffer(mapped, dtype=dtype).reshape(-1, *item_shape)
+        grown[:size] = self.array
+        self._data, self.array, self._written = grown, grown[:size], size
 
     def extend(self, rows: NDArray[Any]) -> None:
         """Append rows."""
@@ -98,28 +113,6 @@ class Growable(Generic[Scalar]):
     def truncate(self, size: int) -> None:
         """Drop the rows from `size` on."""
         self.array = self.array[:size]
-
-    def keep_in(self, folder: str) -> None:
-        """Map a large array that grows from an unlinked file in `folder`, with an eighth to spare.
-
-        The system can then page it out. Where that fails the array stays in memory.
-        """
-        self._folder = folder
-
-    def _room(self, rows: int) -> NDArray[Scalar]:
-        item = self._data.shape[1:]
-        row_bytes = self._data.dtype.itemsize * math.prod(item)
-        if 2 * rows * row_bytes < _LARGE_BYTES:
-            return np.zeros((2 * rows, *item), dtype=self._data.dtype)
-        mapped = None
-        if self._folder is not None:
-            try:
-                mapped = zeros_on_disk((rows + rows // 8) * row_bytes, self._folder)
-            except OSError:
-                self._folder = None
-        if mapped is None:
-            mapped = zeros(2 * rows * row_bytes, huge=rows * row_bytes >= _HUGE_BYTES)
-        return np.frombuffer(mapped, dtype=self._data.dtype).reshape(-1, *item)
 
 
 def filled(name: str) -> Any:
@@ -230,17 +223,14 @@ class NarrowColumn(Growable[Any]):
                 if -self._greatest <= least and most < self._greatest:
                     break
                 if np.dtype(wider).itemsize > self._data.itemsize:
-                    self._widen(wider)
+                    room, numbers = len(self._data) // 2, self.array
+                    none = np.flatnonzero(numbers == self._greatest)
+                    self._data = self.array = np.empty(0, dtype=wider)
+                    self._written = 0
+                    self.reserve(max(room, len(numbers)))
+                    super().extend(numbers)
+                    self._data[none] = self._greatest
         return values if len(known) == len(values) else np.where(never, self._greatest, values)
-
-    def _widen(self, wider: type[np.signedinteger[Any]]) -> None:
-        room, numbers = len(self._data) // 2, self.array
-        never = np.flatnonzero(numbers == self._greatest)
-        self._data = self.array = np.empty(0, dtype=wider)
-        self._written = 0
-        self.reserve(max(room, len(numbers)))
-        super().extend(numbers)
-        self._data[never] = self._greatest
 
 
 class SparseColumn:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recallite.index.growable import Growable, IndexPart, check_lengths, check_offsets, check_within, filled
-from recallite.store.values import TermBlock
+from recallite.store.sql.blocks import TermBlock
 from recallite.system.numerics import kernels
 from recallite.text.reading import MOST, NAME
 

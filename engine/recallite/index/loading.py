@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recallite.index.vectors import VectorIndex
-from recallite.store.sql.vectors import PackedVectors
+from recallite.store.sql.blocks import Blocks, TermBlock, TokenBlock
+from recallite.store.sql.vectors import EmbedderRow, PackedVectors
 from recallite.store.transaction import Reader
-from recallite.store.values import Columns, EmbedderRow, TermBlock, TokenBlock
 from recallite.system.parallel import run_tasks, usable_cpus
 from recallite.system.telemetry import logger
 
@@ -57,7 +57,7 @@ def load(
 
     def drain_all(one: Reader) -> None:
         for queue in queues:
-            queue.drain(one)
+            queue.drain(one.blocks.within(index.scope))
 
     with _readers(reader, another, worth_it=_last(ranges) >= _WORTH_A_THREAD) as readers:
         run_tasks([partial(drain_all, one) for one in readers])
@@ -68,12 +68,6 @@ def _columns(ranges: Sequence[Range], index: MemoryIndex, others: Sequence[Range
     """The other queues wait for it: the table says which rows their blocks belong to."""
     index.table.reserve(_last(ranges))
 
-    def read(source: Reader, bounds: Range) -> Columns:
-        return source.blocks.within(index.scope).column_range(bounds)
-
-    def append(columns: Columns, _: int) -> None:
-        index.table.append(columns)
-
     def finish() -> None:
         if index.vectors is not None:
             index.vectors.add_rows(len(index.table))
@@ -82,15 +76,14 @@ def _columns(ranges: Sequence[Range], index: MemoryIndex, others: Sequence[Range
         index.table.order_tags()
         index.graph.load()
 
-    return RangeQueue(ranges, read, append, finish)
+    return RangeQueue(
+        ranges, lambda blocks, bounds: blocks.column_range(bounds), lambda block, _: index.table.append(block), finish
+    )
 
 
 def _words(reader: Reader, index: MemoryIndex) -> RangeQueue:
     table, words = index.table, index.words
     ranges = reader.blocks.within(index.scope).ranges("terms")
-
-    def read(source: Reader, bounds: Range) -> TermBlock:
-        return source.blocks.within(index.scope).term_range(bounds)
 
     def append(block: TermBlock, number: int) -> None:
         first, stop = len(words), int(np.searchsorted(table.ids, ranges[number][1], side="right"))
@@ -105,7 +98,7 @@ def _words(reader: Reader, index: MemoryIndex) -> RangeQueue:
         index.before_inverting()
         words.invert()
 
-    return RangeQueue(ranges, read, append, finish, waits=True)
+    return RangeQueue(ranges, lambda blocks, bounds: blocks.term_range(bounds), append, finish, waits=True)
 
 
 def _vectors(
@@ -116,21 +109,18 @@ def _vectors(
     vectors.reserve(_last(ranges))
     ends: list[int] = []
 
-    def read(source: Reader, bounds: Range) -> PackedVectors:
-        return source.blocks.within(index.scope).vector_range(embedder, bounds)
-
     def append(block: PackedVectors, _: int) -> None:
         vectors.extend(block, index.table.rows_of)
         ends.append(len(vectors))
 
-    def read_tokens(source: Reader, bounds: Range) -> TokenBlock:
-        return source.blocks.token_code_range(bounds)
-
     def append_tokens(block: TokenBlock, number: int) -> None:
         index.tokens.extend(vectors.ids(np.arange(len(index.tokens), ends[number])), block)
 
-    tokens = RangeQueue(ranges, read_tokens, append_tokens, waits=True)
-    return RangeQueue(ranges, read, append, tokens.open, waits=True), tokens
+    tokens = RangeQueue(ranges, lambda blocks, bounds: blocks.token_code_range(bounds), append_tokens, waits=True)
+    queue = RangeQueue(
+        ranges, lambda blocks, bounds: blocks.vector_range(embedder, bounds), append, tokens.open, waits=True
+    )
+    return queue, tokens
 
 
 def _last(ranges: Sequence[Range]) -> int:
@@ -178,7 +168,7 @@ class RangeQueue:
     def __init__(
         self,
         ranges: Sequence[Range],
-        read: Callable[[Reader, Range], Any],
+        read: Callable[[Blocks, Range], Any],
         append: Callable[[Any, int], object],
         finish: Callable[[], object] = lambda: None,
         *,
@@ -198,7 +188,7 @@ class RangeQueue:
         self._closed = False
         self._append_ready()
 
-    def drain(self, reader: Reader) -> None:
+    def drain(self, blocks: Blocks) -> None:
         """Read ranges until none is left."""
         self._append_ready()
         while True:
@@ -206,7 +196,7 @@ class RangeQueue:
                 number = self._waiting.popleft()
             except IndexError:
                 return
-            self._blocks[number] = self._read(reader, self._ranges[number])
+            self._blocks[number] = self._read(blocks, self._ranges[number])
             self._append_ready()
 
     def _append_ready(self) -> None:

@@ -1,7 +1,7 @@
 """The in-memory index: columns, vectors, words and neighbours of every record, updated from the change feed.
 
-Below it: its lock for many readers or one writer, and `view_of`, which gives it under one filter to the kernel of a
-recall.
+Below it: its lock for many readers or one writer, `view_of`, which gives it under one filter to the kernel of a recall,
+and the rows that meet the conditions of a filter.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import reduce
 from operator import itemgetter
 from typing import Any, TypeVar
 
@@ -27,8 +28,9 @@ from recallite.index.loading import aligned, load
 from recallite.index.snapshot import UNFIT, Snapshot, SnapshotManager
 from recallite.index.table import INSTRUCTION, RecordTable, RowFilter
 from recallite.index.vectors import TokenIndex, VectorIndex
+from recallite.model.filters import And, Comparison, Expression, Filter, Not, Versions
+from recallite.store.sql.blocks import Change, Commit, LinkBlock
 from recallite.store.transaction import Reader
-from recallite.store.values import Change, Commit, LinkBlock
 from recallite.system.numerics import kernels
 
 _GENERATIONS = itertools.count(1)
@@ -93,11 +95,10 @@ class MemoryIndex:
         self._keep_in_folder()
 
     def _keep_in_folder(self) -> None:
-        folder = None if self._snapshots is None else self._snapshots.folder
-        if folder is not None:
+        if self._snapshots is not None and self._snapshots.folder is not None:
             for _, part in self._parts():
                 for array in part.growables().values():
-                    array.keep_in(folder)
+                    array.folder = self._snapshots.folder
 
     def corpus_statistics(self, scopes: tuple[int, ...] | None, kinds: tuple[str, ...] = ()) -> CorpusStatistics:
         """The statistics of the current records in these scopes, None for all, and of these kinds, () for all.
@@ -143,7 +144,7 @@ class MemoryIndex:
         grown[: len(listed)] = listed
         grown[self.table.known_rows(ids)] = 0
         grown[self.table.known_rows(read_ids(ids))] = 1
-        self._cache(("listing", key), (grown, seen))
+        self.cached("listing", key, lambda: (grown, seen), anew=True)
         return grown
 
     def rows(self, key: Hashable, read_ids: Callable[[], Sequence[int]]) -> NDArray[np.int64]:
@@ -171,26 +172,24 @@ class MemoryIndex:
 
         return self.cached("selection", key, select)
 
-    def cached(self, kind: str, key: Hashable, make: Callable[[], Value]) -> Value:
-        """The value that `make` returns, cached by kind and key until the index changes."""
-        values = self._values
-        entry = values.get((kind, key))
-        if entry is not None:
+    def cached(self, kind: str, key: Hashable, make: Callable[[], Value], *, anew: bool = False) -> Value:
+        """The value that `make` returns, cached by kind and key until the index changes or it is made `anew`."""
+        values, name = self._values, (kind, key)
+        entry = values.get(name)
+        if entry is not None and not anew:
             return entry[0]  # type: ignore[no-any-return]
-        value = make()
-        self._cache((kind, key), value)
-        return value
-
-    def _cache(self, key: tuple[str, Hashable], value: Any) -> None:
+        value, size = make(), 0
         # The masks of statistics are cached by themselves.
-        arrays = value if isinstance(value, tuple) else (value,)
-        size, values = sum([array.nbytes for array in arrays if isinstance(array, np.ndarray)]), self._values
+        for array in value if isinstance(value, tuple) else (value,):
+            if isinstance(array, np.ndarray):
+                size += array.nbytes
         with self._values_lock:  # recalls share the index: another thread may add while the oldest is being found
-            self._value_bytes -= values.pop(key, (None, 0))[1]
+            self._value_bytes -= values.pop(name, (None, 0))[1]
             while len(values) >= _VALUES_CACHED and self._value_bytes + size > _BYTES_CACHED:
                 self._value_bytes -= values.pop(next(iter(values)))[1]
             self._value_bytes += size
-            values[key] = value, size
+            values[name] = value, size
+        return value
 
     def _drop_values(self, *, only_added: bool) -> None:
         """Drop cached values that do not outlive a change; `only_added`: it only added current records."""
@@ -223,10 +222,8 @@ class MemoryIndex:
                 self.recalled = True
                 return
             self.lock.release_reading()
-            if self._contains(reader):
+            if not self.catch_up(reader):
                 reader.changes.refresh()
-            else:
-                self.catch_up(reader)
 
     @contextmanager
     def current(self, reader: Reader) -> Iterator[None]:
@@ -237,18 +234,19 @@ class MemoryIndex:
         finally:
             self.lock.release_reading()
 
-    def catch_up(self, reader: Reader) -> None:
-        """Update to the commit that `reader` sees."""
+    def catch_up(self, reader: Reader) -> bool:
+        """Update to the commit that `reader` sees; False where the index was there, or further, already."""
         if reader.uncommitted:  # it may be rolled back, and other threads share the index
             raise InvalidInput(
                 "memories that were written inside transaction() can be recalled after it: recall before the first "
                 "write, or use get() and list()"
             )
         if self._contains(reader):
-            return
+            return False
         with self.lock.writing():
             if not self._contains(reader):
                 self._update(reader)
+        return True
 
     def follow(self, reader: Reader, most: int) -> None:
         """Update after a write of at most `most` records, so that the next recall need not.
@@ -268,16 +266,23 @@ class MemoryIndex:
         """Update to the commit that `reader` sees, by `changes` if they were read already; call it in the lock."""
         others = None
         try:
-            if self.commit is None:
-                self._map_saved(reader)
+            if self.commit is None and self._snapshots is not None and self.scope == "/":
+                saved = self._snapshots.saved(reader)
+                if saved is not None:
+                    try:
+                        self.adopt(saved, reader.snapshot.identity().embedder_id)
+                        self._note_load("snapshot")
+                    except UNFIT:
+                        self._reset()
+                        self._snapshots.refused()
             if changes is None and self.commit is not None:
                 changes = reader.changes.since(self.commit)
-            if changes is not None and all(change.operation == "insert" for change in changes):
+            if changes is not None and {"insert"}.issuperset([change.operation for change in changes]):
                 others = self.table.others
             if changes is None or not self._apply(reader, changes):
                 self._load(reader)
                 others = None
-            self.waiting = reader.uncompared.ranges()
+            self.waiting = reader.comparisons.ranges()
             self.commit = reader.changes.commit()
         except BaseException:  # a lost server, for instance: half of a change is no index
             self._reset()
@@ -320,17 +325,6 @@ class MemoryIndex:
         parts: list[tuple[str, IndexPart]] = [("table", self.table), ("words", self.words), ("graph", self.graph)]
         return parts if self.vectors is None else [*parts, ("vectors", self.vectors), ("tokens", self.tokens)]
 
-    def _map_saved(self, reader: Reader) -> None:
-        saved = None if self._snapshots is None or self.scope != "/" else self._snapshots.saved(reader)
-        if self._snapshots is None or saved is None:
-            return
-        try:
-            self.adopt(saved, reader.snapshot.identity().embedder_id)
-            self._note_load("snapshot")
-        except UNFIT:
-            self._reset()
-            self._snapshots.refused()
-
     def _drop_saved(self) -> None:
         if self._snapshots is not None and self.scope == "/":
             self._snapshots.drop()
@@ -349,7 +343,7 @@ class MemoryIndex:
         self._load_links(reader.blocks.within(self.scope).links())
         for first in range(0, len(self.table), _FRAMES_AT_ONCE):
             self._read_frames(reader, self.table.ids[first : first + _FRAMES_AT_ONCE])
-        self.table.put_standing(reader.records.standing_ids(None))
+        self.table.put_standing(reader.records.standing())
         if self._snapshots is not None and self.scope == "/":
             self._snapshots.loaded(self)
 
@@ -396,12 +390,18 @@ class MemoryIndex:
             self.table.tombstone(sorted(gone))
             self.words.discount(open_rows)
         self._append(reader, sorted(new))
-        self._overwrite(reader, sorted(touched["update"] - gone - new))
-        if touched["frames"]:
-            self._read_frames(reader, np.array(sorted(touched["frames"] & self._held(touched["frames"])), np.int64))
+        if changed := sorted(touched["update"] - gone - new):
+            columns = reader.blocks.within(self.scope).columns(changed)
+            rows = self.table.known_rows(columns.ids)
+            self.graph.remove(rows)
+            self.table.overwrite(columns)
+            self._read_frames(reader, columns.ids)  # a change of kind changes them
+            self.graph.insert(rows)
+        if stated := touched["frames"] - new:
+            self._read_frames(reader, np.array(sorted(self._held(stated)), np.int64))
         if new or touched["update"]:
             ids = sorted(new | touched["update"])
-            self.table.put_standing(reader.records.standing_ids(ids), ids)
+            self.table.put_standing(reader.records.standing(ids), ids)
         relinked = sorted(touched["link"] | moved_in | (touched["text"] - touched["delete"]))
         if relinked:
             for row in self.table.known_rows(relinked).tolist():
@@ -417,8 +417,7 @@ class MemoryIndex:
         return set(ascending[live].tolist())
 
     def _append(self, reader: Reader, ids: list[int]) -> None:
-        columns = reader.blocks.within(self.scope).columns(ids) if ids else None
-        if columns is None or not len(columns.ids):
+        if not ids or not len((columns := reader.blocks.within(self.scope).columns(ids)).ids):
             return
         ids = columns.ids.tolist()
         rows = self.table.append(columns)
@@ -434,16 +433,6 @@ class MemoryIndex:
             self.vectors.extend(block, self.table.rows_of)
             added = self.vectors.ids(np.arange(first, len(self.vectors)))
             self.tokens.extend(added, reader.blocks.token_codes(added))
-
-    def _overwrite(self, reader: Reader, ids: list[int]) -> None:
-        if not ids:
-            return
-        columns = reader.blocks.within(self.scope).columns(ids)
-        rows = self.table.known_rows(columns.ids)
-        self.graph.remove(rows)
-        self.table.overwrite(columns)
-        self._read_frames(reader, columns.ids)  # a change of kind changes them
-        self.graph.insert(rows)
 
     def _read_frames(self, reader: Reader, ids: NDArray[np.int64]) -> None:
         self.table.put_frames(ids, reader.statements.frames(ids))
@@ -589,3 +578,75 @@ def _vectors(index: MemoryIndex, mask: NDArray[np.uint8] | None) -> kernels.Vect
         sketches, masks, indices, visible, *vectors.parts_by_row, vectors.owners_by_vector, vectors.codes,
         vectors.scales, vectors.residuals, index.tokens.starts, index.tokens.codes,
     )  # fmt: skip
+
+
+# The rows that meet the conditions of a filter: tags, sources and kinds by the index, all others by the store.
+
+_INDEXED = frozenset(("tags", "source", "kind"))
+# What changes in many records at a time, of which the feed does not name each.
+_UNNAMED = frozenset(("importance", "embedding_state"))
+
+
+def met_conditions(
+    index: MemoryIndex, reader: Reader, conditions: Filter, now: int, versions: Versions
+) -> NDArray[np.uint8]:
+    """1 for the rows that meet the tags and the `where` of a filter, among these versions."""
+
+    def by_store(expression: Expression) -> NDArray[np.uint8]:
+        asked = conditions.replaced(tags=None, where=expression)
+
+        def read_ids(among: Sequence[int] | None) -> list[int]:
+            return reader.records.matching_ids(asked, now, versions=versions, among=among)
+
+        if _UNNAMED.isdisjoint(_fields(expression)):
+            return index.listing((asked, versions), read_ids)
+        return index.table.listing(read_ids(None))
+
+    parts = [] if conditions.where is None else [conditions.where]
+    if conditions.tags:
+        parts.append(Comparison("tags", "in", conditions.tags))
+    return _meeting(And(tuple(parts)), index, reader, by_store)
+
+
+def _meeting(
+    expression: Expression,
+    index: MemoryIndex,
+    reader: Reader,
+    by_store: Callable[[Expression], NDArray[np.uint8]],
+) -> NDArray[np.uint8]:
+    if not _is_indexed(expression):
+        return by_store(expression)
+    if isinstance(expression, Comparison):
+        named = [str(name) for name in _names(expression)]
+        if expression.field == "kind":
+            return index.table.of_kinds(named)
+        if expression.field == "tags":
+            return index.table.with_tags(reader.scopes.tags_named(named))
+        return index.table.of_sources(reader.scopes.sources_named(named))
+    if isinstance(expression, Not):
+        others: NDArray[np.uint8] = _meeting(expression.part, index, reader, by_store) ^ np.uint8(1)
+        return others
+    masks = [_meeting(part, index, reader, by_store) for part in expression.parts if _is_indexed(part)]
+    if unindexed := tuple(part for part in expression.parts if not _is_indexed(part)):
+        masks.append(by_store(type(expression)(unindexed)))
+    return reduce(np.bitwise_and if isinstance(expression, And) else np.bitwise_or, masks)
+
+
+def _is_indexed(expression: Expression) -> bool:
+    """Whether the index has something of an expression: columns or lists of what it names."""
+    if isinstance(expression, Not):
+        return _is_indexed(expression.part)
+    if not isinstance(expression, Comparison):
+        return any(map(_is_indexed, expression.parts))
+    is_name = expression.operator in ("eq", "in") and all(isinstance(name, str) for name in _names(expression))
+    return expression.field in _INDEXED and is_name
+
+
+def _fields(expression: Expression) -> set[str]:
+    if isinstance(expression, Comparison):
+        return {expression.field}
+    return set().union(*map(_fields, (expression.part,) if isinstance(expression, Not) else expression.parts))
+
+
+def _names(compared: Comparison) -> tuple[object, ...]:
+    return compared.value if isinstance(compared.value, tuple) else (compared.value,)

@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 
 from recallite.errors import RecalliteError
 from recallite.index.growable import Growable
+from recallite.store.sql.blocks import Commit
 from recallite.store.transaction import Reader
-from recallite.store.values import Commit
 from recallite.system.files import Mapped, copy_at, create_private, private_copy, read_at, read_into, unload, zeros
 from recallite.system.parallel import run_tasks
 from recallite.system.telemetry import logger
@@ -146,18 +146,10 @@ class SnapshotManager:
             if self.is_worth_loading(index):
                 with self._store.read() as reader:
                     index.catch_up(reader)
-        if self._writes and self._behind(index):
-            self._save(index)
-
-    def _behind(self, index: MemoryIndex) -> bool:
-        if index.commit is None or len(index.table) < _SMALLEST or index.purged:
-            return False
-        if index.changed > max(_FAR_BEHIND, len(index.table) // 100):
-            return True
-        try:
-            return not self.exists()
-        except RecalliteError:
-            return False
+        if self._writes and index.commit is not None and len(index.table) >= _SMALLEST and not index.purged:
+            with suppress(RecalliteError):
+                if index.changed > max(_FAR_BEHIND, len(index.table) // 100) or not self.exists():
+                    self._save(index)
 
     def _save_and_move(self, index: MemoryIndex) -> None:
         """Write the snapshot and map the index from it, which gives its memory back."""
@@ -318,11 +310,18 @@ def read(path: str) -> Snapshot | None:
     """
     try:
         with open(path, "rb", buffering=0) as file:
-            contents = _contents(file.fileno())
-            if contents is None:
+            descriptor, size = file.fileno(), os.fstat(file.fileno()).st_size
+            magic, length, checksum = _PREFIX.unpack(read_at(descriptor, _PREFIX.size, 0))
+            if magic != _MAGIC or length > size:
                 return None
-            copy = _copied(file.fileno(), contents, os.path.dirname(path))
-            source = file.fileno() if copy is None else None
+            encoded = read_at(descriptor, length, _PREFIX.size)
+            if zlib.crc32(encoded) != checksum:
+                return None
+            contents = msgspec.json.decode(encoded, type=_Contents)
+            if contents.size != size:
+                return None
+            copy = _copied(descriptor, contents, os.path.dirname(path))
+            source = descriptor if copy is None else None
             mapped = np.frombuffer(zeros(contents.size) if copy is None else copy, np.uint8)
             arrays = {}
             for section in contents.sections:
@@ -339,18 +338,6 @@ def read(path: str) -> Snapshot | None:
     except (OSError, LookupError, TypeError, ValueError, struct.error, msgspec.DecodeError):
         return None
     return Snapshot(contents.header, arrays)
-
-
-def _contents(descriptor: int) -> _Contents | None:
-    magic, length, checksum = _PREFIX.unpack(read_at(descriptor, _PREFIX.size, 0))
-    size = os.fstat(descriptor).st_size
-    if magic != _MAGIC or length > size:
-        return None
-    encoded = read_at(descriptor, length, _PREFIX.size)
-    if zlib.crc32(encoded) != checksum:
-        return None
-    contents = msgspec.json.decode(encoded, type=_Contents)
-    return contents if contents.size == size else None
 
 
 def _copied(descriptor: int, contents: _Contents, folder: str) -> Mapped | None:

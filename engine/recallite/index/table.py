@@ -20,7 +20,8 @@ from recallite.index.growable import (
 )
 from recallite.model.filters import MESSAGE_KIND
 from recallite.model.records import Standing
-from recallite.store.values import NEVER, Columns
+from recallite.store.sql.blocks import Columns
+from recallite.store.sql.repository import NEVER
 from recallite.text.statements.keys import MAX_FRAMES
 
 
@@ -43,9 +44,9 @@ class RowFilter(Struct, frozen=True, kw_only=True):
     @property
     def only_scopes(self) -> bool:
         """True when nothing but scopes and expiry restricts."""
-        conditions = self.as_of, self.since, self.until, self.valid_at, self.condition_mask
-        hides = self.hidden is not None and len(self.hidden) > 0
-        return not self.kinds and not hides and all(value is None for value in conditions)
+        if self.kinds or (self.hidden is not None and len(self.hidden)) or self.condition_mask is not None:
+            return False
+        return self.as_of is self.since is self.until is self.valid_at is None
 
 
 PREFERENCE, INSTRUCTION = 1, 2
@@ -233,9 +234,7 @@ class RecordTable(IndexPart):
         known = rows >= 0
         rows = rows[known]
         self._kind_numbers.update(columns.kind_numbers)
-        for name in _DENSE:
-            getattr(self, f"_{name}").put(rows, getattr(columns, name)[known])
-        for name in _SPARSE:
+        for name in (*_DENSE, *_SPARSE):
             getattr(self, f"_{name}").put(rows, getattr(columns, name)[known])
         self._recorded_from.put(rows, columns.recorded_from[known], columns.created_at[known])
         self._positioned.put(rows, columns.positions[known] != NEVER)
@@ -259,8 +258,10 @@ class RecordTable(IndexPart):
         if named or self.standing[rows].any():
             self._standing_rows = None
         self.standing[rows] = 0
-        for kind, value in _STANDING.items():
-            self.standing[self.known_rows([row_id for row_id, name in named.items() if name == kind])] = value
+        if named:
+            found = self.rows_of(np.array([*named], dtype=np.int64))
+            values = np.array([*map(_STANDING.__getitem__, named.values())], dtype=np.uint8)
+            self.standing[found[found >= 0]] = values[found >= 0]
 
     @property
     def standing_rows(self) -> NDArray[np.int64]:

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from recallite.index.memory_index import MemoryIndex
 from recallite.index.table import RowFilter
+from recallite.store.sql.vectors import EmbedderRow
 from recallite.store.transaction import Reader
-from recallite.store.values import EmbedderRow
 from recallite.system.parallel import run_tasks
 
 # Queries per kernel call, as in recall.
@@ -109,26 +109,18 @@ def nearly_current(index: MemoryIndex, reader: Reader, most: int) -> Iterator[tu
     """
     while True:
         embedder = reader.vectors.active_embedder()
+        embedder_id = None if embedder is None else embedder.id
         with index.lock.reading():
-            late = _late(index, reader, embedder, most)
-            if late is not None:
-                yield embedder, late
-                return
+            changes = None if index.commit is None else reader.changes.since(index.commit)
+            if changes is not None and {"insert", "link"}.issuperset([change.operation for change in changes]):
+                count = sum(change.last_id - change.first_id + 1 for change in changes)
+                if count <= most and embedder_id == index.embedder_id:
+                    new = (change for change in changes if change.operation == "insert")
+                    yield embedder, [row_id for each in new for row_id in range(each.first_id, each.last_id + 1)]
+                    return
         index.catch_up(reader)
         with index.lock.reading():
             if index.matches(reader):
                 yield embedder, []
                 return
         reader.changes.refresh()
-
-
-def _late(index: MemoryIndex, reader: Reader, embedder: EmbedderRow | None, most: int) -> list[int] | None:
-    """Return the row ids of the records that an index lacks; None if they are too many, or if anything else changed."""
-    changes = None if index.commit is None else reader.changes.since(index.commit)
-    if changes is None or any(change.operation not in ("insert", "link") for change in changes):
-        return None
-    count = sum(change.last_id - change.first_id + 1 for change in changes)
-    if count > most or (None if embedder is None else embedder.id) != index.embedder_id:
-        return None
-    new = (change for change in changes if change.operation == "insert")
-    return [row_id for change in new for row_id in range(change.first_id, change.last_id + 1)]

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recallite.index.growable import Growable, IndexPart, check_lengths, check_offsets, check_within, filled
+from recallite.store.sql.blocks import TokenBlock
 from recallite.store.sql.vectors import PackedVectors
-from recallite.store.values import TokenBlock
 from recallite.system.numerics import kernels
 from recallite.system.parallel import blocks
 
@@ -149,7 +149,16 @@ class VectorIndex(IndexPart):
         """Name the vectors from `first` on: their row ids, and the rows of their records, -1 for none."""
         known = owners >= 0
         if not known.all():  # a record is missing: `verify` names it
-            self._keep_only(first, first + np.flatnonzero(known))
+            kept = first + np.flatnonzero(known)
+            sketches = self._sketches.array[kept // kernels.LANES, :, kept % kernels.LANES]
+            self._sketches.truncate(-(-first // kernels.LANES))
+            buffers: tuple[Growable[Any], ...] = self._codes, self._scales, self._residuals
+            remaining = [buffer.array[kept] for buffer in buffers]
+            for buffer in buffers:
+                buffer.truncate(first)
+            self._append_sketches(sketches)
+            for buffer, rows in zip(buffers, remaining, strict=True):
+                buffer.extend(rows)
             ids, owners = ids[known], owners[known]
         if not len(owners):
             return
@@ -182,18 +191,6 @@ class VectorIndex(IndexPart):
         new = self._rows - len(self._parts.array)
         self._first_place.extend_with(-1, new)
         self._parts.extend_with(0, new)
-
-    def _keep_only(self, first: int, vectors: NDArray[np.int64]) -> None:
-        """Drop the vectors from `first` on except `vectors`."""
-        sketches = self._sketches.array[vectors // kernels.LANES, :, vectors % kernels.LANES]
-        buffers: tuple[Growable[Any], ...] = self._codes, self._scales, self._residuals
-        remaining = [buffer.array[vectors] for buffer in buffers]
-        for buffer in buffers:
-            buffer.truncate(first)
-        self._sketches.truncate(-(-first // kernels.LANES))
-        self._append_sketches(sketches)
-        for buffer, rows in zip(buffers, remaining, strict=True):
-            buffer.extend(rows)
 
     def add_rows(self, count: int) -> None:
         """Add record rows up to `count`, without vectors."""

@@ -32,6 +32,7 @@ __all__ = [
 
 EmbeddingState = Literal["embedded", "pending", "refused", "none"]
 Standing = Literal["instruction", "preference"]
+Direction = Literal["out", "in", "both"]
 OnExisting = Literal["error", "replace", "version"]
 ON_EXISTING: tuple[OnExisting, ...] = get_args(OnExisting)
 Outcome = Literal["created", "updated", "merged", "replaced", "duplicate", "skipped", "stored"]

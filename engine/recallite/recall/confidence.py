@@ -34,7 +34,7 @@ from recallite.text.words import QUESTION_TERMS, rarity_of, tokenize
 if TYPE_CHECKING:
     from recallite.recall.order import Answer
     from recallite.recall.request import Request
-    from recallite.store.values import Found
+    from recallite.store.sql.record_reading import Found
 
 
 # Names that a question has whole: of a hit's tags, and its context. "Is the Worcester 30i all right?" is about a memory

@@ -12,6 +12,7 @@ from functools import lru_cache
 from itertools import compress, zip_longest
 from math import exp, log2
 
+from recallite.model.filters import CHUNK_KIND
 from recallite.recall.calibration import (
     SIGNAL_SETS,
     PassageWeights,
@@ -44,7 +45,7 @@ from recallite.recall.plan import SHOWN
 from recallite.recall.query import Queries
 from recallite.recall.request import ANSWER_CONFIDENCE, ANSWER_SHARE, Request
 from recallite.recall.slots import contradicts, lacks, named_in, only_asks, slot_of
-from recallite.store.values import CHUNK_KIND, Found
+from recallite.store.sql.record_reading import Found
 from recallite.text.questions import read_question
 from recallite.text.words import ASKED_APART, QUESTION_TERMS, query_terms, rarity_of, tokenize
 

@@ -12,14 +12,14 @@ from recallite.embedding.cohort import FILE, Cohort, measured, sentences
 from recallite.embedding.protocol import embed_checked, embed_documents
 from recallite.errors import EmbedderError, RecalliteError
 from recallite.recall.calibration import is_fitted_for
-from recallite.store.values import Parts
+from recallite.store.columns import Parts
 from recallite.system.telemetry import logger
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from recallite.engine import Engine
-    from recallite.store.values import EmbedderRow
+    from recallite.store.sql.vectors import EmbedderRow
     from recallite.system.numerics import kernels
 
 _BATCH = 64

@@ -33,8 +33,8 @@ from recallite.recall.order import Answer, Trace, bring_related, has_lower, put_
 from recallite.recall.plan import SHOWN, SIGNALS, Opened, answer_all, open_view
 from recallite.recall.query import Queries, adapt, by_reading, given_vectors, prepare_queries
 from recallite.recall.request import Request
+from recallite.store.sql.record_reading import Found
 from recallite.store.transaction import Reader
-from recallite.store.values import Found
 from recallite.system.telemetry import span
 from recallite.text.questions import recognise
 

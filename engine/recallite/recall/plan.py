@@ -18,9 +18,8 @@ import msgspec
 import numpy as np
 from msgspec import structs
 
-from recallite.index.conditions import met_conditions
 from recallite.index.lexical import K1, B
-from recallite.index.memory_index import MemoryIndex, view_of
+from recallite.index.memory_index import MemoryIndex, met_conditions, view_of
 from recallite.index.table import RowFilter
 from recallite.index.vectors import ALIKE, shortlist_size
 from recallite.model.settings import DEFAULT, Profile

@@ -25,8 +25,8 @@ from recallite.model.checks import check_vector
 from recallite.model.settings import DEFAULT
 from recallite.recall.normalisation import measure_embedder
 from recallite.recall.request import Request
+from recallite.store.sql.vectors import EmbedderRow
 from recallite.store.transaction import Reader
-from recallite.store.values import EmbedderRow
 from recallite.system.numerics import kernels
 from recallite.text.questions import NOW, Question, asked_time, read_question, recognise, spans_of
 from recallite.text.words import placed_terms

@@ -13,7 +13,7 @@ from recallite.engine import Engine
 from recallite.errors import Conflict, InvalidInput, RecalliteError
 from recallite.model import checks
 from recallite.model.authority import authority_of, rank_of
-from recallite.model.filters import MESSAGE_KIND, Filter
+from recallite.model.filters import CHUNK_KIND, MESSAGE_KIND, Filter
 from recallite.model.records import Changes, OnExisting, Outcome, Record
 from recallite.model.reports import Forgotten
 from recallite.model.settings import WritePolicy
@@ -31,8 +31,8 @@ from recallite.remember.relations import (
     undo,
     was_current,
 )
+from recallite.store.columns import Row
 from recallite.store.transaction import Writer
-from recallite.store.values import CHUNK_KIND, Row
 from recallite.system.messages import shown
 from recallite.system.telemetry import traced
 from recallite.text.reading import written_words

@@ -30,18 +30,10 @@ from recallite.remember.relations import (
     said_after,
     which_stands,
 )
-from recallite.store.columns import RowColumns
+from recallite.store.columns import Row, RowColumns
+from recallite.store.sql.derived import Sought, SoughtText, StatementCandidate
+from recallite.store.sql.relations import Judgement, LinkRow, Supersession, stated_at
 from recallite.store.transaction import Reader, Writer
-from recallite.store.values import (
-    Judgement,
-    LinkRow,
-    Row,
-    Sought,
-    SoughtText,
-    StatementCandidate,
-    Supersession,
-    stated_at,
-)
 from recallite.text.standing import standing_of_each
 from recallite.text.statements import (
     Outline,
@@ -622,11 +614,11 @@ class Effects:
                 ends = self._row_id(row), self._row_id(other)
                 links.append(LinkRow(*ends, "contradicts", verdict.confidence, self._now, verdict.reason))
         if occurrences:
-            self.writer.occurrences.add(occurrences)
+            self.writer.comparisons.add_occurrences(occurrences)
         if links:
             self.writer.links.put(links)
         if self.undecided:
-            self.writer.judgements.put(
+            self.writer.comparisons.put_pairs(
                 Judgement(self._row_id(old), self._row_id(new), verdict.confidence, verdict.reason, self._now)
                 for old, new, verdict in self.undecided
             )

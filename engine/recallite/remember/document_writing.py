@@ -11,13 +11,15 @@ from recallite.embedding.handle import Identity
 from recallite.engine import Engine
 from recallite.errors import InvalidInput
 from recallite.model.checks import check_metadata, check_name, join_scopes, now_us, to_datetime
+from recallite.model.filters import CHUNK_KIND
 from recallite.model.records import NewRecord
 from recallite.model.settings import WritePolicy
 from recallite.remember.embed import embed_rows, identity_for, insert_rows
 from recallite.remember.prepare import Arguments, metadata_json, prepare_all, uuid7
 from recallite.remember.write import embed_some_pending
+from recallite.store.columns import Parts, Row
+from recallite.store.sql.services import Chunk, DocumentRow
 from recallite.store.transaction import Reader
-from recallite.store.values import CHUNK_KIND, Chunk, DocumentRow, Parts, Row
 
 # How many new chunks are embedded together: an interruption loses at most these, and 64 are no faster. A model over
 # HTTP gets as many as it takes per request.

@@ -18,9 +18,9 @@ from recallite.errors import EmbedderError, EmbedderMismatch, InvalidInput
 from recallite.model.checks import MAX_PARTS, check_vectors
 from recallite.model.filters import MESSAGE_KIND
 from recallite.remember.relations import supersede_named
-from recallite.store.columns import RowColumns
+from recallite.store.columns import Parts, Row, RowColumns
+from recallite.store.sql.vectors import EmbedderRow
 from recallite.store.transaction import Writer
-from recallite.store.values import EmbedderRow, Parts, Row
 from recallite.system.messages import fault_text
 
 if TYPE_CHECKING:

@@ -25,11 +25,12 @@ from recallite.remember.detection import Detection, Effects, Verdicts
 from recallite.remember.embed import finished, parts_by_id, retry_reason
 from recallite.remember.relations import Claim, Known, put_in_place, which_stands
 from recallite.remote import LanguageModel, ask
-from recallite.store.columns import RowColumns
-from recallite.store.sql.relations import read_policy
+from recallite.store.columns import Parts, Row, RowColumns
+from recallite.store.sql.blocks import Commit
+from recallite.store.sql.relations import Judgement, LinkRow, Uncompared, read_policy
+from recallite.store.sql.vectors import EmbedderRow
 from recallite.store.store import COMPARING, EMBEDDING, Progress
 from recallite.store.transaction import Reader, Writer
-from recallite.store.values import Commit, EmbedderRow, Judgement, LinkRow, Parts, Row, Uncompared
 from recallite.system.telemetry import traced
 from recallite.system.turnstile import StepSize, giving_way
 
@@ -253,7 +254,7 @@ def start_comparing(engine: Engine, *, added: bool = False) -> None:
     engine.may_have_uncompared, waits = False, True
     with engine.afterwards("looking for memories to compare"):
         with engine.store.read() as reader:
-            waits = reader.uncompared.first(1) is not None
+            waits = reader.comparisons.first(1) is not None
         if waits and (added or engine.comparing.runs or not engine.store.is_done_elsewhere(COMPARING)):
             engine.comparing.start(lambda stopped: catch_up(engine, stopped=stopped))
     engine.may_have_uncompared |= waits
@@ -286,7 +287,7 @@ def catch_up(engine: Engine, *, until: int | None = None, stopped: Callable[[], 
 
 
 def _first_waiting(reader: Reader, most: int, until: int | None) -> Uncompared | None:
-    first = reader.uncompared.first(most)
+    first = reader.comparisons.first(most)
     if first is None or (until is not None and first.first_id > until):
         return None
     return first if until is None else first._replace(last_id=min(first.last_id, until))
@@ -297,7 +298,7 @@ def _waiting_rows(reader: Reader, first: Uncompared) -> tuple[dict[int, Row], Wr
     policy = read_policy(first.policy)
     assert policy is not None  # `first` leaves out unreadable records
     rows = reader.records.rows(range(first.first_id, first.last_id + 1), reader.vectors.active_embedder())
-    for row_id, again in reader.occurrences.of([*rows]).items():
+    for row_id, again in reader.comparisons.occurrences([*rows]).items():
         rows[row_id].repeated = tuple((occurrence.at, occurrence.text) for occurrence in again)
     return rows, policy
 
@@ -352,7 +353,7 @@ class _Ahead:
 
 def _state(reader: Reader) -> tuple[Commit, int]:
     """What is another if anything that records are compared by has changed."""
-    return reader.changes.commit(), reader.occurrences.last_id()
+    return reader.changes.commit(), reader.comparisons.last_occurrence()
 
 
 def _compare_next(engine: Engine, writer: Writer, most: int, until: int, ahead: _Ahead) -> int:
@@ -365,7 +366,7 @@ def _compare_next(engine: Engine, writer: Writer, most: int, until: int, ahead: 
     known = found is not None
     if found is None:
         found = [_compared(engine, writer, *_waiting_rows(writer, first), ahead.verdicts)]
-    writer.uncompared.done(first)
+    writer.comparisons.done(first)
     writer.statements.derive(ids, tell=True)
     for effects in found:
         effects.writer = writer
@@ -382,11 +383,11 @@ def compare_changed(engine: Engine, writer: Writer, row_ids: Sequence[int]) -> N
     at a time join the wait.
     """
     policy = structs.replace(engine.settings.write_policy, duplicates="store")
-    row_ids = writer.uncompared.without(row_ids) if policy.compares else ()
+    row_ids = writer.comparisons.without(row_ids) if policy.compares else ()
     if not row_ids:
         return
     if len(row_ids) >= MANY:
-        writer.uncompared.add(row_ids, policy_json(policy))
+        writer.comparisons.add(row_ids, policy_json(policy))
         writer.statements.derive(row_ids)
         engine.may_have_uncompared = True
     else:
@@ -486,9 +487,9 @@ def judge_waiting(engine: Engine, *, limit: int | None = None, stopped: Callable
             for pair, outcome in zip(pairs, outcomes, strict=True):
                 if left.get(pair.waiting[:2]) == pair:
                     counted[_marked(writer, pair, outcome)] += 1
-            writer.judgements.drop([pair.waiting[:2] for pair in pairs])
+            writer.comparisons.drop_pairs([pair.waiting[:2] for pair in pairs])
     with engine.store.read() as reader:
-        waiting = reader.judgements.count()
+        waiting = reader.comparisons.count_pairs()
     return Judged(
         superseded=counted["supersedes"], contradicting=counted["contradicts"], independent=counted["independent"],
         waiting=waiting,
@@ -496,7 +497,7 @@ def judge_waiting(engine: Engine, *, limit: int | None = None, stopped: Callable
 
 
 def _waiting_pairs(reader: Reader, limit: int) -> list[_Pair]:
-    waiting = reader.judgements.waiting(limit)
+    waiting = reader.comparisons.pairs(limit)
     records = reader.records.by_row_ids(sorted({id for judgement in waiting for id in judgement[:2]}))
     return [_Pair(judgement, records[judgement.old_id], records[judgement.new_id]) for judgement in waiting]
 
@@ -528,7 +529,7 @@ def _marked(writer: Writer, pair: _Pair, outcome: Answer) -> str:
             if link.target == target.id and link.reason is not None:
                 writer.links.drop(*ends, ["contradicts"])
     if outcome == "supersedes":
-        again = writer.occurrences.of([old_id, new_id])
+        again = writer.comparisons.occurrences([old_id, new_id])
         new = Claim.of_record(pair.new, again.get(new_id, ()))
         if which_stands(new, Claim.of_record(pair.old, again.get(old_id, ()))) is not new:
             outcome = "contradicts"

@@ -27,11 +27,10 @@ from recallite.errors import InvalidInput, InvalidItem, RecalliteError
 from recallite.model import checks
 from recallite.model.authority import at_most, authority_of, ranks_of, speaker
 from recallite.model.checks import check_metadata, check_name, check_time, join_scopes, now_us, to_datetime
-from recallite.model.filters import MESSAGE_KIND
+from recallite.model.filters import CHUNK_KIND, MESSAGE_KIND
 from recallite.model.records import NewRecord, Record
 from recallite.model.settings import WritePolicy
-from recallite.store.columns import RowColumns
-from recallite.store.values import CHUNK_KIND, Row
+from recallite.store.columns import Row, RowColumns
 from recallite.system.messages import fault_text, shown
 from recallite.text.dates.stated import Interval, stated_interval
 from recallite.text.reading import Reading

@@ -18,24 +18,22 @@ from recallite.engine import Engine
 from recallite.errors import Conflict, InvalidInput, NotFound, RecalliteError
 from recallite.model import checks
 from recallite.model.authority import Authority, authority_of, is_lower, rank_of, speaker
-from recallite.model.filters import MESSAGE_KIND, Filter
-from recallite.model.records import Link, Reached, Record
+from recallite.model.filters import CHUNK_KIND, MESSAGE_KIND, Filter
+from recallite.model.records import Direction, Link, Reached, Record
 from recallite.model.reports import UndonePair
 from recallite.remember.prepare import check_ids, check_order
-from recallite.store.transaction import Reader, Writer
-from recallite.store.values import (
-    CHUNK_KIND,
-    Direction,
+from recallite.store.columns import Row
+from recallite.store.sql.derived import StatementCandidate
+from recallite.store.sql.relations import (
     LinkRow,
     NamedSupersession,
     Occurrence,
-    Row,
     Standpoint,
-    StatementCandidate,
     Supersession,
     beginning,
     stated_at,
 )
+from recallite.store.transaction import Reader, Writer
 from recallite.system.messages import shown
 from recallite.system.telemetry import traced
 from recallite.text.standing import whose

@@ -54,10 +54,12 @@ from recallite.remember.merge_candidates import (
 from recallite.remember.pending import MANY, embed_pending, policy_json, start_comparing, start_judging, waits_under
 from recallite.remember.prepare import Arguments, as_new_record, as_record, prepare_all, prepare_batch
 from recallite.remember.relations import KINDS_THAT_LAST, Known, RowRefused
-from recallite.store.columns import RowColumns
+from recallite.store.columns import Parts, Row, RowColumns
+from recallite.store.sql.derived import StatementCandidate
+from recallite.store.sql.record_reading import CurrentRecord
+from recallite.store.sql.relations import LinkRow
 from recallite.store.store import Progress
 from recallite.store.transaction import Writer
-from recallite.store.values import CurrentRecord, LinkRow, Parts, Row, StatementCandidate
 from recallite.system.messages import shown
 from recallite.system.telemetry import traced
 from recallite.text.junk import is_junk
@@ -545,8 +547,8 @@ class _Batch:
                 if isinstance(known, CurrentRecord):
                     links.append(LinkRow(known.row_id, target, "similar", _strength(cosine), self._now))
         if again:
-            uncompared = self._writer.uncompared.without(sorted(again))
-            self._writer.uncompared.add(uncompared, policy_json(self._policy))
+            uncompared = self._writer.comparisons.without(sorted(again))
+            self._writer.comparisons.add(uncompared, policy_json(self._policy))
             self._writer.statements.derive(uncompared)
         if links:
             self._writer.links.put(links)

@@ -24,9 +24,10 @@ from recallite.model.reports import Audit, Finding
 from recallite.model.settings import WritePolicy
 from recallite.remember import change, relations
 from recallite.remember.relations import Claim, find_row_id, on_one_subject, supersede, which_stands
+from recallite.store.sql.derived import Sought
+from recallite.store.sql.relations import Supersession
 from recallite.store.store import Progress
 from recallite.store.transaction import Reader
-from recallite.store.values import Sought, Supersession
 from recallite.system.messages import shown
 from recallite.text.junk import is_junk
 from recallite.text.secrets import find_secrets, redact, redact_all, strings_of
@@ -187,7 +188,7 @@ def superseded(reader: Reader, rows: Sequence[Supersession], check: str) -> Iter
 def unjudged(reader: Reader, ids: Sequence[int]) -> Iterator[Finding]:
     """Find pairs where the rules leave open whether one supersedes the other."""
     within = {*ids}
-    for batch in batches(reader.judgements.waiting(reader.judgements.count())):
+    for batch in batches(reader.comparisons.pairs(reader.comparisons.count_pairs())):
         pairs = [pair for pair in batch if within.issuperset((pair.old_id, pair.new_id))]
         records = _records(reader, {row_id for pair in pairs for row_id in (pair.old_id, pair.new_id)})
         for pair in pairs:
@@ -244,7 +245,7 @@ class _Comparison:
         yield from (finding for finding in findings if finding is not None)
 
     def _of_pair(self, pair: tuple[int, int], records: dict[int, Record]) -> Finding | None:
-        again = self._reader.occurrences.of(pair)
+        again = self._reader.comparisons.occurrences(pair)
         claims = {row_id: Claim.of_record(records[row_id], again.get(row_id, ())) for row_id in pair}
         old_id, new_id = sorted(pair, key=lambda row_id: (claims[row_id].told_at[-1], _begins(records[row_id])))
         old, new = records[old_id], records[new_id]
@@ -358,10 +359,10 @@ def _forget(engine: Engine, finding: Finding, base: str) -> None:
             spare_id, remaining_id = find_row_id(writer, finding.id, base), find_row_id(writer, finding.other, base)
             spare, remaining = writer.records.get(spare_id), writer.records.get(remaining_id)
             text = None if spare.text == remaining.text else spare.text
-            times = writer.occurrences.of([spare_id]).get(spare_id, [])
+            times = writer.comparisons.occurrences([spare_id]).get(spare_id, [])
             rows = [(remaining_id, check_time(spare.created_at, "created_at") or 0, text)]
             rows += [(remaining_id, time.at, text if time.text is None else time.text) for time in times]
-            writer.occurrences.add(rows)
+            writer.comparisons.add_occurrences(rows)
     change.forget(engine, [finding.id], None, base=base)
 
 

@@ -8,9 +8,9 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple, Protocol, Self, TypeAlias, overload
 
 import numpy as np
+from msgspec import Struct
 
 from recallite.model.records import EmbeddingState, Standing
-from recallite.store.values import Parts, Row
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -85,6 +85,77 @@ Derive: TypeAlias = Callable[[Texts], Derivation]
 def without_deriving(texts: Texts) -> Derivation:
     """Refuse to derive, in a store that was opened only to be read."""
     raise RuntimeError("the store was opened without the function that derives what it has of texts")
+
+
+class Row(Struct, kw_only=True, gc=False):
+    """A record as it is written: checked, tokenised and, where it could be, embedded."""
+
+    public_id: str
+    kind: str
+    scope: str
+    text: str
+    context: str | None = None
+    importance: float = 0.5
+    base_importance: float | None = None
+    pinned: bool = False
+    # The rank of who said it, as `model.authority` has it.
+    authority: int = 0
+    topic: str | None = None
+    source: str | None = None
+    position: int | None = None
+    created_at: int
+    valid_from: int | None = None
+    valid_until: int | None = None
+    valid_resolved: bool = False
+    updated_at: int
+    expires_at: int | None = None
+    expires_after: int | None = None
+    recorded_from: int
+    recorded_until: int | None = None
+    metadata: str | None = None
+    content_hash: bytes
+    indexed: bool = True
+    # Which of the two the text is, if it asks for something from now on.
+    standing: Standing | None = None
+    tags: tuple[str, ...] = ()
+    vectors: tuple[bytes, ...] = ()
+    codes: tuple[bytes, ...] = ()
+    pending: bool = False
+    refused: str | None = None
+    access_count: int = 0
+    accessed_at: int | None = None
+    # Further times at which it was remembered, with the text where that differs.
+    repeated: tuple[tuple[int, str | None], ...] = ()
+    # Whether the caller chose its id, and gave its vectors.
+    named: bool = False
+    vectors_given: bool = False
+    # The ids of records that it supersedes, as a handle bound to the scope `base` named them.
+    supersedes: tuple[str, ...] = ()
+    base: str = "/"
+
+    @property
+    def embedding_state(self) -> EmbeddingState:
+        """embedded, refused (by the embedder, which says why), pending (the embedder failed) or none (keyword only)."""
+        if self.vectors:
+            return "embedded"
+        return "refused" if self.refused is not None else "pending" if self.pending else "none"
+
+
+class Parts(NamedTuple):
+    """A text embedded: the float32 bytes of each part, and the codes of each part's tokens, or none at all.
+
+    One without parts could not be embedded: `problem` says why, and `refused` that asking again would not help.
+    """
+
+    values: tuple[bytes, ...]
+    codes: tuple[bytes, ...] = ()
+    problem: str | None = None
+    refused: bool = False
+
+    def rows(self, row_id: int) -> list[tuple[int, int, bytes, bytes | None]]:
+        """The rows that `Vectors.insert` takes."""
+        codes = self.codes or (None,) * len(self.values)
+        return [(row_id, part, *pair) for part, pair in enumerate(zip(self.values, codes, strict=True))]
 
 
 _FIELDS = Row.__struct_fields__
@@ -197,12 +268,12 @@ class RowColumns(Sequence[Row]):
     def put_parts(self, made: Mapping[int, Parts], given: Collection[int]) -> None:
         """Set what embedding made of some rows; `given` are those whose vectors the caller gave."""
         for i, parts in made.items():
+            refused, pending = (parts.problem, False) if parts.refused else (None, parts.problem is not None)
             self.vectors[i], self.codes[i], self.vectors_given[i] = parts.values, parts.codes, i in given
-            if parts.problem is not None:
-                self.refused[i], self.pending[i] = parts.refusal, parts.waits
+            self.refused[i], self.pending[i] = refused, pending
             if (row := self._made.get(i)) is not None:
                 row.vectors, row.codes, row.vectors_given = parts.values, parts.codes, i in given
-                row.refused, row.pending = parts.refusal, parts.waits
+                row.refused, row.pending = refused, pending
 
     @property
     def embedding_states(self) -> list[EmbeddingState]:

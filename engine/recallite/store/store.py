@@ -6,19 +6,27 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recallite.errors import InvalidInput, StoreClosed
 from recallite.model.reports import ErasureReceipt, Verification
 from recallite.store.sql.repository import INSIDE
 
 if TYPE_CHECKING:
+    from recallite.store.sql.maintenance import Erased
     from recallite.store.transaction import Reader, Writer
-    from recallite.store.values import Erased, TenantRow
 
 Progress = Callable[[int, int | None], None]
 COMPARING, EMBEDDING = "comparing", "embedding"
 """Work in the background that one process does for all: comparing memories, and embedding those that wait."""
+
+
+class TenantRow(NamedTuple):
+    """A role of the database server that is confined to a scope."""
+
+    role: str
+    scope: str
+    created_at: int
 
 
 class Store(ABC):

@@ -16,17 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recallite.store.columns import Derive
-from recallite.store.sql.blocks import Blocks, Changes
-from recallite.store.sql.derived import Lexicon, StandingRecords, Statements, WordNumbers
+from recallite.store.sql.blocks import Blocks, Changes, Commit
+from recallite.store.sql.derived import Lexicon, Statements, WordNumbers
 from recallite.store.sql.maintenance import Copying, Erasure
 from recallite.store.sql.meta import AccessTokens, IndexSnapshot, Meta, Scopes, Synced
-from recallite.store.sql.record_reading import Overview
 from recallite.store.sql.records import Records
-from recallite.store.sql.relations import Judgements, Links, Occurrences, Supersessions, UncomparedRecords
+from recallite.store.sql.relations import Comparisons, Links, Supersessions
 from recallite.store.sql.repository import Conditions, Repository, SqlConnection
-from recallite.store.sql.services import Consolidations, Documents, Experience, Procedures, Sessions, Working
+from recallite.store.sql.services import Documents, Sessions, Tiers
 from recallite.store.sql.vectors import EmbeddingCache, Vectors
-from recallite.store.values import Commit
 
 Known = TypeVar("Known")
 
@@ -80,43 +78,40 @@ class Reader(ABC):
     access_tokens: AccessTokens
     blocks: Blocks
     changes: Changes
-    consolidations: Consolidations
+    comparisons: Comparisons
     copying: Copying
     documents: Documents
     embedding_cache: EmbeddingCache
-    experience: Experience
-    judgements: Judgements
     lexicon: Lexicon
     links: Links
     meta: Meta
-    occurrences: Occurrences
-    overview: Overview
-    procedures: Procedures
     records: Records
     scopes: Scopes
     sessions: Sessions
     snapshot: IndexSnapshot
-    standing: StandingRecords
     statements: Statements
     supersessions: Supersessions
     synced: Synced
-    uncompared: UncomparedRecords
+    tiers: Tiers
     vectors: Vectors
-    working: Working
 
     @property
     @abstractmethod
     def sees_one_commit(self) -> bool:
         """Whether no other writer can commit what this transaction sees, until it asks for the newest commit."""
 
+    connection: SqlConnection
+    # The commit at which the transaction of a caller began, inside it.
+    began: Commit | None = None
+
     @property
-    @abstractmethod
     def uncommitted(self) -> bool:
         """Whether it sees what was written in the `Store.transaction` that this thread is inside."""
+        return self.began is not None and not self.changes.matches(self.began)
 
-    @abstractmethod
     def sql(self) -> ReadOnlySql:
         """A handle for SQL over the documented views."""
+        return ReadOnlySql(self.connection)
 
 
 class Writer(Reader):
@@ -138,17 +133,8 @@ class Writer(Reader):
         self.numbers = numbers
         self.derive = derive
         self.conditions = conditions
-        # The commit at which the transaction of a caller began, inside it.
-        self.began: Commit | None = None
         for name, repository in _repositories(type(self)).items():
             setattr(self, name, repository(self))
-
-    @property
-    def uncommitted(self) -> bool:
-        return self.began is not None and not self.changes.matches(self.began)
-
-    def sql(self) -> ReadOnlySql:
-        return ReadOnlySql(self.connection)
 
     @staticmethod
     @abstractmethod

@@ -85,14 +85,14 @@ class AsyncHandle(AsyncOf[Closes]):
         return self._twin
 
     async def _opened(self) -> Closes:
-        return await self._run(self._open_once) if self._twin is None else self._twin
+        def open_once() -> Closes:
+            with self._opening:
+                # Set in the thread: if the await is cancelled, close() still closes what is opened here.
+                if self._twin is None:
+                    self._twin = self._open()
+                return self._twin
 
-    def _open_once(self) -> Closes:
-        with self._opening:
-            # Set in the thread: if the await is cancelled, close() still closes what is opened here.
-            if self._twin is None:
-                self._twin = self._open()
-            return self._twin
+        return await self._run(open_once) if self._twin is None else self._twin
 
     async def _run(self, call: Callable[[], R]) -> R:
         from asyncio import get_running_loop  # here: it loads ssl and 30 other modules, which Memory does not need

@@ -90,19 +90,15 @@ def read_into(descriptor: int, view: memoryview, offset: int) -> int:
     return len(data)
 
 
-def write_at(descriptor: int, data: bytes, offset: int) -> int:
-    """Write bytes into a file at `offset`; returns how many were written. Raises OSError."""
-    if sys.platform != "win32":
-        return os.pwrite(descriptor, data, offset)
-    with _moved_to(descriptor, offset):
-        return os.write(descriptor, data)
-
-
 def copy_at(source: int, target: int, size: int, offset: int) -> int:
     """Copy at most `size` bytes at `offset` to the same place in another file; returns how many. Raises OSError."""
     if sys.platform == "linux" and hasattr(os, "copy_file_range"):  # shares the blocks on a file system that can
         return os.copy_file_range(source, target, size, offset, offset)
-    return write_at(target, read_at(source, min(size, _BLOCK_BYTES), offset), offset)
+    data = read_at(source, min(size, _BLOCK_BYTES), offset)
+    if sys.platform != "win32":
+        return os.pwrite(target, data, offset)
+    with _moved_to(target, offset):
+        return os.write(target, data)
 
 
 @contextmanager
@@ -117,23 +113,20 @@ def _moved_to(descriptor: int, offset: int) -> Iterator[None]:
             os.lseek(descriptor, before, os.SEEK_SET)
 
 
-def sync_file(path: str) -> None:
+def sync_file(path: str | os.PathLike[str]) -> None:
     """Flush a file to the disk that was written and closed. Raises OSError."""
-    _sync(path, os.O_RDWR if sys.platform == "win32" else os.O_RDONLY)  # there only what may be written is flushed
+    # On Windows only what may be written is flushed.
+    descriptor = os.open(path, (os.O_RDWR if sys.platform == "win32" else os.O_RDONLY) | _ALWAYS)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def sync_folder(path: str | os.PathLike[str]) -> None:
     """Flush the names in a folder to the disk. Windows writes them with the files. Raises OSError."""
     if sys.platform != "win32":
-        _sync(path, os.O_RDONLY)
-
-
-def _sync(path: str | os.PathLike[str], flags: int) -> None:
-    descriptor = os.open(path, flags | _ALWAYS)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        sync_file(path)
 
 
 _POLL_SECONDS = 0.005
@@ -225,9 +218,20 @@ def unfinished(
     running ones are not, unless the folder is `swept`; files of the same name with an ending of `beside` are removed
     with each. `folder` is a path that ends in a separator, or "" with the descriptor `parent`. Raises OSError.
     """
+    stem = os.fsdecode(os.fsencode(name)[:_NAME_BYTES])
     if not swept:
-        sweep(folder, re.compile(re.escape(_stem(name))), parent=parent, beside=beside)
-    part = _create(folder, name, parent)
+        sweep(folder, re.compile(re.escape(stem)), parent=parent, beside=beside)
+    for _ in range(_ATTEMPTS):
+        path = f"{folder}.{stem}.{os.urandom(4).hex()}.part"
+        descriptor = opened(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, parent=parent)
+        locked = None if sys.platform == "win32" else try_lock(descriptor)
+        # Another process may have removed it before it was locked; without locks nothing is removed.
+        if locked is None or (locked and os.fstat(descriptor).st_nlink):
+            break
+        os.close(descriptor)
+    else:
+        raise FileExistsError(f"{folder}{name}: the file beside it was removed repeatedly")
+    part = Part(path, descriptor)
     try:
         yield part
     finally:
@@ -259,9 +263,18 @@ def sweep(folder: str, stem: re.Pattern[str], *, parent: int | None = None, besi
         return
     for name in names:
         match = _PART.fullmatch(name)
-        if match is not None and stem.fullmatch(match[1]):
-            with suppress(OSError):
-                _remove_if_left(folder + name, parent, beside)
+        if match is None or not stem.fullmatch(match[1]):
+            continue
+        with suppress(OSError):
+            if sys.platform == "win32":  # there an open file cannot be removed
+                _remove(folder + name, parent, beside)
+                continue
+            descriptor = opened(folder + name, os.O_RDWR | os.O_NONBLOCK, parent=parent)
+            try:
+                if try_lock(descriptor):
+                    _remove(folder + name, parent, beside)
+            finally:
+                os.close(descriptor)
 
 
 def new_file_mode() -> int:
@@ -273,34 +286,6 @@ def new_file_mode() -> int:
 
 
 _PART = re.compile(r"\.(.+)\.[0-9a-f]{8}\.part", re.DOTALL)
-
-
-def _stem(name: str) -> str:
-    return os.fsdecode(os.fsencode(name)[:_NAME_BYTES])
-
-
-def _create(folder: str, name: str, parent: int | None) -> Part:
-    for _ in range(_ATTEMPTS):
-        path = f"{folder}.{_stem(name)}.{os.urandom(4).hex()}.part"
-        descriptor = opened(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, parent=parent)
-        locked = None if sys.platform == "win32" else try_lock(descriptor)
-        # Another process may have removed it before it was locked; without locks nothing is removed.
-        if locked is None or (locked and os.fstat(descriptor).st_nlink):
-            return Part(path, descriptor)
-        os.close(descriptor)
-    raise FileExistsError(f"{folder}{name}: the file beside it was removed repeatedly")
-
-
-def _remove_if_left(path: str, parent: int | None, beside: Sequence[str]) -> None:
-    if sys.platform == "win32":  # there an open file cannot be removed
-        _remove(path, parent, beside)
-        return
-    descriptor = opened(path, os.O_RDWR | os.O_NONBLOCK, parent=parent)
-    try:
-        if try_lock(descriptor):
-            _remove(path, parent, beside)
-    finally:
-        os.close(descriptor)
 
 
 def _remove(path: str, parent: int | None, beside: Sequence[str]) -> None:
@@ -323,8 +308,12 @@ def zeros(size: int, *, huge: bool = False) -> mmap.mmap:
     if sys.platform == "win32":
         return mmap.mmap(-1, size)
     mapped = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    if sys.platform == "linux" and huge and _huge_pages_free(size):
-        mapped.madvise(mmap.MADV_HUGEPAGE)
+    if sys.platform == "linux" and huge:
+        with suppress(OSError, ValueError), open("/proc/buddyinfo", encoding="ascii") as zones:
+            pieces = [map(int, zone.split()[4 + _HUGE_ORDER :]) for zone in zones]
+            free = sum(count << order for zone in pieces for order, count in enumerate(zone, _HUGE_ORDER))
+            if free * mmap.PAGESIZE >= size:
+                mapped.madvise(mmap.MADV_HUGEPAGE)
     return mapped
 
 
@@ -364,14 +353,3 @@ def return_freed() -> None:
 
         if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):  # musl has none
             trim(0)
-
-
-def _huge_pages_free(size: int) -> bool:
-    """Whether Linux has `size` bytes free in pieces of 2 MiB or more."""
-    try:
-        with open("/proc/buddyinfo", encoding="ascii") as zones:
-            pieces = [map(int, zone.split()[4 + _HUGE_ORDER :]) for zone in zones]
-    except (OSError, ValueError):
-        return False
-    free = sum(count << order for zone in pieces for order, count in enumerate(zone, _HUGE_ORDER))
-    return free * mmap.PAGESIZE >= size

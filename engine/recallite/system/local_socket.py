@@ -39,17 +39,28 @@ def listen(path: str) -> tuple[socket, str]:
 
     if os.path.lexists(path):
         os.unlink(path)
+    token = ""
     if sys.platform == "win32":
-        return _listen_at_port(path)
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        listener = socket.create_server(("127.0.0.1", 0), backlog=_BACKLOG)
+    else:
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        listener.bind(path)
-        os.chmod(path, 0o600)
-        listener.listen(_BACKLOG)
+        if sys.platform == "win32":
+            import secrets
+
+            from recallite.system.files import create_private
+
+            token = secrets.token_urlsafe(32)
+            with open(create_private(path), "w", encoding="ascii") as file:
+                file.write(f"{listener.getsockname()[1]} {token}")
+        else:
+            listener.bind(path)
+            os.chmod(path, 0o600)
+            listener.listen(_BACKLOG)
     except OSError:
         listener.close()
         raise
-    return listener, ""
+    return listener, token
 
 
 def connect(path: str, timeout_seconds: float) -> tuple[_socket.socket, str]:
@@ -58,7 +69,13 @@ def connect(path: str, timeout_seconds: float) -> tuple[_socket.socket, str]:
     Raises OSError if there is none, and PermissionError if it is another user's.
     """
     if sys.platform == "win32":
-        return _connect_to_port(path, timeout_seconds)
+        import socket
+
+        with open(path, encoding="ascii") as file:
+            port, _, token = file.read().partition(" ")
+        if not port.isdecimal() or not token:
+            raise ConnectionRefusedError(f"{path} names no port and token")
+        return socket.create_connection(("127.0.0.1", int(port)), timeout_seconds), token
     connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:
         connection.settimeout(timeout_seconds)
@@ -99,29 +116,3 @@ def is_own(connection: _socket.socket) -> bool:
     else:
         return True
     return int.from_bytes(credentials[4:8], sys.byteorder) == os.geteuid()  # the second of its integers
-
-
-def _listen_at_port(path: str) -> tuple[socket, str]:
-    import secrets
-    import socket
-
-    from recallite.system.files import create_private
-
-    listener, token = socket.create_server(("127.0.0.1", 0), backlog=_BACKLOG), secrets.token_urlsafe(32)
-    try:
-        with open(create_private(path), "w", encoding="ascii") as file:
-            file.write(f"{listener.getsockname()[1]} {token}")
-    except OSError:
-        listener.close()
-        raise
-    return listener, token
-
-
-def _connect_to_port(path: str, timeout_seconds: float) -> tuple[socket, str]:
-    import socket
-
-    with open(path, encoding="ascii") as file:
-        port, _, token = file.read().partition(" ")
-    if not port.isdecimal() or not token:
-        raise ConnectionRefusedError(f"{path} names no port and token")
-    return socket.create_connection(("127.0.0.1", int(port)), timeout_seconds), token

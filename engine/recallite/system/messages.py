@@ -11,6 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from recallite.errors import StoreError
 
+_LONGEST_FAULT = 300
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _USERINFO = re.compile(r"(?<=//)[^/?#\s]*@")
 
@@ -29,15 +30,15 @@ def without_userinfo(text: str) -> str:
     return _USERINFO.sub("…@", text)
 
 
-def fault_text(fault: BaseException, limit: int = 300) -> str:
-    """Type and message of an exception from foreign code, at most `limit` characters, safe to store and show."""
+def fault_text(fault: BaseException) -> str:
+    """Type and message of an exception from foreign code, at most 300 characters, safe to store and show."""
     try:
         message = str(fault)
     except Exception:  # a foreign __str__
         message = "its message cannot be read"
     name = type(fault).__name__
-    text = readable(f"{name}: {message[:limit]}" if message else name)
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+    text = readable(f"{name}: {message[:_LONGEST_FAULT]}" if message else name)
+    return text if len(text) <= _LONGEST_FAULT else text[: _LONGEST_FAULT - 1] + "…"
 
 
 def readable(text: str) -> str:

@@ -33,22 +33,15 @@ def limit_cpus(most: int) -> None:
 
 def usable_cpus() -> int:
     """Cores for bulk work: the affinity mask, cut to the cgroup's quota and to `limit_cpus`, at most 16."""
-    if hasattr(os, "sched_getaffinity"):
-        cores = len(os.sched_getaffinity(0))
-    else:
-        cores = os.cpu_count() or 1
-    quota = _cgroup_quota()
-    return max(1, min(cores, _most, _MAX_THREADS, cores if quota is None else round(quota)))
-
-
-def _cgroup_quota() -> float | None:
-    """CPUs that the container may use, None where it is not limited (cgroup v2, then v1)."""
-    for names in (("cpu.max",), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")):
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    for names in (("cpu.max",), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")):  # cgroup v2, then v1
         with suppress(OSError, ValueError, ZeroDivisionError):
             words = " ".join(Path("/sys/fs/cgroup", name).read_text("ascii") for name in names)
             limit, period = map(float, words.split())
-            return limit / period if limit > 0 else None
-    return None
+            if limit > 0:
+                cores = min(cores, round(limit / period))
+            break
+    return max(1, min(cores, _most, _MAX_THREADS))
 
 
 def preemptions() -> int:
@@ -97,7 +90,11 @@ def run_tasks(tasks: Sequence[Callable[[], Result]], after_each: Callable[[], ob
     """
     pool, workers = _workers()
     if pool is None or len(tasks) < 2 or getattr(_here, "busy", False):
-        return [_then(task(), after_each) for task in tasks]
+        done: list[Result] = []
+        for task in tasks:
+            done.append(task())
+            after_each()
+        return done
     results: list[Result | None] = [None] * len(tasks)
     waiting = deque(range(len(tasks)))
 
@@ -109,7 +106,8 @@ def run_tasks(tasks: Sequence[Callable[[], Result]], after_each: Callable[[], ob
                     i = waiting.popleft()
                 except IndexError:
                     return
-                results[i] = _then(tasks[i](), after)
+                results[i] = tasks[i]()
+                after()
         except BaseException:
             waiting.clear()
             raise
@@ -126,11 +124,6 @@ def run_tasks(tasks: Sequence[Callable[[], Result]], after_each: Callable[[], ob
     for helper in begun:
         helper.result()
     return results  # type: ignore[return-value]
-
-
-def _then(result: Result, after: Callable[[], object]) -> Result:
-    after()
-    return result
 
 
 def _workers() -> tuple[ThreadPoolExecutor | None, int]:

@@ -78,29 +78,23 @@ def load(kind: Kind, name: str) -> Any:
         ) from fault
 
 
-def load_all(kind: Kind) -> dict[str, Any]:
-    """Every object of a kind by its name; what `load` refuses is left out with a PluginWarning."""
+def load_all(kind: Kind, taken: Collection[str] | None = None) -> dict[str, Any]:
+    """Every object of a kind by its name; what `load` refuses is left out with a PluginWarning.
+
+    With `taken` only objects of other packages, and none of these names.
+    """
     objects = {}
     for name in names(kind):
+        if taken is not None and not is_foreign(kind, name):
+            continue
+        if taken is not None and name in taken:
+            _warn(f"the {kind.removesuffix('s')} {name!r}: Recallite has one of this name, rename it")
+            continue
         try:
             objects[name] = load(kind, name)
         except InvalidInput as fault:
             _warn(str(fault))
     return objects
-
-
-def load_others(kind: Kind, taken: Collection[str]) -> dict[str, Any]:
-    """Every object that another package registers, by its name, as `load_all`; names in `taken` are left out too."""
-    others = {}
-    for name in names(kind):
-        if is_foreign(kind, name) and name in taken:
-            _warn(f"the {kind.removesuffix('s')} {name!r}: Recallite has one of this name, rename it")
-        elif is_foreign(kind, name):
-            try:
-                others[name] = load(kind, name)
-            except InvalidInput as fault:
-                _warn(str(fault))
-    return others
 
 
 @cache

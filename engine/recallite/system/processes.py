@@ -169,7 +169,10 @@ def limit_memory_and_files(memory_bytes: int) -> None:
     macOS cannot limit memory, and Windows neither.
     """
     if sys.platform != "win32":
-        _limit(resource.RLIMIT_AS, _address_space() + memory_bytes)
+        used = 0  # where the system does not say
+        with suppress(OSError, ValueError, IndexError), open("/proc/self/statm", encoding="ascii") as status:
+            used = int(status.read().split()[0]) * resource.getpagesize()
+        _limit(resource.RLIMIT_AS, used + memory_bytes)
         _limit(resource.RLIMIT_FSIZE, 0)
         _limit(resource.RLIMIT_CORE, 0)
 
@@ -200,14 +203,6 @@ if sys.platform != "win32":
         hard = resource.getrlimit(kind)[1]
         with suppress(ValueError, OSError):  # macOS cannot limit address space
             resource.setrlimit(kind, (value if hard == resource.RLIM_INFINITY else min(value, hard), hard))
-
-    def _address_space() -> int:
-        """The bytes of address space that this process has; 0 if the system does not say."""
-        try:
-            with open("/proc/self/statm", encoding="ascii") as status:
-                return int(status.read().split()[0]) * resource.getpagesize()
-        except (OSError, ValueError, IndexError):
-            return 0
 
 
 # An audit hook for a process that handles foreign data. Native code could bypass it.

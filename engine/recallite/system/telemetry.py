@@ -46,23 +46,17 @@ _telemetry: _Telemetry | None = None
 class Span:
     """An operation; `recording` says whether anyone sees its attributes."""
 
-    recording = False
-
-    def set(self, **attributes: Value) -> None:
-        """Add attributes: figures and fixed words, never what was stored or asked."""
-
-
-class _Recorded(Span):
-    recording = True
-
-    def __init__(self) -> None:
+    def __init__(self, *, recording: bool) -> None:
+        self.recording = recording
         self.result: dict[str, Value] = {}
 
     def set(self, **attributes: Value) -> None:
-        self.result.update(attributes)
+        """Add attributes: figures and fixed words, never what was stored or asked."""
+        if self.recording:
+            self.result.update(attributes)
 
 
-_NOT_RECORDED = nullcontext(Span())
+_NOT_RECORDED = nullcontext(Span(recording=False))
 
 
 def span(name: str, **attributes: Value) -> AbstractContextManager[Span]:
@@ -76,7 +70,7 @@ def span(name: str, **attributes: Value) -> AbstractContextManager[Span]:
 @contextmanager
 def _recorded(name: str, attributes: dict[str, Value], telemetry: _Telemetry | None) -> Iterator[Span]:
     """A span that goes to OpenTelemetry, if the program uses it, and to the log."""
-    seen, own, error = _Recorded(), None, None
+    seen, own, error = Span(recording=True), None, None
     if telemetry is not None:
         tracer, context, trace = telemetry
         own = tracer.start_span(f"recallite.{name}", attributes=_named(attributes))

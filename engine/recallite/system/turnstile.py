@@ -69,7 +69,16 @@ def present(path: str | None, beside: str) -> Iterator[None]:
         yield
     finally:
         if descriptor is not None and path is not None:
-            _leave(descriptor, path)
+            try:  # drop the lock, and remove the file if nobody else has it
+                if sys.platform != "win32":
+                    with suppress(OSError):
+                        # Not by closing alone: a process that was forked meanwhile has the same lock.
+                        fcntl.flock(descriptor, fcntl.LOCK_UN)
+                        _remove_if_free(descriptor, path)
+            finally:
+                os.close(descriptor)
+            if sys.platform == "win32":
+                is_present(path)
 
 
 def is_present(path: str | None) -> bool:
@@ -177,21 +186,6 @@ def _entered(path: str, beside: str) -> int | None:
             time.sleep(_POLL_SECONDS / _ATTEMPTS)  # somebody is looking whether it is free
         os.close(descriptor)
     return None
-
-
-def _leave(descriptor: int, path: str) -> None:
-    """Drop the lock, and remove the file if nobody else has it."""
-    if sys.platform == "win32":
-        os.close(descriptor)
-        is_present(path)
-        return
-    try:
-        with suppress(OSError):
-            # Not by closing alone: a process that was forked meanwhile has the same lock.
-            fcntl.flock(descriptor, fcntl.LOCK_UN)
-            _remove_if_free(descriptor, path)
-    finally:
-        os.close(descriptor)
 
 
 def _remove_if_free(descriptor: int, path: str) -> bool:

@@ -13,12 +13,14 @@ import msgspec
 
 from recallite.engine import Engine
 from recallite.errors import InvalidInput
-from recallite.model.filters import Filter
+from recallite.model.filters import CHUNK_KIND, Filter
 from recallite.model.records import Link, Record
 from recallite.remember.pending import catch_up
+from recallite.store.sql.record_reading import Version
+from recallite.store.sql.relations import Occurrence
+from recallite.store.sql.vectors import EmbedderRow
 from recallite.store.store import Progress
 from recallite.store.transaction import Reader
-from recallite.store.values import CHUNK_KIND, EmbedderRow, Occurrence, Version
 from recallite.system.telemetry import traced
 from recallite.transfer.lines import (
     COLUMNS,

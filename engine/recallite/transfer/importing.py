@@ -21,10 +21,10 @@ from recallite.remember.embed import are_unit, embed_rows, identity_for, insert_
 from recallite.remember.pending import start_comparing, waits_under
 from recallite.remember.prepare import check_expiry, content_id, is_to_come, metadata_json, prepare
 from recallite.remember.relations import LINK_TYPES, check_pair, check_reason
-from recallite.store.columns import RowColumns
+from recallite.store.columns import Row, RowColumns
+from recallite.store.sql.relations import LinkRow, Supersession
 from recallite.store.store import Progress
 from recallite.store.transaction import Reader, Writer
-from recallite.store.values import LinkRow, Row, Supersession
 from recallite.system.messages import shown
 from recallite.system.telemetry import traced
 from recallite.system.turnstile import StepSize

@@ -163,11 +163,11 @@ class Run:
         engine = engine_of(self._memory)
         with engine.write() as writer:
             rows = writer.records.find_ids([*memories], engine.scope)
-            known = writer.occurrences.of([*rows.values()])
+            known = writer.comparisons.occurrences([*rows.values()])
             for id, row_id in rows.items():
                 more = memories[id].times - 1 - len(known.get(row_id, ()))
                 said_at = checks.time_or(memories[id].record.created_at, "created_at", checks.now_us())
-                writer.occurrences.add([(row_id, said_at, None)] * more)
+                writer.comparisons.add_occurrences([(row_id, said_at, None)] * more)
 
     def _changes(self, entry: FoundMemory) -> bool:
         return self._source.changes if entry.changes is None else entry.changes

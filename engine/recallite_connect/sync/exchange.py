@@ -153,7 +153,7 @@ class Exchange:
         """Give everything that was changed here since the last run a number of a file."""
         with self._engine.store.read() as reader:
             place = _need(reader)
-            commit = f"{reader.changes.commit()} {reader.occurrences.last_id()}"
+            commit = f"{reader.changes.commit()} {reader.comparisons.last_occurrence()}"
             names = [] if place.commit == commit else [*_changed(reader)]
         for batch in _batches(names):
             with self._engine.atomic() as writer:

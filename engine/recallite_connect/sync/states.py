@@ -27,15 +27,17 @@ from recallite.errors import EmbedderError, InvalidInput
 from recallite.model import checks
 from recallite.model.authority import Authority, rank_of
 from recallite.model.checks import EARLIEST_US, LATEST_US, check_time
-from recallite.model.filters import MESSAGE_KIND, Filter
+from recallite.model.filters import CHUNK_KIND, MESSAGE_KIND, Filter
 from recallite.model.records import Link
 from recallite.remember.change import version_row
 from recallite.remember.embed import embed_rows, embedder_of, identity_for
 from recallite.remember.prepare import metadata_json
 from recallite.remember.relations import LINK_TYPES, outranks
+from recallite.store.columns import Row
 from recallite.store.sql.meta import SyncedRow
+from recallite.store.sql.record_reading import Version
+from recallite.store.sql.relations import LinkRow, NamedSupersession, Supersession
 from recallite.store.transaction import Reader, Writer
-from recallite.store.values import CHUNK_KIND, LinkRow, NamedSupersession, Row, Supersession, Version
 from recallite.text.words import content_hash
 from recallite.transfer.importing import check_parts
 from recallite.transfer.lines import Embedder

@@ -27,10 +27,9 @@ from msgspec import Struct, structs
 from recallite.errors import InvalidInput
 from recallite.model.authority import implied_authority
 from recallite.model.checks import check_name, check_scope, check_time, optional_datetime
-from recallite.model.filters import MESSAGE_KIND, Filter
+from recallite.model.filters import CHUNK_KIND, MESSAGE_KIND, Filter
 from recallite.model.records import Record
 from recallite.store.transaction import Reader
-from recallite.store.values import CHUNK_KIND
 from recallite.text.front_matter import read_block, write_block
 from recallite.text.patterns import lazily
 from recallite.transfer.exporting import link_fields, occurrence_lines, supersession_lines
@@ -148,7 +147,7 @@ class Joined:
 
     def files(self, records: dict[int, Record]) -> list[MemoryFile]:
         """The files of these memories, given by row id."""
-        times = self._reader.occurrences.of([id for id, record in records.items() if record.occurrences > 1])
+        times = self._reader.comparisons.occurrences([id for id, record in records.items() if record.occurrences > 1])
         files = []
         for row_id, record in records.items():
             links = sorted(self._links.get(record.id, ()), key=lambda link: (link.target, link.type))

@@ -22,7 +22,8 @@ from recallite.model import checks
 from recallite.model.authority import Authority, authority_of, check_authority, rank_of
 from recallite.model.records import Plain
 from recallite.plugin import engine_of
-from recallite.store.values import AccessTokenRow, stored_json
+from recallite.store.sql.meta import AccessTokenRow
+from recallite.store.sql.repository import stored_json
 from recallite.system.messages import shown
 
 if TYPE_CHECKING:

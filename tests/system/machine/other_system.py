@@ -68,7 +68,7 @@ def use_a_memory(folder: pathlib.Path) -> dict[str, object]:
     from recallite import Memory
     from recallite.index import snapshot
     from recallite.index.growable import Growable
-    from recallite.store.values import Commit
+    from recallite.store.sql.blocks import Commit
 
     found: dict[str, object] = {}
     os.environ["RECALLITE_LOW_MEMORY"] = "1"
@@ -92,9 +92,9 @@ def use_a_memory(folder: pathlib.Path) -> dict[str, object]:
     for name, where in (("grown", None), ("on disk", str(folder))):
         growing = Growable(np.int64)
         if where:
-            growing.keep_in(where)
+            growing.folder = where
         growing.extend(numbers)
-        found[name] = bool((growing.array == numbers).all()) and growing._folder == where
+        found[name] = bool((growing.array == numbers).all()) and growing.folder == where
 
     found["files"] = sorted(each.name for each in folder.iterdir())
     return found

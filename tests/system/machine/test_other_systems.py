@@ -45,8 +45,8 @@ def test_a_memory_works_without_what_a_system_lacks(tmp_path, system):
     }  # fmt: skip
 
 
-def test_what_is_read_and_written_at_an_offset_is_the_same(file, windows):
-    with open(file, "r+b", buffering=0) as held:
+def test_what_is_read_at_an_offset_is_the_same(file, windows):
+    with open(file, "rb", buffering=0) as held:
         held.seek(17)
         place = held.fileno()
         assert files.read_at(place, 1000, 50) == DATA[50:1050]
@@ -54,9 +54,7 @@ def test_what_is_read_and_written_at_an_offset_is_the_same(file, windows):
         filled = bytearray(1000)
         assert files.read_into(place, memoryview(filled), 99_500) == 500
         assert filled == DATA[99_500:] + bytes(500)
-        assert files.write_at(place, b"written", 90) == 7
         assert held.tell() == 17
-    assert file.read_bytes() == DATA[:90] + b"written" + DATA[97:]
 
 
 def test_threads_that_read_one_descriptor_get_each_their_own(file, windows):
@@ -72,6 +70,7 @@ def test_pieces_are_copied_to_the_same_place(file, tmp_path, monkeypatch, platfo
     with open(file, "rb") as source, open(tmp_path / "copy", "w+b") as target:
         assert files.copy_at(source.fileno(), target.fileno(), 500, 1000) == 500
         assert files.copy_at(source.fileno(), target.fileno(), 500, len(DATA)) == 0
+        assert target.tell() == 0
     assert (tmp_path / "copy").read_bytes() == bytes(1000) + DATA[1000:1500]
 
 

@@ -156,7 +156,7 @@ class Commands(Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the names and first lines of all commands, without building their options, which takes 50 ms."""
-        foreign = plugins.load_others("commands", own_names())
+        foreign = plugins.load_all("commands", own_names())
         summaries = {operation.words: operation.summary for operation in every_operation()} | every_command_group()
         for others in _OTHERS.values():
             summaries |= others

@@ -5,27 +5,15 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Literal, NamedTuple, NewType, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recallite.errors import StoreCorrupt
 from recallite.store.sql.derived import CHANGED, unpacked
-from recallite.store.sql.repository import IN_ARRAY, Repository
-from recallite.store.sql.vectors import PackedVectors, as_float32, pack
-from recallite.store.values import (
-    NEVER,
-    Change,
-    Columns,
-    Commit,
-    EmbedderRow,
-    LinkBlock,
-    Operation,
-    TermBlock,
-    TokenBlock,
-    runs_of,
-)
+from recallite.store.sql.repository import IN_ARRAY, NEVER, Repository, runs_of
+from recallite.store.sql.vectors import EmbedderRow, PackedVectors, as_float32, pack
 
 # "Ada: The ferry was late" without a source is taken for a turn of a conversation: such texts of a scope are a run, in
 # the order in which they were written. Of LoCoMo's turns as nothing but text .890 of the answers are among twenty hits
@@ -56,6 +44,61 @@ Table: TypeAlias = Literal["columns", "terms", "vectors"]
 """The blocks of columns that an index reads."""
 # Rows a statement, about 1 MB of each: 4 MB or 0.2 MB take 1.1 times as long.
 ROWS_A_BLOCK = {"columns": 8192, "terms": 8192, "vectors": 512}
+
+
+class Columns(NamedTuple):
+    """The columns that filters and scoring read, one entry a record, ascending by row id.
+
+    `kind_numbers` gives the number of every kind of the store; positions, moments_until, recorded_until, expires_at,
+    superseded_at and held_until are NEVER for none. `resolved` is 1 where the valid time was found in the text,
+    `authorities` are the ranks of who said it without their sign. `tags` are the numbers of the tags of all records,
+    and `tagged` the records that have them, ascending; there may be others among these.
+    """
+
+    ids: NDArray[np.int64]
+    scopes: NDArray[np.int32]
+    kinds: NDArray[np.int32]
+    sources: NDArray[np.int64]
+    positions: NDArray[np.int64]
+    created_at: NDArray[np.int64]
+    moments: NDArray[np.int64]
+    moments_until: NDArray[np.int64]
+    recorded_from: NDArray[np.int64]
+    recorded_until: NDArray[np.int64]
+    expires_at: NDArray[np.int64]
+    superseded_at: NDArray[np.int64]
+    held_until: NDArray[np.int64]
+    importance: NDArray[np.float32]
+    resolved: NDArray[np.uint8]
+    authorities: NDArray[np.uint8]
+    kind_numbers: dict[str, int]
+    tagged: NDArray[np.int64]
+    tags: NDArray[np.int32]
+
+
+class TermBlock(NamedTuple):
+    """Term lists of consecutive records: numbers, the byte of each word, and where each record's list ends."""
+
+    ids: NDArray[np.int64]
+    terms: NDArray[np.int32]
+    counts: NDArray[np.uint8]
+    offsets: NDArray[np.int64]
+
+
+class TokenBlock(NamedTuple):
+    """Token codes of vectors with ascending row ids: how many uint64 each has, and all of them."""
+
+    ids: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    codes: NDArray[np.uint64]
+
+
+class LinkBlock(NamedTuple):
+    """Links as row ids of their ends, with strengths."""
+
+    sources: NDArray[np.int64]
+    targets: NDArray[np.int64]
+    strengths: NDArray[np.float64]
 
 
 class Blocks(Repository):
@@ -150,18 +193,16 @@ class Blocks(Repository):
 def packed_rows(rows: list[tuple[int, int, Any]], dimension: int) -> PackedVectors:
     """Pack (id, record id, value) rows, without values of another size or type: `verify` names them."""
     whole = [row for row in rows if isinstance(row[2], bytes) and len(row[2]) in (2 * dimension, 4 * dimension)]
-    numbers = np.array([row[:2] for row in whole], dtype=np.int64).reshape(-1, 2)
-    return pack(numbers[:, 0], numbers[:, 1], as_float32([row[2] for row in whole], dimension))
+    ids, owners, values = zip(*whole, strict=True) if whole else ((), (), ())
+    return pack(np.array(ids, dtype=np.int64), np.array(owners, dtype=np.int64), as_float32(values, dimension))
 
 
 def token_block(rows: list[tuple[int, Any]]) -> TokenBlock:
     """The codes of these vectors; what is no array of uint64 is left out: `verify` names it."""
     whole = [row for row in rows if isinstance(row[1], bytes) and not len(row[1]) % 8]
-    return TokenBlock(
-        np.array([row[0] for row in whole], dtype=np.int64),
-        np.array([len(row[1]) // 8 for row in whole], dtype=np.int64),
-        np.frombuffer(b"".join([row[1] for row in whole]), dtype="<u8"),
-    )
+    ids, codes = zip(*whole, strict=True) if whole else ((), ())
+    counts = np.array([*map(len, codes)], dtype=np.int64) // 8
+    return TokenBlock(np.array(ids, dtype=np.int64), counts, np.frombuffer(b"".join(codes), dtype="<u8"))
 
 
 def term_block(ids: NDArray[np.int64], numbers: bytes, counts: bytes) -> TermBlock:
@@ -175,6 +216,21 @@ def term_block(ids: NDArray[np.int64], numbers: bytes, counts: bytes) -> TermBlo
     # In 60 % of the time of a selection by mask.
     word_bytes = np.frombuffer(counts.translate(None, b"\0"), dtype=np.uint8)
     return TermBlock(ids, unpacked(numbers, offsets), word_bytes, offsets)
+
+
+Operation = Literal["insert", "text", "update", "delete", "link", "frames", "reload"]
+
+
+Commit = NewType("Commit", str)
+"""An opaque name of a commit: ask `Changes` what it means."""
+
+
+class Change(NamedTuple):
+    """The records `first_id` to `last_id` underwent `operation`."""
+
+    first_id: int
+    last_id: int
+    operation: Operation
 
 
 class Changes(Repository):

@@ -1,4 +1,4 @@
-"""What is derived from the texts of records: words, keys, frames and outlines of statements, and what stands.
+"""What is derived from the texts of records: words, and the keys, frames and outlines of statements.
 
 It comes as a `Derivation`, by the function that the store was opened with, and is stored as it comes: nothing here
 reads a text. `rebuild` has all of it derived again.
@@ -6,23 +6,25 @@ reads a text. `rebuild` has all of it derived again.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import chain, pairwise
-from struct import Struct
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from recallite.errors import StoreCorrupt
 from recallite.model.authority import LOWEST_RANK
-from recallite.model.records import Standing
+from recallite.model.filters import CHUNK_KIND
 from recallite.store.columns import StatementForm, Texts, Words
-from recallite.store.sql.repository import IN_ARRAY, TAGS_SQL, Repository, json_list
-from recallite.store.values import CHUNK_KIND, Sought, SoughtText, StatementCandidate, read_rows
+from recallite.store.sql.relations import beginning
+from recallite.store.sql.repository import IN_ARRAY, TAGS_SQL, Repository, json_list, read_rows
 from recallite.system.numerics import kernels
 
 # Term lists as `record_terms` has them: the numbers of a record's words, ascending and packed, and a byte for each.
@@ -110,16 +112,16 @@ class Lexicon(Repository):
         if cache.asked_at != generation or len(cache.asked) > _CACHE_WORDS:
             cache.asked, cache.asked_at = {}, generation
         numbers = cache.asked
-        missing = [word for word in words if word not in numbers]
-        if missing:
-            numbers.update(self.lookup(missing))
+        if missing := {*words}.difference(numbers):
+            numbers.update(self.lookup([*missing]))
         return {word: numbers[word] for word in words if word in numbers}
 
     def put(self, ids: Sequence[int], all_words: Words, texts: Sequence[int] | None = None) -> None:
         """Store the words of records, adding new words: ids[i] gets those of text i, or of texts[i]."""
         words, counts, offsets = all_words.of(texts)
         cache = self._tx.numbers
-        epoch = self._tx.known("lexicon_epoch", self._read_epoch)
+        stored = "SELECT value FROM meta WHERE key = 'lexicon_epoch'"
+        epoch = self._tx.known("lexicon_epoch", lambda: int(self._execute(stored).get or 0))
         if epoch != cache.epoch or len(cache.written) > _CACHE_WORDS:
             cache.written.clear()
             cache.epoch = epoch
@@ -157,18 +159,15 @@ class Lexicon(Repository):
         """Remove the words of records."""
         self._execute(f"DELETE FROM record_terms WHERE record_id {IN_ARRAY}", (self._id_array(ids),))
 
-    def _read_epoch(self) -> int:
-        return int(self._execute("SELECT value FROM meta WHERE key = 'lexicon_epoch'").get or 0)
-
 
 # Statements: their keys and frames.
 
 # The further times at which a record was remembered, as JSON.
 _REPEATED_SQL = json_list("again.at", "again.at", "occurrence again WHERE again.record_id = r.id")
-_KEY = Struct("<q")
+_KEY = struct.Struct("<q")
 KEY_BYTES = _KEY.size
 """The first bytes of a `content_hash` are the key of a text."""
-_FRAME = Struct("<II")
+_FRAME = struct.Struct("<II")
 STORED_TEXT = (
     "r.id, r.scope_id, r.superseded_at, r.kind, r.authority, r.position, r.recorded_until, r.text, r.context, "
     f"{TAGS_SQL}"
@@ -230,6 +229,56 @@ class StatementRow(NamedTuple):
     outline: bytes
 
 
+class Sought(NamedTuple):
+    """A search for records of exactly this scope and kind that share a key; the first keys count most."""
+
+    keys: Sequence[int]
+    scope: str
+    kind: str
+
+
+class SoughtText(NamedTuple):
+    """A search for records of exactly this scope and kind with this `text_key`."""
+
+    key: bytes
+    scope: str
+    kind: str
+
+
+class StatementCandidate(Struct, frozen=True, gc=False):
+    """An open record, neither expired nor superseded, that a new statement may repeat, supersede or contradict."""
+
+    row_id: int
+    public_id: str
+    text: str
+    context: str | None
+    content_hash: bytes
+    topic: str | None
+    source: str | None
+    position: int | None
+    pinned: bool
+    authority: int
+    created_at: int
+    valid_from: int | None
+    valid_until: int | None
+    valid_resolved: bool
+    expires_at: int | None
+    recorded_from: int
+    metadata: str | None
+    # The outline of its statement, empty where the store has none: it waits to be compared, or is no statement.
+    outline: bytes
+    tags: tuple[str, ...]
+    # Further times at which it was remembered.
+    repeated_at: tuple[int, ...]
+    # The weight of the keys that it was found by; the first keys asked for weigh most.
+    shared: int
+
+    @property
+    def begins_at(self) -> int:
+        """The time when it begins to hold."""
+        return beginning(self.created_at, self.valid_from, resolved=self.valid_resolved)
+
+
 class Statements(Repository):
     """The tables `statement` and `statement_key`; SQLite has key lists in place of the second."""
 
@@ -263,7 +312,7 @@ class Statements(Repository):
         if tell:
             self._tx.changes.append_ids("frames", list(ids))
         self.drop(ids)
-        stored = self.stored(self._tx.uncompared.without(ids))
+        stored = self.stored(self._tx.comparisons.without(ids))
         self.put(stored, [*self._forms(stored)])
 
     def stored(self, ids: Sequence[int] | NDArray[np.int64], *, indexed: bool = True) -> Stored:
@@ -342,26 +391,26 @@ class Statements(Repository):
     def _of_ranks(self, sought: Sequence[tuple[Sought, int]], now: int, limit: int) -> list[list[StatementCandidate]]:
         """List for each query the candidates of one rank."""
         scopes = self._tx.scopes.ids([*{query.scope for query, _ in sought}])
-        stored = [
-            _within(query.keys, scopes[query.scope], rank) if query.scope in scopes else [] for query, rank in sought
-        ]
-        holders = self._newest({key for keys in stored for key in keys})
-        ranked = []
+        stored, kinds = [], []
+        for query, rank in sought:
+            stored.append(_within(query.keys, scopes[query.scope], rank) if query.scope in scopes else [])
+            kinds.append((query.kind, scopes.get(query.scope)))
+        holders = self._newest({*chain(*stored)})
+        ranked, first, more = [], set[int](), set[int]()
         for keys in stored:
             shared: dict[int, int] = {}
             for weight, key in zip(range(len(keys), 0, -1), keys, strict=True):
                 for row_id in holders.get(key, ()):
                     shared[row_id] = shared.get(row_id, 0) + weight
-            best = sorted([(weight, row_id) for row_id, weight in shared.items()], reverse=True)
-            ranked.append(best[: limit + _SPARE])
-        current = self._current({row_id for best in ranked for _, row_id in best[:limit]}, now)
+            best = sorted(zip(shared.values(), shared, strict=True), reverse=True)[: limit + _SPARE]
+            ranked.append(best)
+            first.update(map(_row_id, best[:limit]))
+        current = self._current(first, now)
         # Some have expired, or are of another kind: what follows them is read only then.
-        kinds = [(query.kind, scopes.get(query.scope)) for query, _ in sought]
-        more: set[int] = set()
         for kind, best in zip(kinds, ranked, strict=True):
-            present = [row_id for _, row_id in best[:limit] if row_id in current and current[row_id][0] == kind]
-            if len(present) < len(best[:limit]):
-                more.update([row_id for _, row_id in best[limit:]])
+            for _, row_id in best[:limit]:
+                if row_id not in current or current[row_id][0] != kind:
+                    more.update(map(_row_id, best[limit:]))
         if more:
             current |= self._current(more, now)
         candidates = []
@@ -441,10 +490,8 @@ class Statements(Repository):
             stored = self.stored(row_ids)
             forms = zip(stored.ids, self._forms(stored), strict=True)
             return [(row_id, _frames(form)) for row_id, form in forms if form is not None and form.frames]
-        return self._framed(row_ids) if len(row_ids) else []
-
-    def _framed(self, row_ids: NDArray[np.int64]) -> list[tuple[int, bytes]]:
-        """Ids and frames of these versions, without the ones that have no frames."""
+        if not len(row_ids):
+            return []
         first, last = int(row_ids.min()), int(row_ids.max())
         if last - first >= 2 * len(row_ids):
             return self._rows(
@@ -461,6 +508,7 @@ class Statements(Repository):
         return [row for row in rows if row[0] in asked]
 
 
+_row_id = itemgetter(1)
 _FLAGS = tuple(StatementCandidate.__struct_fields__.index(name) for name in ("pinned", "valid_resolved"))
 
 
@@ -506,33 +554,3 @@ def _within(keys: Sequence[int], scope_id: int, rank: int) -> list[int]:
 @lru_cache(maxsize=4096)
 def _salt(scope_id: int, rank: int) -> int:
     return int.from_bytes(blake2b(f"{scope_id}{rank or ''}".encode(), digest_size=8).digest(), "little", signed=True)
-
-
-# Standing instructions and preferences among the records.
-
-
-class StandingRecords(Repository):
-    """The table `standing`; most records are not in it."""
-
-    def put(self, named: Iterable[tuple[int, Standing | None]]) -> None:
-        """Mark records, by row id, as instructions and preferences; None marks nothing."""
-        self._insert_many("standing", "record_id, name", [row for row in named if row[1] is not None])
-
-    def drop(self, ids: Sequence[int]) -> None:
-        """Remove the marks of records."""
-        self._execute(f"DELETE FROM standing WHERE record_id {IN_ARRAY}", (self._id_array(ids),))
-
-    def copy(self, row_id: int, to_id: int) -> None:
-        """Give a record the mark of another."""
-        self._execute("INSERT INTO standing SELECT ?, name FROM standing WHERE record_id = ?", (to_id, row_id))
-
-    def named(self, among: Sequence[int] | None = None) -> dict[int, Standing]:
-        """Return the row ids, ascending, with the name of each; only ids in `among`, unless it is None."""
-        if among is None:
-            return dict(self._execute("SELECT record_id, name FROM standing ORDER BY record_id"))
-        return dict(
-            self._execute(
-                f"SELECT record_id, name FROM standing WHERE record_id {IN_ARRAY} ORDER BY record_id",
-                (self._id_array(among),),
-            )
-        )

@@ -9,7 +9,7 @@ from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -19,12 +19,11 @@ from recallite.model.checks import now_us, to_datetime
 from recallite.model.filters import MESSAGE_KIND
 from recallite.model.reports import ErasureReceipt
 from recallite.store.sql.derived import numbers_in
-from recallite.store.sql.repository import IN_ARRAY, INSIDE, Repository, within
+from recallite.store.sql.repository import IN_ARRAY, INSIDE, Repository, stored_json, within
 from recallite.store.sql.schema import TABLES, Table
 from recallite.store.sql.services import LOST_MESSAGES
 from recallite.store.sql.vectors import VECTOR_BYTES
 from recallite.store.store import Progress
-from recallite.store.values import CopyMark, Erased, stored_json
 
 if TYPE_CHECKING:
     from recallite.store.transaction import Writer
@@ -44,7 +43,7 @@ def rebuild(tx: Writer, on_progress: Progress | None = None) -> None:
     tx.connection.execute("UPDATE session_message SET record_id = NULL WHERE record_id NOT IN (SELECT id FROM record)")
     tx.records.delete([row[0] for row in tx.connection.execute(LOST_MESSAGES.format("id")).fetchall()])
     tx.supersessions.rebuild()
-    tx.uncompared.mend()
+    tx.comparisons.mend()
     open_epoch(tx)
     tx.numbers.forget()
     total = tx.connection.execute("SELECT count(*) FROM record").get
@@ -200,6 +199,19 @@ _OF_SCOPES = {
 _IN_SCOPES = [table.name for table in TABLES if "scope_id" in table.columns]
 
 
+class Erased:
+    """Traces that an erasure removes. `skipped` counts values too short to be searched for: they occur by chance."""
+
+    def __init__(self) -> None:
+        self.ids: tuple[str, ...] = ()
+        self.pieces: set[bytes] = set()
+        self.skipped = 0
+        # Words, tags, sources and scopes, which are removed only if no other record has them, by table and column.
+        self.names: dict[tuple[str, str], set[str]] = {}
+        self.rows: dict[str, int] = {}
+        self.had_snapshot = False
+
+
 class Erasure(Repository):
     """Erasure of records in a write transaction; a database's proof searches for what it collected."""
 
@@ -208,7 +220,13 @@ class Erasure(Repository):
         if self._tx.began is not None:  # before anything is deleted
             raise InvalidInput(INSIDE)
         ids = tuple(self._tx.records.public_ids(row_ids))
-        row_ids = [*row_ids, *self._messages_in(scopes)]
+        for condition, bound in map(within, scopes):  # and the messages of their sessions
+            messages = self._column(
+                f"SELECT id FROM record WHERE kind = '{MESSAGE_KIND}' AND recorded_until IS NULL AND scope_id IN "
+                f"(SELECT id FROM scope WHERE {condition})",
+                bound,
+            )
+            row_ids = [*row_ids, *messages]
         traces = self._traces(row_ids, scopes)
         traces.ids = ids
         traces.rows = self._rows_by_table()
@@ -219,18 +237,6 @@ class Erasure(Repository):
             (self._id_array(self._with_versions(row_ids)),),
         )
         return traces
-
-    def _messages_in(self, scopes: Iterable[str]) -> list[int]:
-        """The records of the messages of sessions in whole scopes."""
-        return [
-            row_id
-            for condition, bound in map(within, scopes)
-            for row_id in self._column(
-                f"SELECT id FROM record WHERE kind = '{MESSAGE_KIND}' AND recorded_until IS NULL AND scope_id IN "
-                f"(SELECT id FROM scope WHERE {condition})",
-                bound,
-            )
-        ]
 
     def finish(self, erased: Erased) -> None:
         """Remove what the deletion has left unused, and count what is gone."""
@@ -357,6 +363,16 @@ def _add(erased: Erased, value: object) -> None:
 
 # A store as the rows of its tables, read and written in the order of their keys: by this one store becomes another.
 # Rows keep their row ids, so that everything derived with them in it, and ties of recall, are the same in the copy.
+
+
+class CopyMark(NamedTuple):
+    """The mark of an unfinished copy: its source, the part of it, and which run writes to it."""
+
+    source: str
+    scope: str
+    access_tokens: bool
+    run: str
+
 
 CopiedRow = tuple[Any, ...]
 _MARK = "unfinished_copy"

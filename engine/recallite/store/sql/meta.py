@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from recallite.store.sql.blocks import Commit
 from recallite.store.sql.repository import IN_ARRAY, WITHIN, Repository, SqlConnection, within
-from recallite.store.values import AccessTokenRow, Commit, SnapshotIdentity
 
 INDEX_SNAPSHOT = "index_snapshot"
 """The row of `meta` with the token of the snapshot that was last written."""
@@ -51,6 +51,15 @@ def is_index(connection: SqlConnection) -> bool:
     """Whether a file has the role of an index and holds nothing but chunks."""
     marked: bool = connection.execute("SELECT value FROM meta WHERE key = ?", (_ROLE,)).get == _INDEX
     return marked and not connection.execute("SELECT EXISTS (SELECT 1 FROM kind WHERE name != 'chunk')").get
+
+
+class SnapshotIdentity(NamedTuple):
+    """The state that an index snapshot is of: token, lexicon epoch, the active embedder's fingerprint and id."""
+
+    token: str
+    lexicon_epoch: str
+    fingerprint: str
+    embedder_id: int | None
 
 
 class IndexSnapshot(Repository):
@@ -225,6 +234,19 @@ class Scopes(Repository):
 # Access tokens.
 
 _FIELDS = "public_id, name, scope, reads, read_only, authority, created_at, expires_at"
+
+
+class AccessTokenRow(NamedTuple):
+    """An access token, without its secret. Times are microseconds since 1970 UTC; `expires_at` None: never."""
+
+    public_id: str
+    name: str | None
+    scope: str
+    reads: str
+    read_only: bool
+    authority: int
+    created_at: int
+    expires_at: int | None
 
 
 class AccessTokens(Repository):

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from recallite.errors import StoreCorrupt
@@ -19,14 +20,84 @@ from recallite.model.authority import Rank, authority_of
 from recallite.model.checks import to_datetime
 from recallite.model.filters import Filter, Versions
 from recallite.model.records import EmbeddingState, Outcome, Record, Standing
-from recallite.store.sql.repository import IN_ARRAY, NO_LIMIT, TAGS_SQL, Condition, Repository, columns_sql, json_list
-from recallite.store.values import CurrentRecord, EmbedderRow, Found, Moment, Row, Version, read_row, read_rows
+from recallite.store.columns import Row
+from recallite.store.sql.relations import Occurrence
+from recallite.store.sql.repository import (
+    IN_ARRAY,
+    NO_LIMIT,
+    TAGS_SQL,
+    Moment,
+    Repository,
+    columns_sql,
+    json_list,
+    read_row,
+    read_rows,
+)
+from recallite.store.sql.vectors import EmbedderRow
 from recallite.system.messages import shown
 
 decode = msgspec.json.decode
 _object = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+class Found(NamedTuple):
+    """The fields that a hit shows of its record."""
+
+    public_id: str
+    text: str
+    kind: str
+    scope: str
+    context: str | None
+    tags: tuple[str, ...]
+    importance: float
+    created_at: Moment
+    valid_from: Moment | None
+    valid_until: Moment | None
+    valid_resolved: bool
+    updated_at: Moment
+    topic: str | None
+    metadata: dict[str, Any]
+    source: str | None
+    position: int | None
+    authority: int
+
+
 as_found = partial(tuple.__new__, Found)
 """Makes a named tuple from a tuple, without a call of Python's."""
+
+
+class CurrentRecord(Struct):
+    """An open record that has not expired, or a row that is to become one: its row id is 0 until it is stored."""
+
+    row_id: int
+    public_id: str
+    scope: str
+    kind: str
+    text: str
+    context: str | None
+    topic: str | None
+    pinned: bool
+    authority: int
+    content_hash: bytes
+    recorded_from: int
+    # The row of a batch that its text comes from; None while it has the stored text.
+    text_row: int | None = None
+
+    @classmethod
+    def of(cls, row: Row, text_row: int, row_id: int = 0) -> CurrentRecord:
+        """Return the record that a row of a batch becomes, or a stored one that it replaces."""
+        return cls(
+            row_id, row.public_id, row.scope, row.kind, row.text, row.context, row.topic, row.pinned, row.authority,
+            row.content_hash, row.recorded_from, text_row,
+        )  # fmt: skip
+
+
+class Version(NamedTuple):
+    """One version of a record, with the float32 bytes of its parts where they were asked for, and its further times."""
+
+    record: Record
+    vectors: tuple[bytes, ...]
+    repeated: Sequence[Occurrence] = ()
 
 
 class _RecordRow(NamedTuple):
@@ -192,17 +263,43 @@ class _Opened(NamedTuple):
     public_id: str
 
 
+# Columns of many records at once, without their texts, for pictures of a whole store.
+
+_DAY_US = 86_400_000_000
+
+
+class Labels(NamedTuple):
+    """Row ids, ascending, and in their order: public ids, scope ids, kinds, and source ids, -1 for none.
+
+    `superseded` says which of them another supersedes though they may still hold.
+
+    `scope_names` and `source_names` give names by id, also of scopes and sources that none of these records has.
+    """
+
+    ids: NDArray[np.int64]
+    public_ids: list[str]
+    scopes: NDArray[np.int64]
+    kinds: list[str]
+    sources: NDArray[np.int64]
+    superseded: NDArray[np.bool_]
+    scope_names: dict[int, str]
+    source_names: dict[int, str]
+
+
+def _from(filter: Filter) -> str:
+    """The records of a whole store in their order: through an index, as SQLite would read them, takes five times as
+    long.
+    """
+    return "record r NOT INDEXED" if not filter.scopes or "/" in filter.scopes else "record r"
+
+
 class RecordReader(Repository):
     """The table `record` and what belongs to it, as a reader sees it."""
 
     def fetch(self, row_ids: Sequence[int] | NDArray[np.int64]) -> dict[int, Found]:
         """The fields that hits show of these records, by row id, read at once; ids that no longer exist are absent."""
         ids = self._id_array(row_ids)
-        selected = [*self._execute(FOUND, (ids,))]
-        try:
-            rows = msgspec.convert(selected, list[FoundRow])
-        except msgspec.ValidationError:  # row by row, which names the record
-            rows = read_rows(selected, FoundRow, "record")
+        rows = read_rows(self._execute(FOUND, (ids,)), FoundRow, "record")
         tags: dict[int, tuple[str, ...]] = {}
         # Tags by a statement of their own, if there are any: a subquery for each of ten records took two thirds of the
         # time.
@@ -228,13 +325,6 @@ class RecordReader(Repository):
         """Public ids in this order of the row ids, which may be any."""
         names = dict(zip(sorted(ids), self.public_ids(sorted(ids)), strict=True))
         return [names[row_id] for row_id in ids]
-
-    def standing_ids(self, among: Sequence[int] | None = None) -> dict[int, Standing]:
-        """Return the row ids, ascending, of versions that are standing instructions or preferences, and which they are.
-
-        Only ids in `among`, unless it is None.
-        """
-        return self._tx.standing.named(among)
 
     def rows(self, row_ids: Sequence[int], embedder: EmbedderRow | None) -> dict[int, Row]:
         """Return the open, current ones of these records by row id, as `insert` was given them."""
@@ -279,26 +369,24 @@ class RecordReader(Repository):
     ) -> list[int]:
         """Row ids of the records that a filter admits, ascending; only ids in `among`, unless it is None."""
         condition = self._tx.conditions.matching(filter, now, versions)
-        if among is None:
-            return self._ids(condition)
+        listed, bound = "record r", tuple[Any, ...]()
+        if among is not None:
+            listed, bound = "carray(?) c CROSS JOIN record r ON r.id = c.value", (self._id_array(among),)
         return self._column(
-            f"SELECT r.id FROM carray(?) c CROSS JOIN record r ON r.id = c.value WHERE {condition.sql} ORDER BY r.id",
-            (self._id_array(among), *condition.values),
+            f"SELECT r.id FROM {listed} WHERE {condition.sql} ORDER BY r.id", (*bound, *condition.values)
         )
 
     def same_text(self, scope: str, kind: str, content_hash: bytes) -> list[int]:
         """Row ids of open records, superseded or not, of this kind and text in exactly this scope."""
-        return self._ids(
-            Condition(
-                "r.recorded_until IS NULL AND r.kind = ? AND r.content_hash = ? "
-                "AND r.scope_id = (SELECT id FROM scope WHERE path = ?)",
-                (kind, content_hash, scope),
-            )
+        return self._column(
+            "SELECT id FROM record WHERE recorded_until IS NULL AND kind = ? AND content_hash = ? "
+            "AND scope_id = (SELECT id FROM scope WHERE path = ?) ORDER BY id",
+            (kind, content_hash, scope),
         )
 
     def admits(self, filter: Filter, now: int, row_id: int) -> bool:
         """Whether a filter admits a record."""
-        return bool(self._ids(Condition("r.id = ?", (row_id,)) & self._tx.conditions.matching(filter, now)))
+        return bool(self.matching_ids(filter, now, among=[row_id]))
 
     def find(
         self,
@@ -403,9 +491,6 @@ class RecordReader(Repository):
         names = self._rows(f"SELECT name, id FROM tag WHERE id {IN_ARRAY}", (self._id_array([*counts]),))
         return [(name, counts[tag_id]) for name, tag_id in names]
 
-    def _ids(self, condition: Condition) -> list[int]:
-        return self._column(f"SELECT r.id FROM record r WHERE {condition.sql} ORDER BY r.id", condition.values)
-
     def current(self, ids: Sequence[int], now: int) -> Iterator[CurrentRecord]:
         """The current records with these row ids; superseded ones are none."""
         return self._current("r.id IN (SELECT value FROM carray(?2))", now, self._id_array(ids))
@@ -425,16 +510,14 @@ class RecordReader(Repository):
         return self._current(condition, now, self._array(topics))
 
     def _current(self, condition: str, now: int, bound: Any) -> Iterator[CurrentRecord]:
-        rows = self._rows(f"{_CURRENT} AND {condition}", (now, bound))
-        return starmap(CurrentRecord, rows)
+        return starmap(CurrentRecord, self._rows(f"{_CURRENT} AND {condition}", (now, bound)))
 
     def editable_ids(self, filter: Filter) -> list[int]:
         """The row ids of the open records that a filter admits, without chunks of documents, by time of storing."""
         condition = self._tx.conditions.exported(filter, chunks=False)
-        rows = self._execute(
+        return self._column(
             f"SELECT r.id FROM record r WHERE {condition.sql} ORDER BY r.created_at, r.public_id", condition.values
         )
-        return [row_id for (row_id,) in rows]
 
     def versions(self, filter: Filter, embedder: EmbedderRow | None) -> Iterator[Version]:
         """Every version of the open records that a filter admits, in order of storing, each record's oldest first.
@@ -454,56 +537,32 @@ class RecordReader(Repository):
         self, opened: Sequence[tuple[int, str]], embedder: EmbedderRow | None, scopes: Sequence[str] = ("/",)
     ) -> Iterator[Version]:
         """Every version of these open records, given as row id and public id, as `versions` has them."""
-        closed = self._closed_ids([public_id for _, public_id in opened], scopes)
-        ids = [version for row_id, public_id in opened for version in (*closed.get(public_id, ()), row_id)]
-        records = self.by_row_ids(ids)
-        parts = {} if embedder is None else self._tx.vectors.values_of(ids, embedder)
-        repeated = self._tx.occurrences.of(ids)
-        for row_id in ids:
-            yield Version(records[row_id], tuple(parts.get(row_id, ())), repeated.get(row_id, ()))
-
-    def _closed_ids(self, public_ids: Sequence[str], scopes: Sequence[str]) -> dict[str, list[int]]:
-        """Row ids of the closed versions of records in these scopes, oldest first."""
         closed: dict[str, list[int]] = {}
         within = self._tx.conditions.in_scopes(scopes)
         for row_id, public_id in self._execute(
             f"SELECT r.id, r.public_id FROM record r WHERE r.recorded_until IS NOT NULL AND {within.sql} "
             f"AND r.public_id {IN_ARRAY} ORDER BY r.recorded_from, r.recorded_until, r.id",
-            (*within.values, self._array(public_ids)),
+            (*within.values, self._array([public_id for _, public_id in opened])),
         ):
             closed.setdefault(public_id, []).append(row_id)
-        return closed
+        ids = [version for row_id, public_id in opened for version in (*closed.get(public_id, ()), row_id)]
+        records = self.by_row_ids(ids)
+        parts = {} if embedder is None else self._tx.vectors.values_of(ids, embedder)
+        repeated = self._tx.comparisons.occurrences(ids)
+        for row_id in ids:
+            yield Version(records[row_id], tuple(parts.get(row_id, ())), repeated.get(row_id, ()))
 
     def by_row_ids(self, ids: Sequence[int]) -> dict[int, Record]:
         """`get_many` by row id."""
         return dict(zip(sorted(ids), self.get_many(ids), strict=True))
 
+    def standing(self, among: Sequence[int] | None = None) -> dict[int, Standing]:
+        """Return the row ids, ascending, of standing instructions and preferences, and which of the two each is.
 
-# Columns of many records at once, without their texts, for pictures of a whole store.
-
-_DAY_US = 86_400_000_000
-
-
-class Labels(NamedTuple):
-    """Row ids, ascending, and in their order: public ids, scope ids, kinds, and source ids, -1 for none.
-
-    `superseded` says which of them another supersedes though they may still hold.
-
-    `scope_names` and `source_names` give names by id, also of scopes and sources that none of these records has.
-    """
-
-    ids: NDArray[np.int64]
-    public_ids: list[str]
-    scopes: NDArray[np.int64]
-    kinds: list[str]
-    sources: NDArray[np.int64]
-    superseded: NDArray[np.bool_]
-    scope_names: dict[int, str]
-    source_names: dict[int, str]
-
-
-class Overview(Repository):
-    """Ids, names and times of the records that a filter admits."""
+        Only ids in `among`, unless it is None.
+        """
+        within = ("", ()) if among is None else (f"WHERE record_id {IN_ARRAY} ", (self._id_array(among),))
+        return dict(self._execute(f"SELECT record_id, name FROM standing {within[0]}ORDER BY record_id", within[1]))
 
     def labels(self, filter: Filter, now: int) -> Labels:
         """Ids, scopes, kinds and sources of the records that a filter admits."""
@@ -542,10 +601,3 @@ class Overview(Repository):
             f"SELECT {day} AS day, count(*) FROM {_from(filter)} WHERE {condition.sql} GROUP BY day ORDER BY day",
             condition.values,
         )
-
-
-def _from(filter: Filter) -> str:
-    """The records of a whole store in their order: through an index, as SQLite would read them, takes five times as
-    long.
-    """
-    return "record r NOT INDEXED" if not filter.scopes or "/" in filter.scopes else "record r"

@@ -5,26 +5,35 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
 from posixpath import commonpath
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
-from recallite.store.columns import Derivation, RowColumns
+from recallite.store.columns import Derivation, Parts, Row, RowColumns
 from recallite.store.sql.derived import Stored
-from recallite.store.sql.record_reading import RecordReader
+from recallite.store.sql.record_reading import JOINS, RecordReader
 from recallite.store.sql.repository import IN_ARRAY, TAGS_SQL
 from recallite.store.sql.schema import columns_of
-from recallite.store.values import Access, EmbedderRow, Parts, Row
+from recallite.store.sql.vectors import EmbedderRow
 
 # Columns that a closed version takes over from its record.
 _DERIVED = ("superseded_at", "superseded_until", "held_until")
 _OWN = columns_of("record", without=("id", "scope_id", "source_id", *_DERIVED))
 _COLUMNS = (*_OWN, "scope_id", "source_id")
 _INSERTED = f"id, {', '.join(_COLUMNS)}"
+# Tables whose rows a closed version has too.
+_COPIED = {"record_tag": "place, tag_id", "refusal": "embedder_id, reason", "standing": "name"}
 _DERIVE_FROM = (
     "UPDATE record SET (superseded_at, superseded_until, held_until) = "
     "(SELECT superseded_at, superseded_until, held_until FROM record WHERE id = ?) WHERE id = ?"
 )
+
+
+class Access(NamedTuple):
+    """The number of times that a record was recalled, and the last time, in microseconds."""
+
+    times: int
+    last_at: int
 
 
 class Records(RecordReader):
@@ -50,7 +59,7 @@ class Records(RecordReader):
         self._insert_vectors(ids, columns, embedder)
         if any(columns.repeated):
             repeated = zip(ids, columns.repeated, strict=True)
-            self._tx.occurrences.add((row_id, *again) for row_id, times in repeated for again in times)
+            self._tx.comparisons.add_occurrences((row_id, *again) for row_id, times in repeated for again in times)
         if columns.accessed_at.count(None) < len(ids):
             accessed = zip(ids, columns.access_count, columns.accessed_at, strict=True)
             self._insert_many(
@@ -94,7 +103,7 @@ class Records(RecordReader):
                 if policy is not None:
                     waiting.setdefault(policy, []).append(row_id)
         for policy, row_ids in waiting.items():
-            self._tx.uncompared.add(row_ids, policy)
+            self._tx.comparisons.add(row_ids, policy)
         self._put_derived(stored, derivation, derived, {*chain(*waiting.values())})
 
     def _put_derived(
@@ -108,7 +117,8 @@ class Records(RecordReader):
         indices = range(len(stored.ids)) if derived is None else derived
         standing = derivation.standing
         if any(standing):
-            self._tx.standing.put(zip(stored.ids, [standing[i] for i in indices], strict=True))
+            named = [(row_id, standing[i]) for row_id, i in zip(stored.ids, indices, strict=True) if standing[i]]
+            self._insert_many("standing", "record_id, name", named)
         if len(waiting) < len(stored.ids):
             self._tx.statements.put(
                 stored,
@@ -121,11 +131,11 @@ class Records(RecordReader):
     def derive(self, ids: Sequence[int]) -> None:
         """Derive again what belongs to the texts of these records, from what is stored of them."""
         self._tx.lexicon.drop(ids)
-        self._tx.standing.drop(ids)
+        self._execute(f"DELETE FROM standing WHERE record_id {IN_ARRAY}", (self._id_array(ids),))
         self._tx.statements.drop(ids)
         stored = self._tx.statements.stored(ids)
         if stored.ids:
-            waiting = {*ids}.difference(self._tx.uncompared.without(ids))
+            waiting = {*ids}.difference(self._tx.comparisons.without(ids))
             self._put_derived(stored, self._tx.derive(stored.texts), None, waiting)
 
     def _insert_vectors(self, ids: Sequence[int], rows: RowColumns, embedder: EmbedderRow | None) -> None:
@@ -139,11 +149,8 @@ class Records(RecordReader):
             else:
                 vectors += Parts(values, codes).rows(row_id)
         self._tx.vectors.insert(embedder, vectors)
-        if rows.refused.count(None) < len(ids):
-            refused = zip(ids, rows.refused, strict=True)
-            self._tx.vectors.add_refusals(
-                embedder.id, {row_id: reason for row_id, reason in refused if reason is not None}
-            )
+        refused = {row_id: why for row_id, why in zip(ids, rows.refused, strict=True) if why is not None}
+        self._tx.vectors.add_refusals(embedder.id, refused)
 
     def put_tags(self, tagged: Sequence[tuple[int, tuple[str, ...]]]) -> None:
         """Store tags in their order, new names added."""
@@ -186,7 +193,7 @@ class Records(RecordReader):
         """Replace all texts of a record by these, oldest first: the last is the open one."""
         *closed, current = rows
         self._put_text(row_id, current, embedder, current.recorded_from, keep_version=False)
-        self._tx.occurrences.add((row_id, *again) for again in current.repeated)
+        self._tx.comparisons.add_occurrences((row_id, *again) for again in current.repeated)
         ids = self.insert(closed, embedder)
         self._execute_many(_DERIVE_FROM, [(row_id, version_id) for version_id in ids])
 
@@ -198,16 +205,13 @@ class Records(RecordReader):
         else:
             self.purge_versions([row_id])
             self._execute("DELETE FROM occurrence WHERE record_id = ?", (row_id,))
-        self._execute("DELETE FROM vector WHERE record_id = ?", (row_id,))
-        self._tx.vectors.drop_refusals(row_id)
+        for table in ("vector", "refusal"):
+            self._execute(f"DELETE FROM {table} WHERE record_id = ?", (row_id,))
         self._execute(
             "UPDATE record SET text = ?, context = ?, content_hash = ?, updated_at = ?, recorded_from = ?, "
             "embedding_state = ?, indexed = ? WHERE id = ?",
-            (
-                row.text, row.context, row.content_hash, row.updated_at, recorded_from, row.embedding_state,
-                row.indexed,
-                row_id,
-            ),
+            (row.text, row.context, row.content_hash, row.updated_at, recorded_from, row.embedding_state, row.indexed,
+             row_id),
         )  # fmt: skip
         self.derive([row_id])
         self._insert_vectors([row_id], RowColumns.of([row]), embedder)
@@ -234,19 +238,14 @@ class Records(RecordReader):
         columns = dict(columns)
         if "importance" in columns:
             columns.setdefault("base_importance", None)
-        old_sources = {self._execute("SELECT source_id FROM record WHERE id = ?", (row_id,)).get}
-        if "scope" in columns:
-            scope = columns.pop("scope")
-            columns["scope_id"] = self._tx.scopes.id_of(scope)
-            if "source" not in columns:
-                columns["source"] = self._execute(
-                    "SELECT o.name FROM record r JOIN source o ON o.id = r.source_id WHERE r.id = ?", (row_id,)
-                ).get
-        if "source" in columns:
-            source = columns.pop("source")
-            scope_id = (
-                columns.get("scope_id") or self._execute("SELECT scope_id FROM record WHERE id = ?", (row_id,)).get
-            )
+        scope_id, old_source, source = self._execute(
+            f"SELECT r.scope_id, r.source_id, o.name FROM record r {JOINS} WHERE r.id = ?", (row_id,)
+        ).fetchone()
+        old_sources = {old_source}
+        if not columns.keys().isdisjoint(("scope", "source")):
+            source = columns.pop("source", source)
+            if "scope" in columns:
+                scope_id = columns["scope_id"] = self._tx.scopes.id_of(columns.pop("scope"))
             key = (scope_id, source)
             columns["source_id"] = None if source is None else self._tx.scopes.intern_sources({key})[key]
         if "kind" in columns:
@@ -302,16 +301,16 @@ class Records(RecordReader):
         """Purge open records with their versions, vectors, words, tags and links; returns how many versions."""
         if not len(row_ids):
             return 0
-        sources = self._execute(
+        sources = self._column(
             f"SELECT DISTINCT source_id FROM record WHERE id {IN_ARRAY} AND source_id IS NOT NULL",
             (self._id_array(row_ids),),
-        ).fetchall()
+        )
         losing, following = self._tx.supersessions.losing(row_ids)
         closed = self.purge_versions(row_ids)
         self._purge(row_ids)
         self._tx.supersessions.put(following)
         self._tx.supersessions.derive(losing)
-        self._tx.scopes.drop_empty_sources([row[0] for row in sources])
+        self._tx.scopes.drop_empty_sources(sources)
         return closed
 
     def purge_versions(self, row_ids: Sequence[int]) -> int:
@@ -339,18 +338,17 @@ class Records(RecordReader):
             f"INSERT INTO record (id, {', '.join((*_COLUMNS, *_DERIVED))}) SELECT ?, {values} FROM record WHERE id = ?",
             (version_id, closed_at, row_id),
         )
-        self._execute(
-            "INSERT INTO record_tag SELECT ?, place, tag_id FROM record_tag WHERE record_id = ?",
-            (version_id, row_id),
-        )
+        for table, columns in _COPIED.items():
+            self._execute(
+                f"INSERT INTO {table} (record_id, {columns}) SELECT ?, {columns} FROM {table} WHERE record_id = ?",
+                (version_id, row_id),
+            )
         active = self._tx.vectors.active_embedder()
         if active is not None:
             self._tx.vectors.insert(active, self._tx.vectors.of_record(row_id).rows(version_id))
-            self._tx.vectors.copy_refusals(row_id, version_id)
         self._tx.lexicon.copy(row_id, version_id)
-        self._tx.standing.copy(row_id, version_id)
         self._tx.statements.derive([version_id])
-        self._tx.occurrences.move(row_id, version_id)
+        self._tx.comparisons.move_occurrences(row_id, version_id)
         self._tx.changes.append("insert", version_id)
 
     def closed_versions(self, row_ids: Sequence[int]) -> list[int]:

@@ -14,25 +14,29 @@ from numpy.typing import NDArray
 from recallite.errors import InvalidInput
 from recallite.model.checks import to_datetime
 from recallite.model.filters import Filter
-from recallite.model.records import Link
+from recallite.model.records import Direction, Link
 from recallite.model.settings import WritePolicy
-from recallite.store.sql.repository import IN_ARRAY, NO_LIMIT, Repository
-from recallite.store.values import (
-    NEVER,
-    Direction,
-    FormerRow,
-    Judgement,
-    LinkRow,
-    Moment,
-    NamedSupersession,
-    Occurrence,
-    Standpoint,
-    Step,
-    Supersession,
-    Uncompared,
-    read_row,
-    runs_of,
-)
+from recallite.store.sql.repository import IN_ARRAY, NEVER, NO_LIMIT, Moment, Repository, read_row, runs_of
+
+
+class LinkRow(NamedTuple):
+    """A link as it is written, with the row ids of its ends."""
+
+    source: int
+    target: int
+    type: str
+    strength: float
+    created_at: int
+    reason: str | None = None
+
+
+class Step(NamedTuple):
+    """One link, as row ids of where a walk comes from and where it leads."""
+
+    near: int
+    far: int
+    strength: float
+
 
 _LINK = (
     "SELECT a.public_id, b.public_id, l.type, l.strength, l.created_at, l.reason FROM link l "
@@ -165,6 +169,81 @@ def _link(row: tuple[Any, ...]) -> Link:
 
 
 # Supersessions; what is derived from them on records stays in step.
+
+
+class Supersession(NamedTuple):
+    """The open version `new_id` in the place of `old_id`; times in microseconds.
+
+    `holds_from` is the valid time from which the new one holds, `known_from` and `known_until` say when the store knew
+    of it: it stands while `known_until` is None. The old one is left out of what is current only if this is `certain`.
+    `by_rule` says that rules or a language model found it, and no caller said it.
+    """
+
+    old_id: int
+    new_id: int
+    holds_from: int
+    known_from: int
+    known_until: int | None = None
+    reason: str | None = None
+    strength: float = 1.0
+    certain: bool = True
+    by_rule: bool = False
+
+
+class NamedSupersession(NamedTuple):
+    """A supersession between public ids, as exports have it."""
+
+    old: str
+    new: str
+    holds_from: Moment
+    known_from: Moment
+    known_until: Moment | None
+    reason: str | None
+    strength: float
+    certain: bool | int
+    by_rule: bool | int
+
+
+class Standpoint(NamedTuple):
+    """The fields that decide whether a record may take part in a supersession."""
+
+    row_id: int
+    public_id: str
+    scope: str
+    kind: str
+    begins_at: int
+    recorded_from: int
+    expires_at: int | None
+    pinned: bool
+    authority: int
+
+
+class FormerRow(NamedTuple):
+    """A record that another has superseded, and the valid times between which it held."""
+
+    public_id: str
+    text: str
+    held_from: Moment
+    held_until: Moment
+
+
+def beginning(created_at: int, valid_from: int | None, *, resolved: bool) -> int:
+    """The time when a statement begins to hold, to tell which of two holds later.
+
+    A time that was found in the text counts as the moment at which it was told: "I moved to Bergen last month" replaces
+    "I live in Oslo", told last week, and "The review moved to Thursday" what was told of next Friday.
+    """
+    return created_at if valid_from is None or resolved else valid_from
+
+
+def stated_at(created_at: int, recorded_from: int, valid_from: int | None, *, resolved: bool) -> int:
+    """The time as of which a version speaks. What is to come was announced when it was told.
+
+    A text that `update` gave was told when its version began, not when the memory was created.
+    """
+    told_at = max(created_at, recorded_from)
+    return told_at if valid_from is None or resolved else min(valid_from, told_at)
+
 
 LINK_TYPE = "supersedes"
 _COLUMNS = "old_id, new_id, holds_from, known_from, known_until, reason, strength, certain, by_rule"
@@ -439,7 +518,13 @@ class Supersessions(Repository):
             standing = self.of_old([old_id])
             if len(standing) > len(lost):
                 continue
-            edges = self._beyond([row.new_id for row in lost], purged)
+            # The supersessions that lead from purged records to the first that stay.
+            edges, seen, ids = list[Supersession](), set[int](), [row.new_id for row in lost]
+            while ids:
+                seen.update(ids)
+                further = self.of_old(ids)
+                edges += [edge for edge in further if edge.new_id not in purged]
+                ids = [edge.new_id for edge in further if edge.new_id in purged and edge.new_id not in seen]
             known_from = max(row.known_from for row in (*lost, *edges))
             following += {
                 edge.new_id: edge._replace(
@@ -448,17 +533,6 @@ class Supersessions(Repository):
                 for edge in edges
             }.values()
         return sorted(olds), following
-
-    def _beyond(self, ids: Sequence[int], purged: set[int]) -> list[Supersession]:
-        """The supersessions that lead from purged records to the first that stay."""
-        beyond: list[Supersession] = []
-        seen: set[int] = set()
-        while ids:
-            seen.update(ids)
-            edges = self.of_old(ids)
-            beyond += [edge for edge in edges if edge.new_id not in purged]
-            ids = [edge.new_id for edge in edges if edge.new_id in purged and edge.new_id not in seen]
-        return beyond
 
 
 def _supersession(row: tuple[Any, ...]) -> Supersession:
@@ -496,8 +570,42 @@ def _in_order(begins_at: dict[int, int], edges: dict[int, list[int]]) -> list[in
 # Records that wait to be compared, pairs that wait to be judged, and statements that were repeated.
 
 
-class UncomparedRecords(Repository):
-    """The table `uncompared`."""
+class Uncompared(NamedTuple):
+    """The records from `first_id` to `last_id` wait to be compared, as a policy in JSON says."""
+
+    first_id: int
+    last_id: int
+    policy: str
+
+
+class Judgement(NamedTuple):
+    """A pair of open records; the rules leave open whether the new one supersedes the old."""
+
+    old_id: int
+    new_id: int
+    confidence: float
+    reason: str
+    created_at: int
+
+
+class Occurrence(NamedTuple):
+    """A further time at which a statement was remembered; `text` where it differs from the record's."""
+
+    at: Moment
+    text: str | None
+
+
+@lru_cache(maxsize=16)
+def read_policy(policy: str) -> WritePolicy | None:
+    """Return the policy of records that wait; None if it cannot be read."""
+    try:
+        return WritePolicy.from_dict(msgspec.json.decode(policy, type=dict[str, Any]))
+    except (InvalidInput, msgspec.MsgspecError):
+        return None
+
+
+class Comparisons(Repository):
+    """The tables `uncompared`, `judgement` and `occurrence`."""
 
     def first(self, limit: int) -> Uncompared | None:
         """The first `limit` records that wait under a policy that can be read, or fewer; None if none does."""
@@ -552,65 +660,48 @@ class UncomparedRecords(Repository):
         else:
             self._execute("UPDATE uncompared SET first_id = ? WHERE first_id = ?", (following, first.first_id))
 
-
-@lru_cache(maxsize=16)
-def read_policy(policy: str) -> WritePolicy | None:
-    """Return the policy of records that wait; None if it cannot be read."""
-    try:
-        return WritePolicy.from_dict(msgspec.json.decode(policy, type=dict[str, Any]))
-    except (InvalidInput, msgspec.MsgspecError):
-        return None
-
-
-class Occurrences(Repository):
-    """The table `occurrence`."""
-
-    def of(self, row_ids: Sequence[int]) -> dict[int, list[Occurrence]]:
-        """The further times of these records, oldest first, by row id; records without any are absent."""
-        occurrences: dict[int, list[Occurrence]] = {}
-        for row_id, *row in self._execute(
-            f"SELECT record_id, at, text FROM occurrence WHERE record_id {IN_ARRAY} ORDER BY record_id, at, id",
-            (self._id_array(row_ids),),
-        ):
-            occurrences.setdefault(row_id, []).append(read_row(tuple(row), Occurrence, "an occurrence at"))
-        return occurrences
-
-    def add(self, rows: Iterable[tuple[int, int, str | None]]) -> None:
-        """Add times, given as row id, time and (where it differs from the record's) text."""
-        self._insert_many("occurrence", "record_id, at, text", [*rows])
-
-    def last_id(self) -> int:
-        """The number of the newest; a new one is no change of the feed."""
-        return self._number("SELECT coalesce(max(id), 0) FROM occurrence")
-
-    def move(self, row_id: int, to_id: int) -> None:
-        """Leave the times of a text that has been replaced to its closed version."""
-        self._execute("UPDATE occurrence SET record_id = ? WHERE record_id = ?", (to_id, row_id))
-
-
-class Judgements(Repository):
-    """The table `judgement`."""
-
-    def waiting(self, limit: int) -> list[Judgement]:
-        """The first pairs, in order of their row ids."""
+    def pairs(self, limit: int) -> list[Judgement]:
+        """The first pairs that wait to be judged, in order of their row ids."""
         rows = self._execute(
             "SELECT old_id, new_id, confidence, reason, created_at FROM judgement ORDER BY old_id, new_id LIMIT ?",
             (limit,),
         )
         return [Judgement(*row) for row in rows]
 
-    def count(self) -> int:
-        """The number that wait."""
+    def count_pairs(self) -> int:
+        """The number of pairs that wait to be judged."""
         return self._number("SELECT count(*) FROM judgement")
 
-    def put(self, rows: Iterable[Judgement]) -> None:
-        """Have pairs wait."""
+    def put_pairs(self, rows: Iterable[Judgement]) -> None:
+        """Queue pairs for judging."""
         self._execute_many(
             "INSERT INTO judgement VALUES (?, ?, ?, ?, ?) ON CONFLICT (old_id, new_id) DO UPDATE SET "
             "confidence = excluded.confidence, reason = excluded.reason, created_at = excluded.created_at",
             [*rows],
         )
 
-    def drop(self, pairs: Iterable[tuple[int, int]]) -> None:
+    def drop_pairs(self, pairs: Iterable[tuple[int, int]]) -> None:
         """Remove pairs (old, new)."""
         self._execute_many("DELETE FROM judgement WHERE old_id = ? AND new_id = ?", [*pairs])
+
+    def occurrences(self, row_ids: Sequence[int]) -> dict[int, list[Occurrence]]:
+        """The further times of these records, oldest first, by row id; records without any are absent."""
+        by_id: dict[int, list[Occurrence]] = {}
+        for row_id, *row in self._execute(
+            f"SELECT record_id, at, text FROM occurrence WHERE record_id {IN_ARRAY} ORDER BY record_id, at, id",
+            (self._id_array(row_ids),),
+        ):
+            by_id.setdefault(row_id, []).append(read_row(tuple(row), Occurrence, "an occurrence at"))
+        return by_id
+
+    def add_occurrences(self, rows: Iterable[tuple[int, int, str | None]]) -> None:
+        """Add further times, given as row id, time and (where it differs from the record's) text."""
+        self._insert_many("occurrence", "record_id, at, text", [*rows])
+
+    def last_occurrence(self) -> int:
+        """The number of the newest further time; a new one is no change of the feed."""
+        return self._number("SELECT coalesce(max(id), 0) FROM occurrence")
+
+    def move_occurrences(self, row_id: int, to_id: int) -> None:
+        """Leave the times of a text that has been replaced to its closed version."""
+        self._execute("UPDATE occurrence SET record_id = ? WHERE record_id = ?", (to_id, row_id))

@@ -7,15 +7,30 @@ and `carray(?)` for an array of them, which PostgreSQL has as a function of the 
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, Protocol
+from operator import itemgetter
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
 
+import msgspec
 from msgspec import Struct
 
-from recallite.model.filters import MESSAGE_KIND, And, Comparison, Expression, Filter, Not, Versions, metadata_keys
-from recallite.store.values import CHUNK_KIND
+from recallite.errors import StoreCorrupt
+from recallite.model.checks import EARLIEST_US, LATEST_US
+from recallite.model.filters import (
+    CHUNK_KIND,
+    MESSAGE_KIND,
+    And,
+    Comparison,
+    Expression,
+    Filter,
+    Not,
+    Versions,
+    metadata_keys,
+)
+from recallite.system.messages import shown
 
 if TYPE_CHECKING:
     from recallite.store.transaction import Writer
@@ -23,10 +38,63 @@ if TYPE_CHECKING:
 
 INSIDE = "this is not possible inside transaction(): call it before or after"
 """The message for what a database cannot do in a transaction, or what would end it."""
-NO_LIMIT = 2**63 - 1
-"""A LIMIT that both databases read as none."""
+NEVER = NO_LIMIT = 2**63 - 1
+"""The time that stands for none in arrays, and a LIMIT that both databases read as none."""
 IN_ARRAY = "IN (SELECT value FROM carray(?))"
 """The condition that a column has one of the values of an array."""
+# Microseconds since 1970 that a datetime can show.
+Moment = Annotated[int, msgspec.Meta(ge=EARLIEST_US, le=LATEST_US)]
+_PLACE = re.compile(r"`\$\[(\d+)\]")
+Typed = TypeVar("Typed")
+
+
+# Rows of any table, checked against their types: values of another program raise StoreCorrupt here instead of failing
+# later.
+
+
+def runs_of(ids: Sequence[int]) -> list[tuple[int, int]]:
+    """The runs of consecutive row ids, as the first and the last of each, ascending."""
+    distinct = {*ids}
+    if distinct and max(distinct) - min(distinct) == len(distinct) - 1:  # a bulk write is one run
+        return [(min(distinct), max(distinct))]
+    runs: list[tuple[int, int]] = []
+    for row_id in sorted(distinct):
+        first = runs.pop()[0] if runs and runs[-1][1] == row_id - 1 else row_id
+        runs.append((first, row_id))
+    return runs
+
+
+def read_row(row: tuple[Any, ...], type: type[Typed], table: str) -> Typed:
+    """A row as the NamedTuple `type`; StoreCorrupt, which names it by its first column, if a value has another type."""
+    try:
+        return msgspec.convert(row, type)
+    except msgspec.ValidationError as fault:
+        place = _PLACE.search(str(fault))
+        column = "a column" if place is None else type._fields[int(place[1])]  # type: ignore[attr-defined]
+        raise StoreCorrupt(
+            f"{table} {shown(row[0])}: {column} is not what was stored ({fault}): another program changed it; "
+            "correct or remove the row"
+        ) from None
+
+
+def read_rows(rows: Iterable[tuple[Any, ...]], type: type[Typed], table: str) -> list[Typed]:
+    """`read_row` of each."""
+    rows = [*rows]
+    try:
+        return msgspec.convert(rows, list[type])  # type: ignore[valid-type]
+    except msgspec.ValidationError:  # which row it is takes longer to find
+        return [read_row(row, type, table) for row in rows]
+
+
+def stored_json(text: object, what: str, type: type[Typed]) -> Typed:
+    """Stored JSON as `type`; StoreCorrupt if another program has changed it."""
+    try:
+        return msgspec.json.decode(text if isinstance(text, str) else b"", type=type)
+    except (msgspec.DecodeError, RecursionError) as fault:
+        raise StoreCorrupt(f"{what} is not what was stored ({fault}): another program changed it") from None
+
+
+_first = itemgetter(0)
 
 
 class Rows(Protocol):
@@ -79,7 +147,7 @@ class Repository:
         return self._execute(sql, bindings).fetchall()
 
     def _column(self, sql: str, bindings: Any = ()) -> list[Any]:
-        return [row[0] for row in self._execute(sql, bindings)]
+        return [*map(_first, self._execute(sql, bindings))]
 
     def _number(self, sql: str, bindings: Any = ()) -> int:
         return int(self._execute(sql, bindings).get)
@@ -133,7 +201,7 @@ _BEGINS = "coalesce(r.valid_from, r.created_at)"
 _UNDONE = (
     "r.public_id IN (SELECT o.public_id FROM supersession x JOIN record o ON o.id = x.old_id "
     "JOIN record n ON n.id = x.new_id WHERE x.known_until > ? AND x.known_from <= ? "
-    "AND x.certain AND (n.expires_at IS NULL OR n.expires_at > ?){held})"
+    "AND x.certain AND (n.expires_at IS NULL OR n.expires_at > ?) AND x.holds_from <= ?)"
 )
 ORDERS = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 """The operators that compare by order."""
@@ -159,9 +227,12 @@ class Conditions(ABC):
         """The records that a filter admits, among these versions."""
         parts = [_of_versions(versions, now if filter.as_of is None else filter.as_of, known=filter.as_of is not None)]
         if filter.valid_at is not None:
+            parts.append(Condition(f"{_BEGINS} <= ?", (filter.valid_at,)))
+            over = "r.valid_until IS NULL OR r.valid_resolved OR r.valid_until > ?"
+            parts.append(Condition(over, (filter.valid_at,)))
             parts += _held(filter.valid_at, now, filter.as_of)
         elif versions == "current" and not filter.include_superseded:
-            parts += _unsuperseded(now, filter.as_of)
+            parts += _held(now if filter.as_of is None else filter.as_of, now, filter.as_of)
         if filter.scopes:
             parts.append(self.in_scopes(filter.scopes))
         if filter.kinds:
@@ -265,32 +336,17 @@ def _of_versions(versions: Versions, moment: int, *, known: bool) -> Condition:
     )
 
 
-def _unsuperseded(now: int, known_at: int | None) -> list[Condition]:
-    """Records that nothing has superseded with certainty, or had at `known_at`, as the store knew it then.
+def _held(moment: int, now: int, known_at: int | None) -> list[Condition]:
+    """Records that nothing had superseded with certainty at a valid time, as it is known now or was at `known_at`.
 
     Successors may expire, and hide nothing before they hold.
     """
     if known_at is None:
-        return [Condition("r.held_until IS NULL OR r.superseded_until <= ? OR r.held_until > ?", (now, now))]
-    standing = "r.held_until IS NULL OR r.superseded_at > ? OR r.superseded_until <= ? OR r.held_until > ?"
-    undone = _UNDONE.format(held=" AND x.holds_from <= ?")
-    return [Condition(standing, (known_at,) * 3), Condition(f"NOT {undone}", (known_at,) * 4)]
-
-
-def _held(moment: int, now: int, known_at: int | None) -> list[Condition]:
-    """Records that held at a valid time, as it is known now or was at `known_at`."""
-    parts = [
-        Condition(f"{_BEGINS} <= ?", (moment,)),
-        Condition("r.valid_until IS NULL OR r.valid_resolved OR r.valid_until > ?", (moment,)),
-    ]
-    if known_at is None:
-        return [*parts, Condition("r.held_until IS NULL OR r.held_until > ? OR r.superseded_until <= ?", (moment, now))]
+        return [Condition("r.held_until IS NULL OR r.held_until > ? OR r.superseded_until <= ?", (moment, now))]
     standing = "r.held_until IS NULL OR r.held_until > ? OR r.superseded_at > ? OR r.superseded_until <= ?"
-    undone = _UNDONE.format(held=" AND x.holds_from <= ?")
     return [
-        *parts,
         Condition(standing, (moment, known_at, known_at)),
-        Condition(f"NOT {undone}", (*(known_at,) * 3, moment)),
+        Condition(f"NOT {_UNDONE}", (known_at, known_at, known_at, moment)),
     ]
 
 

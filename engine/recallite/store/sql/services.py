@@ -7,22 +7,58 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from recallite.model.filters import MESSAGE_KIND
+from recallite.model.filters import CHUNK_KIND, MESSAGE_KIND
 from recallite.model.settings import Consolidation
-from recallite.store.sql.repository import IN_ARRAY, NO_LIMIT, TAGS_SQL, Repository, columns_sql, within
-from recallite.store.sql.schema import columns_of
-from recallite.store.values import (
-    CHUNK_KIND,
-    Chunk,
-    CycleRow,
-    DocumentRow,
-    Recovery,
-    SessionRow,
-    SnapshotRow,
-    ToolPattern,
+from recallite.store.sql.repository import (
+    IN_ARRAY,
+    NO_LIMIT,
+    TAGS_SQL,
+    Moment,
+    Repository,
+    columns_sql,
     read_row,
     read_rows,
+    within,
 )
+from recallite.store.sql.schema import columns_of
+
+
+class DocumentRow(NamedTuple):
+    """A document as it is stored; times are microseconds since 1970 UTC, `mtime_ns` is the file's, in nanoseconds."""
+
+    id: int
+    public_id: str
+    source_id: int
+    source: str
+    scope: str
+    title: str | None
+    media_type: str
+    content_hash: bytes
+    chunking: str
+    size_bytes: int
+    mtime_ns: int | None
+    inode: int | None
+    read_at: int
+    metadata: str | None
+    caller_metadata: str | None
+    problem: str | None
+    chunks: int
+    created_at: int
+    updated_at: int
+
+
+class Chunk(NamedTuple):
+    """A stored chunk: its row id, its text, and the fields that can change without a new embedding."""
+
+    id: int
+    text: str
+    context: str | None
+    position: int
+    metadata: str | None
+    created_at: int
+    tags: str
+    embedding_state: str
+
 
 _SELECT = (
     f"SELECT {columns_sql(DocumentRow._fields, of='d')} FROM document d JOIN source o ON o.id = d.source_id "
@@ -149,6 +185,35 @@ def _one(rows: Any) -> DocumentRow | None:
 
 
 # Sessions, their messages and snapshots.
+
+
+class SessionRow(NamedTuple):
+    """A session as it is listed; times in microseconds."""
+
+    row_id: int
+    name: str
+    scope: str
+    provider: str | None
+    messages: int
+    created_at: Moment
+    updated_at: Moment
+
+
+class SnapshotRow(NamedTuple):
+    """A snapshot as it is stored: lists are JSON."""
+
+    public_id: str
+    scope: str
+    session: str | None
+    messages: str
+    summary: str
+    key_decisions: str
+    task_ids: str
+    started_at: Moment | None
+    ended_at: Moment
+    total_cost: float
+    total_tokens: int
+
 
 SESSION_UPDATED = (
     "coalesce((SELECT m.created_at FROM session_message m WHERE m.session_id = s.id ORDER BY m.position DESC LIMIT 1), "
@@ -284,6 +349,22 @@ class Sessions(Repository):
 
 # The tiers' own tables: consolidation cycles, experience, uses of procedures, working memories.
 
+
+class CycleRow(NamedTuple):
+    """The work of one cycle; time in microseconds."""
+
+    row_id: int
+    scope: str
+    trigger_id: int
+    replayed_id: int
+    created_at: Moment
+    compressed: int
+    pruned: int
+    replayed: int
+    promoted: int
+    error: str | None
+
+
 _EPISODES = (
     "r.kind = 'episode' AND r.recorded_until IS NULL AND r.scope_id = (SELECT id FROM scope WHERE path = ?) "
     "AND r.id > ? AND r.id <= ?"
@@ -305,8 +386,36 @@ _SUMS = ", ".join(
 )  # fmt: skip
 
 
-class Consolidations(Repository):
-    """The table `consolidation`, and the importance of episodes."""
+class ToolPattern(NamedTuple):
+    """The record of one tool list for one type of task; an average is None if no run told its figure."""
+
+    task_type: str
+    pattern: str
+    total_count: int
+    success_count: int
+    avg_steps: float | None
+    avg_tokens: float | None
+
+
+class Recovery(NamedTuple):
+    """The recovery that helped against an error of a tool."""
+
+    tool: str
+    error_pattern: str
+    error: str
+    recovery: str
+    total_count: int
+
+
+class _Use(NamedTuple):
+    public_id: str
+    success_rate: float
+    use_count: int
+    success_count: int
+
+
+class Tiers(Repository):
+    """The tables `consolidation`, `tool_pattern`, `error_recovery`, `procedure_use` and `working_state`."""
 
     def last_episode(self, scope: str) -> int:
         """The row id of the newest episode of exactly this scope; 0 for none."""
@@ -316,11 +425,11 @@ class Consolidations(Repository):
             (scope,),
         )
 
-    def last(self, scope: str) -> CycleRow | None:
+    def last_cycle(self, scope: str) -> CycleRow | None:
         """The newest cycle of exactly this scope."""
-        return next(iter(self.of_scope(scope, 1)), None)
+        return next(iter(self.cycles(scope, 1)), None)
 
-    def of_scope(self, scope: str, limit: int) -> list[CycleRow]:
+    def cycles(self, scope: str, limit: int) -> list[CycleRow]:
         """The cycles of exactly this scope, newest first."""
         rows = self._rows(f"{_CYCLE} WHERE p.path = ? ORDER BY c.id DESC LIMIT ?", (scope, limit))
         return read_rows(rows, CycleRow, "consolidation")
@@ -363,24 +472,20 @@ class Consolidations(Repository):
         self._tx.changes.append("update", last)
         return multiplied + len(doomed), len(doomed)
 
-    def change(self, row: CycleRow) -> None:
+    def change_cycle(self, row: CycleRow) -> None:
         """Update a cycle after its episodes were extracted."""
         self._execute(
             "UPDATE consolidation SET replayed_id = ?, replayed = ?, promoted = ?, error = ? WHERE id = ?",
             (row.replayed_id, row.replayed, row.promoted, row.error, row.row_id),
         )
 
-    def add(self, row: CycleRow) -> None:
+    def add_cycle(self, row: CycleRow) -> None:
         """Add a cycle."""
         self._execute(
             "INSERT INTO consolidation (scope_id, trigger_id, replayed_id, created_at, compressed, pruned, replayed, "
             "promoted, error) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (self._tx.scopes.id_of(row.scope), *row[2:]),
         )
-
-
-class Experience(Repository):
-    """The tables `tool_pattern` and `error_recovery`."""
 
     def add_run(
         self, key: tuple[str, str, str], *, success: bool, steps: int | None, tokens: int | None, now: int
@@ -433,18 +538,7 @@ class Experience(Repository):
         )
         return read_rows(rows, Recovery, "error_recovery")
 
-
-class _Use(NamedTuple):
-    public_id: str
-    success_rate: float
-    use_count: int
-    success_count: int
-
-
-class Procedures(Repository):
-    """The table `procedure_use`."""
-
-    def named(self, scope: str, name: str) -> int | None:
+    def procedure_named(self, scope: str, name: str) -> int | None:
         """The row id of the procedure of this name in exactly this scope; the last stored of several."""
         named = self._tx.conditions.of_metadata(["name"], "eq", name)
         row_id: int | None = self._execute(
@@ -454,7 +548,7 @@ class Procedures(Repository):
         ).get
         return row_id
 
-    def with_id(self, scope: str, public_id: str) -> int | None:
+    def procedure_with_id(self, scope: str, public_id: str) -> int | None:
         """The row id of the procedure with this public id in a scope or below it."""
         visible = self._tx.conditions.in_scopes([scope])
         row_id: int | None = self._execute(
@@ -492,11 +586,7 @@ class Procedures(Repository):
         )
         return {row.public_id: row[1:] for row in read_rows(rows, _Use, "procedure_use of")}
 
-
-class Working(Repository):
-    """The table `working_state`."""
-
-    def save(self, scope: str, items: str, now: int) -> None:
+    def save_working(self, scope: str, items: str, now: int) -> None:
         """Replace the working memory of exactly this scope, as JSON."""
         self._execute(
             "INSERT INTO working_state VALUES (?, ?, ?) "
@@ -504,7 +594,7 @@ class Working(Repository):
             (self._tx.scopes.id_of(scope), items, now),
         )
 
-    def load(self, scope: str) -> str | None:
+    def working(self, scope: str) -> str | None:
         """The working memory of exactly this scope, as JSON."""
         items: Any = self._execute(
             "SELECT w.items FROM working_state w JOIN scope p ON p.id = w.scope_id WHERE p.path = ?", (scope,)

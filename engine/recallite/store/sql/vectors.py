@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recallite.errors import EmbedderMismatch
-from recallite.store.sql.repository import IN_ARRAY, NO_LIMIT, Repository
-from recallite.store.values import NEVER, EmbedderRow, Parts
+from recallite.store.columns import Parts
+from recallite.store.sql.repository import IN_ARRAY, NEVER, NO_LIMIT, Repository
 from recallite.system.numerics import kernels
 
 # Vectors as the in-memory index keeps them: 1-bit sketch, int8 codes and scale, and the residuals that codes leave.
@@ -35,7 +35,7 @@ class PackedVectors(NamedTuple):
 
 def as_float32(values: Sequence[bytes], dimension: int) -> NDArray[np.float32]:
     """Return stored vectors as float32 (n, dimension); half the bytes mean float16."""
-    sizes = {len(value) for value in values}
+    sizes = {*map(len, values)}
     if len(sizes) > 1:
         return np.concatenate([as_float32([value], dimension) for value in values])
     stored = np.frombuffer(b"".join(values), dtype="<f2" if sizes == {2 * dimension} else "<f4")
@@ -49,20 +49,36 @@ def pack(ids: NDArray[np.int64], owners: NDArray[np.int64], values: NDArray[np.f
     except kernels.KernelError:
         finite = np.isfinite(values).all(axis=1)
         return pack(ids[finite], owners[finite], np.ascontiguousarray(values[finite]))
-    return PackedVectors(ids, owners, kernels.sketch(values), codes, scales, residuals_of(values, codes, scales))
-
-
-def residuals_of(values: NDArray[np.float32], codes: NDArray[np.int8], scales: NDArray[np.float32]) -> NDArray[np.int8]:
-    """The rest of vectors (n, dimension) that their codes leave, in steps of a 254th of a code's."""
     inverse = np.divide(1.0, scales, out=np.zeros(len(scales), dtype=np.float32), where=scales > 0)
     left = values * inverse[:, None]
     left -= codes
     left *= kernels.RESIDUAL_STEPS
     residuals: NDArray[np.int8] = np.clip(np.rint(left, out=left), -127, 127, out=left).astype(np.int8)
-    return residuals
+    return PackedVectors(ids, owners, kernels.sketch(values), codes, scales, residuals)
 
 
 # Embedders, vectors, token codes and refusals.
+
+
+class EmbedderRow(NamedTuple):
+    """An embedder that made vectors of this store, which keeps them as `vector_type`: float32 or float16."""
+
+    id: int
+    fingerprint: str
+    name: str
+    dimension: int
+    vector_type: str = "float32"
+
+    @property
+    def vector_bytes(self) -> int:
+        """The size of a stored vector."""
+        return self.dimension * (2 if self.vector_type == "float16" else 4)
+
+    @property
+    def dtype(self) -> str:
+        """The type of a stored component, as NumPy names it."""
+        return "<f2" if self.vector_type == "float16" else "<f4"
+
 
 _WITHOUT = (
     "r.indexed AND NOT EXISTS (SELECT 1 FROM vector v WHERE v.record_id = r.id AND v.embedder_id = ?1) "
@@ -138,11 +154,12 @@ class Vectors(Repository):
 
     def active_embedder(self) -> EmbedderRow | None:
         """The embedder of the vectors that recall uses; None before the first vector."""
-        return self._tx.known("embedder", self._read_active)
 
-    def _read_active(self) -> EmbedderRow | None:
-        row = self._execute(f"SELECT {_EMBEDDER} FROM embedder WHERE active").fetchone()
-        return None if row is None else EmbedderRow(*row)
+        def read() -> EmbedderRow | None:
+            row = self._execute(f"SELECT {_EMBEDDER} FROM embedder WHERE active").fetchone()
+            return None if row is None else EmbedderRow(*row)
+
+        return self._tx.known("embedder", read)
 
     def register_embedder(self, *, fingerprint: str, name: str, dimension: int) -> EmbedderRow:
         """The row of the active embedder, this one if the store has none; EmbedderMismatch if it is another."""
@@ -293,9 +310,8 @@ class Vectors(Repository):
                 for vector_id, (row_id, part, value, _) in zip(ids, vectors, strict=True)
             ],
         )
-        self.insert_token_codes(
-            [(vector_id, row[3]) for vector_id, row in zip(ids, vectors, strict=True) if row[3] is not None]
-        )
+        codes = [(vector_id, row[3]) for vector_id, row in zip(ids, vectors, strict=True) if row[3] is not None]
+        self._insert_many("token_code", "vector_id, codes", codes)
 
     def convert(self) -> None:
         """Convert the vectors of all embedders to the type that the settings name."""
@@ -311,10 +327,6 @@ class Vectors(Repository):
                 )
                 last = rows[-1][0]
             self._execute("UPDATE embedder SET vector_type = ? WHERE id = ?", (embedder.vector_type, embedder.id))
-
-    def insert_token_codes(self, rows: Sequence[tuple[int, bytes]]) -> None:
-        """Store (vector id, codes) rows."""
-        self._insert_many("token_code", "vector_id, codes", rows)
 
     def has_token_codes(self) -> bool:
         """Whether any vector has token codes."""
@@ -340,7 +352,8 @@ class Vectors(Repository):
             )
             if len(vectors) == len(parts):
                 pairs = zip(vectors, parts, strict=True)
-                self.insert_token_codes([(vector_id, part) for (vector_id, lacks), part in pairs if lacks])
+                lacking = [(vector_id, part) for (vector_id, lacks), part in pairs if lacks]
+                self._insert_many("token_code", "vector_id, codes", lacking)
                 changed.append(row_id)
         self._tx.changes.append_ids("text", changed)
         return len(changed)
@@ -365,16 +378,6 @@ class Vectors(Repository):
             "UPDATE record SET embedding_state = 'refused' WHERE id IN (SELECT f.record_id FROM refusal f "
             "JOIN embedder e ON e.id = f.embedder_id AND e.active)"
         )
-
-    def copy_refusals(self, row_id: int, to_id: int) -> None:
-        """Give a record the refusals of another."""
-        self._execute(
-            "INSERT INTO refusal SELECT ?, embedder_id, reason FROM refusal WHERE record_id = ?", (to_id, row_id)
-        )
-
-    def drop_refusals(self, row_id: int) -> None:
-        """Forget the refusals of a record."""
-        self._execute("DELETE FROM refusal WHERE record_id = ?", (row_id,))
 
     def forget_refusals(self, embedder_id: int) -> None:
         """Forget what an embedder refused; the records wait again."""

@@ -13,7 +13,6 @@ import numpy as np
 
 from recallite.errors import StoreCorrupt
 from recallite.model.reports import Problem, Verification
-from recallite.store.columns import Words
 from recallite.store.sql.derived import STORED_TEXT, Stored, StoredText, key_array, packed_lists, statement_row
 from recallite.store.sql.relations import DERIVED_SQL
 from recallite.store.sql.services import LOST_MESSAGES
@@ -93,12 +92,16 @@ def verify(
             if problem not in problems:
                 problems.append(problem)
 
+    def examples(name: str, statement: str) -> Iterator[Problem]:
+        rows = [row[0] for row in tx.connection.execute(statement)]
+        return found(name, rows, _OTHER_REMEDIES.get(name, REBUILD))
+
     for table in counts:
         with reported():
             counts[table] = tx.connection.execute(f"SELECT count(*) FROM {table}").get
     every: tuple[Callable[[], Iterator[Problem]], ...] = (
         *others,
-        *(partial(_examples, tx, name, statement) for name, statement in {**_CHECKS, **checks}.items()),
+        *(partial(examples, name, statement) for name, statement in {**_CHECKS, **checks}.items()),
         lambda: found("vector that is not of unit length", [f"record {row_id}" for row_id in tx.vectors.unsound()]),
         partial(_statements, tx),
         partial(_words, tx, counts["record"], on_progress),
@@ -115,16 +118,12 @@ def found(name: str, examples: Sequence[object], remedy: str = REBUILD) -> Itera
         yield Problem(name=name, count=len(examples), examples=tuple(map(str, examples[:_SHOWN])), remedy=remedy)
 
 
-def _examples(tx: Writer, name: str, statement: str) -> Iterator[Problem]:
-    yield from found(name, [row[0] for row in tx.connection.execute(statement)], _OTHER_REMEDIES.get(name, REBUILD))
-
-
 def _statements(tx: Writer) -> Iterator[Problem]:
     """Compare keys and frames with the texts, and the listed keys with the keys."""
     wrong = []
     # Before there are rows: what these raise would keep them open, and a rebuild could drop no table.
-    waiting = tx.uncompared.ranges()
-    unreadable = [f"records {entry.first_id} to {entry.last_id}" for entry in tx.uncompared.unreadable()]
+    waiting = tx.comparisons.ranges()
+    unreadable = [f"records {entry.first_id} to {entry.last_id}" for entry in tx.comparisons.unreadable()]
     owners, entries = tx.statements.entries()
     rows = tx.connection.execute(
         f"SELECT r.public_id, r.indexed, q.keys, q.frames, q.outline, {STORED_TEXT} FROM record r "
@@ -163,6 +162,7 @@ def _blocks(rows: Any, width: int) -> Iterator[tuple[list[Any], Stored, list[Any
 
 def _words(tx: Writer, total: int, on_progress: Progress | None) -> Iterator[Problem]:
     numbers = dict(tx.connection.execute("SELECT text, id FROM term WHERE id > 0"))
+    unknown = max(numbers.values(), default=0) + 1  # for words without a number: one that no word has
     missing: list[str] = []
     wrong: list[str] = []
     edited: list[str] = []
@@ -175,8 +175,11 @@ def _words(tx: Writer, total: int, on_progress: Progress | None) -> Iterator[Pro
     for block, stored, unreadable in _blocks(rows, 6):
         edited += [row[0] for row in unreadable]
         derivation = tx.derive(stored.texts)
-        columns = zip(block, derivation.hashes, derivation.standing, _expected(derivation.words, numbers), strict=True)
-        for (public_id, stored_hash, terms, counts, standing, indexed, *_), digest, judged, words in columns:
+        words = derivation.words
+        known = np.array([numbers.get(word, unknown + i) for i, word in enumerate(words.vocabulary)], np.int32)
+        lists = packed_lists(known[words.indices], words.counts, words.offsets)
+        columns = zip(block, derivation.hashes, derivation.standing, lists, strict=True)
+        for (public_id, stored_hash, terms, counts, standing, indexed, *_), digest, judged, expected in columns:
             if digest != stored_hash:
                 edited.append(public_id)
             if (judged if indexed else None) != standing:
@@ -185,7 +188,7 @@ def _words(tx: Writer, total: int, on_progress: Progress | None) -> Iterator[Pro
                 wrong += [public_id] * (terms is not None)
             elif terms is None:
                 missing.append(public_id)
-            elif (terms, counts) != words:
+            elif (terms, counts) != expected:
                 wrong.append(public_id)
         done += len(block) + len(unreadable)
         if on_progress is not None:
@@ -197,13 +200,6 @@ def _words(tx: Writer, total: int, on_progress: Progress | None) -> Iterator[Pro
         ("record whose text was changed outside Recallite", edited),
     ):
         yield from found(name, examples)
-
-
-def _expected(words: Words, numbers: dict[str, int]) -> list[tuple[bytes, bytes]]:
-    """Return the right `terms` and `counts` of texts; a word without a number gets one that no word has."""
-    free = max(numbers.values(), default=0) + 1
-    known = np.array([numbers.get(word, free + i) for i, word in enumerate(words.vocabulary)], np.int32)
-    return packed_lists(known[words.indices], words.counts, words.offsets)
 
 
 def figures(tx: Writer, scope: str) -> dict[str, Any]:
@@ -239,7 +235,7 @@ def figures(tx: Writer, scope: str) -> dict[str, Any]:
         "records": records,
         "superseded": superseded,
         "versions": closed,
-        "to_compare": tx.uncompared.count() if scope == "/" else None,
+        "to_compare": tx.comparisons.count() if scope == "/" else None,
         "pending": count(
             f"record r WHERE r.embedding_state != 'embedded' AND r.embedding_state = 'pending' AND {visible.sql}",
             *visible.values,

@@ -21,6 +21,7 @@ _FILE_CONTROL = 10
 _CALL = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)
 _UNDONE = "the write was rolled back"
 _SHORT = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+_SHORT_READ = apsw.SQLITE_IOERR_SHORT_READ
 _WRITING = (
     apsw.SQLITE_IOERR_WRITE, apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_DIR_FSYNC, apsw.SQLITE_IOERR_TRUNCATE,
     apsw.SQLITE_IOERR_DELETE, apsw.SQLITE_IOERR_SHMSIZE,
@@ -69,6 +70,7 @@ def as_store_error(
     fault: apsw.Error, path: str, connection: apsw.Connection | None, *, undone: str = _UNDONE
 ) -> StoreError:
     """The error for an error of SQLite; `undone` describes what happened to a write."""
+    extended = getattr(fault, "extendedresult", None)
     match fault:
         case apsw.BusyError() | apsw.LockedError():
             return StoreUnavailable(
@@ -78,33 +80,36 @@ def as_store_error(
         case apsw.FullError():
             return _refused(errno.ENOSPC, path, doing="written", after=undone)
         case apsw.ReadOnlyError():
-            return StoreError(
-                f"{path} cannot be written: check the permissions of the file and its folder", "read_only"
-            )
+            return _read_only(path)
         case apsw.NotADBError():
             return NotADatabase(
                 f"{path} is not a SQLite database: give another path; the file was left as it is. If it was a store, "
                 f"it is damaged: {restoring(path)}"
             )
-        case apsw.CorruptError() | apsw.IOError() if _is_damage(fault, connection):
+        case apsw.CorruptError() if connection is not None and reading_failed(connection):
+            # SQLite reports "malformed" also if the disk cannot be read; the error of the system tells these apart.
+            return _refused(errno.EIO, path, doing="read", after="nothing was changed")
+        case apsw.CorruptError() | apsw.IOError() if isinstance(fault, apsw.CorruptError) or extended == _SHORT_READ:
+            # A wrong page, or a database or WAL that ends too soon.
             return StoreCorrupt(
                 f"{path} is damaged ({fault}). Copy the file away, then try: recallite --db {path} verify, "
                 f"recallite --db {path} rebuild, or put a backup back: {restoring(path)}"
             )
-        case apsw.CorruptError():
-            return _refused(errno.EIO, path, doing="read", after="nothing was changed")
         case apsw.IOError():
-            extended = getattr(fault, "extendedresult", None)
             doing, after = ("written", undone) if extended in _WRITING else ("read", "nothing was changed")
             if extended == apsw.SQLITE_IOERR_FSYNC and undone == _UNDONE:
                 # The commit is in the WAL, and comes back if a crash or a failed close follows.
                 after = "the write was undone, but may be there when the file is opened again after a crash"
-            return _refused(_errno(connection), path, doing=doing, after=after)
+            number = 0
+            with suppress(apsw.ConnectionClosedError):
+                if connection is not None:
+                    number = connection.system_errno or next(filter(None, _last_errors(connection)), 0)
+            return _refused(number, path, doing=doing, after=after)
         case apsw.CantOpenError():
             # SQLite does not keep the errno of the file.
             if (number := why_closed(os.path.dirname(path) or ".")) in (*_SHORT, errno.EIO, errno.ENOSPC):
                 return _refused(number, path, doing="opened", after="nothing was changed")
-            if os.path.isfile(path) and _writable(path) and _writable(os.path.dirname(path) or "."):
+            if os.path.isfile(path) and _writable(path):
                 return not_writable(path)  # several descriptors may be wanting where one could be had
             return StoreError(
                 f"{path} cannot be opened: its folder cannot be written or entered, or the file cannot be read. "
@@ -172,13 +177,17 @@ def _refused(number: int, path: str, *, doing: str, after: str) -> StoreError:
 
 def not_writable(path: str) -> StoreError:
     """The error for a file that SQLite could only open for reading."""
-    if _writable(path) and _writable(os.path.dirname(path) or "."):
+    if _writable(path):
         # SQLite opens a file for reading only, whatever the reason.
         return StoreError(
             f"{path} cannot be opened for writing just now, though its permissions allow it: the system may be short "
             "of open files (ulimit -n), or the disk failed. Try again",
             "io",
         )
+    return _read_only(path)
+
+
+def _read_only(path: str) -> StoreError:
     return StoreError(f"{path} cannot be written: check the permissions of the file and its folder", "read_only")
 
 
@@ -186,7 +195,7 @@ def is_unwritable(path: str, fault: StoreError) -> bool:
     """Whether a file could not be opened as it, or its folder, cannot be written, though it is there."""
     if fault.reason != "read_only" and not isinstance(fault.__cause__, apsw.CantOpenError):
         return False
-    return os.path.isfile(path) and not (_writable(path) and _writable(os.path.dirname(path) or "."))
+    return os.path.isfile(path) and not _writable(path)
 
 
 def only_readable(path: str) -> StoreError:
@@ -199,26 +208,10 @@ def only_readable(path: str) -> StoreError:
 
 
 def _writable(path: str) -> bool:
+    """Whether a file and its folder may be written."""
     # By the effective user: a process that dropped its rights keeps its real user.
-    return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
-
-
-def _is_damage(fault: apsw.Error, connection: apsw.Connection | None) -> bool:
-    """Whether the content of the file is damaged: a wrong page, or a database or WAL that ends too soon.
-
-    SQLite reports "malformed" also if the disk cannot be read; the error of the system tells these apart.
-    """
-    if isinstance(fault, apsw.CorruptError):
-        return connection is None or not reading_failed(connection)
-    return getattr(fault, "extendedresult", None) == apsw.SQLITE_IOERR_SHORT_READ
-
-
-def _errno(connection: apsw.Connection | None) -> int:
-    if connection is None:
-        return 0
-    with suppress(apsw.ConnectionClosedError):
-        return connection.system_errno or next(filter(None, _last_errors(connection)), 0)
-    return 0
+    effective = os.access in os.supports_effective_ids
+    return all(os.access(each, os.W_OK, effective_ids=effective) for each in (path, os.path.dirname(path) or "."))
 
 
 def _last_errors(connection: apsw.Connection) -> Iterator[int]:

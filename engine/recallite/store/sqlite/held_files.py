@@ -51,6 +51,12 @@ class CommitMark(NamedTuple):
         text = " ".join([part or "-" for part in self])
         return f"{text} {zlib.crc32(text.encode()):08x}"
 
+    @classmethod
+    def decoded(cls, value: str) -> CommitMark | None:
+        """What `encode` made; None for anything else."""
+        mark = cls(*("" if part == "-" else part for part in value.split(" ")[:4]))
+        return mark if mark.encode() == value else None
+
     def began_on(self, salt: str) -> str:
         """The commit on which the WAL with this salt was begun, if this is the last commit in it."""
         return self.base if self.salt == salt else self.before
@@ -111,10 +117,10 @@ class HeldFiles:
             now, wal = _file_at(self.database), self._wal_now()
         except StoreError:
             return True  # SQLite says what is wrong
+        if now == self._file and wal == self._wal and now is not None:
+            return True
         if now is None:
             raise removed(self.database)
-        if now == self._file and wal == self._wal:
-            return True
         if self._read_only or self.moved or wal != self._wal or not self.belong(connection):
             return False
         self._file = now
@@ -219,7 +225,8 @@ class HeldFiles:
             if self._wal != (status.st_dev, status.st_ino) or self._wal_now() != self._wal:
                 return
             # Who opens the database in between finds the whole WAL, and that it does not belong.
-            _unlink(f"{self.database}-shm")
+            with suppress(OSError):
+                os.unlink(f"{self.database}-shm")
             with suppress(OSError):  # on a disk that fails, say: whoever opens the database is told
                 if keep:
                     os.replace(path, aside_of(self.database))
@@ -227,7 +234,8 @@ class HeldFiles:
                                  self.database, aside_of(self.database))  # fmt: skip
                 else:
                     os.unlink(path)
-            _unlink(f"{self.database}-shm")
+            with suppress(OSError):
+                os.unlink(f"{self.database}-shm")
         finally:
             os.close(descriptor)
 
@@ -266,11 +274,6 @@ def _file_at(path: str) -> tuple[int, int, int, int, int] | None:
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
-def _unlink(path: str) -> None:
-    with suppress(OSError):
-        os.unlink(path)
-
-
 def _state_of(connection: apsw.Connection) -> WalState:
     frames, copied = connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)
     return WalState(_salt_of(connection), frames, copied)
@@ -285,14 +288,9 @@ def _salt_of(connection: apsw.Connection) -> str:
 def _mark_of(connection: apsw.Connection) -> CommitMark | None:
     """The mark that a connection reads; None where it is damaged, or missing, as from a page that is torn."""
     value: bytes | None = connection.execute(_READ).get
-    return None if value is None else _decoded(value.decode(errors="replace"))
+    return None if value is None else CommitMark.decoded(value.decode(errors="replace"))
 
 
 def _last_fed(connection: apsw.Connection) -> tuple[int, int] | None:
     last: tuple[int, int] | None = connection.execute(_LAST_FED).get
     return last
-
-
-def _decoded(value: str) -> CommitMark | None:
-    mark = CommitMark(*("" if part == "-" else part for part in value.split(" ")[:4]))
-    return mark if mark.encode() == value else None

@@ -15,6 +15,7 @@ import itertools
 import os
 from collections.abc import Collection, Sequence
 from itertools import pairwise
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -64,6 +65,9 @@ class Run(NamedTuple):
         return starts, stops
 
 
+_first_id = itemgetter(0)
+
+
 class KeptRuns:
     """The runs that a process has read, by their ids."""
 
@@ -92,7 +96,7 @@ def read_run(first_id: int, keys: object, offsets: object, path: str) -> Run:
 
 def merged(runs: Sequence[Run], without: NDArray[np.int64]) -> Run | None:
     """Merge runs into one, without the entries of some records; None if none is left."""
-    runs = sorted(runs, key=lambda run: run.first_id)
+    runs = sorted(runs, key=_first_id)
     keys, ids = np.concatenate([run.keys for run in runs]), np.concatenate([run.ids for run in runs])
     if len(without):
         stays = np.isin(ids, without, invert=True)
@@ -119,7 +123,7 @@ def newest(runs: Sequence[Run], keys: Sequence[int], most: int) -> tuple[dict[in
 
     The second result has the keys that may have more records, with a number greater than their ids.
     """
-    runs = sorted(runs, key=lambda run: run.first_id, reverse=True)
+    runs = sorted(runs, key=_first_id, reverse=True)
     return (_newest_of_few if len(keys) <= _FEW else _newest_of_many)(runs, keys, most)
 
 
@@ -139,7 +143,7 @@ def _newest_of_few(runs: Sequence[Run], keys: Sequence[int], most: int) -> tuple
         starts, stops = run.keys.searchsorted(array), run.keys.searchsorted(array, "right")
         for key, start, stop in zip(left, starts.tolist(), stops.tolist(), strict=True):
             if start < stop:
-                ids = [run.first_id + offset for offset in run.offsets[max(start, stop - most) : stop].tolist()]
+                ids = (run.offsets[max(start, stop - most) : stop] + np.int64(run.first_id)).tolist()
                 if stop - start > most:
                     beyond[key] = max(beyond.get(key, 0), ids[0])
                 by_key.setdefault(key, []).extend(ids)

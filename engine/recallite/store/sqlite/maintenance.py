@@ -18,7 +18,7 @@ import numpy as np
 from recallite.errors import InvalidInput, StoreError
 from recallite.model.reports import ErasureReceipt, Problem, Verification
 from recallite.store.sql import maintenance, verifying
-from recallite.store.sql.maintenance import Erasure, found_in, not_proven, receipt
+from recallite.store.sql.maintenance import Erased, Erasure, found_in, not_proven, receipt
 from recallite.store.sql.verifying import REBUILD, RESTORE, found
 from recallite.store.sqlite.connection import MEMORY, RawDatabase, files_of, resolve, snapshot_of
 from recallite.store.sqlite.encryption import Key
@@ -34,7 +34,6 @@ from recallite.store.sqlite.sql_search import (
     search_problems,
 )
 from recallite.store.store import Progress
-from recallite.store.values import Erased
 from recallite.system.files import Part, sync_folder, unfinished
 
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from types import NoneType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,19 +13,31 @@ import msgspec
 import numpy as np
 
 from recallite.errors import StoreCorrupt
-from recallite.store.columns import RowColumns
-from recallite.store.sql.blocks import COLUMNS, ROWS_A_BLOCK, Blocks, Changes, Table, packed_rows, term_block
+from recallite.store.columns import Row, RowColumns
+from recallite.store.sql.blocks import (
+    COLUMNS,
+    ROWS_A_BLOCK,
+    Blocks,
+    Change,
+    Changes,
+    Columns,
+    Commit,
+    Operation,
+    Table,
+    TermBlock,
+    packed_rows,
+    term_block,
+)
 from recallite.store.sql.derived import KEY_BYTES, NEWEST_OF_A_KEY, KeysOf, Statements
 from recallite.store.sql.maintenance import COPIED, CopiedRow, Copying
 from recallite.store.sql.meta import IndexSnapshot
 from recallite.store.sql.records import Records
-from recallite.store.sql.repository import IN_ARRAY, NO_LIMIT, ORDERS, Condition, Conditions
+from recallite.store.sql.repository import IN_ARRAY, NO_LIMIT, ORDERS, Condition, Conditions, read_rows
 from recallite.store.sql.services import Sessions
-from recallite.store.sql.vectors import PackedVectors, Vectors
+from recallite.store.sql.vectors import EmbedderRow, PackedVectors, Vectors
 from recallite.store.sqlite.connection import CACHE_KIB, id_array, part_of_snapshot, snapshot_of
 from recallite.store.sqlite.key_lists import KeyLists
 from recallite.store.sqlite.sql_search import follow_embedder
-from recallite.store.values import Change, Columns, Commit, EmbedderRow, Operation, Row, TermBlock, read_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -205,14 +218,10 @@ class SqliteIndexSnapshot(IndexSnapshot):
 
     _tx: SqliteTransaction
 
-    @property
-    def _filename(self) -> str:
-        return self._tx.connection.filename
-
     def discard(self) -> None:
         super().discard()
-        if self._filename:
-            for path in (snapshot_of(self._filename), part_of_snapshot(self._filename)):
+        if filename := self._tx.connection.filename:
+            for path in (snapshot_of(filename), part_of_snapshot(filename)):
                 with suppress(OSError):
                     os.unlink(path)
 
@@ -370,7 +379,6 @@ class SqliteChanges(Changes):
         return Commit(f"{self._tx.opened} {name} {sequence}")
 
     def last(self) -> int:
-        """The newest sequence number; 0 for a store without changes."""
         return self._last()[0]
 
     def _last(self) -> tuple[int, int]:
@@ -401,7 +409,8 @@ class SqliteChanges(Changes):
                 return None
         elif not rows or rows.pop(0)[:2] != (sequence, name):
             return None
-        return None if any(row[-1] == "reload" for row in rows) else [Change(*row[2:]) for row in rows]
+        changes = [Change(*row[2:]) for row in rows]
+        return None if "reload" in {operation for _, _, operation in changes} else changes
 
     def refresh(self) -> None:
         if self._tx.connection.in_transaction:
@@ -410,6 +419,7 @@ class SqliteChanges(Changes):
             self._seen = None
 
 
+@lru_cache(maxsize=16)
 def _parts(commit: Commit) -> tuple[int, int, int]:
     opened, name, sequence = map(int, commit.split(" "))
     return opened, sequence, name

@@ -17,6 +17,7 @@ from recallite.errors import InvalidInput, StoreCorrupt, StoreError, StoreUnavai
 from recallite.model.reports import ErasureReceipt, Verification
 from recallite.store.columns import Derive, without_deriving
 from recallite.store.sql.derived import WordNumbers
+from recallite.store.sql.maintenance import Erased
 from recallite.store.sql.maintenance import unfinished as unfinished_copy
 from recallite.store.sql.verifying import figures
 from recallite.store.sqlite.connection import (
@@ -37,7 +38,6 @@ from recallite.store.sqlite.schema import SCHEMA_VERSION
 from recallite.store.sqlite.sql_search import create_search, has_table
 from recallite.store.sqlite.transaction import Reading, SqliteTransaction
 from recallite.store.store import COMPARING, Progress, Store
-from recallite.store.values import Erased
 from recallite.system.turnstile import Turnstile, gives_way, giving_way, is_present, present
 
 # How long a writer waits before it asks for the lock again: work in the background leaves it free for 10 ms.
@@ -134,7 +134,14 @@ class SqliteStore(Store):
                     self._held.begin(connection)
                 with self._undone():
                     yield writer
-                    self._commit(writer)
+                    self._check_begun(connection)
+                    writer.before_commit()
+                    held_files = self._held if writer.wrote else None
+                    if held_files is not None:
+                        held_files.mark(connection, f"{writer.commit_name:x}")
+                    connection.execute("COMMIT")
+                    if held_files is not None:
+                        held_files.committed(connection, writer.fed)
             except BaseException:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
@@ -172,17 +179,6 @@ class SqliteStore(Store):
                 "it again"
             )
 
-    def _commit(self, writer: SqliteTransaction) -> None:
-        connection = writer.connection
-        self._check_begun(connection)
-        writer.before_commit()
-        held_files = self._held if writer.wrote else None
-        if held_files is not None:
-            held_files.mark(connection, f"{writer.commit_name:x}")
-        connection.execute("COMMIT")
-        if held_files is not None:
-            held_files.committed(connection, writer.fed)
-
     @contextmanager
     def _entered(self, *, background: bool) -> Iterator[None]:
         """Hold the lock of this process's threads. Who has to wait for it goes before the background."""
@@ -207,23 +203,19 @@ class SqliteStore(Store):
                 if not wait or time.monotonic() >= deadline:
                     raise apsw.BusyError("another process is writing")
                 if background:
-                    self._let_pass(pause)
+                    self._lock.release()  # this process's threads may write, and whoever waits in another one
+                    try:
+                        time.sleep(pause)
+                        self._turnstile.wait_until_free()
+                    finally:
+                        self._lock.acquire()
+                    self.check_usable()
                 else:
                     if pause == _FIRST_PAUSE_SECONDS:
                         waiting.enter_context(self._turnstile.waiting())
                     time.sleep(pause)
                 # SQLite itself would ask ten times a second only, after a while.
                 pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
-
-    def _let_pass(self, seconds: float) -> None:
-        """Let this process's threads write, and whoever waits in another one."""
-        self._lock.release()
-        try:
-            time.sleep(seconds)
-            self._turnstile.wait_until_free()
-        finally:
-            self._lock.acquire()
-        self.check_usable()
 
     def _has_begun(self) -> bool:
         """Whether a write transaction could begin at once."""
@@ -319,7 +311,8 @@ class SqliteStore(Store):
         # and removes the WAL as if nobody else had the file open.
         if not self._depth and self._held is not None and not self._held.usable(writer.connection):
             self._open_again()
-        return self._writer.connection
+            writer = self._writer
+        return writer.connection
 
     def _on_present_file(self, connection: apsw.Connection) -> apsw.Connection:
         """A connection in a write transaction on the file at the path, which was replaced if another waited for it."""

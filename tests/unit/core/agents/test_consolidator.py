@@ -11,7 +11,7 @@ from recallite import Memory, Settings
 from recallite.agents.consolidation import Cycle
 from recallite.errors import InvalidInput, LanguageModelError
 from recallite.model.settings import Consolidation
-from recallite.store.sql.services import Consolidations
+from recallite.store.sql.services import Tiers
 from tests.unit.core.memory.support import PLAIN, state
 
 AUTOMATIC = Settings(embedder="none", consolidation=Consolidation())
@@ -429,7 +429,7 @@ def test_a_cycle_is_all_or_nothing(memory, monkeypatch):
         raise RuntimeError("pulled the plug")
 
     with monkeypatch.context() as patched:
-        patched.setattr(Consolidations, "add", fails)
+        patched.setattr(Tiers, "add_cycle", fails)
         with pytest.raises(RuntimeError, match="pulled the plug"):
             memory.consolidator.run(extract=lambda _: ["a fact"])
     assert (state(memory), importance(memory)) == before

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from recallite.index.growable import Growable, NarrowColumn
-from recallite.store.values import NEVER
+from recallite.store.sql.repository import NEVER
 
 
 @pytest.mark.parametrize(

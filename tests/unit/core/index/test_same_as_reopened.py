@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 
 from recallite import Memory
 from recallite.index import table
-from recallite.index.conditions import met_conditions
+from recallite.index.memory_index import met_conditions
 from recallite.index.table import RecordTable, RowFilter
 from recallite.model.filters import Filter
 from recallite.model.records import NewRecord
 from recallite.recall.request import recall_arguments
-from recallite.store.values import NEVER, Columns
+from recallite.store.sql.blocks import Columns
+from recallite.store.sql.repository import NEVER
 from tests.limits import examples
 from tests.unit.core.index.support import told
 from tests.unit.core.memory.support import PLAIN, scored, unit

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from recallite.index.growable import SparseColumn
-from recallite.store.values import NEVER
+from recallite.store.sql.repository import NEVER
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 1.0])

@@ -9,7 +9,7 @@ import pytest
 
 from recallite import Memory, Settings
 from recallite.index.vectors import TokenIndex
-from recallite.store.values import TokenBlock
+from recallite.store.sql.blocks import TokenBlock
 from tests.unit.core.memory.support import raw, scored
 from tests.unit.core.memory.test_token_codes import TEXTS, TokenWords
 

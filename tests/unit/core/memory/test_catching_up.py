@@ -225,7 +225,7 @@ def test_what_was_compared_ahead_is_not_compared_again_unless_somebody_wrote(mem
 
     def stored_and_said_again(ahead, writer):
         was_stored(ahead, writer)
-        writer.occurrences.add([(1, 1, None)])  # which the feed has no change of
+        writer.comparisons.add_occurrences([(1, 1, None)])  # which the feed has no change of
 
     monkeypatch.setattr(pending._Ahead, "stored", stored_and_said_again)
     assert pending.catch_up(engine) == len(unrelated()) + 1

@@ -14,8 +14,7 @@ from recallite.errors import InvalidInput, InvalidItem
 from recallite.model.records import NewRecord
 from recallite.model.settings import WritePolicy
 from recallite.remember.prepare import Arguments, prepare, prepare_all, uuid7s
-from recallite.store.columns import RowColumns
-from recallite.store.values import Row
+from recallite.store.columns import Row, RowColumns
 from tests.unit.core.memory.support import WordEmbedder
 
 _POLICY = WritePolicy()

@@ -253,7 +253,9 @@ def test_a_receipt_covers_reasons_repeated_texts_and_statements(tmp_path):
         memory.supersede(old, new, reason="the painting was stolen in Antwerp")
         with memory._engine.atomic() as writer:
             ids = writer.records.find_ids([new], "/")
-            writer.occurrences.add([(ids[new], now_us(), "Remember, the vault lies beneath the floorboards")])
+            writer.comparisons.add_occurrences(
+                [(ids[new], now_us(), "Remember, the vault lies beneath the floorboards")]
+            )
         receipt = memory.forget([old, new], receipt=True).receipt
         assert receipt.complete
         assert {"record": 2, "supersession": 1, "occurrence": 1, "link": 1, "statement": 2}.items() <= (
@@ -400,7 +402,7 @@ def test_what_repeats_counts(memory):
     id = memory.remember("Dana likes tea", created_at=JANUARY).id
     with memory._engine.atomic() as writer:
         row = writer.records.find_ids([id], "/")[id]
-        writer.occurrences.add([(row, now_us(), None), (row, now_us(), "Dana likes tea!")])
+        writer.comparisons.add_occurrences([(row, now_us(), None), (row, now_us(), "Dana likes tea!")])
     record = memory.get(id)
     assert (record.occurrences, len(record.occurred_at)) == (3, 3)
     assert record.occurred_at[0] == record.created_at
@@ -415,7 +417,7 @@ def test_everything_survives_export_backup_and_encryption(tmp_path, moved, memor
     memory.update(moved[1], text="Dana lives in Bergen, Norway")
     with memory._engine.atomic() as writer:
         row = writer.records.find_ids([moved[2]], "/")[moved[2]]
-        writer.occurrences.add([(row, now_us(), "Dana moved to Turin")])
+        writer.comparisons.add_occurrences([(row, now_us(), "Dana moved to Turin")])
     memory.transfer.export(tmp_path / "all.jsonl")
     with Memory(":memory:", settings=PLAIN) as copy:
         copy.transfer.import_(tmp_path / "all.jsonl")

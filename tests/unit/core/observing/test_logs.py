@@ -162,6 +162,6 @@ def test_recall_builds_no_line_that_is_not_shown(memory, caplog, monkeypatch):
 
     monkeypatch.setattr(telemetry, "_telemetry_now", lambda: None)
     caplog.set_level(logging.INFO, logger="recallite")
-    monkeypatch.setattr(telemetry, "_Recorded", None)
+    monkeypatch.setattr(telemetry, "_recorded", None)
     memory.remember("red apple")
     assert len(memory.recall("red")) == 1

@@ -129,15 +129,15 @@ def test_the_first_recall_after_a_bulk_write_makes_few_calls(used):
         assert used._engine.comparing.wait(LAST_RESORT_SECONDS)
         return calls_of(lambda: used.recall(next(new)))
 
-    check(min((first_recall() for _ in range(3)), key=Counter.total), 507, 45)
+    check(min((first_recall() for _ in range(3)), key=Counter.total), 440, 42)
 
 
 def test_a_write_makes_few_calls(used):
     told = islice(facts(), 60, None)
-    check(fewest(lambda: used.remember(next(told))), 670, 51)
+    check(fewest(lambda: used.remember(next(told))), 515, 48)
 
 
 def test_a_bulk_write_makes_few_calls_a_record(used):
     records, told = 100, islice(facts(), 60, None)
     batches = [[*islice(told, records)] for _ in range(3)]
-    check(fewest(lambda: used.remember_many(batches.pop())), 15 * records, 47)
+    check(fewest(lambda: used.remember_many(batches.pop())), 9 * records, 45)

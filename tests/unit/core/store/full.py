@@ -8,7 +8,9 @@ from recallite import Memory, Settings
 from recallite.model.records import NewRecord
 from recallite.model.settings import WritePolicy
 from recallite.remember.pending import policy_json
-from recallite.store.values import AccessTokenRow, Judgement, Parts
+from recallite.store.columns import Parts
+from recallite.store.sql.meta import AccessTokenRow
+from recallite.store.sql.relations import Judgement
 from tests.unit.core.memory.support import unit
 
 NOW = 1_750_000_000_000_000
@@ -30,8 +32,8 @@ def fill(path: str, folder, notes: int = 120) -> None:
         with store.atomic() as writer:
             ids = writer.records.find_ids([first.id, second.id], "/")
             old, new = sorted(ids.values())
-            writer.uncompared.add([new], policy_json(WritePolicy()))
-            writer.judgements.put([Judgement(old, new, 0.5, "may be the same", NOW)])
+            writer.comparisons.add([new], policy_json(WritePolicy()))
+            writer.comparisons.put_pairs([Judgement(old, new, 0.5, "may be the same", NOW)])
             embedder = writer.vectors.active_embedder()
             writer.vectors.add_refusals(embedder.id, {old: "too long"})
             writer.embedding_cache.keep(embedder, {b"h" * 32: Parts((unit(1, embedder.dimension).tobytes(),))}, None)

@@ -12,7 +12,6 @@ import pytest
 from recallite import Memory, restore_store
 from recallite.errors import EmbedderMismatch, StoreError, WriteUnknown
 from recallite.model.records import NewRecord
-from recallite.store.sqlite import held_files
 from recallite.store.sqlite.held_files import CommitMark, aside_of
 from recallite.store.sqlite.repositories import SqliteChanges
 from tests.raising import raises
@@ -359,6 +358,6 @@ def test_a_log_is_applied_to_its_own_file_though_a_checkpoint_has_torn_the_mark_
 
 def test_a_torn_mark_is_no_mark():
     mark = CommitMark("a1", "b2", "00ff", "c3")
-    assert held_files._decoded(mark.encode()) == mark
-    assert held_files._decoded(mark.encode().replace("b2", "b3")) is None
-    assert held_files._decoded(CommitMark().encode()) == CommitMark()
+    assert CommitMark.decoded(mark.encode()) == mark
+    assert CommitMark.decoded(mark.encode().replace("b2", "b3")) is None
+    assert CommitMark.decoded(CommitMark().encode()) == CommitMark()

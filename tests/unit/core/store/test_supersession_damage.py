@@ -7,7 +7,8 @@ import pytest
 from recallite.derivation import derive
 from recallite.model.filters import Filter
 from recallite.store.opening import open_store
-from recallite.store.values import Sought, Supersession
+from recallite.store.sql.derived import Sought
+from recallite.store.sql.relations import Supersession
 from recallite.text.statements import keys_of, statement_of
 from tests.unit.core.store.contract.support import NOW, row
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from recallite.store.values import Parts, Row
+from recallite.store.columns import Parts, Row
 from recallite.text.standing import standing_of
 from recallite.text.words import content_hash
 from tests.unit.core.memory.support import DIMENSION, unit

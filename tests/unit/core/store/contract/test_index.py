@@ -7,7 +7,8 @@ import pytest
 
 from recallite.errors import EmbedderMismatch
 from recallite.model.filters import Filter
-from recallite.store.values import NEVER, Parts
+from recallite.store.columns import Parts
+from recallite.store.sql.repository import NEVER
 from tests.unit.core.memory.support import unit
 from tests.unit.core.store.contract.support import EMBEDDER, NOW, matrix, parts, row, vector
 
@@ -253,9 +254,9 @@ def test_labels_of_many_records(store):
         ids = writer.records.insert(
             [row("a", scope="/x"), row("b", kind="chunk", source="s"), row("c", expires_at=NOW - 1), row("d")], None
         )
-        found = writer.overview.labels(Filter(), NOW)
-        inside = writer.overview.labels(Filter(scope="/x"), NOW)
-        assert writer.overview.labels(Filter(kinds="none"), NOW).public_ids == []
+        found = writer.records.labels(Filter(), NOW)
+        inside = writer.records.labels(Filter(scope="/x"), NOW)
+        assert writer.records.labels(Filter(kinds="none"), NOW).public_ids == []
     assert found.ids.tolist() == [ids[0], ids[1], ids[3]]
     assert (found.public_ids, found.kinds) == (["a", "b", "d"], ["note", "chunk", "note"])
     assert [found.scope_names[scope] for scope in found.scopes.tolist()] == ["/x", "/", "/"]
@@ -276,5 +277,5 @@ def test_days_that_records_tell_of(store):
             ],
             None,
         )
-        assert writer.overview.count_by_day(Filter(), NOW) == [(-1, 1), (0, 2), (NOW // day, 2)]
-        assert writer.overview.count_by_day(Filter(scope="/x"), NOW) == [(NOW // day, 1)]
+        assert writer.records.count_by_day(Filter(), NOW) == [(-1, 1), (0, 2), (NOW // day, 2)]
+        assert writer.records.count_by_day(Filter(scope="/x"), NOW) == [(NOW // day, 1)]

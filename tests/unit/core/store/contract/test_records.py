@@ -8,7 +8,7 @@ import pytest
 
 from recallite.errors import StoreCorrupt
 from recallite.model.filters import Filter
-from recallite.store.values import Access
+from recallite.store.sql.records import Access
 from tests.unit.core.store.contract.support import EMBEDDER, NOW, parts, row, vector
 
 HOUR = 3_600_000_000
@@ -58,11 +58,11 @@ def test_what_stands_is_marked_with_its_text(store):
         writer.records.change_text(ids[3], row("d", "Coffee"), None)
         writer.records.delete([ids[2]])
     with store.read() as reader:
-        standing = reader.records.standing_ids()
+        standing = reader.records.standing()
         assert {key: standing[key] for key in ids[:2]} == {ids[0]: "instruction", ids[1]: "preference"}
         assert sorted(standing) == list(standing)
         assert list(standing.values()).count("preference") == 2  # the version that was closed is one still
-        assert reader.records.standing_ids(ids[1:]) == {ids[1]: "preference"}
+        assert reader.records.standing(ids[1:]) == {ids[1]: "preference"}
         assert [record.standing for record in reader.records.history("d")] == ["preference", None]
         assert found(reader, Filter(where={"standing": "preference"})) == ["b"]
         assert reader.records.contexts(np.array([ids[1], ids[0], ids[2]])) == ["Ada", None, None]
@@ -253,7 +253,7 @@ def test_an_export_reads_versions_with_vectors_and_the_ids_of_what_a_person_may_
 def test_scopes_that_hold_something(store):
     with store.atomic() as writer:
         writer.records.insert([row("a", scope="/a/b"), row("b", scope="/c")], None)
-        writer.working.save("/a/empty", "{}", NOW)
+        writer.tiers.save_working("/a/empty", "{}", NOW)
         assert writer.scopes.inhabited((), 10) == ["/c", "/a/b"]
         assert writer.scopes.inhabited(("/a",), 10) == ["/a/b"]
         assert set(writer.scopes.within(["/a"])) == set(writer.scopes.ids(["/a/b", "/a/empty"]).values())

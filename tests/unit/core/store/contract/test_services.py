@@ -7,7 +7,7 @@ import msgspec
 from recallite.model.checks import is_address
 from recallite.model.filters import MESSAGE_KIND, Filter
 from recallite.model.settings import Consolidation
-from recallite.store.values import CycleRow, SnapshotRow
+from recallite.store.sql.services import CycleRow, SnapshotRow
 from tests.unit.core.store.contract.support import EMBEDDER, NOW, parts, row, vector
 
 DOCUMENT = {
@@ -112,26 +112,26 @@ def test_experience_is_counted_by_exact_scope(store):
     with store.atomic() as writer:
         key = ("/a", "sort", "ls,cat")
         for success in (True, False):
-            writer.experience.add_run(key, success=success, steps=4 if success else None, tokens=None, now=NOW)
-        (pattern,) = writer.experience.patterns(["/a"], None)
+            writer.tiers.add_run(key, success=success, steps=4 if success else None, tokens=None, now=NOW)
+        (pattern,) = writer.tiers.patterns(["/a"], None)
         assert (pattern.total_count, pattern.success_count, pattern.avg_steps, pattern.avg_tokens) == (2, 1, 4.0, None)
-        assert writer.experience.patterns(["/"], "sort") == []
+        assert writer.tiers.patterns(["/"], "sort") == []
         error = (key[0], "bash", "no such file")
         for recovery in ("look", "look", "create"):
-            writer.experience.add_recovery(error, error="No such file", recovery=recovery, now=NOW)
-        (known,) = writer.experience.recoveries(["/a"], "bash")
+            writer.tiers.add_recovery(error, error="No such file", recovery=recovery, now=NOW)
+        (known,) = writer.tiers.recoveries(["/a"], "bash")
         assert (known.recovery, known.total_count) == ("create", 1)
 
 
 def test_procedures_count_their_outcomes(store):
     with store.atomic() as writer:
         (row_id,) = writer.records.insert([row("p", kind="procedure", scope="/a", metadata='{"name":"deploy"}')], None)
-        assert writer.procedures.named("/a", "deploy") == writer.procedures.with_id("/", "p") == row_id
-        assert writer.procedures.named("/", "deploy") is None
-        assert writer.procedures.uses(["p"]) == {}
-        writer.procedures.set_rate(row_id, 0.5)
-        writer.procedures.count_outcome(row_id, success=True, first_rate=0.9, weight=0.5)
-        assert writer.procedures.uses(["p", "nobody"]) == {"p": (0.75, 1, 1)}
+        assert writer.tiers.procedure_named("/a", "deploy") == writer.tiers.procedure_with_id("/", "p") == row_id
+        assert writer.tiers.procedure_named("/", "deploy") is None
+        assert writer.tiers.uses(["p"]) == {}
+        writer.tiers.set_rate(row_id, 0.5)
+        writer.tiers.count_outcome(row_id, success=True, first_rate=0.9, weight=0.5)
+        assert writer.tiers.uses(["p", "nobody"]) == {"p": (0.75, 1, 1)}
 
 
 def test_consolidation_fades_and_purges_episodes_of_one_scope(store):
@@ -146,18 +146,18 @@ def test_consolidation_fades_and_purges_episodes_of_one_scope(store):
             ],
             None,
         )
-        assert writer.consolidations.last_episode("/") == pinned
-        assert writer.consolidations.new_episodes("/", 2) == 2
-        assert writer.consolidations.episodes_between("/", kept, pinned) == [faint, pinned]
-        assert writer.consolidations.compress("/", pinned, policy) == (2, 1)
+        assert writer.tiers.last_episode("/") == pinned
+        assert writer.tiers.new_episodes("/", 2) == 2
+        assert writer.tiers.episodes_between("/", kept, pinned) == [faint, pinned]
+        assert writer.tiers.compress("/", pinned, policy) == (2, 1)
         assert [writer.records.get(each).importance for each in (kept, pinned, elsewhere)] == [0.4, 0.3, 0.3]
         assert writer.records.get(kept).base_importance == 0.8
-        writer.consolidations.add(CycleRow(0, "/", pinned, 0, NOW, 2, 1, 0, 0, None))
-        cycle = writer.consolidations.last("/")
+        writer.tiers.add_cycle(CycleRow(0, "/", pinned, 0, NOW, 2, 1, 0, 0, None))
+        cycle = writer.tiers.last_cycle("/")
         assert (cycle.trigger_id, cycle.compressed, cycle.pruned) == (pinned, 2, 1)
-        writer.consolidations.change(cycle._replace(promoted=3))
-        assert [each.promoted for each in writer.consolidations.of_scope("/", 5)] == [3]
-        assert writer.consolidations.new_episodes("/", 2) == 0
+        writer.tiers.change_cycle(cycle._replace(promoted=3))
+        assert [each.promoted for each in writer.tiers.cycles("/", 5)] == [3]
+        assert writer.tiers.new_episodes("/", 2) == 0
 
 
 def test_the_embedding_cache_forgets_what_was_used_the_longest_time_ago(store):
@@ -173,12 +173,12 @@ def test_the_embedding_cache_forgets_what_was_used_the_longest_time_ago(store):
 def test_a_purged_scope_takes_along_what_services_keep_below_it(store):
     with store.atomic() as writer:
         for scope in ("/a", "/a/b", "/c"):
-            writer.working.save(scope, '{"n":1}', NOW)
-            writer.working.save(scope, '{"n":2}', NOW)
+            writer.tiers.save_working(scope, '{"n":1}', NOW)
+            writer.tiers.save_working(scope, '{"n":2}', NOW)
             writer.sessions.create(scope, "s", None, NOW)
             put_document(writer, scope, "d.md", f"doc{scope}")
         assert writer.scopes.purge_services("/a") == 6
-        assert [writer.working.load(scope) for scope in ("/a", "/a/b", "/c")] == [None, None, '{"n":2}']
+        assert [writer.tiers.working(scope) for scope in ("/a", "/a/b", "/c")] == [None, None, '{"n":2}']
         assert [each.scope for each in writer.documents.in_scope("/")] == ["/c"]
 
 

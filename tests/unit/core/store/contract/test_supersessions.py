@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from recallite.model.filters import Filter
-from recallite.store.values import NEVER, Judgement, Occurrence, Sought, SoughtText, Supersession
+from recallite.store.sql.derived import Sought, SoughtText
+from recallite.store.sql.relations import Judgement, Occurrence, Supersession
+from recallite.store.sql.repository import NEVER
 from recallite.text.statements import frames_of, keys_of, statement_of
 from tests.unit.core.store.contract.support import NOW, row
 
@@ -293,8 +295,10 @@ def test_records_are_found_by_their_texts(store):
 def test_repeated_statements_have_their_times(store):
     with store.atomic() as writer:
         one, two = writer.records.insert([row("one", repeated=((NOW + 2, None), (NOW + 1, "One!"))), row("two")], None)
-        assert writer.occurrences.of([one, two]) == {one: [Occurrence(NOW + 1, "One!"), Occurrence(NOW + 2, None)]}
-        writer.occurrences.add([(two, NOW - 1, None)])
+        assert writer.comparisons.occurrences([one, two]) == {
+            one: [Occurrence(NOW + 1, "One!"), Occurrence(NOW + 2, None)]
+        }
+        writer.comparisons.add_occurrences([(two, NOW - 1, None)])
         assert [record.occurrences for record in writer.records.get_many([one, two])] == [3, 2]
         first = next(iter(writer.records.versions(PLAIN, None)))
         assert [each.at for each in first.repeated] == [NOW + 1, NOW + 2]
@@ -302,7 +306,7 @@ def test_repeated_statements_have_their_times(store):
         closed, opened = writer.records.history("one")
         assert (closed.occurrences, opened.occurrences, opened.occurred_at) == (3, 1, ())
         writer.records.change_text(two, row("two", "changed", recorded_from=NOW + 9), None, keep_version=False)
-        assert writer.occurrences.of([two]) == {}
+        assert writer.comparisons.occurrences([two]) == {}
         writer.records.delete([one])
 
 
@@ -310,12 +314,12 @@ def test_pairs_wait_to_be_judged_until_one_of_them_is_gone(store):
     with store.atomic() as writer:
         ids = writer.records.insert([row(name) for name in "abcd"], None)
         pairs = [Judgement(old, new, 0.5, "value", NOW) for old, new in pairwise(ids)]
-        writer.judgements.put(pairs)
-        writer.judgements.put([pairs[0]._replace(confidence=0.6)])
-        assert writer.judgements.waiting(2) == [pairs[0]._replace(confidence=0.6), pairs[1]]
+        writer.comparisons.put_pairs(pairs)
+        writer.comparisons.put_pairs([pairs[0]._replace(confidence=0.6)])
+        assert writer.comparisons.pairs(2) == [pairs[0]._replace(confidence=0.6), pairs[1]]
         writer.records.delete([ids[3]])
-        writer.judgements.drop([(ids[1], ids[2]), (9, 9)])
-        assert writer.judgements.count() == 1
+        writer.comparisons.drop_pairs([(ids[1], ids[2]), (9, 9)])
+        assert writer.comparisons.count_pairs() == 1
 
 
 @pytest.mark.parametrize("step", [1, 2, 7])

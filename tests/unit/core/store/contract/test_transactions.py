@@ -26,13 +26,13 @@ def fail(store, write):
 def test_a_transaction_that_fails_leaves_nothing(store):
     def write(writer):
         writer.records.insert([row("a")], None)
-        writer.working.save("/s", "{}", NOW)
+        writer.tiers.save_working("/s", "{}", NOW)
 
     with pytest.raises(RuntimeError, match="stop"):
         fail(store, write)
     assert texts(store) == []
     with store.read() as reader:
-        assert reader.working.load("/s") is None
+        assert reader.tiers.working("/s") is None
 
 
 def test_a_writer_reads_what_it_wrote_before_it_is_committed(store):
