@@ -32,8 +32,10 @@ def tables(path: str | os.PathLike[str]) -> dict[str, tuple[str, ...]]:
         }
 
 
-def rows(path: str | os.PathLike[str], table: str, columns: Sequence[str]) -> Iterator[tuple[Value, ...]]:
-    """The rows of a table, one at a time, in the order of their row ids.
+def rows(
+    path: str | os.PathLike[str], table: str, columns: Sequence[str], *, order_by: Sequence[str] = ()
+) -> Iterator[tuple[Value, ...]]:
+    """The rows of a table, one at a time, in the order of their row ids or of `order_by`.
 
     Text that is not in the encoding of the file has U+FFFD for what is wrong. InvalidInput without table or column;
     StoreError where the file is damaged, is locked, or changed while it was read.
@@ -41,20 +43,21 @@ def rows(path: str | os.PathLike[str], table: str, columns: Sequence[str]) -> It
     known = tables(path)
     if table not in known:
         raise InvalidInput(f"{path} has no table {table}")
-    if missing := [name for name in columns if name not in known[table]]:
+    if missing := [name for name in (*columns, *order_by) if name not in known[table]]:
         raise InvalidInput(f"{path}: the table {table} has no column {missing[0]}")
-    return _rows(check_path(path), table, columns)
+    return _rows(check_path(path), table, columns, order_by)
 
 
-def _rows(path: Path, table: str, columns: Sequence[str]) -> Iterator[tuple[Value, ...]]:
+def _rows(path: Path, table: str, columns: Sequence[str], order_by: Sequence[str]) -> Iterator[tuple[Value, ...]]:
     # Text comes as bytes: APSW raises for a text that is not UTF-8. An index would give another order.
     values = ", ".join(
         f"typeof({name}) = 'text', CASE typeof({name}) WHEN 'text' THEN CAST({name} AS BLOB) ELSE {name} END"
         for name in map(_quoted, columns)
     )
+    order = f" ORDER BY {', '.join(map(_quoted, order_by))}" if order_by else ""
     with _opened(path) as connection:
         encoding = str(connection.pragma("encoding"))
-        for row in connection.execute(f"SELECT {values} FROM {_quoted(table)} NOT INDEXED"):
+        for row in connection.execute(f"SELECT {values} FROM {_quoted(table)} NOT INDEXED{order}"):
             yield tuple(
                 value.decode(encoding, "replace") if is_text else value
                 for is_text, value in zip(row[::2], row[1::2], strict=True)
