@@ -32,6 +32,7 @@ _REMEDIES = {
     "threshold": "lower min_confidence or min_score",
     "diversify": "raise mmr_lambda",
     **dict.fromkeys(("group", "spread"), "leave diversify_by out, or ask for more hits"),
+    "authority": "it only repeats a hit of a higher authority: ask for more hits",
     "limit": "change the weights, or ask for more hits",
     "token_budget": "raise token_budget",
 }

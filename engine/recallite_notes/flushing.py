@@ -96,13 +96,19 @@ def extract(
         answer = model.complete(messages, max_tokens=config.max_tokens)
         if not isinstance(answer, str):
             raise LanguageModelError(f"the language model answered {shown(answer)}: it must answer with text")
-        text = answer.replace("\r\n", "\n").replace("\x00", "").strip()
-        for _ in range(_MOST_FENCES):
-            if (fenced := _FENCED.match(text)) is not None:
-                text = fenced[1].strip()
-        if text and SILENT not in text:
+        if (text := _unfenced(answer)) and SILENT not in text:
             facts.append(text)
     return "\n".join(facts) or None
+
+
+def _unfenced(answer: str) -> str:
+    """An answer without a code fence around it."""
+    text = answer.replace("\r\n", "\n").replace("\x00", "").strip()
+    for _ in range(_MOST_FENCES):
+        if (fenced := _FENCED.match(text)) is None:
+            break
+        text = fenced[1].strip()
+    return text
 
 
 def new_facts(text: str, known: set[bytes]) -> str | None:

@@ -24,7 +24,7 @@ _margin = re.compile(r"[^\W\d_]|#{1,6} ").match
 _line_ends = re.compile(r"\r\n?|\n").finditer
 _note = re.compile(r" {0,3}\[\^([^\]\s]+)\]:").match
 _indented = re.compile(r"(?: {0,3}\t| {4})").match
-_references = re.compile(r"\[\^([^\]\s]+)\](?!:)").finditer
+_references = re.compile(r"\[\^([^\[\]\s]++)\](?!:)").finditer
 
 
 class LineStarts:
@@ -85,7 +85,7 @@ _KINDS: dict[str, Kind] = {
 _MAX_TOKENS = 200_000
 _MAX_HEADING_CHARS = 200
 # "Fees {#fees .open}", as Pandoc and Kramdown write the name of a heading.
-_attributes = re.compile(r"\s*\{:?\s*[#.][^{}]*\}\s*\Z").sub
+_attributes = re.compile(r"(?<!\s)\s*+\{:?\s*+[#.][^{}]*+\}\s*+\Z").sub
 _may_hold_markup = re.compile(r"[\\`*_\[\]!<&~\n]").search
 
 

@@ -178,6 +178,8 @@ def stages():
         node.value for node in ast.walk(tree) if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple)
     ]
     named = [each.elts[0] for each in tuples]
+    assigned = [node for node in ast.walk(tree) if isinstance(node, ast.Assign) and isinstance(node.value, ast.Tuple)]
+    named += [each.value.elts[0] for each in assigned if ast.unparse(each.targets[0]).startswith("(stage,")]
     named += [node.value for node in ast.walk(tree) if isinstance(node, ast.keyword) and node.arg == "stage"]
     return {node.value for node in named if isinstance(node, ast.Constant)} - {"returned"}
 
