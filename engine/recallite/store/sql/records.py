@@ -314,7 +314,7 @@ class Records(RecordReader):
         """Purge the closed versions of these open records; returns how many."""
         closed = self.closed_versions(row_ids)
         # Of a record that was moved, they are in another scope, which has a source of the same name.
-        sources = self._sources_of(closed)
+        sources = self._sources_of(closed) if closed else []
         self._purge(closed)
         self._tx.scopes.drop_empty_sources(sources)
         return len(closed)
