@@ -260,7 +260,8 @@ class RecordTable(IndexPart):
         self.standing[rows] = 0
         if named:
             found = self.rows_of(np.array([*named], dtype=np.int64))
-            values = np.array([*map(_STANDING.__getitem__, named.values())], dtype=np.uint8)
+            # Another program may have changed a name, which `verify` finds: recall goes on without it.
+            values = np.array([_STANDING.get(name, 0) for name in named.values()], dtype=np.uint8)
             self.standing[found[found >= 0]] = values[found >= 0]
 
     @property

@@ -295,7 +295,7 @@ class Statements(Repository):
                     lower_ranks.add(stored.texts.authorities[i])
         if rows:
             self._insert_many("statement", "record_id, keys, frames, outline", rows)
-            self._list(current)
+            self._list(current, max(stored.ids))
         if lower_ranks and not lower_ranks.issubset(self._lower_ranks()):
             self._tx.forget_known()
 
@@ -336,7 +336,7 @@ class Statements(Repository):
                 f"SELECT id FROM record WHERE superseded_at IS NOT NULL AND id {IN_ARRAY}", (self._id_array(ids),)
             )
         )
-        self._list([row for row in rows if row[0] not in superseded])
+        self._list([row for row in rows if row[0] not in superseded], max(ids, default=0))
 
     def entries(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the record and the key of each listed entry, ordered by both, for `verify`."""
@@ -354,8 +354,8 @@ class Statements(Repository):
             (self._id_array(ids),),
         )
 
-    def _list(self, rows: Sequence[KeysOf]) -> None:
-        """List records by their keys; none of them is listed yet."""
+    def _list(self, rows: Sequence[KeysOf], newest: int) -> None:
+        """List records by their keys; none of them is listed yet. `newest` is the last one stored, listed or not."""
         self._insert_many("statement_key", "key, record_id", pairs_of(rows))
 
     def _unlist(self, rows: Sequence[KeysOf], *, erase: bool) -> None:

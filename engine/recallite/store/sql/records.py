@@ -301,10 +301,7 @@ class Records(RecordReader):
         """Purge open records with their versions, vectors, words, tags and links; returns how many versions."""
         if not len(row_ids):
             return 0
-        sources = self._column(
-            f"SELECT DISTINCT source_id FROM record WHERE id {IN_ARRAY} AND source_id IS NOT NULL",
-            (self._id_array(row_ids),),
-        )
+        sources = self._sources_of(row_ids)
         losing, following = self._tx.supersessions.losing(row_ids)
         closed = self.purge_versions(row_ids)
         self._purge(row_ids)
@@ -316,8 +313,17 @@ class Records(RecordReader):
     def purge_versions(self, row_ids: Sequence[int]) -> int:
         """Purge the closed versions of these open records; returns how many."""
         closed = self.closed_versions(row_ids)
+        # Of a record that was moved, they are in another scope, which has a source of the same name.
+        sources = self._sources_of(closed) if closed else []
         self._purge(closed)
+        self._tx.scopes.drop_empty_sources(sources)
         return len(closed)
+
+    def _sources_of(self, row_ids: Sequence[int]) -> list[int]:
+        return self._column(
+            f"SELECT DISTINCT source_id FROM record WHERE id {IN_ARRAY} AND source_id IS NOT NULL",
+            (self._id_array(row_ids),),
+        )
 
     def touch(self, accesses: Mapping[str, Access]) -> None:
         """Add to access counts, by public id. This is no change of the feed: ranking does not depend on them."""

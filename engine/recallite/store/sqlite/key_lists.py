@@ -2,11 +2,12 @@
 
 In one B-tree each key of a batch would be written with a page of its own, once a store has grown.
 
-Records that are stored together become one run. The newest are in none until there are enough for one: their keys are
-read from their own rows, so that a single write has no list to write. Eight runs of about one size are merged into one,
-so that there are few, and a key is written once for each size. All of this happens in the transaction that adds the
-keys. `meta` has the last record that a run may have. Up to it, the keys of a record are all in one run, or in
-`<name>_key` if it was in a run before; `<name>_unlisted` has the records that no longer count in a run.
+Records that are stored together become one run. The newest are in none until there are enough for one, or many others
+beside them: their keys are read from their own rows, so that a single write has no list to write. Eight runs of about
+one size are merged into one, so that there are few, and a key is written once for each size. All of this happens in the
+transaction that adds the keys. `meta` has the last record that a run may have. Up to it, the keys of a record are all
+in one run, or in `<name>_key` if it was in a run before; `<name>_unlisted` has the records that no longer count in a
+run.
 """
 
 from __future__ import annotations
@@ -217,6 +218,8 @@ def keys_instead(run: Run, positions: NDArray[np.int64]) -> NDArray[np.int64]:
 
 # The newest records that become a run: a process that has not listed them reads as many.
 _RECENT_RECORDS = 128
+# How many others it passes at most: closed versions, and turns of transcripts, whose statements have no keys.
+_MOST_PASSED = 4096
 # How many records are removed before a look at which runs to write again.
 _LOOK_RECORDS = 64
 # A run is written again when more of its records no longer count than one for 32 keys, which are some 8 records, or
@@ -296,16 +299,16 @@ class KeyLists(Repository):
         for table in (self._run, self._off, self._key):
             self._execute(f"DELETE FROM {table}")
 
-    def add(self, rows: Sequence[KeysOf]) -> None:
-        """List records by their keys; none of them is listed yet."""
+    def add(self, rows: Sequence[KeysOf], newest: int = 0) -> None:
+        """List records by their keys; none of them is listed yet. `newest` is the last one stored, listed or not."""
         recent = self._recent()
         # Some may have been read with their rows just now.
         new = [row for row in rows if row[0] > recent.after and row[0] not in recent.keys]
         older = [row for row in rows if row[0] <= recent.after]
-        if len(recent.keys) + len(new) < _RECENT_RECORDS:
+        if len(recent.keys) + len(new) < _RECENT_RECORDS and newest - recent.after <= _MOST_PASSED:
             recent.add(new)
         else:
-            self._fold_recent(recent, new)
+            self._fold_recent(recent, new, newest)
         if older:
             self._add_older(older)
 
@@ -379,15 +382,16 @@ class KeyLists(Repository):
         after = self._execute("SELECT CAST(value AS INTEGER) FROM meta WHERE key = ?", (self._after,)).get or 0
         return Recent(after, self._rows(self._recent_sql, (after,)))
 
-    def _fold_recent(self, recent: Recent, new: Sequence[KeysOf]) -> None:
-        """Make a run of the newest records and of new ones."""
+    def _fold_recent(self, recent: Recent, new: Sequence[KeysOf], newest: int) -> None:
+        """Make a run of the newest records and of new ones, if any; runs have all up to `newest` then."""
         rows = [*recent.keys.items(), *new]
-        recent.move(max(row[0] for row in rows))
+        recent.move(max([newest, *(row[0] for row in rows)]))
         self._execute(
             "INSERT INTO meta VALUES (?1, CAST(?2 AS TEXT)) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
             (self._after, recent.after),
         )
-        self._add_older(rows)
+        if rows:
+            self._add_older(rows)
 
     def _runs(self) -> dict[int, Run]:
         """The runs that this transaction sees; a process reads each once."""

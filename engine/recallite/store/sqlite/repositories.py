@@ -93,6 +93,8 @@ TEXT_KEYS = (
 class SqliteRecords(Records):
     """The table `record`, and the list of its texts."""
 
+    _tx: SqliteTransaction
+
     def __init__(self, transaction: SqliteTransaction) -> None:
         super().__init__(transaction)
         self.texts = KeyLists(transaction, "text", f"{TEXT_KEYS} AND id > ?")
@@ -107,7 +109,7 @@ class SqliteRecords(Records):
     ) -> None:
         self.texts.remove(self._text_keys("id = ?", row_id), erase=True)
         super()._put_text(row_id, row, embedder, recorded_from, keep_version=keep_version)
-        self.texts.add(self._text_keys("id = ?", row_id))
+        self.texts.add(self._text_keys("id = ?", row_id), self._tx.last_record_id)
 
     def list_texts(self, first_id: int = 0, last_id: int = NO_LIMIT) -> None:
         """List the texts of all records, or of a range of them; none of these may be listed yet."""
@@ -151,8 +153,8 @@ class SqliteStatements(Statements):
     def clear(self) -> None:
         self._lists.clear()
 
-    def _list(self, rows: Sequence[KeysOf]) -> None:
-        self._lists.add(rows)
+    def _list(self, rows: Sequence[KeysOf], newest: int) -> None:
+        self._lists.add(rows, newest)
 
     def _unlist(self, rows: Sequence[KeysOf], *, erase: bool) -> None:
         self._lists.remove(rows, erase=erase)

@@ -138,6 +138,11 @@ class SqliteTransaction(Writer):
         self._gave_ids = True
         return list(range(last + 1, last + 1 + count))
 
+    @property
+    def last_record_id(self) -> int:
+        """The last row id that a record was given, as far as this connection knows; 0 if it has given none."""
+        return self._last_ids.get("record", 0)
+
     def number_from(self, table: str, last: int) -> None:
         """Have `new_ids` give numbers above this one, and above those of all rows, in a table that it numbers."""
         if table in _NUMBERED:

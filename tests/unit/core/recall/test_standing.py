@@ -100,9 +100,10 @@ def test_verify_names_a_wrong_mark_and_rebuild_mends_it(path):
     with Memory(path, settings=PLAIN) as memory:
         memory.remember_many([ALWAYS, TEA, "Tea is a drink"])
     connection = raw(path)
-    connection.execute("DELETE FROM standing WHERE name = 'instruction'; INSERT INTO standing VALUES (3, 'preference')")
+    connection.execute("DELETE FROM standing WHERE name = 'instruction'; INSERT INTO standing VALUES (3, 'unknown')")
     connection.close()
     with Memory(path, settings=PLAIN) as memory:
+        assert "Tea is a drink" in texts(memory.recall("tea"))
         (problem,) = memory.store.verify().problems
         assert (problem.name, problem.count) == ("record whose standing is not that of its text", 2)
         memory.store.rebuild()

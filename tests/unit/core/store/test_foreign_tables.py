@@ -38,6 +38,7 @@ def test_tables_and_rows_of_a_closed_file(path, mode):
         (None, 3.0, "text", 1),
         ("two", 0.5, b"\0\xff", 2),
     ]
+    assert list(rows(path, "to do", ["id"], order_by=["n"])) == [(2,), (1,)]
     assert [each.name for each in path.parent.iterdir()] == [path.name]
 
 

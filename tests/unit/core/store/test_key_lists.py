@@ -7,11 +7,13 @@ import random
 import numpy as np
 import pytest
 
+from recallite import Memory
 from recallite.derivation import derive
 from recallite.errors import StoreCorrupt
 from recallite.store.opening import open_store
 from recallite.store.sqlite import key_lists
 from recallite.store.sqlite.key_lists import MOST_APART, KeyLists, keys_instead, read_run, run_of, to_merge
+from tests.unit.core.memory.support import PLAIN
 
 MOST = 5
 
@@ -221,6 +223,21 @@ def test_the_newest_records_are_found_without_a_list(store):
             oracle.check(lists_of(reader))
     finally:
         beside.close()
+
+
+def test_few_versions_are_passed_to_read_the_newest(path, monkeypatch):
+    monkeypatch.setattr(key_lists, "_MOST_PASSED", 8)
+    with Memory(path, settings=PLAIN) as memory:
+        fact = memory.remember("Dana lives in Oslo")
+        for number in range(20):
+            memory.update(fact.id, text=f"Dana lives in house {number}")
+        with memory._engine.store.read() as reader:
+            read = reader.connection.execute
+            last = read("SELECT max(id) FROM record").get
+            for name in ("text", "statement"):
+                after = read("SELECT CAST(value AS INTEGER) FROM meta WHERE key = ?", (f"{name}_listed",)).get
+                assert 0 < after <= last <= after + 8
+        assert memory.store.verify().problems == ()
 
 
 def test_records_too_far_apart_are_in_no_run_together(store, small):

@@ -191,6 +191,19 @@ def test_columns_change_and_versions_follow_the_scope(store):
         assert reader.records.find_ids(["a"], "/b") == {"a": row_id}
 
 
+@pytest.mark.parametrize("versions_first", [False, True])
+def test_the_source_of_versions_in_another_scope_goes_with_them(store, versions_first):
+    with store.atomic() as writer:
+        (row_id,) = writer.records.insert([row("a", "old", scope="/a/b", source="s")], None)
+        writer.records.change_text(row_id, row("a", "new", recorded_from=NOW + 1), None)
+        writer.records.change_columns(row_id, {"scope": "/a/c"}, None)
+        if versions_first:
+            assert writer.records.purge_versions([row_id]) == 1
+            assert len(writer.scopes.sources_named(["s"])) == 1
+        writer.records.delete([row_id])
+        assert writer.scopes.sources_named(["s"]) == []
+
+
 def test_a_purged_record_leaves_nothing(store):
     with store.atomic() as writer:
         embedder = writer.vectors.register_embedder(**EMBEDDER)
