@@ -155,7 +155,7 @@ _MOST_BAD = 0.001
 
 
 def load_text(data: bytes, max_chars: int, *, markdown: bool, charset: str | None = None) -> Loaded:
-    """Return the text unchanged; its lines are those of the file. Of captions what is said. Raises DocumentError."""
+    """Return the text unchanged, its lines those of the file; of captions what is said. Raises DocumentError."""
     text, warnings = decode(data, charset)
     if len(text) > max_chars:
         raise too_long(max_chars)
@@ -175,7 +175,8 @@ def load_text(data: bytes, max_chars: int, *, markdown: bool, charset: str | Non
 
 # Captions of films and minutes of calls: WebVTT (https://www.w3.org/TR/webvtt1) and SubRip.
 _TIMING = re.compile(
-    r"^[ \t]*(?:(\d+):)?(\d\d?):(\d\d?)[.,](\d{1,3})[ \t]*-->[ \t]*(?:(\d+):)?(\d\d?):(\d\d?)[.,](\d{1,3})[^\n]*$",
+    r"^[ \t]*(?:(\d{1,9}):)?(\d\d?):(\d\d?)[.,](\d{1,3})"
+    r"[ \t]*-->[ \t]*(?:(\d{1,9}):)?(\d\d?):(\d\d?)[.,](\d{1,3})[^\n]*$",
     re.MULTILINE,
 )
 _CAPTIONS = re.compile(r"\ufeff?\s*+(?:(WEBVTT)\b.*?|\d+\s+|)" + _TIMING.pattern, re.DOTALL | re.MULTILINE)

@@ -55,6 +55,7 @@ _MARKED = re.compile(f"<li>{_OPEN}([0-9]+){_CLOSE}")
 _CONTENTS = re.compile(r"\s*(?:TOC|TOA|INDEX)\b")
 _CONTENTS_STYLE = re.compile(r"toc (?:\d|heading)|table of figures", re.IGNORECASE)
 _GALLERY = "Table of Contents"
+_OUTLINED = ("0", "1", "2", "3", "4", "5")  # levels of the outline, which are headings 1 to 6
 # The letters that the line of a header or footer with a page number has at least besides.
 _LEAST_LETTERS = 12
 _PAGE = re.compile(r"\b(?:NUM)?PAGES?\b")
@@ -135,19 +136,24 @@ def _completed(archive: zipfile.ZipFile, styles: _Styles) -> tuple[io.BytesIO, l
 def _drop_contents(body: Element, styles: _Styles) -> list[str]:
     """Take out tables of contents, of figures and of authorities, and indexes; return a warning if there are some.
 
-    Each is a field, whose paragraphs have styles of their own, and often a part of the document made for it.
+    Each is a field, whose paragraphs have styles of their own, and often a part of the document made for it. What
+    follows a field without an end stays: it is the rest of the document.
     """
     texts: list[Element] = []
+    within: list[Element] = []  # texts of a table of contents that has not ended
     fields: list[str] = []  # the instructions of those that are open
     for node in body.iter():
         if node.tag == f"{_W}fldChar" and node.get(f"{_W}fldCharType") == "begin":
             fields.append("")
         elif node.tag == f"{_W}fldChar" and node.get(f"{_W}fldCharType") == "end":
             del fields[-1:]
+            if not any(map(_CONTENTS.match, fields)):
+                texts += within
+                within = []
         elif node.tag == f"{_W}instrText" and fields:
             fields[-1] += node.text or ""
         elif node.tag == f"{_W}t" and any(map(_CONTENTS.match, fields)):
-            texts.append(node)
+            within.append(node)
         elif (
             (node.tag == f"{_W}fldSimple" and _CONTENTS.match(node.get(f"{_W}instr", "")))
             or (node.tag == f"{_W}p" and _CONTENTS_STYLE.fullmatch(styles.name_of(node)))
@@ -199,7 +205,7 @@ class _Styles:
             level = self.stated(style_id, f"{_W}pPr/{_W}outlineLvl")
             depth = "" if level is None else level.get(f"{_W}val", "")
             name = _value(style, "name")
-            if depth in ("0", "1", "2", "3", "4", "5"):
+            if depth in _OUTLINED:
                 name = name.replace("\\", "\\\\").replace("'", "\\'")
                 yield f"p[style-name='{name}'] => h{int(depth) + 1}:fresh"
 
@@ -208,7 +214,12 @@ class _Styles:
         direct = run.find(f"{_W}rPr/{_W}vanish")
         if direct is None:
             direct = self.stated(_value(run.find(f"{_W}rPr"), "rStyle"), f"{_W}rPr/{_W}vanish")
-        return direct is not None and direct.get(f"{_W}val") not in ("0", "false", "off")
+        return _is_on(direct)
+
+
+def _is_on(setting: Element | None) -> bool:
+    """Return whether a setting that needs no value is there and not turned off."""
+    return setting is not None and setting.get(f"{_W}val") not in ("0", "false", "off")
 
 
 def _write_out(root: Element, styles: _Styles) -> list[str]:
@@ -228,12 +239,12 @@ def _write_out(root: Element, styles: _Styles) -> list[str]:
                 child.tag = _SAME[child.tag]
             elif child.tag == f"{_W}br":
                 child.attrib.clear()  # that of a page ends a line as well
-            elif child.tag == f"{_W}sdt" and child.find(f"{_W}sdtPr/{_W}showingPlcHdr") is not None:
+            elif child.tag == f"{_W}sdt" and _is_on(child.find(f"{_W}sdtPr/{_W}showingPlcHdr")):
                 parent.remove(child)  # a field that nobody filled in
-            elif child.tag == f"{_W}outlineLvl" and parent.tag == f"{_W}pPr" and child.get(f"{_W}val", "9") < "6":
+            elif child.tag == f"{_W}outlineLvl" and parent.tag == f"{_W}pPr" and child.get(f"{_W}val") in _OUTLINED:
                 style = parent.find(f"{_W}pStyle")
                 style = ElementTree.SubElement(parent, f"{_W}pStyle") if style is None else style
-                style.set(f"{_W}val", f"Heading{int(child.get(f'{_W}val', '0')) + 1}")
+                style.set(f"{_W}val", f"Heading{int(child.get(f'{_W}val', '')) + 1}")
             elif child.tag == f"{_W}fldChar" and (choice := child.find(f"{_W}ffData/{_W}ddList")) is not None:
                 chosen = _value(choice, "result") or _value(choice, "default") or "0"
                 entries = choice.findall(f"{_W}listEntry")[int(chosen) :] if chosen.isdecimal() else []

@@ -460,7 +460,7 @@ def _say_in_text(tree: Any) -> None:
             node.inner_html = f"<del>{node.inner_html}</del>"
     _raised_and_lowered(tree)
     for reading in tree.css("ruby rt"):
-        reading.replace_with(f"({reading.text()})")
+        reading.replace_with(f"({reading.text()})" if reading.text().strip() else "")
     for node in tree.css("ruby rp, ruby, ruby rb"):
         if node.tag == "rp":
             node.decompose()
@@ -628,9 +628,25 @@ def _number(node: Any, name: str, otherwise: int) -> int:
     return int(stated) if _INTEGER.fullmatch(stated) else otherwise
 
 
+def _items(numbered: Any) -> list[Any]:
+    """Return the items of a list; what stands between them goes into the item before it, or before the list."""
+    items: list[Any] = []
+    for child in numbered.iter(include_text=True):
+        text = text_of_node(child)
+        if child.tag == "li":
+            items.append(child)
+        elif text.strip():
+            html = escape(text) if child.tag == "-text" else child.html
+            if items:
+                items[-1].inner_html += html
+            else:
+                numbered.insert_before(parsed(f"<div>{html}</div>"))
+    return items
+
+
 def _split_by_numbers(numbered: Any) -> None:
     """Split a list where its numbers do not follow each other: Markdown states only the first number of a list."""
-    items = [item for item in numbered.iter() if item.tag == "li"]
+    items = _items(numbered)
     step = -1 if "reversed" in numbered.attributes else 1
     number = _number(numbered, "start", len(items) if step < 0 else 1)
     runs: list[tuple[int, list[Any]]] = []
@@ -654,12 +670,16 @@ _ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "x
           (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))  # fmt: skip
 
 
+_MOST_LETTERED = 30 * 26  # as Word, which then begins anew: a page may state any number, and each 26 are a letter
+
+
 def _letter(numbered: Any, form: str) -> None:
     """Make a list with letters or Roman numerals paragraphs that begin with these, which Markdown does not have."""
     number = _number(numbered, "start", 1)
-    for item in [item for item in numbered.iter() if item.tag == "li"]:
+    for item in _items(numbered):
         number = _number(item, "value", number)
-        first = item.first_child if item.first_child is not None and item.first_child.tag == "p" else item
+        first = next(item.iter(include_text=True, skip_empty=True), item)
+        first = first if first.tag == "p" else item
         first.inner_html = f"{formatted(number, form)}. {first.inner_html}"
         numbered.insert_before(parsed(f"<div>{item.inner_html}</div>"))
         number += 1
@@ -667,14 +687,14 @@ def _letter(numbered: Any, form: str) -> None:
 
 
 def formatted(number: int, form: str) -> str:
-    """Return a number in a form of Word; forms that are not known as a decimal number."""
-    if form in ("lowerLetter", "upperLetter") and number > 0:
-        letters = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
+    """Return a number in a form of Word; as a decimal number in forms that are not known, or do not reach so far."""
+    if form in ("lowerLetter", "upperLetter") and 0 < number <= _MOST_LETTERED:
+        said = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
     elif form in ("lowerRoman", "upperRoman") and 0 < number < 4000:
-        letters, left = "", number
+        said, left = "", number
         for value, sign in _ROMAN:
-            letters += sign * (left // value)
+            said += sign * (left // value)
             left %= value
     else:
         return f"{number:02}" if form == "decimalZero" else str(number)
-    return letters.upper() if form.startswith("upper") else letters
+    return said.upper() if form.startswith("upper") else said

@@ -24,7 +24,8 @@ _BACK = re.compile("[\\s\u2190-\u21ff\ufe0e\ufe0f^]+")
 # What is part of a block that holds text: a note goes behind the whole.
 _PARTS = frozenset(("li", "dt", "dd", "td", "th", "tr", "tbody", "thead", "tfoot", "caption", "figcaption", "summary"))
 _NOTE_HOLDERS = frozenset(("li", "aside", "dd", "div"))
-_MOST_NOTE_LETTERS = 5_000
+# What may say something without a letter of text.
+_SPEAKING = "img[alt], input, select, textarea"
 _LEAST_ENTRIES = 2
 
 
@@ -96,11 +97,11 @@ class _Note(NamedTuple):
 def place_notes(tree: Any) -> None:
     """Put each note behind the block that first refers to it, so that it is under the same heading.
 
-    A note is what a raised link leads to, or another link if what it leads to has a link back. Notes under a heading of
-    their own stay there, unless the page says that the heading is only theirs.
+    A note is what a link leads to and a link leads back from. Notes under a heading of their own stay there, unless the
+    page says that the heading is only theirs.
     """
     notes = _notes(tree)
-    elements = {note.element.mem_id for note in notes}
+    elements = {part.mem_id for note in notes for part in (note.element, note.title) if part is not None}
     known: dict[int, bool] = {}
     placed = [
         note
@@ -111,15 +112,16 @@ def place_notes(tree: Any) -> None:
     for note in placed:
         holders |= dict(reversed(_around(note.element.parent).items()))
     for note in reversed(placed):
-        mark = " ".join(note.link.element.text().split())
+        said = mark = " ".join(note.link.element.text().split())
         for link in note.element.css("a[href*='#']"):
-            if link.text().strip() == mark:
+            if link.text().strip() == said:
                 link.decompose()
-        if letters(mark) == len(mark) or not letters(mark):
+        if mark and letters(mark) in (0, len(mark)):
             mark = f"[{mark}]"
             note.link.element.inner_html = escape(mark)
         if note.title is not None:
-            mark = " ".join(note.title.text().split())
+            title = " ".join(note.title.text().split())
+            mark = mark if title == said else title
             note.title.decompose()
         elif re.match(rf"\W*{re.escape(mark.strip('[]'))}\b", note.element.text()):
             mark = ""
@@ -149,25 +151,32 @@ def _notes(tree: Any) -> list[_Note]:
         block, element, title = _block(link.element), _block(link.target), None
         if element.tag not in BLOCKS or element.tag == "body":
             continue
-        if element.tag == "dt" and element.next is not None and element.next.tag == "dd":
-            element, title = element.next, element
+        if element.tag == "dt" and (beside := _beside(element, "next")) is not None and beside.tag == "dd":
+            element, title = beside, element
         while (
             element.tag not in _NOTE_HOLDERS and element.parent.tag in _NOTE_HOLDERS
             and targets[element.parent.mem_id] == targets[element.mem_id]
         ):  # fmt: skip
             element = element.parent
-        leads_back = any(other > position and element.mem_id in links[other].around for other in back[block.mem_id])
+        parts = {element.mem_id} if title is None else {element.mem_id, title.mem_id}
+        leads_back = any(other > position and not parts.isdisjoint(links[other].around) for other in back[block.mem_id])
         if leads_back and element.mem_id not in link.around and element.css_first(_HEADING) is None:
             elements.add(element.mem_id)
             notes.setdefault(element.mem_id, _Note(link, _whole(block), element, title))
-    return [note for note in notes.values() if note.block.tag != "body" and elements.isdisjoint(note.link.around)]
+    # A list of notes that a link leads to is none itself.
+    elements -= {key for note in notes.values() for key in _around(note.element.parent)}
+    return [
+        note
+        for key, note in notes.items()
+        if key in elements and note.block.tag != "body" and elements.isdisjoint(note.link.around)
+    ]
 
 
-def _is_raised(link: _Link) -> bool:
-    """Whether a link is a superscript, or says that it leads to a note."""
-    above = link.element.parent
-    raised = link.element.css_first("sup") is not None or (above is not None and above.tag == "sup")
-    return raised or link.element.attributes.get("role") == "doc-noteref"
+def _beside(node: Any, side: str) -> Any:
+    """Return the nearest sibling with letters or digits on a side, "prev" or "next"; None if there is none."""
+    while (node := getattr(node, side)) is not None and not letters(text_of_node(node)):
+        pass
+    return node
 
 
 def _inner_links(tree: Any) -> list[_Link]:
@@ -206,33 +215,40 @@ def _whole(block: Any) -> Any:
 
 
 def _has_own_heading(element: Any, notes: set[int], known: dict[int, bool]) -> bool:
-    """Whether what stands before a note and its neighbours is a heading, and not one that only notes have.
+    """Return whether what stands before a note and its neighbours is a heading, and not one that only notes have.
 
-    `known` has the answers for elements around notes, by their ids in memory.
+    `known` has the answers for what was passed on the way, by its ids in memory: notes and elements around them.
     """
-    if element.tag == "body":
-        return False
-    before = element.prev
-    while before is not None and (before.mem_id in notes or not letters(text_of_node(before))):
-        before = before.prev
-    if before is None:
-        around = element.parent
-        if around.mem_id not in known:
-            known[around.mem_id] = _has_own_heading(around, notes, known)
-        return known[around.mem_id]
-    heading = None if before.tag == "-text" else before.css_first(_HEADING)
-    return heading is not None and letters(heading.text()) == letters(text_of_node(before))
+    passed: list[int] = []
+    answer = False
+    while element.tag != "body":
+        if element.mem_id in known:
+            answer = known[element.mem_id]
+            break
+        passed.append(element.mem_id)
+        before = element.prev
+        while before is not None and before.mem_id not in notes and not letters(text_of_node(before)):
+            before = before.prev
+        if before is None or before.mem_id in notes:
+            element = element.parent if before is None else before
+            continue
+        heading = None if before.tag == "-text" else before.css_first(_HEADING)
+        answer = heading is not None and letters(heading.text()) == letters(text_of_node(before))
+        break
+    known |= dict.fromkeys(passed, answer)
+    return answer
 
 
 def _only_notes(node: Any) -> bool:
-    """Whether an element says that it holds notes: DPUB-ARIA, or as GitHub does."""
+    """Return whether an element says that it holds notes: DPUB-ARIA, or as GitHub does."""
     return node.attributes.get("role") in ("doc-endnotes", "doc-footnote") or "data-footnotes" in node.attributes
 
 
 def _is_empty(node: Any) -> bool:
-    """Whether an element holds no text, or only the heading of notes that it held."""
+    """Return whether an element says nothing, or has only the heading of notes that it held."""
     heading = node.css_first(_HEADING) if _only_notes(node) else None
-    return letters(node.text()) == (0 if heading is None else letters(heading.text()))
+    left = letters(node.text()) - (0 if heading is None else letters(heading.text()))
+    return left == 0 and node.css_first(_SPEAKING) is None
 
 
 def _around(node: Any) -> dict[int, Any]:
@@ -248,7 +264,11 @@ def _around(node: Any) -> dict[int, Any]:
 
 
 def drop_contents(root: Any) -> None:
-    """Take out tables of contents: what consists of links to headings, which say the same."""
+    """Take out tables of contents: what consists of links to headings, which say the same.
+
+    One such link alone, as in a cell beside its explanation, is no table of contents, and neither is one item of a list
+    or one row of a table: the others would stand there without it. Nor are links with numbers beside them.
+    """
     headings = {_words(heading.text()) for heading in root.css(_HEADING)} - {""}
     entries = [
         link
@@ -257,19 +277,28 @@ def drop_contents(root: Any) -> None:
     ]
     if len(entries) < _LEAST_ENTRIES:
         return
-    said: Counter[int] = Counter()  # letters of entries in each element
+    said: Counter[int] = Counter()  # letters and digits of entries in each element
+    count: Counter[int] = Counter()  # entries in each element
     around: dict[int, Any] = {}
     for link in entries:
         around |= reversed(link.around.items())
+        count.update(link.around.keys())
         for key in link.around:
-            said[key] += len(_words(link.element.text()))
-    whole = {key for key, node in around.items() if key != root.mem_id and len(_words(node.text())) == said[key]}
-    outermost = [around[key] for key in whole if whole.isdisjoint(_around(around[key].parent))]
-    for node in outermost:
-        if node.tag in BLOCKS:
-            node.decompose()
+            said[key] += letters(link.element.text())
+    whole = {key for key, node in around.items() if key != root.mem_id and letters(node.text()) == said[key]}
+    blocks = BLOCKS - _PARTS
+    outermost = {
+        key: around[key] for key in whole if around[key].tag in blocks and whole.isdisjoint(_around(around[key].parent))
+    }
+    contents = []
+    for key, node in outermost.items():
+        neighbours = (_beside(node, side) for side in ("prev", "next"))
+        if count[key] >= _LEAST_ENTRIES or any(other is not None and other.mem_id in outermost for other in neighbours):
+            contents.append(node)
+    for node in contents:
+        node.decompose()
 
 
 def _words(text: str) -> str:
-    """Return the letters of a text, without the numbers of pages and sections."""
+    """Return the letters of a text in lower case, without the numbers of pages and sections."""
     return "".join(filter(str.isalpha, text)).casefold()

@@ -449,8 +449,9 @@ _PARTED = re.compile(r"[^\W\d_]-$")
 _HYPHENATED = re.compile(r"(?<!\w)\w++-\w+")
 _NUMBERING = re.compile(r"^(\d+(\.\d+)*\.?|[IVXLC]+\.|[A-Z]\.)\s+")
 # What ends an entry of a table of contents: the number of a page, often behind dots.
-_PAGE_AT_END = re.compile(r"[\s.·…_]+(\d{1,5})$")
-_LEADER = re.compile(r"(?:[.·…_]\s?){3,}\d{1,5}$")
+# Both begin where the dots begin: from each dot on, a line of 100,000 takes minutes.
+_PAGE_AT_END = re.compile(r"(?<![\s.·…_])[\s.·…_]++(\d{1,5})$")
+_LEADER = re.compile(r"(?<![.·…_])(?<![.·…_]\s)(?:[.·…_]\s?+){3,}+\d{1,5}$")
 _LEAST_ENTRIES = 2
 _BULLET = re.compile(r"([•◦▪‣–—*-]|\(?\d{1,3}[.)]|\(?[a-z][.)]) ")
 # Headers and footers: the share of the height where they are, the gap beside them in usual steps, the points by which

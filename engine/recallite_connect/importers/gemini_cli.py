@@ -6,7 +6,8 @@ stays, and the messages in a `$set` are known, or summaries. Older versions wrot
 Subagents have files of other names, and `kind` says so. The folder of a project is in PROJECT/.project_root.
 
 `displayContent` is there if the user saw other words than the model got, as with an @path or a hook's context, which
-have frames (frames.py). Answers to the tool ask_user, which Gemini CLI runs itself, stand in its result.
+have frames (frames.py). Answers to the tool ask_user, which Gemini CLI runs itself, stand in its result. A tool of an
+MCP server may have the same name, and has another `displayName`.
 
 Qwen Code, ~/.qwen/projects/PROJECT/chats/SESSION.jsonl, has lines with all that is known of a message, of which
 `provenance` and `subtype` say whether a person sent it, and `displayText` what that person saw. The copy of a message
@@ -46,11 +47,13 @@ from recallite_connect.importers.reading import (
     text_of,
     time_of,
 )
-from recallite_connect.importers.sources import SessionReader, Sessions, Source, blocks_of, project_name, turn_record
+from recallite_connect.importers.sources import SessionReader, Sessions, Source, project_name, turn_record
 
 _FILES = re.compile(r"(^|/)session-[^/]*\.jsonl$")
 _DOCUMENTS = re.compile(r"(^|/)session-[^/]*\.json$")
 _QWEN_FILES = re.compile(r"(^|/)chats/[^/]*\.jsonl$")
+_QWEN_CHATS = re.compile(r"^[^/]*\.jsonl$")  # below a folder "chats"
+_ASKED_BY_HOST = "Ask User"
 _LONGEST_PATH = 4096
 
 
@@ -73,11 +76,16 @@ def sessions(path: Path) -> Sessions:
 
 def qwen_sessions(path: Path) -> Sessions:
     """The session files of Qwen Code in a folder, or one."""
-    return Sessions(path, _QWEN_FILES, lambda name, at: _QwenSession(name, at, path / name if path.is_dir() else path))
+    files = _QWEN_CHATS if path.absolute().name == "chats" else _QWEN_FILES
+    return Sessions(path, files, lambda name, at: _QwenSession(name, at, path / name if path.is_dir() else path))
 
 
 def _document(file: Path, name: str) -> Iterator[Entry]:
-    document = mapping(json_document(file))
+    try:
+        document = mapping(json_document(file))
+    except InvalidInput as fault:  # one file that cannot be opened: the others are read
+        yield FileTrouble(path=shown_name(name), reason=str(fault))
+        return
     if not document:
         yield FileTrouble(path=shown_name(name), reason="it is no JSON object")
         return
@@ -95,10 +103,10 @@ class _Session(SessionReader):
         self._name, self._at, self._position = name, changed_at, 0
         self._session, self._subagent = name.rpartition("/")[2].partition(".")[0], False
         self._seen: set[str] = set()
-        self._folder = ""
-        with suppress(OSError, UnicodeDecodeError), open_regular(file.parent.parent / ".project_root") as stream:
+        self._folder, project = "", file.absolute().parent.parent
+        with suppress(OSError, UnicodeDecodeError), open_regular(project / ".project_root") as stream:
             self._folder = stream.read(_LONGEST_PATH).decode().strip()
-        self._project = project_name(self._folder) or shown_name(file.absolute().parent.parent.name)
+        self._project = project_name(self._folder) or shown_name(project.name)
 
     def line(self, number: int, line: dict[str, Any]) -> Iterator[Entry]:
         """The message of a line, and the answers to questions in it."""
@@ -114,7 +122,10 @@ class _Session(SessionReader):
             yield from self._once(id, LeftOut("messages of subagents"))
         elif kind in ("user", "gemini"):
             content = line.get("displayContent") or line.get("content")
-            blocks = blocks_of([content] if isinstance(content, dict) else content)
+            parts = content if isinstance(content, list) else [content]
+            blocks: list[dict[str, Any]] = [
+                {"text": part} if isinstance(part, str) else mapping(part) for part in parts
+            ]
             yield from self._once(id, self._message(number, id, kind, blocks, line.get("model")))
         else:
             yield from self._once(id, LeftOut("hidden messages"))
@@ -125,7 +136,8 @@ class _Session(SessionReader):
             answers = _answers(call) if call.get("name") == "ask_user" and not self._subagent else ""
             if answers:
                 answered = f"{id}:{text_of(call.get('id'))}:answers"
-                yield from self._once(answered, self._found(number, answered, "user", answers, "user"))
+                authority: Authority = "user" if call.get("displayName") == _ASKED_BY_HOST else "agent"
+                yield from self._once(answered, self._found(number, answered, "user", answers, authority))
 
     def _once(self, id: str, entry: Entry | None) -> Iterator[Entry]:
         if entry is not None and id not in self._seen:

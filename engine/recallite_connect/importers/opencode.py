@@ -40,8 +40,10 @@ _COUNTED = {"reasoning": "thoughts of a model", "tool": "calls and results of to
 
 
 def read(path: Path) -> Entries:
-    """The memories of a database, or of those in a folder. InvalidInput for a folder without one."""
-    databases = sorted(path.glob("opencode*.db")) if path.is_dir() else [path]
+    """The memories of a database, or of those in a folder, but for links. InvalidInput for a folder without one."""
+    databases = [path]
+    if path.is_dir():
+        databases = sorted(file for file in path.glob("opencode*.db") if file.is_file() and not file.is_symlink())
     if not databases:
         raise InvalidInput(f"{path} has no opencode.db: give the database of OpenCode")
     for database in databases:

@@ -304,9 +304,9 @@ def watch_from(
 ) -> ImportReport:
     """Import what there is, as `import_from`, then what is written from now on, until Ctrl-C or `stop`.
 
-    Of sources whose files grow, which are those of coding agents. A last line that is only half written waits for its
-    rest. `on_import` is called with the counts so far, first for what there is, then after each change. Returns the
-    counts of all. InvalidInput for another source, and if the extra `watch` is not installed.
+    Of sources whose files grow: sessions of coding agents as JSON lines. A last line that is only half written waits
+    for its rest. `on_import` is called with the counts so far, first for what there is, then after each change. Returns
+    the counts of all. InvalidInput for another source, and if the extra `watch` is not installed.
     """
     try:
         from watchfiles import watch

@@ -258,11 +258,10 @@ def project_name(folder: object) -> str:
 
 
 def turn_record(
-    host: str, project: str, session: str, *, id: str, text: str, role: str, position: int,
-    said_at: datetime | None,
+    host: str, project: str, session: str, *, id: str, text: str, role: str, position: int, said_at: datetime | None,
     about: Mapping[str, Any],
 ) -> NewRecord:  # fmt: skip
-    """The record of what was said in a session of a coding agent."""
+    """The record of what was said in a session of a coding agent; `about` becomes its metadata, beside the role."""
     source = "/".join(filter(None, (host, project, session)))[:500]
     return NewRecord(
         id=id, text=text, context=role, scope=scope_of(project), source=source, position=position, created_at=said_at,

@@ -16,7 +16,7 @@ from recallite.documents.document import Limits
 from recallite.errors import DocumentError
 from recallite_documents.detecting import decode, detect, load_text
 from recallite_documents.docx import load_docx
-from recallite_documents.html import load_html
+from recallite_documents.html import formatted, load_html
 from tests.raising import raises
 from tests.unit.documents.support import pdf, saved, word, word_bomb
 
@@ -190,6 +190,35 @@ def test_notes_under_a_heading_of_their_own_stay_there():
     assert html(body).text == "## Fees\n\nDue[1].\n\n## References\n\n1. Almanac, 1999."
 
 
+def test_a_note_of_two_parts_is_moved_as_a_whole():
+    body = """<h2>Fees</h2><p>Due<a href="#n" id=r>1</a>.</p><h2>Rest</h2><p>Closed.</p>
+    <dl><dt id=n><a href="#r">1</a></dt>
+    <dd><p>On weekdays.</p></dd></dl>"""
+    assert html(body).text == "## Fees\n\nDue[1].\n\n[1] On weekdays.\n\n## Rest\n\nClosed."
+
+
+def test_notes_of_two_parts_stay_under_their_own_heading():
+    body = """<p>Due<a href="#n" id=r>[A]</a>, free<a href="#m" id=q>[B]</a>.</p><h2>References</h2>
+    <dl><dt id=n><a href="#r">[A]</a></dt> <dd>Almanac.</dd> <dt id=m><a href="#q">[B]</a></dt> <dd>Books.</dd></dl>"""
+    text = html(body).text.partition("## References")[2]
+    assert "Almanac" in text
+    assert "Books" in text
+
+
+def test_a_list_of_notes_that_is_referred_to_is_no_note():
+    body = """<h2>Fees</h2><p>Due<a href="#n" id=r>1</a>, see <a href="#all">all notes</a>.</p><h2>Rest</h2>
+    <p>Closed.</p><ol id=all><li id=n>On weekdays. <a href="#r">^</a></li><li id=m>In summer.</li></ol>"""
+    text = html(body).text
+    assert text.startswith("## Fees\n\nDue[1], see all notes.\n\n[1] On weekdays.\n\n## Rest\n\nClosed.")
+    assert (text.count("weekdays"), text.count("summer")) == (1, 1)
+
+
+def test_a_picture_beside_a_note_keeps_its_words():
+    body = """<h2>Fees</h2><p>Due<a href="#n" id=r>*</a>.</p><h2>Rest</h2><p>Closed.</p>
+    <section><img alt="Map of the port"><p id=n><a href="#r">*</a> On weekdays.</p></section>"""
+    assert html(body).text.endswith("## Rest\n\nClosed.\n\nMap of the port")
+
+
 def test_a_note_in_a_table_stands_behind_the_table():
     body = """<table><tr><th>Gate<th>Hours<tr><td>North<a href="#n" id=r>*</a><td>6</table><h2>Rest</h2><p>Closed.</p>
     <p id=n><a href="#r">*</a> Not on Mondays.</p>"""
@@ -205,6 +234,24 @@ def test_a_table_of_contents_is_not_read():
     assert html(body).text == (
         "The port.\n\n## 1 Fees\n\nDue at noon, see Rest.\n\n### Boats\n\nFree.\n\n## Rest\n\nClosed."
     )
+
+
+@pytest.mark.parametrize(
+    ("summary", "said"),
+    [
+        ('<table><tr><th>Of<th>Is<tr><td><a href="#a">Fees</a><td>Due<tr><td><a href="#b">Boats</a><td>Free</table>',
+         "| Fees | Due |"),
+        ('<table><tr><th>Part<th>Sum<tr><td><a href="#a">Fees</a><td>40<tr><td><a href="#b">Boats</a><td>30</table>',
+         "| Fees | 40 |"),
+        ('<dl><dt><a href="#a">Fees</a><dd>Due.<dt><a href="#b">Boats</a><dd>Free.</dl>', "Fees"),
+        ('<ul><li><a href="#a">Fees</a><li><a href="#b">Boats</a><li>Meals</ul>', "- Fees\n- Boats\n- Meals"),
+        ('<div><p><a href="#a">Fees</a></p>Due.<p><a href="#b">Boats</a></p>Free.</div>', "Fees"),
+    ],
+    ids=["explanations", "figures", "terms", "items", "paragraphs"],
+)  # fmt: skip
+def test_links_to_headings_beside_other_words_are_read(summary, said):
+    text = html(f"{summary}<h2 id=a>Fees</h2><p>At noon.</p><h2 id=b>Boats</h2><p>At night.</p>").text
+    assert said in text.partition("## Fees")[0]
 
 
 def test_remarks_in_the_main_part_and_who_is_quoted_are_read():
@@ -270,10 +317,14 @@ def test_letters_of_a_list_are_said():
     body = """<ol type=a start=2><li><p>oars</p><ol style="list-style-type: lower-roman"><li>new<li>old</ol>
     <li>sails</ol>"""
     assert html(body).text == "b. oars\n\ni. new\n\nii. old\n\nc. sails"
+    between = "<ol type=a><li>oars</li><ol type=i><li>new</li></ol>Rigging: <li value=30>sails</li></ol>"
+    assert " ".join(html(between).text.split()) == "a. oars i. new Rigging: dd. sails"
+    assert formatted(999_999_999, "lowerLetter") == "999999999"
 
 
 def test_readings_stand_behind_their_characters():
     assert html("<p><ruby>漢<rp>(</rp><rt>kan</rt><rp>)</rp>字<rt>ji</rt></ruby></p>").text == "漢(kan)字(ji)"
+    assert html("<p><ruby>食<rt>た</rt>べ<rt></rt></ruby>る</p>").text == "食(た)べる"
 
 
 def test_the_title_of_a_drawing_is_not_that_of_the_page():
@@ -346,6 +397,15 @@ def test_a_table_of_contents_of_word_is_not_read():
     loaded = load_docx(saved(document), LIMITS)
     assert loaded.text == "The port.\n\n# Fees\n\nDue at noon."
     assert loaded.warnings == ["a table of contents was not read"]
+
+
+def test_what_follows_a_table_of_contents_without_an_end_is_read():
+    document = docx.Document()
+    field = "<w:r><w:fldChar w:fldCharType='begin'/></w:r><w:r><w:instrText> TOC </w:instrText></w:r>"
+    document.add_paragraph()._p.extend(parse_xml(f"<w:p {nsdecls('w')}>{field}</w:p>"))
+    document.add_paragraph("Due at noon.")
+    loaded = load_docx(saved(document), LIMITS)
+    assert (loaded.text, loaded.warnings) == ("Due at noon.", [])
 
 
 def test_a_footnote_of_word_stands_behind_the_paragraph_that_refers_to_it():
@@ -597,9 +657,17 @@ def test_a_line_that_rolls_up_in_captions_is_said_once():
     assert load_text(text.encode(), 1000, markdown=False).text == "gulls nest here now"
 
 
-@pytest.mark.parametrize("text", ["WEBVTT is a format.\n", "It began at\n00:00:01,000 --> 00:00:03,000\nand ended.\n"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "WEBVTT is a format.\n",
+        "It began at\n00:00:01,000 --> 00:00:03,000\nand ended.\n",
+        f"1\n{'9' * 5000}:00:01,000 --> 00:00:03,000\nGulls.\n",
+    ],
+    ids=["a word", "a sentence", "hours of no film"],
+)
 def test_a_text_about_captions_is_left_as_it_is(text):
-    assert load_text(text.encode(), 1000, markdown=False).text == text
+    assert load_text(text.encode(), 10_000, markdown=False).text == text
 
 
 # ── what it is ─────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -19,7 +19,8 @@ def said(id, kind, content, minute=0, **more):
 
 
 CALL = {
-    "id": "c1", "name": "ask_user", "status": "success", "args": {"questions": [{"question": "Which lock?"}]},
+    "id": "c1", "name": "ask_user", "displayName": "Ask User", "status": "success",
+    "args": {"questions": [{"question": "Which lock?"}]},
     "result": [{"functionResponse": {"id": "c1", "response": {"output": '{"answers":{"0":"Rows"}}'}}}],
 }  # fmt: skip
 LINES = [
@@ -98,6 +99,21 @@ def test_sessions_of_older_versions_are_one_document(tmp_path):
     assert [(trouble.path, trouble.reason) for trouble in done.troubles] == [("session-2.json", "it is no JSON object")]
 
 
+def test_a_tool_of_a_server_does_not_answer_for_the_user(tmp_path):
+    call = {**CALL, "displayName": "ask_user (helper MCP Server)"}
+    write(tmp_path / "session-1.jsonl", [HEAD, said("m1", "gemini", "", toolCalls=[call])])
+    found = [entry for entry in gemini_cli.read(tmp_path / "session-1.jsonl") if isinstance(entry, FoundMemory)]
+    assert [(entry.record.text, entry.authority) for entry in found] == [("Which lock? Rows", "agent")]
+
+
+@pytest.mark.parametrize("content", ["Use rows.", {"text": "Use rows."}, ["Use rows."], [{"text": "Use rows."}, None]])
+def test_content_is_read_in_each_of_its_forms(tmp_path, content):
+    message = said("m1", "user", content, toolCalls=7)
+    write(tmp_path / "session-1.jsonl", [HEAD, [], {}, {"id": 7, "type": "user"}, said("m0", "user", None), message])
+    found = [entry for entry in gemini_cli.read(tmp_path / "session-1.jsonl") if isinstance(entry, FoundMemory)]
+    assert [(entry.record.text, entry.authority) for entry in found] == [("Use rows.", "user")]
+
+
 def turn(id, kind, *parts, **more):
     role = "model" if kind == "assistant" else "user"
     return {"uuid": id, "parentUuid": None, "sessionId": "q1", "timestamp": "2026-05-02T09:00:00.000Z", "type": kind,
@@ -125,12 +141,14 @@ def test_sessions_of_qwen_code(tmp_path):
     write(chats / "q2.jsonl", [{**line, "sessionId": "q2", "forkedFrom": {"sessionId": "q1"}} for line in lines[:2]])
     with Memory(":memory:") as memory:
         done = import_from(memory, "qwen-code", tmp_path)
+        again = import_from(memory, "qwen-code", chats)
         records = memory.list()
     assert sorted((record.text, record.context, record.source, record.scope) for record in records) == [
         ("For the lock.", "assistant", "qwen-code/billing/q1", "/billing"),
         ("Use rows.", "user", "qwen-code/billing/q1", "/billing"),
         ("Why retry?", "user", "qwen-code/billing/q1", "/billing"),
     ]
+    assert (again.created, again.unchanged) == (0, 5)
     assert done.left_out == {
         "calls and results of tools": 1, "hidden messages": 3, "messages of subagents": 1, "thoughts of a model": 2,
     }  # fmt: skip
