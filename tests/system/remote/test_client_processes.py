@@ -40,7 +40,7 @@ def test_a_missing_library_is_an_error_that_names_the_extra(missing):
 import sys
 sys.modules[{missing!r}] = None
 from recallite import Memory
-from recallite.embedding import RemoteEmbedder
+from recallite.embedding.remote_embedder import RemoteEmbedder
 from recallite.errors import EmbedderError, LanguageModelError
 from recallite.remote import OpenAICompatible
 for make, error in ((OpenAICompatible, LanguageModelError), (RemoteEmbedder, EmbedderError)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recallite import Memory, Workspace
-from recallite.embedding import RemoteEmbedder
+from recallite.embedding.remote_embedder import RemoteEmbedder
 from recallite.errors import EmbedderError
 from recallite.model.records import NewRecord
 from recallite.model.settings import WritePolicy
