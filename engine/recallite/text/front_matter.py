@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import tomllib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -47,27 +47,27 @@ class _Language(NamedTuple):
     and what follows the name of a property.
     """
 
-    closing: re.Pattern[str]
-    beginning: re.Pattern[str]
-    properties: re.Pattern[str]
-    others: re.Pattern[str]
+    closing: Callable[..., re.Match[str] | None]
+    beginning: Callable[..., re.Match[str] | None]
+    properties: Callable[..., Iterator[re.Match[str]]]
+    others: Callable[..., Iterator[re.Match[str]]]
     separator: str
 
 
 _YAML = _Language(
-    re.compile(r"(?:(?<=\n)|(?<=\r))(?:---|\.\.\.)[ \t]*(?:\r\n?|\n|\Z)"),
+    re.compile(r"(?:(?<=\n)|(?<=\r))(?:---|\.\.\.)[ \t]*(?:\r\n?|\n|\Z)").search,
     # A thematic break looks the same: front matter begins with a key, or a comment before one.
-    re.compile(r"\s*+(?:#[^\r\n]*+\s++)*+[\w\"'][^:\r\n]*+:(?:\s|\Z)"),
+    re.compile(r"\s*+(?:#[^\r\n]*+\s++)*+[\w\"'][^:\r\n]*+:(?:\s|\Z)").match,
     # What may follow a name without a space is no property: "http://...". A list may stand at the margin below it.
-    re.compile(r"^(?:[^\W\d_]|\d|[_\"'])[^:\r\n]*+:(?=\s|\Z)", re.MULTILINE),
-    re.compile(r"^(?![\s#\-\]}])(?![^:\r\n]*+:(?:\s|\Z))[^\r\n]", re.MULTILINE),
+    re.compile(r"^(?:[^\W\d_]|\d|[_\"'])[^:\r\n]*+:(?=\s|\Z)", re.MULTILINE).finditer,
+    re.compile(r"^(?![\s#\-\]}])(?![^:\r\n]*+:(?:\s|\Z))[^\r\n]", re.MULTILINE).finditer,
     ":",
 )
 _TOML = _Language(
-    re.compile(r"(?:(?<=\n)|(?<=\r))\+\+\+[ \t]*(?:\r\n?|\n|\Z)"),
-    re.compile(r"\s*+(?:#[^\r\n]*+\s++)*+(?:\[|[\w\"'-][^=\r\n]*+=)"),
-    re.compile(r"^[\w\"'-][^=\r\n]*+=", re.MULTILINE),
-    re.compile(r"^(?![\s#\[\]}\"])(?![^=\r\n]*+=)[^\r\n]", re.MULTILINE),
+    re.compile(r"(?:(?<=\n)|(?<=\r))\+\+\+[ \t]*(?:\r\n?|\n|\Z)").search,
+    re.compile(r"\s*+(?:#[^\r\n]*+\s++)*+(?:\[|[\w\"'-][^=\r\n]*+=)").match,
+    re.compile(r"^[\w\"'-][^=\r\n]*+=", re.MULTILINE).finditer,
+    re.compile(r"^(?![\s#\[\]}\"])(?![^=\r\n]*+=)[^\r\n]", re.MULTILINE).finditer,
     "=",
 )
 _BY_MARK = {"---": _YAML, "+++": _TOML}
@@ -93,9 +93,9 @@ def front_matter(text: str) -> tuple[dict[str, Any], int]:
     source = text[begin:close]
     language = _YAML if "---" in text[:begin] else _TOML
     values = _mapping(source, language)
-    begins = [match.start() for match in language.properties.finditer(source)] if values is None else []
+    begins = [match.start() for match in language.properties(source)] if values is None else []
     # A text that only looks like properties has more lines that are none.
-    if begins and sum(1 for _ in language.others.finditer(source)) < len(begins):
+    if begins and sum(1 for _ in language.others(source)) < len(begins):
         values = {}
         for begin, stop in pairwise([*begins, len(source)]):
             part = source[begin:stop]
@@ -151,10 +151,10 @@ def front_matter_span(text: str) -> tuple[int, int, int] | None:
         return None
     language = _BY_MARK[opening[1]]
     # A line more than is accepted: the pattern must not take the end of the search for the end of the text.
-    close = language.closing.search(text, opening.end(), opening.end() + _MAX_CHARS + 80)
+    close = language.closing(text, opening.end(), opening.end() + _MAX_CHARS + 80)
     if close is None or close.start() > opening.end() + _MAX_CHARS:
         return None
-    if not language.beginning.match(text, opening.end(), close.start()):
+    if not language.beginning(text, opening.end(), close.start()):
         return None
     return opening.end(), close.start(), close.end()
 
