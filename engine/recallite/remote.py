@@ -1,8 +1,8 @@
 """Models over HTTP: JSON requests with OpenAI's protocol or through litellm, and language models behind them.
 
-Requests have timeouts, retries and a circuit breaker, and error messages never contain the key. Any object with the
-protocol's method is a language model; `ask` has questions answered with JSON. Such endpoints have Ollama, vLLM,
-llama.cpp and OpenAI.
+Ollama, vLLM, llama.cpp and OpenAI have endpoints of this protocol. Requests have timeouts, retries and a circuit
+breaker, and error messages never contain the key. Any object with the method of `LanguageModel` is one; `ask` has
+questions answered with JSON.
 """
 
 from __future__ import annotations

@@ -433,7 +433,8 @@ class AnswerReader:
         """The share of a text's tokens that it reads, at most 1."""
         if len(text.encode()) <= _LONGEST_TEXT:  # no token is less than a byte
             return 1.0
-        return min(_LONGEST_TEXT / len(self._ids.encode([text])[0]), 1.0)
+        tokens = len(self._ids.encode([text])[0])  # none in a text of control characters
+        return min(_LONGEST_TEXT / max(tokens, 1), 1.0)
 
     def answers(self, question: str, texts: Sequence[str]) -> list[float | None]:
         """The logit that each text answers the question, None if it is too long to be read. Raises EmbedderError."""

@@ -249,7 +249,9 @@ Versions: TypeAlias = Literal["current", "open", "expired", "closed", "any"]
 open ones that have expired, those that a later text has replaced, or any."""
 
 
-CHUNK_KIND, MESSAGE_KIND = "chunk", "session_message"
+CHUNK_KIND = "chunk"
+"""The kind of the passages of documents."""
+MESSAGE_KIND = "session_message"
 """The kind of the messages of sessions, which sessions alone write; a filter leaves them out unless it names them."""
 
 

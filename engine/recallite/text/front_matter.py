@@ -49,8 +49,8 @@ class _Language(NamedTuple):
 
     closing: Callable[..., re.Match[str] | None]
     beginning: Callable[..., re.Match[str] | None]
-    properties: Callable[[str], Iterator[re.Match[str]]]
-    others: Callable[[str], Iterator[re.Match[str]]]
+    properties: Callable[..., Iterator[re.Match[str]]]
+    others: Callable[..., Iterator[re.Match[str]]]
     separator: str
 
 
@@ -245,7 +245,8 @@ def _plain(value: Any, depth: int) -> Any:
     if isinstance(value, list):
         return [_plain(inner, depth + 1) for inner in value]
     # TOML has dates, times, numbers that are none and whole ones of any length.
-    is_json = value is None or (isinstance(value, int | float) and math.isfinite(value) and abs(value) < _MAX_INTEGER)
+    is_whole = isinstance(value, int) and abs(value) < _MAX_INTEGER
+    is_json = value is None or is_whole or (isinstance(value, float) and math.isfinite(value))
     return value if is_json else _string(value)
 
 

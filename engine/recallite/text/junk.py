@@ -92,11 +92,12 @@ def is_junk(text: str) -> bool:
     for line in text.splitlines():
         if not any(map(str.isalnum, line)):
             continue
+        if len(line) > _LONGEST_CHARS:
+            return False
         bare = line.strip().strip(_MARKS)
         level = _LOG_LEVEL.match(bare)
         bare = (bare if level is None else bare[level.end() :]).strip(_BRACKETS)
-        noise = _BAR.fullmatch(line.strip()) or _NOISE.fullmatch(bare) or _NOISE.fullmatch(bare.rstrip(".!… "))
-        if len(line) > _LONGEST_CHARS or not noise:
+        if not (_BAR.fullmatch(line.strip()) or _NOISE.fullmatch(bare) or _NOISE.fullmatch(bare.rstrip(".!… "))):
             return False
     return True
 

@@ -9,6 +9,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from itertools import chain, pairwise
 from operator import itemgetter
 from typing import Literal, NamedTuple
 
@@ -22,9 +23,10 @@ _SEGMENT_CHARS = 262_144
 _fence = re.compile(r" {0,3}(`{3,}(?=[^`\r\n]*(?:[\r\n]|\Z))|~{3,})([^\r\n]*)").match
 _margin = re.compile(r"[^\W\d_]|#{1,6} ").match
 _line_ends = re.compile(r"\r\n?|\n").finditer
-_note = re.compile(r" {0,3}\[\^([^\]\s]+)\]:").match
+# No name of a footnote has a bracket: so a megabyte of "[^" takes as long as a megabyte of letters.
+_note = re.compile(r" {0,3}\[\^([^\[\]\s]+)\]:").match
 _indented = re.compile(r"(?: {0,3}\t| {4})").match
-_references = re.compile(r"\[\^([^\[\]\s]++)\](?!:)").finditer
+_references = re.compile(r"\[\^([^\[\]\s]+)\](?!:)").finditer
 
 
 class LineStarts:
@@ -85,7 +87,7 @@ _KINDS: dict[str, Kind] = {
 _MAX_TOKENS = 200_000
 _MAX_HEADING_CHARS = 200
 # "Fees {#fees .open}", as Pandoc and Kramdown write the name of a heading.
-_attributes = re.compile(r"(?<!\s)\s*+\{:?\s*+[#.][^{}]*+\}\s*+\Z").sub
+_attributes = re.compile(r"\{:?\s*+[#.][^{}]*+\}\Z").sub
 _may_hold_markup = re.compile(r"[\\`*_\[\]!<&~\n]").search
 
 
@@ -177,13 +179,13 @@ def _notes_apart(
     text: str, lines: LineStarts, blocks: Iterable[tuple[Block, tuple[int, str] | None]]
 ) -> Iterator[tuple[Block, tuple[int, str] | None]]:
     """Blocks; a paragraph ends before the line of a footnote."""
-    for block, heading in blocks:
+    last: tuple[Block, tuple[int, str] | None] = Block("prose", len(lines)), None
+    for (block, heading), (following, _) in pairwise(chain(blocks, [last])):
         yield block, heading
-        line = block.first + 1
-        while block.kind == "prose" and heading is None and line < len(lines) and not lines.blank(line):
-            if _note(text, lines.start(line)):
-                yield Block("prose", line), None
-            line += 1
+        if block.kind == "prose" and heading is None:
+            for line in range(block.first + 1, following.first):
+                if _note(text, lines.start(line)):
+                    yield Block("prose", line), None
 
 
 def _top_blocks(text: str, lines: LineStarts, first: int) -> Iterator[tuple[Block, tuple[int, str] | None]]:
@@ -253,7 +255,7 @@ def _inline_parser() -> MarkdownIt:
 
 def _plain(heading: str) -> str:
     """The text of a heading without markup, on one line."""
-    heading = _attributes("", heading)[:_MAX_HEADING_CHARS]
+    heading = _attributes("", heading.rstrip())[:_MAX_HEADING_CHARS]
     if _may_hold_markup(heading):
         heading = "".join(
             " " if token.type in ("softbreak", "hardbreak") else token.content

@@ -70,11 +70,11 @@ def _carried_out(context: click.Context, memory: Memory) -> bytes:
     as_json = values.pop("as_json")
     with context:
         value = command.result(context, values)
-    shown = command.as_json(value) if as_json else value
-    if isinstance(shown, Answers):
-        shown = shown._asdict() | {"hits": [hits.fields() for hits in shown.hits]}
+    printed = command.as_json(value) if as_json else value
+    if isinstance(printed, Answers):
+        printed = printed._asdict() | {"hits": [hits.fields() for hits in printed.hits]}
     head = msgspec.json.encode([as_json, command.failed(value)])
-    return head + b"\n" + encoded(shown).encode()
+    return head + b"\n" + encoded(printed).encode()
 
 
 class OpenStore:

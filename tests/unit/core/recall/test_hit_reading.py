@@ -92,6 +92,13 @@ def test_of_a_long_text_in_any_script_as_much_is_read_as_the_model_reads(reader,
     assert reader.answers(question, [text]) != [None]
 
 
+def test_a_text_without_a_token_is_read(reader):
+    text = "\u200b" * 100
+    assert reader.share_read(text) == 1
+    (sure,) = read_hits("Who is it?", [7], [0.5], {7: Text(text)}, load_reading_weights().embedder)
+    assert 0 < sure < 1
+
+
 def test_hits_are_read_only_with_the_embedder_of_the_fit():
     records = {0: Text(FACTS[0])}
     assert (

@@ -68,6 +68,14 @@ def test_a_footnote_is_under_the_headings_of_what_refers_to_it():
     assert [chunk.headings for chunk in chunks] == [headings for _, headings in expected]
 
 
+def test_what_looks_like_a_footnote_in_code_is_code():
+    text = "## Fees\n\nDue at noon.[^1]\n\n## Rest\n\nWrite:\n```\n[^1]: On weekdays.\n```\n"
+    assert [(chunk.text, chunk.headings) for chunk in cut(text)] == [
+        ("## Fees\n\nDue at noon.[^1]", ("Fees",)),
+        ("## Rest\n\nWrite:\n```\n[^1]: On weekdays.\n```", ("Rest",)),
+    ]
+
+
 def test_headings_are_plain_text():
     assert cut("# Fees {#fees .open}\n\nText.")[0].headings == ("Fees",)
     chunks = cut("# The `write()` *verb*: [docs](http://a) &amp; <b>more</b> \\# ##\n\nText.")

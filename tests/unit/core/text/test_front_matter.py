@@ -15,7 +15,7 @@ from tests.limits import examples
 def test_values_are_those_of_json_and_dates_stay_as_written():
     text = (
         "---\ntitle: A note\ndate: 2026-01-02\nat: 12:30\nno: no\ncount: 3\nratio: 0.5\nzip: 007\ndraft: true\n"
-        "tags: [a, b]\nauthor: {name: J, 1: x}\nempty:\n---\n# Body\n"
+        "tags: [a, b]\nauthor: {name: J, 1: x}\nfar: 1.5e+30\nempty:\n---\n# Body\n"
     )
     values, begin = front_matter(text)
     assert values == {
@@ -29,6 +29,7 @@ def test_values_are_those_of_json_and_dates_stay_as_written():
         "draft": True,
         "tags": ["a", "b"],
         "author": {"name": "J", "1": "x"},
+        "far": 1.5e30,
         "empty": None,
     }
     assert text[begin:] == "# Body\n"

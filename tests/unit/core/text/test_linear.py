@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import io
 import re
+from types import SimpleNamespace
 
 import pytest
 
@@ -31,8 +32,9 @@ from recallite.transfer.exporting import _on_one_line
 from recallite.transfer.lines import Lines, parse
 from recallite_documents.detecting import detect, load_text
 from recallite_documents.html import load_html
+from recallite_notes.config import FlushConfig
 from recallite_notes.editable import markdown
-from recallite_notes.flushing import _unfenced, _without_empty_headings
+from recallite_notes.flushing import _without_empty_headings, extract
 
 from .adversarial import RUNS, attacks, growth, run_of
 from .patterns import METHODS, modules, used_patterns
@@ -73,6 +75,11 @@ def _parsed_memory(text):
         return refused
 
 
+def _flushed(text):
+    model = SimpleNamespace(complete=lambda *_, **__: text)
+    return extract(model, [{"role": "user", "content": "a"}], FlushConfig(), None, "2026-01-01")
+
+
 SCANNERS = {
     "tokenize": tokenize,
     "content_hash": content_hash,
@@ -100,7 +107,7 @@ SCANNERS = {
     "html_before": lambda text: detect(text.encode(), "page"),
     "stated_by": _stated,
     "error_pattern": error_pattern,
-    "flushed": _unfenced,
+    "flushed": _flushed,
     "headings": lambda text: list(_without_empty_headings(text.split("\n"))),
     "snippet": lambda text: cut_snippet(text, "a 1", 200),
 }
