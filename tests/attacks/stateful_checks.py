@@ -62,7 +62,7 @@ def check_listed(handle: Memory, base: str, model: Model, now: datetime, chosen:
 def check_versions(handle: Memory, base: str, model: Model, moments: list[datetime]) -> None:
     """`get`, `history` and `as_of`, of expired memories too."""
     for public_id in model.visible(base):
-        history, versions = handle.history(public_id), model.records[public_id]
+        history, versions = handle.history(public_id), model.history(public_id, base)
         assert len(history) == len(versions), f"history of {public_id}: {[each.text for each in history]}"
         for record, version in zip(history, versions, strict=True):
             same(record, version, base, "history")

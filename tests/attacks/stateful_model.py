@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from posixpath import commonpath
 from typing import Any
 
 __all__ = ["FIELDS", "MICROSECOND", "Model", "Refused", "Version", "inside", "joined"]
@@ -77,6 +78,10 @@ class Model:
             if (version["expires_at"] is None or version["expires_at"] > now) and (keeps is None or keeps(version))
         }
 
+    def history(self, public_id: str, base: str) -> list[Version]:
+        """The versions of a record that a scope sees, oldest first."""
+        return [version for version in self.records[public_id] if inside(version["scope"], base)]
+
     def as_of(self, base: str, moment: datetime) -> set[tuple[str, datetime]]:
         """(id, begin) of the versions that stood at a moment."""
         return {
@@ -110,9 +115,9 @@ class Model:
             version |= columns
             if columns.keys() != {"expires_at"}:  # how long a memory is shown is nothing that it says
                 version["updated_at"] = now
-            # Who may no longer see the record may not see its past either.
-            for closed in self.records[public_id]:
-                closed |= {"scope": version["scope"], "source": version["source"]}
+            # Who may not see the record may not see its past, nor who sees it now what it said elsewhere.
+            for closed in self.records[public_id][:-1]:
+                closed |= {"scope": commonpath((closed["scope"], version["scope"])), "source": version["source"]}
 
     def say(
         self, public_id: str, text: str, context: str | None, vector: Any, now: datetime, embed: Embed,
@@ -133,7 +138,7 @@ class Model:
     def restore(self, public_id: str, place: int, base: str, now: datetime, embed: Embed) -> None:
         """Say again what was said in the version at `place`."""
         standing = self.standing(public_id, base)
-        versions = self.records[public_id]
+        versions = self.history(public_id, base)
         if (
             not -len(versions) <= place < len(versions)
             or versions[place] is standing
