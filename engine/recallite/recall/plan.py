@@ -560,9 +560,15 @@ def _read(
         count, brought = figure[_HITS], figure[_BROUGHT]
         fields, picked = [*map(itemgetter(i), columns)], None
         standing = _bearing(texts[i], range(count, count + brought), fields[-2]) if brought else ()
-        brought = len(standing)
         if plan.limit != plan.final or request.diversify_by is not None:
             picked = choose(opened, request, hits, i, count)
+            if standing:  # it picks among more than the kernel takes for hits: nothing comes twice
+                row_ids = fields[0]
+                found = {row_ids[rank] for rank in picked[: plan.final - len(standing)]}
+                standing = [rank for rank in standing if row_ids[rank] not in found]
+                again = {row_ids[rank] for rank in standing}
+                picked = [rank for rank in picked if row_ids[rank] not in again]
+        brought = len(standing)
         if plan.shared:
             fields[2][:count] = hits.confidence[:, :count].max(axis=0).tolist()
         shown = min(count if picked is None else len(picked), plan.final - brought)
