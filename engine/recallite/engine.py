@@ -130,7 +130,8 @@ class Engine:
                 nullcontext() if step is None else giving_way(rests=step.rests),
                 self.store.atomic(locks=locks) as writer,
             ):
-                self._snapshots.before_write(writer)
+                if self._snapshots.last_before is None:
+                    self._snapshots.before_write(writer)
                 if accesses:
                     writer.records.touch(accesses)  # before what is read here and returned
                 nested = self.store.nested

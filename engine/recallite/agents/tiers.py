@@ -262,7 +262,7 @@ class Procedures(Tier[Procedure]):
                 old = writer.records.get(row_id)
                 check_speaker(f"procedure {row.context!r}", old.authority, "change")
                 if (old.text, old.context) != (row.text, row.context):  # closes the old version
-                    writer.records.change_text(row_id, row, embedder_of(writer, [row], identity))
+                    writer.records.change_text(row_id, row, embedder_of(writer, identity, row))
                 changed = ("metadata", "importance", "authority", "updated_at")
                 writer.records.change_columns(row_id, {name: getattr(row, name) for name in changed}, row.tags)
             if success_rate is not None:

@@ -21,12 +21,11 @@ from msgspec import structs
 from numpy.typing import NDArray
 
 from recallite.errors import InvalidInput
-from recallite.index.graph import RecordGraph
 from recallite.index.growable import IndexPart
 from recallite.index.lexical import CorpusStatistics, LexicalIndex, TermCounts
-from recallite.index.loading import aligned, load
+from recallite.index.loading import load
 from recallite.index.snapshot import UNFIT, Snapshot, SnapshotManager
-from recallite.index.table import INSTRUCTION, RecordTable, RowFilter
+from recallite.index.table import INSTRUCTION, RecordGraph, RecordTable, RowFilter
 from recallite.index.vectors import TokenIndex, VectorIndex
 from recallite.model.filters import And, Comparison, Expression, Filter, Not, Versions
 from recallite.store.sql.blocks import Change, Commit, LinkBlock
@@ -236,15 +235,15 @@ class MemoryIndex:
 
     def catch_up(self, reader: Reader) -> bool:
         """Update to the commit that `reader` sees; False where the index was there, or further, already."""
-        if reader.uncommitted:  # it may be rolled back, and other threads share the index
+        if reader.began is not None and reader.uncommitted:  # it may be rolled back, and other threads share the index
             raise InvalidInput(
                 "memories that were written inside transaction() can be recalled after it: recall before the first "
                 "write, or use get() and list()"
             )
-        if self._contains(reader):
+        if self.commit is not None and reader.changes.contained_in(self.commit):
             return False
-        with self.lock.writing():
-            if not self._contains(reader):
+        with self.lock.writing():  # another thread may have updated it meanwhile
+            if self.commit is None or not reader.changes.contained_in(self.commit):
                 self._update(reader)
         return True
 
@@ -297,9 +296,6 @@ class MemoryIndex:
         """Whether it is at exactly the commit that `reader` sees."""
         return self.commit is not None and reader.changes.matches(self.commit)
 
-    def _contains(self, reader: Reader) -> bool:
-        return self.commit is not None and reader.changes.contained_in(self.commit)
-
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All parts as arrays, for a snapshot. Call it in `lock.reading()`; valid while `version` is unchanged."""
         return {
@@ -342,7 +338,8 @@ class MemoryIndex:
         load(reader, another, self, embedder)
         self._load_links(reader.blocks.within(self.scope).links())
         for first in range(0, len(self.table), _FRAMES_AT_ONCE):
-            self._read_frames(reader, self.table.ids[first : first + _FRAMES_AT_ONCE])
+            some = self.table.ids[first : first + _FRAMES_AT_ONCE]
+            self.table.put_frames(some, reader.statements.frames(some))
         self.table.put_standing(reader.records.standing())
         if self._snapshots is not None and self.scope == "/":
             self._snapshots.loaded(self)
@@ -395,10 +392,11 @@ class MemoryIndex:
             rows = self.table.known_rows(columns.ids)
             self.graph.remove(rows)
             self.table.overwrite(columns)
-            self._read_frames(reader, columns.ids)  # a change of kind changes them
+            self.table.put_frames(columns.ids, reader.statements.frames(columns.ids))  # a change of kind changes them
             self.graph.insert(rows)
         if stated := touched["frames"] - new:
-            self._read_frames(reader, np.array(sorted(self._held(stated)), np.int64))
+            changed_ids = np.array(sorted(self._held(stated)), np.int64)
+            self.table.put_frames(changed_ids, reader.statements.frames(changed_ids))
         if new or touched["update"]:
             ids = sorted(new | touched["update"])
             self.table.put_standing(reader.records.standing(ids), ids)
@@ -422,8 +420,8 @@ class MemoryIndex:
         ids = columns.ids.tolist()
         rows = self.table.append(columns)
         self.table.order_tags()
-        self._read_frames(reader, columns.ids)
-        self.words.append(aligned(reader.blocks.terms(ids), columns.ids), self.table.open[rows])
+        self.table.put_frames(columns.ids, reader.statements.frames(columns.ids))
+        self.words.append(reader.blocks.terms(ids), columns.ids, self.table.open[rows])
         self.words.invert()
         self.graph.append(rows)
         if self.vectors is not None and self.embedder_id is not None:
@@ -433,9 +431,6 @@ class MemoryIndex:
             self.vectors.extend(block, self.table.rows_of)
             added = self.vectors.ids(np.arange(first, len(self.vectors)))
             self.tokens.extend(added, reader.blocks.token_codes(added))
-
-    def _read_frames(self, reader: Reader, ids: NDArray[np.int64]) -> None:
-        self.table.put_frames(ids, reader.statements.frames(ids))
 
     def read_waiting_frames(self, reader: Reader, rows: NDArray[np.int64]) -> bool:
         """Read the frames of the rows that wait to be compared; returns whether there were any new ones."""

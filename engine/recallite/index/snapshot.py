@@ -64,7 +64,7 @@ class SnapshotManager:
         self._thread: threading.Thread | None = None
         self._closing = False
         # The last row id before the first write of this process.
-        self._last_before: int | None = None
+        self.last_before: int | None = None
 
     @property
     def _enabled(self) -> bool:
@@ -127,15 +127,15 @@ class SnapshotManager:
             self._thread.start()
 
     def before_write(self, reader: Reader) -> None:
-        """Note how many records there were before this process wrote any."""
-        if self._last_before is None and self._writes:
-            self._last_before = reader.records.last_id()
+        """Note how many records there were, if this process has not written any before."""
+        if self._writes:
+            self.last_before = reader.records.last_id()
 
     def is_worth_loading(self, index: MemoryIndex) -> bool:
         """Whether this process has stored many records and not loaded the index: another one would load it slowly."""
-        if index.commit is not None or self._last_before is None or not self._writes:
+        if index.commit is not None or self.last_before is None or not self._writes:
             return False
-        return self._store.size() - self._last_before >= _SMALLEST
+        return self._store.size() - self.last_before >= _SMALLEST
 
     def close(self, index: MemoryIndex) -> None:
         """Wait for a snapshot that is being written; write one if the index has changed much since the last."""

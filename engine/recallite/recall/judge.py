@@ -44,7 +44,7 @@ from recallite.recall.order import Answer, Relations, Successions, newest_first,
 from recallite.recall.plan import SHOWN
 from recallite.recall.query import Queries
 from recallite.recall.request import ANSWER_CONFIDENCE, ANSWER_SHARE, Request
-from recallite.recall.slots import contradicts, lacks, named_in, only_asks, slot_of
+from recallite.recall.slots import HAS, contradicts, named_in, only_asks, slot_of
 from recallite.store.sql.record_reading import Found
 from recallite.text.questions import read_question
 from recallite.text.words import ASKED_APART, QUESTION_TERMS, query_terms, rarity_of, tokenize
@@ -117,6 +117,7 @@ def _assess(
     Last comes the kind of value that the question asks for, where no hit has one.
     """
     slot, sure, lacking = slot_of(text), answer.confidence, answer.row_ids != []
+    has_value = None if slot is None else HAS[slot]
     names: list[Name | None] = []
     parts = read = needed = bearing = frozenset[int]()
     # Most questions name no kind of value, and most texts do not ask: they stay as they are.
@@ -127,7 +128,8 @@ def _assess(
         if not names and (record.tags or record.context is not None):
             names = names_of(text, answer.missing, [records.get(row_id) for row_id in answer.row_ids[:_ASSESSED]])
         name = names[rank] if names else None
-        without = slot is not None and lacks(slot, record.text, record.context)
+        named_by_context = slot == "person" and record.context is not None
+        without = has_value is not None and not named_by_context and not has_value(record.text)
         if without or name is not None or record.text[-1:] == "?":
             sure[rank] = adjust_confidence(sure[rank], record, without, weights, 0.0 if name is None else name.added)
         lacking = lacking and without

@@ -27,9 +27,9 @@ from recallite.model.filters import CHUNK_KIND, And, Comparison
 from recallite.model.match_reasons import CHANGE_BIT
 from recallite.model.records import Hit, Hits
 from recallite.recall.request import ANSWER_CONFIDENCE, ANSWER_SHARE, Request
+from recallite.store.columns import stated_at
 from recallite.store.sql.derived import Sought
 from recallite.store.sql.record_reading import Found
-from recallite.store.sql.relations import stated_at
 from recallite.system.numerics import kernels
 from recallite.text.questions import read_question, recognise
 from recallite.text.reading import TAG_ONLY

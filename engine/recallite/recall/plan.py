@@ -148,7 +148,7 @@ def _select_rows(
 ) -> NDArray[np.uint8] | None:
     """The mask of the rows that the request's filter admits at the index's commit; None for all."""
     filter_ = request.filter
-    condition_mask, rest = None, filter_.unindexed
+    condition_mask, rest = None, filter_.unindexed if filter_.tags or filter_.where is not None else None
     if rest is not None:
         versions: Versions = "open" if filter_.as_of is None else "any"
         condition_mask = index.cached(

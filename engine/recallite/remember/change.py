@@ -263,7 +263,7 @@ def _put_version(
 ) -> None:
     """Give a record a new version from now on. The time is read inside the transaction, which may have had to wait."""
     row.recorded_from = row.updated_at = checks.now_us()
-    embedder = embedder_of(writer, [row], identity)
+    embedder = embedder_of(writer, identity, row)
     writer.records.change_text(row_id, row, embedder, keep_version=keep_version)
     engine.may_have_pending |= row.pending
 
@@ -397,7 +397,7 @@ def replace_record(
     keep = on_existing == "version"
     if (now.text, now.context, now.indexed) != (row.text, row.context, row.indexed) or row.vectors_given:
         row.recorded_from = row.updated_at = checks.now_us()
-        writer.records.change_text(row_id, row, embedder_of(writer, [row], identity), keep_version=keep)
+        writer.records.change_text(row_id, row, embedder_of(writer, identity, row), keep_version=keep)
     elif not keep:
         writer.records.purge_versions([row_id])
     writer.records.change_columns(row_id, {**columns, "updated_at": checks.now_us()}, row.tags)

@@ -24,10 +24,9 @@ from recallite.model.match_reasons import MATCH_REASONS
 from recallite.model.records import Record
 from recallite.model.settings import WritePolicy
 from recallite.remember.relations import Known
-from recallite.store.columns import Row, RowColumns
+from recallite.store.columns import CurrentRecord, Row, RowColumns
 from recallite.store.sql.blocks import Commit
 from recallite.store.sql.derived import StatementCandidate
-from recallite.store.sql.record_reading import CurrentRecord
 from recallite.store.transaction import Reader
 from recallite.system.numerics import kernel_errors, kernels
 from recallite.text.patterns import lazily

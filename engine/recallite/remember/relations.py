@@ -22,7 +22,7 @@ from recallite.model.filters import CHUNK_KIND, MESSAGE_KIND, Filter
 from recallite.model.records import Direction, Link, Reached, Record
 from recallite.model.reports import UndonePair
 from recallite.remember.prepare import check_ids, check_order
-from recallite.store.columns import Row
+from recallite.store.columns import Row, stated_at
 from recallite.store.sql.derived import StatementCandidate
 from recallite.store.sql.relations import (
     LinkRow,
@@ -31,7 +31,6 @@ from recallite.store.sql.relations import (
     Standpoint,
     Supersession,
     beginning,
-    stated_at,
 )
 from recallite.store.transaction import Reader, Writer
 from recallite.system.messages import shown

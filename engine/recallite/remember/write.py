@@ -54,9 +54,8 @@ from recallite.remember.merge_candidates import (
 from recallite.remember.pending import MANY, embed_pending, policy_json, start_comparing, start_judging, waits_under
 from recallite.remember.prepare import Arguments, as_new_record, as_record, prepare_all, prepare_batch
 from recallite.remember.relations import KINDS_THAT_LAST, Known, RowRefused
-from recallite.store.columns import Parts, Row, RowColumns
+from recallite.store.columns import CurrentRecord, Parts, Row, RowColumns
 from recallite.store.sql.derived import StatementCandidate
-from recallite.store.sql.record_reading import CurrentRecord
 from recallite.store.sql.relations import LinkRow
 from recallite.store.store import Progress
 from recallite.store.transaction import Writer
@@ -81,11 +80,11 @@ def remember_one(
 
     Call it outside a transaction: the text is embedded first.
     """
-    policy = check_policy(engine, policy)
+    policy, max_chars = check_policy(engine, policy), engine.settings.max_text_chars
     # The store's embedder as it was last read; the transaction checks it.
     active = engine.last_embedder
     while True:
-        rows = _rows_of(engine, [item], base, policy)
+        rows = prepare_all(Arguments([item]), base=base, max_text_chars=max_chars, policy=policy)
         if policy.junk == "skip" and is_skipped(rows[0], policy):
             return structs.replace(as_record(rows[0]), id="", outcome="skipped")
         try:
@@ -165,17 +164,15 @@ def transaction(engine: Engine, items: Iterable[object], *, base: str) -> Iterat
     with suppress(RecalliteError):  # what is wrong with an item is told where it is stored
         lacking = [item for item in map(as_new_record, items) if item.vector is None]
         if lacking and engine.embedder.enabled:
-            rows = [row for row in _rows_of(engine, lacking, base, check_policy(engine, None)) if row.indexed]
+            policy, max_chars = check_policy(engine, None), engine.settings.max_text_chars
+            prepared = prepare_all(Arguments(lacking), base=base, max_text_chars=max_chars, policy=policy)
+            rows = [row for row in prepared if row.indexed]
             problem = embed_rows(engine.embedder, rows, [None] * len(rows), identity_for(engine, None))
             for row in rows:  # one that could not be embedded is not tried again in the transaction
                 reason = row.refused or (problem if row.pending else None)
                 parts[row.text, row.context] = Parts(row.vectors, row.codes, reason, refused=row.refused is not None)
     with engine.embedder.keeping(parts), engine.store.transaction():
         yield
-
-
-def _rows_of(engine: Engine, items: Sequence[NewRecord], base: str, policy: WritePolicy) -> RowColumns:
-    return prepare_all(Arguments(items), base=base, max_text_chars=engine.settings.max_text_chars, policy=policy)
 
 
 def check_policy(engine: Engine, policy: object) -> WritePolicy:
@@ -501,7 +498,7 @@ class _Batch:
         self.apply()
         keep, same = self._keeps_text(candidate), candidate.content_hash == row.content_hash
         records = self._writer.records
-        embedder = None if same else embedder_of(self._writer, [row], self._identity)
+        embedder = None if same else embedder_of(self._writer, self._identity, row)
         if row.recorded_from < min(candidate.recorded_from, self._now):
             if keep and not same:
                 records.insert_earlier(candidate.row_id, row, embedder)

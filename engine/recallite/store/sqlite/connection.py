@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.util import find_spec
@@ -14,8 +14,6 @@ from time import perf_counter
 from types import TracebackType
 
 import apsw
-import numpy as np
-from numpy.typing import NDArray
 
 from recallite.errors import NotADatabase, StoreError, WrongKey
 from recallite.model.checks import check_path, encodable
@@ -240,20 +238,6 @@ def _load_sqlite_vec(connection: apsw.Connection) -> None:
 def _tell_without_vec(why: str) -> None:
     """Once in a process: every connection would say the same."""
     _log.warning("sqlite-vec %s: SQL has no vector functions; Python measures vectors instead", why)
-
-
-# Arrays that a statement binds to `carray(?)`.
-
-
-def id_array(ids: Sequence[int] | NDArray[np.int64]) -> apsw.CArrayBinding:
-    """Row ids, without a Python object each. SQLite refuses an empty array: an impossible id fills it."""
-    array = np.ascontiguousarray(ids, dtype=np.int64)
-    return apsw.carray(array if array.size else np.array([-1], dtype=np.int64), flags=apsw.SQLITE_CARRAY_INT64)
-
-
-def value_array(values: Sequence[str] | Sequence[bytes]) -> apsw.CArrayBinding:
-    """Texts or bytes; an empty array is filled by what is no value of a column that is searched."""
-    return apsw.carray(tuple(values) or (b"",))
 
 
 # The files of a database: its WAL, its shared memory, and the index snapshot beside it.

@@ -35,7 +35,7 @@ from recallite.store.sql.records import Records
 from recallite.store.sql.repository import IN_ARRAY, NO_LIMIT, ORDERS, Condition, Conditions, read_rows
 from recallite.store.sql.services import Sessions
 from recallite.store.sql.vectors import EmbedderRow, PackedVectors, Vectors
-from recallite.store.sqlite.connection import CACHE_KIB, id_array, part_of_snapshot, snapshot_of
+from recallite.store.sqlite.connection import CACHE_KIB, part_of_snapshot, snapshot_of
 from recallite.store.sqlite.key_lists import KeyLists
 from recallite.store.sqlite.sql_search import follow_embedder
 
@@ -269,11 +269,12 @@ class SqliteBlocks(Blocks):
     def columns(self, ids: Sequence[int]) -> Columns:
         rows = self._rows(
             f"SELECT {', '.join(_COLUMNS.values())} FROM record r WHERE r.indexed AND r.id {IN_ARRAY} ORDER BY r.id",
-            (id_array(ids),),
+            (self._id_array(ids),),
         )
         columns = [*zip(*read_rows(rows, _ColumnsOfOne, "record"), strict=True)] or [()] * len(_COLUMNS)
         tagged = self._rows(
-            f"SELECT record_id, tag_id FROM record_tag WHERE record_id {IN_ARRAY} ORDER BY record_id", (id_array(ids),)
+            f"SELECT record_id, tag_id FROM record_tag WHERE record_id {IN_ARRAY} ORDER BY record_id",
+            (self._id_array(ids),),
         )
         return self._columns(columns, [*zip(*read_rows(tagged, _Tagged, "tag"), strict=True)] or [(), ()])
 

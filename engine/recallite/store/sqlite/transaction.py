@@ -7,12 +7,13 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import apsw
+import numpy as np
 
 from recallite.store.columns import Derive
 from recallite.store.sql.derived import WordNumbers
 from recallite.store.sql.maintenance import COPIED
 from recallite.store.sql.repository import insert_sql
-from recallite.store.sqlite.connection import id_array, sqlite_vec_version, value_array
+from recallite.store.sqlite.connection import sqlite_vec_version
 from recallite.store.sqlite.faults import raise_translated
 from recallite.store.sqlite.key_lists import KeptRuns
 from recallite.store.sqlite.maintenance import SqliteErasure
@@ -32,11 +33,15 @@ from recallite.store.transaction import Known, Writer
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from numpy.typing import NDArray
+
     from recallite.store.sqlite.store import SqliteStore
 
 # Scopes are among them, and a store may have very many.
 _MOST_KNOWN = 1024
 _NUMBERED = tuple(name for name, table in COPIED.items() if ("NEW_ID", "") in table.columns.values())
+_LAST_IDS = ", ".join(f"('last_{name}', CAST(:{name} AS TEXT))" for name in _NUMBERED)
+_PUT_LAST_IDS = f"INSERT INTO meta VALUES {_LAST_IDS} ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 
 
 class SqliteTransaction(Writer):
@@ -99,10 +104,7 @@ class SqliteTransaction(Writer):
     def before_commit(self) -> None:
         """Store the last numbers that a write transaction has given."""
         if self._gave_ids:
-            rows = ", ".join(f"('last_{name}', CAST(:{name} AS TEXT))" for name in _NUMBERED)
-            self.connection.execute(
-                f"INSERT INTO meta VALUES {rows} ON CONFLICT (key) DO UPDATE SET value = excluded.value", self._last_ids
-            )
+            self.connection.execute(_PUT_LAST_IDS, self._last_ids)
 
     def end_writing(self) -> None:
         """Note the end of the write transaction; what was rolled back has been forgotten."""
@@ -123,8 +125,18 @@ class SqliteTransaction(Writer):
             self._known[key] = value
         return value
 
-    id_array = staticmethod(id_array)
-    array = byte_array = staticmethod(value_array)
+    @staticmethod
+    def id_array(ids: Sequence[int] | NDArray[np.int64]) -> apsw.CArrayBinding:
+        """Row ids, without a Python object each. SQLite refuses an empty array: an impossible id fills it."""
+        array = np.ascontiguousarray(ids, dtype=np.int64)
+        return apsw.carray(array if array.size else np.array([-1], dtype=np.int64), flags=apsw.SQLITE_CARRAY_INT64)
+
+    @staticmethod
+    def array(values: Sequence[str] | Sequence[bytes]) -> apsw.CArrayBinding:
+        """Texts or bytes; an empty array is filled by what is no value of a column that is searched."""
+        return apsw.carray(tuple(values) or (b"",))
+
+    byte_array = array
 
     @property
     def sees_one_commit(self) -> bool:
