@@ -72,7 +72,7 @@ class Engine:
         key: str | None = None,
         store: Store | None = None,
     ) -> None:
-        self.settings, self.tuning = settings, tuning()
+        self.settings, self.tuning, self.write_policy = settings, tuning(), settings.write_policy
         if key is not None:
             self._refuse_low_memory()
         self.language_model = _language_model(language_model)

@@ -219,7 +219,7 @@ class Consolidator(Service):
 
         None if no language model is configured. Raises LanguageModelError if it gives no answer.
         """
-        checked = check_messages(messages, self._engine.settings.write_policy)
+        checked = check_messages(messages, self._engine.write_policy)
         model = self._engine.language_model
         if model is None:
             return None
@@ -367,7 +367,7 @@ class Consolidator(Service):
         new = [row for row, known_id in zip(rows, known, strict=True) if known_id is None]
         # Statements are compared; topics and links are for a caller's texts.
         policy = structs.replace(
-            self._engine.settings.write_policy, merge_strategy="append", topic_cosine=None, link_cosine=None,
+            self._engine.write_policy, merge_strategy="append", topic_cosine=None, link_cosine=None,
             recognise_recalled=False, junk="store",
         )  # fmt: skip
         new_ids = iter(write_rows(self._engine, new, identity, policy))

@@ -252,10 +252,8 @@ class SparseColumn:
         """The rows that have a value, ascending."""
         return self._rows.array.astype(np.int64)
 
-    @property
-    def values(self) -> NDArray[np.int64]:
-        """The values of `rows`."""
-        return self._values.array
+    values: NDArray[np.int64] = filled("_values")
+    """The values of `rows`."""
 
     def up_to(self, limit: int) -> NDArray[np.int64]:
         """The rows with a value of at most `limit`, ascending."""

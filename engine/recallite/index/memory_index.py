@@ -427,9 +427,9 @@ class MemoryIndex:
         if self.vectors is not None and self.embedder_id is not None:
             self.vectors.add_rows(len(self.table))
             block = reader.blocks.vectors(self.embedder_id, self.vectors.dimension, ids)
-            first = len(self.vectors)
+            first = len(self.vectors.scales)
             self.vectors.extend(block, self.table.rows_of)
-            added = self.vectors.ids(np.arange(first, len(self.vectors)))
+            added = self.vectors.ids(np.arange(first, len(self.vectors.scales)))
             self.tokens.extend(added, reader.blocks.token_codes(added))
 
     def read_waiting_frames(self, reader: Reader, rows: NDArray[np.int64]) -> bool:
@@ -544,7 +544,10 @@ def view_of(
             float(statistics.records), *statistics.frequencies,
         ),
         _vectors(index, mask),
-        kernels.Graph(graph.previous, graph.next, table.sources, *graph.links, _NO_MASK if mask is None else mask),
+        kernels.Graph(
+            graph.previous, graph.next, table.sources, graph.heads, graph.nexts, graph.targets, graph.strengths,
+            _NO_MASK if mask is None else mask,
+        ),
         kernels.Records(
             table.ids, table.created_at, table.importance, table.moments, table.moments_until, table.resolved,
             table.authorities, words.speakers,
@@ -556,7 +559,7 @@ def view_of(
 
 def _vectors(index: MemoryIndex, mask: NDArray[np.uint8] | None) -> kernels.Vectors:
     vectors = _NO_VECTORS if index.vectors is None else index.vectors
-    n, sketches = len(vectors), vectors.sketches
+    n, sketches = len(vectors.scales), vectors.sketches
     admitted = None if mask is None else vectors.admitted(mask)
     visible = n if admitted is None else int(np.count_nonzero(admitted))
     indices, masks = _NONE, np.empty(0, dtype=np.uint16)
@@ -570,8 +573,8 @@ def _vectors(index: MemoryIndex, mask: NDArray[np.uint8] | None) -> kernels.Vect
             packed = np.packbits(admitted, bitorder="little")
             masks.view(np.uint8)[: len(packed)] = packed
     return kernels.Vectors(
-        sketches, masks, indices, visible, *vectors.parts_by_row, vectors.owners_by_vector, vectors.codes,
-        vectors.scales, vectors.residuals, index.tokens.starts, index.tokens.codes,
+        sketches, masks, indices, visible, vectors.first_places, vectors.parts_of_rows, vectors.owners_by_vector,
+        vectors.codes, vectors.scales, vectors.residuals, index.tokens.starts, index.tokens.codes,
     )  # fmt: skip
 
 

@@ -146,7 +146,7 @@ class RecordTable(IndexPart):
     @property
     def all_open(self) -> bool:
         """True when every row is a current version: counts over rows then need no mask."""
-        return self.open_rows == len(self)
+        return self.open_rows == len(self.ids)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All arrays that `restore` needs."""
@@ -181,7 +181,7 @@ class RecordTable(IndexPart):
 
     def append(self, columns: Columns) -> NDArray[np.int64]:
         """Append records, ascending by row id; returns their rows."""
-        first, n = len(self), len(columns.ids)
+        first, n = len(self.ids), len(columns.ids)
         self._kind_numbers.update(columns.kind_numbers)
         rows = np.arange(first, first + n, dtype=np.int64)
         opened = columns.recorded_until == NEVER
@@ -376,7 +376,7 @@ class RecordTable(IndexPart):
 
     def lifetimes(self) -> tuple[bool, bool]:
         """Whether any row expires, and whether any version has a successor."""
-        return len(self._expires_at) > 0, len(self._superseded_at) > 0
+        return len(self._expires_at.values) > 0, len(self._superseded_at.values) > 0
 
     def superseded_rows(self) -> NDArray[np.int64]:
         """The rows that are superseded, ascending."""
@@ -444,6 +444,11 @@ class RecordGraph(IndexPart):
     # The rows before and after each row in its source; -1 for none.
     previous: NDArray[np.int32] = filled("_previous")
     next: NDArray[np.int32] = filled("_next")
+    # The first link of each row, empty without links; of each link the next, the target (-1: removed) and the strength.
+    heads: NDArray[np.int32] = filled("_heads")
+    nexts: NDArray[np.int32] = filled("_nexts")
+    targets: NDArray[np.int32] = filled("_targets")
+    strengths: NDArray[np.float32] = filled("_strengths")
 
     def __init__(self, table: RecordTable) -> None:
         self._table = table
@@ -459,11 +464,6 @@ class RecordGraph(IndexPart):
         self._nexts = Growable(np.int32)
         self._targets = Growable(np.int32)
         self._strengths = Growable(np.float32)
-
-    @property
-    def links(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[np.float32]]:
-        """Heads by row, empty without links; next, target (-1: removed) and strength by link: see `kernels.Graph`."""
-        return self._heads.array, self._nexts.array, self._targets.array, self._strengths.array
 
     def load(self) -> None:
         """Chain all rows of the table at once."""

@@ -13,37 +13,35 @@ from itertools import compress, zip_longest
 from math import exp, log2
 
 from recallite.model.filters import CHUNK_KIND
-from recallite.recall.calibration import (
-    SIGNAL_SETS,
-    PassageWeights,
-    TextWeights,
-    load_calibration,
-    passage_weights,
-    text_weights,
-)
 from recallite.recall.confidence import (
     LEAST_BEARING,
     MOST_READ,
     MOST_WEIGHED,
     PREFERENCES,
+    SIGNAL_SETS,
     SUGGESTIONS,
     SURE_IF_READ,
     SUREST_BY_NAME,
     Missing,
     Name,
+    PassageWeights,
+    TextWeights,
     find_gaps,
     is_request,
     lack_of_confidence,
+    load_calibration,
     names_of,
+    passage_weights,
     read_hits,
     says,
     surest_of_each,
+    text_weights,
     weigh_needs,
 )
-from recallite.recall.order import Answer, Relations, Successions, newest_first, order_by_text, terms_of, told_at
+from recallite.recall.order import Relations, Successions, newest_first, order_by_text, terms_of, told_at
 from recallite.recall.plan import SHOWN
 from recallite.recall.query import Queries
-from recallite.recall.request import ANSWER_CONFIDENCE, ANSWER_SHARE, Request
+from recallite.recall.request import ANSWER_CONFIDENCE, ANSWER_SHARE, Answer, Request
 from recallite.recall.slots import HAS, contradicts, named_in, only_asks, slot_of
 from recallite.store.sql.record_reading import Found
 from recallite.text.questions import read_question

@@ -23,12 +23,21 @@ from recallite.index.memory_index import MemoryIndex, met_conditions, view_of
 from recallite.index.table import RowFilter
 from recallite.index.vectors import ALIKE, shortlist_size
 from recallite.model.settings import DEFAULT, Profile
-from recallite.recall.calibration import BY_COHORT, evidence_weights, is_fitted_for, least_confidence, load_calibration
-from recallite.recall.confidence import Missing, find_gaps, is_request, join_gaps, least_before
-from recallite.recall.normalisation import vectors_of
-from recallite.recall.order import Answer, Trace, choose, mmr_pool
+from recallite.recall.confidence import (
+    BY_COHORT,
+    Missing,
+    evidence_weights,
+    find_gaps,
+    is_fitted_for,
+    is_request,
+    join_gaps,
+    least_before,
+    least_confidence,
+    load_calibration,
+)
+from recallite.recall.order import choose, mmr_pool
 from recallite.recall.query import Queries, QuestionArrays, check_comparable, question_arrays
-from recallite.recall.request import Request
+from recallite.recall.request import Answer, Request, Trace
 from recallite.system.numerics import kernels
 from recallite.system.parallel import run_tasks, threads
 
@@ -487,6 +496,21 @@ def weigh_by_cohort(
         sure = hits.confidence[i, :count]
         hits.confidence[i, :count] = sure / (sure + (1 - sure) * np.exp(-added))
         hits.sure[i] = max(hits.confidence[i, : int(figure[_HITS])], default=-1.0)
+
+
+def vectors_of(vectors: kernels.Vectors, rows: NDArray[np.int64], question: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The vectors of rows of an index, of each the part nearest to a question; zeros for a row without one."""
+    found = np.zeros((len(rows), len(question)), np.float32)
+    for place, row in enumerate(rows.tolist()):
+        if len(vectors.first_place):
+            first, count = int(vectors.first_place[row]), int(vectors.parts[row])
+        else:
+            first, count = row, int(row < len(vectors.codes))
+        if count:
+            part = slice(first, first + count)
+            of_row = vectors.codes[part].astype(np.float32) * vectors.scales[part, None]
+            found[place] = of_row[int((of_row @ question).argmax())]
+    return found
 
 
 def call(view: kernels.View, plan: kernels.Plan, batch: QuestionArrays) -> tuple[kernels.Hits, kernels.Workspace]:

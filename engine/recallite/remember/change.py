@@ -65,7 +65,7 @@ def update(
 
     Without `keep_version` the old version is purged, with all before it.
     """
-    policy = engine.settings.write_policy
+    policy = engine.write_policy
     changes = {name: policy.clean(value) if isinstance(value, str) and name in _CLEANED else value
                for name, value in changes.items()}  # fmt: skip
     if "metadata" in changes:

@@ -382,7 +382,7 @@ def compare_changed(engine: Engine, writer: Writer, row_ids: Sequence[int]) -> N
     They stay records of their own. Superseded ones are not compared, and ones that already wait are in their turn; many
     at a time join the wait.
     """
-    policy = structs.replace(engine.settings.write_policy, duplicates="store")
+    policy = structs.replace(engine.write_policy, duplicates="store")
     row_ids = writer.comparisons.without(row_ids) if policy.compares else ()
     if not row_ids:
         return

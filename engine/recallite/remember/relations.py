@@ -218,7 +218,7 @@ def supersede(
         if not ids:
             raise InvalidInput(f"{name} names no memory: give an id, or a list of ids")
     stated_reason, share = check_reason(reason), checks.check_unit(strength, "strength")
-    stated_reason = None if stated_reason is None else engine.settings.write_policy.clean(stated_reason)
+    stated_reason = None if stated_reason is None else engine.write_policy.clean(stated_reason)
     moment = checks.check_time(at, "at")
     with engine.atomic() as writer:
         old_ids = [find_row_id(writer, public_id, base) for public_id in olds]

@@ -177,7 +177,7 @@ def transaction(engine: Engine, items: Iterable[object], *, base: str) -> Iterat
 
 def check_policy(engine: Engine, policy: object) -> WritePolicy:
     """Return the policy of a write: the one given, else the settings'; the settings' redaction always applies."""
-    general = engine.settings.write_policy
+    general = engine.write_policy
     if policy is None:
         policy = general
     if not isinstance(policy, WritePolicy):
