@@ -74,6 +74,6 @@ def _shown(row: TenantRow) -> Tenant:
 
 def print_grant(tenant: Tenant) -> None:
     """Print the scope of a role."""
-    from recallite.doors.cli.output import hint
+    from recallite_cli.output import hint
 
     hint(f"{tenant.role} has {tenant.scope} and what is below it")

@@ -77,7 +77,7 @@ def test_help_loads_no_store_and_no_numbers(tmp_path):
 def test_a_command_of_the_core_loads_no_other_package(tmp_path, words):
     with Memory(tmp_path / "m.db", settings=Settings(embedder="none")) as memory:
         memory.remember("Ada likes tea")
-    code = "import sys; from recallite.doors.cli.run import run; run(sys.argv[1:])"
+    code = "import sys; from recallite_cli.run import run; run(sys.argv[1:])"
     packages = {name.partition(".")[0] for name in loaded_by(code, tmp_path, "--db", tmp_path / "m.db", *words)}
     ours = {name for name in packages if name.startswith("recallite")}
     assert ours - {"recallite_kernels", "recallite_models"} == {"recallite"}
