@@ -5,7 +5,7 @@ __all__ = ["main"]
 _ANSWERED_WARM = frozenset(("recall", "remember", "mcp", "hook"))
 """The commands that the resident process may answer."""
 _OBJECTS_OF_A_COMMAND = 100_000
-"""A command that makes fewer ends before cycles are collected: a recall makes 80,000, nearly all as it loads modules."""
+"""A command that makes fewer ends before cycles are collected: a recall makes 80,000, most of them as modules load."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -23,7 +23,7 @@ def _run_in_own_process(words: list[str]) -> int:
     import os
 
     gc.set_threshold(_OBJECTS_OF_A_COMMAND)
-    # NumPy's BLAS starts a thread per processor, each of which would spin for 2^26 cycles, the default, before it sleeps.
+    # NumPy's BLAS starts a thread per processor, each of which spins for 2^26 cycles before it sleeps unless told so.
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
     try:
         return _run_until_interrupted(words)

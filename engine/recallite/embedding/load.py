@@ -222,7 +222,8 @@ def verified_sha256(folder: ModelFolder) -> str:
         verify(path, expected)
     if folder.sha256 is not None:
         return folder.sha256
-    parts = [known_sha256(path) for path in sorted(folder.model.parent.glob(f"{folder.model.name}*"))]  # weights beside it
+    files = sorted(folder.model.parent.glob(f"{folder.model.name}*"))  # weights may be beside it
+    parts = [*map(known_sha256, files)]
     return parts[0] if len(parts) == 1 else hashlib.sha256("".join(parts).encode()).hexdigest()
 
 
