@@ -11,8 +11,8 @@ import numpy as np
 
 from recallite.store.columns import Derive
 from recallite.store.sql.derived import WordNumbers
-from recallite.store.sql.maintenance import COPIED
 from recallite.store.sql.repository import insert_sql
+from recallite.store.sql.schema import TABLES
 from recallite.store.sqlite.connection import sqlite_vec_version
 from recallite.store.sqlite.faults import raise_translated
 from recallite.store.sqlite.key_lists import KeptRuns
@@ -21,7 +21,6 @@ from recallite.store.sqlite.repositories import (
     SqliteBlocks,
     SqliteChanges,
     SqliteConditions,
-    SqliteCopying,
     SqliteIndexSnapshot,
     SqliteRecords,
     SqliteSessions,
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
 
 # Scopes are among them, and a store may have very many.
 _MOST_KNOWN = 1024
-_NUMBERED = tuple(name for name, table in COPIED.items() if ("NEW_ID", "") in table.columns.values())
+_NUMBERED = tuple(table.name for table in TABLES if ("NEW_ID", "") in table.columns.values())
 _LAST_IDS = ", ".join(f"('last_{name}', CAST(:{name} AS TEXT))" for name in _NUMBERED)
 _PUT_LAST_IDS = f"INSERT INTO meta VALUES {_LAST_IDS} ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 
@@ -50,7 +49,6 @@ class SqliteTransaction(Writer):
     connection: apsw.Connection
     blocks: SqliteBlocks
     changes: SqliteChanges
-    copying: SqliteCopying
     erasure: SqliteErasure
     records: SqliteRecords
     sessions: SqliteSessions
