@@ -24,7 +24,7 @@ from recallite.store.sqlite.connection import MEMORY, RawDatabase, files_of, res
 from recallite.store.sqlite.encryption import Key
 from recallite.store.sqlite.faults import as_store_error, reading_failed
 from recallite.store.sqlite.held_files import mark_file
-from recallite.store.sqlite.repositories import TEXT_KEYS
+from recallite.store.sqlite.key_lists import TEXT_KEYS
 from recallite.store.sqlite.schema import DERIVED
 from recallite.store.sqlite.sql_search import (
     SEARCH_TABLES,
