@@ -17,9 +17,9 @@ from recallite.model.authority import rank_of
 from recallite.model.records import NewRecord, Record, as_seen
 from recallite.model.settings import Consolidation
 from recallite.plugin import EngineHandle
-from recallite.remember.write import write_rows
+from recallite.remember.write import Batch, write_rows
 from recallite.remote import LanguageModel, ask
-from recallite.store.columns import Row
+from recallite.store.columns import Row, RowColumns
 from recallite.store.sql.relations import LinkRow
 from recallite.store.sql.services import CycleRow
 from recallite.store.transaction import Reader, Writer
@@ -370,7 +370,7 @@ class Consolidator(Service):
             self._engine.write_policy, merge_strategy="append", topic_cosine=None, link_cosine=None,
             recognise_recalled=False, junk="store",
         )  # fmt: skip
-        new_ids = iter(write_rows(self._engine, new, identity, policy))
+        new_ids = iter(write_rows(self._engine, RowColumns.of(new), identity, policy, "error", Batch.write_all))
         ids = [next(new_ids) if known_id is None else known_id for known_id in known]
         stored = writer.records.find_ids(ids, scope)
         for fact, id in zip(facts, ids, strict=True):

@@ -91,11 +91,6 @@ class LexicalIndex(IndexPart):
         if end != len(postings) or not ((postings[1:] > postings[:-1]) | begins[1:-1]).all():
             raise ValueError("postings of a word are not in the order of their rows")
 
-    @property
-    def sealed_terms(self) -> int:
-        """The number of terms in all segments but the tail's."""
-        return int(self.segments[-2]) if self._tail_segment else len(self.terms)
-
     def _terms_of(self, segment: int) -> NDArray[np.int32]:
         return self.terms[self.segments[segment] : self.segments[segment + 1]]
 
@@ -270,7 +265,9 @@ class TermCounts:
         """The counts for an index that has grown, or not."""
         now = words.sealings, len(words)
         if now != self._of:
-            self._counts.truncate(words.sealed_terms if now[0] == self._of[0] else 0)
+            # Those of all segments but the tail's hold.
+            sealed = int(words.segments[-2]) if words._tail_segment else len(words.terms)
+            self._counts.truncate(sealed if now[0] == self._of[0] else 0)
             self._counts.extend_with(kernels.UNCOUNTED, len(words.terms) - len(self._counts))
             self._of = now
         return self._counts.array

@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import reduce
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any, TypeVar
 
 import numpy as np
@@ -28,7 +28,8 @@ from recallite.index.snapshot import UNFIT, Snapshot, SnapshotManager
 from recallite.index.table import INSTRUCTION, RecordGraph, RecordTable, RowFilter
 from recallite.index.vectors import TokenIndex, VectorIndex
 from recallite.model.filters import And, Comparison, Expression, Filter, Not, Versions
-from recallite.store.sql.blocks import Change, Commit, LinkBlock
+from recallite.store.sql.blocks import LinkBlock
+from recallite.store.sql.meta import Change, Commit
 from recallite.store.transaction import Reader
 from recallite.system.numerics import kernels
 
@@ -198,7 +199,7 @@ class MemoryIndex:
             if (key[0] == "listing" and self._touched)
             or (only_added and (key[0] in _OUTLIVE_ADDITION or (key[0] == "selection" and entry[0] is None)))
         }
-        self._value_bytes = sum(size for _, size in self._values.values())
+        self._value_bytes = sum(map(itemgetter(1), self._values.values()))
 
     def describe(self) -> dict[str, Any]:
         """Figures for `stats`."""
@@ -276,7 +277,7 @@ class MemoryIndex:
                         self._snapshots.refused()
             if changes is None and self.commit is not None:
                 changes = reader.changes.since(self.commit)
-            if changes is not None and {"insert"}.issuperset([change.operation for change in changes]):
+            if changes is not None and {"insert"}.issuperset(map(attrgetter("operation"), changes)):
                 others = self.table.others
             if changes is None or not self._apply(reader, changes):
                 self._load(reader)

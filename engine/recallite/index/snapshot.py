@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from recallite.errors import RecalliteError
 from recallite.index.growable import Growable
-from recallite.store.sql.blocks import Commit
+from recallite.store.sql.meta import Commit
 from recallite.store.transaction import Reader
 from recallite.system.files import Mapped, copy_at, create_private, private_copy, read_at, read_into, unload, zeros
 from recallite.system.parallel import run_tasks

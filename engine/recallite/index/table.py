@@ -185,7 +185,15 @@ class RecordTable(IndexPart):
         self._kind_numbers.update(columns.kind_numbers)
         rows = np.arange(first, first + n, dtype=np.int64)
         opened = columns.recorded_until == NEVER
-        self._index_ids(columns.ids, rows)
+        before = self._keys.array if self._moved else self.ids
+        last = before[-1] if len(before) else -1
+        if self._moved or (n and columns.ids[0] <= last):  # not all are in order
+            again = columns.ids <= last
+            if again.any() and not self._moved:
+                self._keys.extend(self.ids)
+            if again.any() or self._moved:
+                self._keys.extend(np.maximum(columns.ids, last))
+            self._moved.update(zip(columns.ids[again].tolist(), rows[again].tolist(), strict=True))
         self._ids.extend(columns.ids)
         for name in _DENSE:
             getattr(self, f"_{name}").extend(getattr(columns, name))
@@ -409,19 +417,6 @@ class RecordTable(IndexPart):
         if self._lasting is None:
             self._lasting = np.flatnonzero(self.moments_until != NEVER)
         return self._lasting
-
-    def _index_ids(self, ids: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
-        """Note the ids that are not in order, before they are appended."""
-        before = self._keys.array if self._moved else self.ids
-        last = before[-1] if len(before) else -1
-        if not self._moved and (not len(ids) or ids[0] > last):
-            return
-        again = ids <= last
-        if again.any() and not self._moved:
-            self._keys.extend(self.ids)
-        if again.any() or self._moved:
-            self._keys.extend(np.maximum(ids, last))
-        self._moved.update(zip(ids[again].tolist(), rows[again].tolist(), strict=True))
 
 
 def _among(numbers: NDArray[Any], chosen: Sequence[int]) -> NDArray[np.uint8]:

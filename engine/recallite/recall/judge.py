@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import lru_cache
 from itertools import compress, zip_longest
 from math import exp, log2
+from operator import attrgetter
 
 from recallite.model.filters import CHUNK_KIND
 from recallite.recall.confidence import (
@@ -277,7 +278,7 @@ def _weights(
     else:
         signals = _MEANING if request.mode == "vector" else _VECTORS if queries.tokens is None else _TOKENS
     passages = passage_weights(embedder, signals)
-    if passages is not None and CHUNK_KIND not in {record.kind for record in records.values()}:
+    if passages is not None and CHUNK_KIND not in map(attrgetter("kind"), records.values()):
         passages = None
     return text_weights(embedder, signals), passages
 

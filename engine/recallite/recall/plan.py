@@ -75,8 +75,7 @@ class Opened(NamedTuple):
 
     def under(self, request: Request) -> Opened:
         """The same commit under another filter."""
-        expires, superseded = self.memory_index.cached("lifetimes", None, self.memory_index.table.lifetimes)
-        view = _view_under(self.memory_index, self.reader, request, expires=expires, superseded=superseded)
+        view, _ = _view_under(self.memory_index, self.reader, request)
         return self._replace(view=view)
 
     def __enter__(self) -> Opened:
@@ -93,8 +92,7 @@ def open_view(engine: Engine, reader: Reader, queries: Queries, request: Request
     try:
         embedder = index.cached("embedder", None, reader.vectors.active_embedder)
         check_comparable(queries, embedder, engine.store.path)
-        expires, superseded = index.cached("lifetimes", None, index.table.lifetimes)
-        view = _view_under(index, reader, request, expires=expires, superseded=superseded)
+        view, superseded = _view_under(index, reader, request)
     except BaseException:
         index.lock.release_reading()
         raise
@@ -102,18 +100,17 @@ def open_view(engine: Engine, reader: Reader, queries: Queries, request: Request
     return Opened(reader, index, view, name, superseded)
 
 
-def _view_under(
-    index: MemoryIndex, reader: Reader, request: Request, *, expires: bool, superseded: bool
-) -> kernels.View:
-    """The view of a filter, made once until the index changes or a record expires."""
-    filter_ = request.filter
+def _view_under(index: MemoryIndex, reader: Reader, request: Request) -> tuple[kernels.View, bool]:
+    """The view of a filter, made once until the index changes or a record expires; and whether any is superseded."""
+    filter_, (expires, superseded) = request.filter, index.cached("lifetimes", None, index.table.lifetimes)
     expired = len(index.table.expired_rows(request.clock)) if expires else 0
     lapsed, succeeded = _lapsed(index, reader, request.clock, filter_.valid_at) if superseded else _NOTHING_LAPSED
     grouped = request.one_per_source or request.diversify_by is not None
     with_standing = request.profile.standing_instructions > 0 and not grouped
 
     def make() -> kernels.View:
-        mask = _select_rows(index, reader, request, lapsed)
+        kinds = () if filter_.sessions else index.table.kinds_of_memories
+        mask = _select_rows(index, reader, request, lapsed, kinds)
         standing, chains = _NO_ROWS, _NO_CHAINS
         if with_standing:
             standing = index.table.standing_rows
@@ -121,12 +118,11 @@ def _view_under(
                 standing = standing[mask[standing] == 1]
         if request.about_past and superseded:
             chains = index.cached("chains", None, partial(_chains, index, reader))
-        kinds = () if filter_.sessions else index.table.kinds_of_memories
         statistics = index.corpus_statistics(_statistics_scopes(reader, request), kinds)
         return view_of(index, mask, statistics, standing, chains)
 
     key = filter_, with_standing, expired, succeeded, request.about_past, request.profile.superseded
-    return index.cached("view", key, make)
+    return index.cached("view", key, make), superseded
 
 
 def _lapsed(
@@ -153,9 +149,12 @@ def _lapsed(
 
 
 def _select_rows(
-    index: MemoryIndex, reader: Reader, request: Request, lapsed: NDArray[np.int64]
+    index: MemoryIndex, reader: Reader, request: Request, lapsed: NDArray[np.int64], kinds: tuple[str, ...]
 ) -> NDArray[np.uint8] | None:
-    """The mask of the rows that the request's filter admits at the index's commit; None for all."""
+    """The mask of the rows that the request's filter admits at the index's commit; None for all.
+
+    `kinds` are those of a request that names none.
+    """
     filter_ = request.filter
     condition_mask, rest = None, filter_.unindexed if filter_.tags or filter_.where is not None else None
     if rest is not None:
@@ -178,7 +177,7 @@ def _select_rows(
         hidden=hidden if hidden is not None and len(hidden) else None,
         as_of=filter_.as_of,
         scopes=tuple(reader.scopes.within(filter_.scopes)) if filter_.scopes else None,
-        kinds=filter_.kinds or (() if filter_.sessions else index.table.kinds_of_memories),
+        kinds=filter_.kinds or kinds,
         since=filter_.since,
         until=filter_.until,
         valid_at=filter_.valid_at,

@@ -152,8 +152,8 @@ def prepare_queries(
             raise
         engine.embedder.failed(failure, "recall is by keywords")
         return Queries(texts, None, gap=f"meaning was not searched: {failure}")
-    tokens = [query.tokens for query in embedded] if by_tokens else None
-    return Queries(texts, [query.vector for query in embedded], tokens, fingerprint, cohort=cohort)
+    vectors, tokens = zip(*embedded, strict=True)
+    return Queries(texts, vectors, tokens if by_tokens else None, fingerprint, cohort=cohort)
 
 
 def by_reading(engine: Engine, queries: Sequence[str], request: Request) -> list[list[int]]:

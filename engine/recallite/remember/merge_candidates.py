@@ -26,8 +26,8 @@ from recallite.model.records import Record
 from recallite.model.settings import WritePolicy
 from recallite.remember.relations import Known
 from recallite.store.columns import CurrentRecord, Row, RowColumns
-from recallite.store.sql.blocks import Commit
 from recallite.store.sql.derived import StatementCandidate
+from recallite.store.sql.meta import Commit
 from recallite.store.sql.vectors import EmbedderRow
 from recallite.store.transaction import Reader
 from recallite.system.numerics import kernel_errors, kernels
@@ -492,11 +492,6 @@ def _is_time(value: Any, moment: datetime | None) -> bool:
     return claimed == (moment if "." in value else moment.replace(microsecond=0))
 
 
-def _is_scope(record: Record, value: Any) -> bool:
-    """Scopes may be relative to the scope of a handle: the end of the path is compared."""
-    return isinstance(value, str) and value.startswith("/") and (value == "/" or record.scope.endswith(value))
-
-
 def _all_in(value: Any, allowed: Sequence[str] | frozenset[str]) -> bool:
     return isinstance(value, list) and all(isinstance(item, str) and item in allowed for item in value)
 
@@ -508,23 +503,12 @@ def _is_source(record: Record, value: Any) -> bool:
     return bool(value == record.source)
 
 
-def _are_gaps(_: Record, value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(gap, str) and _GAP.fullmatch(gap) for gap in value)
-
-
-def _are_signals(_: Record, value: Any) -> bool:
-    return isinstance(value, dict) and all(_SIGNALS.fullmatch(name) and _is_number(value[name]) for name in value)
-
-
-def _are_formers(record: Record, value: Any) -> bool:
-    return isinstance(value, list) and all(
-        isinstance(former, Mapping) and former.get("id") in record.supersedes for former in value
-    )
-
-
 _FIELDS: Mapping[str, Any] = {
     "id": lambda record, value: isinstance(value, str) and value.lower() == record.id,
-    "scope": _is_scope,
+    # Scopes may be relative to the scope of a handle: the end of the path is compared.
+    "scope": lambda record, value: (
+        isinstance(value, str) and value.startswith("/") and (value == "/" or record.scope.endswith(value))
+    ),
     "date": lambda record, value: _is_time(value, record.created_at) or _is_time(value, record.valid_from),
     "kind": lambda record, value: value == record.kind,
     "authority": lambda record, value: value == record.authority,
@@ -533,11 +517,19 @@ _FIELDS: Mapping[str, Any] = {
     "context": lambda record, value: value == record.context,
     "source": _is_source,
     "superseded_by": lambda record, value: _all_in(value, record.superseded_by),
-    "supersedes": _are_formers,
+    "supersedes": lambda record, value: (
+        isinstance(value, list)
+        and all(isinstance(former, Mapping) and former.get("id") in record.supersedes for former in value)
+    ),
     "tags": lambda record, value: _all_in(value, record.tags),
     "metadata": lambda record, value: value == record.metadata,
     "match_reasons": lambda _, value: _all_in(value, MATCH_REASONS),
-    "evidence_gaps": _are_gaps,
+    "evidence_gaps": lambda _, value: (
+        isinstance(value, list) and all(isinstance(gap, str) and _GAP.fullmatch(gap) for gap in value)
+    ),
     "sub_queries": lambda *_: False,
-    "signals": _are_signals,
+    "signals": lambda _, value: (
+        isinstance(value, dict)
+        and all(_SIGNALS.fullmatch(name) and _is_number(number) for name, number in value.items())
+    ),
 }

@@ -26,7 +26,7 @@ from recallite.remember.embed import finished, parts_by_id, retry_reason
 from recallite.remember.relations import Claim, Known, put_in_place, which_stands
 from recallite.remote import LanguageModel, ask
 from recallite.store.columns import Parts, Row, RowColumns
-from recallite.store.sql.blocks import Commit
+from recallite.store.sql.meta import Commit
 from recallite.store.sql.relations import Judgement, LinkRow, Uncompared, read_policy
 from recallite.store.sql.vectors import EmbedderRow
 from recallite.store.store import COMPARING, EMBEDDING, Progress

@@ -1,6 +1,6 @@
 """Writing new memories: check and tokenise, embed, then insert in one transaction, from which the index is updated.
 
-`Memory.remember` calls `remember_one`: `prepare_all` makes the row, `embed_rows` its vectors, and `_Batch` decides,
+`Memory.remember` calls `remember_one`: `prepare_all` makes the row, `embed_rows` its vectors, and `Batch` decides,
 as the policy says, whether it is a duplicate, is merged into a record, or becomes one and is connected. Many rows are
 written in their order.
 
@@ -90,7 +90,7 @@ def remember_one(
         try:
             identity = identity_for(engine, item.vector, active)
             embed_rows(engine.embedder, rows, [item.vector], identity)
-            record = _write(engine, rows, identity, policy, on_existing, _Batch.write_one)
+            record = write_rows(engine, rows, identity, policy, on_existing, Batch.write_one)
             break
         except RowRefused as refused:
             raise refused.error from None
@@ -138,7 +138,7 @@ def remember_batches(
         try:
             identity = _identity_for(engine, given)
             embed_rows(engine.embedder, stored, given, identity)
-            written = write_rows(engine, stored, identity, policy, on_existing, later=later)
+            written = write_rows(engine, stored, identity, policy, on_existing, Batch.write_all, later=later)
         except RowRefused as refused:
             i = next(i for i, row in zip(indices, stored, strict=True) if row is refused.row)
             raise InvalidItem(len(ids) + i, len(ids), refused.error) from refused.error
@@ -233,31 +233,19 @@ def _first_bad_vector(engine: Engine, vectors: Sequence[object]) -> int | None:
 
 def write_rows(
     engine: Engine,
-    rows: Sequence[Row],
-    identity: Identity | None,
-    policy: WritePolicy,
-    on_existing: OnExisting = "error",
-    *,
-    later: bool = False,
-) -> list[str]:
-    """Write rows in order as the policy says; returns the id of the record that each became or was merged into.
-
-    With `later` they are compared only with records of the same text now, and with others by `start_comparing`.
-    """
-    return _write(engine, RowColumns.of(rows), identity, policy, on_existing, _Batch.write_all, later=later)
-
-
-def _write(
-    engine: Engine,
     rows: RowColumns,
     identity: Identity | None,
     policy: WritePolicy,
     on_existing: OnExisting,
-    work: Callable[[_Batch], _Written],
+    work: Callable[[Batch], _Written],
     *,
     later: bool = False,
 ) -> _Written:
-    """Do `work` on rows in one transaction. Slow work that needs no lock is done before it begins."""
+    """Write rows in order in one transaction, as the policy says; returns what `work` does, a method of `Batch`.
+
+    With `later` they are compared only with records of the same text now, and with others by `start_comparing`. Slow
+    work that needs no lock is done before the transaction begins.
+    """
     floor = policy.floor
     quotations = [Quotation.of(text) for text in rows.text] if policy.recognise_recalled else []
     near = None if floor is None else _search_before(engine, rows, policy.most_links, floor)
@@ -272,7 +260,7 @@ def _write(
             with nullcontext(writer) if writes_alone else engine.store.read() as reader:
                 near = threshold_search(engine, reader, rows, most, floor, indexed=indexed)
         asks = policy.judge and engine.language_model is not None
-        batch = _Batch(writer, rows, identity, policy, on_existing, near, quotations, later=later, asks=asks)
+        batch = Batch(writer, rows, identity, policy, on_existing, near, quotations, later=later, asks=asks)
         written = work(batch)
     if batch.effects.undecided:
         start_judging(engine)
@@ -310,7 +298,7 @@ class Decision(NamedTuple):
     detected: Detected = NOTHING
 
 
-class _Batch:
+class Batch:
     """Rows written in order in one transaction: what becomes of each is decided first, and stored as late as possible.
 
     `_decide` reads only. New records are inserted together by `apply`, and connected at the end, by `_finish`; a

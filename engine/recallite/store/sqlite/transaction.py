@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
@@ -13,22 +14,9 @@ import msgspec
 import numpy as np
 
 from recallite.store.columns import Derive, Row, RowColumns
-from recallite.store.sql.blocks import (
-    COLUMNS,
-    ROWS_A_BLOCK,
-    Blocks,
-    Change,
-    Changes,
-    Columns,
-    Commit,
-    Operation,
-    Table,
-    TermBlock,
-    packed_rows,
-    term_block,
-)
+from recallite.store.sql.blocks import COLUMNS, ROWS_A_BLOCK, Blocks, Columns, Table, TermBlock, packed_rows, term_block
 from recallite.store.sql.derived import KEY_BYTES, NEWEST_OF_A_KEY, KeysOf, Statements, WordNumbers
-from recallite.store.sql.meta import IndexSnapshot
+from recallite.store.sql.meta import Change, Changes, Commit, IndexSnapshot, Operation
 from recallite.store.sql.records import Records
 from recallite.store.sql.repository import IN_ARRAY, NO_LIMIT, ORDERS, Condition, Conditions, insert_sql, read_rows
 from recallite.store.sql.schema import TABLES
@@ -411,8 +399,7 @@ class SqliteChanges(Changes):
                 return None
         elif not rows or rows.pop(0)[:2] != (sequence, name):
             return None
-        changes = [Change(*row[2:]) for row in rows]
-        return None if "reload" in {operation for _, _, operation in changes} else changes
+        return None if "reload" in map(itemgetter(4), rows) else [Change(*row[2:]) for row in rows]
 
     def refresh(self) -> None:
         if self._tx.connection.in_transaction:
