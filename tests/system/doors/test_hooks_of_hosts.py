@@ -85,7 +85,8 @@ def gemini_cli(project, session):
     ]
     at = {"timestamp": "2026-04-01T10:00:00.000Z"}
     head = {"sessionId": session, "projectHash": "9f", "startTime": "2026-04-01T10:00:00.000Z", "kind": "main"}
-    transcript = written(project, f"session-2026-04-01T10-00-{session[:8]}.jsonl", [head, *(at | each for each in said)])
+    lines = [head, *(at | each for each in said)]
+    transcript = written(project, f"session-2026-04-01T10-00-{session[:8]}.jsonl", lines)
     base = {"session_id": session, "transcript_path": transcript, "cwd": str(project), **at}
     return {
         "session-start": [{**base, "hook_event_name": "SessionStart", "source": "startup"}],

@@ -58,7 +58,8 @@ def test_what_was_typed_and_said_is_taken(state):
         ("Use rows.", "user", "agent", 13),  # beside what a host put in
         ("Use pages, then.", "user", "user", 15),
     ]
-    assert [(entry.record.id, entry.record.position) for entry in found] == [("e3", 0), ("e9", 1), ("e12", 2), ("e14", 3)]
+    assert [entry.record.id for entry in found] == ["e3", "e9", "e12", "e14"]
+    assert [entry.record.position for entry in found] == [0, 1, 2, 3]
     first, second = found[0].record, found[1].record
     assert (first.scope, first.source) == ("/billing", f"copilot-cli/billing/{SESSION}")
     assert first.metadata == {"session": SESSION, "project": "/home/ada/billing", "branch": "main", "role": "user"}

@@ -140,7 +140,8 @@ def test_sessions_of_qwen_code(tmp_path):
     chats = tmp_path / "-home-ada-billing" / "chats"
     chats.mkdir(parents=True)
     write(chats / "q1.jsonl", QWEN_LINES)
-    write(chats / "q2.jsonl", [{**line, "sessionId": "q2", "forkedFrom": {"sessionId": "q1"}} for line in QWEN_LINES[:2]])
+    fork = {"sessionId": "q2", "forkedFrom": {"sessionId": "q1"}}
+    write(chats / "q2.jsonl", [{**line, **fork} for line in QWEN_LINES[:2]])
     with Memory(":memory:") as memory:
         done = import_from(memory, "qwen-code", tmp_path)
         again = import_from(memory, "qwen-code", chats)
