@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from recallite.model.authority import Authority
-from recallite.text.frames import typed
+from recallite_connect.frames import typed
 from recallite_connect.importers.reading import Entry, FoundMemory, LeftOut, labels, mapping, text_of, time_of
 from recallite_connect.importers.sources import SessionReader, Sessions, Source, project_name, turn_record
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from recallite.text.frames import Typed, typed
+from recallite_connect.frames import Typed, typed
 from recallite_server.hooks.projects import Project, project_of
 
 if TYPE_CHECKING:
