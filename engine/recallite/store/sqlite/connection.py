@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import stat
 import time
@@ -26,6 +27,7 @@ from recallite.system.turnstile import Background
 
 _log = logger(__name__)
 MEMORY = ":memory:"
+BEFORE = "-before-"  # and a time, after the name of a store whose place a backup took
 # 3.51.3 fixes a race that could corrupt a WAL database at a checkpoint.
 _MINIMUM_SQLITE = (3, 51, 3)
 CACHE_KIB = 32 * 1024
@@ -257,6 +259,11 @@ def files_of(path: str) -> list[Path]:
     """The existing files of a database: itself, its WAL, the WAL of a file it replaced, and its index snapshot."""
     every = (path, f"{path}-wal", aside_of(path), snapshot_of(path), part_of_snapshot(path))
     return [Path(name) for name in every if Path(name).exists()]
+
+
+def replaced_files_of(path: str) -> list[Path]:
+    """The files that were put aside when backups took their place, with their WALs."""
+    return sorted(Path(path).parent.glob(f"{glob.escape(Path(path).name)}{BEFORE}*"))
 
 
 def files_beside(path: Path) -> list[Path]:
