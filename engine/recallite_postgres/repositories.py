@@ -631,6 +631,20 @@ class PostgresCopying(Copying):
         if table == "record_tag" and rows:
             self._execute("SELECT note_tags(?)", (self._id_array([row[columns.index("record_id")] for row in rows]),))
 
+    def place(self) -> None:
+        rows = self._rows(
+            "SELECT v.id, v.source_id, o.scope_id, o.source_id FROM record v JOIN record o ON o.public_id = v.public_id "
+            "AND o.recorded_until IS NULL WHERE v.recorded_until IS NOT NULL AND v.scope_id != o.scope_id"
+        )
+        if rows:  # versions go where their record is: see PostgresRecords._past_scope
+            self._execute_many(
+                "UPDATE record SET scope_id = ?, source_id = ? WHERE id = ?",
+                [(scope_id, source_id, row_id) for row_id, _, scope_id, source_id in rows],
+            )
+            self._execute("SELECT note_tags(?)", (self._id_array([row[0] for row in rows]),))
+            self._tx.scopes.drop_empty_sources({row[1] for row in rows})
+            self._tx.changes.append("reload", 0)
+
     def last_ids(self) -> dict[str, int]:
         rows = self._rows(
             "SELECT sequencename, last_value FROM pg_sequences WHERE schemaname = current_schema() "

@@ -450,6 +450,9 @@ class Copying(Repository):
     def lift_time_limits(self) -> None:
         """Let this transaction take as long as a copy takes."""
 
+    def place(self) -> None:
+        """Move rows that this database has in another place than the one they were copied from."""
+
     def count(self, table: str, scope: str) -> int:
         """The number of rows that a table has of a scope."""
         condition, bound = self._condition(table, scope)

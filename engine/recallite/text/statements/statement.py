@@ -119,7 +119,7 @@ def _assignments(text: str) -> tuple[Clause, ...] | None:
     elif _OBJECT.fullmatch(text):
         try:
             decoded = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeEncodeError):  # the latter by half of a surrogate pair
             return None
         members = [(name, bytes(value).decode().strip('"')) for name, value in decoded.items()]
     clauses = []
