@@ -633,8 +633,9 @@ class PostgresCopying(Copying):
 
     def place(self) -> None:
         rows = self._rows(
-            "SELECT v.id, v.source_id, o.scope_id, o.source_id FROM record v JOIN record o ON o.public_id = v.public_id "
-            "AND o.recorded_until IS NULL WHERE v.recorded_until IS NOT NULL AND v.scope_id != o.scope_id"
+            "SELECT v.id, v.source_id, o.scope_id, o.source_id FROM record v JOIN record o "
+            "ON o.public_id = v.public_id AND o.recorded_until IS NULL "
+            "WHERE v.recorded_until IS NOT NULL AND v.scope_id != o.scope_id"
         )
         if rows:  # versions go where their record is: see PostgresRecords._past_scope
             self._execute_many(
