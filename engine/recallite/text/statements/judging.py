@@ -519,9 +519,8 @@ def _is_single(new: Property, old: Property, slot: _Slot, kind: str, relation: s
         if be:
             if role == "time" and new.personal and old.personal:
                 # "Physio is now on Fridays"; who is somewhere on Fridays may be there on Mondays, too.
-                return (
-                    False if new.told and new.roles.keys() == {"time"} and new.subject.isdisjoint(lx.SPEAKERS) else None
-                )
+                alone = new.told and new.roles.keys() == {"time"} and new.subject.isdisjoint(lx.SPEAKERS)
+                return False if alone else None
             other_days = role == "time" and "" in new.roles and "day" in map(type_of, mine)
             return not other_days
         return relation in lx.EXCLUSIVE or (role != "time" and len(mine) == 1)
