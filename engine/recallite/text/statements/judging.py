@@ -18,8 +18,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from recallite.text.dates.languages import time_terms
-from recallite.text.patterns import lazily, word_set
+from recallite.text.patterns import lazily
 from recallite.text.statements import lexicon as lx
 from recallite.text.statements.clause import MOVES, YEAR, Clause
 from recallite.text.statements.instructions import judge_instructions
@@ -34,6 +33,7 @@ from recallite.text.statements.properties import (
     Words,
     is_named,
     is_of_one_subject,
+    is_of_time,
     keys_of_words,
     kind_of,
     of_object,
@@ -43,7 +43,7 @@ from recallite.text.statements.properties import (
 )
 from recallite.text.statements.statement import Outcome, Statement, Verdict
 from recallite.text.statements.statement_words import Word
-from recallite.text.words import text_key, tokenize
+from recallite.text.words import text_key
 
 # How sure verdicts are that supersede with certainty, that supersede, and that contradict. On the 6,755 pairs that
 # `benchmarks.training.statements` judges more are right than the first two say, and .70 of the contradictions.
@@ -662,19 +662,8 @@ def _state(one: Property) -> tuple[int, str] | None:
 
 # The same words: also sentences that are not read as clauses, of another language or with a verb that is not known.
 
-# "Now" in the languages in which dates are read.
-_NOW_ELSEWHERE = word_set("jetzt nun maintenant désormais ahora ora adesso agora nu сейчас теперь")
 # What no space divides is one word, of as many characters at least.
 _LEAST_UNDIVIDED = 3
-
-
-def _spoken(traits: Traits) -> Words:
-    return tuple([word for word in traits.spoken if word.text not in _NOW_ELSEWHERE])
-
-
-def _times(words: Words) -> bool:
-    """Whether each word is one of a time, in any language: "Montag", "lunes"."""
-    return all(word.kind in (lx.WORD, lx.NAME) and not time_terms().isdisjoint(tokenize(word.text)) for word in words)
 
 
 def _in_the_same_words(new: Statement, old: Statement, ours: Traits, theirs: Traits) -> Finding | None:
@@ -692,14 +681,16 @@ def _in_the_same_words(new: Statement, old: Statement, ours: Traits, theirs: Tra
             return Finding("supersedes", GONE)  # "we heat with oil", "we changed from oil to gas"
     if (new.whole and new.clauses) or (old.whole and old.clauses):
         return None
-    one, two = _spoken(ours), _spoken(theirs)
+    one, two = ours.spoken, theirs.spoken
     begin, end = shared_ends(one, two)
     mine, his = one[begin : len(one) - end], two[begin : len(two) - end]
     undivided = begin == 1 and not one[0].text.isascii() and len(one[0].text) >= _LEAST_UNDIVIDED
     if len(mine) != 1 or len(his) != 1 or (begin < 2 and not undivided) or end > 1:
         return None  # what is numbered, as "room 5", stands at the beginning
     kind = kind_of(mine)
-    if (kind is None or kind[0] != "typed" or kind != kind_of(his)) and not (_times(mine) and _times(his)):
+    if (kind is None or kind[0] != "typed" or kind != kind_of(his)) and not (
+        is_of_time(mine[0]) and is_of_time(his[0])
+    ):
         return None
     told = any(word.text in lx.NOW for word in new.words)
     return Finding("supersedes", VALUE, True) if told else Finding("contradicts", VALUE)
