@@ -687,10 +687,8 @@ def _in_the_same_words(new: Statement, old: Statement, ours: Traits, theirs: Tra
     undivided = begin == 1 and not one[0].text.isascii() and len(one[0].text) >= _LEAST_UNDIVIDED
     if len(mine) != 1 or len(his) != 1 or (begin < 2 and not undivided) or end > 1:
         return None  # what is numbered, as "room 5", stands at the beginning
-    kind = kind_of(mine)
-    if (kind is None or kind[0] != "typed" or kind != kind_of(his)) and not (
-        is_of_time(mine[0]) and is_of_time(his[0])
-    ):
+    kind, of_times = kind_of(mine), is_of_time(mine[0]) and is_of_time(his[0])
+    if not of_times and (kind is None or kind[0] != "typed" or kind != kind_of(his)):
         return None
     told = any(word.text in lx.NOW for word in new.words)
     return Finding("supersedes", VALUE, True) if told else Finding("contradicts", VALUE)
