@@ -1,4 +1,4 @@
-"""The command `recallite`: what the resident process does not answer goes to the command line of the core."""
+"""The command `recallite`: what the resident process does not answer goes to the command line."""
 
 __all__ = ["main"]
 
@@ -54,7 +54,7 @@ def _run_until_interrupted(words: list[str]) -> int:
     try:
         return _run(words)
     except KeyboardInterrupt as stop:  # while it loads, above all: a command that runs says itself what it has left
-        loaded = sys.modules.get("recallite.doors.cli.run")
+        loaded = sys.modules.get("recallite_cli.run")
         if loaded is not None:
             code: int = loaded.ended(stop, [*words])
             return code
@@ -74,7 +74,7 @@ def _run(words: list[str]) -> int:
 
         if (code := commands.answered(words)) is not None:
             return code
-    from recallite.doors.cli.run import run
+    from recallite_cli.run import run
 
     code = run(words)
     if not _ANSWERED_WARM.isdisjoint(words):

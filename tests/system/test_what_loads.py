@@ -74,13 +74,13 @@ def test_help_loads_no_store_and_no_numbers(tmp_path):
 
 
 @pytest.mark.parametrize("words", [["recall", "tea"], ["list"], ["sessions", "list"], ["demo", "--help"]])
-def test_a_command_of_the_core_loads_no_other_package(tmp_path, words):
+def test_a_command_loads_no_package_that_it_does_not_need(tmp_path, words):
     with Memory(tmp_path / "m.db", settings=Settings(embedder="none")) as memory:
         memory.remember("Ada likes tea")
-    code = "import sys; from recallite.doors.cli.run import run; run(sys.argv[1:])"
+    code = "import sys; from recallite_cli.run import run; run(sys.argv[1:])"
     packages = {name.partition(".")[0] for name in loaded_by(code, tmp_path, "--db", tmp_path / "m.db", *words)}
     ours = {name for name in packages if name.startswith("recallite")}
-    assert ours - {"recallite_kernels", "recallite_models"} == {"recallite"}
+    assert ours - {"recallite_kernels", "recallite_models"} == {"recallite", "recallite_cli"}
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a file without a name needs tempfile elsewhere")

@@ -31,7 +31,7 @@ from recallite.errors import InvalidInput
 from recallite.model.authority import Authority
 from recallite.model.reports import FileTrouble
 from recallite.system.folders import open_regular
-from recallite.text.frames import typed
+from recallite_connect.frames import typed
 from recallite_connect.importers.reading import (
     Entries,
     Entry,

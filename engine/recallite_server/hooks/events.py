@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recallite.system.folders import open_regular
-from recallite.text.frames import Typed, typed
+from recallite_connect.frames import Typed, typed
 from recallite_server.hooks.projects import Project, project_of
 
 if TYPE_CHECKING:

@@ -11,14 +11,26 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from recallite.errors import StoreError
 from recallite.store.sql.blocks import Commit
-from recallite.store.sql.repository import IN_ARRAY, WITHIN, Repository, SqlConnection, within
+from recallite.store.sql.repository import IN_ARRAY, WITHIN, Repository, SqlConnection, stored_json, within
 
 INDEX_SNAPSHOT = "index_snapshot"
 """The row of `meta` with the token of the snapshot that was last written."""
+COPY_MARK = "unfinished_copy"
+"""The row of `meta` with the mark of an unfinished copy."""
 _ROLE, _INDEX = "purpose", "workspace index"
 # A file with rows in any of these holds data of its own.
 _CONTENT = ("record", "document", "source", "session", "procedure_use", "tool_pattern", "working_state")
+
+
+class CopyMark(NamedTuple):
+    """The mark of an unfinished copy: its source, the part of it, and which run writes to it."""
+
+    source: str
+    scope: str
+    access_tokens: bool
+    run: str
 
 
 class Meta(Repository):
@@ -46,11 +58,23 @@ class Meta(Repository):
         self._execute("INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = ?2", (_ROLE, _INDEX))
         return True
 
+    def copy_mark(self) -> CopyMark | None:
+        """The mark of a store that is an unfinished copy."""
+        stored = self._execute("SELECT value FROM meta WHERE key = ?", (COPY_MARK,)).get
+        return None if stored is None else stored_json(stored, f"the mark of a copy in {self._tx.path}", CopyMark)
+
 
 def is_index(connection: SqlConnection) -> bool:
     """Whether a file has the role of an index and holds nothing but chunks."""
     marked: bool = connection.execute("SELECT value FROM meta WHERE key = ?", (_ROLE,)).get == _INDEX
     return marked and not connection.execute("SELECT EXISTS (SELECT 1 FROM kind WHERE name != 'chunk')").get
+
+
+def unfinished_copy(path: str, mark: CopyMark) -> StoreError:
+    """The error for an unfinished copy: what is written to it would be lost, and some of it is not there yet."""
+    return StoreError(
+        f"{path} is an unfinished copy of {mark.source}: finish it with recallite copy, or remove it and copy again"
+    )
 
 
 class SnapshotIdentity(NamedTuple):

@@ -6,13 +6,11 @@ import os
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
-from types import NoneType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
 
-from recallite.errors import StoreCorrupt
 from recallite.store.columns import Row, RowColumns
 from recallite.store.sql.blocks import (
     COLUMNS,
@@ -29,7 +27,6 @@ from recallite.store.sql.blocks import (
     term_block,
 )
 from recallite.store.sql.derived import KEY_BYTES, NEWEST_OF_A_KEY, KeysOf, Statements
-from recallite.store.sql.maintenance import COPIED, CopiedRow, Copying
 from recallite.store.sql.meta import IndexSnapshot
 from recallite.store.sql.records import Records
 from recallite.store.sql.repository import IN_ARRAY, NO_LIMIT, ORDERS, Condition, Conditions, read_rows
@@ -425,55 +422,3 @@ class SqliteChanges(Changes):
 def _parts(commit: Commit) -> tuple[int, int, int]:
     opened, name, sequence = map(int, commit.split(" "))
     return opened, sequence, name
-
-
-# Copies: the columns of SQLite's tables, whose values are checked, and the numbers from which it goes on.
-
-_PYTHON_TYPES: dict[str, type] = {
-    **dict.fromkeys(("SERIAL", "NEW_ID", "ID", "FLAG", "INTEGER"), int), "REAL": float, "TEXT": str, "BLOB": bytes,
-}  # fmt: skip
-
-
-class SqliteCopying(Copying):
-    """Every table that a copy takes over, and the last row ids in `meta` and `sqlite_sequence`."""
-
-    _tx: SqliteTransaction
-
-    def _check(self, table: str, columns: Sequence[str], rows: list[Any]) -> None:
-        for i, name in enumerate(columns):
-            types = {_PYTHON_TYPES[COPIED[table].columns[name][0]]}
-            if COPIED[table].may_be_null(name):
-                types.add(NoneType)
-            if not {type(row[i]) for row in rows} <= types:
-                wrong = next(row for row in rows if type(row[i]) not in types)
-                raise StoreCorrupt(
-                    f"{self._tx.path}: {name} of {table} {wrong[0]!r:.60} is not what was stored: another program "
-                    "changed it; correct or remove the row, or try: recallite rebuild"
-                )
-
-    def clear(self, *, access_tokens: bool) -> None:
-        super().clear(access_tokens=access_tokens)
-        self._tx.records.texts.clear()
-
-    def put(self, table: str, columns: Sequence[str], rows: Sequence[CopiedRow]) -> None:
-        super().put(table, columns, rows)
-        if table == "record" and rows:
-            id = columns.index("id")
-            self._tx.records.list_texts(rows[0][id], rows[-1][id])
-
-    def last_ids(self) -> dict[str, int]:
-        given = {name: last for name, last in self._tx.read_last_ids().items() if last}
-        return dict(self._rows("SELECT name, seq FROM sqlite_sequence")) | given
-
-    def _number_from(self, last_ids: dict[str, int]) -> None:
-        for table, last in last_ids.items():
-            self._tx.number_from(table, last)
-            # Only tables that never use an id again have a row there, once they have had one.
-            numbered = self._execute(
-                "SELECT 1 FROM sqlite_schema WHERE name = ? AND sql LIKE '%AUTOINCREMENT%'", (table,)
-            )
-            if not numbered.fetchall():
-                continue
-            self._execute("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = ?", (last, table))
-            if not self._connection.changes():
-                self._execute("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (table, last))

@@ -18,7 +18,7 @@ from recallite.model.reports import ErasureReceipt, Verification
 from recallite.store.columns import Derive, without_deriving
 from recallite.store.sql.derived import WordNumbers
 from recallite.store.sql.maintenance import Erased
-from recallite.store.sql.maintenance import unfinished as unfinished_copy
+from recallite.store.sql.meta import unfinished_copy
 from recallite.store.sql.verifying import figures
 from recallite.store.sqlite.connection import (
     MEMORY,
@@ -583,7 +583,7 @@ class SqliteStore(Store):
         mark = None
         # A damaged file is opened, so that it can be mended.
         with suppress(apsw.Error, StoreCorrupt, UnicodeDecodeError):
-            mark = self._writer.copying.mark()
+            mark = self._writer.meta.copy_mark()
         if mark is not None:
             self._checkpoints.close()
             self._close_connections(checkpoint=True)

@@ -10,8 +10,8 @@ import apsw
 
 from recallite.store.columns import Derive
 from recallite.store.sql.derived import WordNumbers
-from recallite.store.sql.maintenance import COPIED
 from recallite.store.sql.repository import insert_sql
+from recallite.store.sql.schema import TABLES
 from recallite.store.sqlite.connection import id_array, sqlite_vec_version, value_array
 from recallite.store.sqlite.faults import raise_translated
 from recallite.store.sqlite.key_lists import KeptRuns
@@ -20,7 +20,6 @@ from recallite.store.sqlite.repositories import (
     SqliteBlocks,
     SqliteChanges,
     SqliteConditions,
-    SqliteCopying,
     SqliteIndexSnapshot,
     SqliteRecords,
     SqliteSessions,
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
 
 # Scopes are among them, and a store may have very many.
 _MOST_KNOWN = 1024
-_NUMBERED = tuple(name for name, table in COPIED.items() if ("NEW_ID", "") in table.columns.values())
+_NUMBERED = tuple(table.name for table in TABLES if ("NEW_ID", "") in table.columns.values())
 
 
 class SqliteTransaction(Writer):
@@ -45,7 +44,6 @@ class SqliteTransaction(Writer):
     connection: apsw.Connection
     blocks: SqliteBlocks
     changes: SqliteChanges
-    copying: SqliteCopying
     erasure: SqliteErasure
     records: SqliteRecords
     sessions: SqliteSessions

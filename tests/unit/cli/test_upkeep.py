@@ -9,9 +9,9 @@ import pytest
 
 import recallite
 import recallite_kernels
-from recallite.doors.cli import output, printers
-from recallite.doors.cli.other_commands import MEMORIES, QUESTIONS
-from recallite.doors.cli.run import app, own_names
+from recallite_cli import output, printers
+from recallite_cli.other_commands import MEMORIES, QUESTIONS
+from recallite_cli.run import app, own_names
 
 
 def test_stats_names_the_state(run, remember, db):
