@@ -29,7 +29,17 @@ from recallite.errors import RecalliteError
 from recallite.index.growable import Growable
 from recallite.store.sql.meta import Commit
 from recallite.store.transaction import Reader
-from recallite.system.files import Mapped, copy_at, create_private, private_copy, read_at, read_into, unload, zeros
+from recallite.system.files import (
+    Mapped,
+    copy_at,
+    create_private,
+    private_copy,
+    read_at,
+    read_into,
+    unlinked,
+    unload,
+    zeros,
+)
 from recallite.system.parallel import run_tasks
 from recallite.system.telemetry import logger
 
@@ -342,10 +352,8 @@ def read(path: str) -> Snapshot | None:
 
 def _copied(descriptor: int, contents: _Contents, folder: str) -> Mapped | None:
     """The sections, mapped from a sparse copy; None where there is no space for one."""
-    import tempfile  # takes 5 ms, which other loads do not need
-
     try:
-        with tempfile.TemporaryFile(dir=folder, prefix="recallite-") as file:
+        with unlinked(folder) as file:
             for section in contents.sections:
                 begin, end = section.offset, section.offset + section.filled_bytes
                 while begin < end:
