@@ -230,12 +230,14 @@ def store_path(context: click.Context) -> str:
 
 def chosen_settings(context: click.Context) -> Settings:
     """The settings of --settings or RECALLITE_SETTINGS."""
-    from recallite.compat import load_settings
     from recallite.model.environment import environment
     from recallite.model.settings import Settings
 
-    path = context.meta.get(SETTINGS) or environment("RECALLITE_SETTINGS")
-    return Settings() if path is None else load_settings(path)
+    if (path := context.meta.get(SETTINGS) or environment("RECALLITE_SETTINGS")) is None:
+        return Settings()
+    from recallite.compat import load_settings
+
+    return load_settings(path)
 
 
 @contextmanager

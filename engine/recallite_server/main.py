@@ -4,13 +4,36 @@ __all__ = ["main"]
 
 _ANSWERED_WARM = frozenset(("recall", "remember", "mcp", "hook"))
 """The commands that the resident process may answer."""
+_OBJECTS_OF_A_COMMAND = 100_000
+"""A command that makes fewer ends before cycles are collected: a recall makes 80,000, most of them as modules load."""
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit code; `arguments` are those of the process unless given."""
     import sys
 
-    words = sys.argv[1:] if arguments is None else arguments
+    if arguments is None:
+        return _run_in_own_process(sys.argv[1:])
+    return _run_until_interrupted(arguments)
+
+
+def _run_in_own_process(words: list[str]) -> int:
+    """Run a command that the process ends after, which takes a third less processor time than in another's process."""
+    import gc
+    import os
+
+    gc.set_threshold(_OBJECTS_OF_A_COMMAND)
+    # NumPy's BLAS starts a thread per processor, each of which spins for 2^26 cycles before it sleeps unless told so.
+    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
+    try:
+        return _run_until_interrupted(words)
+    finally:
+        gc.freeze()  # or the interpreter looks for cycles among all objects, three times, as it ends
+
+
+def _run_until_interrupted(words: list[str]) -> int:
+    import sys
+
     try:
         return _run(words)
     except KeyboardInterrupt as stop:  # while it loads, above all: a command that runs says itself what it has left

@@ -65,7 +65,7 @@ def prepare(words: Sequence[str]) -> None:
         return
     with suppress(Unanswered):
         call = Call(words)
-        if call.name in OPERATIONS and call.is_of_file and parsed(call.name, call.words) and _may_start_for(call):
+        if call.name in OPERATIONS and call.is_of_file and _may_start_for(call) and parsed(call.name, call.words):
             start(0.0)
 
 
