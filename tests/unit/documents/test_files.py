@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from recallite.documents.ingesting import FoundFile, Walk, find_file, read_file
 from recallite.errors import DocumentError, InvalidInput
 from recallite.system import folders
+from recallite_documents.ingesting import FoundFile, Walk, find_file, read_file
 from tests.raising import raises
 
 posix = pytest.mark.skipif(os.name != "posix", reason="such files are those of POSIX")
