@@ -123,10 +123,10 @@ class LexicalIndex(IndexPart):
             block = TermBlock(ids, block.terms[present], block.counts[present], offsets)
         sizes = block.offsets[1:] - block.offsets[:-1]
         filled = sizes.nonzero()[0]
-        counts = block.counts & np.uint8(MOST)
+        frequencies = block.counts & np.uint8(MOST)
         lengths = np.zeros(len(sizes), dtype=np.float32)
         if len(filled):
-            lengths[filled] = np.add.reduceat(counts, block.offsets[filled], dtype=np.int64)
+            lengths[filled] = np.add.reduceat(frequencies, block.offsets[filled], dtype=np.int64)
         named = (block.counts & NAME).nonzero()[0]
         if len(named) and not len(self._speakers.array):
             self._speakers.extend_with(-1, len(self))
@@ -141,7 +141,7 @@ class LexicalIndex(IndexPart):
         self._lengths.extend(lengths)
         self.live_words += float(lengths[live[: len(lengths)] == 1].sum(dtype=np.float64))
         self._tail_terms.extend(block.terms)
-        self._tail_counts.extend(counts)
+        self._tail_counts.extend(frequencies)
         self._tail_offsets.extend(block.offsets[1:] + self._tail_offsets.array[-1])
 
     def discount(self, rows: NDArray[np.int64]) -> None:
