@@ -25,6 +25,7 @@ B = 0.4
 # Inverting a tail of this many records takes 0.3 ms.
 _TAIL_RECORDS = 256
 _LARGEST_MERGE = 2**21
+_NO_ROWS = np.empty(0, dtype=np.int32)
 
 
 class LexicalIndex(IndexPart):
@@ -101,6 +102,16 @@ class LexicalIndex(IndexPart):
         """The begin and the end of the postings of a segment."""
         starts = self._starts_of(segment)
         return int(starts[0]), int(starts[-1])
+
+    def rows_of(self, term: int) -> NDArray[np.int32]:
+        """The rows that have a word, by its number, ascending."""
+        found = [_NO_ROWS]
+        for segment in range(len(self.segments) - 1):
+            terms, starts = self._terms_of(segment), self._starts_of(segment)
+            place = int(terms.searchsorted(term))
+            if place < len(terms) and terms[place] == term:
+                found.append(self.rows[starts[place] : starts[place + 1]])
+        return np.concatenate(found)
 
     def reserve(self, rows: int, postings: int) -> None:
         """Reserve capacity for these rows and about this number of postings, all of them in the tail."""

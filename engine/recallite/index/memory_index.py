@@ -558,6 +558,12 @@ def view_of(
     )  # fmt: skip
 
 
+def view_within(index: MemoryIndex, view: kernels.View, mask: NDArray[np.uint8]) -> kernels.View:
+    """A view of the index under a narrower mask, without standing records."""
+    graph, none = view.graph._replace(mask=mask), view.standing[:0]
+    return view._replace(vectors=_vectors(index, mask), graph=graph, standing=none, instructions=view.instructions[:0])
+
+
 def _vectors(index: MemoryIndex, mask: NDArray[np.uint8] | None) -> kernels.Vectors:
     vectors = _NO_VECTORS if index.vectors is None else index.vectors
     n, sketches = len(vectors.scales), vectors.sketches

@@ -255,6 +255,8 @@ def _stage_of(
     if watched.answer.brought and rank <= request.limit:
         brought = watched.answer.brought
         return "limit", f"it ranks {rank}, and {brought} of {request.limit} hits are standing ones", rank
+    if rank <= request.limit:
+        return "limit", f"it ranks {rank}, and records with a name that the question has take its place", rank
     return "limit", f"it ranks {rank} and the limit is {request.limit}", rank
 
 

@@ -29,6 +29,7 @@ from recallite.model.match_reasons import reasons_by_bits
 from recallite.model.records import Former, Hit, Hits, SourceRef, as_seen
 from recallite.recall.decomposition import HITS_OF_STEP, SubQueries, decompose, follow
 from recallite.recall.judge import assess_by_text
+from recallite.recall.numbered import bring_numbered
 from recallite.recall.order import bring_related, has_lower, put_higher_first
 from recallite.recall.plan import SHOWN, SIGNALS, Opened, answer_all, open_view
 from recallite.recall.query import Queries, adapt, by_reading, given_vectors, prepare_queries
@@ -210,6 +211,7 @@ def hits_of_answers(
     engine: Engine, opened: Opened, queries: Queries, answers: Sequence[Answer], request: Request
 ) -> tuple[list[Answer], list[Hits]]:
     """The answers as their texts leave them, and their hits; the records of all are fetched at once."""
+    answers = bring_numbered(opened, queries, answers, request)
     answers, relations, contradictions = bring_related(opened, answers, request)
     row_ids = [row_id for answer in answers for row_id in (*answer.row_ids, *answer.successors) if row_id >= 0]
     records = opened.reader.records.fetch(row_ids) if row_ids else {}

@@ -214,6 +214,7 @@ _DIGITS = re.compile(r"\d+")
 _PURE_NUMBER = re.compile(r"\d[\d.,]*")
 _YEAR = re.compile(r"(?:1\d|20)\d\d")
 _LETTER, _COUNTED = re.compile(r"[^\W\d_]"), re.compile(r"\d+[A-Za-z]{1,3}")
+_VERSION, _MEASURE = re.compile(r"\d+(?:\.\d{1,3}){2,}"), re.compile(r"\d+-[a-z]")
 _NAMED_AFTER = _set("on in at for with from to of by under near via")
 _LEAST_SHARED = 0.5
 
@@ -236,6 +237,27 @@ def named_in(question: str) -> Named | None:
     codes = [word for word in words if _DIGITS.search(word) and _is_code(word)]
     names = [*_names_in(words, 1)]
     return Named(words, frozenset(tokenize(question)), codes, numbers, names) if codes or numbers or names else None
+
+
+@lru_cache(maxsize=1024)
+def numbered_names(question: str) -> tuple[tuple[str, ...], ...]:
+    """The names with a number in a question, each as its words: "EIP-3368", a version, or ("room", "12b").
+
+    A number alone is none, nor is one after a stop word or a word of a time, a year after a word in small letters, or
+    a measure as "24-hour".
+    """
+    words, names = _TOKEN.findall(question), list[tuple[str, ...]]()
+    for before, word in zip(("", *words), words, strict=False):
+        if _DIGITS.search(word) is None:
+            continue
+        if _VERSION.fullmatch(word) or (_is_code(word) and not _MEASURE.match(word)):
+            names.append((word,))
+        elif before and (_PURE_NUMBER.fullmatch(word) or _COUNTED.fullmatch(word)) and not _DIGITS.search(before):
+            lower = before.lower()
+            says = lower not in STOP_WORDS and lower not in _TIMES
+            if says and (before != lower or not _YEAR.fullmatch(word)):
+                names.append((before, word))
+    return tuple(names)
 
 
 def contradicts(asked: Named, text: str, names: Sequence[str] = ()) -> bool:
