@@ -202,7 +202,8 @@ class Profile(Section, frozen=True, kw_only=True, cache_hash=True):
       and not with `diversify_by` or `token_budget`; it needs `adaptive`. 0 turns it off.
     - adaptive: English questions about a whole story ("in what order did I ...", "summarise how ... changed over time")
       are recognised, searched by their topic, and answered with `diversify_by="time"`. Those and questions about the
-      past ("where did I live before", "what was my first job", "in March") are recalled with superseded records.
+      past ("where did I live before", "what was my first job", "in March") are recalled with superseded records. What
+      has a name with a number that the question has, as "EIP-3368", joins the first hits.
     """
 
     name: Literal["default", "reeve", "hermes", "memweave"] = "default"

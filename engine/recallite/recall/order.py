@@ -2,7 +2,8 @@
 
 1. The kernel orders candidates by their scores (`recallite_kernels.composition`), and changes among the best.
 2. `choose` picks among its hits where they are spread over time or sources, or differ (MMR).
-3. `bring_related` lets what superseded or contradicts a hit join, directly before or after it.
+3. `recallite.recall.numbered` brings what has a question's names with numbers, and `bring_related` lets what superseded
+   or contradicts a hit join, directly before or after it.
 4. When `recallite.recall.judge` has read the texts, `order_by_text` puts the surest first, then the newest, and what
    holds before what it replaced; after the cut `newest_first` does so for a value that changes.
 5. `put_higher_first` puts what a higher authority says before the first hits, by a second plan over the same view, and

@@ -246,17 +246,18 @@ def numbered_names(question: str) -> tuple[tuple[str, ...], ...]:
     A number alone is none, nor is one after a stop word or a word of a time, a year after a word in small letters, or
     a measure as "24-hour".
     """
-    words, names = _TOKEN.findall(question), list[tuple[str, ...]]()
-    for before, word in zip(("", *words), words, strict=False):
-        if _DIGITS.search(word) is None:
-            continue
-        if _VERSION.fullmatch(word) or (_is_code(word) and not _MEASURE.match(word)):
-            names.append((word,))
-        elif before and (_PURE_NUMBER.fullmatch(word) or _COUNTED.fullmatch(word)) and not _DIGITS.search(before):
-            lower = before.lower()
-            says = lower not in STOP_WORDS and lower not in _TIMES
-            if says and (before != lower or not _YEAR.fullmatch(word)):
-                names.append((before, word))
+    names, before, end = list[tuple[str, ...]](), "", 0
+    for match in _TOKEN.finditer(question):
+        word, lower = match[0], before.lower()
+        if _DIGITS.search(word) is not None:
+            if _VERSION.fullmatch(word) or (_is_code(word) and not _MEASURE.match(word)):
+                names.append((word,))
+            elif _PURE_NUMBER.fullmatch(word) or _COUNTED.fullmatch(word):
+                beside = before and question[end : match.start()].strip() in ("", "#") and not _DIGITS.search(before)
+                says = lower not in STOP_WORDS and lower not in _TIMES
+                if beside and says and (before != lower or not _YEAR.fullmatch(word)):
+                    names.append((before, word))
+        before, end = word, match.end()
     return tuple(names)
 
 
