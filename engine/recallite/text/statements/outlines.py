@@ -31,6 +31,10 @@ class Outline(Struct, frozen=True, gc=False):
     newer: int
     older: int
 
+    def meets(self, other: Outline) -> bool:
+        """Whether one of two statements may be anything but independent of the other."""
+        return bool(self.newer & other.older or other.newer & self.older)
+
     def packed(self) -> bytes:
         """Both as a store has them, some 40 bytes: how many the first has, and the numbers of the bits, uint16."""
         newer, older = _numbers_of(self.newer), _numbers_of(self.older)

@@ -221,13 +221,13 @@ def test_what_was_compared_ahead_is_not_compared_again_unless_somebody_wrote(mem
     memory.store.catch_up()
     assert (relations(memory)[0], again) == ({(old, new)}, [])
     paused(memory).remember_many(dated([*unrelated(), old]))
-    engine, was_stored = memory._engine, pending._Ahead.stored
+    engine, store = memory._engine, pending._Ahead.store
 
-    def stored_and_said_again(ahead, writer):
-        was_stored(ahead, writer)
+    def stored_and_said_again(ahead, writer, ids):
+        store(ahead, writer, ids)
         writer.comparisons.add_occurrences([(1, 1, None)])  # which the feed has no change of
 
-    monkeypatch.setattr(pending._Ahead, "stored", stored_and_said_again)
+    monkeypatch.setattr(pending._Ahead, "store", stored_and_said_again)
     assert pending.catch_up(engine) == len(unrelated()) + 1
     assert again
 
