@@ -35,6 +35,7 @@ from recallite.store.store import COMPARING, EMBEDDING, Progress
 from recallite.store.transaction import Reader, Writer
 from recallite.system.telemetry import traced
 from recallite.system.turnstile import StepSize, giving_way
+from recallite.text.standing import take_standing
 from recallite.text.statements import Outline, outline_of
 
 _BATCH = 256
@@ -270,6 +271,7 @@ def catch_up(engine: Engine, *, until: int | None = None, stopped: Callable[[], 
     with engine.store.read() as reader:
         if _first_waiting(reader, 1, until) is None:
             return 0
+    engine.start_kernels(2)
     done, step = 0, StepSize()
     with engine.store.doing(COMPARING):
         while not stopped():
@@ -325,6 +327,11 @@ class _Ahead:
         self._concerned: set[int] = set()
         rows, policy = _waiting_rows(reader, first)
         self._rows = rows
+        standing = reader.records.standing([*rows])
+        of_user = [(row_id, row) for row_id, row in rows.items() if not row.authority]
+        take_standing(
+            [(row.kind, row.text, row.context) for _, row in of_user], [standing.get(row_id) for row_id, _ in of_user]
+        )
         self._stored = reader.statements.stored(range(first.first_id, self._end))
         self._forms: list[StatementForm | None] = []
         began = time.perf_counter()
