@@ -347,9 +347,12 @@ class Detection:
         written, keys = self._written, self._keys(row).sought
         shared: dict[int, int] = {}
         for weight, key in zip(range(len(keys), 0, -1), keys, strict=True):
+            holders = self._by_key.get((row.scope, row.kind, authority, key))
+            if holders is None or holders[0] >= i:
+                continue
             before = (
                 earlier
-                for earlier in reversed(self._by_key.get((row.scope, row.kind, authority, key), ()))
+                for earlier in reversed(holders)
                 if earlier < i
                 and (earlier >= done or earlier in written)
                 and self._rows[earlier].public_id not in self._superseded
@@ -433,12 +436,11 @@ class Detection:
         keys: dict[str, tuple[_Compared, list[bytes]]] = {}
         sought: set[SoughtText] = set()
         stored: set[int] = set()
-        for compared, other, _ in near:
-            if isinstance(other, StatementCandidate):
-                stored.add(other.row_id)
+        for compared, *_ in near:
             row = compared.row
             if row.public_id not in keys or keys[row.public_id][0] is not compared:
                 its_keys = [known.content_hash[:KEY_BYTES] for known in (row, *compared.others)]
+                stored.update([other.row_id for other in compared.others if isinstance(other, StatementCandidate)])
                 keys[row.public_id] = compared, its_keys
                 sought.update([SoughtText(key, row.scope, row.kind) for key in its_keys])
         before: dict[bytes, list[Known]] = {}
