@@ -333,9 +333,9 @@ class Detection:
             ranked.sort(key=lambda candidate: candidate[:2], reverse=True)
         others: list[Known] = []
         indices: list[int] = []
-        counts: Counter[int] = Counter()
+        counts: dict[int, int] = {}
         for _, earlier, candidate in ranked:
-            counts[candidate.authority] += 1
+            counts[candidate.authority] = counts.get(candidate.authority, 0) + 1
             if counts[candidate.authority] <= _MOST:
                 others.append(candidate)
                 if earlier >= 0:

@@ -353,7 +353,7 @@ class Statements(Repository):
         self._execute("DELETE FROM statement_key")
 
     def keys_and_outlines(self, ids: Sequence[int]) -> list[tuple[list[int], bytes]]:
-        """The keys by which others find each of these records, whatever the scope and the authority, and its outline."""
+        """The keys by which others find each of these records, as `Sought` has them, and its outline."""
         rows = self._rows(
             "SELECT r.scope_id, r.authority, s.keys, s.outline FROM statement s JOIN record r ON r.id = s.record_id "
             f"WHERE s.record_id {IN_ARRAY}",
