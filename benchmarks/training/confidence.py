@@ -25,7 +25,7 @@ from benchmarks.training.measuring import measure_queries
 from benchmarks.training.questions import NOTES, Variant, variants
 from recallite import Memory, Settings
 from recallite.embedding import load
-from recallite.recall.calibration import FILE, TextWeights
+from recallite.recall.confidence import FILE, TextWeights
 from recallite.recall.request import build_request, recall_arguments
 from recallite.recall.slots import lacks, only_asks, slot_of
 from recallite_kernels import EVIDENCE
