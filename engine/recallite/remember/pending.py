@@ -271,7 +271,6 @@ def catch_up(engine: Engine, *, until: int | None = None, stopped: Callable[[], 
     with engine.store.read() as reader:
         if _first_waiting(reader, 1, until) is None:
             return 0
-    engine.start_kernels(2)
     done, step = 0, StepSize()
     with engine.store.doing(COMPARING):
         while not stopped():
