@@ -73,7 +73,7 @@ _FIELDS = {
     "indexed": Argument("Keep it out of recall: get and list show it.", flags=" /--not-indexed"),
 }
 _TASK = Argument("The task it belongs to.", "ID", "--task")
-# As in recallite.review.audit, which is loaded when it is used.
+# As in recallite_eval.audit, which is loaded when it is used.
 _CHECKS = (
     "duplicates", "near-duplicates", "contradictions", "stale", "expired", "secrets", "instructions", "junk",
     "superseded", "replaced-by-rule", "unjudged", "diverged",

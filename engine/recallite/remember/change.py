@@ -65,7 +65,7 @@ def update(
 
     Without `keep_version` the old version is purged, with all before it.
     """
-    policy = engine.settings.write_policy
+    policy = engine.write_policy
     changes = {name: policy.clean(value) if isinstance(value, str) and name in _CLEANED else value
                for name, value in changes.items()}  # fmt: skip
     if "metadata" in changes:
@@ -266,7 +266,7 @@ def _put_version(
 ) -> None:
     """Give a record a new version from now on. The time is read inside the transaction, which may have had to wait."""
     row.recorded_from = row.updated_at = checks.now_us()
-    embedder = embedder_of(writer, [row], identity)
+    embedder = embedder_of(writer, identity, row)
     writer.records.change_text(row_id, row, embedder, keep_version=keep_version)
     engine.may_have_pending |= row.pending
 
@@ -400,7 +400,7 @@ def replace_record(
     keep = on_existing == "version"
     if (now.text, now.context, now.indexed) != (row.text, row.context, row.indexed) or row.vectors_given:
         row.recorded_from = row.updated_at = checks.now_us()
-        writer.records.change_text(row_id, row, embedder_of(writer, [row], identity), keep_version=keep)
+        writer.records.change_text(row_id, row, embedder_of(writer, identity, row), keep_version=keep)
     elif not keep:
         writer.records.purge_versions([row_id])
     writer.records.change_columns(row_id, {**columns, "updated_at": checks.now_us()}, row.tags)

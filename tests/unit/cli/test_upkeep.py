@@ -261,7 +261,7 @@ def test_judging_needs_a_language_model(run, remember):
 
 
 def test_audit_names_every_check(run):
-    from recallite.review.audit import CHECKS
+    from recallite_eval.audit import CHECKS
 
     assert set(printers._REMEDIES) == {*CHECKS.values(), "link"} - {None}
     assert set(CHECKS) <= set(re.findall(r"[a-z-]+", re.sub(r"-\s+", "-", run("audit", "--help").out)))

@@ -236,15 +236,6 @@ def beginning(created_at: int, valid_from: int | None, *, resolved: bool) -> int
     return created_at if valid_from is None or resolved else valid_from
 
 
-def stated_at(created_at: int, recorded_from: int, valid_from: int | None, *, resolved: bool) -> int:
-    """The time as of which a version speaks. What is to come was announced when it was told.
-
-    A text that `update` gave was told when its version began, not when the memory was created.
-    """
-    told_at = max(created_at, recorded_from)
-    return told_at if valid_from is None or resolved else min(valid_from, told_at)
-
-
 LINK_TYPE = "supersedes"
 _COLUMNS = "old_id, new_id, holds_from, known_from, known_until, reason, strength, certain, by_rule"
 _HELD_FROM = "coalesce({row}.valid_from, {row}.created_at)"

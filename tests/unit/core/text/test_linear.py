@@ -10,7 +10,6 @@ from types import SimpleNamespace
 import pytest
 
 from recallite.agents.experience import error_pattern
-from recallite.documents.ingesting import stated_by
 from recallite.errors import RecalliteError
 from recallite.recall.decomposition import split_question
 from recallite.recall.snippets import cut_snippet
@@ -32,6 +31,7 @@ from recallite.transfer.exporting import _on_one_line
 from recallite.transfer.lines import Lines, parse
 from recallite_documents.detecting import detect, load_text
 from recallite_documents.html import load_html
+from recallite_documents.ingesting import stated_by
 from recallite_notes.config import FlushConfig
 from recallite_notes.editable import markdown
 from recallite_notes.flushing import _without_empty_headings, extract
