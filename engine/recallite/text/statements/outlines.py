@@ -14,6 +14,7 @@ from zlib import crc32
 
 from msgspec import Struct
 
+from recallite.text.dates.languages import time_terms
 from recallite.text.statements import lexicon as lx
 from recallite.text.statements.instructions import instructions_of
 from recallite.text.statements.properties import NOT, USES, Words, is_of_time, keys_of_words, traits_of
@@ -85,7 +86,8 @@ def outline_of_statement(statement: Statement) -> Outline:
     if not statement.clauses and frame:
         older |= _bit("to", frame[-1].key)
     if not (statement.whole and statement.clauses):
-        frame = [word for word in frame if not is_of_time(word)]
+        terms = time_terms()
+        frame = [word for word in frame if word.stem not in terms and (word.stem.isascii() or not is_of_time(word))]
     same = _bit(frozenset([word.key for word in frame]))
     newer, older = newer | same, older | same
     for one in traits.properties:
