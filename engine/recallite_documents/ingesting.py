@@ -64,7 +64,7 @@ _TEXT_EXTENSIONS = (
 _EXTENSIONS = {*BY_EXTENSION, *_TEXT_EXTENSIONS}
 _LEFT_OUT = frozenset(("node_modules", "__pycache__"))
 _DEEPEST = 64
-_NO_DOCUMENT = "its name is not that of a document: save it as one, or name it in include"
+_NO_DOCUMENT = "no PDF, DOCX, HTML, Markdown or text by its name: name it in include to read it"
 _HIDDEN, _EXCLUDED = "hidden and generated files and folders are left out", "exclude leaves it out"
 
 

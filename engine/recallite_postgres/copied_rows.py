@@ -96,6 +96,9 @@ class Copying(Repository):
     def lift_time_limits(self) -> None:
         """Let this transaction take as long as a copy takes."""
 
+    def place(self) -> None:
+        """Move rows that this database has in another place than the one they were copied from."""
+
     def count(self, table: str, scope: str) -> int:
         """The number of rows that a table has of a scope."""
         condition, bound = self._condition(table, scope)
@@ -264,6 +267,22 @@ class PostgresCopying(Copying):
         super().put(table, columns, rows)
         if table == "record_tag" and rows:
             self._execute("SELECT note_tags(?)", (self._id_array([row[columns.index("record_id")] for row in rows]),))
+
+    def place(self) -> None:
+        """Put the past of memories that moved where they are now: see `PostgresRecords._past_scope`."""
+        rows = self._rows(
+            "SELECT v.id, v.source_id, o.scope_id, o.source_id FROM record v JOIN record o "
+            "ON o.public_id = v.public_id AND o.recorded_until IS NULL "
+            "WHERE v.recorded_until IS NOT NULL AND v.scope_id != o.scope_id"
+        )
+        if rows:
+            self._execute_many(
+                "UPDATE record SET scope_id = ?, source_id = ? WHERE id = ?",
+                [(scope_id, source_id, row_id) for row_id, _, scope_id, source_id in rows],
+            )
+            self._execute("SELECT note_tags(?)", (self._id_array([row[0] for row in rows]),))
+            self._tx.scopes.drop_empty_sources({row[1] for row in rows})
+            self._tx.changes.append("reload", 0)
 
     def last_ids(self) -> dict[str, int]:
         """Of the sequences."""

@@ -173,6 +173,7 @@ class _Copy:
             if verify and not changed:
                 recalls, problems = _other_answers(self._source, self._target, self._sample, scope)
             with self._marked() as writer:
+                rows_of(writer).place()
                 rows_of(writer).set_mark(None)
         return CopyReport(
             source=self._source.path,

@@ -24,12 +24,8 @@ from recallite.store.sql.blocks import (
     COLUMNS,
     ROWS_A_BLOCK,
     Blocks,
-    Change,
-    Changes,
     Columns,
-    Commit,
     LinkBlock,
-    Operation,
     Table,
     TermBlock,
     TokenBlock,
@@ -37,7 +33,7 @@ from recallite.store.sql.blocks import (
 )
 from recallite.store.sql.derived import Lexicon
 from recallite.store.sql.maintenance import Erased, Erasure, not_proven, receipt
-from recallite.store.sql.meta import IndexSnapshot
+from recallite.store.sql.meta import Change, Changes, Commit, IndexSnapshot, Operation
 from recallite.store.sql.records import Records
 from recallite.store.sql.repository import IN_ARRAY, ORDERS, Condition, Conditions
 from recallite.store.sql.schema import TABLES

@@ -312,7 +312,7 @@ class PostgresStore(Store):
             raise StoreError(
                 f"{self.path} is a standby, which is only read: give the address of the primary", "read_only"
             )
-        background = wait and gives_way()
+        background = wait and gives_way.get()
         if background:  # the server gives its locks in the order in which they were asked for
             self._turns.wait_until_free()
         with self._writers, self._begun(lambda writer: writer.begin_writing(locks, wait=wait)) as (writer, raw):

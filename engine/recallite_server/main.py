@@ -9,7 +9,7 @@ _OBJECTS_OF_A_COMMAND = 100_000
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command and return its exit code; `arguments` are those of the process unless given."""
+    """Run one command and return its exit code; without `arguments` it is that of this process, which ends after it."""
     import sys
 
     if arguments is None:
@@ -18,17 +18,34 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run_in_own_process(words: list[str]) -> int:
-    """Run a command that the process ends after, which takes a third less processor time than in another's process."""
+    """Run the command of a process that ends after it, without what that makes needless."""
+    import atexit
     import gc
     import os
 
+    codes: list[int] = []
+    if not atexit._ncallbacks():  # else they would be left out: what is registered later runs before
+        atexit.register(_end, codes)
     gc.set_threshold(_OBJECTS_OF_A_COMMAND)
     # NumPy's BLAS starts a thread per processor, each of which spins for 2^26 cycles before it sleeps unless told so.
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
+    codes.append(_run_until_interrupted(words))
+    return codes[0]
+
+
+def _end(codes: list[int]) -> None:
+    """End the process with the exit code of its command, last of all at exit: Python would free each object first."""
+    import os
+    import sys
+
     try:
-        return _run_until_interrupted(words)
-    finally:
-        gc.freeze()  # or the interpreter looks for cycles among all objects, three times, as it ends
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+    except (OSError, ValueError):
+        return  # Python says so
+    if codes:
+        os._exit(codes[0])
 
 
 def _run_until_interrupted(words: list[str]) -> int:

@@ -7,13 +7,12 @@ import json
 import os
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from recallite.embedding.protocol import NO_PREFIXES, Embedder, Prefixed, Prefixes
 from recallite.errors import EmbedderError, InvalidInput, RecalliteError
@@ -157,8 +156,7 @@ _SHA256_CHARS = 64
 _STEADY_NS = 2 * 10**9
 
 
-@dataclass(frozen=True)
-class ModelFolder:
+class ModelFolder(Struct, frozen=True):
     """Files and settings that run a model. Hashes come from the manifest; there are none without one.
 
     `sha256` is that of the model as one file, whatever files it is in. `prefixes` go before a query and a document.

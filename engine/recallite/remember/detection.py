@@ -30,9 +30,9 @@ from recallite.remember.relations import (
     said_after,
     which_stands,
 )
-from recallite.store.columns import Row, RowColumns
+from recallite.store.columns import Row, RowColumns, stated_at
 from recallite.store.sql.derived import Sought, SoughtText, StatementCandidate
-from recallite.store.sql.relations import Judgement, LinkRow, Supersession, stated_at
+from recallite.store.sql.relations import Judgement, LinkRow, Supersession
 from recallite.store.transaction import Reader, Writer
 from recallite.text.standing import standing_of_each
 from recallite.text.statements import (

@@ -26,7 +26,7 @@ from recallite.remember.embed import finished, parts_by_id, retry_reason
 from recallite.remember.relations import Claim, Known, put_in_place, which_stands
 from recallite.remote import LanguageModel, ask
 from recallite.store.columns import Parts, Row, RowColumns
-from recallite.store.sql.blocks import Commit
+from recallite.store.sql.meta import Commit
 from recallite.store.sql.relations import Judgement, LinkRow, Uncompared, read_policy
 from recallite.store.sql.vectors import EmbedderRow
 from recallite.store.store import COMPARING, EMBEDDING, Progress
@@ -382,7 +382,7 @@ def compare_changed(engine: Engine, writer: Writer, row_ids: Sequence[int]) -> N
     They stay records of their own. Superseded ones are not compared, and ones that already wait are in their turn; many
     at a time join the wait.
     """
-    policy = structs.replace(engine.settings.write_policy, duplicates="store")
+    policy = structs.replace(engine.write_policy, duplicates="store")
     row_ids = writer.comparisons.without(row_ids) if policy.compares else ()
     if not row_ids:
         return

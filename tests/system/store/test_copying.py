@@ -128,6 +128,20 @@ def test_a_server_is_copied_to_a_file_and_to_another_server(full, postgres_addre
         postgres_server.execute(f"DROP SCHEMA IF EXISTS {address.rpartition('schema=')[2]} CASCADE")
 
 
+def test_the_past_of_a_memory_that_moved_is_on_a_server_where_the_memory_is(tmp_path, postgres_address):
+    path = tmp_path / "moved.db"
+    with Memory(path, settings=PLAIN) as memory:
+        moved = memory.remember("said elsewhere", scope="/ben", source="notes", tags=["old"])
+        memory.update(moved.id, text="said here")
+        memory.update(moved.id, scope="/ada")
+    assert copy_store(path, postgres_address).ok
+    with Memory(postgres_address, settings=PLAIN) as copy:
+        versions = copy.history(moved.id)
+        assert [(each.scope, each.source, each.tags) for each in versions] == [("/ada", "notes", ("old",))] * 2
+        assert copy.store.verify().ok
+        assert copy.scoped("/ada").forget(moved.id).versions == 1
+
+
 def test_ids_that_were_given_are_not_given_again(full, target, tmp_path):
     copy_store(full, target)
     again = tmp_path / "again.db"

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from hashlib import blake2b
-from itertools import chain, pairwise
+from itertools import chain, pairwise, starmap
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -125,29 +125,25 @@ class Lexicon(Repository):
         if epoch != cache.epoch or len(cache.written) > _CACHE_WORDS:
             cache.written.clear()
             cache.epoch = epoch
-        numbers = self._numbers_of(all_words.vocabulary, None if texts is None else np.unique(words))
-        lists = packed_lists(numbers[words], counts, offsets)
+        # Only words of these texts are added: others of the vocabulary have the number 0 here.
+        vocabulary, used = all_words.vocabulary, None if texts is None else np.unique(words)
+        numbers = [*map(cache.written.get, vocabulary)]
+        missing = [i for i in (range(len(numbers)) if used is None else used.tolist()) if numbers[i] is None]
+        if missing:
+            sought = {*map(vocabulary.__getitem__, missing)}
+            known = self.lookup(sorted(sought))
+            if new := sorted(sought - known.keys()):
+                self._tx.add_names("term", "text", new)
+                known |= self.lookup(new)
+            cache.written.update(known)
+            for i in missing:
+                numbers[i] = known[vocabulary[i]]
+        lists = packed_lists(np.array([number or 0 for number in numbers], np.int32)[words], counts, offsets)
         self._insert_many(
             "record_terms",
             "record_id, terms, counts",
             [(row_id, *packed) for row_id, packed in zip(ids, lists, strict=True)],
         )
-
-    def _numbers_of(self, words: Sequence[str], used: NDArray[np.int32] | None) -> NDArray[np.int32]:
-        """Return the number of each word; unknown ones are added if their indices are `used`, and are 0 else."""
-        written = self._tx.numbers.written
-        numbers = list(map(written.get, words))
-        missing = [i for i in (range(len(words)) if used is None else used.tolist()) if numbers[i] is None]
-        if missing:
-            sought = sorted([words[i] for i in missing])
-            known = self.lookup(sought)
-            if new := [word for word in sought if word not in known]:
-                self._tx.add_names("term", "text", new)
-                known |= self.lookup(new)
-            written.update(known)
-            for i in missing:
-                numbers[i] = written[words[i]]
-        return np.array([number or 0 for number in numbers], np.int32)
 
     def copy(self, row_id: int, to_id: int) -> None:
         """Give a record the words of another."""
@@ -532,7 +528,7 @@ def statement_row(stored: Stored, i: int, form: StatementForm) -> StatementRow:
 
 
 def _frames(form: StatementForm) -> bytes:
-    return b"".join([_FRAME.pack(*frame) for frame in form.frames])
+    return b"".join(starmap(_FRAME.pack, form.frames))
 
 
 def key_array(keys: bytes) -> NDArray[np.int64]:
@@ -547,8 +543,7 @@ def pairs_of(rows: Sequence[KeysOf]) -> list[tuple[int, int]]:
 
 def _within(keys: Sequence[int], scope_id: int, rank: int) -> list[int]:
     """Keys as they are stored: mixed with the scope and the authority, so that what others hold is never read."""
-    salt = _salt(scope_id, rank)
-    return [key ^ salt for key in keys]
+    return [*map(_salt(scope_id, rank).__xor__, keys)]
 
 
 @lru_cache(maxsize=4096)

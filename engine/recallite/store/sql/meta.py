@@ -1,4 +1,4 @@
-"""What a store knows of itself: its identity and role, its index snapshot, its scopes, and who may use it.
+"""What a store knows of itself: its identity and role, its changes and index snapshot, its scopes, and who may use it.
 
 The index of a workspace is marked, so that no other file is used as one.
 """
@@ -6,14 +6,14 @@ The index of a workspace is marked, so that no other file is used as one.
 from __future__ import annotations
 
 import uuid
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, NewType
 
 import msgspec
 
 from recallite.errors import StoreError
-from recallite.store.sql.blocks import Commit
-from recallite.store.sql.repository import IN_ARRAY, WITHIN, Repository, SqlConnection, stored_json, within
+from recallite.store.sql.repository import IN_ARRAY, WITHIN, Repository, SqlConnection, runs_of, stored_json, within
 
 INDEX_SNAPSHOT = "index_snapshot"
 """The row of `meta` with the token of the snapshot that was last written."""
@@ -22,6 +22,64 @@ COPY_MARK = "unfinished_copy"
 _ROLE, _INDEX = "purpose", "workspace index"
 # A file with rows in any of these holds data of its own.
 _CONTENT = ("record", "document", "source", "session", "procedure_use", "tool_pattern", "working_state")
+
+
+# The change feed, which an in-memory index follows.
+
+Operation = Literal["insert", "text", "update", "delete", "link", "frames", "reload"]
+
+
+Commit = NewType("Commit", str)
+"""An opaque name of a commit: ask `Changes` what it means."""
+
+
+class Change(NamedTuple):
+    """The records `first_id` to `last_id` underwent `operation`."""
+
+    first_id: int
+    last_id: int
+    operation: Operation
+
+
+class Changes(Repository):
+    """The table `feed`; how its rows are ordered, and a commit named, is each database's own."""
+
+    def append(self, operation: Operation, first_id: int, last_id: int | None = None) -> None:
+        """Add a change of the records `first_id` to `last_id`."""
+        self._append(operation, [(first_id, first_id if last_id is None else last_id)])
+
+    def append_ids(self, operation: Operation, ids: list[int]) -> None:
+        """Add one change per run of consecutive ids."""
+        if runs := runs_of(ids):
+            self._append(operation, runs)
+
+    @abstractmethod
+    def _append(self, operation: Operation, runs: list[tuple[int, int]]) -> None:
+        """Add a row to the feed for each run of ids, its first and its last."""
+
+    @abstractmethod
+    def commit(self) -> Commit:
+        """The commit that this transaction sees."""
+
+    @abstractmethod
+    def matches(self, commit: Commit) -> bool:
+        """Whether this transaction sees what `commit` names, and nothing else."""
+
+    @abstractmethod
+    def contained_in(self, commit: Commit) -> bool:
+        """Whether `commit` includes all that this transaction sees."""
+
+    @abstractmethod
+    def since(self, commit: Commit) -> list[Change] | None:
+        """The changes after `commit`; None if they are unknown or everything has to be read again."""
+
+    @abstractmethod
+    def refresh(self) -> None:
+        """Continue this read transaction at the newest commit."""
+
+    @abstractmethod
+    def last(self) -> int:
+        """The newest sequence number; 0 for a store without changes."""
 
 
 class CopyMark(NamedTuple):

@@ -265,6 +265,13 @@ class Recent:
         return {key: [*self._by_key[key]] for key in keys if key in self._by_key}
 
 
+TEXT_KEYS = (
+    "SELECT id, CAST(substr(content_hash, 1, 8) AS BLOB) FROM record WHERE recorded_until IS NULL "
+    "AND length(content_hash) >= 8"
+)
+"""Selects the open records and their `text_key`, by which they are listed."""
+
+
 class KeyLists(Repository):
     """Three tables of SQLite, `<name>_run`, `<name>_unlisted` and `<name>_key`, and the newest records.
 

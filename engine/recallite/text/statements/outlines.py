@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from recallite.text.statements import lexicon as lx
 from recallite.text.statements.instructions import instructions_of
-from recallite.text.statements.properties import NOT, USES, Words, keys_of_words, traits_of
+from recallite.text.statements.properties import NOT, USES, Words, is_of_time, keys_of_words, traits_of
 from recallite.text.statements.statement import Statement, statement_of
 from recallite.text.words import text_key
 
@@ -75,10 +75,13 @@ def outline_of_statement(statement: Statement) -> Outline:
     traits = traits_of(statement)
     newer = older = _bit(traits.canon) | instructs
     replaceable = statement.whole and not statement.question
-    frame = [word.key for word in traits.spoken if word.kind not in lx.TYPED and word.text not in NOT]
-    newer, older = newer | _bit(frozenset(frame)), older | _bit(frozenset(frame))
+    frame = [word for word in traits.spoken if word.kind not in lx.TYPED and word.text not in NOT]
     if not statement.clauses and frame:
-        older |= _bit("to", frame[-1])
+        older |= _bit("to", frame[-1].key)
+    if not (statement.whole and statement.clauses):
+        frame = [word for word in frame if not is_of_time(word)]
+    same = _bit(frozenset([word.key for word in frame]))
+    newer, older = newer | same, older | same
     for one in traits.properties:
         clause, relation = one.clause, "use" if one.relation in USES else one.relation
         about = one.subject - lx.SPEAKERS or one.subject
