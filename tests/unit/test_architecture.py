@@ -24,7 +24,8 @@ FILES = sorted(ENGINE.rglob("*.py"))
 PACKAGES = {
     "recallite": set(), "recallite_bulk": {"recallite"}, "recallite_documents": {"recallite"},
     "recallite_cli": {"recallite"}, "recallite_eval": {"recallite", "recallite_cli"},
-    "recallite_notes": {"recallite", "recallite_cli"}, "recallite_postgres": {"recallite", "recallite_cli"},
+    "recallite_postgres": {"recallite", "recallite_cli"},
+    "recallite_notes": {"recallite", "recallite_cli", "recallite_documents"},
     "recallite_connect": {"recallite", "recallite_cli", "recallite_documents", "recallite_notes"},
     "recallite_server": {"recallite", "recallite_cli", "recallite_connect"},
 }  # fmt: skip
