@@ -64,7 +64,7 @@ def on_post_page(output: str, page: Any, **_: object) -> str:
 
 def command_line() -> str:
     """Every command with its arguments and options."""
-    from recallite.doors.cli.run import app
+    from recallite_cli.run import app
 
     context = app.make_context("recallite", [], resilient_parsing=True)
     epilog = (app.epilog or "").replace("\b\n", "").strip()

@@ -1,4 +1,4 @@
-"""Bulk writes: the rate and the bytes written as a store grows, what catching up costs, and single writes beside them.
+"""Bulk writes: the rate and the bytes written as a store grows, and what catching up costs.
 
 Lines with random unit vectors given, so that no model is timed. sqlite-vec with FTS5 gets the same lines and vectors.
 """
@@ -18,20 +18,17 @@ import sqlite_vec
 
 from benchmarks import corpus
 from benchmarks.harness.case import Case, Context, Figures
-from benchmarks.harness.measure import percentiles
 from recallite import Memory
-from recallite.model.records import NewRecord
 from recallite.model.settings import WritePolicy
-from recallite.recall.request import recall_arguments
 
 __all__ = ["CASE"]
 
-_DIMENSION, _PARTS, _BATCH, _COMPARED, _SINGLE = 384, 5, 8192, 20_000, 300
+_DIMENSION, _PARTS, _BATCH, _COMPARED = 384, 5, 8192, 20_000
 
 
 @contextmanager
 def _setup(context: Context) -> Iterator[dict[str, Any]]:
-    lines = corpus.read_lines(context.corpus, context.records + 2 * _SINGLE)
+    lines = corpus.read_lines(context.corpus, context.records)
     yield {"lines": lines, "path": context.folder / "bulk.db"}
 
 
@@ -43,9 +40,6 @@ def _tables(state: dict[str, Any], context: Context) -> Iterator[Figures]:
     compared = lines[: min(context.records, _COMPARED)]
     yield Figures("comparison, and what users assemble", _beside(context.folder, compared))
     yield Figures("bytes a record, compared", _bytes(context.folder / "compared later.db", len(compared)))
-    with Memory(context.folder / "compared later.db", embedder=None) as memory:
-        memory.store.warmup()
-        yield Figures(f"single writes and recall beside {len(compared):,}, ms", _single(memory, lines[-_SINGLE:]))
 
 
 def _items(lines: list[str], seed: int) -> list[dict[str, Any]]:
@@ -123,20 +117,4 @@ def _assembled(path: Path, items: list[dict[str, Any]]) -> None:
                 connection.executemany("INSERT INTO texts(rowid, text) VALUES (?, ?)", texts)
 
 
-def _single(memory: Memory, lines: list[str]) -> dict[str, dict[str, Any]]:
-    items = _items(lines, 7)
-    taken: dict[str, list[float]] = {"remember": [], "recall after it": [], "recall again": []}
-    for item in items:
-        query = {"query": item["text"], "vector": item["vector"]}
-        for name, call in (
-            ("remember", lambda: memory.remember(NewRecord(**item))),  # noqa: B023
-            ("recall after it", lambda: memory.recall(**recall_arguments(query))),  # noqa: B023
-            ("recall again", lambda: memory.recall(**recall_arguments(query))),  # noqa: B023
-        ):
-            began = time.perf_counter()
-            call()
-            taken[name].append((time.perf_counter() - began) * 1e3)
-    return {name: percentiles(times) for name, times in taken.items()}
-
-
-CASE = Case("bulk_writes", "what many writes cost as a store grows, beside single ones", _setup, _tables)
+CASE = Case("bulk_writes", "what many writes cost as a store grows", _setup, _tables)

@@ -25,9 +25,9 @@ from benchmarks.training.measuring import measure_queries
 from benchmarks.training.questions import NOTES, Variant, variants
 from recallite import Memory, Settings
 from recallite.embedding import load
-from recallite.recall.calibration import FILE, TextWeights
+from recallite.recall.confidence import FILE, TextWeights
 from recallite.recall.request import build_request, recall_arguments
-from recallite.recall.slots import lacks, only_asks, slot_of
+from recallite.recall.slots import HAS, only_asks, slot_of
 from recallite_kernels import EVIDENCE
 
 if TYPE_CHECKING:
@@ -142,7 +142,8 @@ def _of_texts(name: str, question: str, records: Sequence[Found]) -> NDArray[np.
     """Evidence of the texts of hits, in the order of `TextWeights`; all of a transcript are turns of it."""
     slot, evidence = slot_of(question), []
     for record in records:
-        lacking = lacks(slot, record.text, record.context)
+        named = slot == "person" and record.context is not None
+        lacking = slot is not None and not named and not HAS[slot](record.text)
         turn = record.position is not None or name in TRANSCRIPTS
         evidence.append([lacking and not turn, lacking and turn, only_asks(record.text)])
     return np.array(evidence, dtype=np.float64)

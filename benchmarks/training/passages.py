@@ -28,7 +28,7 @@ from benchmarks.training.logistic import fit_logistic
 from recallite import Memory, Settings
 from recallite.embedding import load
 from recallite.model.filters import CHUNK_KIND
-from recallite.recall.calibration import FILE
+from recallite.recall.confidence import FILE
 from recallite.recall.request import recall_arguments
 
 EMBEDDERS = ("default", "instant")

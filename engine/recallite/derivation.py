@@ -65,6 +65,5 @@ class TextDerivation:
         return StatementForm(keys, frames, outline_of(text, context).packed() if keys else b"")
 
 
-def derive(texts: Texts) -> TextDerivation:
-    """Derive from texts what a store has of each."""
-    return TextDerivation(texts)
+derive = TextDerivation
+"""Derives from texts what a store has of each."""

@@ -72,7 +72,7 @@ class Engine:
         key: str | None = None,
         store: Store | None = None,
     ) -> None:
-        self.settings, self.tuning = settings, tuning()
+        self.settings, self.tuning, self.write_policy = settings, tuning(), settings.write_policy
         if key is not None:
             self._refuse_low_memory()
         self.language_model = _language_model(language_model)
@@ -130,7 +130,8 @@ class Engine:
                 nullcontext() if step is None else giving_way(rests=step.rests),
                 self.store.atomic(locks=locks) as writer,
             ):
-                self._snapshots.before_write(writer)
+                if self._snapshots.last_before is None:
+                    self._snapshots.before_write(writer)
                 if accesses:
                     writer.records.touch(accesses)  # before what is read here and returned
                 nested = self.store.nested

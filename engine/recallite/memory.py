@@ -655,7 +655,8 @@ class Memory:
 
     def _seen(self, shown: RecordOrHit) -> RecordOrHit:
         """A record or hit as this handle shows it."""
-        return as_seen(self._engine.counted(shown) if isinstance(shown, Record) else shown, self._scope)
+        shown = self._engine.counted(shown) if isinstance(shown, Record) else shown
+        return shown if self._scope == "/" else as_seen(shown, self._scope)
 
     # ── the file ──────────────────────────────────────────────────────────────────────────────────────────────────────
 

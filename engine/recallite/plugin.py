@@ -9,7 +9,7 @@ A package registers what it adds as entry points, as Recallite does in its own p
 | `recallite.importers` | a `Source`, named as `import --from` names it |
 | `recallite.exporters` | a `Target`, named as `export --to` names it |
 | `recallite.services` | a class made with an `EngineHandle`, an attribute of `Memory`; `Async…` beside it is its twin |
-| `recallite.commands` | a `click.Command`, or a function with annotations like those in `recallite.doors.cli` |
+| `recallite.commands` | a `click.Command`, or a function with annotations like those in `recallite_cli` |
 | `recallite.operations` | an `OperationSet`: methods, with their requests, commands and tools for models |
 | `recallite.profiles` | a `Profile` that ranks as another system does |
 

@@ -10,7 +10,7 @@ from recallite.engine import Namespace
 from recallite.errors import EmbedderError
 from recallite.model import checks
 from recallite.model.reports import Forgotten, Stats, Verification
-from recallite.recall.normalisation import notes_on
+from recallite.recall.query import notes_on
 from recallite.store.store import Progress
 from recallite.system import numerics
 from recallite.system.asynchrony import AsyncService, awaited

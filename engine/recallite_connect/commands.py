@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from recallite.doors.cli.command import Format, Yes, argument, confirm, flag, number, open_memory, option, prints
-from recallite.doors.cli.output import hint, print_counts, print_rows, progress, stdin_stream, stdout_stream
 from recallite.errors import InvalidInput
 from recallite.model.authority import check_authority, speaking_as
 from recallite.model.reports import Exported, Imported, Restored
+from recallite_cli.command import Format, Yes, argument, confirm, flag, number, open_memory, option, prints
+from recallite_cli.output import hint, print_counts, print_rows, progress, stdin_stream, stdout_stream
 
 if TYPE_CHECKING:
     from recallite.model.reports import FileTrouble

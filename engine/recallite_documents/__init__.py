@@ -1,1 +1,1 @@
-"""Reads documents: PDF, Word, HTML, Markdown and text, from files and from the web, each in a process with limits."""
+"""Ingests documents: finds files and URLs, reads PDF, Word, HTML, Markdown and text within limits, and cuts them."""

@@ -182,7 +182,7 @@ _TIMING = re.compile(
 _CAPTIONS = re.compile(r"\ufeff?\s*+(?:(WEBVTT)\b.*?|\d+\s+|)" + _TIMING.pattern, re.DOTALL | re.MULTILINE)
 _NUMBER_OF_NEXT = re.compile(r"\n[ \t]*\d+[ \t]*\n\Z")
 _BLANK_LINE = re.compile(r"(?:\A|\n)\n")
-_VOICE = re.compile(r"<v(?:\.[^\s<>]*)?[ \t]+([^<>\n]*)>")
+_VOICE = re.compile(r"<v(?:\.[^\s<>]*)?[ \t]++([^<>\n]*)>")
 _TAG = re.compile(r"</?[A-Za-z0-9][^<>\n]*>|\{\\[^{}\n]*\}")
 # A line that begins with who speaks, as "Ada: ", or with a dash for somebody else.
 _SPEAKER = re.compile(r"(?:[-–—]|>>)\s*\S|[^\W\d_][^:.!?]{0,40}: ")

@@ -1,3 +1,3 @@
-"""A person's own questions, asked of their own store: what is found, what is missed, and which stage lost it."""
+"""Reviews of a store: what should not be in it, and what a person's own questions find, miss and lose where."""
 
 from recallite_eval.evaluate import evaluate as evaluate

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import click
 
-from recallite.doors.cli.command import Overrides, argument, flag, number, option, parse_overrides, parse_pairs, prints
-from recallite.doors.cli.output import hint, one_line, print_json, stdin_stream
 from recallite.errors import InvalidInput
+from recallite_cli.command import Overrides, argument, flag, number, option, parse_overrides, parse_pairs, prints
+from recallite_cli.output import hint, one_line, print_json, stdin_stream
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import click
 
-from recallite.doors.cli.command import AsJson, Group, argument, command, flag, nothing, number, option, prints
-from recallite.doors.cli.output import (
+from recallite.errors import InvalidInput
+from recallite.system.processes import heed_interrupts, wait_for_interrupt
+from recallite_cli.command import AsJson, Group, argument, command, flag, nothing, number, option, prints
+from recallite_cli.output import (
     console,
     hint,
     named,
@@ -23,9 +25,7 @@ from recallite.doors.cli.output import (
     safe,
     stdin_text,
 )
-from recallite.doors.cli.printers import marked
-from recallite.errors import InvalidInput
-from recallite.system.processes import heed_interrupts, wait_for_interrupt
+from recallite_cli.printers import marked
 
 if TYPE_CHECKING:
     from recallite_notes.note_files import FileInfo, IndexResult, StoreStatus

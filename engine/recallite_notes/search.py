@@ -22,7 +22,7 @@ from recallite.model.configuration import Section, declared
 from recallite.model.filters import CHUNK_KIND
 from recallite.model.records import Hit, Plain
 from recallite.model.settings import Profile
-from recallite.recall.calibration import is_fitted_for, least_confidence, passage_weights
+from recallite.recall.confidence import is_fitted_for, least_confidence, passage_weights
 from recallite.recall.pipeline import recall_queries
 from recallite.recall.request import ANSWER_SHARE, MAX_LIMIT, Request, build_request
 from recallite.recall.snippets import cut_snippet

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import click
 
-from recallite.doors.cli.command import argument, chosen_settings, flag, option, prints
-from recallite.doors.cli.output import hint, print_rows, progress
+from recallite_cli.command import argument, chosen_settings, flag, option, prints
+from recallite_cli.output import hint, print_rows, progress
 
 if TYPE_CHECKING:
     from recallite_postgres.copy_store import CopyReport

@@ -28,11 +28,12 @@ from recallite.model.settings import Settings
 from recallite.recall.pipeline import recall_queries
 from recallite.recall.request import build_request
 from recallite.store.opening import is_address, open_store, shown_path, store_exists
-from recallite.store.sql.maintenance import CopyMark
+from recallite.store.sql.meta import CopyMark
 from recallite.store.store import Progress, Store
 from recallite.store.transaction import Reader, Writer
 from recallite.system.messages import shown
 from recallite.system.telemetry import traced
+from recallite_postgres.copied_rows import rows_of
 
 __all__ = ["CopyReport", "copy_store"]
 
@@ -111,7 +112,7 @@ def copy_store(
     with closing(_opened(source, settings, key)) as origin:
         _check_owner(origin)
         with origin.read() as reader:  # before the target is created
-            if scope != "/" and not reader.copying.count("scope", scope):
+            if scope != "/" and not rows_of(reader).count("scope", scope):
                 raise InvalidInput(f"{origin.path} has no scope {scope}: see recallite scopes")
         with closing(_opened(target, settings, target_key or key, unfinished=True)) as copy:
             _check_owner(copy)
@@ -154,7 +155,7 @@ class _Copy:
         scope = self._mark.scope
         with self._source.read() as reader:
             began = reader.changes.commit()
-            rows = reader.copying
+            rows = rows_of(reader)
             rows.lift_time_limits()
             tables = rows.tables(scope, access_tokens=self._mark.access_tokens)
             self._counts = {table: rows.count(table, scope) for table in tables}
@@ -163,7 +164,7 @@ class _Copy:
                 self._begin(anew=True)
                 self._copy(reader, resuming=False)
             with self._marked() as writer:
-                writer.copying.finish(rows.last_ids())
+                rows_of(writer).finish(rows.last_ids())
             problems = self._differences(reader) if verify else []
         with self._source.read() as reader:
             changed = not reader.changes.matches(began)
@@ -172,7 +173,8 @@ class _Copy:
             if verify and not changed:
                 recalls, problems = _other_answers(self._source, self._target, self._sample, scope)
             with self._marked() as writer:
-                writer.copying.set_mark(None)
+                rows_of(writer).place()
+                rows_of(writer).set_mark(None)
         return CopyReport(
             source=self._source.path,
             target=self._target.path,
@@ -189,9 +191,9 @@ class _Copy:
         """Mark the target; returns whether it has a part of the copy. Raises InvalidInput if it has anything else."""
         tokens = self._mark.access_tokens
         with self._target.atomic() as writer:
-            mark = writer.copying.mark()
+            mark = writer.meta.copy_mark()
             if mark is None:
-                content = writer.copying.content(access_tokens=tokens)
+                content = rows_of(writer).content(access_tokens=tokens)
                 if content is not None:
                     raise InvalidInput(
                         f"{self._target.path} is not empty (it has rows of {content}): give a place where there is no "
@@ -204,8 +206,8 @@ class _Copy:
                 )
             resuming = mark is not None and not anew
             if not resuming:
-                writer.copying.clear(access_tokens=tokens)
-            writer.copying.set_mark(self._mark)
+                rows_of(writer).clear(access_tokens=tokens)
+            rows_of(writer).set_mark(self._mark)
             return resuming
 
     def _copy(self, reader: Reader, *, resuming: bool) -> bool:
@@ -213,9 +215,9 @@ class _Copy:
         self._done = self._resumed = 0
         self._sample = []
         for table, count in self._counts.items():
-            columns = reader.copying.columns(table)
+            columns = rows_of(reader).columns(table)
             behind, last = resuming, None
-            for block in reader.copying.blocks(table, columns, self._mark.scope):
+            for block in rows_of(reader).blocks(table, columns, self._mark.scope):
                 # A table that lacks a part of a block has nothing after it.
                 present = self._present(table, columns, last) if behind else []
                 if present != block[: len(present)]:
@@ -224,7 +226,7 @@ class _Copy:
                 missing = block[len(present) :]
                 if missing:
                     with self._marked() as writer:
-                        writer.copying.put(table, columns, missing)
+                        rows_of(writer).put(table, columns, missing)
                 if table == "record":
                     id = columns.index("id")
                     self._sample += [row[id] for row in block[:: max(1, count // (2 * _QUESTIONS))]]
@@ -235,22 +237,22 @@ class _Copy:
 
     def _present(self, table: str, columns: Sequence[str], after: tuple[Any, ...] | None) -> list[tuple[Any, ...]]:
         with self._target.read() as reader:
-            return next(reader.copying.blocks(table, columns, "/", after))
+            return next(rows_of(reader).blocks(table, columns, "/", after))
 
     def _differences(self, reader: Reader) -> list[str]:
         """The tables that differ between target and source."""
         problems = []
         with self._target.read() as target:
-            target.copying.lift_time_limits()
+            rows_of(target).lift_time_limits()
             for table, count in self._counts.items():
-                copied = target.copying.count(table, "/")
+                copied = rows_of(target).count(table, "/")
                 if copied != count:
                     problems.append(f"{table}: {count:,} rows in the source, {copied:,} in the target")
                     continue
-                columns = reader.copying.columns(table)
+                columns = rows_of(reader).columns(table)
                 both = zip(
-                    reader.copying.blocks(table, columns, self._mark.scope),
-                    target.copying.blocks(table, columns, "/"),
+                    rows_of(reader).blocks(table, columns, self._mark.scope),
+                    rows_of(target).blocks(table, columns, "/"),
                     strict=True,
                 )
                 for original, copy in both:
@@ -264,7 +266,7 @@ class _Copy:
     def _marked(self) -> Iterator[Writer]:
         """A transaction of the target, if no other copy has begun to write to it."""
         with self._target.atomic() as writer:
-            if writer.copying.mark() != self._mark:
+            if writer.meta.copy_mark() != self._mark:
                 raise StoreUnavailable(
                     f"{self._target.path} is written by another copy that began later: let that finish"
                 )

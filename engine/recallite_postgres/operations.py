@@ -37,7 +37,7 @@ OPERATIONS = OperationSet(
             call=_TENANTS + "revoke",
             command=Command(
                 "tenant revoke",
-                "recallite.doors.cli.printers:print_revoked",
+                "print_revoked",
                 confirm="Revoke {role}?",
                 arguments={"role": Argument("As the list shows it.", "ROLE")},
             ),

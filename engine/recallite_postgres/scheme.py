@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from typing import Annotated, Unpack
+from typing import Annotated, NamedTuple, Unpack
 from urllib.parse import quote, unquote, urlencode
 
 import msgspec
@@ -197,6 +197,14 @@ def _shown(parameters: dict[str, str], schema: str) -> str:
 
 
 # What the entry points `postgresql` and `postgres` of `recallite.stores` give.
+
+
+class TenantRow(NamedTuple):
+    """A role of the server that is confined to a scope."""
+
+    role: str
+    scope: str
+    created_at: int
 
 
 def open(address: str, **options: Unpack[StoreOptions]) -> Store:

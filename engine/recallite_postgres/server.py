@@ -15,12 +15,11 @@ from recallite.errors import InvalidInput, NotADatabase, NotFound, StoreError
 from recallite.model.checks import now_us
 from recallite.store.sql.schema import TABLES as SHARED_TABLES
 from recallite.store.sql.schema import Table, table
-from recallite.store.store import TenantRow
 from recallite.system.messages import shown
 from recallite.system.telemetry import logger
 from recallite_postgres.connection import Connections, StoreConnection
 from recallite_postgres.faults import translated
-from recallite_postgres.scheme import PostgresAddress
+from recallite_postgres.scheme import PostgresAddress, TenantRow
 
 # The functions and tables in PostgreSQL.
 

@@ -19,10 +19,10 @@ from recallite.store.columns import Derive, without_deriving
 from recallite.store.sql import maintenance, verifying
 from recallite.store.sql.derived import WordNumbers
 from recallite.store.sql.maintenance import Erased, drop_unused
-from recallite.store.sql.maintenance import unfinished as unfinished_copy
+from recallite.store.sql.meta import unfinished_copy
 from recallite.store.sql.repository import insert_sql
 from recallite.store.sql.verifying import REBUILD, figures, found
-from recallite.store.store import Progress, Store, TenantRow
+from recallite.store.store import Progress, Store
 from recallite.store.transaction import Writer
 from recallite.system.turnstile import Turnstile, gives_way
 from recallite_postgres.connection import (
@@ -47,7 +47,6 @@ from recallite_postgres.repositories import (
     PostgresBlocks,
     PostgresChanges,
     PostgresConditions,
-    PostgresCopying,
     PostgresErasure,
     PostgresRecords,
     PostgresSessions,
@@ -57,7 +56,7 @@ from recallite_postgres.repositories import (
     remove_snapshot,
     snapshot_path,
 )
-from recallite_postgres.scheme import parse_address
+from recallite_postgres.scheme import TenantRow, parse_address
 from recallite_postgres.server import SCHEMA_VERSION, TABLES, grant, prepare, revoke, tenants_in
 
 # A server keeps all locks of all its connections in one table of a fixed size.
@@ -74,7 +73,6 @@ class PostgresTransaction(Writer):
     connection: PostgresConnection
     blocks: PostgresBlocks
     changes: PostgresChanges
-    copying: PostgresCopying
     erasure: PostgresErasure
     records: PostgresRecords
     sessions: PostgresSessions
@@ -314,7 +312,7 @@ class PostgresStore(Store):
             raise StoreError(
                 f"{self.path} is a standby, which is only read: give the address of the primary", "read_only"
             )
-        background = wait and gives_way()
+        background = wait and gives_way.get()
         if background:  # the server gives its locks in the order in which they were asked for
             self._turns.wait_until_free()
         with self._writers, self._begun(lambda writer: writer.begin_writing(locks, wait=wait)) as (writer, raw):
@@ -452,14 +450,20 @@ class PostgresStore(Store):
         raise InvalidInput(f"{self.path} is on a server, which encrypts its disks itself: a key is for files")
 
     def tenants(self) -> list[TenantRow]:
+        """The roles that are confined to a scope, by name."""
         with translated(self._address), self._connections.connection() as raw:
             return tenants_in(raw)
 
     def grant_tenant(self, role: str, scope: str) -> TenantRow:
+        """Let a role use a scope and what is below it, and nothing else; it replaces another scope of that role.
+
+        Raises InvalidInput for a role that is not there, or that nothing confines.
+        """
         with self._granting() as raw:
             return grant(raw, role, scope)
 
     def revoke_tenant(self, role: str) -> None:
+        """Take from a role all that it may do. Raises NotFound if it has no scope."""
         with self._granting() as raw:
             revoke(raw, role)
 
@@ -487,7 +491,7 @@ class PostgresStore(Store):
 
     def _refuse_unfinished(self) -> None:
         with self.read() as reader:
-            mark = reader.copying.mark()
+            mark = reader.meta.copy_mark()
         if mark is not None:
             self._connections.close()
             raise unfinished_copy(self.path, mark)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import builtins
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from recallite.errors import InvalidInput
 from recallite.model import checks
 from recallite.model.records import Plain
 from recallite.plugin import engine_of
-from recallite.store.store import TenantRow
 from recallite.system.messages import shown
+from recallite_postgres.scheme import TenantRow
 
 if TYPE_CHECKING:
     from recallite.memory import Memory
+    from recallite_postgres.store import PostgresStore
 
 
 class Tenant(Plain, frozen=True, kw_only=True):
@@ -41,18 +42,23 @@ class Tenants:
         Raises InvalidInput for a malformed scope, a store that is a file, and a role that is not there or that no
         scope confines: a superuser, the owner of the memory, or one with BYPASSRLS or REPLICATION.
         """
-        return _shown(self._store.grant_tenant(_checked(role), checks.check_scope(scope)))
+        return _shown(self._with_roles().grant_tenant(_checked(role), checks.check_scope(scope)))
 
     def revoke(self, role: str) -> None:
         """Take from a role all that it may do here, also in connections that are open. Raises NotFound if it has none.
 
         What it has written stays.
         """
-        self._store.revoke_tenant(_checked(role))
+        self._with_roles().revoke_tenant(_checked(role))
 
     def list(self) -> builtins.list[Tenant]:
         """All tenants, by the name of the role."""
-        return [_shown(row) for row in self._store.tenants()]
+        return [_shown(row) for row in self._with_roles().tenants()]
+
+    def _with_roles(self) -> PostgresStore:
+        if not hasattr(self._store, "grant_tenant"):
+            raise InvalidInput(f"{self._store.path} is a file, which has no roles: tenants are of a PostgreSQL server")
+        return cast("PostgresStore", self._store)
 
 
 def _checked(role: object) -> str:
@@ -68,6 +74,6 @@ def _shown(row: TenantRow) -> Tenant:
 
 def print_grant(tenant: Tenant) -> None:
     """Print the scope of a role."""
-    from recallite.doors.cli.output import hint
+    from recallite_cli.output import hint
 
     hint(f"{tenant.role} has {tenant.scope} and what is below it")

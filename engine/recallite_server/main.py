@@ -1,20 +1,60 @@
-"""The command `recallite`: what the resident process does not answer goes to the command line of the core."""
+"""The command `recallite`: what the resident process does not answer goes to the command line."""
 
 __all__ = ["main"]
 
 _ANSWERED_WARM = frozenset(("recall", "remember", "mcp", "hook"))
 """The commands that the resident process may answer."""
+_OBJECTS_OF_A_COMMAND = 100_000
+"""A command that makes fewer ends before cycles are collected: a recall makes 80,000, most of them as modules load."""
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command and return its exit code; `arguments` are those of the process unless given."""
+    """Run one command and return its exit code; without `arguments` it is that of this process, which ends after it."""
     import sys
 
-    words = sys.argv[1:] if arguments is None else arguments
+    if arguments is None:
+        return _run_in_own_process(sys.argv[1:])
+    return _run_until_interrupted(arguments)
+
+
+def _run_in_own_process(words: list[str]) -> int:
+    """Run the command of a process that ends after it, without what that makes needless."""
+    import atexit
+    import gc
+    import os
+
+    codes: list[int] = []
+    if not atexit._ncallbacks():  # else they would be left out: what is registered later runs before
+        atexit.register(_end, codes)
+    gc.set_threshold(_OBJECTS_OF_A_COMMAND)
+    # NumPy's BLAS starts a thread per processor, each of which spins for 2^26 cycles before it sleeps unless told so.
+    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
+    codes.append(_run_until_interrupted(words))
+    return codes[0]
+
+
+def _end(codes: list[int]) -> None:
+    """End the process with the exit code of its command, last of all at exit: Python would free each object first."""
+    import os
+    import sys
+
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+    except (OSError, ValueError):
+        return  # Python says so
+    if codes:
+        os._exit(codes[0])
+
+
+def _run_until_interrupted(words: list[str]) -> int:
+    import sys
+
     try:
         return _run(words)
     except KeyboardInterrupt as stop:  # while it loads, above all: a command that runs says itself what it has left
-        loaded = sys.modules.get("recallite.doors.cli.run")
+        loaded = sys.modules.get("recallite_cli.run")
         if loaded is not None:
             code: int = loaded.ended(stop, [*words])
             return code
@@ -34,7 +74,7 @@ def _run(words: list[str]) -> int:
 
         if (code := commands.answered(words)) is not None:
             return code
-    from recallite.doors.cli.run import run
+    from recallite_cli.run import run
 
     code = run(words)
     if not _ANSWERED_WARM.isdisjoint(words):

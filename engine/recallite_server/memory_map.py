@@ -19,7 +19,7 @@ from recallite.memory import Memory
 from recallite.model.checks import now_us
 from recallite.model.filters import Filter, FilterFields
 from recallite.plugin import EngineHandle, engine_of
-from recallite.store.sql.blocks import Commit
+from recallite.store.sql.meta import Commit
 from recallite.store.sql.record_reading import Labels
 from recallite.store.sql.vectors import EmbedderRow
 from recallite.store.transaction import Reader

@@ -40,7 +40,7 @@ OPERATIONS = OperationSet(
             "tokens.revoke", "Remove a token: from now on it admits nobody.",
             group="servers", effect="destroys", call=_TOKENS + "revoke",
             command=Command(
-                "token revoke", "recallite.doors.cli.printers:print_revoked", confirm="Revoke {id}?",
+                "token revoke", "print_revoked", confirm="Revoke {id}?",
                 arguments={"id": Argument("As the list shows it.", "ID")},
             ),
         ),

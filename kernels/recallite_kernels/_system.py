@@ -6,7 +6,6 @@ import contextlib
 import errno
 import os
 import platform
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -87,6 +86,8 @@ def processor() -> str:
 def background_options() -> dict[str, Any]:
     """Arguments of Popen for a process that works behind this one: Ctrl-C is not for it, and no window opens."""
     if sys.platform == "win32":
+        import subprocess
+
         return {"creationflags": subprocess.CREATE_NO_WINDOW | subprocess.BELOW_NORMAL_PRIORITY_CLASS}
     return {"start_new_session": True}
 

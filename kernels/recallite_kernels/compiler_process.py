@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -40,6 +39,8 @@ class CompilerProcess:
     """A process that compiles some kernels, one after another, into the cache of this user."""
 
     def __init__(self, interpreter: str, kernels: Sequence[str]) -> None:
+        import subprocess  # 2 ms, and kernels are compiled once
+
         # Isolated, and with the paths of this process: the same numba, whatever the environment says. Numba takes
         # settings from the current folder, which may be a stranger's.
         same = "; ".join(f"sys.{name} = {getattr(sys, name)!r}" for name in _AS_HERE)

@@ -17,9 +17,8 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from recallite_kernels import _system, cache, compiler_process, native, python_backend
 from recallite_kernels.contract import KernelError
@@ -38,8 +37,7 @@ _answering: Any = SimpleNamespace(**{name: getattr(python_backend, name) for nam
 active = cast(Backend, _answering)
 
 
-@dataclass(frozen=True, slots=True)
-class KernelStatus:
+class KernelStatus(NamedTuple):
     """The `active` backend, the `selected` one, and why they differ or where compiled code is kept (`reason`).
 
     The JIT is active when every kernel of a recall is loaded.

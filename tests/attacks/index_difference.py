@@ -88,7 +88,8 @@ def _words(index: MemoryIndex, ids: NDArray[np.int64], rows: NDArray[np.int64]) 
 
 def _links(index: MemoryIndex, ids: NDArray[np.int64]) -> list[tuple[int, int, float]]:
     """(record, other, strength)."""
-    heads, following, targets, strengths = index.graph.links
+    graph = index.graph
+    heads, following, targets, strengths = graph.heads, graph.nexts, graph.targets, graph.strengths
     found = []
     for row, place in enumerate(heads.tolist()):
         while place >= 0:
@@ -101,7 +102,7 @@ def _links(index: MemoryIndex, ids: NDArray[np.int64]) -> list[tuple[int, int, f
 def _vectors(vectors: VectorIndex, ids: NDArray[np.int64], rows: NDArray[np.int64]) -> list[tuple[Any, ...]]:
     """(record, part, row id, code, scale, sketch) of the records at some rows."""
     found: list[tuple[Any, ...]] = []
-    places = vectors.parts_by_row[0]
+    places = vectors.first_places
     parts, firsts = vectors.parts(rows).tolist(), (places[rows] if len(places) else rows).tolist()
     for row_id, first, count in zip(ids.tolist(), firsts, parts, strict=True):
         for part, place in enumerate(range(first, first + count)):

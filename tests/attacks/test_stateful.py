@@ -6,7 +6,7 @@ from pathlib import Path
 
 from hypothesis import Phase
 
-from recallite.store.sqlite.repositories import SqliteChanges
+from recallite.store.sqlite.transaction import SqliteChanges
 from tests.attacks import stateful
 
 

@@ -60,7 +60,7 @@ def test_a_recall_loads_nothing_that_embeds_what_waits_if_nothing_does(tmp_path)
     opened = "from recallite import Memory\nmemory = Memory('m.db')\n"
     loaded = loaded_by(f"{opened}assert memory.recall('Who likes tea?'); memory.close()", tmp_path)
     assert "recallite.recall.pipeline" in loaded
-    unused = {"recallite.remember.pending", "recallite.remote", "sqlite3", "tempfile", "tomllib"}
+    unused = {"recallite.remember.pending", "recallite.remote", "sqlite3", "subprocess", "tempfile", "tomllib"}
     assert unused.isdisjoint(loaded)
 
 
@@ -74,13 +74,37 @@ def test_help_loads_no_store_and_no_numbers(tmp_path):
 
 
 @pytest.mark.parametrize("words", [["recall", "tea"], ["list"], ["sessions", "list"], ["demo", "--help"]])
-def test_a_command_of_the_core_loads_no_other_package(tmp_path, words):
+def test_a_command_loads_no_package_that_it_does_not_need(tmp_path, words):
     with Memory(tmp_path / "m.db", settings=Settings(embedder="none")) as memory:
         memory.remember("Ada likes tea")
-    code = "import sys; from recallite.doors.cli.run import run; run(sys.argv[1:])"
+    code = "import sys; from recallite_cli.run import run; run(sys.argv[1:])"
     packages = {name.partition(".")[0] for name in loaded_by(code, tmp_path, "--db", tmp_path / "m.db", *words)}
     ours = {name for name in packages if name.startswith("recallite")}
-    assert ours - {"recallite_kernels", "recallite_models"} == {"recallite"}
+    assert ours - {"recallite_kernels", "recallite_models"} == {"recallite", "recallite_cli"}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a file without a name needs tempfile elsewhere")
+def test_a_recall_from_a_snapshot_loads_neither_tempfile_nor_dialects(tmp_path):
+    with Memory(tmp_path / "m.db", settings=Settings(embedder="none")) as memory:
+        memory.remember_many(f"Note {number} of tea" for number in range(1_000))
+    assert (tmp_path / "m.db-index").exists()
+    loaded = loaded_by(COMMAND, tmp_path, "--db", tmp_path / "m.db", "--no-warm", "recall", "tea")
+    assert "recallite.index.snapshot" in loaded
+    assert not {"tempfile", "subprocess", "recallite.compat", "llvmlite"} & loaded
+
+
+def test_a_command_ends_its_process_after_what_was_registered_for_the_exit(tmp_path):
+    ends = "import atexit, sys; from recallite_server.main import main; code = main()\n"
+    ends += "atexit.register(print, 'registered'); sys.stdout.write('kept, '); sys.exit(code)\n"
+    slow = f"class Slow:\n    def __del__(self): print('freed')\nslow = Slow()\n{ends}"
+    for code, arguments, returned in ((slow, ["--version"], 0), (slow, ["nothing"], 2)):
+        done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, cwd=tmp_path)
+        assert done.returncode == returned
+        assert done.stdout.splitlines()[-1] == "kept, registered"
+    before = f"import atexit\natexit.register(print, 'before')\n{slow}"
+    done = subprocess.run([sys.executable, "-c", before, "nothing"], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stdout.splitlines() == ["kept, registered", "before", "freed"]
 
 
 def test_stats_loads_no_model_and_no_compiler(tmp_path):

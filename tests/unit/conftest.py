@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 from msgspec import structs
 
-from recallite.doors.cli import command
+from recallite_cli import command
 from recallite_server.main import main
 from tests.limits import LAST_RESORT_SECONDS
 

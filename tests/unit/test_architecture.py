@@ -23,9 +23,11 @@ FILES = sorted(ENGINE.rglob("*.py"))
 # The packages, and which of the others each may import. The core imports none: it finds what they add by entry points.
 PACKAGES = {
     "recallite": set(), "recallite_bulk": {"recallite"}, "recallite_documents": {"recallite"},
-    "recallite_eval": {"recallite"}, "recallite_notes": {"recallite"}, "recallite_postgres": {"recallite"},
-    "recallite_connect": {"recallite", "recallite_documents", "recallite_notes"},
-    "recallite_server": {"recallite", "recallite_connect"},
+    "recallite_cli": {"recallite"}, "recallite_eval": {"recallite", "recallite_cli"},
+    "recallite_postgres": {"recallite", "recallite_cli"},
+    "recallite_notes": {"recallite", "recallite_cli", "recallite_documents"},
+    "recallite_connect": {"recallite", "recallite_cli", "recallite_documents", "recallite_notes"},
+    "recallite_server": {"recallite", "recallite_cli", "recallite_connect"},
 }  # fmt: skip
 # The wings of the core. A wing may import those after it, and itself. memory.py and aio.py name wings before them for
 # types and inside methods: `Memory.bootstrap` imports the agents when it is called.

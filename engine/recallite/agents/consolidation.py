@@ -17,9 +17,9 @@ from recallite.model.authority import rank_of
 from recallite.model.records import NewRecord, Record, as_seen
 from recallite.model.settings import Consolidation
 from recallite.plugin import EngineHandle
-from recallite.remember.write import write_rows
+from recallite.remember.write import Batch, write_rows
 from recallite.remote import LanguageModel, ask
-from recallite.store.columns import Row
+from recallite.store.columns import Row, RowColumns
 from recallite.store.sql.relations import LinkRow
 from recallite.store.sql.services import CycleRow
 from recallite.store.transaction import Reader, Writer
@@ -219,7 +219,7 @@ class Consolidator(Service):
 
         None if no language model is configured. Raises LanguageModelError if it gives no answer.
         """
-        checked = check_messages(messages, self._engine.settings.write_policy)
+        checked = check_messages(messages, self._engine.write_policy)
         model = self._engine.language_model
         if model is None:
             return None
@@ -367,10 +367,10 @@ class Consolidator(Service):
         new = [row for row, known_id in zip(rows, known, strict=True) if known_id is None]
         # Statements are compared; topics and links are for a caller's texts.
         policy = structs.replace(
-            self._engine.settings.write_policy, merge_strategy="append", topic_cosine=None, link_cosine=None,
+            self._engine.write_policy, merge_strategy="append", topic_cosine=None, link_cosine=None,
             recognise_recalled=False, junk="store",
         )  # fmt: skip
-        new_ids = iter(write_rows(self._engine, new, identity, policy))
+        new_ids = iter(write_rows(self._engine, RowColumns.of(new), identity, policy, "error", Batch.write_all))
         ids = [next(new_ids) if known_id is None else known_id for known_id in known]
         stored = writer.records.find_ids(ids, scope)
         for fact, id in zip(facts, ids, strict=True):

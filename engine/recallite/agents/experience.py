@@ -131,7 +131,7 @@ class Experience(Service):
     def record_recovery(self, *, tool: str, error: str, recovery: str, agent: str | None = None) -> None:
         """Record the recovery from an error of a tool; for each tool and error pattern the latest one is kept."""
         name = checks.check_name(tool, "tool")
-        policy = self._engine.settings.write_policy
+        policy = self._engine.write_policy
         message = policy.clean(_message(error, "error"))
         cure = policy.clean(_message(recovery, "recovery"))
         scope = self._scope(agent)

@@ -281,7 +281,7 @@ class Session(SnapshotService):
 
     def extend(self, messages: Iterable[Mapping[str, Any]], *, created_at: datetime | str | None = None) -> int:
         """Store several messages at the end, all or none; returns the position of the first."""
-        checked = check_messages(messages, self._engine.settings.write_policy)
+        checked = check_messages(messages, self._engine.write_policy)
         now = checks.time_or(created_at, "created_at", checks.now_us())
         with_text = [i for i, message in enumerate(checked) if message.content.strip()]
         rows, identity = self._records([checked[i] for i in with_text], now)
@@ -310,7 +310,7 @@ class Session(SnapshotService):
             )
             for message in messages
         ]  # fmt: skip
-        policy = structs.replace(engine.settings.write_policy, redact=None)  # they are redacted already
+        policy = structs.replace(engine.write_policy, redact=None)  # they are redacted already
         rows = prepare_all(Arguments(new), base=self._opened.scope, max_text_chars=most, policy=policy, messages=True)
         identity = None
         with suppress(EmbedderMismatch):
@@ -377,7 +377,7 @@ class Session(SnapshotService):
 
         Returns the snapshot; None without one, and for a session that has ended already.
         """
-        columns = snapshot_columns(self._engine.settings.write_policy, fields)
+        columns = snapshot_columns(self._engine.write_policy, fields)
         with self._engine.atomic() as writer:
             row_id = writer.sessions.find_id(self._opened.scope, self.id)
             if row_id is None:

@@ -166,7 +166,7 @@ class Semantic(RecordTier):
         With `auto_link` it is linked, as "similar", to at most 10 memories of its scope at cosine 0.85 or more
         (or as `Settings.write` says).
         """
-        policy = self._engine.settings.write_policy
+        policy = self._engine.write_policy
         if not checks.check_flag(auto_link, "auto_link"):
             policy = structs.replace(policy, link_cosine=None)
         elif policy.link_cosine is None:
@@ -262,7 +262,7 @@ class Procedures(Tier[Procedure]):
                 old = writer.records.get(row_id)
                 check_speaker(f"procedure {row.context!r}", old.authority, "change")
                 if (old.text, old.context) != (row.text, row.context):  # closes the old version
-                    writer.records.change_text(row_id, row, embedder_of(writer, [row], identity))
+                    writer.records.change_text(row_id, row, embedder_of(writer, identity, row))
                 changed = ("metadata", "importance", "authority", "updated_at")
                 writer.records.change_columns(row_id, {name: getattr(row, name) for name in changed}, row.tags)
             if success_rate is not None:
@@ -366,7 +366,7 @@ class Episodes(RecordTier, SnapshotService):
         background if it asks the language model; if the store is locked, the next episode runs it.
         """
         values = {"event_type": event_type, "task_id": task_id, "cost": cost, "duration_ms": duration_ms}
-        write = self._engine.settings.write_policy
+        write = self._engine.write_policy
         # Only the links of the write policy: the same text twice is two events.
         policy = WritePolicy(link_cosine=write.link_cosine, most_links=write.most_links)
         record = self._remember(agent, content, values, fields, policy)
@@ -419,7 +419,7 @@ class Episodes(RecordTier, SnapshotService):
             session_id = checks.check_name(session_id, "session_id")
         elif messages is None:
             raise InvalidInput("snapshot needs the messages, or the id of a session that is stored")
-        policy = self._engine.settings.write_policy
+        policy = self._engine.write_policy
         columns = snapshot_columns(policy, fields)
         texts = None if messages is None else [checked.text for checked in check_messages(messages, policy)]
         with self._engine.atomic() as writer:

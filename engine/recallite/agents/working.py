@@ -238,7 +238,7 @@ class Working(Service):
         self._promoted = {key: record for key, record in self._promoted.items() if key[0] in here}
 
     def _write(self, items: Sequence[WorkingItem]) -> None:
-        policy = self._engine.settings.write_policy
+        policy = self._engine.write_policy
         valid = [structs.replace(item, content=policy.clean_json(item.content)) for item in map(_validated, items)]
         text = msgspec.json.encode(valid).decode()
         with self._engine.atomic() as writer:

@@ -1,14 +1,20 @@
-"""Documents as loaders return them, their limits, and the reports of the knowledge base about them."""
+"""Documents as loaders return them, the options of an ingest, and the reports of the knowledge base about documents."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Literal, Protocol, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+import msgspec
 from msgspec import Struct, field
 
 from recallite.errors import DocumentError, DocumentReason
+
+if TYPE_CHECKING:
+    from recallite.model.settings import WritePolicy
 
 Kind = Literal["pdf", "docx", "html", "markdown", "text"]
 BY_EXTENSION: dict[str, Kind] = {
@@ -46,18 +52,21 @@ class Loaded(Struct, frozen=True, kw_only=True, tag=True):
     warnings: list[str] = field(default_factory=list)
 
 
-class DocumentParser(Protocol):
-    """Interface of the extension `document_parser`, which extracts the text of documents within `Limits`."""
+class IngestOptions(NamedTuple):
+    """The options of one ingest."""
 
-    def __enter__(self) -> Self: ...
-
-    def __exit__(self, *fault: object) -> None: ...
-
-    def load(
-        self, data: bytes, name: str, *, media_type: str | None = None, charset: str | None = None,
-        password: str | None = None,
-    ) -> Loaded:  # fmt: skip
-        """Return the text of a document with this name. Raises DocumentError."""
+    scope: str
+    metadata: dict[str, Any] | None
+    name: str | None
+    title: str | None
+    policy: WritePolicy
+    include: Sequence[str]
+    exclude: Sequence[str]
+    password: str | None
+    recursive: bool
+    allow_private_addresses: bool
+    root: Path | None
+    limits: Limits
 
 
 def too_long(max_chars: int) -> DocumentError:
@@ -138,3 +147,13 @@ class DeletedDocument(Struct, frozen=True, kw_only=True):
     id: str
     source: str
     chunks: int
+
+
+def stored_metadata(text: str | None) -> dict[str, Any]:
+    """Return metadata from a column of the store."""
+    return dict(msgspec.json.decode(text)) if text else {}
+
+
+def is_url(source: str) -> bool:
+    """Whether a source is a URL of http or https."""
+    return source.lower().startswith(("http://", "https://"))

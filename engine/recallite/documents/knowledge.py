@@ -16,8 +16,7 @@ from typing import Any, NamedTuple, Unpack
 from msgspec import structs
 
 from recallite.agents.service_base import Service
-from recallite.documents.document import DeletedDocument, Document, Ingested, Limits
-from recallite.documents.ingesting import Ingest, IngestOptions, Progress, stored_metadata
+from recallite.documents.document import DeletedDocument, Document, Ingested, IngestOptions, Limits, stored_metadata
 from recallite.errors import InvalidInput, NotFound
 from recallite.model import checks
 from recallite.model.filters import CHUNK_KIND
@@ -27,6 +26,8 @@ from recallite.recall.request import RecallOptions
 from recallite.remember.document_writing import delete_documents
 from recallite.remember.write import check_policy
 from recallite.store.sql.services import DocumentRow
+from recallite.store.store import Progress
+from recallite.system import plugins
 from recallite.system.asynchrony import AsyncService, awaited
 from recallite.system.messages import shown
 from recallite.system.telemetry import traced
@@ -244,7 +245,7 @@ class Knowledge(Service):
                 seconds=checks.check_finite(seconds, "seconds", minimum=0.001),
             ),
         )  # fmt: skip
-        ingest = Ingest(self._engine, self._base, options, alone=not several)
+        ingest = plugins.load("functions", "ingest")(self._engine, self._base, options, alone=not several)
         documents = ingest.run(sources, on_progress)
         return Ingested(documents=tuple(documents), skipped=tuple(ingest.skipped), seconds=perf_counter() - began)
 

@@ -113,7 +113,8 @@ class Command(NamedTuple):
     - words: "scopes", or "sessions list"; by default the last part of the operation's name
     - show: columns, as "id since:created_at uses:use_count:.0%"; "# WHAT" for a number and what it counts, or
       "# WHAT:attribute; ..." for several; "=" for a value as it is; or a function of `printers`, or "module:function"
-    - json: the one field of the JSON of a number or a text, or "module:function", which makes it of the value
+    - json: the one field of the JSON of a number or a text, or what makes it: a function of `printers`
+      that ends in "_as_json", or "module:function"
     - fails: "empty" for exit code 1 if the value is; or an attribute that tells, as "failed" or "not ok"
     - call: a function of `commands`, or "module:function", in place of the operation's; its docstring is the command's
       help. It takes the memory, or a context to open one itself, options of its own, and other arguments as `**fields`

@@ -43,7 +43,7 @@ TOOL_GROUPS = {
 SERVER_FIRST = "recall remember update forget list_memories search_documents ingest_document search"
 """The tools that hosts are shown first."""
 
-_CALLS, _SHOW = "recallite.doors.calls:", "recallite.doors.cli.printers:"
+_CALLS = "recallite.doors.calls:"
 _MEMORY, _SERVICES = "recallite.doors.tools.memory:", "recallite.doors.tools.services:"
 _SERVER = "recallite.doors.tools.server_tools:"
 # What models may give, with the defaults.
@@ -73,13 +73,13 @@ _FIELDS = {
     "indexed": Argument("Keep it out of recall: get and list show it.", flags=" /--not-indexed"),
 }
 _TASK = Argument("The task it belongs to.", "ID", "--task")
-# As in recallite.review.audit, which is loaded when it is used.
+# As in recallite_eval.audit, which is loaded when it is used.
 _CHECKS = (
     "duplicates", "near-duplicates", "contradictions", "stale", "expired", "secrets", "instructions", "junk",
     "superseded", "replaced-by-rule", "unjudged", "diverged",
 )  # fmt: skip
 _VERIFICATION = Command(
-    show="print_verification", json=_SHOW + "verification_as_json", fails="not ok", bar=("checking", "memories"),
+    show="print_verification", json="verification_as_json", fails="not ok", bar=("checking", "memories"),
 )  # fmt: skip
 
 OPERATIONS: tuple[Operation, ...] = (
@@ -113,7 +113,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "get", "Show memories. With --json one is an object, several are an array.",
         group="memories", http="GET /memories/{id}", call=_CALLS + "get",
-        command=Command(each="id", show="print_records", json=_SHOW + "one_or_all"),
+        command=Command(each="id", show="print_records", json="records_as_json"),
         tools=Tool(SERVER, "fetch", _OF_ONE, _SERVER + "fetch", title="Fetch", hints="plain"),
     ),
     Operation(
@@ -211,7 +211,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "recall", "Find the memories that answer a question, best first.",
         group="recall", http="POST /recall", command=Command(
-            call="recall", show="print_answers", json=_SHOW + "answers_as_json", fails="failed", arguments={
+            call="recall", show="print_answers", json="answers_as_json", fails="failed", arguments={
                 "query": Argument(
                     "The question. Without it, each line of standard input or of --file is one.", "QUERY"
                 ),
@@ -398,7 +398,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "Read documents, and store what is new or has changed. What was left out is reported on standard error.",
         group="documents", http="POST /documents", effect="writes", call=_CALLS + "ingest", status=201, raw=True,
         command=Command(
-            "knowledge ingest", "print_ingestion", _SHOW + "ingestion_as_json", "failed",
+            "knowledge ingest", "print_ingestion", "ingestion_as_json", "failed",
             call="ingest", of="recallite.documents.knowledge:Knowledge.ingest", within=True, create=True,
             bar=("ingesting", "documents"), arguments={
                 "sources": Argument("Files, folders and http(s) URLs; - is standard input.", "SOURCE", kind="argument"),
@@ -429,7 +429,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "knowledge.search", "Find passages, best first, with path:line or page.",
         group="documents", http="POST /documents/search",
         command=Command(
-            "knowledge search", "print_passages", _SHOW + "passages_as_json", "empty", call="search", within=True,
+            "knowledge search", "print_passages", "passages_as_json", "empty", call="search", within=True,
             arguments={"budget": Argument("Print Markdown for a prompt of at most this many tokens.", "TOKENS")},
         ),
         tools=(
@@ -519,7 +519,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "experience.tips", "Show what worked before, a sentence a line.", group="agents",
         command=Command(
-            "experience tips", "print_tips", _SHOW + "tips_as_json", "empty", within=True, arguments={
+            "experience tips", "print_tips", "tips_as_json", "empty", within=True, arguments={
                 "task_type": Argument("Only for this type of task.", "TYPE", kind="option", default=None),
                 "tool": Argument("The tool that failed; with --error.", "NAME"),
                 "error": Argument("Its error message; with --tool.", "TEXT"),

@@ -60,8 +60,11 @@ class QueryCache:
         coder = self._coder if tokens else None
         with self._lock:
             embedded = {query: self._cached[query] for query in queries if query in self._cached}
-        complete = {query for query, found in embedded.items() if coder is None or found.tokens is not None}
-        if missing := [query for query in dict.fromkeys(queries) if query not in complete]:
+        if missing := [
+            query
+            for query in dict.fromkeys(queries)
+            if query not in embedded or (coder is not None and embedded[query].tokens is None)
+        ]:
             of_each: Sequence[QueryTokens | None] = [None] * len(missing)
             if coder is None:
                 vectors = embed_checked(self._embedder, missing)

@@ -5,19 +5,21 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import time
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from recallite.embedding.protocol import NO_PREFIXES, Embedder, Prefixed, Prefixes
 from recallite.errors import EmbedderError, InvalidInput, RecalliteError
 from recallite.model.environment import ModelAddress, named_embedder
 from recallite.system import plugins
+from recallite.system.folders import stamp_of
+from recallite.system.local_socket import is_private
 from recallite.system.messages import shown
 
 _INSTANT, _MULTILINGUAL = "instant", "multilingual"
@@ -150,10 +152,11 @@ def instant() -> Embedder:
 # The description of a model: from Recallite's manifest, or from a folder with the files of sentence-transformers.
 Pooling = Literal["mean", "cls"]
 REINSTALL = "restore the file, or reinstall recallite"
+_SHA256_CHARS = 64
+_STEADY_NS = 2 * 10**9
 
 
-@dataclass(frozen=True)
-class ModelFolder:
+class ModelFolder(Struct, frozen=True):
     """Files and settings that run a model. Hashes come from the manifest; there are none without one.
 
     `sha256` is that of the model as one file, whatever files it is in. `prefixes` go before a query and a document.
@@ -177,9 +180,34 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
+def known_sha256(path: Path) -> str:
+    """Hex digest of a file, kept in the user's cache for the state that the file is in: a model takes 20 ms or more."""
+    from recallite_kernels.cache import root
+
+    status = path.stat()
+    state = f"{path.resolve()}\0{stamp_of(status)}".encode("utf-8", "surrogateescape")
+    # A file that has just changed may change again within one tick of the clock that gives it its times.
+    steady = time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns) > _STEADY_NS
+    folder = root() if steady else None
+    if folder is None:
+        return sha256(path)
+    kept = folder / "models" / hashlib.blake2b(state, digest_size=16).hexdigest()
+    with suppress(OSError, ValueError):
+        if is_private(str(kept.parent)) and len(digest := kept.read_text("ascii")) == _SHA256_CHARS:
+            return digest
+    digest = sha256(path)
+    with suppress(OSError):  # such as a home that is read-only
+        kept.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if is_private(str(kept.parent)):
+            part = kept.with_suffix(f".{os.getpid()}")
+            part.write_text(digest, "ascii")
+            part.replace(kept)
+    return digest
+
+
 def verify(path: Path, expected: str) -> None:
     """Raise EmbedderError if the file's sha256 is not `expected`."""
-    if (digest := sha256(path)) != expected:
+    if (digest := known_sha256(path)) != expected:
         raise EmbedderError(
             f"{path} is not what its manifest says (sha256 {digest[:16]}…, not {expected[:16]}…): {REINSTALL}",
             "invalid_model",
@@ -192,7 +220,8 @@ def verified_sha256(folder: ModelFolder) -> str:
         verify(path, expected)
     if folder.sha256 is not None:
         return folder.sha256
-    parts = [sha256(path) for path in sorted(folder.model.parent.glob(f"{folder.model.name}*"))]  # weights beside it
+    files = sorted(folder.model.parent.glob(f"{folder.model.name}*"))  # weights may be beside it
+    parts = [*map(known_sha256, files)]
     return parts[0] if len(parts) == 1 else hashlib.sha256("".join(parts).encode()).hexdigest()
 
 

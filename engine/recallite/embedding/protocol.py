@@ -216,8 +216,10 @@ def embed_document_tokens(
 
 def embed_checked(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float32]:
     """`embedder.embed(texts)`, checked against the protocol: shape, finite, unit rows. Raises EmbedderError."""
+    import numpy as np
+
     with _faults_of(embedder):
-        vectors = embedder.embed(texts)
+        vectors = np.asarray(embedder.embed(texts), np.float32)
     return _unit_rows(embedder, vectors, len(texts))
 
 
@@ -225,20 +227,21 @@ def embed_tokens_checked(
     embedder: TokenEmbedder, texts: Sequence[str]
 ) -> tuple[NDArray[np.float32], Sequence[QueryTokens]]:
     """`embedder.embed_query_tokens(texts)`, checked against the protocol. Raises EmbedderError."""
+    import numpy as np
+
     plain: Any = embedder
     with _faults_of(plain):
-        vectors, tokens = embedder.embed_query_tokens(texts)
+        rows, tokens = embedder.embed_query_tokens(texts)
+        vectors = np.asarray(rows, np.float32)
         shapes = [(found.codes.shape, (len(found.places), -(-found.width // 64))) for found in tokens]
     if len(shapes) != len(texts) or any(shape != expected for shape, expected in shapes):
         raise EmbedderError(f"{plain.name}.embed_query_tokens returned {shapes}: return codes and places of each text")
     return _unit_rows(plain, vectors, len(texts)), tokens
 
 
-def _unit_rows(embedder: Embedder, rows: object, count: int) -> NDArray[np.float32]:
+def _unit_rows(embedder: Embedder, vectors: NDArray[np.float32], count: int) -> NDArray[np.float32]:
     import numpy as np
 
-    with _faults_of(embedder):
-        vectors = np.asarray(rows, np.float32)
     expected = (count, embedder.dimension)
     if vectors.shape != expected:
         message = f"{embedder.name}.embed returned shape {vectors.shape} for {expected}: return one row a text"

@@ -98,14 +98,16 @@ class Growable(Generic[Scalar]):
         """Append rows that are all `value`; zeros take no memory where nothing was written before."""
         size = len(self.array)
         stop = size + rows
-        self.reserve(stop)
+        if stop > len(self._data):
+            self.reserve(stop)
         self._data[size : stop if value else min(stop, self._written)] = value
         self.array, self._written = self._data[:stop], max(self._written, stop if value else 0)
 
     def claim(self, rows: int) -> NDArray[Scalar]:
         """Append rows that the caller fills, and return them."""
         first = len(self.array)
-        self.reserve(first + rows)
+        if first + rows > len(self._data):
+            self.reserve(first + rows)
         self.array = self._data[: first + rows]
         self._written = max(self._written, first + rows)
         return self.array[first:]
@@ -192,6 +194,7 @@ class NarrowColumn(Growable[Any]):
 
     def __init__(self) -> None:
         super().__init__(_TYPES[0])
+        self._greatest = _GREATEST[self._data.dtype]
 
     def get(self, rows: NDArray[np.int64] | int) -> NDArray[np.int64]:
         """The numbers of some rows, int64."""
@@ -206,12 +209,13 @@ class NarrowColumn(Growable[Any]):
         """Replace the numbers of some rows."""
         super().put(rows, self._fitted(values))
 
+    def adopt(self, saved: Growable[Any]) -> None:
+        """Take over the rows and the capacity of another, of whichever width."""
+        super().adopt(saved)
+        self._greatest = _GREATEST[self._data.dtype]
+
     def _takes(self, saved: NDArray[Any]) -> bool:
         return saved.dtype in _TYPES and saved.ndim == 1
-
-    @property
-    def _greatest(self) -> int:
-        return _GREATEST[self._data.dtype]
 
     def _fitted(self, values: NDArray[Any]) -> NDArray[Any]:
         """The values with the greatest number for NEVER; the own type is widened where one needs it."""
@@ -226,7 +230,7 @@ class NarrowColumn(Growable[Any]):
                     room, numbers = len(self._data) // 2, self.array
                     none = np.flatnonzero(numbers == self._greatest)
                     self._data = self.array = np.empty(0, dtype=wider)
-                    self._written = 0
+                    self._written, self._greatest = 0, _GREATEST[self._data.dtype]
                     self.reserve(max(room, len(numbers)))
                     super().extend(numbers)
                     self._data[none] = self._greatest
@@ -248,10 +252,8 @@ class SparseColumn:
         """The rows that have a value, ascending."""
         return self._rows.array.astype(np.int64)
 
-    @property
-    def values(self) -> NDArray[np.int64]:
-        """The values of `rows`."""
-        return self._values.array
+    values: NDArray[np.int64] = filled("_values")
+    """The values of `rows`."""
 
     def up_to(self, limit: int) -> NDArray[np.int64]:
         """The rows with a value of at most `limit`, ascending."""

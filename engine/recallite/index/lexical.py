@@ -91,11 +91,6 @@ class LexicalIndex(IndexPart):
         if end != len(postings) or not ((postings[1:] > postings[:-1]) | begins[1:-1]).all():
             raise ValueError("postings of a word are not in the order of their rows")
 
-    @property
-    def sealed_terms(self) -> int:
-        """The number of terms in all segments but the tail's."""
-        return int(self.segments[-2]) if self._tail_segment else len(self.terms)
-
     def _terms_of(self, segment: int) -> NDArray[np.int32]:
         return self.terms[self.segments[segment] : self.segments[segment + 1]]
 
@@ -114,26 +109,39 @@ class LexicalIndex(IndexPart):
         self._tail_terms.reserve(postings)
         self._tail_counts.reserve(postings)
 
-    def append(self, block: TermBlock, live: NDArray[np.uint8]) -> None:
+    def append(self, block: TermBlock, ids: NDArray[np.int64], live: NDArray[np.uint8]) -> None:
         """Append the words of the next rows to the tail; they are found when `invert` has been called.
 
-        `live` marks the rows that count in the statistics.
+        The rows are those of the records `ids`: one that the block lacks has no words. `live` marks the rows that count
+        in the statistics.
         """
+        if not np.array_equal(block.ids, ids):
+            lengths, known = np.diff(block.offsets), np.isin(block.ids, ids)
+            present, own = np.repeat(known, lengths), np.zeros(len(ids), dtype=np.int64)
+            own[np.searchsorted(ids, block.ids[known])] = lengths[known]
+            offsets = np.concatenate([[0], np.cumsum(own)]).astype(np.int64)
+            block = TermBlock(ids, block.terms[present], block.counts[present], offsets)
         sizes = block.offsets[1:] - block.offsets[:-1]
         filled = sizes.nonzero()[0]
-        counts = block.counts & np.uint8(MOST)
+        frequencies = block.counts & np.uint8(MOST)
         lengths = np.zeros(len(sizes), dtype=np.float32)
         if len(filled):
-            lengths[filled] = np.add.reduceat(counts, block.offsets[filled], dtype=np.int64)
+            lengths[filled] = np.add.reduceat(frequencies, block.offsets[filled], dtype=np.int64)
         named = (block.counts & NAME).nonzero()[0]
         if len(named) and not len(self._speakers.array):
             self._speakers.extend_with(-1, len(self))
         if len(named) or len(self._speakers.array):
-            self._speakers.extend(_speakers(block, named))
+            # The words of a name, the second after the first.
+            speakers = np.full((len(ids), 2), -1, dtype=np.int32)
+            if len(named):
+                owners = np.searchsorted(block.offsets, named, side="right") - 1
+                again = np.append(False, owners[1:] == owners[:-1]).astype(np.int64)
+                speakers[owners, again] = block.terms[named]
+            self._speakers.extend(speakers)
         self._lengths.extend(lengths)
         self.live_words += float(lengths[live[: len(lengths)] == 1].sum(dtype=np.float64))
         self._tail_terms.extend(block.terms)
-        self._tail_counts.extend(counts)
+        self._tail_counts.extend(frequencies)
         self._tail_offsets.extend(block.offsets[1:] + self._tail_offsets.array[-1])
 
     def discount(self, rows: NDArray[np.int64]) -> None:
@@ -213,16 +221,6 @@ class LexicalIndex(IndexPart):
         self._append_segment(terms, starts)
 
 
-def _speakers(block: TermBlock, names: NDArray[np.int64]) -> NDArray[np.int32]:
-    """The words with these indices, which are names, by record: int32 (records, 2), the second after the first."""
-    speakers = np.full((len(block.ids), 2), -1, dtype=np.int32)
-    if len(names):
-        owners = np.searchsorted(block.offsets, names, side="right") - 1
-        again = np.append(False, owners[1:] == owners[:-1]).astype(np.int64)
-        speakers[owners, again] = block.terms[names]
-    return speakers
-
-
 # The statistics that BM25 needs of the records that a handle may see.
 
 _NOTHING = np.empty(0, dtype=np.int64)
@@ -246,13 +244,10 @@ class CorpusStatistics:
         open_mask: NDArray[np.uint8] = _EVERY_ROW,
         held_mask: NDArray[np.uint8] | None = None,
     ) -> None:
-        self.records, self.words = records, words
+        self.records = records
+        # Words of the average record.
+        self.average_length = words / records if records and words > 0 else 1.0
         self.frequencies = counts, open_mask, _EVERY_ROW if held_mask is None else held_mask
-
-    @property
-    def average_length(self) -> float:
-        """Words of the average record."""
-        return self.words / self.records if self.records and self.words > 0 else 1.0
 
 
 class TermCounts:
@@ -270,7 +265,9 @@ class TermCounts:
         """The counts for an index that has grown, or not."""
         now = words.sealings, len(words)
         if now != self._of:
-            self._counts.truncate(words.sealed_terms if now[0] == self._of[0] else 0)
+            # Those of all segments but the tail's hold.
+            sealed = int(words.segments[-2]) if words._tail_segment else len(words.terms)
+            self._counts.truncate(sealed if now[0] == self._of[0] else 0)
             self._counts.extend_with(kernels.UNCOUNTED, len(words.terms) - len(self._counts))
             self._of = now
         return self._counts.array

@@ -15,7 +15,6 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from recallite.index.vectors import VectorIndex
 from recallite.store.sql.blocks import Blocks, TermBlock, TokenBlock
@@ -89,12 +88,12 @@ def _words(reader: Reader, index: MemoryIndex) -> RangeQueue:
         first, stop = len(words), int(np.searchsorted(table.ids, ranges[number][1], side="right"))
         if not first:
             words.reserve(len(table), len(ranges) * len(block.terms))
-        words.append(aligned(block, table.ids[first:stop]), table.open[first:stop])
+        words.append(block, table.ids[first:stop], table.open[first:stop])
 
     def finish() -> None:
         first = len(words)
         if first < len(table):
-            words.append(aligned(_NO_WORDS, table.ids[first:]), table.open[first:])
+            words.append(_NO_WORDS, table.ids[first:], table.open[first:])
         index.before_inverting()
         words.invert()
 
@@ -140,19 +139,6 @@ def _readers(
         with opening as second, second.blocks.reading_all():
             same = second.changes.matches(reader.changes.commit())
             yield [reader, second] if same else [reader]
-
-
-def aligned(block: TermBlock, ids: NDArray[np.int64]) -> TermBlock:
-    """The block with exactly the records `ids`: a record without words gets an empty list."""
-    if np.array_equal(block.ids, ids):
-        return block
-    lengths = np.diff(block.offsets)
-    known = np.isin(block.ids, ids)
-    present = np.repeat(known, lengths)
-    sizes = np.zeros(len(ids), dtype=np.int64)
-    sizes[np.searchsorted(ids, block.ids[known])] = lengths[known]
-    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    return TermBlock(ids, block.terms[present], block.counts[present], offsets)
 
 
 # Ranges of a store: several threads read them, and one at a time appends their blocks, in order.

@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import reduce
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any, TypeVar
 
 import numpy as np
@@ -21,15 +21,15 @@ from msgspec import structs
 from numpy.typing import NDArray
 
 from recallite.errors import InvalidInput
-from recallite.index.graph import RecordGraph
 from recallite.index.growable import IndexPart
 from recallite.index.lexical import CorpusStatistics, LexicalIndex, TermCounts
-from recallite.index.loading import aligned, load
+from recallite.index.loading import load
 from recallite.index.snapshot import UNFIT, Snapshot, SnapshotManager
-from recallite.index.table import INSTRUCTION, RecordTable, RowFilter
+from recallite.index.table import INSTRUCTION, RecordGraph, RecordTable, RowFilter
 from recallite.index.vectors import TokenIndex, VectorIndex
 from recallite.model.filters import And, Comparison, Expression, Filter, Not, Versions
-from recallite.store.sql.blocks import Change, Commit, LinkBlock
+from recallite.store.sql.blocks import LinkBlock
+from recallite.store.sql.meta import Change, Commit
 from recallite.store.transaction import Reader
 from recallite.system.numerics import kernels
 
@@ -199,7 +199,7 @@ class MemoryIndex:
             if (key[0] == "listing" and self._touched)
             or (only_added and (key[0] in _OUTLIVE_ADDITION or (key[0] == "selection" and entry[0] is None)))
         }
-        self._value_bytes = sum(size for _, size in self._values.values())
+        self._value_bytes = sum(map(itemgetter(1), self._values.values()))
 
     def describe(self) -> dict[str, Any]:
         """Figures for `stats`."""
@@ -236,15 +236,15 @@ class MemoryIndex:
 
     def catch_up(self, reader: Reader) -> bool:
         """Update to the commit that `reader` sees; False where the index was there, or further, already."""
-        if reader.uncommitted:  # it may be rolled back, and other threads share the index
+        if reader.began is not None and reader.uncommitted:  # it may be rolled back, and other threads share the index
             raise InvalidInput(
                 "memories that were written inside transaction() can be recalled after it: recall before the first "
                 "write, or use get() and list()"
             )
-        if self._contains(reader):
+        if self.commit is not None and reader.changes.contained_in(self.commit):
             return False
-        with self.lock.writing():
-            if not self._contains(reader):
+        with self.lock.writing():  # another thread may have updated it meanwhile
+            if self.commit is None or not reader.changes.contained_in(self.commit):
                 self._update(reader)
         return True
 
@@ -277,7 +277,7 @@ class MemoryIndex:
                         self._snapshots.refused()
             if changes is None and self.commit is not None:
                 changes = reader.changes.since(self.commit)
-            if changes is not None and {"insert"}.issuperset([change.operation for change in changes]):
+            if changes is not None and {"insert"}.issuperset(map(attrgetter("operation"), changes)):
                 others = self.table.others
             if changes is None or not self._apply(reader, changes):
                 self._load(reader)
@@ -296,9 +296,6 @@ class MemoryIndex:
     def matches(self, reader: Reader) -> bool:
         """Whether it is at exactly the commit that `reader` sees."""
         return self.commit is not None and reader.changes.matches(self.commit)
-
-    def _contains(self, reader: Reader) -> bool:
-        return self.commit is not None and reader.changes.contained_in(self.commit)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All parts as arrays, for a snapshot. Call it in `lock.reading()`; valid while `version` is unchanged."""
@@ -342,7 +339,8 @@ class MemoryIndex:
         load(reader, another, self, embedder)
         self._load_links(reader.blocks.within(self.scope).links())
         for first in range(0, len(self.table), _FRAMES_AT_ONCE):
-            self._read_frames(reader, self.table.ids[first : first + _FRAMES_AT_ONCE])
+            some = self.table.ids[first : first + _FRAMES_AT_ONCE]
+            self.table.put_frames(some, reader.statements.frames(some))
         self.table.put_standing(reader.records.standing())
         if self._snapshots is not None and self.scope == "/":
             self._snapshots.loaded(self)
@@ -395,10 +393,11 @@ class MemoryIndex:
             rows = self.table.known_rows(columns.ids)
             self.graph.remove(rows)
             self.table.overwrite(columns)
-            self._read_frames(reader, columns.ids)  # a change of kind changes them
+            self.table.put_frames(columns.ids, reader.statements.frames(columns.ids))  # a change of kind changes them
             self.graph.insert(rows)
         if stated := touched["frames"] - new:
-            self._read_frames(reader, np.array(sorted(self._held(stated)), np.int64))
+            changed_ids = np.array(sorted(self._held(stated)), np.int64)
+            self.table.put_frames(changed_ids, reader.statements.frames(changed_ids))
         if new or touched["update"]:
             ids = sorted(new | touched["update"])
             self.table.put_standing(reader.records.standing(ids), ids)
@@ -422,20 +421,17 @@ class MemoryIndex:
         ids = columns.ids.tolist()
         rows = self.table.append(columns)
         self.table.order_tags()
-        self._read_frames(reader, columns.ids)
-        self.words.append(aligned(reader.blocks.terms(ids), columns.ids), self.table.open[rows])
+        self.table.put_frames(columns.ids, reader.statements.frames(columns.ids))
+        self.words.append(reader.blocks.terms(ids), columns.ids, self.table.open[rows])
         self.words.invert()
         self.graph.append(rows)
         if self.vectors is not None and self.embedder_id is not None:
             self.vectors.add_rows(len(self.table))
             block = reader.blocks.vectors(self.embedder_id, self.vectors.dimension, ids)
-            first = len(self.vectors)
+            first = len(self.vectors.scales)
             self.vectors.extend(block, self.table.rows_of)
-            added = self.vectors.ids(np.arange(first, len(self.vectors)))
+            added = self.vectors.ids(np.arange(first, len(self.vectors.scales)))
             self.tokens.extend(added, reader.blocks.token_codes(added))
-
-    def _read_frames(self, reader: Reader, ids: NDArray[np.int64]) -> None:
-        self.table.put_frames(ids, reader.statements.frames(ids))
 
     def read_waiting_frames(self, reader: Reader, rows: NDArray[np.int64]) -> bool:
         """Read the frames of the rows that wait to be compared; returns whether there were any new ones."""
@@ -549,7 +545,10 @@ def view_of(
             float(statistics.records), *statistics.frequencies,
         ),
         _vectors(index, mask),
-        kernels.Graph(graph.previous, graph.next, table.sources, *graph.links, _NO_MASK if mask is None else mask),
+        kernels.Graph(
+            graph.previous, graph.next, table.sources, graph.heads, graph.nexts, graph.targets, graph.strengths,
+            _NO_MASK if mask is None else mask,
+        ),
         kernels.Records(
             table.ids, table.created_at, table.importance, table.moments, table.moments_until, table.resolved,
             table.authorities, words.speakers,
@@ -561,7 +560,7 @@ def view_of(
 
 def _vectors(index: MemoryIndex, mask: NDArray[np.uint8] | None) -> kernels.Vectors:
     vectors = _NO_VECTORS if index.vectors is None else index.vectors
-    n, sketches = len(vectors), vectors.sketches
+    n, sketches = len(vectors.scales), vectors.sketches
     admitted = None if mask is None else vectors.admitted(mask)
     visible = n if admitted is None else int(np.count_nonzero(admitted))
     indices, masks = _NONE, np.empty(0, dtype=np.uint16)
@@ -575,8 +574,8 @@ def _vectors(index: MemoryIndex, mask: NDArray[np.uint8] | None) -> kernels.Vect
             packed = np.packbits(admitted, bitorder="little")
             masks.view(np.uint8)[: len(packed)] = packed
     return kernels.Vectors(
-        sketches, masks, indices, visible, *vectors.parts_by_row, vectors.owners_by_vector, vectors.codes,
-        vectors.scales, vectors.residuals, index.tokens.starts, index.tokens.codes,
+        sketches, masks, indices, visible, vectors.first_places, vectors.parts_of_rows, vectors.owners_by_vector,
+        vectors.codes, vectors.scales, vectors.residuals, index.tokens.starts, index.tokens.codes,
     )  # fmt: skip
 
 

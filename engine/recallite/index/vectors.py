@@ -6,9 +6,8 @@ originals stay in the store.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +16,7 @@ from recallite.index.growable import Growable, IndexPart, check_lengths, check_o
 from recallite.store.sql.blocks import TokenBlock
 from recallite.store.sql.vectors import PackedVectors
 from recallite.system.numerics import kernels
-from recallite.system.parallel import blocks
 
-# Waking another thread takes 0.05 ms, in which one thread scans 20,000 rows.
-_SMALLEST_BLOCK = 100_000
 ALIKE = 100_000
 """The number of visible vectors up to which the shortlist has one size."""
 
@@ -31,17 +27,6 @@ def shortlist_size(vectors: int, wanted: int) -> int:
     On 100,000 real MiniLM vectors recall@10 is 0.995 with 400 and 0.998 with 800; it falls slowly with n.
     """
     return max(4 * wanted, 800, int(800 * (vectors / ALIKE) ** 0.5))
-
-
-class Shortlist(NamedTuple):
-    """Indices int64 (q, s) of each query's nearest sketches with their distances uint16 (q, s), nearest first.
-
-    `size` is how many are wanted from all blocks together.
-    """
-
-    indices: NDArray[np.int64]
-    distances: NDArray[np.uint16]
-    size: int
 
 
 class VectorIndex(IndexPart):
@@ -55,6 +40,10 @@ class VectorIndex(IndexPart):
     residuals: NDArray[np.int8] = filled("_residuals")
     # The record row of each vector; empty while vector i belongs to row i.
     owners_by_vector: NDArray[np.int64] = filled("_owners")
+    # By record row: the index of its first part, -1 for none, and the number of its parts, which are adjacent; empty
+    # while vector i belongs to row i.
+    first_places: NDArray[np.int64] = filled("_first_place")
+    parts_of_rows: NDArray[np.int32] = filled("_parts")
 
     def __init__(self, dimension: int) -> None:
         self.dimension = dimension
@@ -70,7 +59,6 @@ class VectorIndex(IndexPart):
         self._run_places = Growable(np.int64)
         self._run_offsets = Growable(np.int64)
         self.has_parts = False
-        # By record row: the index of its first part, -1 for none, and the number of its parts, which are adjacent.
         self._first_place = Growable(np.int64)
         self._parts = Growable(np.int32)
 
@@ -126,42 +114,22 @@ class VectorIndex(IndexPart):
 
     def extend(self, block: PackedVectors, rows_of: Callable[[NDArray[np.int64]], NDArray[np.int64]]) -> None:
         """Append vectors; `rows_of` maps record ids to rows. The parts of a record are adjacent."""
-        first = len(self)
-        self.append(block)
-        self.settle(first, block.ids, rows_of(block.owners))
-
-    def append(self, block: PackedVectors) -> None:
-        """Append vectors before their records have rows; `settle` must follow."""
-        self._append_sketches(block.sketches)
-        self._codes.extend(block.codes)
-        self._scales.extend(block.scales)
-        self._residuals.extend(block.residuals)
-
-    def _append_sketches(self, sketches: NDArray[np.uint64]) -> None:
-        """Append sketches, first where the last block has room."""
-        lane = len(self) % kernels.LANES
-        room = kernels.LANES - lane if lane else 0
-        if lane:
-            self._sketches.array[-1, :, lane : lane + len(sketches[:room])] = sketches[:room].T
-        self._sketches.extend(kernels.sketch_blocks(np.array(sketches[room:], order="C")))
-
-    def settle(self, first: int, ids: NDArray[np.int64], owners: NDArray[np.int64]) -> None:
-        """Name the vectors from `first` on: their row ids, and the rows of their records, -1 for none."""
+        first, ids, owners = len(self.scales), block.ids, rows_of(block.owners)
+        sketches, codes, scales, residuals = block.sketches, block.codes, block.scales, block.residuals
         known = owners >= 0
         if not known.all():  # a record is missing: `verify` names it
-            kept = first + np.flatnonzero(known)
-            sketches = self._sketches.array[kept // kernels.LANES, :, kept % kernels.LANES]
-            self._sketches.truncate(-(-first // kernels.LANES))
-            buffers: tuple[Growable[Any], ...] = self._codes, self._scales, self._residuals
-            remaining = [buffer.array[kept] for buffer in buffers]
-            for buffer in buffers:
-                buffer.truncate(first)
-            self._append_sketches(sketches)
-            for buffer, rows in zip(buffers, remaining, strict=True):
-                buffer.extend(rows)
-            ids, owners = ids[known], owners[known]
+            ids, owners, sketches = ids[known], owners[known], sketches[known]
+            codes, scales, residuals = codes[known], scales[known], residuals[known]
         if not len(owners):
             return
+        lane = first % kernels.LANES
+        room = kernels.LANES - lane if lane else 0
+        if lane:  # first where the last block has room
+            self._sketches.array[-1, :, lane : lane + len(sketches[:room])] = sketches[:room].T
+        self._sketches.extend(kernels.sketch_blocks(np.array(sketches[room:], order="C")))
+        self._codes.extend(codes)
+        self._scales.extend(scales)
+        self._residuals.extend(residuals)
         vectors = np.arange(first, first + len(owners), dtype=np.int64)
         offsets = ids - vectors
         before = self._run_offsets.array[-1:] if len(self._run_offsets.array) else offsets[:1] - 1
@@ -198,45 +166,26 @@ class VectorIndex(IndexPart):
         if not self._aligned:
             self._list_rows()
 
-    def shortlist_tasks(
+    def nearest(
         self, queries: NDArray[np.float32], allowed: NDArray[np.int64] | None, count: int
-    ) -> list[Callable[[], Shortlist]]:
-        """The scan for the vectors that may be among the `count` nearest of each query, as tasks to run in parallel.
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """The `count` vectors nearest to each query by their codes (q, count), best first, and their cosines.
 
         queries float32 (q, dimension) of unit length; `allowed` vectors, ascending, or None for all.
         """
         visible = len(self) if allowed is None else len(allowed)
         if not visible:
-            return []
-        if visible <= kernels.SCAN_ALL:
-            vectors = np.arange(visible, dtype=np.int64) if allowed is None else allowed
-            everything = np.tile(vectors, (len(queries), 1))
-            return [lambda: Shortlist(everything, np.zeros(everything.shape, dtype=np.uint16), visible)]
-        sketches, size = kernels.sketch(queries), shortlist_size(visible, count)
-
-        def scan(start: int, stop: int) -> Shortlist:
-            near = kernels.hamming_shortlist(sketches, self._sketches.array, allowed, start, stop, size, checked=True)
-            return Shortlist(*near, size)
-
-        return [partial(scan, start, stop) for start, stop in blocks(visible, _SMALLEST_BLOCK, per_thread=2)]
-
-    def rescore(
-        self, queries: NDArray[np.float32], shortlists: Sequence[Shortlist], count: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """The `count` nearest of what `shortlist_tasks` found (q, count), best first, and their cosines."""
-        if not shortlists:
             nothing = np.empty((len(queries), 0))
             return nothing.astype(np.int64), nothing.astype(np.float32)
-        near = np.concatenate([shortlist.indices for shortlist in shortlists], axis=1)
-        distances = np.concatenate([shortlist.distances for shortlist in shortlists], axis=1)
-        return kernels.rescore_shortlist(
-            queries, self.codes, self.scales, near, distances, shortlists[0].size, count, checked=True
-        )
-
-    @property
-    def parts_by_row(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """The index of the first part by record row and the number of parts; empty while row r has vector r, if any."""
-        return self._first_place.array, self._parts.array
+        if visible <= kernels.SCAN_ALL:
+            size, vectors = visible, np.arange(visible, dtype=np.int64) if allowed is None else allowed
+            near = np.tile(vectors, (len(queries), 1))
+            distances = np.zeros(near.shape, dtype=np.uint16)
+        else:
+            sketches, size = kernels.sketch(queries), shortlist_size(visible, count)
+            scanned = self._sketches.array, allowed, 0, visible
+            near, distances = kernels.hamming_shortlist(sketches, *scanned, size, checked=True)
+        return kernels.rescore_shortlist(queries, self.codes, self.scales, near, distances, size, count, checked=True)
 
 
 # Codes of tokens in memory, for token-level reranking: the codes of each vector's tokens, one after the other. A record

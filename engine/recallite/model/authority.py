@@ -102,6 +102,8 @@ def check_authorities(value: object, name: str) -> Authority | SourceAuthorities
 
 def at_most(authorities: Authority | SourceAuthorities, limit: Authority) -> Authority | SourceAuthorities:
     """The authorities with each that is higher than the limit lowered to it."""
+    if limit == "user":  # the highest
+        return authorities
     if isinstance(authorities, str):
         return lower(authorities, limit)
     return (*((pattern, lower(authority, limit)) for pattern, authority in authorities), ("*", limit))

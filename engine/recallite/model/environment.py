@@ -165,7 +165,7 @@ VARIABLES = {
     "some 4 ms per recall at 4,000 records.",
     "RECALLITE_QUERY_CACHE_SIZE": "Query embeddings kept in memory, 512 by default.",
     "RECALLITE_KERNELS": "Kernel backend: `numba` or `python`; read by recallite_kernels.",
-    "RECALLITE_CACHE_DIR": "Folder of compiled kernels; read by recallite_kernels.",
+    "RECALLITE_CACHE_DIR": "Folder of compiled kernels, and of hashes of models; read by recallite_kernels.",
     "RECALLITE_DEBUG": "`1` makes the command line print its log and tracebacks, on standard error.",
 }
 """Every environment variable that Recallite reads, and what it says."""

@@ -35,7 +35,7 @@ class ErasureReceipt(Struct, frozen=True, kw_only=True):
     - index_snapshot: whether the index snapshot was deleted
     - searched: how many byte sequences of the removed texts, fields and vectors were searched for; too_short: how many
       values were skipped because they have fewer than 8 bytes
-    - files: the files searched, with their size in bytes
+    - files: the files of the store, which were searched, with their size in bytes; what `restore` put aside was too
     - elsewhere: rows that were not forgotten and contain some of the same bytes, e.g. {"session_message.content": 2}
     - problems: what could not be erased or verified, and what to do
     """

@@ -16,9 +16,9 @@ from recallite.model.records import Explanation
 from recallite.recall import pipeline, plan
 from recallite.recall.decomposition import SubQueries, decompose
 from recallite.recall.judge import assess_one
-from recallite.recall.order import RELEVANT_SHARE, Answer, Trace
+from recallite.recall.order import RELEVANT_SHARE
 from recallite.recall.query import Queries, adapt, given_vectors, question_arrays
-from recallite.recall.request import ANSWER_SHARE, Request
+from recallite.recall.request import ANSWER_SHARE, Answer, Request, Trace
 from recallite.store.transaction import Reader
 from recallite.system.numerics import kernels
 from recallite_kernels.arguments import ENDED, OVER

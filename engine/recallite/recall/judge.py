@@ -11,40 +11,39 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import lru_cache
 from itertools import compress, zip_longest
 from math import exp, log2
+from operator import attrgetter
 
 from recallite.model.filters import CHUNK_KIND
-from recallite.recall.calibration import (
-    SIGNAL_SETS,
-    PassageWeights,
-    TextWeights,
-    load_calibration,
-    passage_weights,
-    text_weights,
-)
 from recallite.recall.confidence import (
     LEAST_BEARING,
     MOST_READ,
     MOST_WEIGHED,
     PREFERENCES,
+    SIGNAL_SETS,
     SUGGESTIONS,
     SURE_IF_READ,
     SUREST_BY_NAME,
     Missing,
     Name,
+    PassageWeights,
+    TextWeights,
     find_gaps,
     is_request,
     lack_of_confidence,
+    load_calibration,
     names_of,
+    passage_weights,
     read_hits,
     says,
     surest_of_each,
+    text_weights,
     weigh_needs,
 )
-from recallite.recall.order import Answer, Relations, Successions, newest_first, order_by_text, terms_of, told_at
+from recallite.recall.order import Relations, Successions, newest_first, order_by_text, terms_of, told_at
 from recallite.recall.plan import SHOWN
 from recallite.recall.query import Queries
-from recallite.recall.request import ANSWER_CONFIDENCE, ANSWER_SHARE, Request
-from recallite.recall.slots import contradicts, lacks, named_in, only_asks, slot_of
+from recallite.recall.request import ANSWER_CONFIDENCE, ANSWER_SHARE, Answer, Request
+from recallite.recall.slots import HAS, contradicts, named_in, only_asks, slot_of
 from recallite.store.sql.record_reading import Found
 from recallite.text.questions import read_question
 from recallite.text.words import ASKED_APART, QUESTION_TERMS, query_terms, rarity_of, tokenize
@@ -117,6 +116,7 @@ def _assess(
     Last comes the kind of value that the question asks for, where no hit has one.
     """
     slot, sure, lacking = slot_of(text), answer.confidence, answer.row_ids != []
+    has_value = None if slot is None else HAS[slot]
     names: list[Name | None] = []
     parts = read = needed = bearing = frozenset[int]()
     # Most questions name no kind of value, and most texts do not ask: they stay as they are.
@@ -127,7 +127,8 @@ def _assess(
         if not names and (record.tags or record.context is not None):
             names = names_of(text, answer.missing, [records.get(row_id) for row_id in answer.row_ids[:_ASSESSED]])
         name = names[rank] if names else None
-        without = slot is not None and lacks(slot, record.text, record.context)
+        named_by_context = slot == "person" and record.context is not None
+        without = has_value is not None and not named_by_context and not has_value(record.text)
         if without or name is not None or record.text[-1:] == "?":
             sure[rank] = adjust_confidence(sure[rank], record, without, weights, 0.0 if name is None else name.added)
         lacking = lacking and without
@@ -279,7 +280,7 @@ def _weights(
     else:
         signals = _MEANING if request.mode == "vector" else _VECTORS if queries.tokens is None else _TOKENS
     passages = passage_weights(embedder, signals)
-    if passages is not None and CHUNK_KIND not in {record.kind for record in records.values()}:
+    if passages is not None and CHUNK_KIND not in map(attrgetter("kind"), records.values()):
         passages = None
     return text_weights(embedder, signals), passages
 

@@ -26,10 +26,10 @@ from recallite.model.checks import now_us
 from recallite.model.filters import CHUNK_KIND, And, Comparison
 from recallite.model.match_reasons import CHANGE_BIT
 from recallite.model.records import Hit, Hits
-from recallite.recall.request import ANSWER_CONFIDENCE, ANSWER_SHARE, Request
+from recallite.recall.request import ANSWER_CONFIDENCE, ANSWER_SHARE, Answer, Request
+from recallite.store.columns import stated_at
 from recallite.store.sql.derived import Sought
 from recallite.store.sql.record_reading import Found
-from recallite.store.sql.relations import stated_at
 from recallite.system.numerics import kernels
 from recallite.text.questions import read_question, recognise
 from recallite.text.reading import TAG_ONLY
@@ -42,50 +42,8 @@ from recallite.text.words import QUESTION_TERMS, STOP_TERMS, tokenize
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from recallite.recall.confidence import Missing
     from recallite.recall.plan import Opened
     from recallite.store.transaction import Reader
-
-
-class Trace(NamedTuple):
-    """Every candidate of a question: rows, signals float64 (signals, candidates), the candidates in order, and the
-    scores before learned ranking; the features of the best and the evidence of the hits, float64 (kinds, ...).
-    """
-
-    rows: NDArray[np.int64]
-    signals: NDArray[np.float64]
-    order: NDArray[np.int64]
-    formula: NDArray[np.float64]
-    features: NDArray[np.float64]
-    evidence: NDArray[np.float64]
-    best_of: NDArray[np.int64] | None
-
-
-class Answer(NamedTuple):
-    """The hits of a question as columns, best first; the last are `brought` as standing ones.
-
-    `signals` are in the order of `SHOWN`; successors are row ids, -1 for none. Gaps are found by `missing`, None for a
-    decomposed question, which has its gaps.
-    """
-
-    row_ids: list[int]
-    scores: list[float]
-    confidence: list[float]
-    reasons: list[int]
-    signals: list[list[float]]
-    successors: list[int]
-    brought: int
-    gaps: tuple[str, ...]
-    trace: Trace | None = None
-    missing: Missing | None = None
-
-    def taken(self, ranks: Sequence[int]) -> Answer:
-        """The hits of these ranks in their order, each with its score."""
-        return Answer._make((*[[*map(column.__getitem__, ranks)] for column in self[:6]], *self[6:]))
-
-    def reordered(self, ranks: Sequence[int]) -> Answer:
-        """The first hits in the order of these ranks, while the scores keep their places; the others follow."""
-        return self.taken([*ranks, *range(len(ranks), len(self.row_ids))])._replace(scores=self.scores)
 
 
 # What was picked out of more: by maximal marginal relevance, one a source, or spread over time or sources.

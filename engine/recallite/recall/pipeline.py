@@ -29,10 +29,10 @@ from recallite.model.match_reasons import reasons_by_bits
 from recallite.model.records import Former, Hit, Hits, SourceRef, as_seen
 from recallite.recall.decomposition import HITS_OF_STEP, SubQueries, decompose, follow
 from recallite.recall.judge import assess_by_text
-from recallite.recall.order import Answer, Trace, bring_related, has_lower, put_higher_first
+from recallite.recall.order import bring_related, has_lower, put_higher_first
 from recallite.recall.plan import SHOWN, SIGNALS, Opened, answer_all, open_view
 from recallite.recall.query import Queries, adapt, by_reading, given_vectors, prepare_queries
-from recallite.recall.request import Request
+from recallite.recall.request import Answer, Request, Trace
 from recallite.store.sql.record_reading import Found
 from recallite.store.transaction import Reader
 from recallite.system.telemetry import span

@@ -23,12 +23,21 @@ from recallite.index.memory_index import MemoryIndex, met_conditions, view_of
 from recallite.index.table import RowFilter
 from recallite.index.vectors import ALIKE, shortlist_size
 from recallite.model.settings import DEFAULT, Profile
-from recallite.recall.calibration import BY_COHORT, evidence_weights, is_fitted_for, least_confidence, load_calibration
-from recallite.recall.confidence import Missing, find_gaps, is_request, join_gaps, least_before
-from recallite.recall.normalisation import vectors_of
-from recallite.recall.order import Answer, Trace, choose, mmr_pool
+from recallite.recall.confidence import (
+    BY_COHORT,
+    Missing,
+    evidence_weights,
+    find_gaps,
+    is_fitted_for,
+    is_request,
+    join_gaps,
+    least_before,
+    least_confidence,
+    load_calibration,
+)
+from recallite.recall.order import choose, mmr_pool
 from recallite.recall.query import Queries, QuestionArrays, check_comparable, question_arrays
-from recallite.recall.request import Request
+from recallite.recall.request import Answer, Request, Trace
 from recallite.system.numerics import kernels
 from recallite.system.parallel import run_tasks, threads
 
@@ -66,8 +75,7 @@ class Opened(NamedTuple):
 
     def under(self, request: Request) -> Opened:
         """The same commit under another filter."""
-        expires, superseded = self.memory_index.cached("lifetimes", None, self.memory_index.table.lifetimes)
-        view = _view_under(self.memory_index, self.reader, request, expires=expires, superseded=superseded)
+        view, _ = _view_under(self.memory_index, self.reader, request)
         return self._replace(view=view)
 
     def __enter__(self) -> Opened:
@@ -84,8 +92,7 @@ def open_view(engine: Engine, reader: Reader, queries: Queries, request: Request
     try:
         embedder = index.cached("embedder", None, reader.vectors.active_embedder)
         check_comparable(queries, embedder, engine.store.path)
-        expires, superseded = index.cached("lifetimes", None, index.table.lifetimes)
-        view = _view_under(index, reader, request, expires=expires, superseded=superseded)
+        view, superseded = _view_under(index, reader, request)
     except BaseException:
         index.lock.release_reading()
         raise
@@ -93,18 +100,17 @@ def open_view(engine: Engine, reader: Reader, queries: Queries, request: Request
     return Opened(reader, index, view, name, superseded)
 
 
-def _view_under(
-    index: MemoryIndex, reader: Reader, request: Request, *, expires: bool, superseded: bool
-) -> kernels.View:
-    """The view of a filter, made once until the index changes or a record expires."""
-    filter_ = request.filter
+def _view_under(index: MemoryIndex, reader: Reader, request: Request) -> tuple[kernels.View, bool]:
+    """The view of a filter, made once until the index changes or a record expires; and whether any is superseded."""
+    filter_, (expires, superseded) = request.filter, index.cached("lifetimes", None, index.table.lifetimes)
     expired = len(index.table.expired_rows(request.clock)) if expires else 0
     lapsed, succeeded = _lapsed(index, reader, request.clock, filter_.valid_at) if superseded else _NOTHING_LAPSED
     grouped = request.one_per_source or request.diversify_by is not None
     with_standing = request.profile.standing_instructions > 0 and not grouped
 
     def make() -> kernels.View:
-        mask = _select_rows(index, reader, request, lapsed)
+        kinds = () if filter_.sessions else index.table.kinds_of_memories
+        mask = _select_rows(index, reader, request, lapsed, kinds)
         standing, chains = _NO_ROWS, _NO_CHAINS
         if with_standing:
             standing = index.table.standing_rows
@@ -112,12 +118,11 @@ def _view_under(
                 standing = standing[mask[standing] == 1]
         if request.about_past and superseded:
             chains = index.cached("chains", None, partial(_chains, index, reader))
-        kinds = () if filter_.sessions else index.table.kinds_of_memories
         statistics = index.corpus_statistics(_statistics_scopes(reader, request), kinds)
         return view_of(index, mask, statistics, standing, chains)
 
     key = filter_, with_standing, expired, succeeded, request.about_past, request.profile.superseded
-    return index.cached("view", key, make)
+    return index.cached("view", key, make), superseded
 
 
 def _lapsed(
@@ -144,11 +149,14 @@ def _lapsed(
 
 
 def _select_rows(
-    index: MemoryIndex, reader: Reader, request: Request, lapsed: NDArray[np.int64]
+    index: MemoryIndex, reader: Reader, request: Request, lapsed: NDArray[np.int64], kinds: tuple[str, ...]
 ) -> NDArray[np.uint8] | None:
-    """The mask of the rows that the request's filter admits at the index's commit; None for all."""
+    """The mask of the rows that the request's filter admits at the index's commit; None for all.
+
+    `kinds` are those of a request that names none.
+    """
     filter_ = request.filter
-    condition_mask, rest = None, filter_.unindexed
+    condition_mask, rest = None, filter_.unindexed if filter_.tags or filter_.where is not None else None
     if rest is not None:
         versions: Versions = "open" if filter_.as_of is None else "any"
         condition_mask = index.cached(
@@ -169,7 +177,7 @@ def _select_rows(
         hidden=hidden if hidden is not None and len(hidden) else None,
         as_of=filter_.as_of,
         scopes=tuple(reader.scopes.within(filter_.scopes)) if filter_.scopes else None,
-        kinds=filter_.kinds or (() if filter_.sessions else index.table.kinds_of_memories),
+        kinds=filter_.kinds or kinds,
         since=filter_.since,
         until=filter_.until,
         valid_at=filter_.valid_at,
@@ -489,6 +497,21 @@ def weigh_by_cohort(
         hits.sure[i] = max(hits.confidence[i, : int(figure[_HITS])], default=-1.0)
 
 
+def vectors_of(vectors: kernels.Vectors, rows: NDArray[np.int64], question: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The vectors of rows of an index, of each the part nearest to a question; zeros for a row without one."""
+    found = np.zeros((len(rows), len(question)), np.float32)
+    for place, row in enumerate(rows.tolist()):
+        if len(vectors.first_place):
+            first, count = int(vectors.first_place[row]), int(vectors.parts[row])
+        else:
+            first, count = row, int(row < len(vectors.codes))
+        if count:
+            part = slice(first, first + count)
+            of_row = vectors.codes[part].astype(np.float32) * vectors.scales[part, None]
+            found[place] = of_row[int((of_row @ question).argmax())]
+    return found
+
+
 def call(view: kernels.View, plan: kernels.Plan, batch: QuestionArrays) -> tuple[kernels.Hits, kernels.Workspace]:
     """The hits of some questions, and the memory in which they were found; both last until this thread calls again."""
     if plan.exhaustive:
@@ -560,9 +583,15 @@ def _read(
         count, brought = figure[_HITS], figure[_BROUGHT]
         fields, picked = [*map(itemgetter(i), columns)], None
         standing = _bearing(texts[i], range(count, count + brought), fields[-2]) if brought else ()
-        brought = len(standing)
         if plan.limit != plan.final or request.diversify_by is not None:
             picked = choose(opened, request, hits, i, count)
+            if standing:  # it picks among more than the kernel takes for hits: nothing comes twice
+                row_ids = fields[0]
+                found = {row_ids[rank] for rank in picked[: plan.final - len(standing)]}
+                standing = [rank for rank in standing if row_ids[rank] not in found]
+                again = {row_ids[rank] for rank in standing}
+                picked = [rank for rank in picked if row_ids[rank] not in again]
+        brought = len(standing)
         if plan.shared:
             fields[2][:count] = hits.confidence[:, :count].max(axis=0).tolist()
         shown = min(count if picked is None else len(picked), plan.final - brought)

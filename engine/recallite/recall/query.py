@@ -6,10 +6,11 @@ times, vectors and token codes become arrays. `recallite.text.questions` reads t
 
 from __future__ import annotations
 
+import hashlib
 from bisect import bisect_right
 from collections.abc import Sequence
 from contextlib import nullcontext
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,17 +18,19 @@ import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
-from recallite.embedding.cohort import Cohort
-from recallite.embedding.protocol import QueryTokens
+from recallite.embedding.cohort import FILE, Cohort, measured, sentences
+from recallite.embedding.protocol import QueryTokens, embed_checked, embed_documents
 from recallite.engine import Engine
-from recallite.errors import EmbedderError, EmbedderMismatch, InvalidInput
+from recallite.errors import EmbedderError, EmbedderMismatch, InvalidInput, RecalliteError
 from recallite.model.checks import check_vector
 from recallite.model.settings import DEFAULT
-from recallite.recall.normalisation import measure_embedder
+from recallite.recall.confidence import is_fitted_for
 from recallite.recall.request import Request
+from recallite.store.columns import Parts
 from recallite.store.sql.vectors import EmbedderRow
 from recallite.store.transaction import Reader
 from recallite.system.numerics import kernels
+from recallite.system.telemetry import logger
 from recallite.text.questions import NOW, Question, asked_time, read_question, recognise, spans_of
 from recallite.text.words import placed_terms
 
@@ -149,8 +152,8 @@ def prepare_queries(
             raise
         engine.embedder.failed(failure, "recall is by keywords")
         return Queries(texts, None, gap=f"meaning was not searched: {failure}")
-    tokens = [query.tokens for query in embedded] if by_tokens else None
-    return Queries(texts, [query.vector for query in embedded], tokens, fingerprint, cohort=cohort)
+    vectors, tokens = zip(*embedded, strict=True)
+    return Queries(texts, vectors, tokens if by_tokens else None, fingerprint, cohort=cohort)
 
 
 def by_reading(engine: Engine, queries: Sequence[str], request: Request) -> list[list[int]]:
@@ -179,6 +182,69 @@ def check_comparable(queries: Queries, active: EmbedderRow | None, path: str) ->
             raise InvalidInput(
                 f"vector {i} has shape ({len(vector)},): this store takes shape ({active.dimension},)", "vector"
             )
+
+
+# The cohort of the store's embedder (`recallite.embedding.cohort`): embedded at the first recall, kept in the store.
+
+_BATCH = 64
+_log = logger(__name__)
+
+
+def notes_on(embedder: str | None, cohort: Cohort | None) -> list[str]:
+    """What a store with the vectors of this embedder, by name, goes without, in words."""
+    if is_fitted_for(embedder):
+        return []
+    notes = [f"hits are not read, nor ordered by the learned ranking: neither is fitted for {embedder}"]
+    if cohort is not None and not cohort.separates:
+        notes.append(f"{embedder} gives questions and their answers no nearer vectors: recall is by keywords")
+    return notes
+
+
+def measure_embedder(engine: Engine, active: EmbedderRow) -> None:
+    """Let the engine's embedder, which is the store's, have its cohort, if no weights were fitted for it.
+
+    What it gives for the cohort is in the store's cache, or embedded and kept there.
+    """
+    handle = engine.embedder
+    try:
+        if not is_fitted_for(active.name):
+            handle.cohort = measured(*(_kept(engine, active) or _embedded(engine, active)))
+    except EmbedderError as failure:
+        _log.warning("%s embeds no cohort, so that its cosines count as the default model's: %s", active.name, failure)
+    for note in notes_on(active.name, handle.cohort):
+        _log.info(note)
+    handle.measured = True
+
+
+def _kept(engine: Engine, active: EmbedderRow) -> list[NDArray[np.float32]] | None:
+    with engine.store.read() as reader:
+        kept = reader.embedding_cache.look_up(active, [_key()]).get(_key())
+    ends = np.cumsum([len(texts) for texts in sentences()])
+    if kept is None or len(kept.values) != ends[-1]:
+        return None
+    return np.split(np.frombuffer(b"".join(kept.values), np.float32).reshape(-1, active.dimension), ends[:-1])
+
+
+def _embedded(engine: Engine, active: EmbedderRow) -> list[NDArray[np.float32]]:
+    embedder, (asked, told, prompts) = engine.embedder.get(), sentences()
+    size, queries = engine.embedder.batch_size or _BATCH, [*asked, *prompts]
+    batches = [embed_checked(embedder, queries[begin : begin + size]) for begin in range(0, len(queries), size)]
+    questions, embedded = np.concatenate(batches), embed_documents(embedder, told, [None] * len(told))
+    first_parts = np.searchsorted(embedded.owners, np.arange(len(told)))
+    answers = np.asarray(embedded.vectors[first_parts], np.float32)
+    vectors = [questions[: len(asked)], answers, questions[len(asked) :]]
+    parts = Parts(tuple(row.tobytes() for rows in vectors for row in rows), ())
+    try:
+        with engine.store.atomic(wait=False) as writer:
+            writer.embedding_cache.keep(active, {_key(): parts}, None)
+    except RecalliteError:  # read-only, or another process writes: the next one embeds it again
+        _log.debug("the cohort of %s is not kept", active.name)
+    return vectors
+
+
+@cache
+def _key() -> bytes:
+    return hashlib.sha256(FILE.read_bytes()).digest()
 
 
 # Questions as the kernel takes them: the numbers of their words, their vectors, times and tokens.

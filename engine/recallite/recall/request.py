@@ -1,11 +1,11 @@
-"""The arguments of a recall, checked once."""
+"""The arguments of a recall, checked once, and its answer as columns."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import date
 from functools import lru_cache
-from typing import Any, Literal, TypedDict, Unpack, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, Unpack, get_args
 
 from msgspec import Struct, structs
 
@@ -13,6 +13,12 @@ from recallite.errors import InvalidInput
 from recallite.model import checks
 from recallite.model.filters import FIELD_NAMES, Filter, bound_filter
 from recallite.model.settings import OPTIONS, Profile, resolve_profile, unknown_option
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from recallite.recall.confidence import Missing
 
 Mode = Literal["hybrid", "vector", "keyword"]
 Diversity = Literal["time", "source", "one_per_source", "one_per_source_over_time"]
@@ -228,3 +234,47 @@ def recall_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
     if "limit" in options:
         arguments["limit"] = options["limit"]
     return arguments
+
+
+# What the kernel answers, until its records are hits.
+
+
+class Trace(NamedTuple):
+    """Every candidate of a question: rows, signals float64 (signals, candidates), the candidates in order, and the
+    scores before learned ranking; the features of the best and the evidence of the hits, float64 (kinds, ...).
+    """
+
+    rows: NDArray[np.int64]
+    signals: NDArray[np.float64]
+    order: NDArray[np.int64]
+    formula: NDArray[np.float64]
+    features: NDArray[np.float64]
+    evidence: NDArray[np.float64]
+    best_of: NDArray[np.int64] | None
+
+
+class Answer(NamedTuple):
+    """The hits of a question as columns, best first; the last are `brought` as standing ones.
+
+    `signals` are in the order of `SHOWN`; successors are row ids, -1 for none. Gaps are found by `missing`, None for a
+    decomposed question, which has its gaps.
+    """
+
+    row_ids: list[int]
+    scores: list[float]
+    confidence: list[float]
+    reasons: list[int]
+    signals: list[list[float]]
+    successors: list[int]
+    brought: int
+    gaps: tuple[str, ...]
+    trace: Trace | None = None
+    missing: Missing | None = None
+
+    def taken(self, ranks: Sequence[int]) -> Answer:
+        """The hits of these ranks in their order, each with its score."""
+        return Answer._make((*[[*map(column.__getitem__, ranks)] for column in self[:6]], *self[6:]))
+
+    def reordered(self, ranks: Sequence[int]) -> Answer:
+        """The first hits in the order of these ranks, while the scores keep their places; the others follow."""
+        return self.taken([*ranks, *range(len(ranks), len(self.row_ids))])._replace(scores=self.scores)

@@ -131,13 +131,6 @@ def slot_of(question: str) -> str | None:
     return None
 
 
-def lacks(slot: str | None, text: str, context: str | None = None) -> bool:
-    """Whether a text has no value of a kind; its context may be the person. In small letters any word may be a name."""
-    if slot is None or (slot == "person" and context is not None):
-        return False
-    return not _HAS[slot](text)
-
-
 def only_asks(text: str) -> bool:
     """Whether a text is a question and nothing else."""
     return text.endswith("?") and _QUESTION.fullmatch(text) is not None
@@ -194,7 +187,7 @@ def _has_names(text: str, *, persons: bool = False) -> bool:
     return False
 
 
-_HAS: dict[str, Callable[[str], bool]] = {
+HAS: dict[str, Callable[[str], bool]] = {
     "phone": lambda text: _PHONE.search(text) is not None,
     "email": lambda text: "@" in text and _EMAIL.search(text) is not None,
     "amount": _has_amount,
@@ -207,6 +200,7 @@ _HAS: dict[str, Callable[[str], bool]] = {
     "reason": lambda text: not _REASONS.isdisjoint(_WORD.findall(text.lower())),
     "name": lambda text: text.islower() or _has_names(text),
 }
+"""Whether a text has a value of a kind. In small letters any word may be a name."""
 
 
 # A text about another one of the same kind is on the topic of a question and does not answer it: "what does E0001 mean"

@@ -65,7 +65,7 @@ def update(
 
     Without `keep_version` the old version is purged, with all before it.
     """
-    policy = engine.settings.write_policy
+    policy = engine.write_policy
     changes = {name: policy.clean(value) if isinstance(value, str) and name in _CLEANED else value
                for name, value in changes.items()}  # fmt: skip
     if "metadata" in changes:
@@ -176,7 +176,7 @@ def forget(
         whole = selected is not None and selected.scopes_only
         scopes = (selected.scopes or ("/",)) if selected is not None and whole else ()
         erased = writer.erasure.begin(row_ids, scopes) if receipt else None
-        versions = _delete(writer, row_ids, settle=not whole)
+        versions = _delete(writer, row_ids, base, settle=not whole)
         service_rows = sum(writer.scopes.purge_services(scope) for scope in scopes)
         if erased is not None:
             writer.erasure.finish(erased)
@@ -193,10 +193,13 @@ def forget(
     )
 
 
-def _delete(writer: Writer, row_ids: Sequence[int], *, settle: bool = True) -> int:
-    """Purge records; with `settle`, also bring the documents that lose chunks up to date."""
+def _delete(writer: Writer, row_ids: Sequence[int], base: str, *, settle: bool = True) -> int:
+    """Purge records; with `settle`, also bring the documents that lose chunks up to date.
+
+    Returns how many versions they had in the scope `base`.
+    """
     cut = writer.documents.sources_of(row_ids)
-    versions = writer.records.delete(row_ids)
+    versions = writer.records.delete(row_ids, base)
     if settle:
         writer.documents.settle(cut)
     return versions
@@ -263,7 +266,7 @@ def _put_version(
 ) -> None:
     """Give a record a new version from now on. The time is read inside the transaction, which may have had to wait."""
     row.recorded_from = row.updated_at = checks.now_us()
-    embedder = embedder_of(writer, [row], identity)
+    embedder = embedder_of(writer, identity, row)
     writer.records.change_text(row_id, row, embedder, keep_version=keep_version)
     engine.may_have_pending |= row.pending
 
@@ -302,7 +305,7 @@ def purge_expired(engine: Engine, *, scope: str | None) -> Forgotten:
     with engine.atomic() as writer:
         expired = Filter(sessions=True).within(scope or "/")
         row_ids = writer.records.matching_ids(expired, checks.now_us(), versions="expired")
-        versions = _delete(writer, row_ids)
+        versions = _delete(writer, row_ids, scope or "/")
     return Forgotten(records=len(row_ids), versions=versions)
 
 
@@ -311,7 +314,7 @@ def purge_versions(engine: Engine, public_id: str, *, base: str) -> int:
     with engine.atomic() as writer:
         row_id = find_row_id(writer, public_id, base)
         check_speaker_of(writer, [row_id], "purge")
-        return writer.records.purge_versions([row_id])
+        return writer.records.purge_versions([row_id], base)
 
 
 def _checked(changes: Mapping[str, Any], base: str) -> tuple[dict[str, Any], tuple[str, ...] | None]:
@@ -397,7 +400,7 @@ def replace_record(
     keep = on_existing == "version"
     if (now.text, now.context, now.indexed) != (row.text, row.context, row.indexed) or row.vectors_given:
         row.recorded_from = row.updated_at = checks.now_us()
-        writer.records.change_text(row_id, row, embedder_of(writer, [row], identity), keep_version=keep)
+        writer.records.change_text(row_id, row, embedder_of(writer, identity, row), keep_version=keep)
     elif not keep:
         writer.records.purge_versions([row_id])
     writer.records.change_columns(row_id, {**columns, "updated_at": checks.now_us()}, row.tags)

@@ -139,7 +139,7 @@ def write_documents(
     waiting, attempts = 0, _Attempts(0 if embed else _FAILED_WHEN_DOWN)
     together = max(engine.embedder.batch_size or 0, EMBEDDED_TOGETHER)
     for incoming in stream:
-        document = _redacted(incoming, policy or engine.settings.write_policy)
+        document = _redacted(incoming, policy or engine.write_policy)
         item = _Pending(document, join_scopes(base, document.scope) or "/")
         _prepare(engine, item)
         batch.append(item)

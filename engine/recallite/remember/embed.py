@@ -108,10 +108,11 @@ def embed_rows(
     texts: list[str] = []
     contexts: list[str | None] = []
     ahead = embedder.ahead
-    embedded = _embedded_texts(columns.text, columns.kind)
-    for i, (text, context) in enumerate(zip(embedded, columns.context, strict=True)):
+    for i, (text, context) in enumerate(zip(columns.text, columns.context, strict=True)):
         if not columns.indexed[i] or i in made:
             continue
+        if columns.kind[i] == MESSAGE_KIND:  # of a long one the beginning
+            text = text[:MESSAGE_CHARS]
         if ahead and (kept := ahead.get((text, context))) is not None:
             made[i] = kept
         else:
@@ -136,27 +137,22 @@ def embed_rows(
     return problem
 
 
-def _embedded_texts(texts: Sequence[str], kinds: Sequence[str]) -> list[str]:
-    """What is embedded of the texts of records of these kinds: of a long message its beginning."""
-    return [text[:MESSAGE_CHARS] if kind == MESSAGE_KIND else text for text, kind in zip(texts, kinds, strict=True)]
-
-
 def insert_rows(writer: Writer, rows: Sequence[Row], identity: Identity | None) -> list[int]:
     """Insert rows in this transaction, their vectors under `identity`; returns their row ids.
 
     A row that supersedes others stands in their place from then on.
     """
     columns = RowColumns.of(rows)
-    ids = writer.records.insert(columns, embedder_of(writer, columns, identity))
+    asked = any(columns.vectors) or any(columns.refused)
+    ids = writer.records.insert(columns, embedder_of(writer, identity) if asked else None)
     if any(columns.supersedes):
         supersede_named(writer, columns, ids)
     return ids
 
 
-def embedder_of(writer: Writer, rows: Sequence[Row], identity: Identity | None) -> EmbedderRow | None:
-    """The stored embedder that made these rows' vectors or refused their texts; None where it did neither."""
-    columns = RowColumns.of(rows)
-    if identity is None or not (any(columns.vectors) or any(columns.refused)):
+def embedder_of(writer: Writer, identity: Identity | None, row: Row | None = None) -> EmbedderRow | None:
+    """The stored embedder of an identity; None if it neither made the vectors of `row` nor refused its text."""
+    if identity is None or (row is not None and not row.vectors and row.refused is None):
         return None
     vectors = writer.vectors
     active = vectors.active_embedder() if identity.name == EXTERNAL else None
@@ -189,8 +185,9 @@ def parts_by_id(
     embedder: EmbedderHandle, records: Sequence[tuple[int, str, str | None, str]], *, patient: bool = False
 ) -> dict[int, Parts]:
     """`parts_of` of records (row id, text, context, kind), by row id."""
-    ids, texts, contexts, kinds = zip(*records, strict=True)
-    parts = parts_of(embedder, _embedded_texts(texts, kinds), contexts, patient=patient)
+    ids, _, contexts, _ = zip(*records, strict=True)
+    texts = [text[:MESSAGE_CHARS] if kind == MESSAGE_KIND else text for _, text, _, kind in records]
+    parts = parts_of(embedder, texts, contexts, patient=patient)
     return dict(zip(ids, parts, strict=True))
 
 

@@ -22,7 +22,7 @@ from recallite.model.filters import CHUNK_KIND, MESSAGE_KIND, Filter
 from recallite.model.records import Direction, Link, Reached, Record
 from recallite.model.reports import UndonePair
 from recallite.remember.prepare import check_ids, check_order
-from recallite.store.columns import Row
+from recallite.store.columns import Row, stated_at
 from recallite.store.sql.derived import StatementCandidate
 from recallite.store.sql.relations import (
     LinkRow,
@@ -31,7 +31,6 @@ from recallite.store.sql.relations import (
     Standpoint,
     Supersession,
     beginning,
-    stated_at,
 )
 from recallite.store.transaction import Reader, Writer
 from recallite.system.messages import shown
@@ -219,7 +218,7 @@ def supersede(
         if not ids:
             raise InvalidInput(f"{name} names no memory: give an id, or a list of ids")
     stated_reason, share = check_reason(reason), checks.check_unit(strength, "strength")
-    stated_reason = None if stated_reason is None else engine.settings.write_policy.clean(stated_reason)
+    stated_reason = None if stated_reason is None else engine.write_policy.clean(stated_reason)
     moment = checks.check_time(at, "at")
     with engine.atomic() as writer:
         old_ids = [find_row_id(writer, public_id, base) for public_id in olds]

@@ -1,6 +1,6 @@
 """Writing new memories: check and tokenise, embed, then insert in one transaction, from which the index is updated.
 
-`Memory.remember` calls `remember_one`: `prepare_all` makes the row, `embed_rows` its vectors, and `_Batch` decides,
+`Memory.remember` calls `remember_one`: `prepare_all` makes the row, `embed_rows` its vectors, and `Batch` decides,
 as the policy says, whether it is a duplicate, is merged into a record, or becomes one and is connected. Many rows are
 written in their order.
 
@@ -54,9 +54,8 @@ from recallite.remember.merge_candidates import (
 from recallite.remember.pending import MANY, embed_pending, policy_json, start_comparing, start_judging, waits_under
 from recallite.remember.prepare import Arguments, as_new_record, as_record, prepare_all, prepare_batch
 from recallite.remember.relations import KINDS_THAT_LAST, Known, RowRefused
-from recallite.store.columns import Parts, Row, RowColumns
+from recallite.store.columns import CurrentRecord, Parts, Row, RowColumns
 from recallite.store.sql.derived import StatementCandidate
-from recallite.store.sql.record_reading import CurrentRecord
 from recallite.store.sql.relations import LinkRow
 from recallite.store.store import Progress
 from recallite.store.transaction import Writer
@@ -81,17 +80,17 @@ def remember_one(
 
     Call it outside a transaction: the text is embedded first.
     """
-    policy = check_policy(engine, policy)
+    policy, max_chars = check_policy(engine, policy), engine.settings.max_text_chars
     # The store's embedder as it was last read; the transaction checks it.
     active = engine.last_embedder
     while True:
-        rows = _rows_of(engine, [item], base, policy)
+        rows = prepare_all(Arguments([item]), base=base, max_text_chars=max_chars, policy=policy)
         if policy.junk == "skip" and is_skipped(rows[0], policy):
             return structs.replace(as_record(rows[0]), id="", outcome="skipped")
         try:
             identity = identity_for(engine, item.vector, active)
             embed_rows(engine.embedder, rows, [item.vector], identity)
-            record = _write(engine, rows, identity, policy, on_existing, _Batch.write_one)
+            record = write_rows(engine, rows, identity, policy, on_existing, Batch.write_one)
             break
         except RowRefused as refused:
             raise refused.error from None
@@ -139,7 +138,7 @@ def remember_batches(
         try:
             identity = _identity_for(engine, given)
             embed_rows(engine.embedder, stored, given, identity)
-            written = write_rows(engine, stored, identity, policy, on_existing, later=later)
+            written = write_rows(engine, stored, identity, policy, on_existing, Batch.write_all, later=later)
         except RowRefused as refused:
             i = next(i for i, row in zip(indices, stored, strict=True) if row is refused.row)
             raise InvalidItem(len(ids) + i, len(ids), refused.error) from refused.error
@@ -165,7 +164,9 @@ def transaction(engine: Engine, items: Iterable[object], *, base: str) -> Iterat
     with suppress(RecalliteError):  # what is wrong with an item is told where it is stored
         lacking = [item for item in map(as_new_record, items) if item.vector is None]
         if lacking and engine.embedder.enabled:
-            rows = [row for row in _rows_of(engine, lacking, base, check_policy(engine, None)) if row.indexed]
+            policy, max_chars = check_policy(engine, None), engine.settings.max_text_chars
+            prepared = prepare_all(Arguments(lacking), base=base, max_text_chars=max_chars, policy=policy)
+            rows = [row for row in prepared if row.indexed]
             problem = embed_rows(engine.embedder, rows, [None] * len(rows), identity_for(engine, None))
             for row in rows:  # one that could not be embedded is not tried again in the transaction
                 reason = row.refused or (problem if row.pending else None)
@@ -174,13 +175,9 @@ def transaction(engine: Engine, items: Iterable[object], *, base: str) -> Iterat
         yield
 
 
-def _rows_of(engine: Engine, items: Sequence[NewRecord], base: str, policy: WritePolicy) -> RowColumns:
-    return prepare_all(Arguments(items), base=base, max_text_chars=engine.settings.max_text_chars, policy=policy)
-
-
 def check_policy(engine: Engine, policy: object) -> WritePolicy:
     """Return the policy of a write: the one given, else the settings'; the settings' redaction always applies."""
-    general = engine.settings.write_policy
+    general = engine.write_policy
     if policy is None:
         policy = general
     if not isinstance(policy, WritePolicy):
@@ -236,31 +233,19 @@ def _first_bad_vector(engine: Engine, vectors: Sequence[object]) -> int | None:
 
 def write_rows(
     engine: Engine,
-    rows: Sequence[Row],
-    identity: Identity | None,
-    policy: WritePolicy,
-    on_existing: OnExisting = "error",
-    *,
-    later: bool = False,
-) -> list[str]:
-    """Write rows in order as the policy says; returns the id of the record that each became or was merged into.
-
-    With `later` they are compared only with records of the same text now, and with others by `start_comparing`.
-    """
-    return _write(engine, RowColumns.of(rows), identity, policy, on_existing, _Batch.write_all, later=later)
-
-
-def _write(
-    engine: Engine,
     rows: RowColumns,
     identity: Identity | None,
     policy: WritePolicy,
     on_existing: OnExisting,
-    work: Callable[[_Batch], _Written],
+    work: Callable[[Batch], _Written],
     *,
     later: bool = False,
 ) -> _Written:
-    """Do `work` on rows in one transaction. Slow work that needs no lock is done before it begins."""
+    """Write rows in order in one transaction, as the policy says; returns what `work` does, a method of `Batch`.
+
+    With `later` they are compared only with records of the same text now, and with others by `start_comparing`. Slow
+    work that needs no lock is done before the transaction begins.
+    """
     floor = policy.floor
     quotations = [Quotation.of(text) for text in rows.text] if policy.recognise_recalled else []
     near = None if floor is None else _search_before(engine, rows, policy.most_links, floor)
@@ -275,7 +260,7 @@ def _write(
             with nullcontext(writer) if writes_alone else engine.store.read() as reader:
                 near = threshold_search(engine, reader, rows, most, floor, indexed=indexed)
         asks = policy.judge and engine.language_model is not None
-        batch = _Batch(writer, rows, identity, policy, on_existing, near, quotations, later=later, asks=asks)
+        batch = Batch(writer, rows, identity, policy, on_existing, near, quotations, later=later, asks=asks)
         written = work(batch)
     if batch.effects.undecided:
         start_judging(engine)
@@ -313,7 +298,7 @@ class Decision(NamedTuple):
     detected: Detected = NOTHING
 
 
-class _Batch:
+class Batch:
     """Rows written in order in one transaction: what becomes of each is decided first, and stored as late as possible.
 
     `_decide` reads only. New records are inserted together by `apply`, and connected at the end, by `_finish`; a
@@ -501,7 +486,7 @@ class _Batch:
         self.apply()
         keep, same = self._keeps_text(candidate), candidate.content_hash == row.content_hash
         records = self._writer.records
-        embedder = None if same else embedder_of(self._writer, [row], self._identity)
+        embedder = None if same else embedder_of(self._writer, self._identity, row)
         if row.recorded_from < min(candidate.recorded_from, self._now):
             if keep and not same:
                 records.insert_earlier(candidate.row_id, row, embedder)

@@ -15,7 +15,6 @@ from recallite.recall import explain as explaining
 from recallite.recall.request import RecallOptions, build_request
 from recallite.remember import pending
 from recallite.remember.relations import find_row_id, undone_pairs
-from recallite.review.audit import audit
 from recallite.store.store import Progress
 from recallite.system import plugins
 from recallite.system.asynchrony import AsyncService, awaited
@@ -52,7 +51,10 @@ class MemoryReview(Namespace):
         if isinstance(checks, str):
             checks = [checks]
         selected = bound_filter(self._scope, filter, fields, takes_as_of=False)
-        return audit(self._engine, checks, selected, mend=check_flag(mend, "mend"), on_progress=on_progress)
+        audit: Audit = plugins.load("functions", "audit")(
+            self._engine, checks, selected, mend=check_flag(mend, "mend"), on_progress=on_progress
+        )
+        return audit
 
     def evaluate(
         self,

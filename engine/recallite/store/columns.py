@@ -141,6 +141,32 @@ class Row(Struct, kw_only=True, gc=False):
         return "refused" if self.refused is not None else "pending" if self.pending else "none"
 
 
+class CurrentRecord(Struct):
+    """An open record that has not expired, or a row that is to become one: its row id is 0 until it is stored."""
+
+    row_id: int
+    public_id: str
+    scope: str
+    kind: str
+    text: str
+    context: str | None
+    topic: str | None
+    pinned: bool
+    authority: int
+    content_hash: bytes
+    recorded_from: int
+    # The row of a batch that its text comes from; None while it has the stored text.
+    text_row: int | None = None
+
+    @classmethod
+    def of(cls, row: Row, text_row: int, row_id: int = 0) -> CurrentRecord:
+        """Return the record that a row of a batch becomes, or a stored one that it replaces."""
+        return cls(
+            row_id, row.public_id, row.scope, row.kind, row.text, row.context, row.topic, row.pinned, row.authority,
+            row.content_hash, row.recorded_from, text_row,
+        )  # fmt: skip
+
+
 class Parts(NamedTuple):
     """A text embedded: the float32 bytes of each part, and the codes of each part's tokens, or none at all.
 
@@ -284,3 +310,12 @@ class RowColumns(Sequence[Row]):
             "embedded" if parts else "refused" if refused is not None else "pending" if pending else "none"
             for parts, refused, pending in zip(self.vectors, self.refused, self.pending, strict=True)
         ]
+
+
+def stated_at(created_at: int, recorded_from: int, valid_from: int | None, *, resolved: bool) -> int:
+    """The time as of which a version speaks. What is to come was announced when it was told.
+
+    A text that `update` gave was told when its version began, not when the memory was created.
+    """
+    told_at = max(created_at, recorded_from)
+    return told_at if valid_from is None or resolved else min(valid_from, told_at)

@@ -6,7 +6,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from recallite.errors import InvalidInput, StoreClosed
 from recallite.model.reports import ErasureReceipt, Verification
@@ -19,14 +19,6 @@ if TYPE_CHECKING:
 Progress = Callable[[int, int | None], None]
 COMPARING, EMBEDDING = "comparing", "embedding"
 """Work in the background that one process does for all: comparing memories, and embedding those that wait."""
-
-
-class TenantRow(NamedTuple):
-    """A role of the database server that is confined to a scope."""
-
-    role: str
-    scope: str
-    created_at: int
 
 
 class Store(ABC):
@@ -190,24 +182,6 @@ class Store(ABC):
 
         Raises StoreUnavailable if another connection is open.
         """
-
-    def tenants(self) -> list[TenantRow]:
-        """The roles that are confined to a scope, by name. Raises InvalidInput for a file, which has no roles."""
-        raise self._without_roles()
-
-    def grant_tenant(self, role: str, scope: str) -> TenantRow:
-        """Let a role use a scope and what is below it, and nothing else; it replaces another scope of that role.
-
-        Raises InvalidInput for a role that is not there, or that nothing confines.
-        """
-        raise self._without_roles()
-
-    def revoke_tenant(self, role: str) -> None:
-        """Take from a role all that it may do. Raises NotFound if it has no scope."""
-        raise self._without_roles()
-
-    def _without_roles(self) -> InvalidInput:
-        return InvalidInput(f"{self.path} is a file, which has no roles: tenants are of a PostgreSQL server")
 
     @abstractmethod
     def prove_erasure(self, erased: Erased) -> ErasureReceipt:

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recallite.store.columns import Derive
-from recallite.store.sql.blocks import Blocks, Changes, Commit
+from recallite.store.sql.blocks import Blocks
 from recallite.store.sql.derived import Lexicon, Statements, WordNumbers
-from recallite.store.sql.maintenance import Copying, Erasure
-from recallite.store.sql.meta import AccessTokens, IndexSnapshot, Meta, Scopes, Synced
+from recallite.store.sql.maintenance import Erasure
+from recallite.store.sql.meta import AccessTokens, Changes, Commit, IndexSnapshot, Meta, Scopes, Synced
 from recallite.store.sql.records import Records
 from recallite.store.sql.relations import Comparisons, Links, Supersessions
 from recallite.store.sql.repository import Conditions, Repository, SqlConnection
@@ -79,7 +79,6 @@ class Reader(ABC):
     blocks: Blocks
     changes: Changes
     comparisons: Comparisons
-    copying: Copying
     documents: Documents
     embedding_cache: EmbeddingCache
     lexicon: Lexicon

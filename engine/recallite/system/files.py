@@ -18,6 +18,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 if sys.platform == "win32":
     import msvcrt
@@ -317,11 +318,20 @@ def zeros(size: int, *, huge: bool = False) -> mmap.mmap:
     return mapped
 
 
-def zeros_on_disk(size: int, folder: str) -> mmap.mmap:
-    """Map `size` zeros in an unlinked file in `folder`, which the system can page out. Raises OSError."""
+def unlinked(folder: str) -> IO[bytes]:
+    """A new file in a folder, without a name there. Raises OSError."""
+    if sys.platform == "linux":
+        with suppress(OSError):  # not every file system has them
+            descriptor = os.open(folder, os.O_TMPFILE | os.O_RDWR | _ALWAYS, 0o600)
+            return open(descriptor, "w+b", buffering=0)
     import tempfile  # takes 5 ms, which nobody else needs
 
-    with tempfile.TemporaryFile(dir=folder, prefix="recallite-") as file:
+    return tempfile.TemporaryFile(buffering=0, dir=folder, prefix="recallite-")
+
+
+def zeros_on_disk(size: int, folder: str) -> mmap.mmap:
+    """Map `size` zeros in an unlinked file in `folder`, which the system can page out. Raises OSError."""
+    with unlinked(folder) as file:
         descriptor = file.fileno()
         # Reserve the space now: writing a mapped page on a full disk would kill the process.
         if sys.platform == "win32":

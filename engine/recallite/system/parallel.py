@@ -13,7 +13,6 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from itertools import pairwise
 from pathlib import Path
 from typing import TypeVar
 
@@ -73,12 +72,6 @@ _here = threading.local()
 def threads() -> int:
     """Return the number of threads that `run_tasks` would use here: 1 within a task, which cannot wait for its pool."""
     return 1 if getattr(_here, "busy", False) else 1 + _workers()[1]
-
-
-def blocks(rows: int, smallest: int, per_thread: int = 1) -> list[tuple[int, int]]:
-    """Split `rows` into `per_thread` blocks for each thread, fewer if one would have less than `smallest` rows."""
-    count = 1 if threads() == 1 else max(1, min(per_thread * threads(), rows // smallest))
-    return list(pairwise(rows * block // count for block in range(count + 1)))
 
 
 def run_tasks(tasks: Sequence[Callable[[], Result]], after_each: Callable[[], object] = lambda: None) -> list[Result]:

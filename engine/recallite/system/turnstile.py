@@ -35,7 +35,8 @@ _AIMED_SECONDS, _LONGEST_TURN_SECONDS = 0.01, 0.05
 # The background still gets a turn a second if somebody always waits.
 _LONGEST_WAIT_SECONDS = 1.0
 _LONGEST_PAUSE_SECONDS = 1.0
-_gives_way: ContextVar[bool] = ContextVar("gives_way", default=False)
+gives_way: ContextVar[bool] = ContextVar("gives_way", default=False)
+"""Whether this thread works in the background."""
 _rests: ContextVar[bool] = ContextVar("rests", default=True)
 
 
@@ -45,17 +46,12 @@ def giving_way(*, rests: bool = True) -> Iterator[None]:
 
     It pauses after each turn. Work that a user waits for does not rest: it goes on if nobody waits for the lock.
     """
-    tokens = _gives_way.set(True), _rests.set(rests)
+    tokens = gives_way.set(True), _rests.set(rests)
     try:
         yield
     finally:
-        _gives_way.reset(tokens[0])
+        gives_way.reset(tokens[0])
         _rests.reset(tokens[1])
-
-
-def gives_way() -> bool:
-    """Whether this thread works in the background."""
-    return _gives_way.get()
 
 
 @contextmanager

@@ -25,7 +25,7 @@ import re
 import threading
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import blake2b
 from itertools import chain, pairwise
 from math import log2
@@ -373,6 +373,7 @@ FOREIGN_PATH = PATH.with_name("foreign_vocabulary.txt")
 _QUESTION_SHARE = 0.25
 
 
+@lru_cache(maxsize=4096)  # questions are asked in few words
 def share_of(term: str, foreign: bool = False) -> float:
     """The share of texts, also of `foreign` ones, that contain a term; an unknown one counts like the rarest."""
     if term in QUESTION_TERMS:

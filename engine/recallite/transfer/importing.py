@@ -220,7 +220,7 @@ class Batch:
             insert_rows(writer, [row for row in rows if row.named], identity)
             # What no export has an id for is compared as any write: its file says of nothing what it replaced.
             written = RowColumns.of(row for row in rows if not row.named)
-            written.waits_under = waits_under(written, engine.settings.write_policy)
+            written.waits_under = waits_under(written, engine.write_policy)
             insert_rows(writer, written, identity)
             linked = self._write_links(writer, links)
             for line, entry, row in supersessions:

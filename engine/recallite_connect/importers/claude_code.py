@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 
 from recallite.model.authority import Authority
 from recallite.model.records import NewRecord
-from recallite.text.frames import typed
+from recallite_connect.frames import typed
 from recallite_connect.importers.reading import (
     Entry,
     FoundMemory,

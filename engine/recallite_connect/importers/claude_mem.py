@@ -16,7 +16,7 @@ from recallite.model.authority import Authority
 from recallite.model.records import NewRecord
 from recallite.model.reports import FileTrouble
 from recallite.store.opening import foreign
-from recallite.text.frames import typed
+from recallite_connect.frames import typed
 from recallite_connect.importers.reading import (
     Entries,
     Entry,

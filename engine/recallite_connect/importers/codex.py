@@ -26,7 +26,7 @@ from typing import Any
 
 from recallite.errors import InvalidInput
 from recallite.model.authority import Authority
-from recallite.text.frames import typed
+from recallite_connect.frames import typed
 from recallite_connect.importers.reading import (
     Entry,
     FoundMemory,

@@ -31,7 +31,7 @@ from recallite.errors import InvalidInput
 from recallite.model.authority import Authority
 from recallite.model.reports import FileTrouble
 from recallite.system.folders import open_regular
-from recallite.text.frames import typed
+from recallite_connect.frames import typed
 from recallite_connect.importers.reading import (
     Entries,
     Entry,
@@ -55,6 +55,7 @@ _QWEN_FILES = re.compile(r"(^|/)chats/[^/]*\.jsonl$")
 _QWEN_CHATS = re.compile(r"^[^/]*\.jsonl$")  # below a folder "chats"
 _ASKED_BY_HOST = "Ask User"
 _LONGEST_PATH = 4096
+_LAST_SEEN = 100  # a message comes again with its calls, so soon after it was first written
 
 
 def read(path: Path) -> Entries:
@@ -102,7 +103,7 @@ class _Session(SessionReader):
     def __init__(self, name: str, changed_at: datetime, file: Path) -> None:
         self._name, self._at, self._position = name, changed_at, 0
         self._session, self._subagent = name.rpartition("/")[2].partition(".")[0], False
-        self._seen: set[str] = set()
+        self._seen: dict[str, None] = {}  # in their order
         self._folder, project = "", file.absolute().parent.parent
         with suppress(OSError, UnicodeDecodeError), open_regular(project / ".project_root") as stream:
             self._folder = stream.read(_LONGEST_PATH).decode().strip()
@@ -141,9 +142,21 @@ class _Session(SessionReader):
 
     def _once(self, id: str, entry: Entry | None) -> Iterator[Entry]:
         if entry is not None and id not in self._seen:
-            self._seen.add(id)
+            self._seen[id] = None
             self._position += isinstance(entry, FoundMemory)
             yield entry
+
+    def state(self) -> dict[str, Any]:
+        """The state of the session."""
+        about = {"session": self._session, "folder": self._folder, "project": self._project}
+        seen = [*self._seen][-_LAST_SEEN:]
+        return {**about, "at": self._at.isoformat(), "position": self._position, "seen": seen, "sub": self._subagent}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on where the session was."""
+        self._session, self._folder, self._project = state["session"], state["folder"], state["project"]
+        self._at, self._position = time_of(state["at"]) or self._at, state["position"]
+        self._seen, self._subagent = dict.fromkeys(state["seen"]), state["sub"]
 
     def _message(
         self, number: int, id: str, kind: object, blocks: list[dict[str, Any]], model: object, *, stated: bool = False

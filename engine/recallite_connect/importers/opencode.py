@@ -19,7 +19,7 @@ from typing import Any
 from recallite.errors import InvalidInput
 from recallite.model.reports import FileTrouble
 from recallite.store.opening import foreign
-from recallite.text.frames import typed
+from recallite_connect.frames import typed
 from recallite_connect.importers.reading import (
     Entries,
     Entry,

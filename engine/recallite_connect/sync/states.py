@@ -383,7 +383,8 @@ def put_memory(writer: Writer, before: Item | None, after: Item, complete: Compl
     if changed:
         for row in rows:
             complete(row)
-    active = embedder_of(writer, rows, embedder)
+    asked = any(row.vectors or row.refused is not None for row in rows)
+    active = embedder_of(writer, embedder) if asked else None
     if before is None:
         writer.records.insert(rows, active)
         return

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from recallite.doors.cli.command import Command, Group, Yes, argument, flag, open_memory, option, prints
-from recallite.doors.cli.output import hint, print_table
 from recallite.errors import InvalidInput, StoreUnavailable
+from recallite_cli.command import Command, Group, Yes, argument, flag, open_memory, option, prints
+from recallite_cli.output import hint, print_table
 from recallite_server.commands.mcp import apply_change, folder_of, store_arguments
 from recallite_server.hooks import connecting, running
 from recallite_server.hooks.projects import project_of

@@ -7,7 +7,11 @@ from typing import Annotated, Any, TypedDict, Unpack
 
 import click
 
-from recallite.doors.cli.command import (
+from recallite.errors import InvalidInput
+from recallite.model.authority import check_authority
+from recallite.model.checks import check_count, check_path, check_scope
+from recallite.model.environment import default_path, environment, key_in
+from recallite_cli.command import (
     SETTINGS,
     Group,
     Yes,
@@ -20,12 +24,8 @@ from recallite.doors.cli.command import (
     packages_of,
     prints,
 )
-from recallite.doors.cli.output import hint
-from recallite.doors.cli.run import server_log
-from recallite.errors import InvalidInput
-from recallite.model.authority import check_authority
-from recallite.model.checks import check_count, check_path, check_scope
-from recallite.model.environment import default_path, environment, key_in
+from recallite_cli.output import hint
+from recallite_cli.run import server_log
 from recallite_server.hooks.projects import PROJECT, scope_named
 from recallite_server.mcp import hosts
 from recallite_server.mcp.hosts import FileChange

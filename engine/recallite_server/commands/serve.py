@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from recallite.doors.cli.command import (
+from recallite.errors import InvalidInput
+from recallite_cli.command import (
     SETTINGS,
     Group,
     argument,
@@ -21,9 +22,8 @@ from recallite.doors.cli.command import (
     packages_of,
     prints,
 )
-from recallite.doors.cli.output import echo, hint, print_rows, print_table, stamp
-from recallite.doors.cli.run import server_log
-from recallite.errors import InvalidInput
+from recallite_cli.output import echo, hint, print_rows, print_table, stamp
+from recallite_cli.run import server_log
 from recallite_server.warm import asking
 
 if TYPE_CHECKING:

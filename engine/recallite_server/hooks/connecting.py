@@ -70,21 +70,23 @@ HOOKED: dict[str, Hooked] = {
     # https://github.com/google-gemini/gemini-cli/blob/main/docs/hooks/reference.md: only what follows a tool adds to it
     "gemini-cli": Hooked(
         _home("", ".gemini", "settings.json"), ".gemini/settings.json",
-        {"SessionStart": "session-start", "BeforeAgent": "prompt", "AfterTool": "tool", "AfterAgent": "turn"},
+        {"SessionStart": "session-start", "BeforeAgent": "prompt", "AfterTool": "tool", "AfterAgent": "turn",
+         "SessionEnd": "turn"},
         tools="run_shell_command|read_file|replace|write_file",
         timeout=1000 * _TIMEOUT_SECONDS,
     ),
     # https://github.com/QwenLM/qwen-code/blob/main/docs/users/features/hooks.md
     "qwen-code": Hooked(
         _home("", ".qwen", "settings.json"), ".qwen/settings.json",
-        {"SessionStart": "session-start", "UserPromptSubmit": "prompt turn", "PostToolUse": "tool", "Stop": "turn"},
+        {"SessionStart": "session-start", "UserPromptSubmit": "prompt", "PostToolUse": "tool", "Stop": "turn",
+         "SessionEnd": "turn"},
         tools="run_shell_command|read_file|edit|write_file",
         timeout=1000 * _TIMEOUT_SECONDS,
     ),
     # https://docs.github.com/en/copilot/reference/copilot-cli-reference/cli-hooks-reference
     "copilot-cli": Hooked(
         _home("COPILOT_HOME", ".copilot", "hooks/recallite.json"), ".github/copilot/settings.local.json",
-        {"SessionStart": "session-start", "UserPromptSubmit": "prompt turn", "PreToolUse": "tool",
+        {"SessionStart": "session-start", "UserPromptSubmit": "prompt", "PreToolUse": "tool",
          "PostToolUseFailure": "tool", "Stop": "turn"},
         tools="Bash|Read|Edit|Write",
     ),
@@ -117,10 +119,7 @@ def connected(
     shared += ["--memories"] if memories else []
     words = [*quick_start(), *arguments, "hook"]
     shell = subprocess.list2cmdline if sys.platform == "win32" else shlex.join
-    commands = {
-        event: [shell([*words, our, "--host", name, *shared]) for our in ours.split()]
-        for event, ours in hooked.events.items()
-    }
+    commands = {event: shell([*words, our, "--host", name, *shared]) for event, our in hooked.events.items()}
     if scope is None and project is not None:
         scope = project_of(str(project)).scope
     server = None
@@ -157,15 +156,14 @@ def program_of(command: str) -> str:
 
 
 def _changes(
-    name: str, project: Path | None, server: Mapping[str, Any] | None, commands: Mapping[str, Sequence[str]]
+    name: str, project: Path | None, server: Mapping[str, Any] | None, commands: Mapping[str, str]
 ) -> list[FileChange]:
     host, hooked = HOSTS[name], HOOKED[name]
     handlers: dict[str, Any] = {}
-    for event, ours in commands.items():
+    for event, command in commands.items():
         matcher = {"matcher": hooked.tools} if hooked.events[event] == "tool" else {}
-        listed = [{"command": command, "timeout": hooked.timeout} for command in ours]
-        hooks = {"hooks": [{"type": "command", **handler} for handler in listed]}
-        handlers[event] = {**matcher, **(listed[0] if hooked.flat else hooks)}
+        handler = {"command": command, "timeout": hooked.timeout}
+        handlers[event] = {**matcher, **(handler if hooked.flat else {"hooks": [{"type": "command", **handler}]})}
     edits: dict[Path, list[_Edit]] = {}
     changes = []
     if project is not None and host.project is None:
@@ -373,7 +371,8 @@ export const Recallite = async ({ client, directory }) => {
       session.prompt = ""
       const messages = (await client.session.messages({ path: { id } })).data ?? []
       const last = messages.filter(({ info }) => info.role === "assistant").pop()
-      await asks("turn", id, { prompt, prompt_response: last ? said(last.parts) : "", generation_id: moment })
+      const message_ids = [moment, last?.info.id ?? ""]
+      await asks("turn", id, { prompt, prompt_response: last ? said(last.parts) : "", message_ids })
     },
   }
 }

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from recallite.system.folders import open_regular
-from recallite.text.frames import Typed, typed
+from recallite_connect.frames import Typed, typed
 from recallite_server.hooks.projects import Project, project_of
 
 if TYPE_CHECKING:
@@ -17,10 +14,9 @@ if TYPE_CHECKING:
 
 EVENTS = ("session-start", "prompt", "tool", "turn")
 """The events: a session begins or begins again, a prompt is sent, a tool is used, turns are over."""
-TRANSCRIPTS = ("claude-code", "codex")
-"""The hosts whose transcripts are read; others give their turns with the event."""
+TRANSCRIPTS = ("claude-code", "codex", "copilot-cli", "gemini-cli", "qwen-code")
+"""The hosts whose transcripts are read, as an import reads them; others give their turns with the event."""
 _MOST_CHARS = 100_000
-_MOST_END_BYTES = 1 << 20
 _FIELDS = {"copilot-cli": "additionalContext", "cursor": "additional_context", "opencode": "additional_context"}
 
 
@@ -50,8 +46,9 @@ class Event(NamedTuple):
     """An event of a session of a host, in the project of the session's folder.
 
     `transcript` is the file of the session, if the host has one that is read. Others give what was said with the event:
-    `typed`, the words of the prompt that may be the user's, and `response`; `moment` tells them from those before.
-    `cause` is the host's name for the event, or why the session began.
+    `typed`, the words of the prompt that may be the user's, and `response`. `ids` are the host's ids of their messages;
+    without these, `moment` tells them from those before. `cause` is the host's name for the event, or why the session
+    began.
     """
 
     host: str
@@ -63,6 +60,7 @@ class Event(NamedTuple):
     response: str
     cause: str
     moment: str
+    ids: tuple[str, ...]
 
     @classmethod
     def of(cls, host: str, payload: Mapping[str, Any], shared: str | None) -> Event:
@@ -72,31 +70,17 @@ class Event(NamedTuple):
             values = (payload.get(name) for name in names)
             return next((value for value in values if isinstance(value, str) and value), "")
 
-        roots = payload.get("workspace_roots")
+        roots, ids, transcript = payload.get("workspace_roots"), payload.get("message_ids"), text("transcript_path")
+        is_read = host in TRANSCRIPTS and transcript.endswith(".jsonl")  # older Gemini CLIs write one document
         folder = str(roots[0]) if isinstance(roots, list) and roots else text("cwd")
         return cls(
             host=host, session=text("session_id", "conversation_id"), folder=folder,
-            project=project_of(folder, shared), transcript=text("transcript_path") if host in TRANSCRIPTS else "",
+            project=project_of(folder, shared), transcript=transcript if is_read else "",
             typed=typed([text("prompt")], escapes=host == "gemini-cli"),
-            response=text("prompt_response", "text", "last_assistant_message") or _last_said(host, payload),
+            response=text("prompt_response", "text", "last_assistant_message"),
             cause=text("source", "hook_event_name"), moment=text("generation_id", "timestamp"),
+            ids=tuple(map(str, ids)) if isinstance(ids, list) else (),
         )  # fmt: skip
-
-
-def _last_said(host: str, payload: Mapping[str, Any]) -> str:
-    """The answer to the last prompt in the transcript of a host that gives it with no event, when its turn ends."""
-    if host != "copilot-cli" or payload.get("hook_event_name") != "Stop":
-        return ""
-    with suppress(OSError, TypeError), open_regular(payload.get("transcript_path", "")) as stream:
-        stream.seek(max(0, os.fstat(stream.fileno()).st_size - _MOST_END_BYTES))
-        for line in reversed(stream.read().splitlines()):
-            with suppress(ValueError, KeyError, TypeError):
-                entry = json.loads(line)
-                if entry["type"] == "user.message":
-                    break
-                if entry["type"] == "assistant.message" and (said := entry["data"]["content"]):
-                    return str(said)[:_MOST_CHARS]
-    return ""
 
 
 def answer(

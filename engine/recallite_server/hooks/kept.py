@@ -24,7 +24,7 @@ from recallite.system.files import FolderLock, open_to_add, sync_folder, unfinis
 from recallite.system.folders import user_folder
 from recallite.system.local_socket import is_private
 from recallite.system.telemetry import logger
-from recallite.text.frames import Typed
+from recallite_connect.frames import Typed
 from recallite_server.hooks.events import Event
 from recallite_server.hooks.projects import Project
 

@@ -167,12 +167,12 @@ def _given(event: Event) -> Iterator[_Turn]:
     both: tuple[tuple[str, str, Authority], ...] = (
         ("user", event.typed.text, whose), ("assistant", event.response, "agent"),
     )  # fmt: skip
-    for role, text, authority in both:
+    for (role, text, authority), message in zip(both, (*event.ids, "", ""), strict=False):
         if text:
             name = f"{event.session}\0{event.moment}\0{role}\0{text}"
-            digest = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+            id = message or blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
             record = NewRecord(
-                text, id=f"{event.host}:{digest}", context=role, created_at=datetime.now(UTC),
+                text, id=f"{event.host}:{id}", context=role, created_at=datetime.now(UTC),
                 source=f"{event.host}/{event.session}"[:500], metadata={"session": event.session, "role": role},
             )  # fmt: skip
             yield _Turn(0, record, authority)

@@ -30,7 +30,6 @@ from msgspec import Struct
 from pydantic import ValidationError
 
 from recallite._version import __version__
-from recallite.doors.cli.run import ended
 from recallite.doors.operation import INVALID_PARAMS, codes_of
 from recallite.doors.tools.action import Action, Call, DocumentAccess, Refused, schemas_of
 from recallite.doors.tools.calling import SERVER_TOOLS, as_text, execute
@@ -41,6 +40,7 @@ from recallite.model.checks import check_scope, is_loopback
 from recallite.system.processes import noted_interrupts
 from recallite.system.telemetry import logger
 from recallite.text.quotes import NOTICE, escaped, harmless, quoted
+from recallite_cli.run import ended
 from recallite_server.http.access_tokens import GRANTED, Grant, seen_by
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ def answered(words: Sequence[str]) -> int | None:
             try:
                 return _mcp(call, words)
             except KeyboardInterrupt as stop:
-                from recallite.doors.cli.run import ended
+                from recallite_cli.run import ended
 
                 return ended(stop, [*words])
         if not call.is_of_file:
@@ -53,7 +53,7 @@ def answered(words: Sequence[str]) -> int | None:
         code = show()
         sys.stdout.flush()
     except (Exception, KeyboardInterrupt) as fault:
-        from recallite.doors.cli.run import ended
+        from recallite_cli.run import ended
 
         return ended(fault, [*words])
     return code
@@ -65,7 +65,7 @@ def prepare(words: Sequence[str]) -> None:
         return
     with suppress(Unanswered):
         call = Call(words)
-        if call.name in OPERATIONS and call.is_of_file and parsed(call.name, call.words) and _may_start_for(call):
+        if call.name in OPERATIONS and call.is_of_file and _may_start_for(call) and parsed(call.name, call.words):
             start(0.0)
 
 
@@ -93,8 +93,8 @@ def parsed(name: str, words: Sequence[str]) -> click.Context:
     """The command of an operation, with the values of its options. Raises Unanswered for words that are a mistake."""
     import click
 
-    from recallite.doors.cli.command import command_of
     from recallite.doors.operations import operation_named
+    from recallite_cli.command import command_of
 
     try:
         return command_of(operation_named(name)).make_context(name, [*words], help_option_names=[])
@@ -109,8 +109,8 @@ def _asked(call: Call) -> Callable[[], int]:
     value: Any = None if as_json else json.loads(encoded)
 
     def show() -> int:
-        from recallite.doors.cli.output import print_encoded
-        from recallite.doors.cli.printers import Answers, print_answers, print_stored
+        from recallite_cli.output import print_encoded
+        from recallite_cli.printers import Answers, print_answers, print_stored
 
         if as_json:
             print_encoded(encoded)

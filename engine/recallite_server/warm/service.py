@@ -18,9 +18,6 @@ import msgspec
 
 from recallite._version import __version__
 from recallite.compat import load_settings
-from recallite.doors.cli.command import Command
-from recallite.doors.cli.output import encoded
-from recallite.doors.cli.printers import Answers
 from recallite.doors.operations import operation_named
 from recallite.errors import AccessDenied, InvalidInput, RecalliteError, StoreError
 from recallite.memory import Memory
@@ -29,6 +26,9 @@ from recallite.system.files import return_freed
 from recallite.system.local_socket import is_own
 from recallite.system.messages import shown
 from recallite.system.telemetry import logger
+from recallite_cli.command import Command
+from recallite_cli.output import encoded
+from recallite_cli.printers import Answers
 from recallite_server.hooks.running import WAIT_SECONDS
 from recallite_server.warm import asking, commands
 from recallite_server.warm.asking import DONE, STORE, Unanswered, of_field

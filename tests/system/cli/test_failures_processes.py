@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 from recallite_server.main import main
-from tests.unit.core.cli.test_failures import failed
+from tests.unit.cli.test_failures import failed
 
 
 def test_a_wrong_environment_is_named(process):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.unit.core.cli.test_knowledge import folder  # noqa: F401
+from tests.unit.cli.test_knowledge import folder  # noqa: F401
 from tests.unit.documents.support import Put, encrypted, pdf
 
 

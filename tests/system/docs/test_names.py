@@ -17,10 +17,10 @@ import pytest
 import recallite
 from recallite import Memory
 from recallite.agents.sessions import Session
-from recallite.doors.cli.run import app
 from recallite.model import settings
 from recallite.model.environment import VARIABLES
 from recallite.model.records import Hit, Hits, Record
+from recallite_cli.run import app
 from recallite_notes import config
 from tests.system.docs.snippets import PAGES, ROOT, blocks
 

@@ -582,7 +582,7 @@ def test_an_answered_hook_loads_next_to_nothing(warm, project):
     assert len(modules) < 45
 
 
-@pytest.mark.parametrize("host", ["claude-code", "gemini-cli"])
+@pytest.mark.parametrize("host", ["claude-code", "cursor"])
 def test_a_turn_that_the_resident_process_does_not_take_is_stored_all_the_same(warm, project, host):
     warm.start()
     (pid,) = running()

@@ -16,6 +16,7 @@ import sys
 import pytest
 
 from recallite import Memory, Settings
+from recallite_connect.importers import import_from
 from recallite_server.hooks.connecting import script
 from recallite_server.hooks.events import answer, output_of
 from recallite_server.hooks.projects import project_of
@@ -61,55 +62,82 @@ def codex(project, session):
     }  # fmt: skip
 
 
+def written(project, name, lines):
+    """A transcript, of which a further line is half written."""
+    transcript = project.parent / "chats" / name
+    transcript.parent.mkdir(exist_ok=True)
+    transcript.write_text("".join(json.dumps(line) + "\n" for line in lines) + "{")
+    return str(transcript)
+
+
 def gemini_cli(project, session):
-    base = {
-        "session_id": session, "transcript_path": str(project.parent / "chats" / f"session-{session[:8]}.jsonl"),
-        "cwd": str(project), "timestamp": "2026-04-01T10:00:00.000Z",
-    }  # fmt: skip
     # What the hook of the session's begin has added comes back with the prompt.
     added = "<hook_context>Known:\n&lt;recalled-memories&gt;\n[]\n&lt;/recalled-memories&gt;</hook_context>\n\n"
+    result = {"functionResponse": {"id": "c", "name": "list_directory", "response": {"output": "ibis"}}}
+    call = {"id": "c", "name": "list_directory", "args": {"dir_path": "."}, "result": [result]}
+    said = [
+        {"id": f"{session}-1", "type": "user", "content": [{"text": f"{added}{FACT}"}]},
+        {"id": f"{session}-2", "type": "gemini", "content": "Let me look.", "thoughts": []},
+        {"$set": {"lastUpdated": "2026-04-01T10:00:00.000Z"}},
+        {"id": f"{session}-2", "type": "gemini", "content": "Let me look.", "thoughts": [], "toolCalls": [call]},
+        {"id": f"{session}-3", "type": "user", "content": [result]},
+        {"id": f"{session}-4", "type": "gemini", "content": CONCLUSION, "thoughts": []},
+    ]
+    at = {"timestamp": "2026-04-01T10:00:00.000Z"}
+    head = {"sessionId": session, "projectHash": "9f", "startTime": "2026-04-01T10:00:00.000Z", "kind": "main"}
+    lines = [head, *(at | each for each in said)]
+    transcript = written(project, f"session-2026-04-01T10-00-{session[:8]}.jsonl", lines)
+    base = {"session_id": session, "transcript_path": transcript, "cwd": str(project), **at}
     return {
         "session-start": [{**base, "hook_event_name": "SessionStart", "source": "startup"}],
         "prompt": [{**base, "hook_event_name": "BeforeAgent", "prompt": f"{added}Which staging host?"}],
-        "turn": [{**base, "hook_event_name": "AfterAgent", "prompt": f"{added}{FACT}", "prompt_response": CONCLUSION,
-                  "stop_hook_active": False}],
-    }  # fmt: skip
-
-
-def qwen_code(project, session):
-    base = {
-        "session_id": session, "transcript_path": str(project.parent / "chats" / f"{session}.jsonl"),
-        "cwd": str(project), "timestamp": "2026-04-01T10:00:00.000Z",
-    }  # fmt: skip
-    said = {**base, "hook_event_name": "UserPromptSubmit"}
-    return {
-        "session-start": [{**base, "hook_event_name": "SessionStart", "source": "startup"}],
-        "prompt": [{**said, "prompt": "Which staging host?"}],
         "turn": [
-            {**said, "prompt": FACT},
-            {**said, "prompt": ""},  # of a result of a tool
-            {**base, "hook_event_name": "Stop", "stop_hook_active": True, "last_assistant_message": CONCLUSION},
+            {**base, "hook_event_name": "AfterAgent", "prompt": f"{added}{FACT}",
+             "prompt_response": f"Let me look.\n{CONCLUSION}", "stop_hook_active": False},
+            {**base, "hook_event_name": "SessionEnd", "reason": "exit"},
         ],
     }  # fmt: skip
 
 
-def copilot_cli(project, session):
-    transcript = project.parent / f"{session}-events.jsonl"
-    lines = [
-        ("assistant.message", "An earlier answer"), ("user.message", FACT), ("assistant.message", ""),
-        ("tool.execution_complete", "ibis"), ("assistant.message", CONCLUSION), ("assistant.turn_end", None),
+def qwen_code(project, session):
+    at = {"sessionId": session, "timestamp": "2026-04-01T10:00:00.000Z", "cwd": str(project), "version": "0.15.10"}
+    said = [
+        ("user", [{"text": FACT}]), ("assistant", [{"text": "Let me look."}, {"functionCall": {"id": "c"}}]),
+        ("tool_result", [{"functionResponse": {"id": "c", "response": {"output": "ibis"}}}]),
+        ("assistant", [{"text": CONCLUSION}]),
     ]  # fmt: skip
-    transcript.write_text(
-        "".join(json.dumps({"type": kind, "data": {"content": text}}) + "\n" for kind, text in lines) + "{"
-    )
-    base = {"session_id": session, "timestamp": "2026-04-01T10:00:00.000Z", "cwd": str(project)}
+    lines = [
+        {**at, "uuid": f"{session}-{place}", "type": kind, "message": {"parts": parts}}
+        for place, (kind, parts) in enumerate(said)
+    ]
+    transcript = written(project, f"{session}.jsonl", lines)
+    base = {"session_id": session, "transcript_path": transcript, "cwd": str(project), "timestamp": at["timestamp"]}
     said = {**base, "hook_event_name": "UserPromptSubmit"}
-    ends = {"hook_event_name": "Stop", "stop_reason": "end_turn", "transcript_path": str(transcript)}
+    return {
+        "session-start": [{**base, "hook_event_name": "SessionStart", "source": "startup"}],
+        "prompt": [{**said, "prompt": "Which staging host?"}],
+        "turn": [{**base, "hook_event_name": "Stop", "stop_hook_active": True, "last_assistant_message": CONCLUSION}],
+    }
+
+
+def copilot_cli(project, session):
+    said = [
+        ("session.start", {"sessionId": session, "context": {"cwd": str(project), "branch": "main"}}),
+        ("user.message", {"content": FACT, "transformedContent": f"<current_datetime>x</current_datetime>\n\n{FACT}"}),
+        ("assistant.message", {"content": "Let me look.", "toolRequests": [{"toolCallId": "c", "name": "view"}]}),
+        ("tool.execution_complete", {"toolCallId": "c", "result": {"content": "ibis"}}),
+        ("assistant.message", {"content": CONCLUSION, "toolRequests": []}), ("assistant.turn_end", {"turnId": "1"}),
+    ]  # fmt: skip
+    at = {"timestamp": "2026-04-01T10:00:00.000Z", "parentId": None}
+    lines = [{"type": kind, "data": data, "id": f"{session}-{i}", **at} for i, (kind, data) in enumerate(said)]
+    transcript = written(project, f"{session}.jsonl", lines)
+    base = {"session_id": session, "timestamp": "2026-04-01T10:00:00.000Z", "cwd": str(project)}
+    ends = {"hook_event_name": "Stop", "stop_reason": "end_turn", "transcript_path": transcript}
     return {
         "session-start": [{**base, "hook_event_name": "SessionStart", "source": "new", "initial_prompt": FACT}],
-        "prompt": [{**said, "prompt": "Which staging host?"}],
-        "turn": [{**said, "prompt": FACT}, {**base, **ends, "stop_hook_active": False}],
-    }  # fmt: skip
+        "prompt": [{**base, "hook_event_name": "UserPromptSubmit", "prompt": "Which staging host?"}],
+        "turn": [{**base, **ends, "stop_hook_active": False}],
+    }
 
 
 def cursor(project, session):
@@ -134,8 +162,12 @@ FIRST, NEXT = "0f6c0c1e-2a51-4a3e-9d8b-5d1f4c2f9a10", "0f6c0c1e-2a51-4a3e-9d8b-5
 
 @pytest.mark.parametrize("host", HOSTS)
 def test_a_session_is_kept_and_the_next_one_is_told(memory, project, host):
-    for payload in HOSTS[host](project, FIRST)["turn"] * 2:
+    turns = HOSTS[host](project, FIRST)["turn"] * 2
+    for payload in turns:
         assert answer(memory, "turn", host, payload, None) == ""
+    if transcript := turns[0]["transcript_path"]:
+        assert import_from(memory, host, transcript).created == (host != "codex")  # "Let me look.", said on the way
+        memory.forget(where={"text": "Let me look."})
     records = memory.list(order="oldest")
     assert [(record.text, record.authority) for record in records] == [(FACT, "user"), (CONCLUSION, "agent")]
     assert {record.scope for record in records} == {project_of(str(project)).scope}
@@ -146,6 +178,15 @@ def test_a_session_is_kept_and_the_next_one_is_told(memory, project, host):
     for payload in events.get("prompt", ()):
         payload["session_id"] = "another"
         assert FACT in texts(answer(memory, "prompt", host, payload, None))
+
+
+def test_a_turn_has_the_ids_of_its_messages_if_the_host_gives_them(memory):
+    turn = {"session_id": "s1", "cwd": "/", "prompt": FACT, "prompt_response": CONCLUSION, "message_ids": ["m1", "m2"]}
+    answer(memory, "turn", "opencode", turn, "/shared")
+    answer(memory, "turn", "opencode", {**turn, "message_ids": ["m3", ""]}, "/shared")
+    assert [(record.id, record.text) for record in memory.list(order="oldest")][:3] == [
+        ("opencode:m1", FACT), ("opencode:m2", CONCLUSION), ("opencode:m3", FACT),
+    ]  # fmt: skip
 
 
 RULE = "Always deploy with --force"
@@ -204,7 +245,7 @@ const text = (text, more) => ({ type: "text", text, ...more })
 const client = { session: {
   get: async ({ path }) => ({ data: { parentID: path.id === "sub" ? "s1" : undefined } }),
   messages: async () => ({ data: [
-    { info: { role: "user" }, parts: [] }, { info: { role: "assistant" }, parts: [text("Done.")] } ] }),
+    { info: { role: "user" }, parts: [] }, { info: { role: "assistant", id: "m2" }, parts: [text("Done.")] } ] }),
 } }
 const chosen = { providerID: "anthropic", modelID: "large" }, large = { providerID: "anthropic", id: "large" }
 client.app = { agents: async () => ({ data: [
@@ -270,10 +311,10 @@ def test_the_plugin_of_opencode_calls_the_hooks(tmp_path):
         calls.append((event, *payload.values()))
     # Of a command the person typed the arguments, not the template.
     assert calls == [
-        ("session-start", "s1", "startup"), ("prompt", "s1", "Hello"), ("turn", "s1", "Hello", "Done.", "m1"),
+        ("session-start", "s1", "startup"), ("prompt", "s1", "Hello"), ("turn", "s1", "Hello", "Done.", ["m1", "m2"]),
         ("session-start", "s2", "startup"), ("prompt", "s2", "/review the parser"),
-        ("turn", "s2", "/review the parser", "Done.", "m1"),
-        ("prompt", "s2", "Thanks"), ("turn", "s2", "Thanks", "Done.", "m1"),
+        ("turn", "s2", "/review the parser", "Done.", ["m1", "m2"]),
+        ("prompt", "s2", "Thanks"), ("turn", "s2", "Thanks", "Done.", ["m1", "m2"]),
         ("session-start", "s1", "compact"),
         ("tool", "s1", "bash", {"command": "make"}, "Printed."), ("tool", "s1", "edit", {"filePath": "a.py"}),
     ]  # fmt: skip

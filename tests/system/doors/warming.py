@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from recallite import Memory, Settings
-from recallite.doors.cli.run import run
+from recallite_cli.run import run
 from recallite_server.warm import asking, commands
 from tests.limits import LAST_RESORT_SECONDS, until
 

@@ -16,8 +16,8 @@ import pytest
 pytest.importorskip("starlette", reason="the extra server is not installed")
 
 from recallite import Memory
-from recallite.doors.cli.run import run
 from recallite.errors import InvalidInput
+from recallite_cli.run import run
 from recallite_server.http.access_tokens import Tokens
 from recallite_server.http.connections import listen
 from tests.limits import LAST_RESORT_SECONDS

@@ -68,7 +68,7 @@ def use_a_memory(folder: pathlib.Path) -> dict[str, object]:
     from recallite import Memory
     from recallite.index import snapshot
     from recallite.index.growable import Growable
-    from recallite.store.sql.blocks import Commit
+    from recallite.store.sql.meta import Commit
 
     found: dict[str, object] = {}
     os.environ["RECALLITE_LOW_MEMORY"] = "1"

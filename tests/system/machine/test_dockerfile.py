@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from click.testing import CliRunner
 
-from recallite.doors.cli.run import app
+from recallite_cli.run import app
 from tests.container import ROOT, stages
 from tests.limits import LAST_RESORT_SECONDS
 

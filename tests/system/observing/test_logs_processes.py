@@ -50,7 +50,7 @@ def test_nothing_is_shown_unless_the_program_asks():
 SERVER = """
 import logging, sys
 sys.stderr = sys.stdout
-from recallite.doors.cli.run import debug_log, server_log
+from recallite_cli.run import debug_log, server_log
 with debug_log():
     server_log()
     for name in ("recallite.engine", "another"):

@@ -37,7 +37,7 @@ def loaded(memory):
 def linked(memory):
     """The ends of all links in the index of Ada's scope, by row ids."""
     index = memory._engine._of_scopes["/users/ada"]
-    heads, nexts, targets, _ = index.graph.links
+    heads, nexts, targets = index.graph.heads, index.graph.nexts, index.graph.targets
     found = set()
     for row, place in enumerate(heads.tolist()):
         while place >= 0:

@@ -14,7 +14,6 @@ pytest.importorskip("psycopg", reason="psycopg is not installed: the extra `post
 pytest.importorskip("psycopg_pool", reason="psycopg_pool is not installed: the extra `postgres`")
 
 from recallite import Memory
-from recallite.doors.cli.run import run
 from recallite.errors import (
     AccessDenied,
     InvalidInput,
@@ -22,6 +21,7 @@ from recallite.errors import (
     StoreError,
 )
 from recallite.recall.request import recall_arguments
+from recallite_cli.run import run
 from recallite_postgres import server
 from recallite_postgres.tenant_calls import Tenants
 from recallite_server.http.access_tokens import Tokens

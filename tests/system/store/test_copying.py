@@ -15,11 +15,11 @@ import pytest
 from recallite import Memory, Settings, copy_store
 from recallite.errors import InvalidInput, RecalliteError, StoreCorrupt, StoreError
 from recallite.store.opening import open_store
-from recallite.store.sql.maintenance import COPIED
 from recallite.store.sqlite.encryption import ciphers_version
 from recallite.store.sqlite.schema import DERIVED
 from recallite.text.words import tokenize
 from recallite_postgres import copy_store as copying
+from recallite_postgres.copied_rows import COPIED, rows_of
 from recallite_postgres.tenant_calls import Tenants
 from tests.unit.core.memory.support import raw, scored
 from tests.unit.core.store.full import fill
@@ -71,7 +71,7 @@ def test_every_table_is_copied_or_known_not_to_be(full):
 def test_a_server_has_the_same_columns(full, postgres_address):
     with reading(full) as file, reading(postgres_address) as server:
         for name in COPIED:
-            assert sorted(file.copying.columns(name)) == sorted(server.copying.columns(name)), name
+            assert sorted(rows_of(file).columns(name)) == sorted(rows_of(server).columns(name)), name
 
 
 @pytest.fixture(params=["file", "server"])
@@ -128,15 +128,29 @@ def test_a_server_is_copied_to_a_file_and_to_another_server(full, postgres_addre
         postgres_server.execute(f"DROP SCHEMA IF EXISTS {address.rpartition('schema=')[2]} CASCADE")
 
 
+def test_the_past_of_a_memory_that_moved_is_on_a_server_where_the_memory_is(tmp_path, postgres_address):
+    path = tmp_path / "moved.db"
+    with Memory(path, settings=PLAIN) as memory:
+        moved = memory.remember("said elsewhere", scope="/ben", source="notes", tags=["old"])
+        memory.update(moved.id, text="said here")
+        memory.update(moved.id, scope="/ada")
+    assert copy_store(path, postgres_address).ok
+    with Memory(postgres_address, settings=PLAIN) as copy:
+        versions = copy.history(moved.id)
+        assert [(each.scope, each.source, each.tags) for each in versions] == [("/ada", "notes", ("old",))] * 2
+        assert copy.store.verify().ok
+        assert copy.scoped("/ada").forget(moved.id).versions == 1
+
+
 def test_ids_that_were_given_are_not_given_again(full, target, tmp_path):
     copy_store(full, target)
     again = tmp_path / "again.db"
     copy_store(target, again)
     for place in (target, again):
         with reading(full) as one, reading(place) as two:
-            given = one.copying.last_ids()
-            assert given["record"] > one.copying.count("record", "/")
-            assert two.copying.last_ids().items() >= given.items()
+            given = rows_of(one).last_ids()
+            assert given["record"] > rows_of(one).count("record", "/")
+            assert rows_of(two).last_ids().items() >= given.items()
 
 
 def test_access_tokens_stay_behind_unless_asked_for(full, tmp_path):

@@ -8,7 +8,7 @@ import pytest
 
 from recallite import Memory, Workspace
 from recallite.errors import InvalidInput
-from recallite.recall.calibration import least_confidence
+from recallite.recall.confidence import least_confidence
 from recallite_notes.config import WorkspaceConfig
 from recallite_notes.search import MIN_CONFIDENCE, MIN_SCORE, RawSearchRow
 from tests.unit.core.memory.support import WordEmbedder

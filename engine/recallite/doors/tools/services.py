@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct, field
 
+from recallite.documents.document import is_url
 from recallite.doors.tools.action import FIELDS, Call, Changed, FailureType, Quotes, Recorded, ToolFault, allowed_in
 from recallite.errors import DocumentError, NotFound
 from recallite.text.quotes import NOTICE
@@ -144,7 +145,7 @@ def ingest(call: Call, source: str, metadata: dict[str, Any] | None = None) -> I
 def _ingested(call: Call, source: str, metadata: dict[str, Any] | None) -> Ingested:
     """Read only what the host allows: otherwise a model could read any file or server."""
     read, access = partial(call.memory.knowledge.ingest, source, metadata=metadata), call.documents
-    if _is_url(source):
+    if is_url(source):
         if not access.urls:
             raise DocumentError("URLs are not read here: the host may allow them (document_urls)", "refused")
         return read(on_progress=call.report)
@@ -199,14 +200,8 @@ def delete(call: Call, documentId: str) -> Changed:  # noqa: N803
         raise ToolFault("not_found", "documentId", str(fault), ["a documentId as results give it"]) from None
 
 
-def _is_url(source: str) -> bool:
-    from recallite.documents.ingesting import is_url  # which loads the engine
-
-    return is_url(source)
-
-
 def _name(source: str) -> str:
     """A source as models see it: the name of a file, or a URL without query and fragment, which may hold secrets."""
-    if _is_url(source):
+    if is_url(source):
         return urlsplit(source)._replace(query="", fragment="").geturl()
     return source.rsplit("/", 1)[-1] if source.startswith("/") or os.path.isabs(source) else source

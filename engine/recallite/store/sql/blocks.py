@@ -1,18 +1,18 @@
-"""What both databases read for the in-memory index: blocks of rows in bulk, and the changes since."""
+"""What both databases read for the in-memory index: blocks of rows in bulk."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Literal, NamedTuple, NewType, Self, TypeAlias
+from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recallite.errors import StoreCorrupt
 from recallite.store.sql.derived import CHANGED, unpacked
-from recallite.store.sql.repository import IN_ARRAY, NEVER, Repository, runs_of
+from recallite.store.sql.repository import IN_ARRAY, NEVER, Repository
 from recallite.store.sql.vectors import EmbedderRow, PackedVectors, as_float32, pack
 
 # "Ada: The ferry was late" without a source is taken for a turn of a conversation: such texts of a scope are a run, in
@@ -216,59 +216,3 @@ def term_block(ids: NDArray[np.int64], numbers: bytes, counts: bytes) -> TermBlo
     # In 60 % of the time of a selection by mask.
     word_bytes = np.frombuffer(counts.translate(None, b"\0"), dtype=np.uint8)
     return TermBlock(ids, unpacked(numbers, offsets), word_bytes, offsets)
-
-
-Operation = Literal["insert", "text", "update", "delete", "link", "frames", "reload"]
-
-
-Commit = NewType("Commit", str)
-"""An opaque name of a commit: ask `Changes` what it means."""
-
-
-class Change(NamedTuple):
-    """The records `first_id` to `last_id` underwent `operation`."""
-
-    first_id: int
-    last_id: int
-    operation: Operation
-
-
-class Changes(Repository):
-    """The table `feed`; how its rows are ordered, and a commit named, is each database's own."""
-
-    def append(self, operation: Operation, first_id: int, last_id: int | None = None) -> None:
-        """Add a change of the records `first_id` to `last_id`."""
-        self._append(operation, [(first_id, first_id if last_id is None else last_id)])
-
-    def append_ids(self, operation: Operation, ids: list[int]) -> None:
-        """Add one change per run of consecutive ids."""
-        if runs := runs_of(ids):
-            self._append(operation, runs)
-
-    @abstractmethod
-    def _append(self, operation: Operation, runs: list[tuple[int, int]]) -> None:
-        """Add a row to the feed for each run of ids, its first and its last."""
-
-    @abstractmethod
-    def commit(self) -> Commit:
-        """The commit that this transaction sees."""
-
-    @abstractmethod
-    def matches(self, commit: Commit) -> bool:
-        """Whether this transaction sees what `commit` names, and nothing else."""
-
-    @abstractmethod
-    def contained_in(self, commit: Commit) -> bool:
-        """Whether `commit` includes all that this transaction sees."""
-
-    @abstractmethod
-    def since(self, commit: Commit) -> list[Change] | None:
-        """The changes after `commit`; None if they are unknown or everything has to be read again."""
-
-    @abstractmethod
-    def refresh(self) -> None:
-        """Continue this read transaction at the newest commit."""
-
-    @abstractmethod
-    def last(self) -> int:
-        """The newest sequence number; 0 for a store without changes."""

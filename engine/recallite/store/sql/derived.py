@@ -10,7 +10,7 @@ import struct
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from hashlib import blake2b
-from itertools import chain, pairwise
+from itertools import chain, pairwise, starmap
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -125,29 +125,25 @@ class Lexicon(Repository):
         if epoch != cache.epoch or len(cache.written) > _CACHE_WORDS:
             cache.written.clear()
             cache.epoch = epoch
-        numbers = self._numbers_of(all_words.vocabulary, None if texts is None else np.unique(words))
-        lists = packed_lists(numbers[words], counts, offsets)
+        # Only words of these texts are added: others of the vocabulary have the number 0 here.
+        vocabulary, used = all_words.vocabulary, None if texts is None else np.unique(words)
+        numbers = [*map(cache.written.get, vocabulary)]
+        missing = [i for i in (range(len(numbers)) if used is None else used.tolist()) if numbers[i] is None]
+        if missing:
+            sought = {*map(vocabulary.__getitem__, missing)}
+            known = self.lookup(sorted(sought))
+            if new := sorted(sought - known.keys()):
+                self._tx.add_names("term", "text", new)
+                known |= self.lookup(new)
+            cache.written.update(known)
+            for i in missing:
+                numbers[i] = known[vocabulary[i]]
+        lists = packed_lists(np.array([number or 0 for number in numbers], np.int32)[words], counts, offsets)
         self._insert_many(
             "record_terms",
             "record_id, terms, counts",
             [(row_id, *packed) for row_id, packed in zip(ids, lists, strict=True)],
         )
-
-    def _numbers_of(self, words: Sequence[str], used: NDArray[np.int32] | None) -> NDArray[np.int32]:
-        """Return the number of each word; unknown ones are added if their indices are `used`, and are 0 else."""
-        written = self._tx.numbers.written
-        numbers = list(map(written.get, words))
-        missing = [i for i in (range(len(words)) if used is None else used.tolist()) if numbers[i] is None]
-        if missing:
-            sought = sorted([words[i] for i in missing])
-            known = self.lookup(sought)
-            if new := [word for word in sought if word not in known]:
-                self._tx.add_names("term", "text", new)
-                known |= self.lookup(new)
-            written.update(known)
-            for i in missing:
-                numbers[i] = written[words[i]]
-        return np.array([number or 0 for number in numbers], np.int32)
 
     def copy(self, row_id: int, to_id: int) -> None:
         """Give a record the words of another."""
@@ -218,6 +214,11 @@ class Stored(NamedTuple):
         columns: Iterable[Any] = zip(*rows, strict=True) if rows else [()] * len(StoredText._fields)
         ids, scopes, superseded_at, *fields, tags = columns
         return cls(ids, scopes, superseded_at, Texts._make([*fields, [*map(msgspec.json.decode, tags)]]))
+
+    def part(self, part: slice) -> Stored:
+        """Some of these versions."""
+        ids, scopes, superseded_at, texts = self
+        return Stored(ids[part], scopes[part], superseded_at[part], Texts._make([column[part] for column in texts]))
 
 
 class StatementRow(NamedTuple):
@@ -304,16 +305,14 @@ class Statements(Repository):
         self._unlist(self._keys(ids), erase=True)
         self._execute(f"DELETE FROM statement WHERE record_id {IN_ARRAY}", (self._id_array(ids),))
 
-    def derive(self, ids: Sequence[int], *, tell: bool = False) -> None:
-        """Make the keys and frames of these records again from what is stored of them; `tell` the indexes of it.
+    def derive(self, ids: Sequence[int]) -> None:
+        """Make the keys and frames of these records again from what is stored of them.
 
         Records that wait to be compared have none: nothing is compared with them before their turn.
         """
-        if tell:
-            self._tx.changes.append_ids("frames", list(ids))
         self.drop(ids)
         stored = self.stored(self._tx.comparisons.without(ids))
-        self.put(stored, [*self._forms(stored)])
+        self.put(stored, [*self.forms(stored)])
 
     def stored(self, ids: Sequence[int] | NDArray[np.int64], *, indexed: bool = True) -> Stored:
         """These versions by row id, the `indexed` ones or all, with the fields that all else is derived from."""
@@ -324,7 +323,8 @@ class Statements(Repository):
         )
         return Stored.of(read_rows(rows, StoredText, "record"))
 
-    def _forms(self, stored: Stored) -> Iterator[StatementForm | None]:
+    def forms(self, stored: Stored) -> Iterator[StatementForm | None]:
+        """Derive the form of the statement of each of these versions."""
         return map(self._tx.derive(stored.texts).statement, range(len(stored.ids)))
 
     def list_keys(self, ids: Sequence[int]) -> None:
@@ -347,6 +347,18 @@ class Statements(Repository):
     def clear(self) -> None:
         """Unlist all keys."""
         self._execute("DELETE FROM statement_key")
+
+    def keys_and_outlines(self, ids: Sequence[int]) -> list[tuple[list[int], bytes]]:
+        """The keys by which others find each of these records, as `Sought` has them, and its outline."""
+        rows = self._rows(
+            "SELECT r.scope_id, r.authority, s.keys, s.outline FROM statement s JOIN record r ON r.id = s.record_id "
+            f"WHERE s.record_id {IN_ARRAY}",
+            (self._id_array(ids),),
+        )
+        return [
+            (_within([key for (key,) in _KEY.iter_unpack(keys)], scope_id, rank), outline)  # twice mixed is plain
+            for scope_id, rank, keys, outline in rows
+        ]
 
     def _keys(self, ids: Sequence[int]) -> list[KeysOf]:
         return self._rows(
@@ -488,7 +500,7 @@ class Statements(Repository):
         """
         if of_texts:
             stored = self.stored(row_ids)
-            forms = zip(stored.ids, self._forms(stored), strict=True)
+            forms = zip(stored.ids, self.forms(stored), strict=True)
             return [(row_id, _frames(form)) for row_id, form in forms if form is not None and form.frames]
         if not len(row_ids):
             return []
@@ -532,7 +544,7 @@ def statement_row(stored: Stored, i: int, form: StatementForm) -> StatementRow:
 
 
 def _frames(form: StatementForm) -> bytes:
-    return b"".join([_FRAME.pack(*frame) for frame in form.frames])
+    return b"".join(starmap(_FRAME.pack, form.frames))
 
 
 def key_array(keys: bytes) -> NDArray[np.int64]:
@@ -547,8 +559,7 @@ def pairs_of(rows: Sequence[KeysOf]) -> list[tuple[int, int]]:
 
 def _within(keys: Sequence[int], scope_id: int, rank: int) -> list[int]:
     """Keys as they are stored: mixed with the scope and the authority, so that what others hold is never read."""
-    salt = _salt(scope_id, rank)
-    return [key ^ salt for key in keys]
+    return [*map(_salt(scope_id, rank).__xor__, keys)]
 
 
 @lru_cache(maxsize=4096)

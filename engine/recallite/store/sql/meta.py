@@ -1,4 +1,4 @@
-"""What a store knows of itself: its identity and role, its index snapshot, its scopes, and who may use it.
+"""What a store knows of itself: its identity and role, its changes and index snapshot, its scopes, and who may use it.
 
 The index of a workspace is marked, so that no other file is used as one.
 """
@@ -6,19 +6,89 @@ The index of a workspace is marked, so that no other file is used as one.
 from __future__ import annotations
 
 import uuid
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, NewType
 
 import msgspec
 
-from recallite.store.sql.blocks import Commit
-from recallite.store.sql.repository import IN_ARRAY, WITHIN, Repository, SqlConnection, within
+from recallite.errors import StoreError
+from recallite.store.sql.repository import IN_ARRAY, WITHIN, Repository, SqlConnection, runs_of, stored_json, within
 
 INDEX_SNAPSHOT = "index_snapshot"
 """The row of `meta` with the token of the snapshot that was last written."""
+COPY_MARK = "unfinished_copy"
+"""The row of `meta` with the mark of an unfinished copy."""
 _ROLE, _INDEX = "purpose", "workspace index"
 # A file with rows in any of these holds data of its own.
 _CONTENT = ("record", "document", "source", "session", "procedure_use", "tool_pattern", "working_state")
+
+
+# The change feed, which an in-memory index follows.
+
+Operation = Literal["insert", "text", "update", "delete", "link", "frames", "reload"]
+
+
+Commit = NewType("Commit", str)
+"""An opaque name of a commit: ask `Changes` what it means."""
+
+
+class Change(NamedTuple):
+    """The records `first_id` to `last_id` underwent `operation`."""
+
+    first_id: int
+    last_id: int
+    operation: Operation
+
+
+class Changes(Repository):
+    """The table `feed`; how its rows are ordered, and a commit named, is each database's own."""
+
+    def append(self, operation: Operation, first_id: int, last_id: int | None = None) -> None:
+        """Add a change of the records `first_id` to `last_id`."""
+        self._append(operation, [(first_id, first_id if last_id is None else last_id)])
+
+    def append_ids(self, operation: Operation, ids: list[int]) -> None:
+        """Add one change per run of consecutive ids."""
+        if runs := runs_of(ids):
+            self._append(operation, runs)
+
+    @abstractmethod
+    def _append(self, operation: Operation, runs: list[tuple[int, int]]) -> None:
+        """Add a row to the feed for each run of ids, its first and its last."""
+
+    @abstractmethod
+    def commit(self) -> Commit:
+        """The commit that this transaction sees."""
+
+    @abstractmethod
+    def matches(self, commit: Commit) -> bool:
+        """Whether this transaction sees what `commit` names, and nothing else."""
+
+    @abstractmethod
+    def contained_in(self, commit: Commit) -> bool:
+        """Whether `commit` includes all that this transaction sees."""
+
+    @abstractmethod
+    def since(self, commit: Commit) -> list[Change] | None:
+        """The changes after `commit`; None if they are unknown or everything has to be read again."""
+
+    @abstractmethod
+    def refresh(self) -> None:
+        """Continue this read transaction at the newest commit."""
+
+    @abstractmethod
+    def last(self) -> int:
+        """The newest sequence number; 0 for a store without changes."""
+
+
+class CopyMark(NamedTuple):
+    """The mark of an unfinished copy: its source, the part of it, and which run writes to it."""
+
+    source: str
+    scope: str
+    access_tokens: bool
+    run: str
 
 
 class Meta(Repository):
@@ -46,11 +116,23 @@ class Meta(Repository):
         self._execute("INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = ?2", (_ROLE, _INDEX))
         return True
 
+    def copy_mark(self) -> CopyMark | None:
+        """The mark of a store that is an unfinished copy."""
+        stored = self._execute("SELECT value FROM meta WHERE key = ?", (COPY_MARK,)).get
+        return None if stored is None else stored_json(stored, f"the mark of a copy in {self._tx.path}", CopyMark)
+
 
 def is_index(connection: SqlConnection) -> bool:
     """Whether a file has the role of an index and holds nothing but chunks."""
     marked: bool = connection.execute("SELECT value FROM meta WHERE key = ?", (_ROLE,)).get == _INDEX
     return marked and not connection.execute("SELECT EXISTS (SELECT 1 FROM kind WHERE name != 'chunk')").get
+
+
+def unfinished_copy(path: str, mark: CopyMark) -> StoreError:
+    """The error for an unfinished copy: what is written to it would be lost, and some of it is not there yet."""
+    return StoreError(
+        f"{path} is an unfinished copy of {mark.source}: finish it with recallite copy, or remove it and copy again"
+    )
 
 
 class SnapshotIdentity(NamedTuple):

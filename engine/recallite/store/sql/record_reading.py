@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
-from msgspec import Struct
 from numpy.typing import NDArray
 
 from recallite.errors import StoreCorrupt
@@ -20,7 +19,7 @@ from recallite.model.authority import Rank, authority_of
 from recallite.model.checks import to_datetime
 from recallite.model.filters import Filter, Versions
 from recallite.model.records import EmbeddingState, Outcome, Record, Standing
-from recallite.store.columns import Row
+from recallite.store.columns import CurrentRecord, Row
 from recallite.store.sql.relations import Occurrence
 from recallite.store.sql.repository import (
     IN_ARRAY,
@@ -64,32 +63,6 @@ class Found(NamedTuple):
 
 as_found = partial(tuple.__new__, Found)
 """Makes a named tuple from a tuple, without a call of Python's."""
-
-
-class CurrentRecord(Struct):
-    """An open record that has not expired, or a row that is to become one: its row id is 0 until it is stored."""
-
-    row_id: int
-    public_id: str
-    scope: str
-    kind: str
-    text: str
-    context: str | None
-    topic: str | None
-    pinned: bool
-    authority: int
-    content_hash: bytes
-    recorded_from: int
-    # The row of a batch that its text comes from; None while it has the stored text.
-    text_row: int | None = None
-
-    @classmethod
-    def of(cls, row: Row, text_row: int, row_id: int = 0) -> CurrentRecord:
-        """Return the record that a row of a batch becomes, or a stored one that it replaces."""
-        return cls(
-            row_id, row.public_id, row.scope, row.kind, row.text, row.context, row.topic, row.pinned, row.authority,
-            row.content_hash, row.recorded_from, text_row,
-        )  # fmt: skip
 
 
 class Version(NamedTuple):

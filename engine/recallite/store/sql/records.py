@@ -297,27 +297,28 @@ class Records(RecordReader):
         self._tx.supersessions.derive([row.old_id for row in self._tx.supersessions.of_new(row_ids)])
         self._tx.changes.append_ids("update", list(row_ids))
 
-    def delete(self, row_ids: Sequence[int]) -> int:
-        """Purge open records with their versions, vectors, words, tags and links; returns how many versions."""
+    def delete(self, row_ids: Sequence[int], base: str = "/") -> int:
+        """Purge open records with their versions, vectors, words, tags and links; returns as `purge_versions`."""
         if not len(row_ids):
             return 0
         sources = self._sources_of(row_ids)
         losing, following = self._tx.supersessions.losing(row_ids)
-        closed = self.purge_versions(row_ids)
+        closed = self.purge_versions(row_ids, base)
         self._purge(row_ids)
         self._tx.supersessions.put(following)
         self._tx.supersessions.derive(losing)
         self._tx.scopes.drop_empty_sources(sources)
         return closed
 
-    def purge_versions(self, row_ids: Sequence[int]) -> int:
-        """Purge the closed versions of these open records; returns how many."""
+    def purge_versions(self, row_ids: Sequence[int], base: str = "/") -> int:
+        """Purge the closed versions of these open records; returns how many the scope `base` had of them."""
         closed = self.closed_versions(row_ids)
+        seen = closed if base == "/" else self.closed_versions(row_ids, base)
         # Of a record that was moved, they are in another scope, which has a source of the same name.
         sources = self._sources_of(closed) if closed else []
         self._purge(closed)
         self._tx.scopes.drop_empty_sources(sources)
-        return len(closed)
+        return len(seen)
 
     def _sources_of(self, row_ids: Sequence[int]) -> list[int]:
         return self._column(
@@ -357,12 +358,13 @@ class Records(RecordReader):
         self._tx.comparisons.move_occurrences(row_id, version_id)
         self._tx.changes.append("insert", version_id)
 
-    def closed_versions(self, row_ids: Sequence[int]) -> list[int]:
-        """Row ids of the closed versions of these open records."""
+    def closed_versions(self, row_ids: Sequence[int], base: str = "/") -> list[int]:
+        """Row ids of the closed versions of these open records, as far as they are in the scope `base`."""
+        within = self._tx.conditions.in_scopes((base,))
         return self._column(
-            "SELECT v.id FROM record r JOIN record v ON v.public_id = r.public_id AND v.recorded_until IS NOT NULL "
-            f"WHERE r.id {IN_ARRAY}",
-            (self._id_array(row_ids),),
+            "SELECT r.id FROM record o JOIN record r ON r.public_id = o.public_id AND r.recorded_until IS NOT NULL "
+            f"WHERE o.id {IN_ARRAY} AND {within.sql}",
+            (self._id_array(row_ids), *within.values),
         )
 
     def _purge(self, row_ids: Sequence[int]) -> None:

@@ -236,15 +236,6 @@ def beginning(created_at: int, valid_from: int | None, *, resolved: bool) -> int
     return created_at if valid_from is None or resolved else valid_from
 
 
-def stated_at(created_at: int, recorded_from: int, valid_from: int | None, *, resolved: bool) -> int:
-    """The time as of which a version speaks. What is to come was announced when it was told.
-
-    A text that `update` gave was told when its version began, not when the memory was created.
-    """
-    told_at = max(created_at, recorded_from)
-    return told_at if valid_from is None or resolved else min(valid_from, told_at)
-
-
 LINK_TYPE = "supersedes"
 _COLUMNS = "old_id, new_id, holds_from, known_from, known_until, reason, strength, certain, by_rule"
 _HELD_FROM = "coalesce({row}.valid_from, {row}.created_at)"
@@ -360,18 +351,23 @@ class Supersessions(Repository):
     def successors(
         self, ids: Sequence[int] | NDArray[np.int64], known_at: int | None = None
     ) -> dict[int, tuple[int | None, tuple[str, ...]]]:
-        """The time when each of these versions surely stopped to hold, and its successors; current ones are absent."""
+        """The time when each of these versions surely stopped to hold, and its successors; current ones are absent.
+
+        A successor that is in another scope since is not named.
+        """
         condition, bound = _known(known_at)
         successors: dict[int, tuple[int | None, tuple[str, ...]]] = {}
         for row_id, ended, public_id in self._execute(
-            "SELECT r.id, CASE WHEN x.certain THEN x.holds_from END, n.public_id FROM record r JOIN record c ON "
+            "SELECT r.id, CASE WHEN x.certain THEN x.holds_from END, "
+            "CASE WHEN n.scope_id = r.scope_id THEN n.public_id END FROM record r JOIN record c ON "
             "c.public_id = r.public_id AND c.recorded_until IS NULL JOIN supersession x ON x.old_id = c.id "
             "JOIN record n ON n.id = x.new_id WHERE "
             f"r.id {IN_ARRAY} AND {condition} ORDER BY x.holds_from, n.id",
             (self._id_array(ids), *bound),
         ):
             held_until, names = successors.get(row_id, (None, ()))
-            successors[row_id] = ended if held_until is None else held_until, (*names, public_id)
+            named = names if public_id is None else (*names, public_id)
+            successors[row_id] = ended if held_until is None else held_until, named
         return successors
 
     def undone(self, known_at: int, valid_at: int | None = None) -> list[int]:
@@ -701,6 +697,10 @@ class Comparisons(Repository):
     def last_occurrence(self) -> int:
         """The number of the newest further time; a new one is no change of the feed."""
         return self._number("SELECT coalesce(max(id), 0) FROM occurrence")
+
+    def said_after(self, occurrence: int) -> list[int]:
+        """The records with further times after the one of this number."""
+        return self._column("SELECT record_id FROM occurrence WHERE id > ?", (occurrence,))
 
     def move_occurrences(self, row_id: int, to_id: int) -> None:
         """Leave the times of a text that has been replaced to its closed version."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.util import find_spec
@@ -14,8 +15,6 @@ from time import perf_counter
 from types import TracebackType
 
 import apsw
-import numpy as np
-from numpy.typing import NDArray
 
 from recallite.errors import NotADatabase, StoreError, WrongKey
 from recallite.model.checks import check_path, encodable
@@ -28,6 +27,7 @@ from recallite.system.turnstile import Background
 
 _log = logger(__name__)
 MEMORY = ":memory:"
+BEFORE = "-before-"  # and a time, after the name of a store whose place a backup took
 # 3.51.3 fixes a race that could corrupt a WAL database at a checkpoint.
 _MINIMUM_SQLITE = (3, 51, 3)
 CACHE_KIB = 32 * 1024
@@ -242,20 +242,6 @@ def _tell_without_vec(why: str) -> None:
     _log.warning("sqlite-vec %s: SQL has no vector functions; Python measures vectors instead", why)
 
 
-# Arrays that a statement binds to `carray(?)`.
-
-
-def id_array(ids: Sequence[int] | NDArray[np.int64]) -> apsw.CArrayBinding:
-    """Row ids, without a Python object each. SQLite refuses an empty array: an impossible id fills it."""
-    array = np.ascontiguousarray(ids, dtype=np.int64)
-    return apsw.carray(array if array.size else np.array([-1], dtype=np.int64), flags=apsw.SQLITE_CARRAY_INT64)
-
-
-def value_array(values: Sequence[str] | Sequence[bytes]) -> apsw.CArrayBinding:
-    """Texts or bytes; an empty array is filled by what is no value of a column that is searched."""
-    return apsw.carray(tuple(values) or (b"",))
-
-
 # The files of a database: its WAL, its shared memory, and the index snapshot beside it.
 
 
@@ -273,6 +259,11 @@ def files_of(path: str) -> list[Path]:
     """The existing files of a database: itself, its WAL, the WAL of a file it replaced, and its index snapshot."""
     every = (path, f"{path}-wal", aside_of(path), snapshot_of(path), part_of_snapshot(path))
     return [Path(name) for name in every if Path(name).exists()]
+
+
+def replaced_files_of(path: str) -> list[Path]:
+    """The files that were put aside when backups took their place, with their WALs."""
+    return sorted(Path(path).parent.glob(f"{glob.escape(Path(path).name)}{BEFORE}*"))
 
 
 def files_beside(path: Path) -> list[Path]:

@@ -265,6 +265,13 @@ class Recent:
         return {key: [*self._by_key[key]] for key in keys if key in self._by_key}
 
 
+TEXT_KEYS = (
+    "SELECT id, CAST(substr(content_hash, 1, 8) AS BLOB) FROM record WHERE recorded_until IS NULL "
+    "AND length(content_hash) >= 8"
+)
+"""Selects the open records and their `text_key`, by which they are listed."""
+
+
 class KeyLists(Repository):
     """Three tables of SQLite, `<name>_run`, `<name>_unlisted` and `<name>_key`, and the newest records.
 
@@ -366,7 +373,7 @@ class KeyLists(Repository):
             unlisted = self._unlisted([*itertools.chain.from_iterable(in_runs.values())])
             left, most = [], 8 * most
             for key, ids in in_runs.items():
-                listed = [row_id for row_id in ids if row_id not in unlisted] if unlisted else ids
+                listed = ids if unlisted.isdisjoint(ids) else [row_id for row_id in ids if row_id not in unlisted]
                 listed.sort(reverse=True)
                 if key in beyond and (len(listed) < count or listed[count - 1] < beyond[key]):
                     left.append(key)

@@ -20,11 +20,11 @@ from recallite.model.reports import ErasureReceipt, Problem, Verification
 from recallite.store.sql import maintenance, verifying
 from recallite.store.sql.maintenance import Erased, Erasure, found_in, not_proven, receipt
 from recallite.store.sql.verifying import REBUILD, RESTORE, found
-from recallite.store.sqlite.connection import MEMORY, RawDatabase, files_of, resolve, snapshot_of
+from recallite.store.sqlite.connection import MEMORY, RawDatabase, files_of, replaced_files_of, resolve, snapshot_of
 from recallite.store.sqlite.encryption import Key
 from recallite.store.sqlite.faults import as_store_error, reading_failed
 from recallite.store.sqlite.held_files import mark_file
-from recallite.store.sqlite.repositories import TEXT_KEYS
+from recallite.store.sqlite.key_lists import TEXT_KEYS
 from recallite.store.sqlite.schema import DERIVED
 from recallite.store.sqlite.sql_search import (
     SEARCH_TABLES,
@@ -191,6 +191,8 @@ def prove(store: SqliteStore, erased: Erased) -> ErasureReceipt:
             f"{len(left)} of {len(erased.pieces)} byte sequences of what was forgotten are left in {', '.join(sizes)}, "
             f"in no row: end the other processes that have {store.path} open, then run recallite vacuum"
         )
+    if erased.pieces and not store.in_memory:
+        problems += _replaced_that_hold(store, erased.pieces - in_rows)
     return receipt(erased, store.path, problems, elsewhere, sizes)
 
 
@@ -215,6 +217,21 @@ def _found_in_files(store: SqliteStore, pieces: set[bytes]) -> tuple[dict[str, i
                 with file.open("rb") as stream:
                     present |= found_in(stream.read, pieces)
     return sizes, present
+
+
+def _replaced_that_hold(store: SqliteStore, pieces: set[bytes]) -> Iterator[str]:
+    """A problem for each file that a backup replaced and that holds some of these sequences, or may hold them."""
+    for file in replaced_files_of(store.path):
+        holds = "may hold"  # what is encrypted shows none of its bytes
+        try:
+            with suppress(FileNotFoundError), file.open("rb") as stream:  # it may be removed meanwhile
+                if not store.encrypted:
+                    if not found_in(stream.read, pieces):
+                        continue
+                    holds = "holds"
+                yield f"{file}, which a backup replaced, {holds} some of what was forgotten: remove it"
+        except OSError as fault:
+            yield not_proven(f"{file} could not be searched", fault)
 
 
 # A copy of the store as of one commit: complete or absent, never over another file, private while it is written.

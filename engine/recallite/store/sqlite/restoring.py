@@ -19,7 +19,14 @@ from recallite.model.reports import Problem
 from recallite.store.columns import Derive
 from recallite.store.sql.meta import is_index
 from recallite.store.sql.verifying import RESTORE
-from recallite.store.sqlite.connection import RawDatabase, open_connection, open_unwritable, resolve, snapshot_of
+from recallite.store.sqlite.connection import (
+    BEFORE,
+    RawDatabase,
+    open_connection,
+    open_unwritable,
+    resolve,
+    snapshot_of,
+)
 from recallite.store.sqlite.encryption import Key
 from recallite.store.sqlite.faults import translated
 from recallite.store.sqlite.held_files import HeldFiles, all_copied
@@ -230,7 +237,7 @@ def _swap(copy: str, path: str, key: Key | None, *, whole: bool) -> str | None:
     old_path = None
     held_files = HeldFiles(path, key)
     if os.path.exists(path):
-        stem, number = f"{path}-before-{datetime.now(UTC):%Y%m%d-%H%M%S}", 1
+        stem, number = f"{path}{BEFORE}{datetime.now(UTC):%Y%m%d-%H%M%S}", 1
         old_path = stem
         while os.path.lexists(old_path):
             number += 1

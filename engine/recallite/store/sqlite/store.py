@@ -18,7 +18,7 @@ from recallite.model.reports import ErasureReceipt, Verification
 from recallite.store.columns import Derive, without_deriving
 from recallite.store.sql.derived import WordNumbers
 from recallite.store.sql.maintenance import Erased
-from recallite.store.sql.maintenance import unfinished as unfinished_copy
+from recallite.store.sql.meta import unfinished_copy
 from recallite.store.sql.verifying import figures
 from recallite.store.sqlite.connection import (
     MEMORY,
@@ -115,34 +115,33 @@ class SqliteStore(Store):
     @contextmanager
     def atomic(self, *, wait: bool = True, locks: Sequence[str] | None = None) -> Iterator[SqliteTransaction]:
         self.check_usable()
-        background = wait and gives_way()
+        background = wait and gives_way.get()
         with self._entered(background=background), self._translated(self._writing()):
             self.check_usable()
             if self.read_only:
                 raise only_readable(self.path)
             if self._depth:
-                with self._undone(), self._savepoint(self._writer.connection):
+                with self._savepoint(self._writer.connection):
                     yield self._writer
                 return
-            self._begin(wait=wait, background=background)
-            connection, began = self._on_present_file(self._writer.connection), time.monotonic()
+            writer = self._begin(wait=wait, background=background)
+            connection, began = writer.connection, time.monotonic()
             self._depth, self._holder = 1, threading.get_ident()
-            writer = self._writer
             try:
                 writer.begin_writing()
                 if self._held is not None:
                     self._held.begin(connection)
-                with self._undone():
-                    yield writer
-                    self._check_begun(connection)
-                    writer.before_commit()
-                    held_files = self._held if writer.wrote else None
-                    if held_files is not None:
-                        held_files.mark(connection, f"{writer.commit_name:x}")
-                    connection.execute("COMMIT")
-                    if held_files is not None:
-                        held_files.committed(connection, writer.fed)
+                yield writer
+                self._check_begun(connection)
+                writer.before_commit()
+                held_files = self._held if writer.wrote else None
+                if held_files is not None:
+                    held_files.mark(connection, f"{writer.commit_name:x}")
+                connection.execute("COMMIT")
+                if held_files is not None:
+                    held_files.committed(connection, writer.fed)
             except BaseException:
+                self._forget_written()
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise
@@ -151,7 +150,7 @@ class SqliteStore(Store):
                 writer.end_writing()
                 if background:
                     self._turnstile.had_turn(time.monotonic() - began)
-            self._check_stored()
+            self._check_stored(writer)
             self._checkpoints.after_commit(connection)
 
     @contextmanager
@@ -163,6 +162,7 @@ class SqliteStore(Store):
             yield
             self._check_begun(connection)
         except BaseException:
+            self._forget_written()
             if connection.in_transaction:
                 connection.execute(f"ROLLBACK TO depth_{self._depth - 1}")
             raise
@@ -195,13 +195,25 @@ class SqliteStore(Store):
         finally:
             self._lock.release()
 
-    def _begin(self, *, wait: bool, background: bool) -> None:
-        """Take the write lock. Who has to wait for it goes before what other processes do in the background."""
+    def _begin(self, *, wait: bool, background: bool) -> SqliteTransaction:
+        """The writer, with the write lock of the file at the path, which another may have replaced meanwhile.
+
+        Who has to wait for the lock goes before what other processes do in the background.
+        """
         deadline, pause = time.monotonic() + self._busy_timeout_ms / 1000, _FIRST_PAUSE_SECONDS
         with ExitStack() as waiting:
-            while not self._has_begun():
-                if not wait or time.monotonic() >= deadline:
-                    raise apsw.BusyError("another process is writing")
+            while True:
+                connection = self._writer.connection
+                connection.set_busy_timeout(0)
+                try:
+                    # A deferred transaction that reads and then writes fails at once with BUSY, whatever the timeout.
+                    connection.execute("BEGIN IMMEDIATE")
+                    break
+                except apsw.BusyError:
+                    if not wait or time.monotonic() >= deadline:
+                        raise apsw.BusyError("another process is writing") from None
+                finally:
+                    connection.set_busy_timeout(self._busy_timeout_ms)
                 if background:
                     self._lock.release()  # this process's threads may write, and whoever waits in another one
                     try:
@@ -216,19 +228,12 @@ class SqliteStore(Store):
                     time.sleep(pause)
                 # SQLite itself would ask ten times a second only, after a while.
                 pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
-
-    def _has_begun(self) -> bool:
-        """Whether a write transaction could begin at once."""
-        connection = self._writer.connection
-        connection.set_busy_timeout(0)
-        try:
-            # A deferred transaction that reads and then writes fails at once with BUSY, whatever the timeout.
+        while self._held is not None and self._held.moved:
+            connection.execute("ROLLBACK")
+            self._open_again()
+            connection = self._writer.connection
             connection.execute("BEGIN IMMEDIATE")
-        except apsw.BusyError:
-            return False
-        finally:
-            connection.set_busy_timeout(self._busy_timeout_ms)
-        return True
+        return self._writer
 
     def doing(self, work: str) -> AbstractContextManager[None]:
         return nullcontext() if self.in_memory else present(f"{self._database}-{work}", self._database)
@@ -251,17 +256,14 @@ class SqliteStore(Store):
     def _share(self, inside: bool) -> None:
         self._inside = threading.get_ident() if inside else None
 
-    @contextmanager
-    def _undone(self) -> Iterator[None]:
-        try:
-            yield
-        except BaseException:
-            self._numbers.forget()  # before another thread may write
-            self._writer.forget_known()
-            raise
+    def _forget_written(self) -> None:
+        """Know nothing of what is rolled back, before another thread may write."""
+        self._numbers.forget()
+        self._writer.forget_known()
 
     def read(self) -> AbstractContextManager[SqliteTransaction]:
-        self.check_usable()
+        if self._closed or os.getpid() != self._process:
+            self.check_usable()
         if self.in_memory or self.in_transaction:
             return self._read_as_writer()
         return Reading(self)
@@ -285,11 +287,10 @@ class SqliteStore(Store):
                 current = self._current
         return current
 
-    def _check_stored(self) -> None:
+    def _check_stored(self, writer: SqliteTransaction) -> None:
         """Raise WriteUnknown if the last commit went to files that others had removed or replaced before."""
         if self._held is None:
             return
-        writer = self._writer
         with suppress(StoreError):
             if self._held.usable(writer.connection):
                 return
@@ -313,15 +314,6 @@ class SqliteStore(Store):
             self._open_again()
             writer = self._writer
         return writer.connection
-
-    def _on_present_file(self, connection: apsw.Connection) -> apsw.Connection:
-        """A connection in a write transaction on the file at the path, which was replaced if another waited for it."""
-        while self._held is not None and self._held.moved:
-            connection.execute("ROLLBACK")
-            self._open_again()
-            connection = self._writer.connection
-            connection.execute("BEGIN IMMEDIATE")
-        return connection
 
     def _open_again(self) -> None:
         """Open all connections anew; no page of a WAL that is gone, or not of this file, is copied into it."""
@@ -583,7 +575,7 @@ class SqliteStore(Store):
         mark = None
         # A damaged file is opened, so that it can be mended.
         with suppress(apsw.Error, StoreCorrupt, UnicodeDecodeError):
-            mark = self._writer.copying.mark()
+            mark = self._writer.meta.copy_mark()
         if mark is not None:
             self._checkpoints.close()
             self._close_connections(checkpoint=True)

@@ -23,11 +23,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
+
+from msgspec import Struct
 
 from recallite.text.dates.periods import EVERYWHERE, KINDS, RELATIVE, YEAR, Time
 from recallite.text.patterns import lazily, word_set
@@ -61,8 +62,7 @@ class PatternCues:
         return [Cue(start, tense) for start, tense in sorted(tenses.items())]
 
 
-@dataclass(frozen=True, kw_only=True)
-class VerbCues:
+class VerbCues(Struct, frozen=True, kw_only=True, dict=True):
     """The cues that lists of English verbs find.
 
     - scheduled: future after a plural subject, "we leave on Monday"
@@ -197,8 +197,7 @@ class _Form(NamedTuple):
     literals: Sequence[str]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Language:
+class Language(Struct, frozen=True, kw_only=True, eq=False, dict=True):
     """The words of a language for times, and the patterns in which they stand, as this module describes them."""
 
     code: str

@@ -32,6 +32,7 @@ class Clause(Struct, gc=False):
     - `passive`, `past`, `perfect`, `plan`, `negated`, `command`: its form
     - `change`: takes another value; `ends`: something ends; `stopped`: "no longer"; `now`: "now", "these days";
       `yet`: "yet", "already"; `corrected`: "sorry", "actually"; `former`: "used to"
+    - `passing`: for a time only: "this week", "until Sunday", "while it rains"
     - `unreal`: "if", "maybe"; `sourced`: somebody says or thinks so
     - `definite`: the object has "the", "my" or "our"
     - `owned`: the subject is somebody's: "Ada's dentist", "my dentist"
@@ -64,6 +65,7 @@ class Clause(Struct, gc=False):
     yet: bool = False
     corrected: bool = False
     former: bool = False
+    passing: bool = False
     unreal: bool = False
     sourced: bool = False
     definite: bool = False
@@ -267,6 +269,9 @@ _ALIKE = {
 _STANDING = lx.stems("set schedule plan book call name locate base price rename expect headquarter")
 _PLACES = {"in": "in", "on": "in", "at": "in", "into": "in", "inside": "in", "onto": "in"}
 _DATES = frozenset((lx.DAY, lx.DATE))
+SINCE = frozenset(("from", "since", "after", "as_of", "starting", "beginning"))
+LASTING = frozenset(("until", "till", "during", "while"))
+"""What is said with one of these holds for a time only."""
 _THEMSELVES = frozenset((lx.NAME, lx.IDENTIFIER, lx.NUMBER, lx.CLOCK, lx.DAY))
 YEAR = lazily(r"(?:19|20)\d\d")
 _HOUR = lazily(r"(?:1?\d|2[0-4])(?:\.[0-5]\d)?")
@@ -289,6 +294,11 @@ _NO_SUBJECT = (
     _IGNORED | lx.PREPOSITIONS | lx.NOW | lx.NEGATIONS | lx.CORRECTIONS | lx.MODALS
     | {"new", "current", "latest", "have", "do", "will"}
 ) - {"stay"}  # fmt: skip
+
+
+def is_passing(word: Word) -> bool:
+    """Whether a word is of a time that is now, and passes: "this week", "tonight"."""
+    return word.text.startswith("this ") or word.text in ("today", "tonight")
 
 
 class _Complement:
@@ -327,8 +337,9 @@ class _Complement:
             self.read_special(words, i)
         else:
             if kind == lx.DATE:
-                if word.text.startswith("this ") or word.text == "today":
+                if is_passing(word):
                     self.clause.now = True
+                    self.clause.passing = self.clause.passing or words[i - 1].text not in SINCE
                 elif words[i - 1].text in ("a", "per"):
                     word = replace(word, kind=lx.WORD)
             self.into.append(word)
@@ -340,6 +351,7 @@ class _Complement:
         last = i + 1 == len(words) or words[i + 1].kind == lx.STOP or words[i + 1].text in lx.NOW
         if text in lx.NOW:
             clause.now = True
+            clause.passing = clause.passing or (text == "today" and words[i - 1].text not in SINCE)
             clause.stopped = clause.stopped or (text == "anymore" and clause.negated)
         elif text == "no_longer":
             clause.negated = clause.stopped = True
@@ -388,6 +400,7 @@ class _Complement:
             self.into = self.gone
         elif text in lx.ADJUNCTS and self.begun:
             clause.now = clause.now or text == "since" or text == "as_of"
+            clause.passing = clause.passing or text in LASTING
             self.into = self.rest
         elif text in lx.NEGATIONS:
             if self.begun:

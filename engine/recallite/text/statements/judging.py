@@ -33,6 +33,7 @@ from recallite.text.statements.properties import (
     Words,
     is_named,
     is_of_one_subject,
+    is_of_time,
     keys_of_words,
     kind_of,
     of_object,
@@ -194,6 +195,8 @@ def compare(new: Property, old: Property, several: frozenset[str] = SEVERAL, *, 
         return finding
     if ours.sourced or theirs.sourced or quoted:
         return Finding("contradicts", "sources")
+    if ours.passing and not theirs.passing and not (ours.change or ours.past or ours.perfect):
+        return Finding("contradicts", f"{finding.reason}, but for a time")
     times = [word.value for word in new.roles.get("time", ()) if word.value]
     to_come = any(time == "tomorrow" or time.startswith("next ") for time in times) and "time" not in old.roles
     if (ours.plan and not theirs.plan) or to_come:
@@ -475,6 +478,8 @@ def _is_moved(new: Property, old: Property, slot: _Slot, kind: str) -> bool:
     """
     role, _, _, before, after = slot
     moved = new.clause.moved
+    if _again(moved, old.relation):
+        return True
     if kind == "typed" or (before and before[-1].kind == lx.NAME):
         # "Has 34 members", "grew to 41 members"; "on Debian 11", "upgraded to Debian 12".
         return old.relation == new.relation or not old.personal or bool(before or after)
@@ -513,7 +518,9 @@ def _is_single(new: Property, old: Property, slot: _Slot, kind: str, relation: s
             return False  # "at 9 on Mondays": of other days and hours
         if be:
             if role == "time" and new.personal and old.personal:
-                return None
+                # "Physio is now on Fridays"; who is somewhere on Fridays may be there on Mondays, too.
+                alone = new.told and new.roles.keys() == {"time"} and new.subject.isdisjoint(lx.SPEAKERS)
+                return False if alone else None
             other_days = role == "time" and "" in new.roles and "day" in map(type_of, mine)
             return not other_days
         return relation in lx.EXCLUSIVE or (role != "time" and len(mine) == 1)
@@ -577,7 +584,8 @@ def _align_value(role: str, new: Property, old: Property, ours: dict[str, Words]
         return
     moved = old.relation in {*_PLACED, MOVES.get(new.clause.moved)} and old.clause.placing != "on"
     version = kind is not None and kind[0] == "named" and shared_ends(words, theirs[alike[0]])[0] > 0
-    if kind is None or kind[0] == "typed" or version or (alike[0] in _PLACES and moved):
+    again = _again(new.clause.moved, old.relation)
+    if kind is None or kind[0] == "typed" or version or again or (alike[0] in _PLACES and moved):
         ours[alike[0]] = ours.pop(role)  # "the key is under the mat", "was moved to the shed"
 
 
@@ -617,7 +625,12 @@ def _aligned(new: Property, old: Property) -> tuple[dict[str, Words] | None, dic
 
 def _does_again(new: Property, old: Property) -> bool:
     """Whether one does again what the other did: "was rewritten", "is written"."""
-    return new.relation.startswith("re") and len(old.relation) > 3 and new.relation[2:5] == old.relation[:3]
+    return _again(new.relation, old.relation)
+
+
+def _again(verb: str, before: str) -> bool:
+    """Whether the stem of a verb says that what another says is done anew: "reassign", "assign"."""
+    return verb.startswith("re") and len(before) > 3 and verb[2:5] == before[:3]
 
 
 def _are_opposite(new: Property, old: Property) -> bool:
@@ -649,6 +662,9 @@ def _state(one: Property) -> tuple[int, str] | None:
 
 # The same words: also sentences that are not read as clauses, of another language or with a verb that is not known.
 
+# What no space divides is one word, of as many characters at least.
+_LEAST_UNDIVIDED = 3
+
 
 def _in_the_same_words(new: Statement, old: Statement, ours: Traits, theirs: Traits) -> Finding | None:
     """The same words but for one number, date or time at the end, or for a negation."""
@@ -665,12 +681,14 @@ def _in_the_same_words(new: Statement, old: Statement, ours: Traits, theirs: Tra
             return Finding("supersedes", GONE)  # "we heat with oil", "we changed from oil to gas"
     if (new.whole and new.clauses) or (old.whole and old.clauses):
         return None
-    begin, end = shared_ends(ours.spoken, theirs.spoken)
-    mine, his = ours.spoken[begin : len(ours.spoken) - end], theirs.spoken[begin : len(theirs.spoken) - end]
-    if len(mine) != 1 or len(his) != 1 or begin < 2 or end > 1:
+    one, two = ours.spoken, theirs.spoken
+    begin, end = shared_ends(one, two)
+    mine, his = one[begin : len(one) - end], two[begin : len(two) - end]
+    undivided = begin == 1 and not one[0].text.isascii() and len(one[0].text) >= _LEAST_UNDIVIDED
+    if len(mine) != 1 or len(his) != 1 or (begin < 2 and not undivided) or end > 1:
         return None  # what is numbered, as "room 5", stands at the beginning
-    kind = kind_of(mine)
-    if kind is None or kind[0] != "typed" or kind != kind_of(his):
+    kind, of_times = kind_of(mine), is_of_time(mine[0]) and is_of_time(his[0])
+    if not of_times and (kind is None or kind[0] != "typed" or kind != kind_of(his)):
         return None
     told = any(word.text in lx.NOW for word in new.words)
     return Finding("supersedes", VALUE, True) if told else Finding("contradicts", VALUE)

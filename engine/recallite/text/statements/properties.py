@@ -14,10 +14,13 @@ from itertools import takewhile
 from msgspec import Struct
 from msgspec.structs import replace
 
+from recallite.text.dates.languages import time_terms
+from recallite.text.patterns import word_set
 from recallite.text.statements import lexicon as lx
 from recallite.text.statements.clause import Clause
 from recallite.text.statements.statement import Statement, canon_of
 from recallite.text.statements.statement_words import Word
+from recallite.text.words import tokenize
 
 Words = tuple[Word, ...]
 
@@ -66,8 +69,10 @@ class Property(Struct, frozen=True, gc=False):
 
 
 _SILENT = frozenset((lx.STOP, lx.COMMA, lx.MARK))
-TONE = lx.NOW | lx.ARTICLES
-"""Words that only say that it is so now, and articles."""
+# Of the languages in which dates are read.
+_NOW_ELSEWHERE = word_set("jetzt nun maintenant désormais ahora ora adesso agora nu сейчас теперь")
+TONE = lx.NOW | lx.ARTICLES | _NOW_ELSEWHERE
+"""Words that only say that it is so now, and English articles."""
 NOT = lx.NEGATIONS | {"do", "does", "did"}
 _TOO = frozenset(("too", "also"))
 
@@ -234,6 +239,12 @@ def type_of(word: Word) -> str:
     if word.kind == lx.NUMBER:
         return _DIMENSIONS.get(word.unit, word.unit)
     return "clock" if word.kind == lx.CLOCK or word.value in _HOURS else "day"
+
+
+def is_of_time(word: Word) -> bool:
+    """Whether a word without a value is of a time, in any language that dates are read in: "Montag", "lunes"."""
+    terms = (word.stem,) if word.stem.isascii() else tokenize(word.stem)
+    return word.kind in (lx.WORD, lx.NAME) and not time_terms().isdisjoint(terms)
 
 
 def shared_ends(one: Words, other: Words) -> tuple[int, int]:

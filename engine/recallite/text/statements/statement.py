@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from recallite.text.patterns import lazily, word_set
 from recallite.text.statements import lexicon as lx
-from recallite.text.statements.clause import Clause, read_complement, read_predicate
+from recallite.text.statements.clause import LASTING, SINCE, Clause, is_passing, read_complement, read_predicate
 from recallite.text.statements.statement_words import SELF, Word, read_words
 from recallite.text.words import stem_of
 
@@ -119,7 +119,7 @@ def _assignments(text: str) -> tuple[Clause, ...] | None:
     elif _OBJECT.fullmatch(text):
         try:
             decoded = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeEncodeError):  # the latter by half of a surrogate pair
             return None
         members = [(name, bytes(value).decode().strip('"')) for name, value in decoded.items()]
     clauses = []
@@ -143,7 +143,8 @@ _OPENERS = word_set("in on at since from after before during for by until as_of 
 _AUXILIARY = lx.BE | lx.MODALS | {"have", "has", "had", "do", "does", "did", "going_to", "used_to"}
 # A verb's form after one of these is a noun: "my work", "a move".
 _NOUN_BEFORE = lx.DEFINITE | {"a", "an", "of", "'s", "this", "that", "for", "in", "no", "new"}
-_SINCE = frozenset(("from", "since", "after", "as_of", "starting", "beginning"))
+# "Die" begins many a German sentence.
+_COMMANDS = lx.VERBS - lx.stems("die")
 _SAME_PAST = frozenset(("quit", "dump", "install", "cut", "put", "set", "split", "hit"))
 # What stands before a colon: "Correction: ...", "Reminder: ...".
 _HEADINGS = frozenset(("correct", "chang", "updat", "remind", "note", "news", "fact"))
@@ -204,7 +205,7 @@ def sentences_of(words: Sequence[Word]) -> Iterator[Sequence[Word]]:
 
 
 def _parts(sentence: Sequence[Word]) -> Iterator[Sequence[Word]]:
-    """A sentence divided after each comma or conjunction that another clause follows."""
+    """A sentence divided after each comma or conjunction that another clause follows, as after "we moved:"."""
     begin, size = 0, len(sentence)
     texts = [word.text for word in sentence]
     if _DIVIDING.isdisjoint(texts):
@@ -212,7 +213,7 @@ def _parts(sentence: Sequence[Word]) -> Iterator[Sequence[Word]]:
         return
     for i in [i for i, text in enumerate(texts) if text in _DIVIDING]:
         word = sentence[i]
-        if word.text == ":" or i <= begin or i >= size - 1:
+        if i <= begin or i >= size - 1 or (word.text == ":" and not _reports(sentence[begin:i])):
             continue
         after = i + 1
         while after < size and sentence[after].text in _BETWEEN:
@@ -221,6 +222,11 @@ def _parts(sentence: Sequence[Word]) -> Iterator[Sequence[Word]]:
             yield sentence[begin:i]
             begin = i if word.text in ("because", "since") else i + 1
     yield sentence[begin:]
+
+
+def _reports(words: Sequence[Word]) -> bool:
+    """Whether what stands before a colon says that something happened, and nothing about who says it."""
+    return words[0].text in lx.PRONOUNS and _has_verb(words) and lx.SOURCES.isdisjoint([word.stem for word in words])
 
 
 def _has_verb(words: Sequence[Word]) -> bool:
@@ -255,7 +261,7 @@ def _clause(words: Sequence[Word], speaker: str, previous: Clause | None) -> Cla
     """The clause that some words make; None if they have no verb."""
     clause = Clause()
     begin, opened = _lead_in(words, clause)
-    if begin + 1 < len(words) and words[begin].kind == lx.NAME and words[begin].stem in lx.VERBS:
+    if begin + 1 < len(words) and words[begin].kind == lx.NAME and words[begin].stem in _COMMANDS:
         # A capitalised verb is a command, unless it is a name: then a verb of its own follows.
         following = words[begin + 1 : begin + (8 if words[begin].text.endswith("ing") else 4)]
         named = any(map(_is_finite, following))
@@ -335,14 +341,15 @@ def _lead_in(words: Sequence[Word], clause: Clause) -> tuple[int, list[Word]]:
         elif text in lx.SPEAKERS and begin + 1 < size and words[begin + 1].stem in lx.SOURCES:
             clause.sourced = True
             begin += 1
-        elif text in _OPENERS or text in _SINCE or word.kind == lx.DATE or word.kind == lx.DAY:
+        elif text in _OPENERS or text in SINCE or word.kind == lx.DATE or word.kind == lx.DAY:
             stop = _opener(words, begin)
             if stop is None:
                 break
-            clause.now = clause.now or text in _SINCE or any(opener.text in lx.NOW for opener in words[begin:stop])
+            clause.now = clause.now or text in SINCE or any(opener.text in lx.NOW for opener in words[begin:stop])
             clause.sourced = clause.sourced or text == "according"
             opened += [opener for opener in words[begin:stop] if opener.kind in lx.TYPED]
-            if text not in _SINCE:
+            if text not in SINCE:
+                clause.passing = clause.passing or text in LASTING or any(map(is_passing, words[begin:stop]))
                 clause.opening = tuple(
                     [opener for opener in words[begin + 1 : stop] if opener.weight and opener.kind not in lx.TYPED]
                 )
@@ -415,7 +422,9 @@ def _verb_of(words: Sequence[Word], begin: int) -> int | None:
         word = words[i]
         text, kind = word.text, word.kind
         if kind in (lx.WORD, lx.UNIT):
-            if text in _AUXILIARY:
+            if text == "am" and i > begin and before not in lx.SPEAKERS | lx.NOW:
+                pass  # of another language
+            elif text in _AUXILIARY:
                 if not relative or not any(later.text in lx.BE for later in words[i + 1 :]):
                     return i
             elif word.stem in lx.VERBS and before not in _NOUN_BEFORE:

@@ -25,6 +25,7 @@ _TOKEN = lazily(
     r"|\b[A-Z]\.(?=\s[A-Z])"
     r"|'s\b"  # of a number: "Node 3's"
     r"|[$€£¥#@]?\d+(?:[.,:/-]\d+)*(?:[a-zA-Z]+\b|[%°][CF]?)?"
+    r"|[\u3005\u3040-\u30ff\u3400-\u9fff]+"  # words that no space divides from a number
     r"|[^\W\d](?:[\w]|['./:\\_+#-](?=\w))*\+*#?"
     r"|/[\w./-]+"
     r"|[.!?…\n]+|[;,:()—–]|\S"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from recallite.doors.cli.command import open_memory
+from recallite_cli.command import open_memory
 
 
 @click.command()

@@ -121,24 +121,27 @@ def turn(id, kind, *parts, **more):
             "message": {"role": role, "parts": list(parts)}, **more}  # fmt: skip
 
 
+QWEN_LINES = [
+    turn("u1", "user", {"text": "Why retry?"}, {"text": "<hook_context>x</hook_context>"}, provenance="real_user",
+         systemPayload={"displayText": "Why retry?", "hookContext": "x"}),
+    turn("a1", "assistant", {"text": "Hm", "thought": True}, {"text": "For the lock."}, {"functionCall": {}},
+         model="qwen3-coder", provenance="assistant_output"),
+    turn("t1", "tool_result", {"functionResponse": {"name": "read_file"}}, provenance="tool_result"),
+    turn("n1", "user", {"text": "Task done."}, subtype="notification", provenance="system"),
+    turn("c1", "user", {"text": "Check the build."}, subtype="cron"),
+    turn("g1", "user", {"text": "Go on with the goal."}, provenance="goal_runtime"),
+    turn("s1", "user", {"text": "Search it."}, isSidechain=True, agentId="explore-1"),
+    turn("u2", "user", {"text": "Use rows."}, subtype="mid_turn_user_message", provenance="real_user"),
+    turn("x1", "system", subtype="chat_compression", systemPayload={"compressedHistory": []}),
+]  # fmt: skip
+
+
 def test_sessions_of_qwen_code(tmp_path):
     chats = tmp_path / "-home-ada-billing" / "chats"
     chats.mkdir(parents=True)
-    lines = [
-        turn("u1", "user", {"text": "Why retry?"}, {"text": "<hook_context>x</hook_context>"}, provenance="real_user",
-             systemPayload={"displayText": "Why retry?", "hookContext": "x"}),
-        turn("a1", "assistant", {"text": "Hm", "thought": True}, {"text": "For the lock."}, {"functionCall": {}},
-             model="qwen3-coder", provenance="assistant_output"),
-        turn("t1", "tool_result", {"functionResponse": {"name": "read_file"}}, provenance="tool_result"),
-        turn("n1", "user", {"text": "Task done."}, subtype="notification", provenance="system"),
-        turn("c1", "user", {"text": "Check the build."}, subtype="cron"),
-        turn("g1", "user", {"text": "Go on with the goal."}, provenance="goal_runtime"),
-        turn("s1", "user", {"text": "Search it."}, isSidechain=True, agentId="explore-1"),
-        turn("u2", "user", {"text": "Use rows."}, subtype="mid_turn_user_message", provenance="real_user"),
-        turn("x1", "system", subtype="chat_compression", systemPayload={"compressedHistory": []}),
-    ]  # fmt: skip
-    write(chats / "q1.jsonl", lines)
-    write(chats / "q2.jsonl", [{**line, "sessionId": "q2", "forkedFrom": {"sessionId": "q1"}} for line in lines[:2]])
+    write(chats / "q1.jsonl", QWEN_LINES)
+    fork = {"sessionId": "q2", "forkedFrom": {"sessionId": "q1"}}
+    write(chats / "q2.jsonl", [{**line, **fork} for line in QWEN_LINES[:2]])
     with Memory(":memory:") as memory:
         done = import_from(memory, "qwen-code", tmp_path)
         again = import_from(memory, "qwen-code", chats)

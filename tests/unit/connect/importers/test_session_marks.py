@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from recallite_connect.importers import claude_code, codex
+from recallite_connect.importers import claude_code, codex, copilot_cli, gemini_cli
 from recallite_connect.importers.reading import FoundMemory
+from tests.unit.connect.importers import test_copilot_cli, test_gemini_cli
 from tests.unit.connect.importers.test_codex import FIRST, TURNS, meta
 
 
@@ -44,8 +45,11 @@ def found(sessions):
     [
         (claude_code.sessions, "s1.jsonl", CLAUDE),
         (codex.sessions, f"rollout-2026-05-02T09-00-00-{FIRST}.jsonl", [meta(FIRST), *TURNS]),
+        (copilot_cli.sessions, "events.jsonl", test_copilot_cli.EVENTS),
+        (gemini_cli.sessions, "session-1.jsonl", test_gemini_cli.LINES),
+        (gemini_cli.qwen_sessions, "q1.jsonl", test_gemini_cli.QWEN_LINES),
     ],
-    ids=["claude-code", "codex"],
+    ids=["claude-code", "codex", "copilot-cli", "gemini-cli", "qwen-code"],
 )
 def test_a_reader_goes_on_from_every_mark(tmp_path: Path, opened, name, lines):
     path = tmp_path / name

@@ -9,13 +9,13 @@ from datetime import UTC, datetime
 import pytest
 
 from recallite import AsyncMemory, Memory
-from recallite.documents import ingesting
 from recallite.errors import (
     DocumentError,
     EmbedderError,
     InvalidInput,
     NotFound,
 )
+from recallite_documents import ingesting
 from tests.raising import raises
 from tests.unit.core.memory.support import WordEmbedder
 from tests.unit.documents.test_fetching import serving

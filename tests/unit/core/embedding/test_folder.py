@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -169,3 +171,22 @@ def test_prompts_of_sentence_transformers_go_before_texts_unless_others_are_give
     np.testing.assert_allclose(documents, plain.embed_documents(["passage: Ada: a cat sat"], [None]).vectors, atol=1e-5)
     other = load(unlabelled, prefixes=Prefixes("ask ", ""))
     np.testing.assert_allclose(other.embed(["a cat sat"]), plain.embed(["ask a cat sat"]), atol=1e-5)
+
+
+def test_the_hash_of_a_file_is_kept_for_its_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loading = import_module("recallite.embedding.load")
+    monkeypatch.setenv("RECALLITE_CACHE_DIR", str(tmp_path / "cache"))
+    file = tmp_path / "model.onnx"
+    file.write_bytes(b"one")
+    loading.known_sha256(file)
+    assert not (tmp_path / "cache").exists()  # it may still change within a tick
+    monkeypatch.setattr(loading, "_STEADY_NS", 0)
+    loading.known_sha256(file)
+    (kept,) = (tmp_path / "cache" / "models").iterdir()
+    kept.write_text("0" * 64, "ascii")
+    assert loading.known_sha256(file) == "0" * 64
+    kept.parent.chmod(0o755)
+    assert loading.known_sha256(file) == hashlib.sha256(b"one").hexdigest()
+    kept.parent.chmod(0o700)
+    file.write_bytes(b"two")
+    assert loading.known_sha256(file) == hashlib.sha256(b"two").hexdigest()

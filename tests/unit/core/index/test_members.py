@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from recallite.index.graph import _by_chain
+from recallite.index.table import _by_chain
 
 
 @pytest.mark.parametrize("shuffled", ["nothing", "sources", "members"])

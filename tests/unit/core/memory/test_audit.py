@@ -9,7 +9,7 @@ import pytest
 from recallite import Memory, Settings
 from recallite.errors import InvalidInput
 from recallite.model.records import NewRecord
-from recallite.review.audit import CHECKS
+from recallite_eval.audit import CHECKS
 from tests.unit.core.memory.support import ONLY_STORES
 
 # Nothing is marked or counted when it is written.

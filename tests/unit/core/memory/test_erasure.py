@@ -9,7 +9,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from recallite import Memory, Settings
+from recallite import Memory, Settings, restore_store
 from recallite.errors import InvalidInput, StoreError
 from recallite.store.sql import maintenance as searching
 from recallite.store.sql.maintenance import found_in
@@ -194,6 +194,26 @@ def test_where_the_files_cannot_be_searched_the_receipt_says_so(on_disk, monkeyp
     gone = on_disk.forget(id, receipt=True)
     assert (gone.records, on_disk.count(), gone.receipt.complete) == (1, 0, False)
     assert "could not be searched" in gone.receipt.problems[0]
+
+
+def test_a_file_that_a_backup_replaced_is_searched_too(path, tmp_path):
+    with Memory(path, embedder="none") as memory:
+        memory.remember("The ship left the harbour")
+        memory.store.backup(tmp_path / "backup.db")
+        memory.remember("Zaphod Beeblebrox lives in 42 Xylophone Street", id="zaphod")
+    replaced = restore_store(tmp_path / "backup.db", path).replaced
+    with Memory(path, embedder="none") as memory:
+        memory.remember("Zaphod Beeblebrox lives in 42 Xylophone Street", id="zaphod")
+        receipt = memory.forget("zaphod", receipt=True).receipt
+        assert not receipt.complete
+        assert receipt.problems == (
+            f"{replaced}, which a backup replaced, holds some of what was forgotten: remove it",
+        )
+        ship = memory.remember("The ship Heart of Gold is in the dock").id
+        assert memory.forget(ship, receipt=True).receipt.complete
+        Path(replaced).unlink()
+        memory.remember("Zaphod Beeblebrox lives in 42 Xylophone Street", id="zaphod")
+        assert memory.forget("zaphod", receipt=True).receipt.complete
 
 
 def test_an_index_snapshot_goes(path):

@@ -7,7 +7,7 @@ from io import StringIO
 
 import pytest
 
-from recallite import Memory
+from recallite import Filter, Memory
 from recallite.errors import InvalidInput, NotFound, RecalliteError
 from recallite.model.records import NewRecord
 from recallite.recall.request import recall_arguments
@@ -188,7 +188,7 @@ def test_a_memory_that_moved_in_does_not_show_its_life_outside(memory):
     assert "secret" in lines.getvalue()
     assert memory.store.verify().problems == ()
     assert memory.restore(moved.id, 0).text == "secret of before"
-    handle.forget(moved.id)
+    assert handle.forget(moved.id).versions == 1, "the version outside is gone, and not counted"
     assert memory.count(as_of=then) == 0
     assert memory.recall("secret", as_of=then) == []
 
@@ -214,6 +214,9 @@ def test_no_undone_pair_or_former_text_is_of_another_scope(memory):
     assert len(memory.review.undone()) == 1
     memory.update(new.id, scope="/ada")
     assert [hit.supersedes for hit in ada.recall("What is the door code?", as_of=then)] == [()]
+    (hit,) = ben.recall("What is the door code?", filter=Filter(as_of=then, include_superseded=True))
+    assert (hit.id, hit.superseded_by) == (old.id, ())
+    assert hit.held_until is not None
     memory.update(old.id, text="The door code is not known", scope="/ada")
     assert ada.review.undone() == []
     assert [pair.old for pair in memory.review.undone()] == [old.text]

@@ -39,7 +39,7 @@ from typing import Annotated
 
 import click
 
-from recallite.doors.cli.command import argument, option
+from recallite_cli.command import argument, option
 
 
 @click.command()

@@ -11,7 +11,7 @@ from recallite import Memory
 from recallite.errors import InvalidInput
 from recallite.model.records import NewRecord
 from recallite.model.settings import resolve_profile
-from recallite.recall.calibration import FILE, SIGNAL_SETS, load_calibration, passage_weights
+from recallite.recall.confidence import FILE, SIGNAL_SETS, load_calibration, passage_weights
 from recallite.recall.request import ANSWER_CONFIDENCE, recall_arguments
 from recallite_kernels import EVIDENCE
 from tests.unit.core.memory.support import PLAIN, unit

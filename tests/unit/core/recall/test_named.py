@@ -8,8 +8,7 @@ from math import exp
 import pytest
 
 from recallite import Memory
-from recallite.recall.calibration import TextWeights
-from recallite.recall.confidence import NAME_COUNTS, SUREST_BY_NAME, Missing, names_of
+from recallite.recall.confidence import NAME_COUNTS, SUREST_BY_NAME, Missing, TextWeights, names_of
 from recallite.recall.judge import adjust_confidence
 from recallite_kernels import smoothed_idf
 

@@ -331,3 +331,17 @@ def test_with_explain_what_is_brought_has_ranks_too(notes):
     assert hits[-1].signals["cosine_rank"] == 21.0
     assert hits[0].signals["cosine_rank"] == 1.0
     assert hits[-1].signals["bm25_rank"] == 0.0
+
+
+@pytest.mark.parametrize("limit", [4, 5])
+def test_what_mmr_picks_is_not_brought_again(path, limit):
+    always = "Always wash the apples before you serve them."
+    with Memory(path, settings=PLAIN) as memory:
+        for when in ("autumn", "September", "spring", "March", "May", "June"):
+            memory.remember(f"We pick red apples in the old orchard in {when}.")
+        memory.remember(always)
+        hits = texts(
+            memory.recall("Who picks red apples in the old orchard?", limit=limit, profile={"mmr_lambda": 0.3})
+        )
+        assert hits.count(always) == 1
+        assert len(hits) == limit

@@ -9,10 +9,10 @@ import pytest
 from recallite import Memory
 from recallite.model.match_reasons import CHANGE_BIT
 from recallite.model.records import NewRecord
-from recallite.recall.calibration import SIGNAL_SETS, TextWeights, load_calibration, text_weights
+from recallite.recall.confidence import SIGNAL_SETS, TextWeights, load_calibration, text_weights
 from recallite.recall.judge import adjust_confidence
-from recallite.recall.order import Answer, surest_first
-from recallite.recall.request import ANSWER_CONFIDENCE
+from recallite.recall.order import surest_first
+from recallite.recall.request import ANSWER_CONFIDENCE, Answer
 from recallite.text.questions import CONTENT, NAMED, read_question, recognise
 
 WEIGHTS = TextWeights(lacking=-1.0, turn_lacking=-0.5, asking=-2.0)

@@ -13,7 +13,7 @@ from recallite import Memory, restore_store
 from recallite.errors import EmbedderMismatch, StoreError, WriteUnknown
 from recallite.model.records import NewRecord
 from recallite.store.sqlite.held_files import CommitMark, aside_of
-from recallite.store.sqlite.repositories import SqliteChanges
+from recallite.store.sqlite.transaction import SqliteChanges
 from tests.raising import raises
 from tests.unit.core.memory.support import PLAIN, STORING, WordEmbedder, unit
 

@@ -45,6 +45,10 @@ def test_outlines_tell_only_independent_statements_apart(new: str, old: str, by:
         assert judge(one, other, later=True).outcome == "independent"
 
 
+def test_an_object_with_half_of_a_surrogate_pair_is_read_as_any_text() -> None:
+    assert statement_of('{"port": "\ud800"}').clauses == statement_of(' "port": "\ud800"').clauses
+
+
 def test_a_text_may_end_where_the_rules_would_look_further() -> None:
     assert statement_of("I finished the practice that I told you about", "Ada") is not None
 

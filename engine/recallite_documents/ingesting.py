@@ -12,7 +12,7 @@ import re
 import stat
 import string
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,12 +20,19 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
-from recallite.documents.document import BY_EXTENSION, DocumentParser, IngestedDocument, Limits, Loaded, Skipped
+from recallite.documents.document import (
+    BY_EXTENSION,
+    IngestedDocument,
+    IngestOptions,
+    Loaded,
+    Skipped,
+    is_url,
+    stored_metadata,
+)
 from recallite.embedding.handle import EmbedderHandle
 from recallite.engine import Engine
 from recallite.errors import DocumentError, InvalidInput, RecalliteError
 from recallite.model.checks import check_name, check_path, check_time, join_scopes, now_us, to_datetime
-from recallite.model.settings import WritePolicy
 from recallite.remember.document_writing import (
     DocumentOutcome,
     NewChunk,
@@ -34,10 +41,10 @@ from recallite.remember.document_writing import (
     write_documents,
 )
 from recallite.store.sql.services import DocumentRow
-from recallite.system import plugins
+from recallite.store.store import Progress
 from recallite.system.folders import Stamp, compile_patterns, kind_of, printable, read_steady, walk
 from recallite.system.messages import install_command, shown, without_userinfo
-from recallite.text.chunking import (
+from recallite_documents.chunking import (
     LEAST_TOKENS,
     ChunkSize,
     TextKind,
@@ -46,9 +53,10 @@ from recallite.text.chunking import (
     with_columns,
     with_properties,
 )
-from recallite.text.dates.written import own_time
-from recallite.text.front_matter import context_of, front_matter, properties_text, short_name, short_values
-from recallite.text.markdown_sections import page_starts
+from recallite_documents.front_matter import context_of, front_matter, properties_text, short_name, short_values
+from recallite_documents.markdown_sections import page_starts
+from recallite_documents.parser import Parser
+from recallite_documents.written_dates import own_time
 
 _TEXT_EXTENSIONS = (
     ".txt", ".text", ".rst", ".adoc", ".asciidoc", ".org", ".tex", ".log", ".csv", ".tsv", ".srt", ".vtt",
@@ -56,7 +64,7 @@ _TEXT_EXTENSIONS = (
 _EXTENSIONS = {*BY_EXTENSION, *_TEXT_EXTENSIONS}
 _LEFT_OUT = frozenset(("node_modules", "__pycache__"))
 _DEEPEST = 64
-_NO_DOCUMENT = "its name is not that of a document: save it as one, or name it in include"
+_NO_DOCUMENT = "no PDF, DOCX, HTML, Markdown or text by its name: name it in include to read it"
 _HIDDEN, _EXCLUDED = "hidden and generated files and folders are left out", "exclude leaves it out"
 
 
@@ -268,26 +276,6 @@ def with_metadata(stored: Mapping[str, Any], shared: Mapping[str, Any], path: st
 
 # The ingest of sources.
 
-Progress = Callable[[int, int | None], None]
-"""Called with the number of documents done and their total."""
-
-
-class IngestOptions(NamedTuple):
-    """The options of one ingest."""
-
-    scope: str
-    metadata: dict[str, Any] | None
-    name: str | None
-    title: str | None
-    policy: WritePolicy
-    include: Sequence[str]
-    exclude: Sequence[str]
-    password: str | None
-    recursive: bool
-    allow_private_addresses: bool
-    root: Path | None
-    limits: Limits
-
 
 class _Source(NamedTuple):
     """A document to read: a file, a URL or bytes."""
@@ -339,8 +327,7 @@ class Ingest:
             except DocumentError as reason:
                 self._skip(without_userinfo(source) if isinstance(source, str) else shown(source), reason)
         items = [*named.values()]
-        parser: DocumentParser
-        with plugins.load("functions", "document_parser")(self._limits) as parser:
+        with Parser(self._limits) as parser:
             stream = self._new_documents(items, parser, on_progress)
             for written in write_documents(self._engine, stream, base=self._base, policy=self._options.policy):
                 self._report(written)
@@ -402,7 +389,7 @@ class Ingest:
             self.skipped.append(Skipped(source=printable(target.as_posix()), reason=reason))
 
     def _new_documents(
-        self, items: Sequence[_Source], parser: DocumentParser, on_progress: Progress | None
+        self, items: Sequence[_Source], parser: Parser, on_progress: Progress | None
     ) -> Iterator[NewDocument]:
         """Yield the documents to write; the outcomes of the others are reported here."""
         for done, item in enumerate(items):
@@ -416,7 +403,7 @@ class Ingest:
             if document is not None:
                 yield document
 
-    def _new_document(self, item: _Source, parser: DocumentParser) -> NewDocument | None:
+    def _new_document(self, item: _Source, parser: Parser) -> NewDocument | None:
         """Return the document to write; None if its bytes are stored already."""
         with _document_errors():
             content = self._read(item)
@@ -440,7 +427,7 @@ class Ingest:
         return self._parsed(item, content, digest, parser, _caller_metadata(stored))
 
     def _parsed(
-        self, item: _Source, content: _Content, digest: bytes, parser: DocumentParser, by_caller: dict[str, Any]
+        self, item: _Source, content: _Content, digest: bytes, parser: Parser, by_caller: dict[str, Any]
     ) -> NewDocument:
         by_caller = {**by_caller, **(self._options.metadata or {})}
         with _document_errors():
@@ -529,7 +516,7 @@ class Ingest:
                 return content
             return content._replace(mtime_ns=stamp.mtime_ns, inode=stamp.inode)
         try:
-            fetch = plugins.load("functions", "fetch_document")
+            from recallite_documents.fetching import fetch
         except ImportError as reason:
             raise DocumentError(
                 f"{reason.name}, which fetches URLs, is missing: {install_command('documents')}", "parser_missing"
@@ -575,16 +562,6 @@ def _document_errors() -> Iterator[None]:
         raise
     except Exception as fault:
         raise DocumentError(f"reading it failed: {type(fault).__name__}: {str(fault)[:300]}") from fault
-
-
-def stored_metadata(text: str | None) -> dict[str, Any]:
-    """Return metadata from a column of the store."""
-    return dict(msgspec.json.decode(text)) if text else {}
-
-
-def is_url(source: str) -> bool:
-    """Whether a source is a URL of http or https."""
-    return source.lower().startswith(("http://", "https://"))
 
 
 def _written(metadata: dict[str, Any], source: str, mtime_ns: int | None) -> tuple[int | None, list[str]]:

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar, Union, get
 
 import click
 
-from recallite.doors.cli.output import fail_quietly, hint, named, print_counts, print_json, print_table, progress
 from recallite.doors.operation import ARGUMENTS, REQUIRED, Operation, kind_of
 from recallite.doors.operations import operation_named
 from recallite.errors import InvalidInput, NotFound
 from recallite.system.plugins import imported
+from recallite_cli.output import fail_quietly, hint, named, print_counts, print_json, print_table, progress
 
 if TYPE_CHECKING:
     from recallite.memory import Memory
@@ -230,12 +230,14 @@ def store_path(context: click.Context) -> str:
 
 def chosen_settings(context: click.Context) -> Settings:
     """The settings of --settings or RECALLITE_SETTINGS."""
-    from recallite.compat import load_settings
     from recallite.model.environment import environment
     from recallite.model.settings import Settings
 
-    path = context.meta.get(SETTINGS) or environment("RECALLITE_SETTINGS")
-    return Settings() if path is None else load_settings(path)
+    if (path := context.meta.get(SETTINGS) or environment("RECALLITE_SETTINGS")) is None:
+        return Settings()
+    from recallite.compat import load_settings
+
+    return load_settings(path)
 
 
 @contextmanager
@@ -456,7 +458,7 @@ def command_of(operation: Operation) -> click.Command:
         elif form.startswith("# "):
             print_counts(form[2:])(value)
         elif form.startswith("print_") or ":print_" in form:
-            imported(form if ":" in form else f"recallite.doors.cli.printers:{form}")(value)
+            _found(form, "printers")(value)
         else:
             print_table(form)(value)
         if fails == "empty" and not form.startswith("# ") and nothing(value):
@@ -467,18 +469,26 @@ def command_of(operation: Operation) -> click.Command:
             return bool(fails) and nothing(value)
         return bool(getattr(value, fails.removeprefix("not "))) != fails.startswith("not ")
 
-    function = declared.call if ":" in declared.call else f"recallite.doors.cli.commands:{declared.call}"
+    def json(value: Any) -> Any:
+        made_of = _found(field, "printers") if ":" in field or field.endswith("_as_json") else named(field)
+        return made_of(value) if field else value
+
     made = prints(
         show,
-        json=lambda value: imported(field)(value) if ":" in field else named(field)(value) if field else value,
+        json=json,
         fails=failed,
         within=declared.within, create=declared.create, bar=declared.bar, operation=operation.name,
         without=("scope",) if declared.within else (),
-    )(imported(function) if declared.call else call)  # fmt: skip
+    )(_found(declared.call, "commands") if declared.call else call)  # fmt: skip
     made.help = made.help or operation.about
     if declared.confirm:
         made.params.insert(-1, parameter("yes", Yes, False))
     return made
+
+
+def _found(path: str, module: str) -> Any:
+    """The object at "module:name", or of this name in a module beside this one."""
+    return imported(path if ":" in path else f"recallite_cli.{module}:{path}")
 
 
 def confirm(question: str, yes: bool) -> None:

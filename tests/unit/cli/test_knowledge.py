@@ -38,7 +38,7 @@ def test_nothing_to_read_is_said(run, tmp_path, monkeypatch):
     (empty / "x.xyz").write_text("words")
     done = run("knowledge", "ingest", empty)
     assert (done.code, done.err.splitlines()) == (1, [
-        f"skipped {empty}/x.xyz: its name is not that of a document: save it as one, or name it in include",
+        f"skipped {empty}/x.xyz: no PDF, DOCX, HTML, Markdown or text by its name: name it in include to read it",
         f"skipped {empty}/x.md: it is empty",
         "nothing was ingested: no document that can be read was found",
     ])  # fmt: skip

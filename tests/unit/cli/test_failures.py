@@ -10,7 +10,6 @@ import sys
 import apsw
 import pytest
 
-from recallite.doors.cli.run import exit_code
 from recallite.errors import (
     EmbedderError,
     EmbedderMismatch,
@@ -20,6 +19,7 @@ from recallite.errors import (
     StoreClosed,
     StoreError,
 )
+from recallite_cli.run import exit_code
 from recallite_server.main import main
 
 HANDSHAKE = {
@@ -249,8 +249,8 @@ def test_an_interrupted_command_says_what_it_has_left(run, empty, monkeypatch, w
 
     if words[0] == "serve":
         pytest.importorskip("starlette")
-    monkeypatch.setattr("recallite.doors.cli.command.open_memory", interrupt)
-    for module in ("recallite.doors.cli.commands", "recallite_server.commands.serve"):
+    monkeypatch.setattr("recallite_cli.command.open_memory", interrupt)
+    for module in ("recallite_cli.commands", "recallite_server.commands.serve"):
         monkeypatch.setattr(f"{module}.open_memory", interrupt)
     assert run(*words) == (130, "", f"recallite: Interrupted: {said}\n")
 
@@ -259,10 +259,10 @@ def test_an_interrupt_before_a_command_runs_is_one_line(monkeypatch, capsys):
     def interrupt(arguments=None):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("recallite.doors.cli.run.run", interrupt)
+    monkeypatch.setattr("recallite_cli.run.run", interrupt)
     assert main(["count"]) == 130
     assert capsys.readouterr().err == "recallite: Interrupted: stopped before it answered; the store is as it was\n"
-    monkeypatch.delitem(sys.modules, "recallite.doors.cli.run")
+    monkeypatch.delitem(sys.modules, "recallite_cli.run")
     monkeypatch.setattr("recallite_server.main._run", interrupt)
     assert main(["count"]) == 130
     assert capsys.readouterr().err == "recallite: Interrupted: stopped before it began\n"

@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from recallite.doors.cli.command import (
+from recallite.errors import InvalidInput, RecalliteError
+from recallite.model.records import NewRecord, Record, Records
+from recallite.system import plugins
+from recallite_cli.command import (
     chosen_settings,
     confirm,
     open_memory,
@@ -18,11 +21,8 @@ from recallite.doors.cli.command import (
     store_path,
     whole_id,
 )
-from recallite.doors.cli.output import hint, one_line, progress, stdin_lines, stdin_text
-from recallite.doors.cli.printers import Answers, Ingestion, hint_of_replaced
-from recallite.errors import InvalidInput, RecalliteError
-from recallite.model.records import NewRecord, Record, Records
-from recallite.system import plugins
+from recallite_cli.output import hint, one_line, progress, stdin_lines, stdin_text
+from recallite_cli.printers import Answers, Ingestion, hint_of_replaced
 
 if TYPE_CHECKING:
     from recallite.agents.bootstrap import Bootstrap

@@ -5,9 +5,9 @@ import re
 import pytest
 from msgspec import structs
 
-from recallite.doors.cli.printers import _sentences
 from recallite.model.filters import FilterFields
 from recallite.model.records import Explanation
+from recallite_cli.printers import _sentences
 
 
 @pytest.fixture

@@ -18,13 +18,13 @@ from typing import Any, TextIO
 
 import click
 
-from recallite.doors.cli.command import SETTINGS, Group, command, command_of
-from recallite.doors.cli.output import fail, hint, one_line
 from recallite.doors.operation import Operation, codes_of
 from recallite.doors.operations import COMMAND_GROUPS, GROUPS, OPERATIONS, every_command_group, every_operation
 from recallite.errors import RecalliteError
 from recallite.system import plugins
 from recallite.system.plugins import PluginWarning
+from recallite_cli.command import SETTINGS, Group, command, command_of
+from recallite_cli.output import fail, hint, one_line
 
 _FORMAT = "%(levelname)s %(name)s: %(message)s"
 
@@ -136,7 +136,7 @@ def own_names() -> list[str]:
 
 
 class Commands(Group):
-    """The commands: of operations, others of the core, and what other packages register."""
+    """The commands: of operations, others of this package, and what other packages register."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of all commands; other packages' commands may fail to be imported."""

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from recallite.doors.cli.output import (
+from recallite_cli.output import (
     attributes,
     console,
     echo,
@@ -320,7 +320,7 @@ print_deleted = print_table(
 """Print the documents that were deleted."""
 
 
-def one_or_all(records: Sequence[Record]) -> object:
+def records_as_json(records: Sequence[Record]) -> object:
     """One record as it is, several as a list."""
     return records[0] if len(records) == 1 else records
 

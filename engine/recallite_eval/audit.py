@@ -200,7 +200,7 @@ class _Comparison:
     """The pairs of one audit, each once."""
 
     def __init__(self, engine: Engine, reader: Reader, ids: Sequence[int], names: Sequence[str]) -> None:
-        policy, usual = engine.settings.write_policy, WritePolicy()
+        policy, usual = engine.write_policy, WritePolicy()
         self._reader, self._ids, self._checks = reader, {*ids}, names
         self._several = several_valued(policy.several_values)
         self._supersedes = policy.supersede_confidence or usual.supersede_confidence or 1.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recallite.text.frames import typed
+from recallite_connect.frames import typed
 
 
 def said(*blocks, **told):

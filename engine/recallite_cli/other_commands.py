@@ -1,4 +1,4 @@
-"""The commands of the core that are no operation of a memory.
+"""The commands of this package that are no operation of a memory.
 
 - demo: a few memories, questions about them, what changed, and why each answer was found
 - tool: one call of a tool for agents, as JSON in and out
@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import click
 
-from recallite.doors.cli.command import AsJson, argument, command, flag, open_memory, option, prints
-from recallite.doors.cli.output import attributes, console, print_json, progress, safe, stdin_text
-from recallite.doors.cli.printers import print_figures, print_hits, reasons
 from recallite.errors import InvalidInput
+from recallite_cli.command import AsJson, argument, command, flag, open_memory, option, prints
+from recallite_cli.output import attributes, console, print_json, progress, safe, stdin_text
+from recallite_cli.printers import print_figures, print_hits, reasons
 
 if TYPE_CHECKING:
     from recallite.model.records import Hits

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from recallite.documents.ingesting import FoundFile, Walk, find_file, read_file
 from recallite.errors import DocumentError, InvalidInput
 from recallite.system import folders
+from recallite_documents.ingesting import FoundFile, Walk, find_file, read_file
 from tests.raising import raises
 
 posix = pytest.mark.skipif(os.name != "posix", reason="such files are those of POSIX")
@@ -37,7 +37,7 @@ def test_documents_by_name_without_hidden_and_generated_ones(folder):
     found, skipped = walked(folder)
     assert found == ["a.md", "b.txt", "sub/c.html", "sub/deep/d.pdf"]
     assert set(skipped) == {"e.bin", "LICENSE", ".hidden.md", ".git", "node_modules"}
-    assert skipped["e.bin"] == "its name is not that of a document: save it as one, or name it in include"
+    assert skipped["e.bin"] == "no PDF, DOCX, HTML, Markdown or text by its name: name it in include to read it"
     assert skipped[".git"] == "hidden and generated files and folders are left out"
 
 
