@@ -109,6 +109,7 @@ def test_hits_are_read_only_with_the_embedder_of_the_fit():
 
 def test_as_many_hits_are_read_as_the_profile_says_and_five_for_what_answers(facts):
     question = "Where does the user work?"
+    facts.store.warmup()  # else the first answers may be Python's and later ones of compiled kernels
 
     def sure(**options):
         return {hit.text: hit.confidence for hit in facts.recall(question, **options)}
