@@ -147,6 +147,7 @@ def test_what_excludes_the_other_without_a_word_of_change_contradicts(old: str, 
         ("Die Gebühr beträgt 30 Euro", "Die Kaution beträgt 90 Euro"),
         ("駐車場は3番です", "倉庫は5番です"),
         ("The code is 4471", "He said: the code is 9999"),
+        ("The claim is assigned to Ines", "The claim was reasserted to Piotr"),
     ],
 )
 def test_what_may_hold_beside_it_is_independent(old: str, new: str) -> None:
