@@ -142,8 +142,8 @@ def _of_texts(name: str, question: str, records: Sequence[Found]) -> NDArray[np.
     """Evidence of the texts of hits, in the order of `TextWeights`; all of a transcript are turns of it."""
     slot, evidence = slot_of(question), []
     for record in records:
-        spoken = slot == "person" and record.context is not None  # the context may be the person
-        lacking = slot is not None and not spoken and not HAS[slot](record.text)
+        named = slot == "person" and record.context is not None
+        lacking = slot is not None and not named and not HAS[slot](record.text)
         turn = record.position is not None or name in TRANSCRIPTS
         evidence.append([lacking and not turn, lacking and turn, only_asks(record.text)])
     return np.array(evidence, dtype=np.float64)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).with_name("standing")
 
-_BITS = 15
+_BITS = 16
 _SENTENCES_PER_PATTERN = 24
 _EPOCHS, _BATCH, _RATE, _DECAY = 14, 256, 0.5, 1e-6
 _FOUND, _FOUND_WEIGHT = 30_000, 0.05

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # importing it from typing takes 10 ms
 if TYPE_CHECKING:
+    import recallite_tools as tools
     from recallite import errors as errors
     from recallite._version import __version__ as __version__
     from recallite.aio import AsyncMemory as AsyncMemory
-    from recallite.doors import tools as tools
     from recallite.memory import Memory as Memory
     from recallite.model.filters import Filter as Filter
     from recallite.model.records import Hit as Hit
@@ -44,7 +44,7 @@ __all__ = [
     "tools",
 ]
 
-_MODULES = {"errors": "recallite.errors", "tools": "recallite.doors.tools"}
+_MODULES = {"errors": "recallite.errors", "tools": "recallite_tools"}
 _HOMES = {
     "AsyncMemory": "recallite.aio",
     "AsyncWorkspace": "recallite_notes.async_workspace",

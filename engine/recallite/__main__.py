@@ -3,8 +3,8 @@
 import sys
 
 try:
-    from recallite_server.main import main
-except KeyboardInterrupt:  # `main` says what an interrupt has left, once it is there
+    from recallite_server.main import process
+except KeyboardInterrupt:  # `process` says what an interrupt has left, once it is there
     sys.exit(130)
 
-sys.exit(main())
+process()

@@ -136,7 +136,7 @@ def tool(
 
     An error is JSON too, with exit code 2, or 1 where nothing was found.
     """
-    from recallite.doors import tools
+    import recallite_tools as tools
 
     if schemas:
         if name is not None:

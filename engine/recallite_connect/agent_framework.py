@@ -98,7 +98,7 @@ class RecalliteContextProvider(OnMemory, ContextProvider):
     - scope: what is recalled and written is in it. A function gets the `AgentSession` and returns it, so that each user
       has a scope: `scope=lambda session: f"/users/{session.state['user']}"`
     - limit: how many memories are recalled for a run; 0 recalls none
-    - tool: whether the model gets the tool `memory` of `recallite.doors.tools`, confined to the scope
+    - tool: whether the model gets the tool `memory` of `recallite.tools`, confined to the scope
     - remember_inputs: whether the texts of the user are remembered after a run, each as a memory
     """
 

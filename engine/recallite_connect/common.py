@@ -20,8 +20,8 @@ from uuid import UUID
 
 from msgspec import structs
 
+import recallite_tools as tools
 from recallite.agents.sessions import Session, Sessions
-from recallite.doors import tools
 from recallite.errors import InvalidInput, NotFound, StoreClosed
 from recallite.memory import Memory
 from recallite.model.checks import MAX_QUERY_CHARS
@@ -211,7 +211,7 @@ def stored_messages(
 
 
 def memory_tool_schema() -> tuple[str, dict[str, Any]]:
-    """Return the description of the tool `memory` of `recallite.doors.tools`, and the JSON schema of its arguments."""
+    """Return the description of the tool `memory` of `recallite.tools`, and the JSON schema of its arguments."""
     schema = tools.schemas()["memory"]
     return schema["description"], {
         key: schema[key] for key in ("type", "properties", "required", "additionalProperties")

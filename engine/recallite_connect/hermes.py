@@ -14,8 +14,8 @@ from typing import Any
 
 import msgspec
 
+import recallite_tools as tools
 from recallite.agents.sessions import to_embed
-from recallite.doors import tools
 from recallite.errors import InvalidInput, RecalliteError
 from recallite.memory import Memory
 from recallite.model.authority import speaking_as
@@ -56,7 +56,7 @@ class RecalliteProvider(MemoryProvider):
     A profile and a user are a scope, as `/hermes/default/users/telegram/7`. A chat without a user has one too, as
     `/hermes/default/chats/telegram/7`; a session without either is in `/hermes/default`, and sees what is below it. A
     session is a session of the memory, with the messages of its turns; what the user said is also a memory. Subagents
-    and cron jobs read, and write nothing. The tool `recallite_memory` is `memory` of `recallite.doors.tools`.
+    and cron jobs read, and write nothing. The tool `recallite_memory` is `memory` of `recallite.tools`.
     """
 
     def __init__(self) -> None:

@@ -118,7 +118,7 @@ class RecalliteSession(OnMemory):
 
 
 def memory_tool(memory: Memory, *, scope: str = "/") -> FunctionTool:
-    """The tool `memory` of `recallite.doors.tools`: with it an agent writes, recalls and removes memories of `scope`.
+    """The tool `memory` of `recallite.tools`: with it an agent writes, recalls and removes memories of `scope`.
 
     What the model gets wrong is in the answer to it; an error of the store ends the run.
     """

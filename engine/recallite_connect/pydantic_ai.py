@@ -6,15 +6,15 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
-from recallite.doors.tools import as_text
-from recallite.doors.tools.action import Action, Call, DocumentAccess
-from recallite.doors.tools.calling import SERVER_TOOLS, execute
-from recallite.doors.tools.server_tools import INSTRUCTIONS
 from recallite.errors import InvalidInput
 from recallite.memory import Memory
 from recallite.model.checks import check_scope
 from recallite.system.messages import shown
 from recallite_connect.common import OnMemory, in_thread, needed
+from recallite_tools import as_text
+from recallite_tools.action import Action, Call, DocumentAccess
+from recallite_tools.calling import SERVER_TOOLS, execute
+from recallite_tools.server_tools import INSTRUCTIONS
 
 with needed("pydantic-ai"):
     from pydantic_ai import ModelRetry, RunContext, ToolDefinition

@@ -19,7 +19,6 @@ from selectolax.lexbor import LexborHTMLParser
 
 from recallite.documents.document import Loaded, too_long
 from recallite.errors import DocumentError
-from recallite.text.dates.written import time_named
 from recallite_documents.detecting import decode
 from recallite_documents.html_links import (
     BLOCKS,
@@ -32,6 +31,7 @@ from recallite_documents.html_links import (
     place_notes,
     text_of_node,
 )
+from recallite_documents.written_dates import time_named
 
 _CHARSET = re.compile(rb"<meta[^<>]+?charset\s*+=\s*+[\"']?+\s*+([\w:.-]+)", re.IGNORECASE)
 # In HTML an empty <script/> or <title/> takes in all that follows.

@@ -44,7 +44,7 @@ from recallite.store.sql.services import DocumentRow
 from recallite.store.store import Progress
 from recallite.system.folders import Stamp, compile_patterns, kind_of, printable, read_steady, walk
 from recallite.system.messages import install_command, shown, without_userinfo
-from recallite.text.chunking import (
+from recallite_documents.chunking import (
     LEAST_TOKENS,
     ChunkSize,
     TextKind,
@@ -53,10 +53,10 @@ from recallite.text.chunking import (
     with_columns,
     with_properties,
 )
-from recallite.text.dates.written import own_time
-from recallite.text.front_matter import context_of, front_matter, properties_text, short_name, short_values
-from recallite.text.markdown_sections import page_starts
+from recallite_documents.front_matter import context_of, front_matter, properties_text, short_name, short_values
+from recallite_documents.markdown_sections import page_starts
 from recallite_documents.parser import Parser
+from recallite_documents.written_dates import own_time
 
 _TEXT_EXTENSIONS = (
     ".txt", ".text", ".rst", ".adoc", ".asciidoc", ".org", ".tex", ".log", ".csv", ".tsv", ".srt", ".vtt",

@@ -23,7 +23,6 @@ import pypdfium2.raw as pdfium
 
 from recallite.documents.document import Loaded, too_long
 from recallite.errors import DocumentError
-from recallite.text.dates.written import read_written
 from recallite_documents.pdf_page import (
     APART,
     CELL_GAP,
@@ -34,6 +33,7 @@ from recallite_documents.pdf_page import (
     clean,
     has_right_to_left,
 )
+from recallite_documents.written_dates import read_written
 
 # The file: its pages, outline and metadata, as PDFium reads them.
 

@@ -1,4 +1,4 @@
-"""Audit: unnames records (duplicates, contradictions, secrets, ...), each with the method that repairs it.
+"""Audit: names records (duplicates, contradictions, secrets, ...), each with the method that repairs it.
 
 Pairs that share a key of `text.statements` are judged by the rules that writing goes by. Writing with the default
 policy has marked most of them already: the rest was written under another one, or is too unsure to mark.

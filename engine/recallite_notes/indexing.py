@@ -38,8 +38,8 @@ from recallite.remember.pending import embed_pending, start_over
 from recallite.store.sql.services import DocumentRow
 from recallite.store.store import Progress
 from recallite.system.messages import fault_text, install_command
-from recallite.text.chunking import LEAST_TOKENS, ChunkSize, chunk_markdown, with_columns, with_properties
-from recallite.text.front_matter import context_of, decode, front_matter, properties_text, short_name, short_values
+from recallite_documents.chunking import LEAST_TOKENS, ChunkSize, chunk_markdown, with_columns, with_properties
+from recallite_documents.front_matter import context_of, decode, front_matter, properties_text, short_name, short_values
 from recallite_notes.config import WorkspaceConfig
 from recallite_notes.editable.markdown import is_memory_file
 from recallite_notes.note_files import (

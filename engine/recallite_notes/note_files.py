@@ -33,7 +33,7 @@ from recallite.system.folders import (
     stamp_of,
     walk,
 )
-from recallite.text.dates.written import time_in_name
+from recallite_documents.written_dates import time_in_name
 from recallite_notes.config import WorkspaceConfig
 
 ENDINGS = (".md", ".markdown")

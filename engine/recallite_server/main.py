@@ -1,6 +1,6 @@
 """The command `recallite`: what the resident process does not answer goes to the command line."""
 
-__all__ = ["main"]
+__all__ = ["main", "process"]
 
 _ANSWERED_WARM = frozenset(("recall", "remember", "mcp", "hook"))
 """The commands that the resident process may answer."""
@@ -9,28 +9,28 @@ _OBJECTS_OF_A_COMMAND = 100_000
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command and return its exit code; without `arguments` it is that of this process, which ends after it."""
+    """Run one command and return its exit code; `arguments` are those of the process unless given."""
     import sys
 
-    if arguments is None:
-        return _run_in_own_process(sys.argv[1:])
-    return _run_until_interrupted(arguments)
+    return _run_until_interrupted(sys.argv[1:] if arguments is None else arguments)
 
 
-def _run_in_own_process(words: list[str]) -> int:
-    """Run the command of a process that ends after it, without what that makes needless."""
+def process() -> None:
+    """Run the command of this process and exit. Do what suits a process that ends after it, unless another asks."""
     import atexit
     import gc
     import os
+    import sys
 
     codes: list[int] = []
-    if not atexit._ncallbacks():  # else they would be left out: what is registered later runs before
+    # A program that runs this module, as runpy does, goes on. What was registered before would be left out.
+    if sys._getframe(1).f_globals is vars(sys.modules["__main__"]) and not atexit._ncallbacks():
         atexit.register(_end, codes)
-    gc.set_threshold(_OBJECTS_OF_A_COMMAND)
-    # NumPy's BLAS starts a thread per processor, each of which spins for 2^26 cycles before it sleeps unless told so.
-    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
-    codes.append(_run_until_interrupted(words))
-    return codes[0]
+        gc.set_threshold(_OBJECTS_OF_A_COMMAND)
+        # NumPy's BLAS starts a thread per processor, each of which spins for 2^26 cycles before it sleeps unless told.
+        os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
+    codes.append(main())
+    sys.exit(codes[0])
 
 
 def _end(codes: list[int]) -> None:

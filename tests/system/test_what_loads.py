@@ -64,7 +64,7 @@ def test_a_recall_loads_nothing_that_embeds_what_waits_if_nothing_does(tmp_path)
     assert unused.isdisjoint(loaded)
 
 
-COMMAND = "import sys; from recallite_server.main import main; sys.exit(main())"
+COMMAND = "from recallite_server.main import process; process()"
 HEAVY = {"numba", "llvmlite", "onnxruntime", "tokenizers", "recallite.embedding.onnx"}
 
 
@@ -94,8 +94,8 @@ def test_a_recall_from_a_snapshot_loads_neither_tempfile_nor_dialects(tmp_path):
 
 
 def test_a_command_ends_its_process_after_what_was_registered_for_the_exit(tmp_path):
-    ends = "import atexit, sys; from recallite_server.main import main; code = main()\n"
-    ends += "atexit.register(print, 'registered'); sys.stdout.write('kept, '); sys.exit(code)\n"
+    ends = "import atexit, sys; from recallite_server.main import process\ntry: process()\n"
+    ends += "finally: atexit.register(print, 'registered'); sys.stdout.write('kept, ')\n"
     slow = f"class Slow:\n    def __del__(self): print('freed')\nslow = Slow()\n{ends}"
     for code, arguments, returned in ((slow, ["--version"], 0), (slow, ["nothing"], 2)):
         done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, cwd=tmp_path)
@@ -105,6 +105,20 @@ def test_a_command_ends_its_process_after_what_was_registered_for_the_exit(tmp_p
     done = subprocess.run([sys.executable, "-c", before, "nothing"], capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 2
     assert done.stdout.splitlines() == ["kept, registered", "before", "freed"]
+
+
+@pytest.mark.parametrize(
+    "runs",
+    [
+        "from recallite_server.main import main\nmain()",
+        "import runpy\ntry: runpy.run_module('recallite', run_name='__main__')\nexcept SystemExit: pass",
+    ],
+)
+def test_a_program_that_runs_a_command_has_its_own_exit_code_and_process(tmp_path, runs):
+    code = f"import gc, os, sys\nbefore = gc.get_threshold(), dict(os.environ)\n{runs}\n"
+    code += "assert (gc.get_threshold(), dict(os.environ)) == before\nsys.exit(5)"
+    done = subprocess.run([sys.executable, "-c", code, "--version"], capture_output=True, text=True, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (5, "")
 
 
 def test_stats_loads_no_model_and_no_compiler(tmp_path):
@@ -125,13 +139,13 @@ with Memory({path!r}, settings=Settings(embedder="none")) as memory:
     memory.remember("Ada likes tea")
     assert memory.recall("tea")[0].text == "Ada likes tea"
 print(*sorted({{name.split(".")[1] for name in sys.modules if name.startswith("recallite.")}}))
-print(*[name for name in sys.modules if name.startswith("recallite_postgres")])
+print(*sorted({{name.partition(".")[0] for name in sys.modules if name.startswith("recallite_")}}))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
-    wings, postgres = (line.split() for line in done.stdout.splitlines())
-    above = {"agents", "bulk", "compat", "documents", "doors", "integrations", "notes", "review", "transfer", "plugin"}
+    wings, packages = (line.split() for line in done.stdout.splitlines())
+    above = {"agents", "compat", "documents", "doors", "review", "transfer", "plugin"}
     assert not above & set(wings)
-    assert postgres == []
+    assert set(packages) <= {"recallite_kernels", "recallite_models"}
 
 
 def test_the_unit_tests_import_what_the_extra_test_installs():

@@ -23,10 +23,12 @@ FILES = sorted(ENGINE.rglob("*.py"))
 # The packages, and which of the others each may import. The core imports none: it finds what they add by entry points.
 PACKAGES = {
     "recallite": set(), "recallite_bulk": {"recallite"}, "recallite_documents": {"recallite"},
-    "recallite_cli": {"recallite"}, "recallite_eval": {"recallite", "recallite_cli"},
-    "recallite_notes": {"recallite", "recallite_cli"}, "recallite_postgres": {"recallite", "recallite_cli"},
-    "recallite_connect": {"recallite", "recallite_cli", "recallite_documents", "recallite_notes"},
-    "recallite_server": {"recallite", "recallite_cli", "recallite_connect"},
+    "recallite_tools": {"recallite"}, "recallite_cli": {"recallite", "recallite_tools"},
+    "recallite_eval": {"recallite", "recallite_cli"},
+    "recallite_postgres": {"recallite", "recallite_cli"},
+    "recallite_notes": {"recallite", "recallite_cli", "recallite_documents"},
+    "recallite_connect": {"recallite", "recallite_tools", "recallite_cli", "recallite_documents", "recallite_notes"},
+    "recallite_server": {"recallite", "recallite_tools", "recallite_cli", "recallite_connect"},
 }  # fmt: skip
 # The wings of the core. A wing may import those after it, and itself. memory.py and aio.py name wings before them for
 # types and inside methods: `Memory.bootstrap` imports the agents when it is called.
@@ -145,8 +147,8 @@ def test_a_wing_is_no_single_file():
 
 
 def test_names_of_files_tell_them_apart():
-    """Stores and doors have files of the same names for the same things; others of the core have not."""
-    names = [file.name for file in FILES if file.is_relative_to(CORE) and wing_of(file) not in ("store", "doors")]
+    """Stores have files of the same names for the same things; others of the core have not."""
+    names = [file.name for file in FILES if file.is_relative_to(CORE) and wing_of(file) != "store"]
     assert {name for name in names if names.count(name) > 1} == {"__init__.py"}
 
 

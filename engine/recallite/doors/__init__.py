@@ -1,1 +1,1 @@
-"""Doors to a memory: operations declared once, and tools for models that are made from them."""
+"""Operations of a memory, declared once: doors to it are made from them."""

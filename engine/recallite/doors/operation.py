@@ -146,7 +146,8 @@ class Tool(NamedTuple):
     - name: the tool, such as "session", or `SERVER`
     - action: by default the last part of the operation's name
     - arguments: those that a model may give, with their defaults; None: all that JSON can have
-    - run: "module:function" of the call and the arguments that have a value, in place of the operation's
+    - run: a function of the module for the tool, or "module:function", of the call and the arguments that have a value,
+      in place of the operation's
     - also: names that other systems have for arguments, with these
     - about: what the action does, for a model; by default the docstring of `run`, or the operation's summary
     - outcome: what the result of an action says that returns nothing

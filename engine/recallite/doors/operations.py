@@ -44,8 +44,6 @@ SERVER_FIRST = "recall remember update forget list_memories search_documents ing
 """The tools that hosts are shown first."""
 
 _CALLS = "recallite.doors.calls:"
-_MEMORY, _SERVICES = "recallite.doors.tools.memory:", "recallite.doors.tools.services:"
-_SERVER = "recallite.doors.tools.server_tools:"
 # What models may give, with the defaults.
 _WRITTEN = {
     "text": REQUIRED, "tags": [], "importance": 0.5, "topic": None, "pinned": False, "expires_at": None,
@@ -100,10 +98,8 @@ OPERATIONS: tuple[Operation, ...] = (
             ),
         }),
         tools=(
-            Tool("memory", "write", _WRITTEN, _MEMORY + "write", _AS_TEXT),
-            Tool(
-                SERVER, "remember", _WRITTEN | {"id": None}, _SERVER + "remember", _AS_TEXT, title="Remember something"
-            ),
+            Tool("memory", "write", _WRITTEN, "write", _AS_TEXT),
+            Tool(SERVER, "remember", _WRITTEN | {"id": None}, "remember", _AS_TEXT, title="Remember something"),
         ),
     ),
     Operation(
@@ -114,7 +110,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "get", "Show memories. With --json one is an object, several are an array.",
         group="memories", http="GET /memories/{id}", call=_CALLS + "get",
         command=Command(each="id", show="print_records", json="records_as_json"),
-        tools=Tool(SERVER, "fetch", _OF_ONE, _SERVER + "fetch", title="Fetch", hints="plain"),
+        tools=Tool(SERVER, "fetch", _OF_ONE, "fetch", title="Fetch", hints="plain"),
     ),
     Operation(
         "get_many", "The memories with these ids, in their order; those that are not visible here are absent.",
@@ -125,8 +121,8 @@ OPERATIONS: tuple[Operation, ...] = (
         group="memories", http="GET /memories",
         command=Command(call="list_", show="print_list", fails="empty"),
         tools=(
-            Tool("memory", "list", _LISTED, _MEMORY + "list_"),
-            Tool(SERVER, "list_memories", _LISTED, _SERVER + "list_memories", title="List memories"),
+            Tool("memory", "list", _LISTED, "list_"),
+            Tool(SERVER, "list_memories", _LISTED, "list_memories", title="List memories"),
         ),
     ),
     Operation(
@@ -147,10 +143,10 @@ OPERATIONS: tuple[Operation, ...] = (
             "indexed": Argument("Whether recall finds it.", flags="--indexed/--not-indexed"),
         }),
         tools=(
-            Tool("memory", "replace", {"text": REQUIRED, "old_text": None, "id": None}, _MEMORY + "replace", _AS_TEXT),
+            Tool("memory", "replace", {"text": REQUIRED, "old_text": None, "id": None}, "replace", _AS_TEXT),
             Tool(
                 SERVER, "update", {**_OF_ONE, "text": None, "tags": None, "importance": None, "expires_at": None},
-                _SERVER + "update", title="Correct a memory", hints="idempotent",
+                "update", title="Correct a memory", hints="idempotent",
             ),
         ),
     ),
@@ -163,11 +159,8 @@ OPERATIONS: tuple[Operation, ...] = (
             "chain": Argument("Forget what they surely superseded too; else it holds again."),
         }),
         tools=(
-            Tool("memory", "remove", {"old_text": None, "id": None, "chain": False}, _MEMORY + "remove"),
-            Tool(
-                SERVER, "forget", _OF_ONE | {"chain": False}, _SERVER + "forget", title="Forget a memory",
-                hints="idempotent",
-            ),
+            Tool("memory", "remove", {"old_text": None, "id": None, "chain": False}, "remove"),
+            Tool(SERVER, "forget", _OF_ONE | {"chain": False}, "forget", title="Forget a memory", hints="idempotent"),
         ),
     ),
     Operation(
@@ -221,10 +214,10 @@ OPERATIONS: tuple[Operation, ...] = (
             },
         ),
         tools=(
-            Tool("memory", "search", {"query": REQUIRED, "limit": 5, "tags": None}, _MEMORY + "search"),
-            Tool("memory", "recall", _ASKED, _MEMORY + "recall", _AS_QUERY),
-            Tool(SERVER, "recall", _ASKED | {"limit": 8}, _SERVER + "recall", _AS_QUERY, title="Recall memories"),
-            Tool(SERVER, "search", {"query": REQUIRED}, _SERVER + "search", title="Search", hints="plain"),
+            Tool("memory", "search", {"query": REQUIRED, "limit": 5, "tags": None}, "search"),
+            Tool("memory", "recall", _ASKED, "recall", _AS_QUERY),
+            Tool(SERVER, "recall", _ASKED | {"limit": 8}, "recall", _AS_QUERY, title="Recall memories"),
+            Tool(SERVER, "search", {"query": REQUIRED}, "search", title="Search", hints="plain"),
         ),
     ),
     Operation(
@@ -281,7 +274,7 @@ OPERATIONS: tuple[Operation, ...] = (
         command=Command(show="print_versions", arguments={
             "chain": Argument("Only its own versions, whose places restore --to takes.", flags=" /--own")
         }),
-        tools=Tool("memory", arguments=_OF_ONE, run=_MEMORY + "history"),
+        tools=Tool("memory", arguments=_OF_ONE, run="history"),
     ),
     Operation(
         "supersede",
@@ -294,7 +287,7 @@ OPERATIONS: tuple[Operation, ...] = (
             "reason": Argument("Why.", "TEXT"), "strength": Argument("From 0 to 1: how sure it is."),
             "at": Argument("When the new one began to hold. Default: its own time.", "TIME"),
         }),
-        tools=Tool("memory", arguments=_OF_ONE | {"supersedes": REQUIRED}, run=_MEMORY + "supersede"),
+        tools=Tool("memory", arguments=_OF_ONE | {"supersedes": REQUIRED}, run="supersede"),
     ),
     Operation(
         "restore",
@@ -309,7 +302,7 @@ OPERATIONS: tuple[Operation, ...] = (
                 "Of its own versions, from 0; -2 is the one before now; or a time.", "VERSION", "--to"
             )
         }),
-        tools=Tool("memory", arguments=_OF_ONE, run=_MEMORY + "restore"),
+        tools=Tool("memory", arguments=_OF_ONE, run="restore"),
     ),
     # ── sessions ───────────────────────────────────────────────────────────────────────────────────────────────
     Operation(
@@ -324,7 +317,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "sessions.open", "Open the session with this id, or create it; without an id it gets a UUID.",
         group="sessions", http="POST /sessions", effect="writes", call=_CALLS + "open_session", status=201,
-        tools=Tool("session", arguments={"id": None, "agent": None, "provider": None}, run=_SERVICES + "open_session"),
+        tools=Tool("session", arguments={"id": None, "agent": None, "provider": None}, run="open_session"),
     ),
     Operation(
         "sessions.get", "The existing session with this id.",
@@ -364,8 +357,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "session.extend", "Store messages at the end of a session, all or none; returns the position of the first.",
         group="sessions", http="POST /sessions/{id}/messages", effect="writes", status=201,
         tools=Tool(
-            "session", "append", _OF_ONE | {"role": REQUIRED, "content": REQUIRED, "agent": None},
-            _SERVICES + "append",
+            "session", "append", _OF_ONE | {"role": REQUIRED, "content": REQUIRED, "agent": None}, "append",
         ),
     ),
     Operation(
@@ -390,7 +382,7 @@ OPERATIONS: tuple[Operation, ...] = (
             "summary": Argument("Keep a snapshot with this summary.", "TEXT"),
             "key_decisions": Argument("A key decision for the snapshot; repeat for more.", "TEXT", "--decision"),
         }),
-        tools=Tool("session", arguments=_OF_ONE | {"summary": None, "agent": None}, run=_SERVICES + "end_session"),
+        tools=Tool("session", arguments=_OF_ONE | {"summary": None, "agent": None}, run="end_session"),
     ),
     # ── documents ──────────────────────────────────────────────────────────────────────────────────────────────
     Operation(
@@ -418,9 +410,9 @@ OPERATIONS: tuple[Operation, ...] = (
             },
         ),
         tools=(
-            Tool("knowledge", arguments=_INGESTED, run=_SERVICES + "ingest"),
+            Tool("knowledge", arguments=_INGESTED, run="ingest"),
             Tool(
-                SERVER, "ingest_document", _INGESTED, _SERVER + "ingest_document", title="Ingest documents",
+                SERVER, "ingest_document", _INGESTED, "ingest_document", title="Ingest documents",
                 hints="idempotent open",
             ),
         ),
@@ -433,9 +425,9 @@ OPERATIONS: tuple[Operation, ...] = (
             arguments={"budget": Argument("Print Markdown for a prompt of at most this many tokens.", "TOKENS")},
         ),
         tools=(
-            Tool("knowledge", arguments={"query": REQUIRED, "limit": 5}, run=_SERVICES + "search"),
+            Tool("knowledge", arguments={"query": REQUIRED, "limit": 5}, run="search"),
             Tool(
-                SERVER, "search_documents", {"query": REQUIRED, "limit": 5}, _SERVER + "search_documents",
+                SERVER, "search_documents", {"query": REQUIRED, "limit": 5}, "search_documents",
                 title="Search documents",
             ),
         ),
@@ -451,7 +443,7 @@ OPERATIONS: tuple[Operation, ...] = (
             "knowledge list", "id chunks updated:updated_at title source", fails="empty",
             arguments={"limit": _LIMIT._replace(default=1000)},
         ),
-        tools=Tool("knowledge", arguments={"limit": 100}, run=_SERVICES + "list_documents"),
+        tools=Tool("knowledge", arguments={"limit": 100}, run="list_documents"),
     ),
     Operation(
         "knowledge.get", "The document with this id, or with this source in a scope.",
@@ -468,7 +460,7 @@ OPERATIONS: tuple[Operation, ...] = (
                 "scope": Argument("", kind="hidden"),
             },
         ),
-        tools=Tool("knowledge", arguments={"documentId": REQUIRED}, run=_SERVICES + "delete"),
+        tools=Tool("knowledge", arguments={"documentId": REQUIRED}, run="delete"),
     ),
     # ── agents ─────────────────────────────────────────────────────────────────────────────────────────────────
     Operation(
@@ -525,7 +517,7 @@ OPERATIONS: tuple[Operation, ...] = (
                 "error": Argument("Its error message; with --tool.", "TEXT"),
             },
         ),
-        tools=Tool("experience", arguments={"task_type": None, "tool": None, "error": None}, run=_SERVICES + "tips"),
+        tools=Tool("experience", arguments={"task_type": None, "tool": None, "error": None}, run="tips"),
     ),
     Operation(
         "experience.record", "Note how a task went.\n\nWithout --agent for all agents.",

@@ -128,9 +128,9 @@ class LexicalIndex(IndexPart):
         """
         if not np.array_equal(block.ids, ids):
             lengths, known = np.diff(block.offsets), np.isin(block.ids, ids)
-            present, counts = np.repeat(known, lengths), np.zeros(len(ids), dtype=np.int64)
-            counts[np.searchsorted(ids, block.ids[known])] = lengths[known]
-            offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+            present, own = np.repeat(known, lengths), np.zeros(len(ids), dtype=np.int64)
+            own[np.searchsorted(ids, block.ids[known])] = lengths[known]
+            offsets = np.concatenate([[0], np.cumsum(own)]).astype(np.int64)
             block = TermBlock(ids, block.terms[present], block.counts[present], offsets)
         sizes = block.offsets[1:] - block.offsets[:-1]
         filled = sizes.nonzero()[0]

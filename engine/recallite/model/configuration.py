@@ -109,13 +109,32 @@ def _json(text: str) -> Any:
 def _yaml(text: str) -> Any:
     import yaml
 
-    from recallite.text.front_matter import check_keys_once
-
     try:
         check_keys_once(yaml.compose(text, yaml.SafeLoader), set())
         return yaml.safe_load(text)
     except yaml.YAMLError as fault:
         raise ValueError(str(fault)) from None
+
+
+def check_keys_once(node: Any, seen: set[int]) -> None:
+    """Refuse repeated keys, of which YAML would take the last, and aliases of mappings and lists: ten nested ones are
+    a billion values.
+    """
+    if node is None or isinstance(node.value, str):
+        return
+    if id(node) in seen:
+        raise ValueError(f"the value in line {node.start_mark.line + 1} is used again by an alias: write it out")
+    seen.add(id(node))
+    known: set[str] = set()
+    for key in (item[0].value for item in node.value if isinstance(item, tuple)):
+        if isinstance(key, str) and key in known:
+            raise ValueError(
+                f"the key {shown(key)} is given twice in the table from line {node.start_mark.line + 1} on"
+            )
+        known |= {key} if isinstance(key, str) else set()
+    for item in node.value:
+        for inner in item if isinstance(item, tuple) else (item,):
+            check_keys_once(inner, seen)
 
 
 def _to_toml(table: Mapping[str, Any]) -> str:

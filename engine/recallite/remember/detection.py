@@ -9,7 +9,7 @@ stores it once they have row ids.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from heapq import nlargest
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
@@ -147,6 +147,8 @@ class Detection:
         # What was found for rows to come, and the index up to which rows were read.
         self._ahead: dict[int, _Compared] = {}
         self._read_to = 0
+        # The records that the present row was compared with.
+        self._others: Sequence[Known] = ()
 
     def compared(self, i: int) -> Detected:
         """The effects of a row on the records before it."""
@@ -196,6 +198,15 @@ class Detection:
         if i >= self._read_to:
             self._read(i)
         self._written.add(i)
+
+    def basis(self, i: int) -> Iterator[int]:
+        """Yield what the row that was compared last was by: its keys, the stored records, the keys of their texts."""
+        if (row := self._block.get(i)) is not None:
+            yield from self._keys(row).sought
+            for other in self._others:
+                yield _text_number(other)
+                if isinstance(other, StatementCandidate):
+                    yield other.row_id
 
     def _is_compared(self, i: int, row: Row) -> bool:
         """Whether a row may change others. A turn of a transcript is evidence; recall puts what it says in order."""
@@ -274,7 +285,7 @@ class Detection:
             (stored,) = self._stored([row], 2 * _MOST if self._superseded else _MOST)
             compared = self._candidates(i, row, stored, i)
             self._judge([compared])
-        self._before = compared.times
+        self._before, self._others = compared.times, compared.others
         return compared.relations
 
     def _read(self, i: int) -> None:
@@ -322,9 +333,9 @@ class Detection:
             ranked.sort(key=lambda candidate: candidate[:2], reverse=True)
         others: list[Known] = []
         indices: list[int] = []
-        counts: Counter[int] = Counter()
+        counts: dict[int, int] = {}
         for _, earlier, candidate in ranked:
-            counts[candidate.authority] += 1
+            counts[candidate.authority] = counts.get(candidate.authority, 0) + 1
             if counts[candidate.authority] <= _MOST:
                 others.append(candidate)
                 if earlier >= 0:
@@ -336,9 +347,12 @@ class Detection:
         written, keys = self._written, self._keys(row).sought
         shared: dict[int, int] = {}
         for weight, key in zip(range(len(keys), 0, -1), keys, strict=True):
+            holders = self._by_key.get((row.scope, row.kind, authority, key))
+            if holders is None or holders[0] >= i:
+                continue
             before = (
                 earlier
-                for earlier in reversed(self._by_key.get((row.scope, row.kind, authority, key), ()))
+                for earlier in reversed(holders)
                 if earlier < i
                 and (earlier >= done or earlier in written)
                 and self._rows[earlier].public_id not in self._superseded
@@ -422,12 +436,11 @@ class Detection:
         keys: dict[str, tuple[_Compared, list[bytes]]] = {}
         sought: set[SoughtText] = set()
         stored: set[int] = set()
-        for compared, other, _ in near:
-            if isinstance(other, StatementCandidate):
-                stored.add(other.row_id)
+        for compared, *_ in near:
             row = compared.row
             if row.public_id not in keys or keys[row.public_id][0] is not compared:
                 its_keys = [known.content_hash[:KEY_BYTES] for known in (row, *compared.others)]
+                stored.update([other.row_id for other in compared.others if isinstance(other, StatementCandidate)])
                 keys[row.public_id] = compared, its_keys
                 sought.update([SoughtText(key, row.scope, row.kind) for key in its_keys])
         before: dict[bytes, list[Known]] = {}
@@ -535,8 +548,13 @@ class TextDetection(Detection):
         return [records[-most:] for records in stored]
 
     def _keys(self, row: Row) -> RecordKeys:
-        keys = (int.from_bytes(row.content_hash[:KEY_BYTES], "little", signed=True),)
+        keys = (_text_number(row),)
         return RecordKeys(keys, keys)
+
+
+def _text_number(known: Known) -> int:
+    """The key of a text as one of the keys of its record."""
+    return int.from_bytes(known.content_hash[:KEY_BYTES], "little", signed=True)
 
 
 class Effects:
@@ -565,6 +583,11 @@ class Effects:
         self._added: list[tuple[Row, Detected]] = []
         # Pairs that wait for a language model.
         self.undecided: list[tuple[Known, Known, Verdict]] = []
+
+    @property
+    def are_any(self) -> bool:
+        """Whether any record that was added does anything to others."""
+        return any(any(detected) for _, detected in self._added)
 
     def add(self, row: Row, detected: Detected) -> None:
         """Keep what a new record does to others, or, if it repeats one, what that one does."""

@@ -7,8 +7,10 @@ nothing twice.
 from __future__ import annotations
 
 import time
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 import msgspec
@@ -25,7 +27,7 @@ from recallite.remember.detection import Detection, Effects, Verdicts
 from recallite.remember.embed import finished, parts_by_id, retry_reason
 from recallite.remember.relations import Claim, Known, put_in_place, which_stands
 from recallite.remote import LanguageModel, ask
-from recallite.store.columns import Parts, Row, RowColumns
+from recallite.store.columns import Parts, Row, RowColumns, StatementForm
 from recallite.store.sql.meta import Commit
 from recallite.store.sql.relations import Judgement, LinkRow, Uncompared, read_policy
 from recallite.store.sql.vectors import EmbedderRow
@@ -33,6 +35,8 @@ from recallite.store.store import COMPARING, EMBEDDING, Progress
 from recallite.store.transaction import Reader, Writer
 from recallite.system.telemetry import traced
 from recallite.system.turnstile import StepSize, giving_way
+from recallite.text.standing import take_standing
+from recallite.text.statements import Outline, outline_of
 
 _BATCH = 256
 Text: TypeAlias = tuple[int, str, str | None, str]
@@ -218,6 +222,8 @@ MANY = 64
 """Records from which on a batch is compared later."""
 # Records compared before the store is locked, to store what was found of some of them at a time.
 _READ_AHEAD = 256
+# Records compared in the step, if what others wrote concerns them.
+_AT_ONCE = 16
 # How long to hold the interpreter's lock, and to give it up: else a recall would wait 5 ms for it, several times.
 _TURN_SECONDS, _PAUSE_SECONDS = 1e-3, 1e-5
 
@@ -306,7 +312,7 @@ def _waiting_rows(reader: Reader, first: Uncompared) -> tuple[dict[int, Row], Wr
 class _Ahead:
     """Records compared before the store is locked, which is what takes long, and what is to be stored of each.
 
-    If others have written since, they are compared again, with the verdicts that are made.
+    What others write meanwhile may concern some, which are compared again, with the verdicts that are made.
     """
 
     def __init__(self, engine: Engine, reader: Reader, first: Uncompared, stopped: Callable[[], bool]) -> None:
@@ -315,21 +321,31 @@ class _Ahead:
         self._effects: dict[int, Effects] = {}
         # Row ids from here on are compared in the step: with those of a chain that the record here is put into.
         self._end = first.last_id + 1
-        stored, policy = _waiting_rows(reader, first)
+        # The records that were compared by each key, and with each record; and those which others' writes concern.
+        self._by_basis: dict[int, list[int]] = {}
+        self._concerned: set[int] = set()
+        rows, policy = _waiting_rows(reader, first)
+        self._rows = rows
+        standing = reader.records.standing([*rows])
+        of_user = [(row_id, row) for row_id, row in rows.items() if not row.authority]
+        take_standing(
+            [(row.kind, row.text, row.context) for _, row in of_user], [standing.get(row_id) for row_id, _ in of_user]
+        )
+        self._stored = reader.statements.stored(range(first.first_id, self._end))
+        self._forms: list[StatementForm | None] = []
         began = time.perf_counter()
 
         def give_way() -> None:
-            """Give up the interpreter's lock for a moment if it was held for a turn."""
             nonlocal began
             if time.perf_counter() - began > _TURN_SECONDS:
                 time.sleep(_PAUSE_SECONDS)
                 began = time.perf_counter()
 
-        detection = Detection(reader, [*stored.values()], policy, give_way, self.verdicts)
-        new_effects = _effects_of(engine, detection, stored, policy)
-        for i, (row_id, row) in enumerate(stored.items()):
+        detection = Detection(reader, [*rows.values()], policy, give_way, self.verdicts)
+        new_effects = _effects_of(engine, detection, rows, policy)
+        for i, (row_id, row) in enumerate(rows.items()):
             if stopped():
-                self._end = min(self._end, row_id)
+                self._end = first.first_id
                 return
             detected = detection.compared(i)
             if detected.successors:
@@ -338,17 +354,55 @@ class _Ahead:
                 self._effects[row_id] = new_effects(None)
                 self._effects[row_id].add(row, detected._replace(successors=()))
             detection.wrote(i)
+            for basis in detection.basis(i):
+                self._by_basis.setdefault(basis, []).append(row_id)
+            give_way()
+        for form in reader.statements.forms(self._stored):
+            self._forms.append(form)
             give_way()
 
-    def found(self, writer: Writer, ids: range) -> list[Effects] | None:
-        """What is to be stored of these records; None if that is not known."""
-        if ids.stop > self._end or _state(writer) != self._seen:
-            return None
+    def next(self, writer: Writer, ids: range) -> tuple[range, bool]:
+        """The first of these records to store, and whether what was found of them holds; else they are compared now."""
+        seen, self._seen = self._seen, _state(writer)
+        if self._seen != seen:
+            self._heed(writer, *seen)
+        if ids.start >= self._end:
+            return ids[:_AT_ONCE], False
+        if ids.start in self._concerned:
+            return ids[:1], False
+        return range(ids.start, min([ids.stop, self._end, *self._concerned.intersection(ids)])), True
+
+    def _heed(self, writer: Writer, commit: Commit, occurrence: int) -> None:
+        """Note which records may be concerned by what others have written since."""
+        changes = writer.changes.since(commit)
+        if changes is None or {change.operation for change in changes} - {"insert", "frames", "link"}:
+            self._end = 0
+            return
+        for row_id in writer.comparisons.said_after(occurrence):
+            self._concerned.update(self._by_basis.get(row_id, ()))
+        found = [range(change.first_id, change.last_id + 1) for change in changes if change.operation != "link"]
+        for keys, packed in writer.statements.keys_and_outlines([*chain(*found)]):
+            outline = Outline.unpacked(packed)
+            for row_id in {row_id for key in keys for row_id in self._by_basis.get(key, ())}:
+                row = self._rows[row_id]
+                # A new one may take the place of those that it was compared with.
+                if row_id in self._effects or outline is None or outline.meets(outline_of(row.text, row.context)):
+                    self._concerned.add(row_id)
+
+    def effects(self, ids: range) -> list[Effects]:
+        """What these records do to others."""
         return [self._effects[row_id] for row_id in ids if row_id in self._effects]
 
-    def stored(self, writer: Writer) -> None:
-        """Go on from what the store has of this transaction."""
+    def put_statements(self, writer: Writer, ids: range) -> None:
+        """Store the statements of these records."""
+        part = slice(*(bisect_left(self._stored.ids, row_id) for row_id in (ids.start, ids.stop)))
+        writer.statements.put(self._stored.part(part), self._forms[part])
+
+    def stored(self, writer: Writer, *, changed: bool = False) -> None:
+        """Go on from what the store has of this transaction; `changed`: other effects than were found were stored."""
         self._seen = _state(writer)
+        if changed:
+            self._end = 0
 
 
 def _state(reader: Reader) -> tuple[Commit, int]:
@@ -361,18 +415,20 @@ def _compare_next(engine: Engine, writer: Writer, most: int, until: int, ahead: 
     first = _first_waiting(writer, most, until)
     if first is None:
         return 0
-    ids = range(first.first_id, first.last_id + 1)
-    found = ahead.found(writer, ids)
-    known = found is not None
-    if found is None:
-        found = [_compared(engine, writer, *_waiting_rows(writer, first), ahead.verdicts)]
+    ids, known = ahead.next(writer, range(first.first_id, first.last_id + 1))
+    first = first._replace(last_id=ids[-1])
+    ahead_effects = ahead.effects(ids)
+    effects = ahead_effects if known else [_compared(engine, writer, *_waiting_rows(writer, first), ahead.verdicts)]
     writer.comparisons.done(first)
-    writer.statements.derive(ids, tell=True)
-    for effects in found:
-        effects.writer = writer
-        effects.store()
+    writer.changes.append_ids("frames", [*ids])
     if known:
-        ahead.stored(writer)
+        ahead.put_statements(writer, ids)
+    else:
+        writer.statements.derive(ids)
+    for some in effects:
+        some.writer = writer
+        some.store()
+    ahead.stored(writer, changed=not known and (bool(ahead_effects) or effects[0].are_any))
     return len(ids)
 
 

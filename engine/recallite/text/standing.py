@@ -76,7 +76,7 @@ SHORTEST, LONGEST = 2, 5
 CLASSES = ("other", "task", "preference", "instruction", "lasting")
 """What a sentence is; a task is asked for once, and what is lasting says so, as "from now on"."""
 # The least chance of a standing sentence, and of one that asks for something once.
-_LEAST, _LEAST_TASK = 0.55, 0.7
+_LEAST, _LEAST_TASK = 0.58, 0.7
 # A longer sentence is like none of the training: repeated words add up.
 _LONGEST_SENTENCE = 240
 
@@ -110,12 +110,7 @@ def standing_of(kind: str, text: str, context: str | None = None) -> Standing | 
 
 def standing_of_each(records: Sequence[tuple[str, str, str | None]]) -> list[Standing | None]:
     """Classify records as `standing_of` does; what follows a task is about it, unless it lasts: "from now on"."""
-    asked = [
-        text
-        if len(text) <= MOST_CHARS and kind not in _OTHER_KINDS and (context or "").strip().lower() not in ANSWERING
-        else ""
-        for kind, text, context in records
-    ]
+    asked = _asked(records)
     known = _known[0]
     if unknown := [text for text in dict.fromkeys(asked) if text not in known]:
         if len(known) + len(unknown) > _MOST_KNOWN:  # another thread may read what was known
@@ -140,6 +135,22 @@ def standing_of_each(records: Sequence[tuple[str, str, str | None]]) -> list[Sta
                     beside_task = beside_task or one.task >= _LEAST_TASK
                 known[text] = None if found == "instruction" and addresses_model(text) else found
     return [known[text] for text in asked]
+
+
+def take_standing(records: Sequence[tuple[str, str, str | None]], standing: Sequence[Standing | None]) -> None:
+    """Take over what `standing_of_each` said of records when they were stored."""
+    known = dict(zip(_asked(records), standing, strict=True))
+    _known[0] = known | {"": None} if len(_known[0]) + len(known) > _MOST_KNOWN else _known[0] | known | {"": None}
+
+
+def _asked(records: Sequence[tuple[str, str, str | None]]) -> list[str]:
+    """The texts of records that may be standing; of others, none."""
+    return [
+        text
+        if len(text) <= MOST_CHARS and kind not in _OTHER_KINDS and (context or "").strip().lower() not in ANSWERING
+        else ""
+        for kind, text, context in records
+    ]
 
 
 def chance_of_standing(text: str) -> float:

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 from recallite.model.records import NewRecord
 from recallite.model.reports import FileTrouble
-from recallite.text.markdown_sections import LineStarts
 from recallite_connect.importers.notes import (
     Note,
     Section,
@@ -32,6 +31,7 @@ from recallite_connect.importers.notes import (
 )
 from recallite_connect.importers.reading import Entries, FoundLink, FoundMemory, label_of, tags_of
 from recallite_connect.importers.sources import Source
+from recallite_documents.markdown_sections import LineStarts
 
 _MORE = r"[^\n]*(?:\n[ \t]+(?![-*+][ \t])\S[^\n]*)*"
 _OBSERVATION = re.compile(rf"^[ \t]*[-*+][ \t]+\[([^\[\]()\n]+)\][ \t]+(\S{_MORE})$", re.MULTILINE)

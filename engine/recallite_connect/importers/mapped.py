@@ -24,7 +24,6 @@ from recallite.model.records import NewRecord
 from recallite.model.reports import FileTrouble
 from recallite.system.folders import open_regular
 from recallite.system.messages import shown
-from recallite.text.dates.written import day_first_of
 from recallite.transfer.lines import COLUMNS
 from recallite_connect.importers.reading import (
     Entries,
@@ -42,6 +41,7 @@ from recallite_connect.importers.reading import (
 )
 from recallite_connect.importers.sources import Source
 from recallite_documents.detecting import decode
+from recallite_documents.written_dates import day_first_of
 
 FIELDS = ("text", "id", *(name for name in COLUMNS if name not in ("text", "id", "authority")))
 """The fields that a mapping may name."""

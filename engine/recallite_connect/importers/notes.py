@@ -21,10 +21,10 @@ from recallite.embedding.tokens import measure_of
 from recallite.errors import InvalidInput, RecalliteError
 from recallite.model.reports import FileTrouble
 from recallite.system.folders import kind_of, printable, read_steady
-from recallite.text.chunking import ChunkSize, chunk_markdown, with_columns, with_properties
-from recallite.text.dates.written import day_first_of, line_of, own_time, values_in
-from recallite.text.front_matter import context_of, decode, front_matter, properties_text, short_name, short_values
 from recallite_connect.importers.reading import LeftOut, cleaned, files_below, time_of
+from recallite_documents.chunking import ChunkSize, chunk_markdown, with_columns, with_properties
+from recallite_documents.front_matter import context_of, decode, front_matter, properties_text, short_name, short_values
+from recallite_documents.written_dates import day_first_of, line_of, own_time, values_in
 
 ENDINGS = (".md", ".markdown")
 _MAX_BYTES = 10_000_000

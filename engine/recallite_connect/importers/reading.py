@@ -23,7 +23,7 @@ from recallite.model.records import NewRecord
 from recallite.model.reports import FileTrouble
 from recallite.system.folders import kind_of, open_regular, printable, walk
 from recallite.system.messages import shown
-from recallite.text.dates.written import read_written
+from recallite_documents.written_dates import read_written
 
 
 class FoundMemory(Struct, frozen=True, kw_only=True):

@@ -30,10 +30,10 @@ from recallite.model.checks import check_name, check_scope, check_time, optional
 from recallite.model.filters import CHUNK_KIND, MESSAGE_KIND, Filter
 from recallite.model.records import Record
 from recallite.store.transaction import Reader
-from recallite.text.front_matter import read_block, write_block
 from recallite.text.patterns import lazily
 from recallite.transfer.exporting import link_fields, occurrence_lines, supersession_lines
 from recallite.transfer.lines import LinkTo, OccurrenceLine, RecordFields, scope_within, written_time
+from recallite_documents.front_matter import read_block, write_block
 
 _HEAD = lazily(r"\A---\n(scope:[^\n]*\n(?:(?!---)[^\n]*\n)*+)---[ \t]*(?:\n|\Z)")
 _CONTROL = lazily(r"[\x00-\x08\x0b-\x1f\x7f]")

@@ -69,7 +69,7 @@ def serve(
         return
     with packages_of("mcp"):
         from recallite_server.mcp.server import MemoryServer, run_http, run_stdio
-    from recallite.doors.tools.action import DocumentAccess
+    from recallite_tools.action import DocumentAccess
 
     server_log()
     named = options.get("tools")
@@ -155,7 +155,7 @@ def store_arguments(context: click.Context) -> list[str]:
 
 def _arguments(context: click.Context, options: ServerOptions) -> list[str]:
     """The arguments that start the server as `install` was called, with absolute paths."""
-    from recallite.doors.tools.calling import SERVER_TOOLS
+    from recallite_tools.calling import SERVER_TOOLS
 
     arguments = [*store_arguments(context), "mcp"]
     if (scope := options.get("scope")) is not None:

@@ -79,7 +79,7 @@ class Event(NamedTuple):
             typed=typed([text("prompt")], escapes=host == "gemini-cli"),
             response=text("prompt_response", "text", "last_assistant_message"),
             cause=text("source", "hook_event_name"), moment=text("generation_id", "timestamp"),
-            ids=tuple(map(str, ids)) if isinstance(ids, list) else (),
+            ids=tuple(id if isinstance(id, str) else "" for id in ids) if isinstance(ids, list) else (),
         )  # fmt: skip
 
 

@@ -21,12 +21,12 @@ from recallite._version import __version__
 from recallite.doors.calls import in_json
 from recallite.doors.operation import Operation, kind_of
 from recallite.doors.operations import PREFIX, served
-from recallite.doors.tools.action import schemas_of
 from recallite.errors import InvalidInput
 from recallite.model.filters import FIELD_NAMES, Filter
 from recallite.model.settings import Profile, WritePolicy
 from recallite.system.messages import shown
 from recallite_server.http.request_checks import Refused, WrongField
+from recallite_tools.action import schemas_of
 
 ID = "{id}"
 """The part of a path that is the id of a memory, session or document."""

@@ -347,8 +347,8 @@ class _Conversation:
 
 def _server_of(store: OpenStore, options: dict[str, Any]) -> Any:
     """The server of a conversation; importing what it is made of takes a second."""
-    from recallite.doors.tools.action import DocumentAccess
     from recallite_server.mcp.server import MemoryServer
+    from recallite_tools.action import DocumentAccess
 
     documents = DocumentAccess.of(options.pop("folders", ()), options.pop("urls", False))
     return MemoryServer(lambda: nullcontext(store.memory), documents=documents, **options)

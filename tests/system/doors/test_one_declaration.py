@@ -36,8 +36,8 @@ import httpx2
 from recallite import AsyncMemory, Memory, Settings, tools
 from recallite_server.main import main
 from recallite_server.client import AsyncClient, Client
-from recallite.doors.tools.action import Call, DocumentAccess
-from recallite.doors.tools.calling import SERVER_TOOLS, execute
+from recallite_tools.action import Call, DocumentAccess
+from recallite_tools.calling import SERVER_TOOLS, execute
 from recallite_server.warm import service
 from tests.system.http.serving import serving
 

@@ -20,10 +20,10 @@ from contextlib import nullcontext
 
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
-from recallite.doors.tools.action import DocumentAccess
 from recallite_server.mcp.server import MemoryServer, converse
 from recallite_server.warm.proxy import _Opening
 from recallite_server.warm.quick import quick_start
+from recallite_tools.action import DocumentAccess
 from tests.limits import LAST_RESORT_SECONDS
 
 FILE = Path(str(importlib.resources.files("recallite_server.mcp") / "opening.json"))

@@ -26,10 +26,10 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
-from recallite.doors.tools.action import DocumentAccess
 from recallite.errors import InvalidInput
 from recallite.text.quotes import NOTICE, unquoted
 from recallite_server.mcp.server import MemoryServer, http_application
+from recallite_tools.action import DocumentAccess
 
 ERAS = ("legacy", "auto")
 
@@ -547,7 +547,7 @@ def test_others_than_this_machine_need_a_token(path):
 
 
 def test_schemas_are_those_of_the_answers():
-    from recallite.doors.tools.calling import SERVER_TOOLS
+    from recallite_tools.calling import SERVER_TOOLS
 
     for tool in SERVER_TOOLS.values():
         msgspec.json.schema(tool.answers)

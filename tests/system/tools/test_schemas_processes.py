@@ -9,8 +9,8 @@ import sys
 def test_the_tools_load_neither_a_compiler_nor_a_model():
     code = """
 import sys
-import recallite.doors.tools
-recallite.doors.tools.schemas()
+import recallite_tools
+recallite_tools.schemas()
 print(sorted({"numba", "onnxruntime", "httpx2"} & set(sys.modules)))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -13,7 +13,7 @@ import pytest
 from recallite import Workspace
 from recallite.errors import InvalidInput
 from recallite.system import folders
-from recallite.text.front_matter import decode
+from recallite_documents.front_matter import decode
 from recallite_notes import indexing, note_files
 from recallite_notes.note_files import FileProblem, Selection, Unreadable, problem_of, read_file
 from recallite_notes.workspace import unread

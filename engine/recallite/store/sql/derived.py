@@ -215,6 +215,11 @@ class Stored(NamedTuple):
         ids, scopes, superseded_at, *fields, tags = columns
         return cls(ids, scopes, superseded_at, Texts._make([*fields, [*map(msgspec.json.decode, tags)]]))
 
+    def part(self, part: slice) -> Stored:
+        """Some of these versions."""
+        ids, scopes, superseded_at, texts = self
+        return Stored(ids[part], scopes[part], superseded_at[part], Texts._make([column[part] for column in texts]))
+
 
 class StatementRow(NamedTuple):
     """The statement of a version as it is stored."""
@@ -300,16 +305,14 @@ class Statements(Repository):
         self._unlist(self._keys(ids), erase=True)
         self._execute(f"DELETE FROM statement WHERE record_id {IN_ARRAY}", (self._id_array(ids),))
 
-    def derive(self, ids: Sequence[int], *, tell: bool = False) -> None:
-        """Make the keys and frames of these records again from what is stored of them; `tell` the indexes of it.
+    def derive(self, ids: Sequence[int]) -> None:
+        """Make the keys and frames of these records again from what is stored of them.
 
         Records that wait to be compared have none: nothing is compared with them before their turn.
         """
-        if tell:
-            self._tx.changes.append_ids("frames", list(ids))
         self.drop(ids)
         stored = self.stored(self._tx.comparisons.without(ids))
-        self.put(stored, [*self._forms(stored)])
+        self.put(stored, [*self.forms(stored)])
 
     def stored(self, ids: Sequence[int] | NDArray[np.int64], *, indexed: bool = True) -> Stored:
         """These versions by row id, the `indexed` ones or all, with the fields that all else is derived from."""
@@ -320,7 +323,8 @@ class Statements(Repository):
         )
         return Stored.of(read_rows(rows, StoredText, "record"))
 
-    def _forms(self, stored: Stored) -> Iterator[StatementForm | None]:
+    def forms(self, stored: Stored) -> Iterator[StatementForm | None]:
+        """Derive the form of the statement of each of these versions."""
         return map(self._tx.derive(stored.texts).statement, range(len(stored.ids)))
 
     def list_keys(self, ids: Sequence[int]) -> None:
@@ -343,6 +347,18 @@ class Statements(Repository):
     def clear(self) -> None:
         """Unlist all keys."""
         self._execute("DELETE FROM statement_key")
+
+    def keys_and_outlines(self, ids: Sequence[int]) -> list[tuple[list[int], bytes]]:
+        """The keys by which others find each of these records, as `Sought` has them, and its outline."""
+        rows = self._rows(
+            "SELECT r.scope_id, r.authority, s.keys, s.outline FROM statement s JOIN record r ON r.id = s.record_id "
+            f"WHERE s.record_id {IN_ARRAY}",
+            (self._id_array(ids),),
+        )
+        return [
+            (_within([key for (key,) in _KEY.iter_unpack(keys)], scope_id, rank), outline)  # twice mixed is plain
+            for scope_id, rank, keys, outline in rows
+        ]
 
     def _keys(self, ids: Sequence[int]) -> list[KeysOf]:
         return self._rows(
@@ -484,7 +500,7 @@ class Statements(Repository):
         """
         if of_texts:
             stored = self.stored(row_ids)
-            forms = zip(stored.ids, self._forms(stored), strict=True)
+            forms = zip(stored.ids, self.forms(stored), strict=True)
             return [(row_id, _frames(form)) for row_id, form in forms if form is not None and form.frames]
         if not len(row_ids):
             return []

@@ -698,6 +698,10 @@ class Comparisons(Repository):
         """The number of the newest further time; a new one is no change of the feed."""
         return self._number("SELECT coalesce(max(id), 0) FROM occurrence")
 
+    def said_after(self, occurrence: int) -> list[int]:
+        """The records with further times after the one of this number."""
+        return self._column("SELECT record_id FROM occurrence WHERE id > ?", (occurrence,))
+
     def move_occurrences(self, row_id: int, to_id: int) -> None:
         """Leave the times of a text that has been replaced to its closed version."""
         self._execute("UPDATE occurrence SET record_id = ? WHERE record_id = ?", (to_id, row_id))

@@ -99,6 +99,13 @@ def refuse_unfit(connection: apsw.Connection, key: Key | None, path: str) -> Non
         raise NotADatabase(f"{path} is not a SQLite database: give another path; the file was left as it is")
 
 
+def is_encrypted(file: Path) -> bool:
+    """Whether a file begins as an encrypted database. Raises OSError."""
+    with file.open("rb") as stream:
+        header = stream.read(_HEADER_BYTES)
+    return header[21:] == _FRACTIONS and not header.startswith(_MAGIC)
+
+
 def salt_of(connection: apsw.Connection) -> bytes:
     """The salt of the file of a connection; a random one for a new file."""
     return _header(connection)[:_SALT_BYTES] or os.urandom(_SALT_BYTES)

@@ -373,7 +373,7 @@ class KeyLists(Repository):
             unlisted = self._unlisted([*itertools.chain.from_iterable(in_runs.values())])
             left, most = [], 8 * most
             for key, ids in in_runs.items():
-                listed = [row_id for row_id in ids if row_id not in unlisted] if unlisted else ids
+                listed = ids if unlisted.isdisjoint(ids) else [row_id for row_id in ids if row_id not in unlisted]
                 listed.sort(reverse=True)
                 if key in beyond and (len(listed) < count or listed[count - 1] < beyond[key]):
                     left.append(key)

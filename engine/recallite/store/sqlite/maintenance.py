@@ -21,7 +21,7 @@ from recallite.store.sql import maintenance, verifying
 from recallite.store.sql.maintenance import Erased, Erasure, found_in, not_proven, receipt
 from recallite.store.sql.verifying import REBUILD, RESTORE, found
 from recallite.store.sqlite.connection import MEMORY, RawDatabase, files_of, replaced_files_of, resolve, snapshot_of
-from recallite.store.sqlite.encryption import Key
+from recallite.store.sqlite.encryption import Key, is_encrypted
 from recallite.store.sqlite.faults import as_store_error, reading_failed
 from recallite.store.sqlite.held_files import mark_file
 from recallite.store.sqlite.key_lists import TEXT_KEYS
@@ -222,13 +222,15 @@ def _found_in_files(store: SqliteStore, pieces: set[bytes]) -> tuple[dict[str, i
 def _replaced_that_hold(store: SqliteStore, pieces: set[bytes]) -> Iterator[str]:
     """A problem for each file that a backup replaced and that holds some of these sequences, or may hold them."""
     for file in replaced_files_of(store.path):
-        holds = "may hold"  # what is encrypted shows none of its bytes
+        database = Path(str(file).removesuffix("-wal"))
         try:
             with suppress(FileNotFoundError), file.open("rb") as stream:  # it may be removed meanwhile
-                if not store.encrypted:
-                    if not found_in(stream.read, pieces):
-                        continue
-                    holds = "holds"
+                holds = "holds"
+                # What is encrypted shows none of its bytes; the key may be another one by now, or none.
+                if is_encrypted(database) if database.exists() else store.encrypted:
+                    holds = "may hold"
+                elif not found_in(stream.read, pieces):
+                    continue
                 yield f"{file}, which a backup replaced, {holds} some of what was forgotten: remove it"
         except OSError as fault:
             yield not_proven(f"{file} could not be searched", fault)

@@ -301,6 +301,13 @@ def is_passing(word: Word) -> bool:
     return word.text.startswith("this ") or word.text in ("today", "tonight")
 
 
+def _is_now_alone(words: Sequence[Word], begin: int) -> bool:
+    """Whether what follows a verb is only such a time, and a new one: "is now this Friday"."""
+    said = [word for word in words[begin:] if word.weight and word.text not in lx.NOW]
+    told = any(word.text in lx.NOW and not is_passing(word) for word in words)
+    return told and len(said) == 1 and is_passing(said[0])
+
+
 class _Complement:
     """The words after a verb, by role, while they are read one by one."""
 
@@ -448,6 +455,8 @@ def read_complement(
             complement.into.append(word)
         else:
             complement.read(words, i)
+    if clause.passing and _is_now_alone(words, begin):
+        clause.passing = False
     parts, verb = complement.parts, clause.relation
     if complement.replaces and not complement.gone and not clause.passive and (parts[0][1] or verb == "replac"):
         complement.gone += parts[0][1]

@@ -630,7 +630,7 @@ def _does_again(new: Property, old: Property) -> bool:
 
 def _again(verb: str, before: str) -> bool:
     """Whether the stem of a verb says that what another says is done anew: "reassign", "assign"."""
-    return verb.startswith("re") and len(before) > 3 and verb[2:5] == before[:3]
+    return verb.startswith("re") and len(before) > 3 and verb.startswith(before[:-1], 2)
 
 
 def _are_opposite(new: Property, old: Property) -> bool:

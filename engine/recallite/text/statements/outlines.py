@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from functools import lru_cache
 from struct import pack, unpack
+from typing import TypeAlias
 from zlib import crc32
 
 from msgspec import Struct
 
+from recallite.text.dates.languages import time_terms
 from recallite.text.statements import lexicon as lx
 from recallite.text.statements.instructions import instructions_of
 from recallite.text.statements.properties import NOT, USES, Words, is_of_time, keys_of_words, traits_of
@@ -20,6 +22,7 @@ from recallite.text.statements.statement import Statement, statement_of
 from recallite.text.words import text_key
 
 _BITS = 509
+Part: TypeAlias = str | bytes | frozenset[str] | tuple[str, ...]
 
 
 class Outline(Struct, frozen=True, gc=False):
@@ -30,6 +33,10 @@ class Outline(Struct, frozen=True, gc=False):
 
     newer: int
     older: int
+
+    def meets(self, other: Outline) -> bool:
+        """Whether one of two statements may be anything but independent of the other."""
+        return bool(self.newer & other.older or other.newer & self.older)
 
     def packed(self) -> bytes:
         """Both as a store has them, some 40 bytes: how many the first has, and the numbers of the bits, uint16."""
@@ -79,35 +86,37 @@ def outline_of_statement(statement: Statement) -> Outline:
     if not statement.clauses and frame:
         older |= _bit("to", frame[-1].key)
     if not (statement.whole and statement.clauses):
-        frame = [word for word in frame if not is_of_time(word)]
+        terms = time_terms()
+        frame = [word for word in frame if word.stem not in terms and (word.stem.isascii() or not is_of_time(word))]
     same = _bit(frozenset([word.key for word in frame]))
     newer, older = newer | same, older | same
     for one in traits.properties:
         clause, relation = one.clause, "use" if one.relation in USES else one.relation
-        about = one.subject - lx.SPEAKERS or one.subject
-        bits = _bit(about, relation)
-        newer |= _bit(about, "again", relation[2:5]) if relation.startswith("re") else 0
+        about = _number(one.subject - lx.SPEAKERS or one.subject)
+        bits = _bit(relation, after=about)
+        newer |= _bit("again", relation[2:5], after=about) if relation.startswith("re") else 0
         stated = one.roles.get("", ())
         newer |= bits
         if relation == "use" and (clause.change or clause.stopped or clause.former):
-            newer |= _bit(about)  # compared with whatever else is said of it
+            newer |= _bit(after=about)  # compared with whatever else is said of it
         if clause.relation == "be":
             newer, older = newer | _bit(clause.subject, clause.every), older | _bit(clause.every, clause.subject)
         if clause.passive or relation == "use" or relation in lx.STATUS_STEMS:
-            newer, older = newer | _bit(about, "state"), older | _bit(about, "state")
+            bit = _bit("state", after=about)
+            newer, older = newer | bit, older | bit
         if clause.gone and clause.change:
             newer |= _bit("to", *keys_of_words(clause.gone)[-1:])
         if clause.gone:
             newer |= _bit("from", *keys_of_words(clause.gone)[:1])
         if clause.ends:
             ended = {key for role, words in one.roles.items() if role != "time" for key in keys_of_words(words)}
-            newer |= _bit(about, "ends") | _bit(frozenset(ended) - lx.SPEAKERS, "ends") | _ends_of(stated)
+            newer |= _bit("ends", after=about) | _bit(frozenset(ended) - lx.SPEAKERS, "ends") | _ends_of(stated)
         if replaceable:
             nouns = {word.key for word in stated if word.kind not in lx.TYPED}
             limits = {word.key for role, words in one.roles.items() if role != "time" for word in words}
-            older |= bits | _bit(about) | _bit((one.subject | nouns) - lx.SPEAKERS) | _bit(about, "again", relation[:3])
-            older |= _bit((one.subject | nouns | limits) - lx.SPEAKERS)
-            older |= _bit(about, "ends") | _bit(clause.subject - lx.SPEAKERS, "ends")
+            older |= bits | _bit(after=about) | _bit((one.subject | nouns) - lx.SPEAKERS)
+            older |= _bit("again", relation[:3], after=about) | _bit((one.subject | nouns | limits) - lx.SPEAKERS)
+            older |= _bit("ends", after=about) | _bit(clause.subject - lx.SPEAKERS, "ends")
             for words in one.roles.values():
                 older |= _bit("from", *keys_of_words(words)[:1]) | _ends_of(words)
     return Outline(newer, older)
@@ -119,14 +128,16 @@ def _ends_of(words: Words) -> int:
     return _bit("from", keys[0]) | _bit("to", keys[-1]) if keys else 0
 
 
-@lru_cache(maxsize=1 << 14)
-def _bit(*parts: str | bytes | frozenset[str] | tuple[str, ...]) -> int:
-    """The bit of some parts: the same in every process, as hashes of str are not."""
-    number = 0
+def _bit(*parts: Part, after: int = 0) -> int:
+    """The bit of some parts: the same in every process, as hashes of str are not; `after`: the `_number` of others."""
+    return 1 << _number(*parts, after=after) % _BITS
+
+
+def _number(*parts: Part, after: int = 0) -> int:
     for part in parts:
         if isinstance(part, frozenset):
             part = ",".join(sorted(part))
         elif isinstance(part, tuple):
             part = " ".join(part)
-        number = crc32(part if isinstance(part, bytes) else part.encode("utf-8", "surrogatepass"), number + 1)
-    return 1 << number % _BITS
+        after = crc32(part if isinstance(part, bytes) else part.encode("utf-8", "surrogatepass"), after + 1)
+    return after

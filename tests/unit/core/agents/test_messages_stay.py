@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recallite import Memory
-from recallite.doors import tools
+from recallite import Memory, tools
 from recallite.errors import InvalidInput
 from recallite.model.records import NewRecord
 

@@ -196,20 +196,36 @@ def test_statements_are_judged_before_the_store_is_locked(path, monkeypatch):
     memory.close()
 
 
-def test_a_step_compares_with_what_was_written_after_its_statements_were_judged(memory, monkeypatch):
-    old, new = PAIRS[0]
-    paused(memory).remember_many(dated([old, *unrelated()]))
-    written, compare_ahead = [], pending._Ahead
+@pytest.mark.parametrize(
+    ("text", "again", "replaced"),
+    [
+        (PAIRS[0][1], 1, {PAIRS[0]}),  # after which the others are compared again too
+        ("Dana lives with two cats", 1, set()),
+        ("The ferry leaves at noon", 0, set()),
+    ],
+)
+def test_a_step_compares_with_what_was_written_after_its_statements_were_judged(
+    memory, monkeypatch, text, again, replaced
+):
+    old, written, compared, compare_ahead, compare = PAIRS[0][0], [], [], pending._Ahead, pending._compared
+    paused(memory).remember_many(dated([*unrelated()[:4], old, *unrelated()[4:]]))
 
     def compared_and_written(*arguments):
         ahead = compare_ahead(*arguments)
         if not written:
-            written.append(memory.remember(new))
+            written.append(memory.remember(text))
         return ahead
 
+    def noted(engine, writer, rows, *arguments):
+        compared.append([row.text for row in rows.values()])
+        return compare(engine, writer, rows, *arguments)
+
     monkeypatch.setattr(pending, "_Ahead", compared_and_written)
+    monkeypatch.setattr(pending, "_compared", noted)
     memory.store.catch_up()
-    assert relations(memory)[0] == {(old, new)}
+    assert relations(memory)[0] == replaced
+    assert compared[:1] == [[old]] * again
+    assert bool(compared[1:]) == bool(replaced)
     assert memory.store.verify().problems == ()
 
 
@@ -223,8 +239,8 @@ def test_what_was_compared_ahead_is_not_compared_again_unless_somebody_wrote(mem
     paused(memory).remember_many(dated([*unrelated(), old]))
     engine, was_stored = memory._engine, pending._Ahead.stored
 
-    def stored_and_said_again(ahead, writer):
-        was_stored(ahead, writer)
+    def stored_and_said_again(ahead, writer, **changed):
+        was_stored(ahead, writer, **changed)
         writer.comparisons.add_occurrences([(1, 1, None)])  # which the feed has no change of
 
     monkeypatch.setattr(pending._Ahead, "stored", stored_and_said_again)

@@ -216,6 +216,16 @@ def test_a_file_that_a_backup_replaced_is_searched_too(path, tmp_path):
         assert memory.forget("zaphod", receipt=True).receipt.complete
 
 
+def test_a_replaced_file_that_is_encrypted_may_hold_it_though_the_store_is_not(on_disk):
+    path = Path(on_disk.path)
+    replaced = path.with_name(f"{path.name}-before-20260101-120000")
+    replaced.write_bytes(bytes(range(16)) + path.read_bytes()[16:24] + bytes(range(256)) * 16)
+    gone = on_disk.forget(on_disk.remember("Zaphod Beeblebrox lives in 42 Xylophone Street").id, receipt=True)
+    assert gone.receipt.problems == (
+        f"{replaced}, which a backup replaced, may hold some of what was forgotten: remove it",
+    )
+
+
 def test_an_index_snapshot_goes(path):
     with Memory(path, settings=PLAIN) as memory:
         id = memory.remember("A text of some length").id

@@ -10,8 +10,7 @@ from threading import get_ident
 import pytest
 from msgspec.structs import replace
 
-from recallite import Memory, NewRecord, Settings, Workspace
-from recallite.doors import tools
+from recallite import Memory, NewRecord, Settings, Workspace, tools
 from recallite.errors import InvalidInput, RecalliteError
 from recallite.model.authority import said_by, speaking_as
 from recallite.model.settings import WritePolicy

@@ -8,8 +8,8 @@ import pytest
 
 from recallite import Memory
 from recallite.doors.operations import every_operation
-from recallite.doors.tools import calling
 from recallite.system import plugins
+from recallite_tools import calling
 from tests.unit.conftest import db, run  # noqa: F401
 from tests.unit.core.memory.support import PLAIN
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from recallite import Memory, Settings
 from recallite.embedding import load
-from recallite.embedding.cohort import FILE, measured, sentences
+from recallite.embedding.cohort import FILE, measured, products, sentences
 from recallite.errors import EmbedderError
 
 FACTS = [
@@ -82,6 +82,13 @@ def test_a_prompt_that_points_at_what_is_at_hand_is_less_sure_of_each_text(promp
     question, texts = embedder.embed([prompt])[0], embedder.embed(FACTS)
     pointing = measured(asked, told, prompts)
     assert (pointing.normalised(question, texts) < measured(asked, told, asked).normalised(question, texts) - 1).all()
+
+
+@pytest.mark.parametrize(("texts", "others", "dimension"), [(31, 381, 384), (8, 85, 384), (1, 9, 40_000), (0, 3, 4)])
+def test_products_by_blocks_are_the_products(texts, others, dimension):
+    random = np.random.default_rng(0)
+    left, right = (random.normal(size=(rows, dimension)).astype(np.float32) for rows in (texts, others))
+    assert np.allclose(products(left, right), left @ right.T, rtol=1e-4, atol=1e-2)
 
 
 @pytest.mark.parametrize(("dimension", "crowding"), [(384, 0.0), (384, 1.5), (3072, 1.5)])

@@ -109,6 +109,7 @@ def test_hits_are_read_only_with_the_embedder_of_the_fit():
 
 def test_as_many_hits_are_read_as_the_profile_says_and_five_for_what_answers(facts):
     question = "Where does the user work?"
+    facts.store.warmup()  # else the first answers may be Python's and later ones of compiled kernels
 
     def sure(**options):
         return {hit.text: hit.confidence for hit in facts.recall(question, **options)}
@@ -245,6 +246,20 @@ def test_words_alone_are_no_request(text):
     assert not is_request(text)
 
 
-@pytest.mark.parametrize("prompt", ["Cook something Thai", "Book a hotel", "Generate a password"])
+@pytest.mark.parametrize("question", ["Can you check who looks after the dog?", "Could you remind me of my size?"])
+def test_a_polite_question_is_no_request(question):
+    assert not is_request(question)
+
+
+def test_a_request_in_the_form_of_a_question_brings_what_has_to_be_known_for_it():
+    with Memory(":memory:") as memory:
+        memory.remember_many([*FACTS, "I hate trains without a window seat"])
+        (hit,) = memory.recall("Could you book train tickets for me?", relevant=True)
+    assert hit.text == "I hate trains without a window seat"
+
+
+@pytest.mark.parametrize(
+    "prompt", ["Cook something Thai", "Book a hotel", "Generate a password", "Would you please book a hotel?"]
+)
 def test_a_short_request_is_one(prompt):
     assert is_request(prompt)

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from recallite import AsyncMemory, Memory
-from recallite.doors.tools import call
-from recallite.doors.tools.action import Call, DocumentAccess
-from recallite.doors.tools.calling import SERVER_TOOLS, execute
 from recallite.errors import InvalidInput
 from recallite.model.records import NewRecord
 from recallite.recall.order import RELEVANT_SHARE
 from recallite.recall.request import recall_arguments
+from recallite_tools import call
+from recallite_tools.action import Call, DocumentAccess
+from recallite_tools.calling import SERVER_TOOLS, execute
 from tests.unit.core.memory.support import PLAIN, scored
 
 BEGIN = datetime(2020, 1, 1, tzinfo=UTC)

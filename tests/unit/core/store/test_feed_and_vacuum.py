@@ -10,7 +10,7 @@ from recallite import Memory
 from recallite.errors import InvalidInput, StoreError
 from recallite.model.records import NewRecord
 from recallite.store.sql.vectors import pack
-from recallite.store.sqlite import repositories
+from recallite.store.sqlite import transaction
 from tests.unit.core.memory.support import PLAIN, raw, scored, unit
 
 
@@ -72,7 +72,7 @@ def test_access_counts_stand_outside_the_feed(on_disk):
 
 
 def test_who_is_behind_the_trimmed_feed_loads_afresh(path, monkeypatch):
-    monkeypatch.setattr(repositories, "KEPT_ROWS", 100)
+    monkeypatch.setattr(transaction, "KEPT_ROWS", 100)
     with Memory(path, settings=PLAIN) as slow, Memory(path, settings=PLAIN) as busy:
         kept = busy.remember(NewRecord("word kept", vector=unit(0)))
         gone = busy.remember(NewRecord("word gone", vector=unit(1)))

@@ -13,8 +13,6 @@ from recallite.agents.experience import error_pattern
 from recallite.errors import RecalliteError
 from recallite.recall.decomposition import split_question
 from recallite.recall.snippets import cut_snippet
-from recallite.text.chunking import ChunkSize, chunk_markdown, chunk_plain
-from recallite.text.front_matter import front_matter
 from recallite.text.quotes import (
     Quotation,
     announced,
@@ -29,7 +27,9 @@ from recallite.text.topics import other_subject, topic_of
 from recallite.text.words import content_hash, text_key, tokenize
 from recallite.transfer.exporting import _on_one_line
 from recallite.transfer.lines import Lines, parse
+from recallite_documents.chunking import ChunkSize, chunk_markdown, chunk_plain
 from recallite_documents.detecting import detect, load_text
+from recallite_documents.front_matter import front_matter
 from recallite_documents.html import load_html
 from recallite_documents.ingesting import stated_by
 from recallite_notes.config import FlushConfig

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET, Struct, UnsetType, structs
 
-from recallite.doors.tools.action import FIELDS, Call, Candidate, Changed, Quotes, ToolFault, allowed_in
 from recallite.errors import NotFound
 from recallite.model.authority import said_by
 from recallite.model.records import Former, Hit, Hits, NewRecord, Record, SourceRef
@@ -16,6 +15,7 @@ from recallite.model.settings import resolve_profile
 from recallite.recall.request import recall_arguments
 from recallite.system.messages import shown
 from recallite.text.quotes import NOTICE
+from recallite_tools.action import FIELDS, Call, Candidate, Changed, Quotes, ToolFault, allowed_in
 
 if TYPE_CHECKING:
     from recallite.memory import Memory

@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 from msgspec import Struct, field
 
 from recallite.documents.document import is_url
-from recallite.doors.tools.action import FIELDS, Call, Changed, FailureType, Quotes, Recorded, ToolFault, allowed_in
 from recallite.errors import DocumentError, NotFound
 from recallite.text.quotes import NOTICE
+from recallite_tools.action import FIELDS, Call, Changed, FailureType, Quotes, Recorded, ToolFault, allowed_in
 
 if TYPE_CHECKING:
     from recallite.documents.document import Ingested

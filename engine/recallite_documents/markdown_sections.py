@@ -17,7 +17,7 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock
 from markdown_it.token import Token
 
-from recallite.text.front_matter import front_matter_span
+from recallite_documents.front_matter import front_matter_span
 
 _SEGMENT_CHARS = 262_144
 _fence = re.compile(r" {0,3}(`{3,}(?=[^`\r\n]*(?:[\r\n]|\Z))|~{3,})([^\r\n]*)").match

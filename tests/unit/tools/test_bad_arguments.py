@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recallite import AsyncMemory, tools
-from recallite.doors.tools.calling import TOOLS
 from recallite.errors import InvalidInput
+from recallite_tools.calling import TOOLS
 from tests.limits import examples
 
 WRITE = {"action": "write", "text": "x"}

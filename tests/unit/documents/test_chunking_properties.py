@@ -8,10 +8,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from recallite.text.chunking import ChunkSize, chunk_markdown, chunk_plain
-from recallite.text.front_matter import front_matter
+from recallite_documents.chunking import ChunkSize, chunk_markdown, chunk_plain
+from recallite_documents.front_matter import front_matter
 from tests.limits import examples
-from tests.unit.core.text.chunks import check, token_starts
+from tests.unit.documents.chunks import check, token_starts
 
 WORDS = st.sampled_from(
     [

@@ -15,7 +15,12 @@ import msgspec
 
 from recallite.doors.operation import SERVER
 from recallite.doors.operations import SERVER_FIRST, every_operation, every_tool_group
-from recallite.doors.tools.action import (
+from recallite.errors import InvalidInput, NotFound, StoreCorrupt
+from recallite.model.authority import Authority, check_authority, speaking_as
+from recallite.model.checks import plain_str
+from recallite.system.messages import shown
+from recallite.text.quotes import quoted
+from recallite_tools.action import (
     Action,
     ActionGroup,
     Call,
@@ -26,11 +31,6 @@ from recallite.doors.tools.action import (
     allowed_values,
     check_field,
 )
-from recallite.errors import InvalidInput, NotFound, StoreCorrupt
-from recallite.model.authority import Authority, check_authority, speaking_as
-from recallite.model.checks import plain_str
-from recallite.system.messages import shown
-from recallite.text.quotes import quoted
 
 if TYPE_CHECKING:
     from recallite.memory import Memory

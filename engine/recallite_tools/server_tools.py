@@ -8,13 +8,13 @@ from urllib.parse import quote
 
 from msgspec import Struct, structs
 
-from recallite.doors.tools.action import Call, Changed, ToolFault
-from recallite.doors.tools.memory import FoundMemories, Removed, Written, found, list_, removed, write
-from recallite.doors.tools.services import FoundPassages, IngestedDocuments, ingest
-from recallite.doors.tools.services import search as search_knowledge
 from recallite.model.authority import said_by
 from recallite.recall.request import recall_arguments
 from recallite.text.quotes import NOTICE
+from recallite_tools.action import Call, Changed, ToolFault
+from recallite_tools.memory import FoundMemories, Removed, Written, found, list_, removed, write
+from recallite_tools.services import FoundPassages, IngestedDocuments, ingest
+from recallite_tools.services import search as search_knowledge
 
 INSTRUCTIONS = """\
 Long-term memory that lasts over conversations. Recall before you answer what may depend on what was said before: \

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
 
-from recallite.text.dates.written import (
+from recallite_documents.written_dates import (
     day_first_of,
     own_time,
     read_written,

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from recallite import tools
-from recallite.doors.tools.calling import TOOLS
 from recallite.errors import InvalidInput
+from recallite_tools.calling import TOOLS
 
 ACTIONS = {
     "memory": ["write", "search", "recall", "replace", "remove", "list", "history", "supersede", "restore"],

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recallite import Memory, Settings
-from recallite.doors import tools
+from recallite import Memory, Settings, tools
 from recallite.model.authority import speaker, speaking_as
 from recallite.model.records import NewRecord
 from recallite.model.settings import WritePolicy

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 import yaml
 
-from recallite.system.messages import shown
+from recallite.model.configuration import check_keys_once
 
 
 def decode(data: bytes) -> tuple[str, str | None]:
@@ -179,27 +179,6 @@ def read_block(source: str) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise ValueError("it is no mapping")
     return values
-
-
-def check_keys_once(node: Any, seen: set[int]) -> None:
-    """Refuse repeated keys, of which YAML would take the last, and aliases of mappings and lists: ten nested ones are
-    a billion values.
-    """
-    if node is None or isinstance(node.value, str):
-        return
-    if id(node) in seen:
-        raise ValueError(f"the value in line {node.start_mark.line + 1} is used again by an alias: write it out")
-    seen.add(id(node))
-    known: set[str] = set()
-    for key in (item[0].value for item in node.value if isinstance(item, tuple)):
-        if isinstance(key, str) and key in known:
-            raise ValueError(
-                f"the key {shown(key)} is given twice in the table from line {node.start_mark.line + 1} on"
-            )
-        known |= {key} if isinstance(key, str) else set()
-    for item in node.value:
-        for inner in item if isinstance(item, tuple) else (item,):
-            check_keys_once(inner, seen)
 
 
 def write_block(values: Mapping[str, Any]) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from recallite.errors import InvalidInput
-from recallite.text import markdown_sections
-from recallite.text.chunking import ChunkSize, chunk_markdown, chunk_plain, with_columns, with_properties
-from recallite.text.markdown_sections import page_starts
-from tests.unit.core.text.chunks import check, token_starts
+from recallite_documents import markdown_sections
+from recallite_documents.chunking import ChunkSize, chunk_markdown, chunk_plain, with_columns, with_properties
+from recallite_documents.markdown_sections import page_starts
+from tests.unit.documents.chunks import check, token_starts
 
 LARGE = ChunkSize(1000, 100)
 

@@ -7,6 +7,6 @@ reply = recallite.tools.as_text(result)          # JSON between delimiters that 
 
 from __future__ import annotations
 
-from recallite.doors.tools.calling import as_text, call, call_by_source_names, schemas
+from recallite_tools.calling import as_text, call, call_by_source_names, schemas
 
 __all__ = ["as_text", "call", "call_by_source_names", "schemas"]

@@ -124,6 +124,8 @@ _KINDS: dict[str, Any] = {
     "flag": bool, "int": int, "float": float, "days": float, "many": list[str], "numbers": list[float],
     "object": dict[str, Any],
 }  # fmt: skip
+# Where the functions of a tool are, unless it is one of a service.
+_MODULES = {"memory": "memory", SERVER: "server_tools"}
 
 
 # A tool and its actions, what executing an action needs, common results, and errors.
@@ -205,7 +207,8 @@ class Action:
 
     @cached_property
     def _run(self) -> Any:
-        return imported(self._tool.run) if self._tool.run else None
+        path, module = self._tool.run, _MODULES.get(self._tool.name, "services")
+        return imported(path if ":" in path else f"recallite_tools.{module}:{path}") if path else None
 
     @cached_property
     def defaults(self) -> Mapping[str, Any]:

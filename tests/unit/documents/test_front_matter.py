@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recallite.text.front_matter import front_matter, properties_text
+from recallite_documents.front_matter import front_matter, properties_text
 from tests.limits import examples
 
 

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from msgspec import Struct, structs
 
 from recallite.errors import InvalidInput
-from recallite.text.front_matter import front_matter_span
-from recallite.text.markdown_sections import Block, LineStarts, MarkdownSection, markdown_sections, paragraphs
 from recallite.text.patterns import word_set
+from recallite_documents.front_matter import front_matter_span
+from recallite_documents.markdown_sections import Block, LineStarts, MarkdownSection, markdown_sections, paragraphs
 
 if TYPE_CHECKING:
     import numpy as np
