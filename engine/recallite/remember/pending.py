@@ -320,7 +320,7 @@ class _Ahead:
         self._seen = _state(reader)
         self._effects: dict[int, Effects] = {}
         # Row ids from here on are compared in the step: with those of a chain that the record here is put into.
-        self._end = first.last_id + 1
+        self._begin, self._end = first.first_id, first.last_id + 1
         # The records that were compared by each key, and with each record; and those which others' writes concern.
         self._by_basis: dict[int, list[int]] = {}
         self._concerned: set[int] = set()
@@ -366,6 +366,8 @@ class _Ahead:
         seen, self._seen = self._seen, _state(writer)
         if self._seen != seen:
             self._heed(writer, *seen)
+        if ids.start < self._begin:  # on a server who began to write earlier may commit later
+            self._end = 0
         if ids.start >= self._end:
             return ids[:_AT_ONCE], False
         if ids.start in self._concerned:
