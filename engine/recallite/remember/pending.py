@@ -23,7 +23,7 @@ from recallite.model.checks import now_us
 from recallite.model.records import Record
 from recallite.model.reports import Judged
 from recallite.model.settings import WritePolicy
-from recallite.remember.detection import Detection, Effects, Verdicts
+from recallite.remember.detection import Detection, Effects, Verdicts, text_number
 from recallite.remember.embed import finished, parts_by_id, retry_reason
 from recallite.remember.relations import Claim, Known, put_in_place, which_stands
 from recallite.remote import LanguageModel, ask
@@ -381,7 +381,8 @@ class _Ahead:
             self._end = 0
             return
         for row_id in writer.comparisons.said_after(occurrence):
-            self._concerned.update(self._by_basis.get(row_id, ()))
+            basis = text_number(self._rows[row_id]) if row_id in self._rows else row_id
+            self._concerned.update(self._by_basis.get(basis, ()))
         found = [range(change.first_id, change.last_id + 1) for change in changes if change.operation != "link"]
         for keys, packed in writer.statements.keys_and_outlines([*chain(*found)]):
             outline = Outline.unpacked(packed)
