@@ -148,7 +148,9 @@ def _assess(
             record = records.get(row_id) if sure[rank] >= ANSWER_CONFIDENCE else None
             if record is not None and contradicts(asked, record.text, (*record.tags, record.context or "")):
                 sure[rank] *= _CONTRADICTED / (1 - sure[rank] * (1 - _CONTRADICTED))
-    if request.relevant and by_vector and is_request(text) and not _is_foreign(text, embedder):
+    # "Can you book a table?" is read as a question first.
+    answered = bearing or (read and any(id in read and sure[i] >= SURE_IF_READ for i, id in enumerate(answer.row_ids)))
+    if request.relevant and by_vector and not answered and is_request(text) and not _is_foreign(text, embedder):
         weighed = [*range(len(sure))[:MOST_WEIGHED], *range(max(len(sure) - answer.brought, MOST_WEIGHED), len(sure))]
         cosines = {rank: answer.signals[rank][_COSINE] for rank in weighed if answer.signals[rank]}
         texts = [record.text if (record := records.get(row_id)) else None for row_id in answer.row_ids]

@@ -110,7 +110,7 @@ def standing_of(kind: str, text: str, context: str | None = None) -> Standing | 
 
 def standing_of_each(records: Sequence[tuple[str, str, str | None]]) -> list[Standing | None]:
     """Classify records as `standing_of` does; what follows a task is about it, unless it lasts: "from now on"."""
-    asked = [_asked(*record) for record in records]
+    asked = _asked(records)
     known = _known[0]
     if unknown := [text for text in dict.fromkeys(asked) if text not in known]:
         if len(known) + len(unknown) > _MOST_KNOWN:  # another thread may read what was known
@@ -139,14 +139,18 @@ def standing_of_each(records: Sequence[tuple[str, str, str | None]]) -> list[Sta
 
 def take_standing(records: Sequence[tuple[str, str, str | None]], standing: Sequence[Standing | None]) -> None:
     """Take over what `standing_of_each` said of records when they were stored."""
-    known = {_asked(*record): what for record, what in zip(records, standing, strict=True)}
+    known = dict(zip(_asked(records), standing, strict=True))
     _known[0] = known | {"": None} if len(_known[0]) + len(known) > _MOST_KNOWN else _known[0] | known | {"": None}
 
 
-def _asked(kind: str, text: str, context: str | None) -> str:
-    """The text of a record that may be standing; of another, none."""
-    may_be = len(text) <= MOST_CHARS and kind not in _OTHER_KINDS and (context or "").strip().lower() not in ANSWERING
-    return text if may_be else ""
+def _asked(records: Sequence[tuple[str, str, str | None]]) -> list[str]:
+    """The texts of records that may be standing; of others, none."""
+    return [
+        text
+        if len(text) <= MOST_CHARS and kind not in _OTHER_KINDS and (context or "").strip().lower() not in ANSWERING
+        else ""
+        for kind, text, context in records
+    ]
 
 
 def chance_of_standing(text: str) -> float:

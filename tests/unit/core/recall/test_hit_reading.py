@@ -245,6 +245,20 @@ def test_words_alone_are_no_request(text):
     assert not is_request(text)
 
 
-@pytest.mark.parametrize("prompt", ["Cook something Thai", "Book a hotel", "Generate a password"])
+@pytest.mark.parametrize("question", ["Can you check who looks after the dog?", "Could you remind me of my size?"])
+def test_a_polite_question_is_no_request(question):
+    assert not is_request(question)
+
+
+def test_a_request_in_the_form_of_a_question_brings_what_has_to_be_known_for_it():
+    with Memory(":memory:") as memory:
+        memory.remember_many([*FACTS, "I hate trains without a window seat"])
+        (hit,) = memory.recall("Could you book train tickets for me?", relevant=True)
+    assert hit.text == "I hate trains without a window seat"
+
+
+@pytest.mark.parametrize(
+    "prompt", ["Cook something Thai", "Book a hotel", "Generate a password", "Would you please book a hotel?"]
+)
 def test_a_short_request_is_one(prompt):
     assert is_request(prompt)
