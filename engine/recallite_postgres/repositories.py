@@ -35,6 +35,7 @@ from recallite.store.sql.derived import Lexicon
 from recallite.store.sql.maintenance import Erased, Erasure, not_proven, receipt
 from recallite.store.sql.meta import Change, Changes, Commit, IndexSnapshot, Operation
 from recallite.store.sql.records import Records
+from recallite.store.sql.relations import Comparisons
 from recallite.store.sql.repository import IN_ARRAY, ORDERS, Condition, Conditions
 from recallite.store.sql.schema import TABLES
 from recallite.store.sql.services import Sessions
@@ -436,6 +437,18 @@ def _parsed(snapshot: str) -> tuple[int, int, frozenset[int]]:
     """The least running transaction, the first that had not begun, and all that ran."""
     first, last, running = snapshot.split(":")
     return int(first), int(last), frozenset(map(int, filter(None, running.split(","))))
+
+
+# Further times that writers who run at once may have numbered before others that are committed first.
+_NUMBERED_AHEAD = 10_000
+
+
+class PostgresComparisons(Comparisons):
+    """The waiting lists of a store that several write at once."""
+
+    def said_after(self, occurrence: int) -> list[int]:
+        """The records with further times after the one of this number, and with those that may be committed late."""
+        return super().said_after(occurrence - _NUMBERED_AHEAD)
 
 
 class PostgresChanges(Changes):

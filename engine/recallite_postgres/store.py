@@ -46,6 +46,7 @@ from recallite_postgres.repositories import (
     ConfinedLexicon,
     PostgresBlocks,
     PostgresChanges,
+    PostgresComparisons,
     PostgresConditions,
     PostgresErasure,
     PostgresRecords,
@@ -73,6 +74,7 @@ class PostgresTransaction(Writer):
     connection: PostgresConnection
     blocks: PostgresBlocks
     changes: PostgresChanges
+    comparisons: PostgresComparisons
     erasure: PostgresErasure
     records: PostgresRecords
     sessions: PostgresSessions

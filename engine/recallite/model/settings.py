@@ -368,9 +368,9 @@ class Settings(Section, frozen=True, kw_only=True):
     - profile: Profile of a recall that names none: its name, or a table with `name` and changes.
     - busy_timeout_ms: How long a write waits for another process's lock.
     - max_text_chars: Longer texts are refused.
-    - index_snapshot: Keep a snapshot of a large store's index in `<database>-index`, or for a server in the user's
-      cache folder, from which the index loads several times faster. The file is derived: it can be deleted at any time,
-      and `forget` deletes it.
+    - index_snapshot: Keep a snapshot of the index of a store of 1,000 or more memories in `<database>-index`, or for a
+      server in the user's cache folder, from which the index loads several times faster. The file is derived: it can be
+      deleted at any time, and `forget` deletes it.
     - key_file: File whose first line is the key of an encrypted store, where `Memory` is given none. None is the
       environment's RECALLITE_KEY, else its RECALLITE_KEY_FILE.
     - token_codes: Store a code of 16 bytes for each content word, at most 64 per record, for token-level reranking:

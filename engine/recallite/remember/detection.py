@@ -200,11 +200,11 @@ class Detection:
         self._written.add(i)
 
     def basis(self, i: int) -> Iterator[int]:
-        """Yield what the row that was compared last was by: its keys, the stored records, the keys of their texts."""
+        """Yield what the row that was compared last was by: its keys, the stored records, the keys of all texts."""
         if (row := self._block.get(i)) is not None:
             yield from self._keys(row).sought
-            for other in self._others:
-                yield _text_number(other)
+            for other in (row, *self._others):
+                yield text_number(other)
                 if isinstance(other, StatementCandidate):
                     yield other.row_id
 
@@ -548,12 +548,12 @@ class TextDetection(Detection):
         return [records[-most:] for records in stored]
 
     def _keys(self, row: Row) -> RecordKeys:
-        keys = (_text_number(row),)
+        keys = (text_number(row),)
         return RecordKeys(keys, keys)
 
 
-def _text_number(known: Known) -> int:
-    """The key of a text as one of the keys of its record."""
+def text_number(known: Known) -> int:
+    """Return the key of a text as one of the keys of its record."""
     return int.from_bytes(known.content_hash[:KEY_BYTES], "little", signed=True)
 
 

@@ -23,7 +23,7 @@ from recallite.model.checks import now_us
 from recallite.model.records import Record
 from recallite.model.reports import Judged
 from recallite.model.settings import WritePolicy
-from recallite.remember.detection import Detection, Effects, Verdicts
+from recallite.remember.detection import Detection, Effects, Verdicts, text_number
 from recallite.remember.embed import finished, parts_by_id, retry_reason
 from recallite.remember.relations import Claim, Known, put_in_place, which_stands
 from recallite.remote import LanguageModel, ask
@@ -320,7 +320,7 @@ class _Ahead:
         self._seen = _state(reader)
         self._effects: dict[int, Effects] = {}
         # Row ids from here on are compared in the step: with those of a chain that the record here is put into.
-        self._end = first.last_id + 1
+        self._begin, self._end = first.first_id, first.last_id + 1
         # The records that were compared by each key, and with each record; and those which others' writes concern.
         self._by_basis: dict[int, list[int]] = {}
         self._concerned: set[int] = set()
@@ -366,6 +366,8 @@ class _Ahead:
         seen, self._seen = self._seen, _state(writer)
         if self._seen != seen:
             self._heed(writer, *seen)
+        if ids.start < self._begin:  # on a server who began to write earlier may commit later
+            self._end = 0
         if ids.start >= self._end:
             return ids[:_AT_ONCE], False
         if ids.start in self._concerned:
@@ -379,7 +381,8 @@ class _Ahead:
             self._end = 0
             return
         for row_id in writer.comparisons.said_after(occurrence):
-            self._concerned.update(self._by_basis.get(row_id, ()))
+            basis = text_number(self._rows[row_id]) if row_id in self._rows else row_id
+            self._concerned.update(self._by_basis.get(basis, ()))
         found = [range(change.first_id, change.last_id + 1) for change in changes if change.operation != "link"]
         for keys, packed in writer.statements.keys_and_outlines([*chain(*found)]):
             outline = Outline.unpacked(packed)

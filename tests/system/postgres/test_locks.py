@@ -9,6 +9,8 @@ import pytest
 from recallite import Memory, Settings
 from recallite.derivation import derive
 from recallite.errors import StoreUnavailable
+from recallite.remember import pending
+from recallite.remember.write import Batch
 from recallite.store.opening import open_store
 from tests.limits import LAST_RESORT_SECONDS
 from tests.raising import raises
@@ -91,6 +93,40 @@ def test_the_index_of_a_reader_takes_what_commits_late(postgres_address):
         go_on.set()
         thread.join()
         assert sorted(hit.text for hit in other.recall("zebras")) == ["zebras gallop", "zebras graze", "zebras sleep"]
+
+
+def test_what_commits_late_is_compared_though_its_ids_are_lower(postgres_address, monkeypatch):
+    with Memory(postgres_address, settings=PLAIN) as memory, Memory(postgres_address, settings=PLAIN) as other:
+        for each in (memory, other):
+            each._engine.comparing.stop()
+        began, go_on = threading.Event(), threading.Event()
+        write_all, compare_ahead = Batch.write_all, pending._Ahead
+
+        def written_late(batch):
+            ids = write_all(batch)
+            if threading.current_thread() is thread:
+                began.set()
+                go_on.wait(LAST_RESORT_SECONDS)
+            return ids
+
+        def compared_before_the_commit(*arguments):
+            ahead = compare_ahead(*arguments)
+            go_on.set()
+            thread.join()
+            return ahead
+
+        monkeypatch.setattr(Batch, "write_all", written_late)
+        monkeypatch.setattr(pending, "_Ahead", compared_before_the_commit)
+        shelves = [f"Shelf {number} holds {number * 7} jars" for number in range(pending.MANY)]
+        late = ["Dana lives in Oslo", *shelves, "Dana moved to Bergen"]
+        thread = threading.Thread(target=lambda: memory.scoped("/ada").remember_many(late))
+        thread.start()
+        began.wait(LAST_RESORT_SECONDS)
+        other.scoped("/bob").remember_many(shelves)
+        other.store.catch_up()
+        current = {record.text for record in other.scoped("/ada").list(limit=1000)}
+        assert current == {*shelves, "Dana moved to Bergen"}
+        assert other.store.verify().problems == ()
 
 
 def test_many_threads_write_with_few_connections(postgres_address):

@@ -229,6 +229,23 @@ def test_a_step_compares_with_what_was_written_after_its_statements_were_judged(
     assert memory.store.verify().problems == ()
 
 
+def test_what_waits_and_is_said_again_after_it_was_judged_is_the_last_word(on_disk, monkeypatch):
+    (old, new), compare_ahead, again = PAIRS[5], pending._Ahead, []
+    paused(on_disk).remember_many(dated([old, *unrelated(), new]))
+
+    def compared_and_said_again(*arguments):
+        ahead = compare_ahead(*arguments)
+        if not again:
+            later = {"text": old, "created_at": BEGAN + timedelta(days=365)}
+            again.extend(on_disk.remember_many([later, *(f"{text} and figs" for text in unrelated())]))
+        return ahead
+
+    monkeypatch.setattr(pending, "_Ahead", compared_and_said_again)
+    on_disk.store.catch_up()
+    assert relations(on_disk)[0] == {(new, old)}
+    assert on_disk.get(again[0]).occurrences == 2
+
+
 def test_what_was_compared_ahead_is_not_compared_again_unless_somebody_wrote(memory, monkeypatch):
     (old, new), compare, again = PAIRS[0], pending._compared, []
     monkeypatch.setattr(pending, "StepSize", lambda: StepSize(16, 16, 16))
