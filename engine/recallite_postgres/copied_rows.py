@@ -222,7 +222,7 @@ class SqliteCopying(Copying):
             self._tx.records.list_texts(rows[0][id], rows[-1][id])
 
     def last_ids(self) -> dict[str, int]:
-        """Of `meta` and of `sqlite_sequence`."""
+        """Return the last row numbers given, as `meta` and `sqlite_sequence` have them."""
         given = {name: last for name, last in self._tx.read_last_ids().items() if last}
         return dict(self._rows("SELECT name, seq FROM sqlite_sequence")) | given
 
@@ -285,7 +285,7 @@ class PostgresCopying(Copying):
             self._tx.changes.append("reload", 0)
 
     def last_ids(self) -> dict[str, int]:
-        """Of the sequences."""
+        """Return the last row numbers given, as the sequences have them."""
         rows = self._rows(
             "SELECT sequencename, last_value FROM pg_sequences WHERE schemaname = current_schema() "
             "AND last_value IS NOT NULL"

@@ -28,9 +28,6 @@ if TYPE_CHECKING:
 
 _DIGIT = re.compile(r"\d")
 _BM25 = SHOWN.index("bm25")
-# Of 175 questions on one EIP that name another ("Is ... compatible with EIP-155?"), the first's is first for 131, and
-# for 35 where what was found leads in any case (157 without it; within two hits 167, 166 and 171). To lead with .7 of
-# the first hit's BM25 keeps 159, and of 58 questions "Who wrote PEP 8?" 24 instead of 53 are answered first.
 # Records that are brought for all names of a question. With one, the PEP that a question names is among five hits for
 # 163 of 174 questions, with three for all.
 _MOST = 3
@@ -122,6 +119,9 @@ def _interleaved(answer: Answer, found: Sequence[Answer], limit: int) -> Answer:
     by_place = [*chain(*zip_longest(*(other.row_ids for other in found)))]
     leading = [*dict.fromkeys(first_of[row_id] for row_id in by_place if row_id is not None)]
     others = [place for place in range(ranked) if place not in leading]
+    # Of 175 questions on one EIP that name another ("Is ... compatible with EIP-155?"), the right one is first for 131
+    # by this rule, for 35 if what was found always leads, and for 157 if nothing is brought. If .7 of the first hit's
+    # BM25 were enough to keep it first, it would be for 159, but "Who wrote PEP 8?" for 24 of 58 instead of 53.
     turns = (leading, others)
     if others and answer.signals[0][_BM25] > max(other.signals[0][_BM25] for other in found):
         turns = (others, leading)

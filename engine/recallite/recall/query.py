@@ -1,7 +1,8 @@
 """The questions of a recall: what they become, their vectors, and their arrays for the kernel.
 
 In the order of a recall: what a question asks for may change its request; texts are embedded together; then words,
-times, vectors and token codes become arrays. `recallite.text.questions` reads the texts.
+times, vectors and token codes become arrays. `recallite.text.questions` reads the texts. An embedder that no weights
+were fitted for has its cohort embedded before the first question.
 """
 
 from __future__ import annotations
@@ -191,7 +192,7 @@ _log = logger(__name__)
 
 
 def notes_on(embedder: str | None, cohort: Cohort | None) -> list[str]:
-    """What a store with the vectors of this embedder, by name, goes without, in words."""
+    """Return a note for each part of recall that does not work with this embedder, given by name."""
     if is_fitted_for(embedder):
         return []
     notes = [f"hits are not read, nor ordered by the learned ranking: neither is fitted for {embedder}"]

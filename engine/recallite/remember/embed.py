@@ -108,11 +108,10 @@ def embed_rows(
     texts: list[str] = []
     contexts: list[str | None] = []
     ahead = embedder.ahead
-    for i, (text, context) in enumerate(zip(columns.text, columns.context, strict=True)):
+    embedded = _embedded_texts(columns.text, columns.kind)
+    for i, (text, context) in enumerate(zip(embedded, columns.context, strict=True)):
         if not columns.indexed[i] or i in made:
             continue
-        if columns.kind[i] == MESSAGE_KIND:  # of a long one the beginning
-            text = text[:MESSAGE_CHARS]
         if ahead and (kept := ahead.get((text, context))) is not None:
             made[i] = kept
         else:
@@ -135,6 +134,11 @@ def embed_rows(
     plain = {i for i in given if not isinstance(vectors[i], EmbeddedText)} if given else set[int]()
     columns.put_parts(made, plain)
     return problem
+
+
+def _embedded_texts(texts: Sequence[str], kinds: Sequence[str]) -> list[str]:
+    """Return what is embedded of the texts of records of these kinds: of a long message its beginning."""
+    return [text[:MESSAGE_CHARS] if kind == MESSAGE_KIND else text for text, kind in zip(texts, kinds, strict=True)]
 
 
 def insert_rows(writer: Writer, rows: Sequence[Row], identity: Identity | None) -> list[int]:
@@ -185,9 +189,8 @@ def parts_by_id(
     embedder: EmbedderHandle, records: Sequence[tuple[int, str, str | None, str]], *, patient: bool = False
 ) -> dict[int, Parts]:
     """`parts_of` of records (row id, text, context, kind), by row id."""
-    ids, _, contexts, _ = zip(*records, strict=True)
-    texts = [text[:MESSAGE_CHARS] if kind == MESSAGE_KIND else text for _, text, _, kind in records]
-    parts = parts_of(embedder, texts, contexts, patient=patient)
+    ids, texts, contexts, kinds = zip(*records, strict=True)
+    parts = parts_of(embedder, _embedded_texts(texts, kinds), contexts, patient=patient)
     return dict(zip(ids, parts, strict=True))
 
 

@@ -393,7 +393,7 @@ class _Ahead:
                     self._concerned.add(row_id)
 
     def effects(self, ids: range) -> list[Effects]:
-        """What these records do to others."""
+        """Return the effects of those of these records that have any on others."""
         return [self._effects[row_id] for row_id in ids if row_id in self._effects]
 
     def put_statements(self, writer: Writer, ids: range) -> None:
@@ -428,9 +428,9 @@ def _compare_next(engine: Engine, writer: Writer, most: int, until: int, ahead: 
         ahead.put_statements(writer, ids)
     else:
         writer.statements.derive(ids)
-    for some in effects:
-        some.writer = writer
-        some.store()
+    for each in effects:
+        each.writer = writer
+        each.store()
     ahead.stored(writer, changed=not known and (bool(ahead_effects) or effects[0].are_any))
     return len(ids)
 

@@ -25,7 +25,7 @@ import numpy as np
 from recallite.derivation import derive
 from recallite.errors import InvalidInput, InvalidItem, RecalliteError
 from recallite.model import checks
-from recallite.model.authority import AUTHORITIES, at_most, ranks_of, speaker
+from recallite.model.authority import at_most, authority_of, ranks_of, speaker
 from recallite.model.checks import check_metadata, check_name, check_time, join_scopes, now_us, to_datetime
 from recallite.model.filters import CHUNK_KIND, MESSAGE_KIND
 from recallite.model.records import NewRecord, Record
@@ -244,17 +244,15 @@ def _read_times(rows: RowColumns, reading: Reading, written: Sequence[Any] | Non
 
 def as_record(row: Row) -> Record:
     """A row that has just been inserted, as its record."""
-    epoch, after = checks.EPOCH, timedelta
     return Record(
         id=row.public_id, text=row.text, kind=row.kind, scope=row.scope, context=row.context, tags=row.tags,
-        importance=row.importance, pinned=row.pinned, authority=AUTHORITIES[-row.authority], topic=row.topic,
-        source=row.source, position=row.position, created_at=epoch + after(0, 0, row.created_at),
-        valid_from=None if row.valid_from is None else epoch + after(0, 0, row.valid_from),
-        valid_until=None if row.valid_until is None else epoch + after(0, 0, row.valid_until),
-        valid_resolved=row.valid_resolved, supersedes=row.supersedes, updated_at=epoch + after(0, 0, row.updated_at),
-        expires_at=None if row.expires_at is None else epoch + after(0, 0, row.expires_at), indexed=row.indexed,
-        expires_after=None if row.expires_after is None else after(0, 0, row.expires_after),
-        recorded_from=epoch + after(0, 0, row.recorded_from), embedding_state=row.embedding_state, outcome="created",
+        importance=row.importance, pinned=row.pinned, authority=authority_of(row.authority), topic=row.topic,
+        source=row.source, position=row.position, created_at=to_datetime(row.created_at),
+        valid_from=checks.optional_datetime(row.valid_from), valid_until=checks.optional_datetime(row.valid_until),
+        valid_resolved=row.valid_resolved, supersedes=row.supersedes, updated_at=to_datetime(row.updated_at),
+        expires_at=checks.optional_datetime(row.expires_at), indexed=row.indexed,
+        expires_after=None if row.expires_after is None else timedelta(microseconds=row.expires_after),
+        recorded_from=to_datetime(row.recorded_from), embedding_state=row.embedding_state, outcome="created",
         standing=row.standing if row.indexed else None,
         metadata={} if row.metadata is None else msgspec.json.decode(row.metadata),
     )  # fmt: skip

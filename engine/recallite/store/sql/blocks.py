@@ -1,4 +1,4 @@
-"""What both databases read for the in-memory index: blocks of rows in bulk."""
+"""Reads rows in blocks for the in-memory index, from either database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a store knows of itself: its identity and role, its changes and index snapshot, its scopes, and who may use it.
+"""Keeps what describes a store: identity and role, change feed and index snapshot, scopes and access tokens.
 
 The index of a workspace is marked, so that no other file is used as one.
 """

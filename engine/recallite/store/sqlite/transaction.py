@@ -336,7 +336,8 @@ class SqliteBlocks(Blocks):
 
 KEPT_ROWS = 20_000
 
-# A few rows at a time: a thousand overwrite thirty pages, for which one write in a thousand took ten times as long.
+# The feed is trimmed by a few rows at a time: trimming a thousand overwrites thirty pages, and made one write in a
+# thousand take ten times as long.
 _TRIMMED_EVERY = 32
 
 

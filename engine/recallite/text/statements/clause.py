@@ -271,7 +271,7 @@ _PLACES = {"in": "in", "on": "in", "at": "in", "into": "in", "inside": "in", "on
 _DATES = frozenset((lx.DAY, lx.DATE))
 SINCE = frozenset(("from", "since", "after", "as_of", "starting", "beginning"))
 LASTING = frozenset(("until", "till", "during", "while"))
-"""What is said with one of these holds for a time only."""
+"""Words after which a statement holds only for a time, or only while something else does."""
 _THEMSELVES = frozenset((lx.NAME, lx.IDENTIFIER, lx.NUMBER, lx.CLOCK, lx.DAY))
 YEAR = lazily(r"(?:19|20)\d\d")
 _HOUR = lazily(r"(?:1?\d|2[0-4])(?:\.[0-5]\d)?")
