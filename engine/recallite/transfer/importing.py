@@ -356,13 +356,6 @@ def name_memories(reader: Reader, ids: Collection[str], sight: str) -> dict[str,
     return names
 
 
-def name_document(reader: Reader, public_id: str, sight: str) -> str:
-    """The id that a document has, or will have, as `name_memories`."""
-    while reader.documents.with_id(public_id, "/") and not reader.documents.with_id(public_id, sight):
-        public_id = _another(public_id, sight)
-    return public_id
-
-
 def _another(public_id: str, sight: str) -> str:
     return str(uuid.uuid5(_NAMESPACE, f"{sight}\n{public_id}"))
 
@@ -416,7 +409,9 @@ def check_document(line: DocumentLine, base: str) -> IncomingDocument:
 
 def put_document(writer: Writer, document: IncomingDocument, sight: str) -> None:
     """Store a document that has chunks here, unless its source or its id has a document already."""
-    public_id = name_document(writer, document.id, sight)
+    public_id = document.id
+    while writer.documents.with_id(public_id, "/") and not writer.documents.with_id(public_id, sight):
+        public_id = _another(public_id, sight)  # as `name_memories` names memories
     if writer.documents.find(document.scope, document.source) or writer.documents.with_id(public_id, "/"):
         return
     columns = {**document.columns, "chunks": 0, "updated_at": document.created_at}
