@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import apsw
 
 from recallite.model.reports import Problem
-from recallite.store.sql.verifying import found
+from recallite.store.sql.maintenance import found
 
 _OPEN = "recorded_until IS NULL"
 _REMOVE = "INSERT INTO memories_fts (memories_fts, rowid, content) SELECT 'delete', old.id, old.text WHERE old."

@@ -17,9 +17,8 @@ from recallite.errors import InvalidInput, StoreCorrupt, StoreError, StoreUnavai
 from recallite.model.reports import ErasureReceipt, Verification
 from recallite.store.columns import Derive, without_deriving
 from recallite.store.sql.derived import WordNumbers
-from recallite.store.sql.maintenance import Erased
+from recallite.store.sql.maintenance import Erased, figures
 from recallite.store.sql.meta import unfinished_copy
-from recallite.store.sql.verifying import figures
 from recallite.store.sqlite.connection import (
     MEMORY,
     Checkpoints,
