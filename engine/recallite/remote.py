@@ -221,7 +221,10 @@ class HttpSender:
         with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             answer = msgspec.json.decode(data)
         if not response.is_success:
-            status, told = response.status_code, _message_of(answer) or text or response.reason_phrase
+            status, told = response.status_code, answer
+            for name in ("error", "message", "detail"):  # the usual fields of a message
+                told = told[name] if isinstance(told, dict) and told.get(name) else told
+            told = (told if isinstance(told, str) else "") or text or response.reason_phrase
             advice = _ADVICE.get(status, "").format(model=self._address.model)
             if response.is_redirect:
                 advice = ": redirects are not followed; give the base URL that it leads to"
@@ -254,14 +257,6 @@ def failure_of(message: str, status: int | None, retry_after: str | None) -> End
     passing = status in (None, _TIMED_OUT, _TOO_MANY) or (status >= 500 and status != _NOT_IMPLEMENTED)
     wait_seconds = _seconds(retry_after) if passing else None
     return EndpointError(message, status=status, passing=passing, wait_seconds=wait_seconds)
-
-
-def _message_of(answer: object) -> str | None:
-    """Return the error message of a JSON answer, in any of the usual fields; None if there is none."""
-    for name in ("error", "message", "detail"):
-        if isinstance(answer, dict) and answer.get(name):
-            answer = answer[name]
-    return answer if isinstance(answer, str) else None
 
 
 def _seconds(retry_after: str | None) -> float | None:

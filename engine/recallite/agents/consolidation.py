@@ -8,7 +8,6 @@ from typing import Annotated, Any, TypeAlias
 
 from msgspec import Meta, Struct, structs
 
-from recallite.agents.service_base import Service
 from recallite.agents.sessions import check_messages
 from recallite.embedding.handle import Identity
 from recallite.errors import InvalidInput, LanguageModelError
@@ -16,7 +15,7 @@ from recallite.model import checks
 from recallite.model.authority import rank_of
 from recallite.model.records import NewRecord, Record, as_seen
 from recallite.model.settings import Consolidation
-from recallite.plugin import EngineHandle
+from recallite.plugin import EngineHandle, Service
 from recallite.remember.write import Batch, write_rows
 from recallite.remote import LanguageModel, ask
 from recallite.store.columns import Row, RowColumns

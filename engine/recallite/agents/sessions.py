@@ -16,14 +16,13 @@ from typing import Any, ClassVar, NamedTuple, TypedDict, Unpack
 
 from msgspec import Struct, structs
 
-from recallite.agents.service_base import Service
 from recallite.embedding.handle import Identity
 from recallite.errors import EmbedderMismatch, InvalidInput, NotFound, StoreCorrupt
 from recallite.model import checks
 from recallite.model.filters import MESSAGE_KIND
 from recallite.model.records import NewRecord
 from recallite.model.settings import WritePolicy
-from recallite.plugin import EngineHandle
+from recallite.plugin import EngineHandle, Service
 from recallite.remember.embed import MESSAGE_CHARS, embed_rows, identity_for, insert_rows
 from recallite.remember.prepare import Arguments, prepare_all, uuid7
 from recallite.remember.write import embed_some_pending
@@ -179,9 +178,7 @@ def snapshot_columns(policy: WritePolicy, fields: SnapshotFields) -> dict[str, A
     """Return the results of a session, checked and redacted as `policy` says, as they are stored."""
     if unknown := fields.keys() - SnapshotFields.__annotations__.keys():
         raise TypeError(f"a snapshot has no field {min(unknown)!r}: use {', '.join(SnapshotFields.__annotations__)}")
-    summary = fields.get("summary", "")
-    if not isinstance(summary, str):
-        raise InvalidInput(f"summary is {shown(summary)}: give a str")
+    summary = checks.check_str(fields.get("summary", ""), "summary")
     return {
         "summary": policy.clean(checks.encodable(checks.plain_str(summary), "summary")),
         "key_decisions": _texts(policy.clean_json(fields.get("key_decisions", ())), "key_decisions"),

@@ -5,7 +5,6 @@ Times may be as people write them: "7d" (seven days ago), "yesterday", "2026-01"
 
 from __future__ import annotations
 
-import ipaddress
 import math
 import os
 import re
@@ -125,6 +124,13 @@ def check_text(text: object, max_chars: int, name: str = "text") -> str:
     if not text.strip():
         raise InvalidInput(f"{name} is {shown(text)}: there is nothing to remember in an empty or blank text", "text")
     return encodable(text, name)
+
+
+def check_str(value: object, name: str) -> str:
+    """The value, if it is a str."""
+    if not isinstance(value, str):
+        raise InvalidInput(f"{name} is {shown(value)}: give a str")
+    return value
 
 
 def check_query(query: object, name: str = "query") -> str:
@@ -417,14 +423,6 @@ def _check_json(value: object, path: str, depth: int) -> None:
         raise InvalidInput(
             f"{path} is {type(value).__name__} {shown(value)}: use str, numbers, bool, None, lists, dicts"
         )
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach an address."""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def is_address(path: object) -> bool:

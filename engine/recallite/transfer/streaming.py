@@ -39,28 +39,7 @@ from recallite.store.transaction import Reader, Writer
 from recallite.system.messages import shown
 from recallite.system.telemetry import traced
 from recallite.system.turnstile import StepSize
-from recallite.transfer.lines import (
-    COLUMNS,
-    FORMAT,
-    RECORD_FIELDS,
-    VERSION,
-    DocumentLine,
-    Embedder,
-    Entry,
-    Header,
-    Incoming,
-    Lines,
-    LinkLine,
-    OccurrenceLine,
-    Place,
-    SupersessionLine,
-    format_of,
-    parse,
-    reading,
-    scope_within,
-    writing,
-    written_time,
-)
+from recallite.transfer import lines
 
 # A line may spell each character of a text as two escapes of six, and carry a megabyte of metadata and vectors.
 _CHARS_PER_CHARACTER = 12
@@ -73,7 +52,7 @@ _MAX_BATCH_CHARS = 16_000_000
 @traced("import", lambda done: {"memories": done.records, "skipped": done.skipped})
 def import_(
     engine: Engine,
-    source: Place,
+    source: lines.Place,
     *,
     base: str,
     sight: str,
@@ -91,22 +70,22 @@ def import_(
     InvalidItem names the line that stopped the import; batches before it are kept. Without a `batch_size` a batch takes
     10 to 20 ms to store; the `whole` may be one. A memory and its versions are in one batch.
     """
-    line_format = format_of(source, format)
+    line_format = lines.format_of(source, format)
     limit = engine.settings.max_text_chars
-    with reading(source, store=engine.store.path, count=on_progress is not None) as (stream, total):
-        lines = Lines(stream, max_chars=_CHARS_PER_CHARACTER * limit + _OTHER_CHARS)
-        entries = parse(line_format, lines, max_text_chars=limit)
+    with lines.reading(source, store=engine.store.path, count=on_progress is not None) as (stream, total):
+        source_lines = lines.Lines(stream, max_chars=_CHARS_PER_CHARACTER * limit + _OTHER_CHARS)
+        entries = lines.parse(line_format, source_lines, max_text_chars=limit)
         batch = Batch(engine, base, sight)
         while True:
             try:
                 entry = next(entries, None)
-                batch.add(entry, lines.number)
+                batch.add(entry, source_lines.number)
             except RecalliteError as reason:
-                raise _at_line(lines.number, batch.stored, reason) from reason
+                raise _at_line(source_lines.number, batch.stored, reason) from reason
             if entry is None or (not whole and batch.full(batch_size)):
                 batch.write()
                 if on_progress is not None:
-                    on_progress(lines.number, total)
+                    on_progress(source_lines.number, total)
             if entry is None:
                 start_comparing(engine)
                 return Imported(
@@ -131,11 +110,11 @@ class Batch:
     def __init__(self, engine: Engine, base: str, sight: str) -> None:
         self._engine, self._step = engine, StepSize(first=64, least=32, rests=False)
         self._base, self._sight = base, sight
-        self._embedder: Embedder | None = None
+        self._embedder: lines.Embedder | None = None
         self._versions: list[_Item] = []  # closed versions, before the open one
         self._memories: list[list[_Item]] = []  # of each the closed versions, then the open one
-        self._links: list[tuple[int, LinkLine]] = []
-        self._supersessions: list[tuple[int, SupersessionLine, Supersession]] = []
+        self._links: list[tuple[int, lines.LinkLine]] = []
+        self._supersessions: list[tuple[int, lines.SupersessionLine, Supersession]] = []
         self._documents: list[IncomingDocument] = []
         self._chars = 0
         self.stored = self.skipped = self.linked = self.warnings_total = 0
@@ -148,10 +127,10 @@ class Batch:
     def __len__(self) -> int:
         return len(self._memories) + len(self._links) + len(self._supersessions) + len(self._documents)
 
-    def add(self, entry: Entry | None, line: int) -> None:
+    def add(self, entry: lines.Entry | None, line: int) -> None:
         """Check one entry and keep it; None is the end."""
         match entry:
-            case Incoming():
+            case lines.Incoming():
                 item = self._item(entry, line)
                 self._chars += len(item.row.text)
                 if self._versions and item.row.public_id != self._versions[0].row.public_id:
@@ -161,14 +140,14 @@ class Batch:
                     self._memories.append(self._versions)
                     self._versions = []
                 return
-            case Header():
+            case lines.Header():
                 self._embedder = entry.embedder
-            case LinkLine():
+            case lines.LinkLine():
                 check_link(entry)
                 self._links.append((line, entry))
-            case SupersessionLine():
+            case lines.SupersessionLine():
                 self._supersessions.append((line, entry, check_supersession(entry)))
-            case DocumentLine():
+            case lines.DocumentLine():
                 self._documents.append(check_document(entry, self._base))
         self._check_versions_complete()
 
@@ -180,7 +159,7 @@ class Batch:
                 "and no open version follows it"
             )
 
-    def _item(self, entry: Incoming, line: int) -> _Item:
+    def _item(self, entry: lines.Incoming, line: int) -> _Item:
         settings, entry_in_file = self._engine.settings, entry
         created_at = checks.check_time(entry.created_at, "created_at")
         if created_at is not None and is_to_come(created_at, checks.now_us()):
@@ -294,7 +273,7 @@ class Batch:
         embed_rows(engine.embedder, lacking, [None] * len(lacking), identity)
         return identity
 
-    def _write_links(self, writer: Writer, links: Sequence[tuple[int, LinkLine]]) -> int:
+    def _write_links(self, writer: Writer, links: Sequence[tuple[int, lines.LinkLine]]) -> int:
         if not links:
             return 0
         ends = {end for _, link in links for end in (link.source, link.target)}
@@ -315,7 +294,7 @@ class Batch:
         return len(rows)
 
 
-def check_link(link: LinkLine) -> None:
+def check_link(link: lines.LinkLine) -> None:
     """Refuse a link of an unknown type, or that cannot be stored."""
     if link.type not in LINK_TYPES:
         raise InvalidInput(f"type is {shown(link.type)}: use one of {', '.join(LINK_TYPES)}")
@@ -327,7 +306,7 @@ def check_link(link: LinkLine) -> None:
     checks.check_time(link.created_at, "created_at")
 
 
-def check_parts(parts: tuple[bytes, ...], embedder: Embedder | None) -> None:
+def check_parts(parts: tuple[bytes, ...], embedder: lines.Embedder | None) -> None:
     """Refuse vectors that are not what an export has of this embedder."""
     if embedder is None:
         raise InvalidInput("the line has vectors, but no header before it says which embedder made them", "vector")
@@ -393,7 +372,7 @@ class IncomingDocument(Struct, frozen=True):
     columns: dict[str, Any]
 
 
-def check_document(line: DocumentLine, base: str) -> IncomingDocument:
+def check_document(line: lines.DocumentLine, base: str) -> IncomingDocument:
     """The document of a line, as it will be stored. Raises InvalidInput."""
     try:
         digest = bytes.fromhex(line.content_hash)
@@ -444,7 +423,7 @@ def put_document(writer: Writer, document: IncomingDocument, sight: str) -> None
 
 
 def check_occurrences(
-    repeated: Sequence[OccurrenceLine], max_text_chars: int, policy: WritePolicy
+    repeated: Sequence[lines.OccurrenceLine], max_text_chars: int, policy: WritePolicy
 ) -> tuple[tuple[int, str | None], ...]:
     """The further times of a memory, checked, and redacted as `policy` says."""
     checked = []
@@ -456,7 +435,7 @@ def check_occurrences(
     return tuple(checked)
 
 
-def check_supersession(entry: SupersessionLine) -> Supersession:
+def check_supersession(entry: lines.SupersessionLine) -> Supersession:
     """A supersession of a file, checked; its ends are looked up when it is written."""
     for end in (entry.old, entry.new):
         checks.check_name(end, "an end of a supersession")
@@ -469,7 +448,7 @@ def check_supersession(entry: SupersessionLine) -> Supersession:
     return row
 
 
-def put_supersession(writer: Writer, entry: SupersessionLine, row: Supersession, sight: str) -> None:
+def put_supersession(writer: Writer, entry: lines.SupersessionLine, row: Supersession, sight: str) -> None:
     """Store a supersession between memories that are here by now, unless the store has it already."""
     names = name_memories(writer, {entry.old, entry.new}, sight)
     ids = writer.records.find_ids(list(names.values()), sight)
@@ -492,17 +471,23 @@ _encode = msgspec.json.Encoder().encode
 
 @traced("export", lambda count: {"memories": count})
 def export(
-    engine: Engine, target: Place, filter: Filter, *, format: str | None, vectors: bool, on_progress: Progress | None
+    engine: Engine,
+    target: lines.Place,
+    filter: Filter,
+    *,
+    format: str | None,
+    vectors: bool,
+    on_progress: Progress | None,
 ) -> int:
     """Write the memories that a filter admits, their scopes relative to its base; returns how many.
 
     `on_progress(done, total)` counts memories.
     """
-    line_format = format_of(target, format)
+    line_format = lines.format_of(target, format)
     if filter.sessions:
         raise InvalidInput("messages of sessions are in no export: leave sessions out, or use store.backup or copy")
     with ExitStack() as opened:
-        stream = opened.enter_context(writing(target, store=engine.store.path))
+        stream = opened.enter_context(lines.writing(target, store=engine.store.path))
         catch_up(engine)  # a file says what superseded what, not what waits to be compared
         reader = opened.enter_context(engine.store.read())
         embedder = reader.vectors.active_embedder()
@@ -536,8 +521,8 @@ def export(
 def _json_lines(
     reader: Reader, filter: Filter, versions: Iterator[Version], embedder: EmbedderRow | None
 ) -> Iterator[dict[str, Any]]:
-    made_by = None if embedder is None else Embedder(embedder.fingerprint, embedder.name, embedder.dimension)
-    yield {"format": FORMAT, "version": VERSION, "embedder": made_by}
+    made_by = None if embedder is None else lines.Embedder(embedder.fingerprint, embedder.name, embedder.dimension)
+    yield {"format": lines.FORMAT, "version": lines.VERSION, "embedder": made_by}
     for record, parts, repeated in versions:
         line = _fields(record, filter.base)
         if repeated:
@@ -554,18 +539,19 @@ def _json_lines(
     for scope in (filter.scopes or ("/",)) if whole else ():
         for row in reader.documents.in_scope(scope):
             yield {
-                "document": DocumentLine(
-                    id=row.public_id, source=row.source, scope=scope_within(row.scope, filter.base), title=row.title,
-                    media_type=row.media_type, content_hash=row.content_hash.hex(), chunking=row.chunking,
-                    size_bytes=row.size_bytes, metadata=msgspec.json.decode(row.metadata) if row.metadata else None,
+                "document": lines.DocumentLine(
+                    id=row.public_id, source=row.source, scope=lines.scope_within(row.scope, filter.base),
+                    title=row.title, media_type=row.media_type, content_hash=row.content_hash.hex(),
+                    chunking=row.chunking, size_bytes=row.size_bytes,
+                    metadata=msgspec.json.decode(row.metadata) if row.metadata else None,
                     caller_metadata=msgspec.json.decode(row.caller_metadata) if row.caller_metadata else None,
-                    created_at=written_time(row.created_at), updated_at=written_time(row.updated_at),
+                    created_at=lines.written_time(row.created_at), updated_at=lines.written_time(row.updated_at),
                 )
             }  # fmt: skip
 
 
 def _write_csv(stream: IO[str], versions: Iterator[Version], base: str) -> None:
-    rows = csv.DictWriter(stream, COLUMNS, extrasaction="ignore", lineterminator="\r\n")
+    rows = csv.DictWriter(stream, lines.COLUMNS, extrasaction="ignore", lineterminator="\r\n")
     rows.writeheader()
     for record, *_ in versions:
         if record.recorded_until is None:
@@ -583,9 +569,9 @@ def _on_one_line(space: re.Match[str]) -> str:
 
 
 def _fields(record: Record, base: str) -> dict[str, Any]:
-    values = {name: getattr(record, name) for name in RECORD_FIELDS}
-    times = {name: written_time(value) for name, value in values.items() if isinstance(value, datetime)}
-    return {**values, **times, "scope": scope_within(record.scope, base)}
+    values = {name: getattr(record, name) for name in lines.RECORD_FIELDS}
+    times = {name: lines.written_time(value) for name, value in values.items() if isinstance(value, datetime)}
+    return {**values, **times, "scope": lines.scope_within(record.scope, base)}
 
 
 # What has lines of its own or is part of one, as in the files of `recallite_notes` too.
@@ -593,21 +579,21 @@ def _fields(record: Record, base: str) -> dict[str, Any]:
 
 def link_fields(link: Link) -> dict[str, Any]:
     """The fields of a link as in files, without its source."""
-    created_at = None if link.created_at is None else written_time(link.created_at)
+    created_at = None if link.created_at is None else lines.written_time(link.created_at)
     return {"target": link.target, "type": link.type, "strength": link.strength, "created_at": created_at,
             "reason": link.reason}  # fmt: skip
 
 
-def supersession_lines(reader: Reader, filter: Filter) -> Iterator[SupersessionLine]:
+def supersession_lines(reader: Reader, filter: Filter) -> Iterator[lines.SupersessionLine]:
     """The supersessions among the memories of an export, undone ones too."""
     for pair in reader.supersessions.between(filter):
-        yield SupersessionLine(
-            pair.old, pair.new, written_time(pair.holds_from), written_time(pair.known_from),
-            None if pair.known_until is None else written_time(pair.known_until), pair.reason, pair.strength,
+        yield lines.SupersessionLine(
+            pair.old, pair.new, lines.written_time(pair.holds_from), lines.written_time(pair.known_from),
+            None if pair.known_until is None else lines.written_time(pair.known_until), pair.reason, pair.strength,
             bool(pair.certain), bool(pair.by_rule),
         )  # fmt: skip
 
 
-def occurrence_lines(repeated: Sequence[Occurrence]) -> tuple[OccurrenceLine, ...]:
+def occurrence_lines(repeated: Sequence[Occurrence]) -> tuple[lines.OccurrenceLine, ...]:
     """The further times of a memory."""
-    return tuple(OccurrenceLine(written_time(occurrence.at), occurrence.text) for occurrence in repeated)
+    return tuple(lines.OccurrenceLine(lines.written_time(occurrence.at), occurrence.text) for occurrence in repeated)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import difflib
+import ipaddress
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Mapping, MutableMapping
@@ -416,6 +417,14 @@ class _Answering:
     async def _sent(self, message: Message) -> None:
         async with asyncio.timeout(self._max_wait_seconds):
             await self._send(message)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def hostname(host: str) -> str:

@@ -32,9 +32,8 @@ from recallite.store.sqlite.connection import (
 from recallite.store.sqlite.encryption import Key, remove_unfinished, replace_file, salt_of, seal, unseal
 from recallite.store.sqlite.faults import is_unwritable, only_readable, reading_failed, removed, translated
 from recallite.store.sqlite.held_files import HeldFiles, all_copied, aside_of, leave
-from recallite.store.sqlite.maintenance import backup, drop_unused, prove, rebuild, verify
+from recallite.store.sqlite.maintenance import backup, create_search, drop_unused, has_table, prove, rebuild, verify
 from recallite.store.sqlite.schema import SCHEMA_VERSION
-from recallite.store.sqlite.sql_search import create_search, has_table
 from recallite.store.sqlite.transaction import Reading, SqliteTransaction
 from recallite.store.store import COMPARING, Progress, Store
 from recallite.system.turnstile import Turnstile, gives_way, giving_way, is_present, present
@@ -93,8 +92,14 @@ class SqliteStore(Store):
         self._turnstile = Turnstile(None if self.in_memory else f"{self._database}-{_TURN}", self._database)
         self._current = self._open_writer()
         _OPEN.add(self)
-        if not unfinished:
-            self._refuse_unfinished()
+        mark = None
+        # A damaged file is opened, so that it can be mended.
+        with suppress(apsw.Error, StoreCorrupt, UnicodeDecodeError):
+            mark = None if unfinished else self._writer.meta.copy_mark()
+        if mark is not None:
+            self._checkpoints.close()
+            self._close_connections(checkpoint=True)
+            raise unfinished_copy(self.path, mark)
         if not self.in_memory:
             remove_unfinished(self._database)
             self.snapshot_path = snapshot_of(self._database)
@@ -569,16 +574,6 @@ class SqliteStore(Store):
             self._closed = True
             self._checkpoints.close()
             self._close_files()
-
-    def _refuse_unfinished(self) -> None:
-        mark = None
-        # A damaged file is opened, so that it can be mended.
-        with suppress(apsw.Error, StoreCorrupt, UnicodeDecodeError):
-            mark = self._writer.meta.copy_mark()
-        if mark is not None:
-            self._checkpoints.close()
-            self._close_connections(checkpoint=True)
-            raise unfinished_copy(self.path, mark)
 
     def _translated(self, connection: apsw.Connection) -> AbstractContextManager[None]:
         return translated(self.path, connection, encrypted=self.key is not None)
