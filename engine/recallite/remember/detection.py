@@ -127,7 +127,6 @@ class Detection:
         self._verdicts: Verdicts = {} if verdicts is None else verdicts
         self._now, self._compares = now_us(), policy.compares
         self._several = several_valued(policy.several_values)
-        self._embedder = writer.vectors.active_embedder()
         # The indices of the rows read, ascending, by scope, kind, authority and key; and of the rows written.
         self._by_key: dict[tuple[str, str, int, int], list[int]] = {}
         self._authorities: set[int] = set()
@@ -464,8 +463,9 @@ class Detection:
         """The cosine of each pair where both texts were embedded in one part."""
         ids = {other.row_id for _, other in pairs if isinstance(other, StatementCandidate)}
         stored: dict[int, NDArray[np.float32]] = {}
-        if self._embedder is not None and ids:
-            read = self._writer.vectors.of_current(sorted(ids), self._embedder)
+        embedder = self._writer.vectors.active_embedder() if ids else None
+        if embedder is not None:
+            read = self._writer.vectors.of_current(sorted(ids), embedder)
             stored = {row_id: parts[0] for row_id, *_, parts in read if len(parts) == 1}
 
         def vector(known: Known) -> NDArray[np.float32] | None:

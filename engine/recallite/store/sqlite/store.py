@@ -202,7 +202,8 @@ class SqliteStore(Store):
         deadline, pause = time.monotonic() + self._busy_timeout_ms / 1000, _FIRST_PAUSE_SECONDS
         with ExitStack() as waiting:
             while True:
-                connection = self._writer.connection
+                writer = self._writer
+                connection = writer.connection
                 connection.set_busy_timeout(0)
                 try:
                     # A deferred transaction that reads and then writes fails at once with BUSY, whatever the timeout.
@@ -230,9 +231,10 @@ class SqliteStore(Store):
         while self._held is not None and self._held.moved:
             connection.execute("ROLLBACK")
             self._open_again()
-            connection = self._writer.connection
+            writer = self._writer
+            connection = writer.connection
             connection.execute("BEGIN IMMEDIATE")
-        return self._writer
+        return writer
 
     def doing(self, work: str) -> AbstractContextManager[None]:
         return nullcontext() if self.in_memory else present(f"{self._database}-{work}", self._database)
