@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import partial
 from typing import Any
 from weakref import WeakSet
@@ -236,8 +236,10 @@ class SqliteStore(Store):
             connection.execute("BEGIN IMMEDIATE")
         return writer
 
-    def doing(self, work: str) -> AbstractContextManager[None]:
-        return nullcontext() if self.in_memory else present(f"{self._database}-{work}", self._database)
+    def doing(self, work: str) -> AbstractContextManager[bool]:
+        if self.in_memory:
+            return super().doing(work)
+        return present(f"{self._database}-{work}", self._database, alone=True)
 
     def is_done_elsewhere(self, work: str) -> bool:
         return not self.in_memory and is_present(f"{self._database}-{work}")
