@@ -98,6 +98,7 @@ class MemoryStore(Namespace):
     def backup(self, target: str | os.PathLike[str], *, on_progress: Progress | None = None) -> str:
         """Copy the store, as of one commit, to a new file, while others read and write; returns its path."""
         self._require_whole("store.backup")
+        self._engine.save_accesses()
         return self._engine.store.backup(target, on_progress)
 
     @traced("rekey")
@@ -127,7 +128,7 @@ class MemoryStore(Namespace):
         return self._engine.warmup(on_progress)
 
     def catch_up(self) -> int:
-        """Wait until what was written many at a time is compared with other memories; returns how many were left.
+        """Compare what was written many at a time with other memories, all that is left; returns how many it compared.
 
         It happens in the background anyway, and goes on where a process ended. Until then `stats().to_compare` tells
         how many wait, recall finds all of them, and may show a memory beside what it replaces.

@@ -20,6 +20,7 @@ from recallite.index.growable import (
     SparseColumn,
     check_lengths,
     check_within,
+    extend,
     filled,
 )
 from recallite.model.filters import MESSAGE_KIND
@@ -194,24 +195,22 @@ class RecordTable(IndexPart):
             if again.any() or self._moved:
                 self._keys.extend(np.maximum(columns.ids, last))
             self._moved.update(zip(columns.ids[again].tolist(), rows[again].tolist(), strict=True))
-        self._ids.extend(columns.ids)
-        for name in _DENSE:
-            getattr(self, f"_{name}").extend(getattr(columns, name))
+        extend(
+            (self._ids, columns.ids), *[(getattr(self, f"_{name}"), getattr(columns, name)) for name in _DENSE],
+            (self._positioned, columns.positions != NEVER), (self._present, np.ones(n, dtype=np.uint8)),
+            (self._open, opened),
+        )  # fmt: skip
         for name in _SPARSE:
             getattr(self, f"_{name}").append(first, getattr(columns, name))
         self._recorded_from.append(first, columns.recorded_from, columns.created_at)
-        self._positioned.extend(columns.positions != NEVER)
         self._frames.extend_with(0, n)
         self._standing.extend_with(0, n)
-        self._present.extend_with(1, n)
-        self._open.extend(opened)
         self.open_rows += int(opened.sum())
         self._lasting = None
         if len(columns.tags):
             owners = columns.ids.searchsorted(columns.tagged)
             known = columns.ids.take(owners, mode="clip") == columns.tagged
-            self._tags.extend(columns.tags[known])
-            self._tagged.extend(first + owners[known])
+            extend((self._tags, columns.tags[known]), (self._tagged, first + owners[known]))
         return rows
 
     def order_tags(self) -> None:
@@ -532,9 +531,10 @@ class RecordGraph(IndexPart):
         links = np.arange(first, first + len(ends))
         last = np.append(ends[1:] != ends[:-1], True)[: len(ends)]
         begins = np.insert(last[:-1], 0, True)[: len(ends)]
-        self._nexts.extend(np.where(last, self._heads.array[ends], links + 1))
-        self._targets.extend(targets[order])
-        self._strengths.extend(np.concatenate([strengths, strengths])[order])
+        extend(
+            (self._nexts, np.where(last, self._heads.array[ends], links + 1)), (self._targets, targets[order]),
+            (self._strengths, np.concatenate([strengths, strengths])[order]),
+        )  # fmt: skip
         self._heads.array[ends[begins]] = links[begins]
 
     def unlink(self, row: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, NamedTuple, Protocol, Self, TypeAlias, overload
 
 import numpy as np
@@ -265,7 +265,7 @@ class RowColumns(Sequence[Row]):
         if row is None:
             if not 0 <= index < len(self.text):
                 raise IndexError(index)
-            row = self._made[index] = Row(**{name: getattr(self, name)[index] for name in _FIELDS})
+            row = self._made[index] = Row(**dict(zip(_FIELDS, map(itemgetter(index), _values(self)), strict=True)))
         return row
 
     def select(self, indices: Sequence[int]) -> Self:

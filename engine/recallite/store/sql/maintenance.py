@@ -477,7 +477,7 @@ def _statements(tx: Writer) -> Iterator[Problem]:
     # Before there are rows: what these raise would keep them open, and a rebuild could drop no table.
     waiting = tx.comparisons.ranges()
     unreadable = [f"records {entry.first_id} to {entry.last_id}" for entry in tx.comparisons.unreadable()]
-    owners, entries = tx.statements.entries()
+    owners, entries = tx.statements.listed.all()
     rows = tx.connection.execute(
         f"SELECT r.public_id, r.indexed, q.keys, q.frames, q.outline, {STORED_TEXT} FROM record r "
         "LEFT JOIN statement q ON q.record_id = r.id ORDER BY r.id"

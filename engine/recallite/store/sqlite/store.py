@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import partial
 from typing import Any
 from weakref import WeakSet
@@ -207,7 +207,8 @@ class SqliteStore(Store):
         deadline, pause = time.monotonic() + self._busy_timeout_ms / 1000, _FIRST_PAUSE_SECONDS
         with ExitStack() as waiting:
             while True:
-                connection = self._writer.connection
+                writer = self._writer
+                connection = writer.connection
                 connection.set_busy_timeout(0)
                 try:
                     # A deferred transaction that reads and then writes fails at once with BUSY, whatever the timeout.
@@ -235,12 +236,15 @@ class SqliteStore(Store):
         while self._held is not None and self._held.moved:
             connection.execute("ROLLBACK")
             self._open_again()
-            connection = self._writer.connection
+            writer = self._writer
+            connection = writer.connection
             connection.execute("BEGIN IMMEDIATE")
-        return self._writer
+        return writer
 
-    def doing(self, work: str) -> AbstractContextManager[None]:
-        return nullcontext() if self.in_memory else present(f"{self._database}-{work}", self._database)
+    def doing(self, work: str) -> AbstractContextManager[bool]:
+        if self.in_memory:
+            return super().doing(work)
+        return present(f"{self._database}-{work}", self._database, alone=True)
 
     def is_done_elsewhere(self, work: str) -> bool:
         return not self.in_memory and is_present(f"{self._database}-{work}")
