@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 from recallite.errors import StoreCorrupt
 from recallite.model.authority import LOWEST_RANK
 from recallite.model.filters import CHUNK_KIND
-from recallite.store.columns import StatementForm, Texts, Words
-from recallite.store.sql.relations import beginning
+from recallite.store.columns import StatementForm, Texts, Words, beginning
 from recallite.store.sql.repository import IN_ARRAY, TAGS_SQL, Repository, json_list, read_rows
 from recallite.system.numerics import kernels
 
@@ -137,8 +136,7 @@ class Lexicon(Repository):
             sought = {*map(vocabulary.__getitem__, missing)}
             known = self.lookup(sorted(sought))
             if new := sorted(sought - known.keys()):
-                self._tx.add_names("term", "text", new)
-                known |= self.lookup(new)
+                known |= self._tx.add_names("term", "text", new) or self.lookup(new)
             cache.written.update(known)
             for i in missing:
                 numbers[i] = known[vocabulary[i]]
