@@ -323,28 +323,22 @@ class Consolidator(Service):
         engine = self._engine
         settings = engine.settings.consolidation or Consolidation()
         rows, identity = prepared
-        accesses = engine.accesses.take()
-        try:
-            with giving_way(), engine.atomic() as writer:
-                writer.records.touch(accesses)
-                if writer.tiers.last_cycle(cycle.scope) != last:
-                    return None
-                if due:
-                    compressed, pruned = writer.tiers.compress(cycle.scope, cycle.trigger_id, settings)
-                    cycle = cycle._replace(compressed=compressed, pruned=pruned)
-                promoted = self._promote(writer, cycle.scope, facts, rows, identity)
-                cycle = cycle._replace(promoted=promoted)
-                if due:
-                    writer.tiers.add_cycle(cycle)
-                elif last is not None:
-                    cycle = last._replace(
-                        replayed_id=cycle.replayed_id, replayed=cycle.replayed, promoted=last.promoted + promoted,
-                        error=cycle.error,
-                    )  # fmt: skip
-                    writer.tiers.change_cycle(cycle)
-        except BaseException:
-            engine.accesses.put_back(accesses)
-            raise
+        with giving_way(), engine.atomic(counts="all") as writer:
+            if writer.tiers.last_cycle(cycle.scope) != last:
+                return None
+            if due:
+                compressed, pruned = writer.tiers.compress(cycle.scope, cycle.trigger_id, settings)
+                cycle = cycle._replace(compressed=compressed, pruned=pruned)
+            promoted = self._promote(writer, cycle.scope, facts, rows, identity)
+            cycle = cycle._replace(promoted=promoted)
+            if due:
+                writer.tiers.add_cycle(cycle)
+            elif last is not None:
+                cycle = last._replace(
+                    replayed_id=cycle.replayed_id, replayed=cycle.replayed, promoted=last.promoted + promoted,
+                    error=cycle.error,
+                )  # fmt: skip
+                writer.tiers.change_cycle(cycle)
         if any(row.pending for row in rows):
             engine.may_have_pending = True
         return self._to_public(Cycle, cycle)

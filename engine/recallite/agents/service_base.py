@@ -44,7 +44,9 @@ class Service:
             raise no_attribute(self, name, self._use)
 
     def _scope(self, agent: str | None) -> str:
-        return checks.agent_scope(self._base, agent)
+        return (
+            checks.join_scopes(self._base, None if agent is None else AGENT_SCOPES + checks.check_agent(agent)) or "/"
+        )
 
     def _relative(self, scope: str) -> str:
         return scope if self._base == "/" else scope.removeprefix(self._base) or "/"

@@ -31,7 +31,7 @@ from recallite.store.columns import RowColumns
 from recallite.store.sql.repository import stored_json
 from recallite.store.sql.services import SessionRow, SnapshotRow
 from recallite.store.transaction import Reader, Writer
-from recallite.system.asynchrony import AsyncService, awaited, awaited_service
+from recallite.system.asynchrony import AsyncService, awaited, awaited_service, passed_on
 from recallite.system.messages import shown
 
 # Messages contain pictures and files as base64.
@@ -403,25 +403,14 @@ class AsyncSession(AsyncService[Session]):
     clear = awaited(Session.clear)
     end = awaited(Session.end)
 
-    @property
-    def id(self) -> str:
-        """The session's id."""
-        return self._now().id
-
-    @property
-    def agent(self) -> str | None:
-        """The agent whose session it is; None for the handle's own."""
-        return self._now().agent
-
-    @property
-    def provider(self) -> str | None:
-        """The model provider, as last given to `open`."""
-        return self._now().provider
-
-    @property
-    def created_at(self) -> datetime:
-        """The time at which it was first opened."""
-        return self._now().created_at
+    id: str = passed_on("id")
+    """The session's id."""
+    agent: str | None = passed_on("agent")
+    """The agent whose session it is; None for the handle's own."""
+    provider: str | None = passed_on("provider")
+    """The model provider, as last given to `open`."""
+    created_at: datetime = passed_on("created_at")
+    """The time at which it was first opened."""
 
 
 class Sessions(Service):

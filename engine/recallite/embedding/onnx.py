@@ -30,8 +30,7 @@ from recallite.embedding.protocol import (
     header,
     starts,
 )
-from recallite.embedding.scripts import Scripts
-from recallite.embedding.tokens import TokenIds, choose_tokens, code_width, token_codes
+from recallite.embedding.tokens import Scripts, TokenIds, choose_tokens, code_width, token_codes
 from recallite.errors import EmbedderError
 from recallite.system.parallel import preemptions, run_tasks, saturates_int8, usable_cpus
 from recallite.system.processes import after_fork

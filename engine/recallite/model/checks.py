@@ -240,11 +240,6 @@ def check_agent(agent: object) -> str:
     return name
 
 
-def agent_scope(base: str, agent: str | None) -> str:
-    """The scope of an agent within `base`: `base/agents/<agent>`, or `base` itself for None."""
-    return join_scopes(base, None if agent is None else f"/agents/{check_agent(agent)}") or "/"
-
-
 def check_unit(value: object, name: str) -> float:
     """A number in [0, 1]."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.0 <= value <= 1.0:

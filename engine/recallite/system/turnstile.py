@@ -55,14 +55,15 @@ def giving_way(*, rests: bool = True) -> Iterator[None]:
 
 
 @contextmanager
-def present(path: str | None, beside: str) -> Iterator[None]:
+def present(path: str | None, beside: str, *, alone: bool = False) -> Iterator[bool]:
     """Let `is_present` of other processes know of this one, as far as the file system permits.
 
-    The file at the path is there meanwhile, with the mode of the file `beside`.
+    The file at the path is there meanwhile, with the mode of the file `beside`. `alone`: only if nobody is present
+    there; yields whether that is so.
     """
-    descriptor = None if path is None else _entered(path, beside)
+    descriptor = None if path is None else _entered(path, beside, alone=alone)
     try:
-        yield
+        yield not alone or descriptor is not None or not is_present(path)
     finally:
         if descriptor is not None and path is not None:
             try:  # drop the lock, and remove the file if nobody else has it
@@ -159,8 +160,8 @@ class StepSize:
             self.size = max(self._least, self.size // 4, min(fitting, 2 * self.size, self._most))
 
 
-def _entered(path: str, beside: str) -> int | None:
-    """A descriptor of the file with a lock that others may have too; None if there can be none."""
+def _entered(path: str, beside: str, *, alone: bool) -> int | None:
+    """A descriptor of the file with a lock that others may have too unless `alone`; None if there can be none."""
     for _ in range(_ATTEMPTS):
         try:
             descriptor = opened(path, os.O_RDWR | os.O_CREAT)
@@ -170,12 +171,12 @@ def _entered(path: str, beside: str) -> int | None:
             if sys.platform == "win32":
                 import secrets  # loads a dozen modules
 
-                os.lseek(descriptor, secrets.randbelow(_BYTES), os.SEEK_SET)
-                msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+                os.lseek(descriptor, 0 if alone else secrets.randbelow(_BYTES), os.SEEK_SET)
+                msvcrt.locking(descriptor, msvcrt.LK_NBLCK, _BYTES if alone else 1)
             else:
                 with suppress(OSError):  # a file of another user has its mode already
                     os.fchmod(descriptor, os.stat(beside).st_mode & 0o666)
-                fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                fcntl.flock(descriptor, (fcntl.LOCK_EX if alone else fcntl.LOCK_SH) | fcntl.LOCK_NB)
             if os.fstat(descriptor).st_nlink:  # else it was removed before it was locked
                 return descriptor
         except OSError:
@@ -223,6 +224,7 @@ class Background:
         self._thread: threading.Thread | None = None
         self._waiting: dict[str, Task] = {}
         self._failures: dict[str, str] = {}
+        self._relieved = 0
         self._stopped = False
 
     @property
@@ -239,14 +241,34 @@ class Background:
         """Run the task soon, in place of one of the same name that waits; it waits where no thread is left."""
         with self._lock:
             self._waiting[name] = task
-            if self._thread is None and not self._stopped:
-                thread = threading.Thread(target=self._run, name="recallite", daemon=True)
-                try:
-                    thread.start()
-                except RuntimeError:
-                    _log.debug("%s: no thread can be started; the next call tries again", self._what)
-                    return
-                self._thread = thread
+            self._start_thread()
+
+    def _start_thread(self) -> None:
+        """Start the thread if there is something to do; with the lock."""
+        if self._waiting and self._thread is None and not self._stopped and not self._relieved:
+            thread = threading.Thread(target=self._run, name="recallite", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:
+                _log.debug("%s: no thread can be started; the next call tries again", self._what)
+                return
+            self._thread = thread
+
+    @contextmanager
+    def relieved(self) -> Iterator[None]:
+        """Have this thread do the work: a task stops after what it is at, and runs again afterwards for what is left.
+
+        One that does not stop is not waited for.
+        """
+        with self._lock:
+            self._relieved += 1
+        try:
+            self.wait(_CLOSING_SECONDS)
+            yield
+        finally:
+            with self._lock:
+                self._relieved -= 1
+                self._start_thread()
 
     def wait(self, seconds: float | None = None) -> bool:
         """Wait until nothing is left to do; returns whether that is so."""
@@ -264,15 +286,17 @@ class Background:
     def _run(self) -> None:
         while True:
             with self._lock:
-                if self._stopped or not self._waiting:
+                if self._stopped or self._relieved or not self._waiting:
                     self._thread = None
                     return
                 name = next(iter(self._waiting))
                 task = self._waiting.pop(name)
             try:
                 with giving_way():
-                    task(lambda: self._stopped)
+                    task(lambda: self._stopped or self._relieved > 0)
                 self._failures.pop(name, None)
+                if self._relieved:  # and so perhaps not done
+                    self._waiting.setdefault(name, task)
             except Exception as failure:  # of a model, which may raise anything, or of a store that was closed
                 if name not in self._failures and not self._stopped:  # once, until it succeeds
                     _log.warning("%s failed with %s", self._what, type(failure).__name__)

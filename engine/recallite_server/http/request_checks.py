@@ -24,7 +24,6 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, HTTPConnection, Request
 from starlette.responses import Response
 
-from recallite.doors.calls import RecordsAnswer
 from recallite.doors.operation import codes_of
 from recallite.doors.operations import SCOPE_HEADER
 from recallite.errors import (
@@ -45,6 +44,7 @@ from recallite.system.messages import shown
 from recallite.system.telemetry import logger
 from recallite_server.http.access_tokens import Grant, Tokens
 from recallite_server.http.connections import MAX_CONNECTIONS
+from recallite_server.operations import RecordsAnswer
 
 _log = logger(__name__)
 # Of more fields than these only those like a wrong one are named.

@@ -17,9 +17,8 @@ import numpy as np
 
 from recallite.errors import InvalidInput, StoreError
 from recallite.model.reports import ErasureReceipt, Problem, Verification
-from recallite.store.sql import maintenance, verifying
-from recallite.store.sql.maintenance import Erased, Erasure, found_in, not_proven, receipt
-from recallite.store.sql.verifying import REBUILD, RESTORE, found
+from recallite.store.sql import maintenance
+from recallite.store.sql.maintenance import REBUILD, RESTORE, Erased, Erasure, found, found_in, not_proven, receipt
 from recallite.store.sqlite.connection import MEMORY, RawDatabase, files_of, replaced_files_of, resolve, snapshot_of
 from recallite.store.sqlite.encryption import Key, is_encrypted
 from recallite.store.sqlite.faults import as_store_error, reading_failed
@@ -52,7 +51,7 @@ _CHECKS = {
 
 def verify(tx: SqliteTransaction, on_progress: Progress | None = None) -> Verification:
     """Compare everything derived with the records, and have SQLite check the file. Nothing is changed."""
-    return verifying.verify(
+    return maintenance.verify(
         tx,
         _CHECKS,
         (partial(_integrity, tx), partial(_texts, tx), partial(search_problems, tx.connection)),

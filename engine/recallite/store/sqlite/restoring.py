@@ -17,8 +17,8 @@ import apsw
 from recallite.errors import InvalidInput, NotADatabase, StoreCorrupt, StoreError, StoreUnavailable
 from recallite.model.reports import Problem
 from recallite.store.columns import Derive
+from recallite.store.sql.maintenance import RESTORE
 from recallite.store.sql.meta import is_index
-from recallite.store.sql.verifying import RESTORE
 from recallite.store.sqlite.connection import (
     BEFORE,
     RawDatabase,

@@ -7,12 +7,13 @@ an embedder, and is made anew with another one, whose vectors are of another len
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import apsw
 
 from recallite.model.reports import Problem
-from recallite.store.sql.verifying import found
+from recallite.store.sql.maintenance import found
 
 _OPEN = "recorded_until IS NULL"
 _REMOVE = "INSERT INTO memories_fts (memories_fts, rowid, content) SELECT 'delete', old.id, old.text WHERE old."
@@ -57,19 +58,11 @@ SELECT n.vector AS query, n.k, n.distance, r.public_id AS id, r.text AS content,
   FROM memories_vec n JOIN vector v ON v.id = n.rowid JOIN record r ON r.id = v.record_id
   JOIN scope s ON s.id = r.scope_id;
 """
-_DROP_WORDS = """
-DROP VIEW IF EXISTS memory_search;
-DROP TRIGGER IF EXISTS memories_fts_insert;
-DROP TRIGGER IF EXISTS memories_fts_delete;
-DROP TRIGGER IF EXISTS memories_fts_update;
-DROP VIEW IF EXISTS memories_fts_content;
-"""
-_DROP_VECTORS = """
-DROP VIEW IF EXISTS memory_nearest;
-DROP TRIGGER IF EXISTS memories_vec_insert;
-DROP TRIGGER IF EXISTS memories_vec_delete;
-DROP TRIGGER IF EXISTS memories_vec_update;
-"""
+# The views and triggers, the last made first.
+_DROP_WORDS, _DROP_VECTORS = (
+    "".join(f"DROP {kind} IF EXISTS {name};" for kind, name in re.findall(r"CREATE (VIEW|TRIGGER) (\w+)", made)[::-1])
+    for made in (_CREATE_WORDS, _CREATE_VECTORS)
+)
 _MOST_DIMENSIONS = 8192
 """What sqlite-vec takes in a vec0 table."""
 SEARCH_TABLES = ("memories_fts", "memories_vec")

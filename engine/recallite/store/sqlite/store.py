@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import partial
 from typing import Any
 from weakref import WeakSet
@@ -17,9 +17,8 @@ from recallite.errors import InvalidInput, StoreCorrupt, StoreError, StoreUnavai
 from recallite.model.reports import ErasureReceipt, Verification
 from recallite.store.columns import Derive, without_deriving
 from recallite.store.sql.derived import WordNumbers
-from recallite.store.sql.maintenance import Erased
+from recallite.store.sql.maintenance import Erased, figures
 from recallite.store.sql.meta import unfinished_copy
-from recallite.store.sql.verifying import figures
 from recallite.store.sqlite.connection import (
     MEMORY,
     Checkpoints,
@@ -237,8 +236,10 @@ class SqliteStore(Store):
             connection.execute("BEGIN IMMEDIATE")
         return writer
 
-    def doing(self, work: str) -> AbstractContextManager[None]:
-        return nullcontext() if self.in_memory else present(f"{self._database}-{work}", self._database)
+    def doing(self, work: str) -> AbstractContextManager[bool]:
+        if self.in_memory:
+            return super().doing(work)
+        return present(f"{self._database}-{work}", self._database, alone=True)
 
     def is_done_elsewhere(self, work: str) -> bool:
         return not self.in_memory and is_present(f"{self._database}-{work}")

@@ -303,6 +303,11 @@ def _gone(new: Property, old: Property, one_subject: bool) -> Finding | None:
     if one_subject:
         if ours.relation == "replac" and not limits <= theirs.every:
             return None
+        # "Practice is on Tuesdays in the hall", "in the school instead of the hall": still on Tuesdays.
+        kept = {"time", "in"} & old.roles.keys() - new.roles.keys() if old.relation == "be" else ()
+        more = any(not _is_value(ours, old.roles[role], one_subject=True) for role in kept)
+        if more and ("time" in kept or "" not in old.roles):
+            return Finding("contradicts", f"{GONE}, but the older one says more")
         return Finding("supersedes", GONE, True)
     if not any(word.kind in lx.NAMED for word in ours.gone):
         return None
