@@ -24,7 +24,6 @@ from recallite.remember.relations import (
     Claim,
     Known,
     adds_nothing,
-    begins_at,
     of_one_subject,
     outranks,
     said_after,
@@ -508,7 +507,7 @@ def holds_instead_from(new: Known, old: Known, again: int = 0) -> int:
     exam is on 5 May", not on the 4th. What is said again holds from then on.
     """
     dated = new.valid_resolved and not old.valid_resolved
-    return max(begins_at(new), begins_at(old), again, (new.valid_from or 0) if dated else 0)
+    return max(new.begins_at, old.begins_at, again, (new.valid_from or 0) if dated else 0)
 
 
 def _of_two_days(one: Known, other: Known) -> bool:

@@ -538,10 +538,13 @@ class SqliteTransaction(Writer):
         if not isinstance(rows, list) or rows:
             self.connection.executemany(insert_sql(table, columns), rows)
 
-    def add_names(self, table: str, column: str, names: Sequence[str]) -> None:
-        self.connection.execute(
-            f"INSERT INTO {table} ({column}) SELECT value FROM carray(?) WHERE true ON CONFLICT DO NOTHING",
-            (self.array(names),),
+    def add_names(self, table: str, column: str, names: Sequence[str]) -> dict[str, int]:
+        return dict(
+            self.connection.execute(
+                f"INSERT INTO {table} ({column}) SELECT value FROM carray(?) WHERE true ON CONFLICT DO NOTHING "
+                f"RETURNING {column}, id",
+                (self.array(names),),
+            )
         )
 
 
