@@ -26,6 +26,7 @@ from recallite.store.columns import StatementForm, Texts, Words
 from recallite.store.sql.relations import beginning
 from recallite.store.sql.repository import IN_ARRAY, TAGS_SQL, Repository, json_list, read_rows
 from recallite.system.numerics import kernels
+from recallite.system.turnstile import paced
 
 # Term lists as `record_terms` has them: the numbers of a record's words, ascending and packed, and a byte for each.
 # Packed numbers take two bytes each: see `recallite_kernels.pack_ascending`.
@@ -321,7 +322,7 @@ class Statements(Repository):
             "ORDER BY r.id",
             (self._id_array(ids),),
         )
-        return Stored.of(read_rows(rows, StoredText, "record"))
+        return Stored.of(read_rows(paced(rows), StoredText, "record"))
 
     def forms(self, stored: Stored) -> Iterator[StatementForm | None]:
         """Derive the form of the statement of each of these versions."""
@@ -409,7 +410,7 @@ class Statements(Repository):
             kinds.append((query.kind, scopes.get(query.scope)))
         holders = self._newest({*chain(*stored)})
         ranked, first, more = [], set[int](), set[int]()
-        for keys in stored:
+        for keys in paced(stored):
             shared: dict[int, int] = {}
             for weight, key in zip(range(len(keys), 0, -1), keys, strict=True):
                 for row_id in holders.get(key, ()):
@@ -426,7 +427,7 @@ class Statements(Repository):
         if more:
             current |= self._current(more, now)
         candidates = []
-        for kind, best in zip(kinds, ranked, strict=True):
+        for kind, best in paced(zip(kinds, ranked, strict=True)):
             found = [row for row in best if row[1] in current and current[row[1]][0] == kind][:limit]
             candidates.append([StatementCandidate(*(*current[row_id][1], weight)) for weight, row_id in found])
         return candidates
@@ -496,12 +497,12 @@ class Statements(Repository):
     def frames(self, row_ids: NDArray[np.int64], *, of_texts: bool = False) -> list[tuple[int, bytes]]:
         """The frames of these versions, as pairs of uint32 (frame, value), by row id; versions without any are absent.
 
-        `of_texts` derives them, of records that wait to be compared: some 0.1 ms each.
+        `of_texts` derives them, of records that wait to be compared: some 50 us each.
         """
         if of_texts:
             stored = self.stored(row_ids)
-            forms = zip(stored.ids, self.forms(stored), strict=True)
-            return [(row_id, _frames(form)) for row_id, form in forms if form is not None and form.frames]
+            every = map(self._tx.derive(stored.texts).frames, range(len(stored.ids)))
+            return [(row_id, _packed(frames)) for row_id, frames in zip(stored.ids, every, strict=True) if frames]
         if not len(row_ids):
             return []
         first, last = int(row_ids.min()), int(row_ids.max())
@@ -527,7 +528,7 @@ _FLAGS = tuple(StatementCandidate.__struct_fields__.index(name) for name in ("pi
 def _candidates(rows: Iterable[Sequence[Any]]) -> dict[int, tuple[tuple[str, int], tuple[Any, ...]]]:
     """The kind and scope of candidates, and their fields but for the weight, by row id."""
     candidates: dict[int, tuple[tuple[str, int], tuple[Any, ...]]] = {}
-    for kind, scope_id, *fields, outline, tags, repeated_at in rows:
+    for kind, scope_id, *fields, outline, tags, repeated_at in paced(rows):
         for i in _FLAGS:
             fields[i] = bool(fields[i])
         fields.append(outline or b"")
@@ -540,11 +541,11 @@ def _candidates(rows: Iterable[Sequence[Any]]) -> dict[int, tuple[tuple[str, int
 def statement_row(stored: Stored, i: int, form: StatementForm) -> StatementRow:
     """The row of a version whose statement has this form."""
     keys = _within(form.keys, stored.scopes[i], stored.texts.authorities[i])
-    return StatementRow(stored.ids[i], b"".join(map(_KEY.pack, keys)), _frames(form), form.outline)
+    return StatementRow(stored.ids[i], b"".join(map(_KEY.pack, keys)), _packed(form.frames), form.outline)
 
 
-def _frames(form: StatementForm) -> bytes:
-    return b"".join(starmap(_FRAME.pack, form.frames))
+def _packed(frames: Iterable[tuple[int, int]]) -> bytes:
+    return b"".join(starmap(_FRAME.pack, frames))
 
 
 def key_array(keys: bytes) -> NDArray[np.int64]:
