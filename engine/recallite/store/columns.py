@@ -77,6 +77,9 @@ class Derivation(Protocol):
     def statement(self, i: int) -> StatementForm | None:
         """The form of the statement of text i; None if nothing is stored of it."""
 
+    def frames(self, i: int) -> Sequence[tuple[int, int]]:
+        """The frames of that form, which take less time."""
+
 
 Derive: TypeAlias = Callable[[Texts], Derivation]
 """The function by which a store derives again what it has of texts; whoever opens the store gives it."""

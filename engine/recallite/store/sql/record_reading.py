@@ -34,6 +34,7 @@ from recallite.store.sql.repository import (
 )
 from recallite.store.sql.vectors import EmbedderRow
 from recallite.system.messages import shown
+from recallite.system.turnstile import paced
 
 decode = msgspec.json.decode
 _object = msgspec.json.Decoder(dict[str, Any]).decode
@@ -303,11 +304,12 @@ class RecordReader(Repository):
         """Return the open, current ones of these records by row id, as `insert` was given them."""
         vectors = {} if embedder is None else self._tx.vectors.values_of(row_ids, embedder)
         written = {}
-        for row_id, tags, pinned, resolved, *values in self._execute(
+        rows = self._execute(
             f"SELECT r.id, {TAGS_SQL}, r.pinned, r.valid_resolved, {_WRITTEN} FROM record r {JOINS} "
             f"WHERE r.recorded_until IS NULL AND r.superseded_at IS NULL AND r.indexed AND r.id {IN_ARRAY}",
             (self._id_array(row_ids),),
-        ):
+        )
+        for row_id, tags, pinned, resolved, *values in paced(rows):
             written[row_id] = Row(
                 **dict(zip(_WRITTEN_FIELDS, values, strict=True)), pinned=bool(pinned), valid_resolved=bool(resolved),
                 tags=tuple(decode(tags)), vectors=tuple(vectors.get(row_id, ())),

@@ -36,7 +36,7 @@ from recallite.store.sqlite.maintenance import backup, create_search, drop_unuse
 from recallite.store.sqlite.schema import SCHEMA_VERSION
 from recallite.store.sqlite.transaction import Reading, SqliteTransaction
 from recallite.store.store import COMPARING, Progress, Store
-from recallite.system.turnstile import Turnstile, gives_way, giving_way, is_present, present
+from recallite.system.turnstile import Turnstile, gives_way, giving_way, is_present, note_begin, note_end, present
 
 # How long a writer waits before it asks for the lock again: work in the background leaves it free for 10 ms.
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.0005, 0.004
@@ -131,6 +131,7 @@ class SqliteStore(Store):
             writer = self._begin(wait=wait, background=background)
             connection, began = writer.connection, time.monotonic()
             self._depth, self._holder = 1, threading.get_ident()
+            thread = note_begin()
             try:
                 writer.begin_writing()
                 if self._held is not None:
@@ -151,6 +152,7 @@ class SqliteStore(Store):
                 raise
             finally:
                 self._depth, self._holder = 0, None
+                note_end(thread)
                 writer.end_writing()
                 if background:
                     self._turnstile.had_turn(time.monotonic() - began)

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from recallite.system.turnstile import paced
 from recallite.text.patterns import lazily
 from recallite.text.statements import lexicon as lx
 from recallite.text.statements.clause import MOVES, YEAR, Clause
@@ -63,7 +64,7 @@ class Pair(NamedTuple):
 
 def judge_all(pairs: Sequence[Pair], several: frozenset[str] = SEVERAL) -> list[Verdict]:
     """The verdicts on pairs; `several`: the stems of relations that may hold several values."""
-    return [judge(new, old, later=later, several=several) for new, old, later in pairs]
+    return [judge(new, old, later=later, several=several) for new, old, later in paced(pairs)]
 
 
 def judge(new: Statement, old: Statement, *, later: bool, several: frozenset[str] = SEVERAL) -> Verdict:
