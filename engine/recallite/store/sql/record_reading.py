@@ -280,7 +280,9 @@ class RecordReader(Repository):
             for row_id, name in self._execute(_TAGS_OF, (ids,)):
                 tags.setdefault(row_id, []).append(name)
         return {
-            row.id: as_found((*row[:5], tuple(tags.get(row.id, ())), *row[5:12], metadata_of(row[12], row[0]), *row[13:16]))
+            row.id: as_found(
+                (*row[:5], tuple(tags.get(row.id, ())), *row[5:12], metadata_of(row[12], row[0]), *row[13:16])
+            )
             if row[12] is not None or row.tagged
             else as_found((*row[:5], (), *row[5:12], {}, *row[13:16]))
             for row in rows
