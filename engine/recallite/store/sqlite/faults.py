@@ -164,8 +164,8 @@ def _refused(number: int, path: str, *, doing: str, after: str) -> StoreError:
         )
     if number == errno.EFBIG:
         return StoreError(
-            f"{path} may not be larger: its file system or a limit of this process (ulimit -f) allows no more; {after}. "
-            "Raise the limit, or move the file",
+            f"{path} may not be larger: its file system or a limit of this process (ulimit -f) allows no more; "
+            f"{after}. Raise the limit, or move the file",
             "full",
         )
     if number in _SHORT:
