@@ -328,6 +328,16 @@ class RecordReader(Repository):
         )
         return [contexts.get(key) for key in row_ids.tolist()]
 
+    def source_names(self, row_ids: NDArray[np.int64]) -> list[str | None]:
+        """The names of the sources of these records, in their order; None where there is no source or no record."""
+        names = dict(
+            self._execute(
+                f"SELECT r.id, o.name FROM record r JOIN source o ON o.id = r.source_id WHERE r.id {IN_ARRAY}",
+                (self._id_array(row_ids),),
+            )
+        )
+        return [names.get(key) for key in row_ids.tolist()]
+
     def find_ids(self, public_ids: Sequence[str], scope: str) -> dict[str, int]:
         """Row ids by public id, of open records in a scope and its descendants; others are absent."""
         if not public_ids:
