@@ -174,12 +174,13 @@ class PostgresTransaction(Writer):
         if not self._inserter.insert(table, columns.split(", "), rows):
             self.connection.executemany(insert_sql(table, columns), rows)
 
-    def add_names(self, table: str, column: str, names: Sequence[str]) -> None:
+    def add_names(self, table: str, column: str, names: Sequence[str]) -> dict[str, int]:
         missing = names if self.confined and table == "term" else self._missing(table, column, names)
         if missing and None in self._locked:
             self.connection.execute(add_names_sql(table, column, self.confined), (TextArray(missing),))
         elif missing:
             self._add_names(table, column, missing)
+        return {}
 
     def _missing(self, table: str, column: str, names: Sequence[str]) -> list[str]:
         rows = self.connection.execute(

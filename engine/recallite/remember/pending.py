@@ -34,7 +34,7 @@ from recallite.store.sql.vectors import EmbedderRow
 from recallite.store.store import COMPARING, EMBEDDING, Progress
 from recallite.store.transaction import Reader, Writer
 from recallite.system.telemetry import traced
-from recallite.system.turnstile import StepSize, giving_way
+from recallite.system.turnstile import StepSize, giving_way, paced
 from recallite.text.standing import take_standing
 from recallite.text.statements import Outline, outline_of
 
@@ -227,8 +227,6 @@ _READ_AHEAD = 256
 _AT_ONCE = 16
 # How often to look whether another process that compares has ended, and how long nothing may come of it.
 _POLL_SECONDS, _PATIENCE_SECONDS = 0.05, 10.0
-# How long to hold the interpreter's lock, and to give it up: else a recall would wait 5 ms for it, several times.
-_TURN_SECONDS, _PAUSE_SECONDS = 1e-3, 1e-5
 
 
 def policy_json(policy: WritePolicy) -> str:
@@ -280,7 +278,7 @@ def catch_up(engine: Engine, *, until: int | None = None) -> int:
     step = StepSize(rests=False)
     if engine.store.writing:  # others can store nothing meanwhile
         return _compare_waiting(engine, until, step, bool)
-    with engine.comparing.relieved():
+    with engine.comparing.relieved(), giving_way(rests=False):
         return _compare_alone(engine, until, step, bool)
 
 
@@ -365,18 +363,9 @@ class _Ahead:
             [(row.kind, row.text, row.context) for _, row in of_user], [standing.get(row_id) for row_id, _ in of_user]
         )
         self._stored = reader.statements.stored(range(first.first_id, self._end))
-        self._forms: list[StatementForm | None] = []
-        began = time.perf_counter()
-
-        def give_way() -> None:
-            nonlocal began
-            if time.perf_counter() - began > _TURN_SECONDS:
-                time.sleep(_PAUSE_SECONDS)
-                began = time.perf_counter()
-
-        detection = Detection(reader, [*rows.values()], policy, give_way, self.verdicts)
+        detection = Detection(reader, [*rows.values()], policy, self.verdicts)
         new_effects = _effects_of(engine, detection, rows, policy)
-        for i, (row_id, row) in enumerate(rows.items()):
+        for i, (row_id, row) in enumerate(paced(rows.items())):
             if stopped():
                 self._end = first.first_id
                 return
@@ -389,10 +378,7 @@ class _Ahead:
             detection.wrote(i)
             for basis in detection.basis(i):
                 self._by_basis.setdefault(basis, []).append(row_id)
-            give_way()
-        for form in reader.statements.forms(self._stored):
-            self._forms.append(form)
-            give_way()
+        self._forms: list[StatementForm | None] = [*paced(reader.statements.forms(self._stored))]
 
     def next(self, writer: Writer, ids: range) -> tuple[range, bool]:
         """The first of these records to store, and whether what was found of them holds; else they are compared now."""

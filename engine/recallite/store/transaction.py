@@ -126,8 +126,8 @@ class Writer(Reader):
         """Insert rows of these columns, many at once if the database can; without a row nothing is prepared."""
 
     @abstractmethod
-    def add_names(self, table: str, column: str, names: Sequence[str]) -> None:
-        """Add the names that a table lacks."""
+    def add_names(self, table: str, column: str, names: Sequence[str]) -> dict[str, int]:
+        """Add the names that a table lacks; returns their numbers, or nothing if the database does not tell them."""
 
 
 @cache

@@ -8,13 +8,15 @@ only pauses. Work that nobody waits for has one daemon thread, started when ther
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from typing import TypeVar
 
 from recallite.system.files import opened
 from recallite.system.messages import fault_text
@@ -37,6 +39,12 @@ _LONGEST_WAIT_SECONDS = 1.0
 _LONGEST_PAUSE_SECONDS = 1.0
 gives_way: ContextVar[bool] = ContextVar("gives_way", default=False)
 """Whether this thread works in the background."""
+# Who waits for the interpreter's lock while another thread computes waits 5 ms, and a recall gives it up a dozen times.
+# So the background gives it up each millisecond, and rests while a thread that does not work in the background is in a
+# transaction, for 5 ms at most: then it works for one. Who embeds a text or asks a server meanwhile is in none.
+_WORKING_SECONDS, _RESTING_SECONDS, _PAUSE_SECONDS = 1e-3, 5e-3, 1e-5
+_in_transactions: dict[int, int] = {}
+_nobody_is = threading.Event()
 _rests: ContextVar[bool] = ContextVar("rests", default=True)
 
 
@@ -52,6 +60,63 @@ def giving_way(*, rests: bool = True) -> Iterator[None]:
     finally:
         gives_way.reset(tokens[0])
         _rests.reset(tokens[1])
+
+
+def note_begin() -> int:
+    """Have the background know that this thread is in a transaction; returns what `note_end` takes at its end."""
+    if gives_way.get():
+        return 0
+    thread = threading.get_ident()
+    _in_transactions[thread] = _in_transactions.get(thread, 0) + 1
+    return thread
+
+
+def note_end(thread: int) -> None:
+    """Take back what `note_begin` has noted."""
+    if thread:
+        left = _in_transactions.pop(thread, 1) - 1
+        if left:
+            _in_transactions[thread] = left
+        elif not _in_transactions and not _nobody_is.is_set():
+            _nobody_is.set()
+
+
+class _Pace(threading.local):
+    """Until when a thread in the background works before it gives way, whoever else there is; and at most."""
+
+    anyway = at_most = 0.0
+
+
+_pace = _Pace()
+
+
+def give_way() -> None:
+    """In the background, let others compute: to be called after each half of a millisecond of work."""
+    now = time.perf_counter()
+    if now < _pace.anyway or (now < _pace.at_most and not _in_transactions) or not gives_way.get():
+        return
+    _nobody_is.clear()
+    rested = True
+    if _in_transactions:
+        rested = _nobody_is.wait(_RESTING_SECONDS)
+    else:
+        time.sleep(_PAUSE_SECONDS)
+    _pace.at_most = time.perf_counter() + _WORKING_SECONDS
+    _pace.anyway = 0.0 if rested else _pace.at_most
+
+
+T = TypeVar("T")
+
+
+def paced(items: Iterable[T]) -> Iterable[T]:
+    """The items; in the background it gives way before each."""
+    return _paced(items) if gives_way.get() else items
+
+
+def _paced(items: Iterable[T]) -> Iterator[T]:
+    for item in items:
+        give_way()
+        yield item
 
 
 @contextmanager
@@ -123,7 +188,7 @@ class Turnstile:
         return not self._waiting and not is_present(self._path)
 
     def wait_until_free(self) -> None:
-        """Wait until nobody waits and the last turn of the background is as long ago as it took.
+        """Wait until nobody waits or computes, and the last turn of the background is as long ago as it took.
 
         After a second it is the background's turn all the same.
         """
@@ -131,6 +196,7 @@ class Turnstile:
         deadline = time.monotonic() + _LONGEST_WAIT_SECONDS
         while not self.is_free() and time.monotonic() < deadline:
             time.sleep(_POLL_SECONDS)
+        give_way()
 
     def had_turn(self, seconds: float) -> None:
         """Note the end of a turn of the background, which held the lock so long."""
@@ -152,7 +218,11 @@ class StepSize:
     def turn(self) -> Iterator[None]:
         """The work of one turn, from when it has the lock. To end a transaction takes as long for one as for many."""
         self.count, began, worked = self.size, time.perf_counter(), time.thread_time()
-        yield
+        _pace.anyway = math.inf  # whoever holds the lock of the store is to be done soon
+        try:
+            yield
+        finally:
+            _pace.anyway = 0.0
         if self.count:
             worked, took = time.thread_time() - worked, time.perf_counter() - began
             fitting = int(self.count / max(worked / _AIMED_SECONDS, took / _LONGEST_TURN_SECONDS, 1e-4))

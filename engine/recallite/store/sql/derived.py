@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 from recallite.errors import StoreCorrupt
 from recallite.model.authority import LOWEST_RANK
 from recallite.model.filters import CHUNK_KIND
-from recallite.store.columns import StatementForm, Texts, Words
-from recallite.store.sql.relations import beginning
+from recallite.store.columns import StatementForm, Texts, Words, beginning
 from recallite.store.sql.repository import IN_ARRAY, TAGS_SQL, Repository, json_list, read_rows
 from recallite.system.numerics import kernels
+from recallite.system.turnstile import paced
 
 if TYPE_CHECKING:
     from recallite.store.sqlite.key_lists import KeyLists
@@ -137,8 +137,7 @@ class Lexicon(Repository):
             sought = {*map(vocabulary.__getitem__, missing)}
             known = self.lookup(sorted(sought))
             if new := sorted(sought - known.keys()):
-                self._tx.add_names("term", "text", new)
-                known |= self.lookup(new)
+                known |= self._tx.add_names("term", "text", new) or self.lookup(new)
             cache.written.update(known)
             for i in missing:
                 numbers[i] = known[vocabulary[i]]
@@ -179,6 +178,7 @@ _CANDIDATES = (
     f"r.recorded_from, r.metadata, q.outline, {TAGS_SQL}, {_REPEATED_SQL} FROM record r "
     "LEFT JOIN source o ON o.id = r.source_id LEFT JOIN statement q ON q.record_id = r.id"
 )
+_CURRENT = "AND r.superseded_at IS NULL AND (r.expires_at IS NULL OR r.expires_at > ?)"
 # The newest records of a key that are looked at, and how many more are read than are wanted: some may have expired, or
 # be of another kind.
 _NEWEST_OF_A_KEY = 32
@@ -365,7 +365,7 @@ class Statements(Repository):
             "ORDER BY r.id",
             (self._id_array(ids),),
         )
-        return Stored.of(read_rows(rows, StoredText, "record"))
+        return Stored.of(read_rows(paced(rows), StoredText, "record"))
 
     def forms(self, stored: Stored) -> Iterator[StatementForm | None]:
         """Derive the form of the statement of each of these versions."""
@@ -418,7 +418,7 @@ class Statements(Repository):
         wanted = {*chain(*stored)}
         holders = self.listed.newest(wanted, _NEWEST_OF_A_KEY) if wanted else {}
         ranked, first, more = [], set[int](), set[int]()
-        for keys in stored:
+        for keys in paced(stored):
             shared: dict[int, int] = {}
             for weight, key in zip(range(len(keys), 0, -1), keys, strict=True):
                 for row_id in holders.get(key, ()):
@@ -426,16 +426,16 @@ class Statements(Repository):
             best = sorted(zip(shared.values(), shared, strict=True), reverse=True)[: limit + _SPARE]
             ranked.append(best)
             first.update(map(_row_id, best[:limit]))
-        current = self._current(first, now)
+        current = self._open(first, _CURRENT, now)
         # Some have expired, or are of another kind: what follows them is read only then.
         for kind, best in zip(kinds, ranked, strict=True):
             for _, row_id in best[:limit]:
                 if row_id not in current or current[row_id][0] != kind:
                     more.update(map(_row_id, best[limit:]))
         if more:
-            current |= self._current(more, now)
+            current |= self._open(more, _CURRENT, now)
         candidates: list[list[StatementCandidate]] = [[] for _ in sought]
-        for i, (kind, best) in enumerate(zip(kinds, ranked, strict=True)):
+        for i, (kind, best) in enumerate(paced(zip(kinds, ranked, strict=True))):
             found = [row for row in best if row[1] in current and current[row[1]][0] == kind][:limit]
             candidates[i // len(ranks)] += [
                 StatementCandidate(*(*current[row_id][1], weight)) for weight, row_id in found
@@ -462,7 +462,7 @@ class Statements(Repository):
         alike = self._tx.records.ids_by_text([*keys])
         scopes = self._tx.scopes.ids([*{query.scope for query in sought}]) if alike else {}
         by_text: dict[tuple[bytes, str, int | None], list[StatementCandidate]] = {}
-        for row_id, ((kind, scope_id), fields) in self._current(alike, now).items():
+        for row_id, ((kind, scope_id), fields) in self._open(alike, _CURRENT, now).items():
             text = alike[row_id], kind, scope_id
             by_text.setdefault(text, []).append(StatementCandidate(*(*fields, 1)))
         return [
@@ -471,47 +471,51 @@ class Statements(Repository):
 
     def of_ids(self, row_ids: Collection[int]) -> dict[int, StatementCandidate]:
         """Return these open records by row id, superseded and expired ones too."""
-        if not row_ids:
-            return {}
-        rows = self._execute(
-            f"{_CANDIDATES} WHERE r.id {IN_ARRAY} AND r.recorded_until IS NULL", (self._id_array(sorted(row_ids)),)
-        )
-        return {row_id: StatementCandidate(*(*fields, 0)) for row_id, (_, fields) in _candidates(rows).items()}
+        return {row_id: StatementCandidate(*(*fields, 0)) for row_id, (_, fields) in self._open(row_ids).items()}
 
     def superseded_of_text(self, sought: Sequence[SoughtText], without: Collection[int]) -> list[StatementCandidate]:
         """List the superseded records of these texts, scopes and kinds, except `without`."""
         alike = self._tx.records.ids_by_text([*{query.key for query in sought}])
-        others = alike.keys() - without
-        if not others:
+        superseded = self._open(alike.keys() - without, "AND r.superseded_at IS NOT NULL")
+        if not superseded:
             return []
-        points = self._tx.supersessions.standpoints(sorted(others))
-        texts = {*sought}
-        ids = [
-            row_id for row_id, point in points.items() if SoughtText(alike[row_id], point.scope, point.kind) in texts
+        scopes = self._tx.scopes.ids([*{query.scope for query in sought}])
+        texts = {(query.key, query.kind, scopes.get(query.scope)) for query in sought}
+        return [
+            StatementCandidate(*(*fields, 0))
+            for row_id, (where, fields) in superseded.items()
+            if (alike[row_id], *where) in texts
         ]
-        replaced = {row.old_id for row in self._tx.supersessions.of_old(ids)}
-        return [*self.of_ids(replaced).values()]
 
-    def _current(self, row_ids: Collection[int], now: int) -> dict[int, tuple[tuple[str, int], tuple[Any, ...]]]:
-        """The kind and scope, and the candidate's fields, of open records neither superseded nor expired."""
+    def _open(
+        self, row_ids: Collection[int], condition: str = "", *bound: int
+    ) -> dict[int, tuple[tuple[str, int], tuple[Any, ...]]]:
+        """The kind and scope of open records, and their fields as candidates but for the weight, by row id."""
+        candidates: dict[int, tuple[tuple[str, int], tuple[Any, ...]]] = {}
         if not row_ids:
-            return {}
+            return candidates
         rows = self._execute(
-            f"{_CANDIDATES} WHERE r.id {IN_ARRAY} "
-            "AND r.recorded_until IS NULL AND r.superseded_at IS NULL AND (r.expires_at IS NULL OR r.expires_at > ?)",
-            (self._id_array(sorted(row_ids)), now),
+            f"{_CANDIDATES} WHERE r.id {IN_ARRAY} AND r.recorded_until IS NULL {condition}",
+            (self._id_array(sorted(row_ids)), *bound),
         )
-        return _candidates(rows)
+        for kind, scope_id, *fields, outline, tags, repeated_at in paced(rows):
+            for i in _FLAGS:
+                fields[i] = bool(fields[i])
+            fields.append(outline or b"")
+            fields.append(() if tags == "[]" else tuple(msgspec.json.decode(tags)))
+            fields.append(() if repeated_at == "[]" else tuple(msgspec.json.decode(repeated_at)))
+            candidates[fields[0]] = (kind, scope_id), tuple(fields)
+        return candidates
 
     def frames(self, row_ids: NDArray[np.int64], *, of_texts: bool = False) -> list[tuple[int, bytes]]:
         """The frames of these versions, as pairs of uint32 (frame, value), by row id; versions without any are absent.
 
-        `of_texts` derives them, of records that wait to be compared: some 0.1 ms each.
+        `of_texts` derives them, of records that wait to be compared: some 50 us each.
         """
         if of_texts:
             stored = self.stored(row_ids)
-            forms = zip(stored.ids, self.forms(stored), strict=True)
-            return [(row_id, _frames(form)) for row_id, form in forms if form is not None and form.frames]
+            every = map(self._tx.derive(stored.texts).frames, range(len(stored.ids)))
+            return [(row_id, _packed(frames)) for row_id, frames in zip(stored.ids, every, strict=True) if frames]
         if not len(row_ids):
             return []
         first, last = int(row_ids.min()), int(row_ids.max())
@@ -534,27 +538,14 @@ _row_id = itemgetter(1)
 _FLAGS = tuple(StatementCandidate.__struct_fields__.index(name) for name in ("pinned", "valid_resolved"))
 
 
-def _candidates(rows: Iterable[Sequence[Any]]) -> dict[int, tuple[tuple[str, int], tuple[Any, ...]]]:
-    """The kind and scope of candidates, and their fields but for the weight, by row id."""
-    candidates: dict[int, tuple[tuple[str, int], tuple[Any, ...]]] = {}
-    for kind, scope_id, *fields, outline, tags, repeated_at in rows:
-        for i in _FLAGS:
-            fields[i] = bool(fields[i])
-        fields.append(outline or b"")
-        fields.append(() if tags == "[]" else tuple(msgspec.json.decode(tags)))
-        fields.append(() if repeated_at == "[]" else tuple(msgspec.json.decode(repeated_at)))
-        candidates[fields[0]] = (kind, scope_id), tuple(fields)
-    return candidates
-
-
 def statement_row(stored: Stored, i: int, form: StatementForm) -> StatementRow:
     """The row of a version whose statement has this form."""
     keys = _within(form.keys, stored.scopes[i], stored.texts.authorities[i])
-    return StatementRow(stored.ids[i], b"".join(map(_KEY.pack, keys)), _frames(form), form.outline)
+    return StatementRow(stored.ids[i], b"".join(map(_KEY.pack, keys)), _packed(form.frames), form.outline)
 
 
-def _frames(form: StatementForm) -> bytes:
-    return b"".join(starmap(_FRAME.pack, form.frames))
+def _packed(frames: Iterable[tuple[int, int]]) -> bytes:
+    return b"".join(starmap(_FRAME.pack, frames))
 
 
 def key_array(keys: bytes) -> NDArray[np.int64]:

@@ -236,7 +236,8 @@ def _replaced_that_hold(store: SqliteStore, pieces: set[bytes]) -> Iterator[str]
 # A copy of the store as of one commit: complete or absent, never over another file, private while it is written.
 
 _PAGES_A_STEP = 4096
-_BESIDE = ("-journal", "-wal", "-shm")
+BESIDE = ("-journal", "-wal", "-shm")
+"""The endings of the files that SQLite makes beside a copy while it is written."""
 _NOTHING_LEFT = "nothing was left of the backup"
 _READING = (apsw.SQLITE_IOERR_READ, apsw.SQLITE_IOERR_SHORT_READ)
 
@@ -249,7 +250,7 @@ def backup(store: SqliteStore, target: str | os.PathLike[str], on_progress: Prog
     part: Part | None = None
     try:
         mode = 0o600 if store.in_memory else stat.S_IMODE(os.stat(store.path).st_mode)
-        with unfinished(f"{path.parent}{os.sep}", path.name, beside=_BESIDE) as part:
+        with unfinished(f"{path.parent}{os.sep}", path.name, beside=BESIDE) as part:
             with store.exclusive() as source:
                 copy_pages(source, part.path, str(path), store.key, on_progress)
             part.finish()
@@ -326,7 +327,7 @@ def _put(part: str, path: Path) -> None:
 
 def _left(part: Part | None) -> str:
     """Name the files that a failed backup left behind."""
-    names = [] if part is None else [f"{part.path}{ending}" for ending in ("", *_BESIDE)]
+    names = [] if part is None else [f"{part.path}{ending}" for ending in ("", *BESIDE)]
     left = [name for name in names if os.path.lexists(name)]
     return f"{' and '.join(left)} could not be removed: a backup to the same path does" if left else _NOTHING_LEFT
 

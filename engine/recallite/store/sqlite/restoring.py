@@ -30,7 +30,7 @@ from recallite.store.sqlite.connection import (
 from recallite.store.sqlite.encryption import Key
 from recallite.store.sqlite.faults import translated
 from recallite.store.sqlite.held_files import HeldFiles, all_copied
-from recallite.store.sqlite.maintenance import copy_pages, name_also
+from recallite.store.sqlite.maintenance import BESIDE, copy_pages, name_also
 from recallite.store.sqlite.schema import APPLICATION_ID, SCHEMA_VERSION
 from recallite.store.sqlite.store import SqliteStore
 from recallite.store.store import Progress
@@ -124,7 +124,6 @@ def _whole(connection: apsw.Connection) -> bool:
 # copied beside the store and checked there. Then, while nobody can write, the copy takes the store's name in one step.
 # Whoever has the old file open notices before its next transaction: see `held_files`.
 
-_BESIDE = ("-journal", "-wal", "-shm")
 _EXAMPLE_CHARS = 120
 
 
@@ -157,7 +156,7 @@ def put_back(
     secret = None if key is None else Key(key)
     folder, name = os.path.split(path)
     try:
-        with unfinished(f"{folder}{os.sep}", name, beside=_BESIDE) as part:
+        with unfinished(f"{folder}{os.sep}", name, beside=BESIDE) as part:
             with (
                 closing(open_unwritable(source, busy_timeout_ms=busy_timeout_ms, key=secret)) as connection,
                 translated(source, connection, encrypted=secret is not None),

@@ -32,11 +32,21 @@ from recallite.store.sqlite.connection import (
 from recallite.store.sqlite.encryption import Key, remove_unfinished, replace_file, salt_of, seal, unseal
 from recallite.store.sqlite.faults import is_unwritable, only_readable, reading_failed, removed, translated
 from recallite.store.sqlite.held_files import HeldFiles, all_copied, aside_of, leave
-from recallite.store.sqlite.maintenance import backup, create_search, drop_unused, has_table, prove, rebuild, verify
+from recallite.store.sqlite.maintenance import (
+    BESIDE,
+    backup,
+    create_search,
+    drop_unused,
+    has_table,
+    prove,
+    rebuild,
+    verify,
+)
 from recallite.store.sqlite.schema import SCHEMA_VERSION
 from recallite.store.sqlite.transaction import Reading, SqliteTransaction
 from recallite.store.store import COMPARING, Progress, Store
-from recallite.system.turnstile import Turnstile, gives_way, giving_way, is_present, present
+from recallite.system.files import sweep_beside
+from recallite.system.turnstile import Turnstile, gives_way, giving_way, is_present, note_begin, note_end, present
 
 # How long a writer waits before it asks for the lock again: work in the background leaves it free for 10 ms.
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.0005, 0.004
@@ -131,6 +141,7 @@ class SqliteStore(Store):
             writer = self._begin(wait=wait, background=background)
             connection, began = writer.connection, time.monotonic()
             self._depth, self._holder = 1, threading.get_ident()
+            thread = note_begin()
             try:
                 writer.begin_writing()
                 if self._held is not None:
@@ -151,6 +162,7 @@ class SqliteStore(Store):
                 raise
             finally:
                 self._depth, self._holder = 0, None
+                note_end(thread)
                 writer.end_writing()
                 if background:
                     self._turnstile.had_turn(time.monotonic() - began)
@@ -513,7 +525,12 @@ class SqliteStore(Store):
         return before - bytes_on_disk(self.path)
 
     def compact(self) -> bool:
-        """Rewrite the file without free space and empty its WAL; False where a reader keeps the WAL."""
+        """Rewrite the file without free space and empty its WAL; False where a reader keeps the WAL.
+
+        Copies of it that killed processes left beside it are removed.
+        """
+        if not self.in_memory:
+            sweep_beside(self._database, beside=BESIDE)
         with self.exclusive() as connection, self._checkpoints.paused():
             connection.execute("VACUUM").fetchall()
             with suppress(OSError):

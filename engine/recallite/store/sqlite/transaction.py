@@ -27,6 +27,7 @@ from recallite.store.sqlite.faults import raise_translated
 from recallite.store.sqlite.key_lists import TEXT_KEYS, KeptRuns, KeyLists
 from recallite.store.sqlite.maintenance import SqliteErasure, follow_embedder
 from recallite.store.transaction import Known, Writer
+from recallite.system.turnstile import note_begin, note_end
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -538,10 +539,13 @@ class SqliteTransaction(Writer):
         if not isinstance(rows, list) or rows:
             self.connection.executemany(insert_sql(table, columns), rows)
 
-    def add_names(self, table: str, column: str, names: Sequence[str]) -> None:
-        self.connection.execute(
-            f"INSERT INTO {table} ({column}) SELECT value FROM carray(?) WHERE true ON CONFLICT DO NOTHING",
-            (self.array(names),),
+    def add_names(self, table: str, column: str, names: Sequence[str]) -> dict[str, int]:
+        return dict(
+            self.connection.execute(
+                f"INSERT INTO {table} ({column}) SELECT value FROM carray(?) WHERE true ON CONFLICT DO NOTHING "
+                f"RETURNING {column}, id",
+                (self.array(names),),
+            )
         )
 
 
@@ -555,13 +559,14 @@ class Reading:
     A class, since recalls are short and a generator takes three times as long.
     """
 
-    __slots__ = ("_reader", "_store")
+    __slots__ = ("_reader", "_store", "_thread")
 
     def __init__(self, store: SqliteStore) -> None:
         self._store = store
 
     def __enter__(self) -> SqliteTransaction:
         reader = self._reader = self._store.take_reader()
+        self._thread = note_begin()
         try:
             reader.connection.execute("BEGIN")
             reader.changes.begin_reading()
@@ -574,6 +579,7 @@ class Reading:
         self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
     ) -> None:
         store, reader = self._store, self._reader
+        note_end(self._thread)
         try:
             if fault is not None:
                 raise_translated(fault, store.path, store.failed(reader), encrypted=store.key is not None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -12,7 +13,6 @@ from recallite.derivation import TextDerivation
 from recallite.model.settings import WritePolicy
 from recallite.remember import detection, pending
 from recallite.remember.pending import MANY
-from recallite.store.columns import StatementForm
 from recallite.system.turnstile import StepSize
 from tests.limits import LAST_RESORT_SECONDS, until
 from tests.unit.core.memory.support import PLAIN
@@ -115,13 +115,13 @@ def test_what_is_written_meanwhile_stands_after_what_waits(memory):
 
 def test_a_write_has_no_waiting_text_read_again(memory, monkeypatch):
     read: list[str] = []
-    stated = TextDerivation.statement
+    stated = TextDerivation.frames
 
-    def noted(derivation: TextDerivation, i: int) -> StatementForm | None:
+    def noted(derivation: TextDerivation, i: int) -> Sequence[tuple[int, int]]:
         read.append(derivation._texts.texts[i])
         return stated(derivation, i)
 
-    monkeypatch.setattr(TextDerivation, "statement", noted)
+    monkeypatch.setattr(TextDerivation, "frames", noted)
     paused(memory).remember_many(dated([*unrelated(), PAIRS[0][0]]))
     memory.recall("plum jam")
     waiting = sorted(read)
