@@ -24,7 +24,6 @@ from recallite.remember.relations import (
     Claim,
     Known,
     adds_nothing,
-    begins_at,
     of_one_subject,
     outranks,
     said_after,
@@ -127,7 +126,6 @@ class Detection:
         self._verdicts: Verdicts = {} if verdicts is None else verdicts
         self._now, self._compares = now_us(), policy.compares
         self._several = several_valued(policy.several_values)
-        self._embedder = writer.vectors.active_embedder()
         # The indices of the rows read, ascending, by scope, kind, authority and key; and of the rows written.
         self._by_key: dict[tuple[str, str, int, int], list[int]] = {}
         self._authorities: set[int] = set()
@@ -462,8 +460,9 @@ class Detection:
         """The cosine of each pair where both texts were embedded in one part."""
         ids = {other.row_id for _, other in pairs if isinstance(other, StatementCandidate)}
         stored: dict[int, NDArray[np.float32]] = {}
-        if self._embedder is not None and ids:
-            read = self._writer.vectors.of_current(sorted(ids), self._embedder)
+        embedder = self._writer.vectors.active_embedder() if ids else None
+        if embedder is not None:
+            read = self._writer.vectors.of_current(sorted(ids), embedder)
             stored = {row_id: parts[0] for row_id, *_, parts in read if len(parts) == 1}
 
         def vector(known: Known) -> NDArray[np.float32] | None:
@@ -486,6 +485,8 @@ class Detection:
     def _effects(self, row: Row, relation: Relation) -> Sequence[str]:
         """The fields of `Detected` that a relation belongs to."""
         other, verdict, _ = relation
+        if verdict.outcome == "contradicts" and _of_two_days(row, other):
+            return ()
         policy = self._policy
         claims = self.claim(row), self.claim(other)
         stands = which_stands(*claims)
@@ -504,7 +505,19 @@ def holds_instead_from(new: Known, old: Known, again: int = 0) -> int:
     exam is on 5 May", not on the 4th. What is said again holds from then on.
     """
     dated = new.valid_resolved and not old.valid_resolved
-    return max(begins_at(new), begins_at(old), again, (new.valid_from or 0) if dated else 0)
+    return max(new.begins_at, old.begins_at, again, (new.valid_from or 0) if dated else 0)
+
+
+def _of_two_days(one: Known, other: Known) -> bool:
+    """Whether each text tells of the day or week in which it was told, and these are two: "this evening"."""
+    periods = []
+    for known in (one, other):
+        begin, end = known.valid_from, known.valid_until
+        if not known.valid_resolved or begin is None or end is None or not begin <= known.created_at < end:
+            return False
+        periods.append((begin, end))
+    (_, first_end), (next_begin, _) = sorted(periods)
+    return first_end <= next_begin
 
 
 class TextDetection(Detection):

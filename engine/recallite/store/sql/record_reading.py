@@ -274,14 +274,16 @@ class RecordReader(Repository):
         """The fields that hits show of these records, by row id, read at once; ids that no longer exist are absent."""
         ids = self._id_array(row_ids)
         rows = read_rows(self._execute(FOUND, (ids,)), FoundRow, "record")
-        tags: dict[int, tuple[str, ...]] = {}
+        tags: dict[int, list[str]] = {}
         # Tags by a statement of their own, if there are any: a subquery for each of ten records took two thirds of the
         # time.
         if sum([row.tagged for row in rows]):
             for row_id, name in self._execute(_TAGS_OF, (ids,)):
-                tags[row_id] = (*tags.get(row_id, ()), name)
+                tags.setdefault(row_id, []).append(name)
         return {
-            row.id: as_found((*row[:5], tags.get(row.id, ()), *row[5:12], metadata_of(row[12], row[0]), *row[13:16]))
+            row.id: as_found(
+                (*row[:5], tuple(tags.get(row.id, ())), *row[5:12], metadata_of(row[12], row[0]), *row[13:16])
+            )
             if row[12] is not None or row.tagged
             else as_found((*row[:5], (), *row[5:12], {}, *row[13:16]))
             for row in rows
@@ -325,6 +327,16 @@ class RecordReader(Repository):
             )
         )
         return [contexts.get(key) for key in row_ids.tolist()]
+
+    def source_names(self, row_ids: NDArray[np.int64]) -> list[str | None]:
+        """The names of the sources of these records, in their order; None where there is no source or no record."""
+        names = dict(
+            self._execute(
+                f"SELECT r.id, o.name FROM record r JOIN source o ON o.id = r.source_id WHERE r.id {IN_ARRAY}",
+                (self._id_array(row_ids),),
+            )
+        )
+        return [names.get(key) for key in row_ids.tolist()]
 
     def find_ids(self, public_ids: Sequence[str], scope: str) -> dict[str, int]:
         """Row ids by public id, of open records in a scope and its descendants; others are absent."""

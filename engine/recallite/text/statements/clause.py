@@ -270,7 +270,7 @@ _STANDING = lx.stems("set schedule plan book call name locate base price rename 
 _PLACES = {"in": "in", "on": "in", "at": "in", "into": "in", "inside": "in", "onto": "in"}
 _DATES = frozenset((lx.DAY, lx.DATE))
 SINCE = frozenset(("from", "since", "after", "as_of", "starting", "beginning"))
-LASTING = frozenset(("until", "till", "during", "while"))
+LASTING = frozenset(("until", "till", "during", "while", "when"))
 """Words after which a statement holds only for a time, or only while something else does."""
 _THEMSELVES = frozenset((lx.NAME, lx.IDENTIFIER, lx.NUMBER, lx.CLOCK, lx.DAY))
 YEAR = lazily(r"(?:19|20)\d\d")
