@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from recallite.system.turnstile import paced
 from recallite.text.patterns import lazily
 from recallite.text.statements import lexicon as lx
 from recallite.text.statements.clause import MOVES, YEAR, Clause
@@ -63,7 +64,7 @@ class Pair(NamedTuple):
 
 def judge_all(pairs: Sequence[Pair], several: frozenset[str] = SEVERAL) -> list[Verdict]:
     """The verdicts on pairs; `several`: the stems of relations that may hold several values."""
-    return [judge(new, old, later=later, several=several) for new, old, later in pairs]
+    return [judge(new, old, later=later, several=several) for new, old, later in paced(pairs)]
 
 
 def judge(new: Statement, old: Statement, *, later: bool, several: frozenset[str] = SEVERAL) -> Verdict:
@@ -303,6 +304,11 @@ def _gone(new: Property, old: Property, one_subject: bool) -> Finding | None:
     if one_subject:
         if ours.relation == "replac" and not limits <= theirs.every:
             return None
+        # "Practice is on Tuesdays in the hall", "in the school instead of the hall": still on Tuesdays.
+        kept = {"time", "in"} & old.roles.keys() - new.roles.keys() if old.relation == "be" else ()
+        more = any(not _is_value(ours, old.roles[role], one_subject=True) for role in kept)
+        if more and ("time" in kept or "" not in old.roles):
+            return Finding("contradicts", f"{GONE}, but the older one says more")
         return Finding("supersedes", GONE, True)
     if not any(word.kind in lx.NAMED for word in ours.gone):
         return None
