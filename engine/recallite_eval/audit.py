@@ -30,7 +30,7 @@ from recallite.store.store import Progress
 from recallite.store.transaction import Reader
 from recallite.system.messages import shown
 from recallite.text.junk import is_junk
-from recallite.text.secrets import find_secrets, redact, redact_all, strings_of
+from recallite.text.secrets import find_secrets, redact, redact_all
 from recallite.text.standing import addresses_model, passing_time
 from recallite.text.statements import judge, several_valued, statement_of
 from recallite.text.statements.keys import record_keys
@@ -86,7 +86,7 @@ def of_texts(
     for batch in batches(ids):
         for record in reader.records.get_many(batch):
             text = record.text if record.context is None else f"{record.context}\n{record.text}"
-            if "secrets" in names and (kinds := _kinds_of_secrets([text, *strings_of(record.metadata)])):
+            if "secrets" in names and (kinds := _kinds_of_secrets([text, *_strings_of(record.metadata)])):
                 yield finding("secrets", record, f"holds {kinds}")
             if "instructions" in names and (way := addresses_model(text)) is not None:
                 yield finding("instructions", record, way)
@@ -129,6 +129,15 @@ def diverged(reader: Reader, ids: Collection[int], base: str) -> Iterator[Findin
                 check="diverged", id=public_id, text=newest.text, reason=reason, other=public_id,
                 other_text=versions[other].text, verb=None,
             )  # fmt: skip
+
+
+def _strings_of(value: object) -> Iterator[str]:
+    """Every string of a JSON value except its keys."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list | tuple):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _strings_of(item)
 
 
 def _kinds_of_secrets(texts: Iterable[str]) -> str:

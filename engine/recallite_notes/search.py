@@ -6,10 +6,10 @@ import asyncio
 import inspect
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import msgspec
 import numpy as np
@@ -26,6 +26,7 @@ from recallite.recall.confidence import is_fitted_for, least_confidence, passage
 from recallite.recall.pipeline import recall_queries
 from recallite.recall.request import ANSWER_SHARE, MAX_LIMIT, Request, build_request
 from recallite.recall.snippets import cut_snippet
+from recallite.store.transaction import Reader
 from recallite.system.messages import shown
 from recallite.system.numerics import kernel_errors, kernels
 from recallite.text.questions import read_question
@@ -390,6 +391,49 @@ def find(
         return answer._replace(problems=(f"meaning was not searched: {reason}",))
 
 
+class Rows:
+    """The rows of a statement, to be iterated, awaited or entered, as aiosqlite's cursor; nothing waits for them."""
+
+    def __init__(self, rows: Iterable[Sequence[Any]]) -> None:
+        self._rows = iter(rows)
+
+    def __iter__(self) -> Iterator[Sequence[Any]]:
+        return self._rows
+
+    def __await__(self) -> Generator[None, None, Self]:
+        yield from ()
+        return self
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        pass
+
+    async def __aiter__(self) -> AsyncIterator[Sequence[Any]]:
+        for row in self._rows:
+            yield row
+
+    async def fetchone(self) -> Sequence[Any] | None:
+        """The next row; None after the last."""
+        return next(self._rows, None)
+
+    async def fetchall(self) -> list[Sequence[Any]]:
+        """All rows that are left."""
+        return [*self._rows]
+
+
+class ReadOnlySql:
+    """SQL for the custom strategies of a workspace, inside a read transaction."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
+    def execute(self, statement: str, bindings: Any = ()) -> Rows:
+        """Run a statement; returns its rows as tuples, to be read once."""
+        return Rows(self._reader.sql(statement, bindings))
+
+
 def ask_strategy(
     engine: Engine,
     name: str,
@@ -412,7 +456,9 @@ def ask_strategy(
         except EmbedderError as reason:
             problems = (f"the query was not embedded: {reason}",)
     with engine.store.read() as reader:
-        returned = finish(strategy.search(reader.sql(), query, vector, model, limit, source_filter=source_filter))
+        returned = finish(
+            strategy.search(ReadOnlySql(reader), query, vector, model, limit, source_filter=source_filter)
+        )
     rows = check_rows(returned, f"the strategy {name!r}")
     for row in rows:
         if source_filter is not None and row.source != source_filter:

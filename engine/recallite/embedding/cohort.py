@@ -110,9 +110,7 @@ def _nearest(cosines: NDArray[np.floating], count: int) -> tuple[NDArray[np.floa
     return nearest.mean(axis=1), nearest.std(axis=1)
 
 
-def measured(
-    questions: NDArray[np.float32], answers: NDArray[np.float32], prompts: NDArray[np.float32]
-) -> Cohort:  # fmt: skip
+def measured(questions: NDArray[np.float32], answers: NDArray[np.float32], prompts: NDArray[np.float32]) -> Cohort:
     """The cohort of an embedder, from its vectors."""
     cosines = (questions @ answers.T).astype(np.float64)
     near, every = np.diag(cosines), len(cosines)

@@ -390,12 +390,11 @@ def nearly_current(index: MemoryIndex, reader: Reader, most: int) -> Iterator[tu
     """
     while True:
         embedder = reader.vectors.active_embedder()
-        embedder_id = None if embedder is None else embedder.id
         with index.lock.reading():
             changes = None if index.commit is None else reader.changes.since(index.commit)
             if changes is not None and {"insert", "link"}.issuperset([change.operation for change in changes]):
                 count = sum(change.last_id - change.first_id + 1 for change in changes)
-                if count <= most and embedder_id == index.embedder_id:
+                if count <= most and embedder == index.embedder:
                     new = (change for change in changes if change.operation == "insert")
                     yield embedder, [row_id for each in new for row_id in range(each.first_id, each.last_id + 1)]
                     return

@@ -271,7 +271,7 @@ _PLACES = {"in": "in", "on": "in", "at": "in", "into": "in", "inside": "in", "on
 _DATES = frozenset((lx.DAY, lx.DATE))
 _TIMES = _DATES | {lx.CLOCK}
 SINCE = frozenset(("from", "since", "after", "as_of", "starting", "beginning"))
-LASTING = frozenset(("until", "till", "during", "while"))
+LASTING = frozenset(("until", "till", "during", "while", "when"))
 """Words after which a statement holds only for a time, or only while something else does."""
 _THEMSELVES = frozenset((lx.NAME, lx.IDENTIFIER, lx.NUMBER, lx.CLOCK, lx.DAY))
 YEAR = lazily(r"(?:19|20)\d\d")
