@@ -287,9 +287,13 @@ def contradicts(asked: Named, text: str, names: Sequence[str] = ()) -> bool:
             return True
         if asked.numbers - known and _numbers_in(told)[0].difference(asked.words):
             return True
-    lacked = [place for place in asked.names if asked.words[place].partition("'")[0] not in whole]
-    names_told = _names_in(told, 0) if lacked else []
-    return any(_in_place_of(asked, place, told, names_told, whole) for place in lacked)
+    others: list[int] | None = None
+    for place in asked.names:
+        if asked.words[place].partition("'")[0] not in whole:
+            others = _names_in(told, 0) if others is None else others
+            if _in_place_of(asked, place, told, others, whole):
+                return True
+    return False
 
 
 def _numbers_in(words: Sequence[str]) -> tuple[set[str], set[str]]:
