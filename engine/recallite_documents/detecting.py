@@ -10,14 +10,20 @@ import zipfile
 from html import unescape
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 from msgspec import Struct, field
 
-from recallite.documents.document import BY_EXTENSION, Kind
 from recallite.errors import DocumentError
 from recallite.system.messages import install_command
 
+Kind = Literal["pdf", "docx", "html", "markdown", "text"]
+BY_EXTENSION: dict[str, Kind] = {
+    ".pdf": "pdf", ".docx": "docx", ".html": "html", ".htm": "html", ".xhtml": "html", ".md": "markdown",
+    ".markdown": "markdown", ".mdown": "markdown", ".mkd": "markdown", ".mdx": "markdown", ".qmd": "markdown",
+    ".rmd": "markdown",
+}  # fmt: skip
+"""The kind of a document by the extension of its name, in lower case."""
 _BY_MEDIA_TYPE: dict[str, Kind] = {
     "text/html": "html", "application/xhtml+xml": "html", "text/markdown": "markdown",
 }  # fmt: skip

@@ -21,7 +21,6 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from recallite.documents.document import (
-    BY_EXTENSION,
     IngestedDocument,
     IngestOptions,
     Skipped,
@@ -52,7 +51,7 @@ from recallite_documents.chunking import (
     with_columns,
     with_properties,
 )
-from recallite_documents.detecting import Loaded
+from recallite_documents.detecting import BY_EXTENSION, Loaded
 from recallite_documents.front_matter import context_of, front_matter, properties_text, short_name, short_values
 from recallite_documents.markdown_sections import page_starts
 from recallite_documents.parser import Parser

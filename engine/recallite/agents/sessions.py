@@ -23,7 +23,7 @@ from recallite.model.filters import MESSAGE_KIND
 from recallite.model.records import NewRecord
 from recallite.model.settings import WritePolicy
 from recallite.plugin import EngineHandle, Service
-from recallite.remember.embed import MESSAGE_CHARS, embed_rows, identity_for, insert_rows
+from recallite.remember.embed import embed_rows, identity_for, insert_rows
 from recallite.remember.prepare import Arguments, prepare_all, uuid7
 from recallite.remember.write import embed_some_pending
 from recallite.store.columns import RowColumns
@@ -73,12 +73,6 @@ def plain_text(content: object) -> str:
     if isinstance(content, Sequence):
         return "\n".join(filter(None, map(plain_text, content)))
     return ""
-
-
-def to_embed(messages: Iterable[Mapping[str, Any]]) -> list[NewRecord]:
-    """Return the texts of messages as `Memory.transaction(embed=...)` takes them, to append the messages inside it."""
-    texts = [(plain_text(message.get("content")), message.get("role")) for message in messages]
-    return [NewRecord(text[:MESSAGE_CHARS], context=role) for text, role in texts if text.strip()]
 
 
 def decoded(session: str, position: int, text: bytes) -> dict[str, Any]:

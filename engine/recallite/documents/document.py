@@ -1,4 +1,4 @@
-"""The kinds of documents, the options of an ingest, and the reports of the knowledge base about documents."""
+"""The options of an ingest, and the reports of the knowledge base about documents."""
 
 from __future__ import annotations
 
@@ -15,14 +15,6 @@ from recallite.errors import DocumentReason
 
 if TYPE_CHECKING:
     from recallite.model.settings import WritePolicy
-
-Kind = Literal["pdf", "docx", "html", "markdown", "text"]
-BY_EXTENSION: dict[str, Kind] = {
-    ".pdf": "pdf", ".docx": "docx", ".html": "html", ".htm": "html", ".xhtml": "html", ".md": "markdown",
-    ".markdown": "markdown", ".mdown": "markdown", ".mkd": "markdown", ".mdx": "markdown", ".qmd": "markdown",
-    ".rmd": "markdown",
-}  # fmt: skip
-"""The kind of a document by the extension of its name, in lower case."""
 
 
 class Limits(Struct, frozen=True, kw_only=True):

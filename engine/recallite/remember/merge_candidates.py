@@ -30,7 +30,7 @@ from recallite.store.sql.derived import StatementCandidate
 from recallite.store.sql.meta import Commit
 from recallite.store.sql.vectors import EmbedderRow
 from recallite.store.transaction import Reader
-from recallite.system.numerics import kernel_errors, kernels
+from recallite.system.numerics import kernel_errors, kernels, products
 from recallite.system.parallel import run_tasks
 from recallite.text.patterns import lazily
 from recallite.text.quotes import Claim, Quotation
@@ -339,8 +339,8 @@ def likely_among(
     if not of_scope:
         return likely
     sizes = np.array([len(parts) for _, parts in of_scope])
-    products = queries @ np.concatenate([parts for _, parts in of_scope]).T
-    rough = np.maximum.reduceat(products, np.cumsum(sizes) - sizes, axis=1)
+    cosines = products(queries, np.concatenate([parts for _, parts in of_scope]))
+    rough = np.maximum.reduceat(cosines, np.cumsum(sizes) - sizes, axis=1)
     bounds = np.full((len(queries), 1), search.floor)
     if len(of_scope) > search.most:
         bounds = np.maximum(bounds, np.partition(rough, -search.most, axis=1)[:, -search.most, None])
@@ -434,7 +434,7 @@ class BatchMatches:
         start = seat_row - seat_row % _BLOCK
         if self._block is None or self._block[:2] != (key, start):
             every = self._vectors[key]
-            self._block = key, start, every[start : start + _BLOCK] @ every[: start + _BLOCK].T
+            self._block = key, start, products(every[start : start + _BLOCK], every[: start + _BLOCK])
         cosines = self._block[2][seat_row - start, :seat_row]
         matching = np.flatnonzero(cosines >= floor)
         matching = matching[np.argsort(-cosines[matching], kind="stable")][: self._most]
