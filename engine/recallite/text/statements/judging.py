@@ -629,7 +629,7 @@ def _aligned(new: Property, old: Property) -> tuple[dict[str, Words] | None, dic
     return (ours if alike_verbs else None), theirs
 
 
-# Of 49 verbs that say so 45 are at most so frequent, of 24 others as frequent as "reserve" beside "serve" 5.
+# Of 51 verbs that say so 48 are at most this share as frequent, of 24 others, as "reserve" beside "serve", 11.
 _ANEW_SHARE = 0.42
 
 
