@@ -71,6 +71,7 @@ def test_a_batch_does_what_single_writes_do(memory, path):
     given = [OSLO, "Eve likes tea", BERGEN, OSLO, "Eve likes coffee", OSLO, "Eve does not like tea", ROME]
     with Memory(path, settings=PLAIN) as single:
         bulk_ids = memory.remember_many(given, batch_size=3)
+        memory.store.catch_up()
         ones = [single.remember(text).id for text in given]
 
         def told(store, ids):
