@@ -62,7 +62,7 @@ class TextDerivation:
         frames = self.frames(i)
         if not keys and not frames:
             return None
-        return StatementForm(keys, frames, outline_of(text, context).packed() if keys else b"")
+        return StatementForm(keys, frames, outline_of(text, context) if keys else b"")
 
     def frames(self, i: int) -> tuple[tuple[int, int], ...]:
         """The frames of the statement of text i."""

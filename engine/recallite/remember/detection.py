@@ -37,12 +37,12 @@ from recallite.store.transaction import Reader, Writer
 from recallite.system.turnstile import paced
 from recallite.text.standing import standing_of_each
 from recallite.text.statements import (
-    Outline,
     Pair,
     Verdict,
     cosine_of_one_topic,
     judge,
     judge_all,
+    may_replace,
     outline_of,
     several_valued,
     statement_of,
@@ -366,22 +366,22 @@ class Detection:
         each other. What was said before another and again after it is judged both ways: if that replaced it, it now
         replaces that.
         """
-        near: list[tuple[_Compared, Known, tuple[int, int]]] = []
+        near: list[tuple[_Compared, Known, tuple[bool, bool]]] = []
         for compared in paced(rows):
             outline = outline_of(compared.row.text, compared.row.context)
-            for other in compared.others:
-                stored = Outline.unpacked(other.outline) if isinstance(other, StatementCandidate) else None
-                known = stored or outline_of(other.text, other.context)
-                # Without a bit in common one cannot replace the other.
-                may_replace = outline.newer & known.older, known.newer & outline.older
-                if may_replace[0] or may_replace[1]:
-                    near.append((compared, other, may_replace))
+            outlines = [
+                (isinstance(other, StatementCandidate) and other.outline) or outline_of(other.text, other.context)
+                for other in compared.others
+            ]
+            for other, ways in zip(compared.others, may_replace(outline, outlines), strict=True):
+                if any(ways):
+                    near.append((compared, other, ways))
         if not near:
             return
         self._find_said_before(near)
         judged: list[tuple[_Compared, Known, _PairKey]] = []
         unknown: dict[_PairKey, Pair] = {}
-        for compared, other, may_replace in paced(near):
+        for compared, other, ways in paced(near):
             told_at = compared.told_at = compared.told_at or self._told(compared.row, compared.times)
             other_told_at = self._told(other, compared.times)
             is_newer, apart = told_at[-1] >= other_told_at[-1], told_at[-1] != other_told_at[-1]
@@ -389,7 +389,7 @@ class Detection:
             both_ways = apart and later[0] <= earlier[-1]
             mine, his = statement_of(compared.row.text, compared.row.context), statement_of(other.text, other.context)
             for row_is_new in (is_newer, not is_newer)[: 1 + both_ways]:
-                if may_replace[not row_is_new]:
+                if ways[not row_is_new]:
                     new, old = (mine, his) if row_is_new else (his, mine)
                     key = new.text, new.speaker, old.text, old.speaker, apart, self._several
                     judged.append((compared, other, key))

@@ -36,7 +36,7 @@ from recallite.store.transaction import Reader, Writer
 from recallite.system.telemetry import traced
 from recallite.system.turnstile import StepSize, giving_way, paced
 from recallite.text.standing import take_standing
-from recallite.text.statements import Outline, outline_of
+from recallite.text.statements import may_replace, outline_of
 
 _BATCH = 256
 Text: TypeAlias = tuple[int, str, str | None, str]
@@ -404,11 +404,10 @@ class _Ahead:
             self._concerned.update(self._by_basis.get(basis, ()))
         found = [range(change.first_id, change.last_id + 1) for change in changes if change.operation != "link"]
         for keys, packed in writer.statements.keys_and_outlines([*chain(*found)]):
-            outline = Outline.unpacked(packed)
             for row_id in {row_id for key in keys for row_id in self._by_basis.get(key, ())}:
                 row = self._rows[row_id]
                 # A new one may take the place of those that it was compared with.
-                if row_id in self._effects or outline is None or outline.meets(outline_of(row.text, row.context)):
+                if row_id in self._effects or any(may_replace(outline_of(row.text, row.context), [packed])[0]):
                     self._concerned.add(row_id)
 
     def effects(self, ids: range) -> list[Effects]:

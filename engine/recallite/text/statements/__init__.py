@@ -16,11 +16,11 @@ dates, assignments and identical words are compared.
 from recallite.text.statements.judging import BY_FORM, Pair, cosine_of_one_topic, judge, judge_all
 from recallite.text.statements.keys import MAX_FRAMES, MAX_KEYS, frames_of, keys_of
 from recallite.text.statements.lexicon import SEVERAL, several_valued
-from recallite.text.statements.outlines import Outline, outline_of
+from recallite.text.statements.outlines import may_replace, outline_of
 from recallite.text.statements.statement import Outcome, Statement, Verdict, statement_of
 
 __all__ = [
-    "BY_FORM", "MAX_FRAMES", "MAX_KEYS", "SEVERAL", "Outcome", "Outline", "Pair", "Statement", "Verdict",
-    "cosine_of_one_topic", "frames_of", "judge", "judge_all", "keys_of", "outline_of", "several_valued",
+    "BY_FORM", "MAX_FRAMES", "MAX_KEYS", "SEVERAL", "Outcome", "Pair", "Statement", "Verdict",
+    "cosine_of_one_topic", "frames_of", "judge", "judge_all", "keys_of", "may_replace", "outline_of", "several_valued",
     "statement_of",
 ]  # fmt: skip

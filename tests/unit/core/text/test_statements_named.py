@@ -7,7 +7,7 @@ from itertools import permutations
 import pytest
 
 from recallite.model.settings import WritePolicy
-from recallite.text.statements import Verdict, frames_of, judge, keys_of, outline_of, statement_of
+from recallite.text.statements import Verdict, frames_of, judge, keys_of, may_replace, outline_of, statement_of
 from recallite.text.statements.keys import over_of
 from recallite_kernels.arguments import DENIED, ENDED, OVER
 
@@ -189,12 +189,12 @@ def test_pairs_that_need_no_judging_are_those_that_are_independent() -> None:
     outlines = {text: outline_of(text, None) for text in texts}
     independent = 0
     for new, old in permutations(texts, 2):
-        if not outlines[new].newer & outlines[old].older:
+        if not may_replace(outlines[new], [outlines[old]])[0][0]:
             verdict = judge(statement_of(new), statement_of(old), later=True)
             assert verdict.outcome == "independent", (new, old)
             independent += 1
     assert independent > 0.45 * len(texts) ** 2
-    assert all(outline.newer & outline.older for outline in outlines.values())
+    assert all(may_replace(outline, [outline]) == [(True, True)] for outline in outlines.values())
 
 
 @pytest.mark.parametrize(("old", "new"), TITLES.items())
