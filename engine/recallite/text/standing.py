@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
-from itertools import accumulate, chain, groupby, islice, pairwise
+from itertools import accumulate, chain, filterfalse, groupby, islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -109,12 +109,16 @@ def standing_of(kind: str, text: str, context: str | None = None) -> Standing | 
 
 
 def standing_of_each(records: Sequence[tuple[str, str, str | None]]) -> list[Standing | None]:
-    """Classify records as `standing_of` does; what follows a task is about it, unless it lasts: "from now on"."""
-    asked = _asked(records)
+    """Classify records as `standing_of` does."""
+    return standing_of_texts(_asked(records))
+
+
+def standing_of_texts(texts: Sequence[str]) -> list[Standing | None]:
+    """Classify texts of at most `MOST_CHARS` that a person says; what follows a task is about it, unless it lasts."""
     known = _known[0]
-    if unknown := [text for text in dict.fromkeys(asked) if text not in known]:
+    if unknown := [*filterfalse(known.__contains__, dict.fromkeys(texts))]:
         if len(known) + len(unknown) > _MOST_KNOWN:  # another thread may read what was known
-            known = _known[0] = {text: known[text] for text in asked if text in known}
+            known = _known[0] = {text: known[text] for text in texts if text in known}
         chars = accumulate(map(len, unknown))
         for _, some in groupby(zip(unknown, chars, strict=True), lambda one: one[1] // _CHARS_AT_ONCE):
             # 50 us each where there are many, and 150 us for one.
@@ -134,7 +138,7 @@ def standing_of_each(records: Sequence[tuple[str, str, str | None]]) -> list[Sta
                         found = one.standing
                     beside_task = beside_task or one.task >= _LEAST_TASK
                 known[text] = None if found == "instruction" and addresses_model(text) else found
-    return [known[text] for text in asked]
+    return [*map(known.__getitem__, texts)]
 
 
 def take_standing(records: Sequence[tuple[str, str, str | None]], standing: Sequence[Standing | None]) -> None:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from recallite.text.patterns import lazily, word_set
 from recallite.text.statements import lexicon as lx
-from recallite.text.statements.statement_words import Word
+from recallite.text.statements.statement_words import Word, text_of
 
 
 class Clause(Struct, gc=False):
@@ -86,6 +86,7 @@ class Clause(Struct, gc=False):
 
 _PLANS = frozenset(("plan", "want", "hope", "intend", "decid", "like", "aim", "expect", "agre", "commit", "need"))
 _GETS, _DOES = frozenset(("got", "get", "gets")), frozenset(("do", "does", "did"))
+_LEADING = _PLANS | {"stop", "quit", "start", "begin"}
 # What one did "whether" or "about", and has settled since.
 _DELIBERATES = lx.stems("debate consider weigh contemplate ponder think")
 # "The tool used to build it is Bazel."
@@ -102,7 +103,7 @@ def read_predicate(words: Sequence[Word], i: int, clause: Clause) -> tuple[int, 
         if word.text not in lx.FORMER:
             _adverb(word, clause)
     clause.former = clause.former or (i > 0 and words[i - 1].text in lx.FORMER)
-    mentions_new = any(word.text == "new" for word in clause.head)  # a new number, address or boss
+    mentions_new = "new" in map(text_of, clause.head)  # a new number, address or boss
     if mentions_new and not clause.plan and any(word.stem in lx.ATTRIBUTES for word in clause.head):
         clause.now = True
     being = relation = ""
@@ -202,6 +203,8 @@ def _verbal(word: Word, being: str) -> bool:
 def _leads_on(words: Sequence[Word], i: int, clause: Clause) -> int:
     """The number of words to skip if a verb only introduces another: "plans to move", "stopped smoking"."""
     stem = words[i].stem
+    if stem not in _LEADING:
+        return 0
     after = next((word.text for word in words[i + 1 : i + 3] if word.text not in lx.FILLERS), "")
     if stem in _PLANS and after in ("to", "not"):
         clause.plan = True
@@ -491,8 +494,9 @@ def read_complement(
     clause.stated = frozenset(stated)
     clause.every = clause.stated.union(timely) if timely else clause.stated
     clause.rest = tuple(complement.rest)
-    clause.gone = tuple(word for word in complement.gone if word.kind not in _DATES) or tuple(complement.gone)
-    clause.listed = len(clause.gone) > 1 and any(word.text in ("and", ",") for word in words[begin:])
+    if complement.gone:
+        clause.gone = tuple([word for word in complement.gone if word.kind not in _DATES]) or tuple(complement.gone)
+        clause.listed = len(clause.gone) > 1 and any(word.text in ("and", ",") for word in words[begin:])
 
 
 def _changed(complement: _Complement, clause: Clause) -> list[tuple[str, list[Word]]]:
@@ -575,7 +579,7 @@ def _chunks(
             by_role.setdefault(into, []).append(word)
     if opened:
         by_role.setdefault("time", []).extend(opened)
-    return tuple((role, tuple(some)) for role, some in by_role.items() if some)
+    return tuple([(role, tuple(some)) for role, some in by_role.items() if some])
 
 
 def _subject_of(head: Sequence[Word], speaker: str) -> frozenset[str]:

@@ -18,7 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from recallite.text.patterns import lazily, read_tables, word_set
-from recallite.text.standing import MOST_CHARS, standing_of, whose
+from recallite.text.standing import MOST_CHARS, standing_of_texts, whose
 from recallite.text.statements import lexicon as lx
 from recallite.text.statements.statement import Verdict, statement_of
 from recallite.text.statements.statement_words import Word, read_words
@@ -157,7 +157,7 @@ def instructions_of(text: str) -> tuple[Instruction, ...]:
         return ()
     lower = text.lower()
     lasts = any(map(lower.__contains__, _CUES)) and _LASTING.search(lower) is not None
-    if not lasts and standing_of("", text) != "instruction":
+    if not lasts and standing_of_texts([text]) != ["instruction"]:
         return ()
     sentences: list[list[Word]] = [[]]
     for word in read_words(_SINCE_NOW.sub("from now on", text)):

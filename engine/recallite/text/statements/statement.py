@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from recallite.text.patterns import lazily, word_set
 from recallite.text.statements import lexicon as lx
 from recallite.text.statements.clause import LASTING, SINCE, Clause, is_passing, read_complement, read_predicate
-from recallite.text.statements.statement_words import SELF, Word, read_words
+from recallite.text.statements.statement_words import SELF, Word, read_words, text_of
 from recallite.text.words import stem_of
 
 # What says more is hardly replaced as a whole, nor one change: of 5,587 pairs of the fit none has so long a text, and
@@ -62,7 +62,8 @@ def statement_of(text: str, context: str | None = None, *, much: bool = False) -
     if (assigned := _assignments(text)) is not None:
         return Statement(text, speaker, tuple(read_words(text)), assigned, True, compared=len(assigned) == 1)
     read = words = read_words(text)
-    if "?" in [word.text for word in read]:  # questions state nothing; of a text that only asks all is read
+    # Questions state nothing; of a text that only asks all is read.
+    if ("?" in text or not text.isascii()) and "?" in [word.text for word in read]:
         stated = [sentence for sentence in sentences_of(read) if sentence[-1].text != "?"]
         words = [word for sentence in stated for word in sentence] or read
     asks = len(words) < len(read)
@@ -173,7 +174,7 @@ def clauses_of(words: Sequence[Word], speaker: str) -> tuple[list[Clause], bool]
         previous: Clause | None = None
         lasting, before = False, len(clauses)
         for part in _parts(sentence):
-            lasting = lasting or not LASTING.isdisjoint([word.text for word in part[:2]])
+            lasting = lasting or not LASTING.isdisjoint(map(text_of, part[:2]))
             if len(clauses) >= MAX_CLAUSES:
                 return clauses, False
             clause = _clause(part, speaker, previous)
@@ -209,13 +210,13 @@ def sentences_of(words: Sequence[Word]) -> Iterator[Sequence[Word]]:
         yield words[begin:]
 
 
-def _parts(sentence: Sequence[Word]) -> Iterator[Sequence[Word]]:
+def _parts(sentence: Sequence[Word]) -> list[Sequence[Word]]:
     """A sentence divided after each comma or conjunction that another clause follows, as after "we moved:"."""
-    begin, size = 0, len(sentence)
     texts = [word.text for word in sentence]
     if _DIVIDING.isdisjoint(texts):
-        yield sentence
-        return
+        return [sentence]
+    parts = []
+    begin, size = 0, len(sentence)
     for i in [i for i, text in enumerate(texts) if text in _DIVIDING]:
         word = sentence[i]
         if i <= begin or i >= size - 1 or (word.text == ":" and not _reports(sentence[begin:i])):
@@ -224,9 +225,9 @@ def _parts(sentence: Sequence[Word]) -> Iterator[Sequence[Word]]:
         while after < size and sentence[after].text in _BETWEEN:
             after += 1
         if after < size and _begins_clause(sentence, after) and _has_verb(sentence[begin:i]):
-            yield sentence[begin:i]
+            parts.append(sentence[begin:i])
             begin = i if word.text in _OPENING_CLAUSES else i + 1
-    yield sentence[begin:]
+    return [*parts, sentence[begin:]]
 
 
 def _reports(words: Sequence[Word]) -> bool:
@@ -289,7 +290,7 @@ def _clause(words: Sequence[Word], speaker: str, previous: Clause | None) -> Cla
                 word.kind in (lx.NAME, lx.NUMBER) or word.text in _PERSONS for word in words[begin:verb]
             )
     head = tuple([word for word in words[begin:verb] if word.kind not in (lx.COMMA, lx.MARK)])
-    if _UNNAMED.issuperset([word.text for word in head]):
+    if _UNNAMED.issuperset(map(text_of, head)):
         clause.command = previous is None
         head = () if previous is None else previous.head
     elif previous is not None and len(head) == 1 and head[0].text in ("it", "he", "she", "they", "that"):

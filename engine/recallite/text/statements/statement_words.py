@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from math import log2
+from operator import attrgetter
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -111,6 +112,10 @@ class Word(Struct, frozen=True, gc=False):
     def with_stem(self, stem: str) -> Word:
         """The same word, which names what `stem` does."""
         return replace(self, stem=stem, key=stem, meaning=ALIKE.get(stem, stem))
+
+
+text_of: Callable[[Word], str] = attrgetter("text")
+key_of: Callable[[Word], str] = attrgetter("key")
 
 
 def _word(
